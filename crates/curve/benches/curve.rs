@@ -1,0 +1,109 @@
+//! The layers of the arithmetic, one by one: field, inversion, group of additions, walk.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use warpsmith_curve::platform::Simd;
+use warpsmith_curve::walk::{self, Bits, Range, Sieve, Table, Term, Walk};
+use warpsmith_curve::{Affine, Scalar, group};
+
+fn field(c: &mut Criterion) {
+    let mut g = c.benchmark_group("field");
+    let (a, b) = (Affine::G.x, Affine::G.y);
+    let mut x = a;
+    g.bench_function("mul", |bench| {
+        bench.iter(|| {
+            x = x.mul(b);
+            x
+        })
+    });
+    g.bench_function("square", |bench| {
+        bench.iter(|| {
+            x = x.square();
+            x
+        })
+    });
+    g.bench_function("invert", |bench| bench.iter(|| black_box(a).invert()));
+    g.finish();
+    #[cfg(target_arch = "x86_64")]
+    if Simd::Avx512Ifma.is_available() {
+        // SAFETY: just checked.
+        unsafe { ifma(c) }
+    }
+}
+
+/// Four independent chains of eight lanes, as the walk has them.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+unsafe fn ifma(c: &mut Criterion) {
+    use warpsmith_curve::field::ifma::Fe8;
+    use warpsmith_curve::field::lanes::Lanes;
+
+    #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+    unsafe fn mul(x: &mut [Fe8; 4], by: Fe8) {
+        for x in x {
+            // SAFETY: the caller checked the instruction set.
+            *x = unsafe { x.mul(by) };
+        }
+    }
+    #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+    unsafe fn square(x: &mut [Fe8; 4]) {
+        for x in x {
+            // SAFETY: the caller checked the instruction set.
+            *x = unsafe { x.square() };
+        }
+    }
+    // SAFETY: the caller checked the instruction set.
+    let by = unsafe { Fe8::splat(&Fe8::constant(Affine::G.x)) };
+    let mut g = c.benchmark_group("field-avx512ifma");
+    g.throughput(Throughput::Elements(32));
+    let mut x = [by; 4];
+    // SAFETY: the caller checked the instruction set.
+    g.bench_function("mul", |bench| bench.iter(|| unsafe { mul(&mut x, by) }));
+    // SAFETY: the caller checked the instruction set.
+    g.bench_function("square", |bench| bench.iter(|| unsafe { square(&mut x) }));
+    g.finish();
+}
+
+fn points(c: &mut Criterion) {
+    let mut g = c.benchmark_group("group");
+    let (a, b) = (Affine::G, Affine::G.double());
+    g.bench_function("add", |bench| bench.iter(|| black_box(a).plus(b)));
+    g.bench_function("multiply", |bench| bench.iter(|| group::multiply(Scalar::LAMBDA, Some(black_box(a)))));
+    g.finish();
+}
+
+/// 2^20 ranges, spread over the circle.
+fn million() -> Vec<Range> {
+    let mut firsts: Vec<u64> = (0..1u64 << 20).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    firsts.sort_unstable();
+    firsts.into_iter().map(|first| Range { first, last: first }).collect()
+}
+
+fn walks(c: &mut Criterion) {
+    const HALF: u32 = 512;
+    let one = Range { first: 1 << 40, last: 1 << 40 };
+    let term = Term { mask: [0, 0, 0, u64::MAX], value: [0, 0, 0, 7], equations: vec![] };
+    let sieves = [
+        ("prefix", Sieve { ranges: vec![one], ..Sieve::default() }),
+        ("million prefixes", Sieve { bits: Some(Bits::new(&million(), 24)), ..Sieve::default() }),
+        ("suffix", Sieve { terms: vec![term], ..Sieve::default() }),
+    ];
+    for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+        let table = Table::new(simd, HALF);
+        let mut g = c.benchmark_group(format!("walk-{simd}"));
+        let keys = walk::lanes(simd) as u64 * (walk::KEYS_PER_CENTRE + walk::KEYS_PER_ENTRY * HALF as u64);
+        g.throughput(Throughput::Elements(keys));
+        let start = |lane| group::multiply(Scalar::LAMBDA.mul(Scalar::from_u64(lane + 2)), Some(Affine::G));
+        for (name, sieve) in &sieves {
+            let starts: Vec<_> = (0..walk::lanes(simd) as u64).map(start).collect();
+            let mut walk = Walk::new(&table, &starts);
+            let mut hits = Vec::new();
+            g.bench_function(*name, |bench| bench.iter(|| walk.group(sieve, &mut hits)));
+        }
+        g.finish();
+    }
+}
+
+criterion_group!(benches, field, points, walks);
+criterion_main!(benches);

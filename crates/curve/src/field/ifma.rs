@@ -1,0 +1,449 @@
+//! Eight field elements in AVX-512 registers: five limbs of 52 bits, multiplied by IFMA.
+//!
+//! `vpmadd52luq`/`vpmadd52huq` read the low 52 bits of each factor and add the low or high 52 bits of the
+//! product to a 64-bit sum. Bounds of a limb vector [l0..l4], value sum l_i * 2^(52 i):
+//!
+//! - *tight*: l0..l3 < 2^52, l4 < 2^48 + 2^6, so the value is below 2^256 + 2^214;
+//! - *loose*: l0..l3 < 2^52, l4 < 2^51.
+//!
+//! Debug builds check them at every operation. See `lanes` for the safety rule of all methods here.
+
+use core::arch::x86_64::*;
+
+use super::Fe;
+use super::lanes::{BETA_OVER_P, Lanes};
+use crate::walk::Term;
+
+const MASK52: i64 = (1 << 52) - 1;
+const MASK48: i64 = (1 << 48) - 1;
+/// 2^256 mod p.
+const FOLD_256: i64 = 0x1_0000_03d1;
+/// 2^260 mod p.
+const FOLD_260: i64 = FOLD_256 << 4;
+
+/// Eight elements; see the module for the bounds of the limbs.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Fe8([__m512i; 5]);
+
+/// Ten columns of a product: column k has weight 2^(52 k).
+type Columns = [__m512i; 10];
+
+/// Splits a 256-bit value into limbs of 52 bits.
+const fn split52(l: [u64; 4]) -> [u64; 5] {
+    const M: u64 = MASK52 as u64;
+    [
+        l[0] & M,
+        (l[0] >> 52 | l[1] << 12) & M,
+        (l[1] >> 40 | l[2] << 24) & M,
+        (l[2] >> 28 | l[3] << 36) & M,
+        l[3] >> 16,
+    ]
+}
+
+/// The fraction beta/p in digits of 52 bits: digit j has weight 2^-52(j+1).
+const BETA_DIGITS: [u64; 6] = {
+    const M: u64 = MASK52 as u64;
+    let [a, b, c, d, e] = BETA_OVER_P;
+    [
+        a >> 12,
+        (a << 40 | b >> 24) & M,
+        (b << 28 | c >> 36) & M,
+        (c << 16 | d >> 48) & M,
+        (d << 4 | e >> 60) & M,
+        (e >> 8) & M,
+    ]
+};
+
+impl Fe8 {
+    #[inline(always)]
+    unsafe fn limbs(&self) -> [[u64; 8]; 5] {
+        // SAFETY: both are 320 bytes of plain integers.
+        unsafe { core::mem::transmute(*self) }
+    }
+
+    #[inline(always)]
+    unsafe fn check(self, top: u64) -> Self {
+        if cfg!(debug_assertions) {
+            // SAFETY: the caller runs where AVX-512 is present.
+            let limbs = unsafe { self.limbs() };
+            for lane in 0..8 {
+                assert!(limbs[..4].iter().all(|l| l[lane] >> 52 == 0), "limb over 52 bits");
+                assert!(limbs[4][lane] < top, "top limb {:x} not below {top:x}", limbs[4][lane]);
+            }
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn check_tight(self) -> Self {
+        // SAFETY: as the caller's.
+        unsafe { self.check((1 << 48) + (1 << 6)) }
+    }
+
+    #[inline(always)]
+    unsafe fn check_loose(self) -> Self {
+        // SAFETY: as the caller's.
+        unsafe { self.check(1 << 51) }
+    }
+}
+
+/// Moves what exceeds 52 bits of each limb into the next; signed, so that a negative limb borrows.
+#[inline(always)]
+unsafe fn carry(mut l: [__m512i; 5]) -> [__m512i; 5] {
+    // SAFETY: AVX-512F is present where this is called.
+    unsafe {
+        let mask = _mm512_set1_epi64(MASK52);
+        for i in 0..4 {
+            l[i + 1] = _mm512_add_epi64(l[i + 1], _mm512_srai_epi64::<52>(l[i]));
+            l[i] = _mm512_and_si512(l[i], mask);
+        }
+        l
+    }
+}
+
+/// Columns of loose * loose to a tight element. A column is at most 5 low and 5 high parts and an addend:
+/// below 11 * 2^52 < 2^56.
+#[inline(always)]
+unsafe fn reduce(mut c: Columns) -> Fe8 {
+    // SAFETY: AVX-512F and IFMA are present where this is called.
+    unsafe {
+        // Columns 5..9 become digits; their bits from 52 up stay in place but are not read by IFMA.
+        for k in 5..9 {
+            c[k + 1] = _mm512_add_epi64(c[k + 1], _mm512_srli_epi64::<52>(c[k]));
+        }
+        // Column 9 is below 2^50 + 2^5: two top limbs below 2^51 give high parts below 2^50.
+        // 2^260 = FOLD_260: columns 0..4 gain a low and a high part each, below 2^57 in all.
+        let fold = _mm512_set1_epi64(FOLD_260);
+        let zero = _mm512_setzero_si512();
+        for k in 0..5 {
+            c[k] = _mm512_madd52lo_epu64(c[k], c[k + 5], fold);
+        }
+        for k in 0..4 {
+            c[k + 1] = _mm512_madd52hi_epu64(c[k + 1], c[k + 5], fold);
+        }
+        // Weight 2^260: below 2^(50 + 37 - 52) = 2^35 and a little.
+        let over = _mm512_madd52hi_epu64(zero, c[9], fold);
+        // All that lies at 2^256 and above: (over << 4) + (c4 >> 48) < 2^40; times FOLD_256 below 2^73.
+        let top = _mm512_add_epi64(_mm512_slli_epi64::<4>(over), _mm512_srli_epi64::<48>(c[4]));
+        let fold = _mm512_set1_epi64(FOLD_256);
+        let l0 = _mm512_madd52lo_epu64(c[0], top, fold);
+        let l1 = _mm512_madd52hi_epu64(c[1], top, fold);
+        let l4 = _mm512_and_si512(c[4], _mm512_set1_epi64(MASK48));
+        // Limb 3 hands on less than 2^(57-52) + 1: the top limb ends below 2^48 + 2^6.
+        Fe8(carry([l0, l1, c[2], c[3], l4])).check_tight()
+    }
+}
+
+/// The columns of a product of loose elements, on top of `c`.
+#[inline(always)]
+unsafe fn product(mut c: Columns, a: &[__m512i; 5], b: &[__m512i; 5]) -> Columns {
+    // SAFETY: AVX-512 IFMA is present where this is called.
+    unsafe {
+        for i in 0..5 {
+            for j in 0..5 {
+                c[i + j] = _mm512_madd52lo_epu64(c[i + j], a[i], b[j]);
+            }
+            for j in 0..5 {
+                c[i + j + 1] = _mm512_madd52hi_epu64(c[i + j + 1], a[i], b[j]);
+            }
+        }
+        c
+    }
+}
+
+/// The fraction of beta * x in its low 52 bits, less than 10 short; whole turns above.
+#[inline(always)]
+unsafe fn beta_fraction(x: &Fe8) -> __m512i {
+    // SAFETY: AVX-512 IFMA is present where this is called.
+    unsafe {
+        let mut sum = _mm512_setzero_si512();
+        for i in 0..5 {
+            // What ends at weight 2^-52: low halves one digit on, high halves two on. The rest is left out.
+            sum = _mm512_madd52lo_epu64(sum, x.0[i], _mm512_set1_epi64(BETA_DIGITS[i] as i64));
+            sum = _mm512_madd52hi_epu64(sum, x.0[i], _mm512_set1_epi64(BETA_DIGITS[i + 1] as i64));
+        }
+        sum
+    }
+}
+
+impl Lanes for Fe8 {
+    const N: usize = 8;
+    type Constant = [u64; 5];
+    type Words = __m512i;
+    type Wide = [__m512i; 4];
+    type Tops = __m512i;
+
+    fn constant(value: Fe) -> [u64; 5] {
+        split52(value.0)
+    }
+
+    #[inline(always)]
+    unsafe fn splat(value: &[u64; 5]) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            Fe8([
+                _mm512_set1_epi64(value[0] as i64),
+                _mm512_set1_epi64(value[1] as i64),
+                _mm512_set1_epi64(value[2] as i64),
+                _mm512_set1_epi64(value[3] as i64),
+                _mm512_set1_epi64(value[4] as i64),
+            ])
+        }
+    }
+
+    unsafe fn lane(&self, lane: usize) -> Fe {
+        // SAFETY: see the module `lanes`.
+        let limbs = unsafe { self.limbs() };
+        let l: [u64; 5] = core::array::from_fn(|i| limbs[i][lane]);
+        // Bits from 256 up, at most 2^3 of them, fold back in.
+        let low = Fe([
+            l[0] | l[1] << 52,
+            l[1] >> 12 | l[2] << 40,
+            l[2] >> 24 | l[3] << 28,
+            l[3] >> 36 | l[4] << 16,
+        ]);
+        low.add(Fe::from_u64((l[4] >> 48) * FOLD_256 as u64))
+    }
+
+    unsafe fn with_lane(self, lane: usize, value: Fe) -> Fe8 {
+        // SAFETY: see the module `lanes`; the array is the register's bytes.
+        unsafe {
+            let mut limbs = self.limbs();
+            for (limb, v) in limbs.iter_mut().zip(split52(value.0)) {
+                limb[lane] = v;
+            }
+            core::mem::transmute(limbs)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul(self, other: Fe8) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            let zero = [_mm512_setzero_si512(); 10];
+            reduce(product(zero, &self.check_loose().0, &other.check_loose().0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(self, factor: Fe8, addend: Fe8) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            let mut c = [_mm512_setzero_si512(); 10];
+            c[..5].copy_from_slice(&addend.check_tight().0);
+            reduce(product(c, &self.check_loose().0, &factor.check_loose().0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn square(self) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            let a = &self.check_loose().0;
+            let mut c = [_mm512_setzero_si512(); 10];
+            // Products of different limbs once; a factor doubled would no longer fit 52 bits, so the sums are.
+            for i in 0..5 {
+                for j in i + 1..5 {
+                    c[i + j] = _mm512_madd52lo_epu64(c[i + j], a[i], a[j]);
+                    c[i + j + 1] = _mm512_madd52hi_epu64(c[i + j + 1], a[i], a[j]);
+                }
+            }
+            for column in &mut c[1..9] {
+                *column = _mm512_add_epi64(*column, *column);
+            }
+            for i in 0..5 {
+                c[2 * i] = _mm512_madd52lo_epu64(c[2 * i], a[i], a[i]);
+                c[2 * i + 1] = _mm512_madd52hi_epu64(c[2 * i + 1], a[i], a[i]);
+            }
+            reduce(c)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Fe8) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            let (a, b) = (self.check_loose().0, other.check_loose().0);
+            Fe8(carry([
+                _mm512_add_epi64(a[0], b[0]),
+                _mm512_add_epi64(a[1], b[1]),
+                _mm512_add_epi64(a[2], b[2]),
+                _mm512_add_epi64(a[3], b[3]),
+                _mm512_add_epi64(a[4], b[4]),
+            ]))
+            .check_loose()
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Fe8) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            let (a, b) = (self.check_loose().0, other.check_tight().0);
+            // 2p = 2^257 - 2 FOLD_256 exceeds a tight value, so the result is positive.
+            Fe8(carry([
+                _mm512_add_epi64(_mm512_sub_epi64(a[0], b[0]), _mm512_set1_epi64(-2 * FOLD_256)),
+                _mm512_sub_epi64(a[1], b[1]),
+                _mm512_sub_epi64(a[2], b[2]),
+                _mm512_sub_epi64(a[3], b[3]),
+                _mm512_add_epi64(_mm512_sub_epi64(a[4], b[4]), _mm512_set1_epi64(1 << 49)),
+            ]))
+            .check_loose()
+        }
+    }
+
+    unsafe fn any_zero(self) -> bool {
+        // SAFETY: see the module `lanes`.
+        (0..8).any(|lane| unsafe { self.lane(lane) }.is_zero())
+    }
+
+    #[inline(always)]
+    unsafe fn wide(self) -> [__m512i; 4] {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            // Bits from 256 up, below 2^3, fold in: the value is now below 2^256 + 2^36.
+            let mut l = self.check_loose().0;
+            l[0] = _mm512_madd52lo_epu64(l[0], _mm512_srli_epi64::<48>(l[4]), _mm512_set1_epi64(FOLD_256));
+            l[4] = _mm512_and_si512(l[4], _mm512_set1_epi64(MASK48));
+            let l = carry(l);
+            // It is p or more exactly when adding 2^256 - p reaches 2^256; what is left then is the residue.
+            let mut u = l;
+            u[0] = _mm512_add_epi64(u[0], _mm512_set1_epi64(FOLD_256));
+            let u = carry(u);
+            let over = _mm512_test_epi64_mask(u[4], _mm512_set1_epi64(1 << 48));
+            let mut r = l;
+            for i in 0..5 {
+                r[i] = _mm512_mask_blend_epi64(over, l[i], u[i]);
+            }
+            [
+                _mm512_or_si512(_mm512_slli_epi64::<16>(r[4]), _mm512_srli_epi64::<36>(r[3])),
+                _mm512_or_si512(_mm512_slli_epi64::<28>(r[3]), _mm512_srli_epi64::<24>(r[2])),
+                _mm512_or_si512(_mm512_slli_epi64::<40>(r[2]), _mm512_srli_epi64::<12>(r[1])),
+                _mm512_or_si512(_mm512_slli_epi64::<52>(r[1]), r[0]),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn wide_accepts(x: &[__m512i; 4], term: &Term) -> u32 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            let mut wrong = _mm512_setzero_si512();
+            for i in 0..4 {
+                if term.mask[i] != 0 {
+                    let differs = _mm512_xor_si512(x[i], _mm512_set1_epi64(term.value[i] as i64));
+                    let mask = _mm512_set1_epi64(term.mask[i] as i64);
+                    wrong = _mm512_or_si512(wrong, _mm512_and_si512(differs, mask));
+                }
+            }
+            let mut right = _mm512_testn_epi64_mask(wrong, wrong);
+            for equation in &term.equations {
+                if right == 0 {
+                    break;
+                }
+                let mut bits = _mm512_setzero_si512();
+                for i in 0..4 {
+                    let mask = _mm512_set1_epi64(equation.mask[i] as i64);
+                    bits = _mm512_xor_si512(bits, _mm512_and_si512(x[i], mask));
+                }
+                let odd = _mm512_test_epi64_mask(_mm512_popcnt_epi64(bits), _mm512_set1_epi64(1));
+                right &= if equation.odd { odd } else { !odd };
+            }
+            right as u32
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn words(plus: Fe8, minus: Fe8) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            // Bits 16..48 of the top limb are the top 32 of 256; bit 48 is a whole turn and falls away.
+            let plus = _mm512_srli_epi64::<16>(plus.check_tight().0[4]);
+            let minus = _mm512_slli_epi64::<16>(minus.check_tight().0[4]);
+            _mm512_mask_blend_epi32(0xaaaa, plus, minus)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn beta_words(plus: Fe8, minus: Fe8) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            let (p, m) = (beta_fraction(&plus), beta_fraction(&minus));
+            _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64::<20>(p), _mm512_slli_epi64::<12>(m))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn tops(self) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_or_si512(_mm512_slli_epi64::<16>(self.0[4]), _mm512_srli_epi64::<36>(self.0[3])) }
+    }
+    #[inline(always)]
+    unsafe fn beta_tops(self) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_slli_epi64::<12>(beta_fraction(&self)) }
+    }
+    #[inline(always)]
+    unsafe fn tops_sub(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_sub_epi64(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn tops_splat(value: u64) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_set1_epi64(value as i64) }
+    }
+    #[inline(always)]
+    unsafe fn tops_store(a: __m512i, to: &mut [u64; 8]) {
+        // SAFETY: see the module `lanes`; the array is as large as the register.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), a) }
+    }
+    #[inline(always)]
+    unsafe fn tops_words(plus: __m512i, minus: __m512i) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64::<32>(plus), minus) }
+    }
+    #[inline(always)]
+    unsafe fn word_splat(word: u32) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_set1_epi32(word as i32) }
+    }
+    #[inline(always)]
+    unsafe fn word_add(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_add_epi32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn word_sub(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_sub_epi32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn word_min(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_min_epu32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn word_any_at_most(a: __m512i, limit: u32) -> bool {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_cmple_epu32_mask(a, _mm512_set1_epi32(limit as i32)) != 0 }
+    }
+    #[inline(always)]
+    unsafe fn word_bits(a: __m512i, bits: &[u32], shift: u32) -> u32 {
+        debug_assert!(shift <= 27 && bits.len() >= 1 << (27 - shift));
+        // SAFETY: see the module `lanes`; every index is below 2^(27 - shift), which `bits` covers.
+        unsafe {
+            let index = _mm512_srl_epi32(a, _mm_cvtsi32_si128(shift as i32));
+            let word = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(index), bits.as_ptr().cast());
+            // A rotation takes its count modulo 32, which selects the bit without another mask.
+            _mm512_test_epi32_mask(_mm512_rorv_epi32(word, index), _mm512_set1_epi32(1)) as u32
+        }
+    }
+    #[inline(always)]
+    unsafe fn word(a: &__m512i, lane: usize, side: usize) -> u32 {
+        // SAFETY: both are 64 bytes of plain integers.
+        let words: [u32; 16] = unsafe { core::mem::transmute(*a) };
+        words[lane * 2 + side]
+    }
+}

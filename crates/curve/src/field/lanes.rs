@@ -1,0 +1,265 @@
+//! Several field elements side by side: the seam between the walk and an instruction set.
+//!
+//! The walk is written once over [`Lanes`]. [`Fe`] itself is the portable lane (one element); `ifma::Fe8` is
+//! eight elements in AVX-512 registers. Beside field arithmetic a lane type knows *words*: the 32 most
+//! significant bits of x/p, which is all that a search for prefixes reads.
+//!
+//! # Safety
+//! Every method of an implementation for an instruction set may be called only where that set is present and
+//! only from code compiled for it; `platform` decides once. They are `inline(always)` so that they become part
+//! of such code.
+
+use super::Fe;
+use crate::walk::Term;
+
+/// How far a computed word can lie from the true one. With `true` the floor of 2^32 * x/p of a key and
+/// `word` what the walk computed for it: `true - word` modulo 2^32 lies in `-WORD_BELOW..=WORD_ABOVE`.
+///
+/// A key's word is a sum of three terms (see `walk`): words of T0 minus words of c, words of T1 minus words of
+/// t, words of T2, each for one of the factors 1, beta, beta^2. A word of an element is the floor of its
+/// fraction, less than 10 * 2^-52 of it lost on the way: error e in `[0, 1 + 2^-16)`. For beta^2 it is minus
+/// the sum of the other two: error in `(-2 - 2^-15, 0]`. Table words are exact floors: `[0, 1)`. The worst
+/// cases of T0 - c, T1 - t and T2 are (-2, 2), (-3, 1) and (-2, 1), each within 2^-14; the floor of the truth
+/// itself can only move the difference down to the next integer. So -8 < true - word < 5.
+pub const WORD_BELOW: u32 = 8;
+/// See [`WORD_BELOW`].
+pub const WORD_ABOVE: u32 = 5;
+
+/// The fraction beta/p, 320 bits of it: limb j holds the bits of weight 2^-64(j+1) ..., most significant
+/// first. Used as: the fraction of beta*x mod p over p is that of x * (beta/p).
+pub(crate) const BETA_OVER_P: [u64; 5] = beta_over_p();
+
+/// Long division of BETA * 2^320 by p: p is so near 2^256 that beta/p = beta/2^256 * (1 + d + d^2 ...), with
+/// d = FOLD/2^256; beyond the first term nothing reaches into the top 320 bits but beta * d itself, which is
+/// below 2^-222 and starts at bit 222.
+const fn beta_over_p() -> [u64; 5] {
+    let b = Fe::BETA.0;
+    // beta * FOLD, 5 limbs, least significant first: its weight is 2^-512 relative to the integer part.
+    let mut prod = [0u64; 5];
+    let mut carry = 0u128;
+    let mut i = 0;
+    while i < 4 {
+        let t = b[i] as u128 * super::FOLD as u128 + carry;
+        prod[i] = t as u64;
+        carry = t >> 64;
+        i += 1;
+    }
+    prod[4] = carry as u64;
+    // beta / 2^256 occupies limbs weight 2^-64..2^-256; beta*FOLD/2^512 has limb prod[k] at weight
+    // 2^(64k - 512): prod[4] at 2^-256, prod[3] at 2^-320.
+    let (l256, carry) = b[0].overflowing_add(prod[4]);
+    let (l192, carry) = b[1].overflowing_add(carry as u64);
+    let (l128, carry) = b[2].overflowing_add(carry as u64);
+    let l64 = b[3] + carry as u64;
+    [l64, l128, l192, l256, prod[3]]
+}
+
+/// Field elements side by side. See the module's safety rules.
+///
+/// Magnitudes: an element is *tight* when it comes out of `mul`, `square`, `mul_add`, `splat` or `with_lane`,
+/// and *loose* when it comes out of `add` or `sub`. Products take either; `add` and `sub` take tight operands
+/// or, where stated, one loose one. Implementations check their own bounds in debug builds.
+#[expect(clippy::missing_safety_doc, reason = "one rule for all, in the module's head")]
+pub trait Lanes: Copy {
+    /// Elements side by side.
+    const N: usize;
+    /// One element known in advance, stored so that reading it into all lanes is cheap.
+    type Constant: Copy + Send + Sync;
+    /// 2N words: for each lane one of the plus side and one of the minus side.
+    type Words: Copy;
+    /// The canonical residues as four 64-bit words each, most significant first.
+    type Wide: Copy;
+    /// The top 64 bits of x/p, one a lane, off by less than 2^16.
+    type Tops: Copy;
+
+    /// Stores an element for `splat`.
+    fn constant(value: Fe) -> Self::Constant;
+    /// The same element in all lanes; tight.
+    unsafe fn splat(value: &Self::Constant) -> Self;
+    /// The element of one lane.
+    unsafe fn lane(&self, lane: usize) -> Fe;
+    /// The same elements but for one lane; tight if they were.
+    unsafe fn with_lane(self, lane: usize, value: Fe) -> Self;
+    /// The product; tight.
+    unsafe fn mul(self, other: Self) -> Self;
+    /// `self * factor + addend`, `addend` tight, reduced once; tight.
+    unsafe fn mul_add(self, factor: Self, addend: Self) -> Self;
+    /// The square; tight.
+    unsafe fn square(self) -> Self;
+    /// The sum of a tight or loose element and a tight one; loose. At most four such sums in a row.
+    unsafe fn add(self, other: Self) -> Self;
+    /// The difference of two tight elements; loose.
+    unsafe fn sub(self, other: Self) -> Self;
+    /// Whether any lane holds zero; of a tight element.
+    unsafe fn any_zero(self) -> bool;
+
+    /// The canonical residues of a loose element.
+    unsafe fn wide(self) -> Self::Wide;
+    /// Bit l of the result is set where lane l satisfies the term.
+    unsafe fn wide_accepts(x: &Self::Wide, term: &Term) -> u32;
+
+    /// The words of a tight element for the plus side and another for the minus side.
+    unsafe fn words(plus: Self, minus: Self) -> Self::Words;
+    /// The words of beta times a tight element, likewise.
+    unsafe fn beta_words(plus: Self, minus: Self) -> Self::Words;
+    /// The top 64 bits of a tight element.
+    unsafe fn tops(self) -> Self::Tops;
+    /// The top 64 bits of beta times a tight element.
+    unsafe fn beta_tops(self) -> Self::Tops;
+    /// Difference modulo 2^64.
+    unsafe fn tops_sub(a: Self::Tops, b: Self::Tops) -> Self::Tops;
+    /// The same value in all lanes.
+    unsafe fn tops_splat(value: u64) -> Self::Tops;
+    /// Writes the lanes, lane 0 first.
+    unsafe fn tops_store(a: Self::Tops, to: &mut [u64; 8]);
+    /// The words of the plus side and of the minus side.
+    unsafe fn tops_words(plus: Self::Tops, minus: Self::Tops) -> Self::Words;
+    /// One word in all places.
+    unsafe fn word_splat(word: u32) -> Self::Words;
+    /// Sum modulo 2^32.
+    unsafe fn word_add(a: Self::Words, b: Self::Words) -> Self::Words;
+    /// Difference modulo 2^32.
+    unsafe fn word_sub(a: Self::Words, b: Self::Words) -> Self::Words;
+    /// The smaller of two, place by place.
+    unsafe fn word_min(a: Self::Words, b: Self::Words) -> Self::Words;
+    /// Whether any place is at most `limit`.
+    unsafe fn word_any_at_most(a: Self::Words, limit: u32) -> bool;
+    /// Bit `lane * 2 + (0 plus, 1 minus)` of the result is set where bit `word >> shift` of `bits` is.
+    ///
+    /// `bits` must hold at least 2^(32 - shift) bits, `shift` at most 27.
+    unsafe fn word_bits(a: Self::Words, bits: &[u32], shift: u32) -> u32;
+    /// The word of one lane on one side (0 plus, 1 minus).
+    unsafe fn word(a: &Self::Words, lane: usize, side: usize) -> u32;
+}
+
+impl Lanes for Fe {
+    const N: usize = 1;
+    type Constant = Fe;
+    type Words = [u32; 2];
+    type Wide = [u64; 4];
+    type Tops = u64;
+
+    #[inline(always)]
+    fn constant(value: Fe) -> Fe {
+        value
+    }
+    #[inline(always)]
+    unsafe fn splat(value: &Fe) -> Fe {
+        *value
+    }
+    #[inline(always)]
+    unsafe fn lane(&self, _: usize) -> Fe {
+        *self
+    }
+    #[inline(always)]
+    unsafe fn with_lane(self, _: usize, value: Fe) -> Fe {
+        value
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Fe) -> Fe {
+        Fe::mul(self, other)
+    }
+    #[inline(always)]
+    unsafe fn mul_add(self, factor: Fe, addend: Fe) -> Fe {
+        Fe::mul(self, factor).add(addend)
+    }
+    #[inline(always)]
+    unsafe fn square(self) -> Fe {
+        Fe::square(self)
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Fe) -> Fe {
+        Fe::add(self, other)
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Fe) -> Fe {
+        Fe::sub(self, other)
+    }
+    #[inline(always)]
+    unsafe fn any_zero(self) -> bool {
+        self.is_zero()
+    }
+
+    #[inline(always)]
+    unsafe fn wide(self) -> [u64; 4] {
+        self.to_words()
+    }
+    #[inline(always)]
+    unsafe fn wide_accepts(x: &[u64; 4], term: &Term) -> u32 {
+        term.accepts(x) as u32
+    }
+
+    #[inline(always)]
+    unsafe fn words(plus: Fe, minus: Fe) -> [u32; 2] {
+        [(plus.0[3] >> 32) as u32, (minus.0[3] >> 32) as u32]
+    }
+    #[inline(always)]
+    unsafe fn beta_words(plus: Fe, minus: Fe) -> [u32; 2] {
+        [(beta_top(plus) >> 32) as u32, (beta_top(minus) >> 32) as u32]
+    }
+    #[inline(always)]
+    unsafe fn tops(self) -> u64 {
+        self.0[3]
+    }
+    #[inline(always)]
+    unsafe fn beta_tops(self) -> u64 {
+        beta_top(self)
+    }
+    #[inline(always)]
+    unsafe fn tops_sub(a: u64, b: u64) -> u64 {
+        a.wrapping_sub(b)
+    }
+    #[inline(always)]
+    unsafe fn tops_splat(value: u64) -> u64 {
+        value
+    }
+    #[inline(always)]
+    unsafe fn tops_store(a: u64, to: &mut [u64; 8]) {
+        to[0] = a;
+    }
+    #[inline(always)]
+    unsafe fn tops_words(plus: u64, minus: u64) -> [u32; 2] {
+        [(plus >> 32) as u32, (minus >> 32) as u32]
+    }
+    #[inline(always)]
+    unsafe fn word_splat(word: u32) -> [u32; 2] {
+        [word; 2]
+    }
+    #[inline(always)]
+    unsafe fn word_add(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
+        [a[0].wrapping_add(b[0]), a[1].wrapping_add(b[1])]
+    }
+    #[inline(always)]
+    unsafe fn word_sub(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
+        [a[0].wrapping_sub(b[0]), a[1].wrapping_sub(b[1])]
+    }
+    #[inline(always)]
+    unsafe fn word_min(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
+        [a[0].min(b[0]), a[1].min(b[1])]
+    }
+    #[inline(always)]
+    unsafe fn word_any_at_most(a: [u32; 2], limit: u32) -> bool {
+        a[0].min(a[1]) <= limit
+    }
+    #[inline(always)]
+    unsafe fn word_bits(a: [u32; 2], bits: &[u32], shift: u32) -> u32 {
+        let bit = |w: u32| bits[(w >> shift >> 5) as usize] >> (w >> shift & 31) & 1;
+        bit(a[0]) | bit(a[1]) << 1
+    }
+    #[inline(always)]
+    unsafe fn word(a: &[u32; 2], _: usize, side: usize) -> u32 {
+        a[side]
+    }
+}
+
+/// The top 64 bits of beta * x: the products that end at weight 2^-64, low halves of the neighbours one step apart
+/// and high halves of those two apart; what is left out is below 8 * 2^-64.
+#[inline(always)]
+fn beta_top(x: Fe) -> u64 {
+    let mut sum = 0u64;
+    for i in 0..4 {
+        sum = sum.wrapping_add(x.0[i].wrapping_mul(BETA_OVER_P[i]));
+        sum = sum.wrapping_add(((x.0[i] as u128 * BETA_OVER_P[i + 1] as u128) >> 64) as u64);
+    }
+    sum
+}

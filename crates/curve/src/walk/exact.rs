@@ -1,0 +1,34 @@
+//! One lane's group, point by point with complete additions: for the groups in which a centre meets a table
+//! entry, an image of one, or infinity. Slow, exact, and next to never needed.
+
+use super::table::step_point;
+use super::{KEYS_PER_CENTRE, Visitor};
+use crate::field::lanes::Lanes;
+use crate::group::{self, Affine, Point};
+
+/// Visits every key of the group around `centre`; returns how many there are. Infinity is no key.
+pub(super) fn group<L: Lanes>(half: u32, lane: u32, centre: Point, visitor: &mut impl Visitor<L>) -> u64 {
+    let mut keys = 0;
+    let mut visit = |index, minus, orbit, point: Point| {
+        if let Some(point) = point {
+            visitor.exact(lane, index, minus, orbit, point.x);
+            keys += KEYS_PER_CENTRE;
+        }
+    };
+    visit(0, false, 0, centre);
+    let mut entry = None;
+    for index in 1..=half {
+        entry = group::add(entry, Some(Affine::G));
+        for orbit in 0..3 {
+            let image = entry.map(|p| p.endomorphism(orbit));
+            visit(index, false, orbit, group::add(centre, image));
+            visit(index, true, orbit, group::add(centre, image.map(Affine::negate)));
+        }
+    }
+    keys
+}
+
+/// The centre after `centre`.
+pub(super) fn next(half: u32, centre: Point) -> Point {
+    group::add(centre, Some(step_point(half)))
+}

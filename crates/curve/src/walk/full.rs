@@ -1,0 +1,124 @@
+//! The sieve that reads all of x: masks and linear equations over its bits, for suffixes and what may stand
+//! anywhere.
+
+use super::{Entry, Hit, Lanes, Orbit, Place, Visitor};
+use crate::Fe;
+
+/// The parity of the bits of x under a mask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Equation {
+    /// The bits that take part; words of x, most significant first.
+    pub mask: [u64; 4],
+    /// Whether an odd number of them must be set.
+    pub odd: bool,
+}
+
+/// A conjunction: `x & mask == value` and every equation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// The bits that are fixed; words of x, most significant first.
+    pub mask: [u64; 4],
+    /// Their values; zero outside `mask`.
+    pub value: [u64; 4],
+    /// The equations.
+    pub equations: Vec<Equation>,
+}
+
+impl Term {
+    pub(crate) fn accepts(&self, x: &[u64; 4]) -> bool {
+        (0..4).all(|i| (x[i] ^ self.value[i]) & self.mask[i] == 0)
+            && self.equations.iter().all(|e| {
+                let bits = (0..4).fold(0, |acc, i| acc ^ x[i] & e.mask[i]);
+                (bits.count_ones() % 2 == 1) == e.odd
+            })
+    }
+}
+
+/// The visitor that forms every x.
+pub(super) struct Full<'a, L> {
+    terms: &'a [Term],
+    step: u64,
+    hits: &'a mut Vec<Hit>,
+    skip: u32,
+    centre: Option<L>,
+}
+
+impl<'a, L: Lanes> Full<'a, L> {
+    pub fn new(terms: &'a [Term], step: u64, hits: &'a mut Vec<Hit>) -> Self {
+        Full { terms, step, hits, skip: 0, centre: None }
+    }
+
+    /// beta x and beta^2 x = -(x + beta x) of a tight element: 1 M and one to tighten.
+    #[inline(always)]
+    unsafe fn images(x: L) -> [L; 3] {
+        // SAFETY: the caller's.
+        unsafe {
+            let image = x.mul(L::splat(&L::constant(Fe::BETA)));
+            let square = image.mul(L::splat(&L::constant(Fe::BETA)));
+            [x, image, square]
+        }
+    }
+}
+
+impl<L: Lanes> Visitor<L> for Full<'_, L> {
+    #[inline(always)]
+    unsafe fn centre(&mut self, c: L, skip: u32) {
+        self.centre = Some(c);
+        self.skip = skip;
+        for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
+            // SAFETY: the caller's.
+            self.exact(lane as u32, 0, false, 0, unsafe { c.lane(lane) });
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn orbit(&mut self, index: u32, entry: &Entry<L>, orbit: &Orbit<L>) {
+        let Some(c) = self.centre else { return };
+        // SAFETY: the caller's.
+        unsafe {
+            let one = L::splat(&L::constant(Fe::ONE));
+            for side in 0..2 {
+                let t0 = Self::images(orbit.t0[side].sub(c).mul(one));
+                let t1 = Self::images(orbit.t1[side].sub(L::splat(&entry.t)).mul(one));
+                let t2 = Self::images(orbit.t2[side]);
+                for at in 0..9 {
+                    let (p, q) = (at / 3, at % 3);
+                    let j = (2 * p + 3 - q) % 3;
+                    let x = t1[p].add(t2[q]).add(t0[j]);
+                    let wide = x.wide();
+                    let mut passed = 0;
+                    for term in self.terms {
+                        passed |= L::wide_accepts(&wide, term);
+                    }
+                    passed &= !self.skip;
+                    while passed != 0 {
+                        let lane = passed.trailing_zeros();
+                        passed &= passed - 1;
+                        let place = Place {
+                            lane,
+                            step: self.step,
+                            index,
+                            minus: side == 1,
+                            orbit: ((q + 3 - p) % 3) as u8,
+                            image: j as u8,
+                        };
+                        let x = x.lane(lane as usize).canonical();
+                        self.hits.push(Hit { place, x: Some(x) });
+                    }
+                }
+            }
+        }
+    }
+
+    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
+        let mut x = x.canonical();
+        for image in 0..3 {
+            let words = x.to_words();
+            if self.terms.iter().any(|t| t.accepts(&words)) {
+                let place = Place { lane, step: self.step, index, minus, orbit, image };
+                self.hits.push(Hit { place, x: Some(x) });
+            }
+            x = x.mul(Fe::BETA).canonical();
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The walk: keys around a centre, eighteen for each table entry, for 14 M + 2 S.
+//!
+//! Let C = (c, yc) be the centre and i*G = (t, y) a table entry, beta the cube root of unity of the
+//! endomorphism. The six points C + s * lambda^k * i*G (sign s, orbit k = 0, 1, 2) have the denominators
+//! c - beta^k t, whose product is c^3 - t^3: one inverse serves all six, and all the inverses of a group come
+//! from one inversion (Montgomery). With v = 1/(c^3 - t^3), n = (y -+ yc) v and
+//! 1/(c - beta^k t) = v (c^2 + beta^k c t + beta^2k t^2):
+//!
+//! ```text
+//! x_k = n^2 (c^2 + beta^k c t + beta^2k t^2)^2 - c - beta^k t = T0 + beta^k T1 + beta^2k T2,
+//! T0 = n^2 U - c    U = c^4 + 2 c t^3
+//! T1 = n^2 V - t    V = t^4 + 2 c^3 t
+//! T2 = n^2 W        W = 3 c^2 t^2
+//! ```
+//!
+//! Each point has three images (lambda^j times it has x beta^j), so with p = j + k and q = j + 2k modulo 3 the
+//! nine keys of a sign are beta^j T0 + beta^p T1 + beta^q T2, one for each (p, q). A prefix search reads only
+//! their top words, and those are sums of words of T0, T1, T2 and of their products with beta: no full x is
+//! ever formed. A search that needs all of x forms the nine sums in full (`full`).
+//!
+//! Cost an entry: prefix product 1 M, its undoing 2 M, n 2 M + 2 S, U V W 3 M, T 6 M; 18 keys.
+//!
+//! Where c^3 = t^3 for some entry, or the centre meets the step's point or infinity, the formulas do not hold;
+//! that lane's group is then done point by point with complete additions (`exact`).
+
+mod exact;
+mod full;
+mod many;
+mod sieve;
+mod table;
+mod words;
+
+pub use full::{Equation, Term};
+pub use many::Bits;
+pub use sieve::{Range, Sieve};
+pub use table::Table;
+
+use crate::field::lanes::Lanes;
+use crate::group::Point;
+use crate::platform::Simd;
+use crate::{Affine, Fe, Scalar};
+use table::{Entries, Entry};
+
+/// Where a key lies in a walk. The key itself is lambda^image * (origin + offset).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The parallel walker.
+    pub lane: u32,
+    /// The group of that walker.
+    pub step: u64,
+    /// The table entry; 0 is the centre itself.
+    pub index: u32,
+    /// Whether the entry is subtracted.
+    pub minus: bool,
+    /// The power of lambda on the entry.
+    pub orbit: u8,
+    /// The power of lambda on the sum.
+    pub image: u8,
+}
+
+impl Place {
+    /// What is added to the origin's scalar before the image: the centre's way plus or minus lambda^orbit * index.
+    /// `half` is the number of table entries, `stride` the distance of neighbouring lanes in steps.
+    pub fn offset(&self, half: u32, stride: u64) -> Scalar {
+        let steps = self.lane as u128 * stride as u128 + self.step as u128;
+        let centre = Scalar::from_u128(steps * (2 * half as u128 + 1));
+        let entry = Scalar::lambda_power(self.orbit).mul(Scalar::from_u64(self.index as u64));
+        if self.minus { centre.sub(entry) } else { centre.add(entry) }
+    }
+}
+
+/// A key that passed the sieve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Where it lies.
+    pub place: Place,
+    /// Its x coordinate, where the sieve formed it.
+    pub x: Option<Fe>,
+}
+
+/// Keys tested with one table entry: six points, three images each.
+pub const KEYS_PER_ENTRY: u64 = 18;
+/// Keys tested at a centre: three images.
+pub const KEYS_PER_CENTRE: u64 = 3;
+
+/// The sums of one table entry before c and t are taken off: index 0 is the plus side, 1 the minus side.
+/// All tight.
+pub(crate) struct Orbit<L> {
+    t0: [L; 2],
+    t1: [L; 2],
+    t2: [L; 2],
+}
+
+/// What is done with the keys of a group.
+pub(crate) trait Visitor<L: Lanes> {
+    /// A group begins; its centres are `c`. Lanes in `skip` (bit mask) are done by `exact` instead.
+    unsafe fn centre(&mut self, c: L, skip: u32);
+    /// The keys around one entry.
+    unsafe fn orbit(&mut self, index: u32, entry: &Entry<L>, orbit: &Orbit<L>);
+    /// One point, whose three images are to be tested, of a lane the formulas do not hold for.
+    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe);
+}
+
+/// The state of N parallel walkers over one table.
+struct Lanewise<'t, L: Lanes> {
+    table: &'t Entries<L>,
+    x: L,
+    y: L,
+    /// Lanes whose centre is the point at infinity.
+    infinite: u32,
+    /// Prefix products, one an entry.
+    before: Vec<L>,
+}
+
+impl<'t, L: Lanes> Lanewise<'t, L> {
+    /// # Safety
+    /// As for all of [`Lanes`].
+    #[inline(always)]
+    unsafe fn new(table: &'t Entries<L>, starts: &[Point]) -> Self {
+        assert_eq!(starts.len(), L::N);
+        // SAFETY: the caller's.
+        unsafe {
+            let one = L::splat(&L::constant(Fe::ONE));
+            let mut walk = Lanewise { table, x: one, y: one, infinite: 0, before: Vec::new() };
+            for (lane, &start) in starts.iter().enumerate() {
+                walk.place(lane, start);
+            }
+            walk.before.resize(table.entries.len(), one);
+            walk
+        }
+    }
+
+    /// Puts one lane's centre somewhere.
+    #[inline(always)]
+    unsafe fn place(&mut self, lane: usize, point: Point) {
+        // A lane at infinity holds some point of the curve, so that the other lanes' arithmetic is undisturbed.
+        let Affine { x, y } = point.unwrap_or(Affine::G);
+        // SAFETY: the caller's.
+        unsafe {
+            self.x = self.x.with_lane(lane, x);
+            self.y = self.y.with_lane(lane, y);
+        }
+        self.infinite = self.infinite & !(1 << lane) | u32::from(point.is_none()) << lane;
+    }
+
+    #[inline(always)]
+    unsafe fn centre(&self, lane: usize) -> Point {
+        // SAFETY: the caller's.
+        let at = unsafe { Affine { x: self.x.lane(lane), y: self.y.lane(lane) } };
+        (self.infinite >> lane & 1 == 0).then_some(at)
+    }
+
+    /// Visits every key of one group in every lane and moves the centres on. Returns how many keys those were.
+    #[inline(always)]
+    unsafe fn group(&mut self, visitor: &mut impl Visitor<L>) -> u64 {
+        let table = self.table;
+        // SAFETY: the caller's, throughout.
+        unsafe {
+            let (c, yc) = (self.x, self.y);
+            let c2 = c.square();
+            let c3 = c2.mul(c);
+            let one = L::splat(&L::constant(Fe::ONE));
+            // Denominators of the entries in two interleaved chains of products, each 1 M an entry: two,
+            // because one chain would wait for its own latency.
+            let mut chain = [one, one];
+            for (i, (entry, before)) in table.entries.iter().zip(&mut self.before).enumerate() {
+                let d = c3.add(L::splat(&entry.minus_t3));
+                *before = chain[i & 1];
+                chain[i & 1] = chain[i & 1].mul(d);
+            }
+            let step_x = L::splat(&table.step_x);
+            let d_step = step_x.sub(c);
+            let both = chain[0].mul(chain[1]);
+            let product = both.mul(d_step);
+
+            // Lanes whose product vanishes, or whose centre is infinity, leave the formulas.
+            let mut inverse = product;
+            let mut skip = self.infinite;
+            if product.any_zero() {
+                for lane in 0..L::N {
+                    if product.lane(lane).is_zero() {
+                        skip |= 1 << lane;
+                    }
+                }
+            }
+            let mut inverses = [Fe::ONE; 16];
+            for (lane, value) in inverses.iter_mut().take(L::N).enumerate() {
+                if skip >> lane & 1 == 0 {
+                    *value = product.lane(lane);
+                }
+            }
+            Fe::invert_all(&mut inverses[..L::N]);
+            for (lane, &value) in inverses.iter().take(L::N).enumerate() {
+                inverse = inverse.with_lane(lane, value);
+            }
+
+            visitor.centre(c, skip);
+            let inv_step = inverse.mul(both);
+            let rest = inverse.mul(d_step);
+            let mut undo = [rest.mul(chain[1]), rest.mul(chain[0])];
+
+            let minus_2c = L::splat(&L::constant(Fe::ZERO)).sub(c.add(c).mul(one));
+            let twice_c3 = c3.add(c3);
+            let thrice_c2 = c2.add(c2).add(c2);
+            let c4 = c2.square();
+            for (i, (entry, before)) in table.entries.iter().zip(&self.before).enumerate().rev() {
+                let d = c3.add(L::splat(&entry.minus_t3));
+                let v = undo[i & 1].mul(*before);
+                undo[i & 1] = undo[i & 1].mul(d);
+                let y = L::splat(&entry.y);
+                let n_plus = y.sub(yc).mul(v).square();
+                let n_minus = y.add(yc).mul(v).square();
+                let u = minus_2c.mul_add(L::splat(&entry.minus_t3), c4);
+                let t0 = [n_plus.mul(u), n_minus.mul(u)];
+                let vv = twice_c3.mul_add(L::splat(&entry.t), L::splat(&entry.t4));
+                let t1 = [n_plus.mul(vv), n_minus.mul(vv)];
+                let w = thrice_c2.mul(L::splat(&entry.t2));
+                let t2 = [n_plus.mul(w), n_minus.mul(w)];
+                visitor.orbit(i as u32 + 1, entry, &Orbit { t0, t1, t2 });
+            }
+
+            // The next centre: one affine addition with the inverse that came along.
+            let slope = L::splat(&table.step_y).sub(yc).mul(inv_step);
+            let x = slope.square().sub(c).mul(one).sub(step_x).mul(one);
+            let y = slope.mul(c.sub(x)).sub(yc).mul(one);
+            let exact: Vec<(usize, Point)> =
+                (0..L::N).filter(|l| skip >> l & 1 == 1).map(|l| (l, self.centre(l))).collect();
+            (self.x, self.y) = (x, y);
+            let mut keys =
+                (L::N - exact.len()) as u64 * (KEYS_PER_CENTRE + KEYS_PER_ENTRY * table.entries.len() as u64);
+            for (lane, centre) in exact {
+                keys += exact::group(table.half(), lane as u32, centre, visitor);
+                self.place(lane, exact::next(table.half(), centre));
+            }
+            keys
+        }
+    }
+}
+
+enum Kind<'t> {
+    Portable(Lanewise<'t, Fe>),
+    #[cfg(target_arch = "x86_64")]
+    Ifma(Box<Lanewise<'t, crate::field::ifma::Fe8>>),
+}
+
+/// Parallel walkers: lane l starts at the l-th point given and goes on by (2 half + 1) G a step.
+pub struct Walk<'t> {
+    kind: Kind<'t>,
+    step: u64,
+}
+
+impl<'t> Walk<'t> {
+    /// Walkers at the given starts, one for each of the table's lanes.
+    pub fn new(table: &'t Table, starts: &[Point]) -> Walk<'t> {
+        // SAFETY: a table exists only for an instruction set this machine has.
+        let kind = unsafe {
+            match &table.0 {
+                table::Kind::Portable(t) => Kind::Portable(Lanewise::new(t, starts)),
+                #[cfg(target_arch = "x86_64")]
+                table::Kind::Ifma(t) => Kind::Ifma(Box::new(new_ifma(t, starts))),
+            }
+        };
+        Walk { kind, step: 0 }
+    }
+
+    /// Groups walked so far.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Walks one group in every lane, appends what passes the sieve to `hits`, and returns the number of
+    /// keys tested, each once.
+    pub fn group(&mut self, sieve: &Sieve, hits: &mut Vec<Hit>) -> u64 {
+        // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
+        let keys = unsafe {
+            match &mut self.kind {
+                Kind::Portable(walk) => sieve::run(walk, sieve, self.step, hits),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Ifma(walk) => run_ifma(walk, sieve, self.step, hits),
+            }
+        };
+        self.step += 1;
+        keys
+    }
+}
+
+/// The same code as the portable walk, compiled for AVX-512 IFMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+unsafe fn run_ifma(
+    walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
+    sieve: &Sieve,
+    step: u64,
+    hits: &mut Vec<Hit>,
+) -> u64 {
+    // SAFETY: the caller checked the instruction set.
+    unsafe { sieve::run(walk, sieve, step, hits) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+unsafe fn new_ifma<'t>(
+    table: &'t Entries<crate::field::ifma::Fe8>,
+    starts: &[Point],
+) -> Lanewise<'t, crate::field::ifma::Fe8> {
+    // SAFETY: the caller checked the instruction set.
+    unsafe { Lanewise::new(table, starts) }
+}
+
+/// The number of lanes an instruction set walks at once.
+pub fn lanes(simd: Simd) -> usize {
+    match simd {
+        Simd::Portable => <Fe as Lanes>::N,
+        #[cfg(target_arch = "x86_64")]
+        Simd::Avx512Ifma => <crate::field::ifma::Fe8 as Lanes>::N,
+        #[cfg(not(target_arch = "x86_64"))]
+        Simd::Avx512Ifma => 8,
+    }
+}

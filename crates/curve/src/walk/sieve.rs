@@ -1,0 +1,111 @@
+//! Sieves: which keys of a walk are worth a second look. Numbers only; the engine makes them from patterns.
+//!
+//! A sieve may let a key pass that nobody asked for, never hold one back.
+
+use super::full::{Full, Term};
+use super::many::{Bits, Many};
+use super::words::Words;
+use super::{Entry, Hit, Lanes, Lanewise, Orbit, Visitor};
+use crate::Fe;
+use crate::field::lanes::{WORD_ABOVE, WORD_BELOW};
+
+/// An inclusive range of the top 64 bits of x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first accepted value.
+    pub first: u64,
+    /// The last accepted value, not below `first`.
+    pub last: u64,
+}
+
+impl Range {
+    /// Base and width of the computed words that may belong to a key in the range: accepted is
+    /// `word - base <= width` modulo 2^32.
+    pub(super) fn widened(self) -> (u32, u32) {
+        let (first, last) = ((self.first >> 32) as u32, (self.last >> 32) as u32);
+        (first.wrapping_sub(WORD_ABOVE), (last - first).saturating_add(WORD_ABOVE + WORD_BELOW))
+    }
+
+    /// Whether an x whose top 64 bits are within `slack` of `top` can lie in the range.
+    pub(super) fn holds(self, top: u64, slack: u64) -> bool {
+        top.wrapping_sub(self.first.wrapping_sub(slack)) <= (self.last - self.first).saturating_add(2 * slack)
+    }
+}
+
+/// What a walk looks for.
+#[derive(Clone, Debug, Default)]
+pub struct Sieve {
+    /// Ranges of the top bits, each compared in turn: for a few.
+    pub ranges: Vec<Range>,
+    /// Ranges of the top bits as a bitmap: for many.
+    pub bits: Option<Bits>,
+    /// Conditions on all of x.
+    pub terms: Vec<Term>,
+}
+
+/// Two visitors of one walk.
+struct Both<A, B>(A, B);
+
+impl<L: Lanes, A: Visitor<L>, B: Visitor<L>> Visitor<L> for Both<A, B> {
+    #[inline(always)]
+    unsafe fn centre(&mut self, c: L, skip: u32) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.0.centre(c, skip);
+            self.1.centre(c, skip);
+        }
+    }
+    #[inline(always)]
+    unsafe fn orbit(&mut self, index: u32, entry: &Entry<L>, orbit: &Orbit<L>) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.0.orbit(index, entry, orbit);
+            self.1.orbit(index, entry, orbit);
+        }
+    }
+    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
+        self.0.exact(lane, index, minus, orbit, x);
+        self.1.exact(lane, index, minus, orbit, x);
+    }
+}
+
+/// Walks one group with the visitors the sieve calls for.
+///
+/// # Safety
+/// As for all of [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn run<L: Lanes>(
+    walk: &mut Lanewise<'_, L>,
+    sieve: &Sieve,
+    step: u64,
+    hits: &mut Vec<Hit>,
+) -> u64 {
+    let first = hits.len();
+    let mut full_hits = Vec::new();
+    // SAFETY: the caller's.
+    let keys = unsafe {
+        match (&sieve.bits, &sieve.terms[..]) {
+            (None, []) => walk.group(&mut Words::new(&sieve.ranges, step, hits)),
+            (Some(bits), []) => walk.group(&mut Many::new(bits, step, hits)),
+            (None, terms) => walk.group(&mut Both(
+                Words::new(&sieve.ranges, step, hits),
+                Full::new(terms, step, &mut full_hits),
+            )),
+            (Some(bits), terms) => {
+                walk.group(&mut Both(Many::new(bits, step, hits), Full::new(terms, step, &mut full_hits)))
+            }
+        }
+    };
+    // A key both visitors accept is one hit; the one that knows x is kept.
+    if !full_hits.is_empty() {
+        hits.append(&mut full_hits);
+        hits[first..].sort_by_key(|h| (h.place, h.x.is_none()));
+        let mut seen = None;
+        let mut at = 0;
+        hits.retain(|h| {
+            at += 1;
+            at <= first || seen.replace(h.place) != Some(h.place)
+        });
+    }
+    keys
+}

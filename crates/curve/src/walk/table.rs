@@ -1,0 +1,112 @@
+//! The table i*G, i = 1..half, with the powers of x the walk multiplies by; shared by all walkers.
+
+use crate::field::lanes::Lanes;
+use crate::group::{self, Affine};
+use crate::platform::Simd;
+use crate::{Fe, Scalar};
+
+/// One entry i*G = (t, y).
+pub(crate) struct Entry<L: Lanes> {
+    pub t: L::Constant,
+    pub t2: L::Constant,
+    pub minus_t3: L::Constant,
+    pub t4: L::Constant,
+    pub y: L::Constant,
+    /// The exact words of t, beta t and beta^2 t: floors of 2^32 times the fraction of p.
+    pub words: [u32; 3],
+    /// The same to 64 bits.
+    pub tops: [u64; 3],
+}
+
+/// The entries for one kind of lanes.
+pub(crate) struct Entries<L: Lanes> {
+    pub entries: Vec<Entry<L>>,
+    /// (2 half + 1) G, the way from one centre to the next.
+    pub step_x: L::Constant,
+    pub step_y: L::Constant,
+}
+
+impl<L: Lanes> Entries<L> {
+    fn new(half: u32) -> Entries<L> {
+        let mut entries = Vec::with_capacity(half as usize);
+        let mut point = Affine::G;
+        for i in 1..=half {
+            let (t, y) = (point.x, point.y);
+            let t2 = t.square();
+            let image = point.endomorphism(1).x;
+            let image2 = point.endomorphism(2).x;
+            entries.push(Entry {
+                t: L::constant(t.canonical()),
+                t2: L::constant(t2),
+                minus_t3: L::constant(t2.mul(t).negate()),
+                t4: L::constant(t2.square()),
+                y: L::constant(y),
+                words: [t, image, image2].map(|x| (top(x) >> 32) as u32),
+                tops: [t, image, image2].map(top),
+            });
+            if i < half {
+                // i*G is neither G's opposite nor infinity for i < half < n - 1.
+                point = point.plus(Affine::G).expect("a small multiple of G is not its opposite");
+            }
+        }
+        let step = step_point(half);
+        Entries { entries, step_x: L::constant(step.x), step_y: L::constant(step.y) }
+    }
+
+    /// The number of entries.
+    pub fn half(&self) -> u32 {
+        self.entries.len() as u32
+    }
+}
+
+/// The exact top bits of an element. x/p and x/2^256 differ by less than 2^-223, which moves the floor only for
+/// an x within 2^33 of a multiple of 2^192: no entry of a table is one, and the slack has the room if it were.
+fn top(x: Fe) -> u64 {
+    x.to_words()[0]
+}
+
+/// (2 half + 1) G.
+pub(crate) fn step_point(half: u32) -> Affine {
+    let steps = Scalar::from_u64(2 * half as u64 + 1);
+    group::multiply(steps, Some(Affine::G)).expect("a small multiple of G is not infinity")
+}
+
+pub(crate) enum Kind {
+    Portable(Entries<Fe>),
+    #[cfg(target_arch = "x86_64")]
+    Ifma(Entries<crate::field::ifma::Fe8>),
+}
+
+/// The table of one walk shape and instruction set.
+pub struct Table(pub(crate) Kind);
+
+impl Table {
+    /// A table of `half` entries, 1 to 2^20, for an instruction set this machine must have.
+    pub fn new(simd: Simd, half: u32) -> Table {
+        assert!(simd.is_available(), "this machine has no {simd}");
+        assert!((1..=1 << 20).contains(&half), "a table has 1 to 2^20 entries, not {half}");
+        Table(match simd {
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx512Ifma => Kind::Ifma(Entries::new(half)),
+            _ => Kind::Portable(Entries::new(half)),
+        })
+    }
+
+    /// The number of entries.
+    pub fn half(&self) -> u32 {
+        match &self.0 {
+            Kind::Portable(t) => t.half(),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Ifma(t) => t.half(),
+        }
+    }
+
+    /// The instruction set it was made for.
+    pub fn simd(&self) -> Simd {
+        match &self.0 {
+            Kind::Portable(_) => Simd::Portable,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Ifma(_) => Simd::Avx512Ifma,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The sieve for a few prefixes: sums of top words, then, for what those let pass, the top 64 bits.
+
+use super::sieve::Range;
+use super::{Entry, Hit, Lanes, Orbit, Place, Visitor};
+use crate::Fe;
+
+/// The visitor that tests words.
+pub(super) struct Words<'a, L: Lanes> {
+    ranges: &'a [Range],
+    step: u64,
+    hits: &'a mut Vec<Hit>,
+    skip: u32,
+    centre: Option<L>,
+    /// Words of c, beta c, beta^2 c.
+    c: Option<[L::Words; 3]>,
+}
+
+/// The factor of T0 for each (p, q), p * 3 + q: j = p - k with k = q - p, modulo 3.
+pub(super) const fn image_of(p: usize, q: usize) -> usize {
+    (2 * p + 3 - q) % 3
+}
+
+/// The top 64 bits of x: 2^64 x/p rounded down, off by less than one.
+pub(super) fn top64(x: Fe) -> u64 {
+    x.to_words()[0]
+}
+
+impl<'a, L: Lanes> Words<'a, L> {
+    pub fn new(ranges: &'a [Range], step: u64, hits: &'a mut Vec<Hit>) -> Self {
+        Words { ranges, step, hits, skip: 0, centre: None, c: None }
+    }
+
+    /// Whether any of the words may belong to a key in a range.
+    #[inline(always)]
+    unsafe fn any(&self, words: &[L::Words; 9]) -> bool {
+        let mut any = false;
+        for range in self.ranges {
+            let (base, width) = range.widened();
+            // SAFETY: the caller's.
+            unsafe {
+                let base = L::word_splat(base);
+                let mut least = L::word_sub(words[0], base);
+                for &w in &words[1..] {
+                    least = L::word_min(least, L::word_sub(w, base));
+                }
+                any |= L::word_any_at_most(least, width);
+            }
+        }
+        any
+    }
+
+    /// Whether this word may.
+    fn accepts(&self, word: u32) -> bool {
+        self.ranges.iter().any(|r| {
+            let (base, width) = r.widened();
+            word.wrapping_sub(base) <= width
+        })
+    }
+
+    /// Whether an x whose top 64 bits are within `slack` of `value` may.
+    fn confirms(&self, value: u64, slack: u64) -> bool {
+        self.ranges.iter().any(|r| r.holds(value, slack))
+    }
+
+    /// beta^2 = -1 - beta.
+    #[inline(always)]
+    unsafe fn third(a: L::Words, b: L::Words) -> L::Words {
+        // SAFETY: the caller's.
+        unsafe { L::word_sub(L::word_splat(0), L::word_add(a, b)) }
+    }
+
+    /// The words of an element times 1, beta and beta^2. A function, not a closure: closures do not inherit the
+    /// instruction set, and every operation in one becomes a call.
+    #[inline(always)]
+    unsafe fn images(t: &[L; 2]) -> [L::Words; 3] {
+        // SAFETY: the caller's.
+        unsafe {
+            let (a, b) = (L::words(t[0], t[1]), L::beta_words(t[0], t[1]));
+            [a, b, Self::third(a, b)]
+        }
+    }
+
+    /// Looks at each key of an entry of which some word was accepted.
+    #[cold]
+    #[inline(never)]
+    fn sort_out(&mut self, index: u32, words: &[L::Words; 9], entry: &Entry<L>, orbit: &Orbit<L>) {
+        let skip = self.skip;
+        for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
+            for side in 0..2 {
+                // The nine keys share three elements and their images; formed when the first word passes.
+                let mut terms: Option<[[u64; 3]; 3]> = None;
+                for (at, words) in words.iter().enumerate() {
+                    // SAFETY: words and elements exist only where their instruction set does.
+                    if !self.accepts(unsafe { L::word(words, lane, side) }) {
+                        continue;
+                    }
+                    let (p, q) = (at / 3, at % 3);
+                    let j = image_of(p, q);
+                    let terms = terms.get_or_insert_with(|| {
+                        let centre = self.centre.expect("a centre comes before its entries");
+                        // SAFETY: as above.
+                        let (t0, t1, t2) = unsafe {
+                            let t = L::splat(&entry.t).lane(lane);
+                            (
+                                orbit.t0[side].lane(lane).sub(centre.lane(lane)),
+                                orbit.t1[side].lane(lane).sub(t),
+                                orbit.t2[side].lane(lane),
+                            )
+                        };
+                        [t0, t1, t2].map(|x| {
+                            let image = x.mul(Fe::BETA);
+                            [x, image, x.add(image).negate()].map(top64)
+                        })
+                    });
+                    let sum = terms[0][j].wrapping_add(terms[1][p]).wrapping_add(terms[2][q]);
+                    // Three floors: the truth is 0 to 3 above the sum.
+                    if self.confirms(sum, 4) {
+                        let (orbit, image) = (((q + 3 - p) % 3) as u8, j as u8);
+                        self.push(lane as u32, index, side == 1, orbit, image);
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, image: u8) {
+        let place = Place { lane, step: self.step, index, minus, orbit, image };
+        self.hits.push(Hit { place, x: None });
+    }
+}
+
+impl<L: Lanes> Visitor<L> for Words<'_, L> {
+    #[inline(always)]
+    unsafe fn centre(&mut self, c: L, skip: u32) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.c = Some(Self::images(&[c, c]));
+            self.centre = Some(c);
+            self.skip = skip;
+            for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
+                self.exact(lane as u32, 0, false, 0, c.lane(lane));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn orbit(&mut self, index: u32, entry: &Entry<L>, orbit: &Orbit<L>) {
+        let Some(c) = self.c else { return };
+        // SAFETY: the caller's.
+        unsafe {
+            let t0 = Self::images(&orbit.t0);
+            let t0 = [L::word_sub(t0[0], c[0]), L::word_sub(t0[1], c[1]), L::word_sub(t0[2], c[2])];
+            let t1 = Self::images(&orbit.t1);
+            let t = entry.words;
+            let t1 = [
+                L::word_sub(t1[0], L::word_splat(t[0])),
+                L::word_sub(t1[1], L::word_splat(t[1])),
+                L::word_sub(t1[2], L::word_splat(t[2])),
+            ];
+            let t2 = Self::images(&orbit.t2);
+            let mut words = [t0[0]; 9];
+            for p in 0..3 {
+                for q in 0..3 {
+                    words[p * 3 + q] = L::word_add(L::word_add(t1[p], t2[q]), t0[image_of(p, q)]);
+                }
+            }
+            if self.any(&words) {
+                self.sort_out(index, &words, entry, orbit);
+            }
+        }
+    }
+
+    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
+        let mut image = x;
+        for j in 0..3 {
+            if self.confirms(top64(image), 1) {
+                self.push(lane, index, minus, orbit, j);
+            }
+            image = image.mul(Fe::BETA);
+        }
+    }
+}

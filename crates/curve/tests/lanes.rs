@@ -1,0 +1,158 @@
+//! Every lane type against the portable field, element by element.
+
+#![cfg(target_arch = "x86_64")]
+
+use warpsmith_curve::Fe;
+use warpsmith_curve::field::ifma::Fe8;
+use warpsmith_curve::field::lanes::Lanes;
+use warpsmith_curve::platform::Simd;
+use warpsmith_curve::walk::{Equation, Term};
+
+/// Values with saturated and empty limbs of both radices, and some without pattern.
+fn values() -> Vec<Fe> {
+    let mut out = vec![Fe::ZERO, Fe::ONE, Fe::BETA, Fe::ZERO.sub(Fe::ONE)];
+    let mut bytes = [0u8; 32];
+    for at in 0..32 {
+        bytes[at] = 0xff;
+        out.push(Fe::from_be_bytes(&bytes));
+        let mut hole = [0xff; 32];
+        hole[at] = 0;
+        out.push(Fe::from_be_bytes(&hole));
+    }
+    // p, p + 1, and other second names of small residues.
+    for low in [0u64, 1, 2, 976, 0x1_0000_03d0] {
+        let mut p = [0xff; 32];
+        p[24..].copy_from_slice(&(0xffff_fffe_ffff_fc2f_u64.wrapping_add(low)).to_be_bytes());
+        if low > 0x1_0000_03d0 - 1 {
+            p[24..].copy_from_slice(&u64::MAX.to_be_bytes());
+        }
+        out.push(Fe::from_be_bytes(&p));
+    }
+    let mut x = Fe::BETA;
+    for _ in 0..64 {
+        x = x.square().add(Fe::from_u64(0x1234_5678_9abc_def1));
+        out.push(x);
+    }
+    out
+}
+
+fn skip() -> bool {
+    let skip = !Simd::Avx512Ifma.is_available();
+    if skip {
+        eprintln!("SKIPPED: this machine has no AVX-512 IFMA");
+    }
+    skip
+}
+
+/// Eight lanes filled from the list, starting at `from`.
+unsafe fn load(values: &[Fe], from: usize) -> Fe8 {
+    // SAFETY: called only where the instruction set is present.
+    unsafe {
+        let mut x = Fe8::splat(&Fe8::constant(Fe::ZERO));
+        for lane in 0..8 {
+            x = x.with_lane(lane, values[(from + lane) % values.len()]);
+        }
+        x
+    }
+}
+
+/// Applies an operation to all pairs, eight at a time, and compares with the portable twin. The lane operands
+/// are also brought in as sums and differences, whose limbs are loose.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+unsafe fn check_all(values: &[Fe]) {
+    // SAFETY: the caller checked the instruction set.
+    unsafe {
+        for shift in 0..values.len() {
+            for from in (0..values.len()).step_by(8) {
+                let (a, b) = (load(values, from), load(values, from + shift));
+                let tight = Fe8::splat(&Fe8::constant(Fe::ONE));
+                let (sum, difference) = (a.mul(tight).add(b.mul(tight)), a.mul(tight).sub(b.mul(tight)));
+                let products = [a.mul(b), sum.mul(difference), sum.square(), a.square(), difference.square()];
+                let fused = sum.mul_add(difference, b.mul(tight));
+                let wide = [sum.wide(), difference.wide(), a.wide()];
+                let term = Term {
+                    mask: [0, 0xff, 0, 1 << 63],
+                    value: [0, 0x80, 0, 0],
+                    equations: vec![Equation { mask: [3, 5, 7, u64::MAX], odd: true }],
+                };
+                let accepted = [Fe8::wide_accepts(&wide[0], &term), Fe8::wide_accepts(&wide[1], &term)];
+                let words = Fe8::words(products[0], products[1]);
+                let beta_words = Fe8::beta_words(products[0], products[1]);
+                let mut tops = [0; 8];
+                Fe8::tops_store(products[0].beta_tops(), &mut tops);
+                for lane in 0..8 {
+                    let (x, y) =
+                        (values[(from + lane) % values.len()], values[(from + lane + shift) % values.len()]);
+                    let (s, d) = (x.add(y), x.sub(y));
+                    assert_eq!(sum.lane(lane), s);
+                    assert_eq!(difference.lane(lane), d);
+                    let expected = [x.mul(y), s.mul(d), s.square(), x.square(), d.square()];
+                    for (got, want) in products.iter().zip(expected) {
+                        assert_eq!(got.lane(lane), want);
+                    }
+                    assert_eq!(fused.lane(lane), s.mul(d).add(y));
+                    for (got, want) in wide.iter().zip([s, d, x]) {
+                        let got: [u64; 4] = core::array::from_fn(|i| {
+                            let lanes: [u64; 8] = core::mem::transmute(got[i]);
+                            lanes[lane]
+                        });
+                        assert_eq!(got, want.to_words());
+                    }
+                    for (got, want) in accepted.iter().zip([s, d]) {
+                        let portable = <Fe as Lanes>::wide_accepts(&want.to_words(), &term);
+                        assert_eq!(got >> lane & 1, portable);
+                    }
+                    // Words: the floor of the fraction, or one less where a digit was left out.
+                    for (side, want) in expected[..2].iter().enumerate() {
+                        let near = |got: u32, want: Fe| {
+                            let want = (want.to_words()[0] >> 32) as u32;
+                            assert!(want.wrapping_sub(got) <= 1, "{got:x} for {want:x}");
+                        };
+                        near(Fe8::word(&words, lane, side), *want);
+                        near(Fe8::word(&beta_words, lane, side), want.mul(Fe::BETA));
+                    }
+                    let top = expected[0].mul(Fe::BETA).to_words()[0];
+                    assert!(top.wrapping_sub(tops[lane]) < 1 << 16, "{:x} for {top:x}", tops[lane]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ifma_lanes_agree_with_the_portable_field() {
+    if skip() {
+        return;
+    }
+    // SAFETY: just checked.
+    unsafe { check_all(&values()) }
+}
+
+#[test]
+fn portable_words_of_beta_are_within_one() {
+    for x in values() {
+        // SAFETY: the portable lane needs no instruction set.
+        let got = unsafe { <Fe as Lanes>::beta_words(x, x.square()) };
+        for (got, x) in got.into_iter().zip([x, x.square()]) {
+            let want = (x.mul(Fe::BETA).to_words()[0] >> 32) as u32;
+            assert!(want.wrapping_sub(got) <= 1, "{got:x} for {want:x}");
+        }
+    }
+}
+
+#[test]
+fn zero_is_seen_in_any_lane_and_by_both_names() {
+    if skip() {
+        return;
+    }
+    // SAFETY: just checked.
+    unsafe {
+        let one = Fe8::splat(&Fe8::constant(Fe::ONE));
+        assert!(!one.any_zero());
+        let p = Fe::ZERO.sub(Fe::ONE).add(Fe::ONE);
+        for lane in 0..8 {
+            assert!(one.with_lane(lane, Fe::ZERO).any_zero());
+            assert!(one.with_lane(lane, p).any_zero());
+        }
+    }
+}
