@@ -1,0 +1,67 @@
+//! Filters: what a device can test. Plain data over digest bits, without any knowledge of text, chains or
+//! devices.
+//!
+//! The contract of every filter: it may accept a digest no pattern matches, it never rejects one that some
+//! pattern matches. The host decides each accepted digest again on its text.
+
+/// A digest as a filter reads it: 256 bits, word 0 first, most significant bit of word 0 first.
+/// A shorter digest fills the leading bits; the rest is zero.
+pub type Words = [u64; 4];
+
+/// An inclusive range of the 64 most significant digest bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Interval {
+    /// The smallest accepted value.
+    pub first: u64,
+    /// The largest accepted value.
+    pub last: u64,
+}
+
+/// One linear equation over GF(2): the parity of the digest bits under `mask` is `odd`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Parity {
+    /// The digest bits that take part.
+    pub mask: Words,
+    /// Whether an odd number of them must be set.
+    pub odd: bool,
+}
+
+/// A conjunction: `digest & mask == value`, and every parity holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Term {
+    /// The digest bits that are fixed.
+    pub mask: Words,
+    /// What they must be; zero outside `mask`.
+    pub value: Words,
+    /// Further linear conditions (bits of a bech32 checksum).
+    pub parities: Vec<Parity>,
+}
+
+impl Term {
+    /// Whether the digest satisfies the whole conjunction.
+    pub fn accepts(&self, digest: &Words) -> bool {
+        (0..4).all(|i| digest[i] & self.mask[i] == self.value[i])
+            && self.parities.iter().all(|p| {
+                let ones: u32 = (0..4).map(|i| (digest[i] & p.mask[i]).count_ones()).sum();
+                (ones % 2 == 1) == p.odd
+            })
+    }
+}
+
+/// A disjunction over everything the job's patterns imply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Ranges of the top 64 bits: sorted, disjoint, not adjacent.
+    pub top: Vec<Interval>,
+    /// Conditions that ranges of the top bits cannot express sharply enough.
+    pub terms: Vec<Term>,
+}
+
+impl Filter {
+    /// Whether any part of the filter accepts the digest: the reference the device paths are tested against.
+    pub fn accepts(&self, digest: &Words) -> bool {
+        let head = digest[0];
+        let after = self.top.partition_point(|i| i.first <= head);
+        (after > 0 && head <= self.top[after - 1].last) || self.terms.iter().any(|t| t.accepts(digest))
+    }
+}

@@ -1,0 +1,103 @@
+//! The kinds of pattern: one file each, one line each in [`KINDS`].
+//!
+//! A kind reads a written pattern into something that tests texts exactly, knows its odds, and says as shapes what
+//! it fixes. Knows no filter and no digest bits.
+
+mod anchored;
+mod contains;
+mod regex;
+
+use crate::Reason;
+use crate::shape::Shape;
+use crate::text::Text;
+
+/// A kind of pattern, for help texts and for reading.
+#[derive(Debug)]
+pub struct Kind {
+    /// A word for it.
+    pub name: &'static str,
+    /// How it is written, by example.
+    pub written: &'static str,
+    /// What that means.
+    pub means: &'static str,
+    /// Whether a pattern (without the head) is meant to be of this kind, right or wrong.
+    pub(crate) claims: fn(&str) -> bool,
+    /// Reads a pattern of this kind.
+    pub(crate) read: Read,
+}
+
+type Read = fn(&str, &Text) -> Result<Box<dyn Pattern>, Reason>;
+
+/// Every kind there is. The first that claims a pattern reads it.
+pub static KINDS: &[Kind] = &[regex::KIND, contains::KIND, anchored::KIND];
+
+/// A pattern that has been read and is possible.
+pub(crate) trait Pattern: Send + Sync {
+    /// Whether what follows the head matches.
+    fn matches(&self, body: &str, text: &Text) -> bool;
+
+    /// The chance that a random key matches.
+    fn odds(&self) -> f64;
+
+    /// What the pattern fixes. Every text that matches has one of these shapes.
+    fn shapes(&self, text: &Text) -> Vec<Shape>;
+}
+
+/// Reads one pattern that has already lost its head.
+pub(crate) fn read(body: &str, text: &Text) -> Result<Box<dyn Pattern>, Reason> {
+    let kind = KINDS.iter().find(|kind| (kind.claims)(body)).expect("the last kind claims everything");
+    (kind.read)(body, text)
+}
+
+/// The symbol sets of written characters, where `?` is any. The parts of a pattern are read together, so that an
+/// error can speak of the whole.
+fn symbols(body: &str, parts: &[&str], text: &Text) -> Result<Vec<Vec<u64>>, Reason> {
+    let set = |character| if character == '?' { text.any } else { text.symbols(character) };
+    let parts: Vec<Vec<u64>> = parts.iter().map(|part| part.chars().map(set).collect()).collect();
+    if parts.iter().flatten().any(|&set| set == 0) {
+        return Err(wrong_characters(body, text));
+    }
+    if parts.iter().flatten().all(|&set| set == text.any) {
+        return Err(Reason::EveryKey);
+    }
+    let given = parts.iter().map(Vec::len).sum();
+    if given > text.len() {
+        let (target, head) = (text.target.name(), text.layout.head);
+        return Err(Reason::TooLong { target, head, given, most: text.len() });
+    }
+    Ok(parts)
+}
+
+/// Names the characters the text cannot hold and a pattern that looks alike.
+fn wrong_characters(body: &str, text: &Text) -> Reason {
+    let mut bad = Vec::new();
+    let mut suggestion = String::new();
+    let mut characters = body.chars().enumerate().peekable();
+    while let Some((index, character)) = characters.next() {
+        if character == '.' && characters.next_if(|(_, next)| *next == '.').is_some() {
+            suggestion.push_str("..");
+        } else if character == '?' || text.symbols(character) != 0 {
+            suggestion.push(character);
+        } else {
+            bad.push((character, index + 1));
+            suggestion.push(look_alike(character, text));
+        }
+    }
+    let alphabet = std::str::from_utf8(text.layout.alphabet).expect("alphabets are ASCII");
+    Reason::Characters { head: text.layout.head, alphabet, bad, suggestion }
+}
+
+/// A character the text can hold that looks like this one; else `?`.
+fn look_alike(character: char, text: &Text) -> char {
+    let similar: &[char] = match character.to_ascii_lowercase() {
+        'b' => &['8', '6', 'h'],
+        'i' => &['l', 'j', '1'],
+        'o' => &['0', 'q'],
+        '1' => &['l', 'i', 'I'],
+        'l' => &['1', 'i'],
+        '0' => &['o', 'O'],
+        _ => &[],
+    };
+    let cases = [character.to_ascii_lowercase(), character.to_ascii_uppercase()];
+    cases.iter().chain(similar).copied().find(|&other| text.symbols(other) != 0).unwrap_or('?')
+}

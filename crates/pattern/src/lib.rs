@@ -1,0 +1,30 @@
+//! What a person asks for: text in, a filter for devices, an exact test and the odds out.
+//!
+//! Knows the pattern syntax and how a target's layout ties text to digest bits. Knows no curve, no key and no
+//! device. The straight line: [`compile`] reads texts by [`KINDS`], each kind becomes shapes (sequences of symbol
+//! sets), a shape is placed in the text, a placement becomes intervals or terms of a [`Filter`].
+
+mod automaton;
+mod error;
+mod expr;
+pub mod filter;
+mod kind;
+mod lower;
+mod prefixes;
+mod set;
+mod shape;
+mod system;
+mod text;
+
+pub use error::{Error, Reason};
+pub use filter::{Filter, Interval, Parity, Term, Words};
+pub use kind::{KINDS, Kind};
+pub use set::{Patterns, compile};
+
+/// How patterns are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Upper and lower case of a letter are the same. Of use where the text has both (base58); for a text in lower
+    /// case only, it lets a pattern be written in upper case.
+    pub ignore_case: bool,
+}

@@ -1,0 +1,131 @@
+//! Plain prefixes, a million of them if need be: each is an index into the texts as given, in the order of symbols.
+//!
+//! In that order the prefixes of one text, equal ones and those covered by a shorter one are next to each other, so
+//! the exact test is a binary search and union and intervals are one pass. Knows no other kind of pattern.
+
+use std::cmp::Ordering;
+
+use crate::filter::Interval;
+use crate::text::Text;
+
+/// The patterns as given, in one string.
+#[derive(Default)]
+pub(crate) struct Texts {
+    all: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    pub fn push(&mut self, text: &str) {
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn get(&self, index: usize) -> &str {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.all[start..self.ends[index]]
+    }
+
+    pub fn shrink(&mut self) {
+        self.all.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+}
+
+/// Plain prefixes in the order of their symbols; equal ones in the order given.
+pub(crate) struct Prefixes {
+    order: Vec<u32>,
+    /// Bit `n` is set when some prefix has `n` symbols.
+    lengths: u64,
+}
+
+impl Prefixes {
+    /// Whether a pattern without its head is a plain prefix: fixed symbols within the digest's leading bits. Such a
+    /// pattern is always possible.
+    pub fn is_plain(body: &str, text: &Text) -> bool {
+        let single =
+            |byte: u8| text.value(byte).is_some() && text.symbols(char::from(byte)).count_ones() == 1;
+        // Lengths are bits of one word.
+        !body.is_empty() && body.len() <= text.leading.min(63) && body.bytes().all(single)
+    }
+
+    /// The prefixes at these indices.
+    pub fn new(indices: &[u32], texts: &Texts, text: &Text) -> Self {
+        let body = |index: u32| text.strip_head(texts.get(index as usize)).as_bytes();
+        let lengths = indices.iter().fold(0, |lengths, &index| lengths | 1 << body(index).len());
+        let mut keyed: Vec<(u64, u32)> =
+            indices.iter().map(|&index| (pack(body(index), text), index)).collect();
+        keyed.sort_unstable_by(|a, b| {
+            let (full_a, full_b) = (a.1, b.1);
+            a.0.cmp(&b.0).then_with(|| compare(body(full_a), body(full_b), text)).then(a.1.cmp(&b.1))
+        });
+        Self { order: keyed.into_iter().map(|(_, index)| index).collect(), lengths }
+    }
+
+    /// The lowest index of a prefix of `body`.
+    pub fn find(&self, body: &str, texts: &Texts, text: &Text) -> Option<usize> {
+        let body = body.as_bytes();
+        let has_length = |length: &usize| self.lengths >> length & 1 == 1;
+        let with_length = |length: usize| {
+            let wanted = &body[..length];
+            let prefix = |index: u32| text.strip_head(texts.get(index as usize)).as_bytes();
+            let at =
+                self.order.partition_point(|&index| compare(prefix(index), wanted, text) == Ordering::Less);
+            let &found = self.order.get(at)?;
+            (prefix(found) == wanted).then_some(found as usize)
+        };
+        (1..=body.len().min(63)).filter(has_length).filter_map(with_length).min()
+    }
+
+    /// The prefixes that no shorter or earlier one covers.
+    fn uncovered<'a>(&'a self, texts: &'a Texts, text: &'a Text) -> impl Iterator<Item = &'a [u8]> {
+        let mut last: Option<&[u8]> = None;
+        self.order.iter().filter_map(move |&index| {
+            let prefix = text.strip_head(texts.get(index as usize)).as_bytes();
+            if last.is_some_and(|last| prefix.starts_with(last)) {
+                return None;
+            }
+            last = Some(prefix);
+            last
+        })
+    }
+
+    /// The chance that a random text begins with one of them; exact.
+    pub fn odds(&self, texts: &Texts, text: &Text) -> f64 {
+        self.uncovered(texts, text).map(|prefix| (-((prefix.len() * text.width) as f64)).exp2()).sum()
+    }
+
+    /// The top bits of their digests, in order.
+    pub fn intervals(&self, texts: &Texts, text: &Text) -> Vec<Interval> {
+        let mut intervals: Vec<Interval> = Vec::with_capacity(self.order.len());
+        for prefix in self.uncovered(texts, text) {
+            let first = pack(prefix, text);
+            // What does not fit whole symbols of the word is left open.
+            let packed = prefix.len().min(64 / text.width) * text.width;
+            let last = first | u64::MAX.checked_shr(packed as u32).unwrap_or(0);
+            match intervals.last_mut() {
+                Some(before) if before.last.saturating_add(1) >= first => before.last = before.last.max(last),
+                _ => intervals.push(Interval { first, last }),
+            }
+        }
+        intervals
+    }
+}
+
+/// As many leading symbols as fit into a word, from its top bit on.
+fn pack(body: &[u8], text: &Text) -> u64 {
+    let symbols = body.iter().take(64 / text.width).enumerate();
+    symbols.fold(0, |word, (i, &byte)| {
+        word | u64::from(text.value(byte).unwrap_or(0)) << (64 - text.width * (i + 1))
+    })
+}
+
+/// The order of symbols; a text comes after its prefixes. Bytes that are no symbols come first.
+fn compare(a: &[u8], b: &[u8], text: &Text) -> Ordering {
+    a.iter().map(|&byte| text.value(byte)).cmp(b.iter().map(|&byte| text.value(byte)))
+}

@@ -1,0 +1,76 @@
+//! Why a text is not what it should be.
+//!
+//! SEC: none of these messages repeats the text: it may be a secret key pasted in the wrong place. At most one
+//! character is shown, and only one that cannot be part of a key.
+
+/// A text that could not be decoded. Positions count characters from 1, head included.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A secret key where a public one belongs.
+    #[error(
+        "this is a SECRET key ({given}), where a public key ({expected}) is expected; it is not repeated here. \
+         Give the {expected} that belongs to it, and treat the secret as exposed if this input is kept anywhere"
+    )]
+    Secret {
+        /// The prefix that gave it away.
+        given: &'static str,
+        /// The prefix that is wanted.
+        expected: &'static str,
+    },
+    /// Another kind of text.
+    #[error("the text does not begin with {expected}1{}: give a text that does", given.map_or(String::new(), |given| format!(" (it begins with {given}1)")))]
+    Prefix {
+        /// What the text is, where its prefix is a known one.
+        given: Option<&'static str>,
+        /// The prefix that is wanted.
+        expected: &'static str,
+    },
+    /// Upper and lower case in one text.
+    #[error(
+        "the text mixes upper and lower case, which bech32 forbids: write it all in lower case, as it was given out"
+    )]
+    MixedCase,
+    /// A character the encoding does not have.
+    #[error(
+        "character {position} is {character:?}, which cannot occur there: after {expected}1 come only the characters \
+         {alphabet}. Check the text against its source"
+    )]
+    Character {
+        /// The character.
+        character: char,
+        /// Its position.
+        position: usize,
+        /// The prefix of the text.
+        expected: &'static str,
+        /// The characters that can occur.
+        alphabet: &'static str,
+    },
+    /// Too short or too long.
+    #[error(
+        "the text has {given} characters, but an {expected} has {wanted}: some were {} in copying",
+        if given < wanted { "lost" } else { "added" }
+    )]
+    Length {
+        /// How many characters there are.
+        given: usize,
+        /// How many there must be.
+        wanted: usize,
+        /// The prefix of the text.
+        expected: &'static str,
+    },
+    /// The checksum does not fit.
+    #[error(
+        "the checksum does not fit, so at least one character is wrong: check the text against its source"
+    )]
+    Checksum,
+    /// The bits that fill up the last data character are not zero.
+    #[error(
+        "character {position} carries data bits beyond the 32 bytes, which must be zero: no correct program wrote \
+         this text"
+    )]
+    Padding {
+        /// The position of the last data character.
+        position: usize,
+    },
+}

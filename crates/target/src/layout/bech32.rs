@@ -1,0 +1,134 @@
+//! The linear layout of a bech32 text (BIP-173): data symbols of five bits, then six of checksum.
+//!
+//! The checksum is a remainder of polynomials over GF(32), so each of its bits is a sum of data bits and a
+//! constant. Knows the code of BIP-173 only; the texts themselves are written and read by another
+//! implementation, against which this one is tested.
+
+use super::{Affine, Linear};
+
+/// The characters of bech32, by value.
+pub const ALPHABET: &str = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
+
+/// Symbols of checksum at the end of a text.
+pub const CHECKSUM: usize = 6;
+
+/// Bits in a symbol.
+const WIDTH: usize = 5;
+
+/// The layout of `bytes` bytes under the prefix `hrp`; `head` is the prefix and the separator `1`.
+pub fn linear(head: &'static str, bytes: usize) -> Linear {
+    let hrp = head.strip_suffix('1').expect("the head of a bech32 text ends with the separator");
+    let bits = bytes * 8;
+    let data = bits.div_ceil(WIDTH);
+    debug_assert!(bits <= 256 && hrp.bytes().all(|c| c.is_ascii_lowercase()));
+
+    // The checksum of all-zero data is the constant part; flipping one digest bit changes the checksum by the
+    // same bits whatever the rest is. So 1 + `bits` evaluations give all the masks.
+    let mut values = vec![0; data];
+    let constant = checksum(hrp, &values);
+    let mut masks = [[0; 4]; CHECKSUM * WIDTH];
+    for bit in 0..bits {
+        let flip = 1 << (WIDTH - 1 - bit % WIDTH);
+        values[bit / WIDTH] ^= flip;
+        let change = checksum(hrp, &values) ^ constant;
+        values[bit / WIDTH] ^= flip;
+        for (row, mask) in masks.iter_mut().enumerate() {
+            if change >> (CHECKSUM * WIDTH - 1 - row) & 1 == 1 {
+                set(mask, bit);
+            }
+        }
+    }
+
+    let data_bit = |bit| {
+        let mut mask = [0; 4];
+        // Bits past the digest fill up the last data symbol; they are constant zero.
+        if bit < bits {
+            set(&mut mask, bit);
+        }
+        Affine { mask, constant: false }
+    };
+    let checksum_bit = |(row, &mask): (usize, &[u64; 4])| Affine {
+        mask,
+        constant: constant >> (CHECKSUM * WIDTH - 1 - row) & 1 == 1,
+    };
+    let all: Vec<Affine> =
+        (0..data * WIDTH).map(data_bit).chain(masks.iter().enumerate().map(checksum_bit)).collect();
+    Linear {
+        head,
+        alphabet: ALPHABET.as_bytes(),
+        symbols: all.chunks(WIDTH).map(<[Affine]>::to_vec).collect(),
+    }
+}
+
+/// Sets bit `bit`, counted from the most significant bit of word 0.
+fn set(mask: &mut [u64; 4], bit: usize) {
+    mask[bit / 64] |= 1 << (63 - bit % 64);
+}
+
+/// The six checksum symbols, first symbol in the most significant of 30 bits (BIP-173, "Checksum").
+fn checksum(hrp: &str, data: &[u8]) -> u32 {
+    let high = hrp.bytes().map(|c| c >> 5);
+    let low = hrp.bytes().map(|c| c & 31);
+    let all = high.chain([0]).chain(low).chain(data.iter().copied()).chain([0; CHECKSUM]);
+    all.fold(1, step) ^ 1
+}
+
+/// One step of the remainder: `state * x + value` modulo the generator of the code, six coefficients of five bits.
+fn step(state: u32, value: u8) -> u32 {
+    /// The generator times 1, 2, 4, 8 and 16 (BIP-173, `bech32_polymod`).
+    const MULTIPLES: [u32; WIDTH] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
+    let carry = state >> 25;
+    let shifted = (state & 0x01ff_ffff) << 5 ^ u32::from(value);
+    MULTIPLES
+        .iter()
+        .enumerate()
+        .fold(shifted, |s, (i, multiple)| if carry >> i & 1 == 1 { s ^ multiple } else { s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Digest;
+    use ::bech32::{Bech32, Hrp};
+    use proptest::prelude::*;
+
+    fn oracle(hrp: &str, bytes: &[u8]) -> String {
+        ::bech32::encode::<Bech32>(Hrp::parse(hrp).unwrap(), bytes).unwrap()
+    }
+
+    #[test]
+    fn each_single_bit_and_the_extremes_agree_with_the_encoder() {
+        let layout = linear("npub1", 32);
+        assert_eq!(layout.symbols.len(), 58);
+        let mut cases = vec![[0; 32], [0xff; 32]];
+        for bit in 0..256 {
+            let mut bytes = [0; 32];
+            bytes[bit / 8] |= 0x80 >> (bit % 8);
+            cases.push(bytes);
+        }
+        for bytes in cases {
+            assert_eq!(layout.text(&Digest::new(&bytes)), oracle("npub", &bytes));
+        }
+    }
+
+    #[test]
+    fn padding_bits_are_constant_zero() {
+        let layout = linear("npub1", 32);
+        assert_ne!(layout.symbols[51][0].mask, [0; 4]);
+        for bit in &layout.symbols[51][1..] {
+            assert_eq!(*bit, Affine { mask: [0; 4], constant: false });
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn random_digests_agree_with_the_encoder(bytes: [u8; 32]) {
+            prop_assert_eq!(linear("npub1", 32).text(&Digest::new(&bytes)), oracle("npub", &bytes));
+        }
+
+        #[test]
+        fn shorter_digests_and_other_heads_agree_too(bytes in proptest::collection::vec(any::<u8>(), 0..32)) {
+            prop_assert_eq!(linear("nsec1", bytes.len()).text(&Digest::new(&bytes)), oracle("nsec", &bytes));
+        }
+    }
+}

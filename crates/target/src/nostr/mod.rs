@@ -1,0 +1,127 @@
+//! Nostr keys as NIP-19 writes them: bech32 of 32 bytes, `npub` for the x coordinate, `nsec` for the secret.
+//!
+//! Knows prefixes, lengths and errors; the `bech32` crate does the encoding and the checksum. Vectors are in
+//! `vectors.json`.
+
+use std::sync::LazyLock;
+
+use bech32::primitives::decode::UncheckedHrpstring;
+use bech32::{Bech32, Hrp};
+use zeroize::Zeroizing;
+
+use crate::layout::bech32::{ALPHABET, CHECKSUM, linear};
+use crate::{Digest, Error, Layout, PublicPoint, Target};
+
+/// A NIP-19 `npub`: the x coordinate of a public key.
+#[derive(Clone, Copy, Debug)]
+pub struct Npub;
+
+const PUBLIC: &str = "npub";
+const SECRET: &str = "nsec";
+
+/// Symbols that hold the 32 bytes; the last carries one bit of them and four of padding.
+const DATA: usize = 52;
+
+/// Characters of an npub or nsec: prefix, separator, data, checksum.
+const LENGTH: usize = PUBLIC.len() + 1 + DATA + CHECKSUM;
+
+/// Prefixes of other NIP-19 texts, to say what was given instead.
+const OTHERS: &[&str] = &[PUBLIC, SECRET, "note", "nprofile", "nevent", "naddr", "nrelay", "ncryptsec"];
+
+static LAYOUT: LazyLock<Layout> = LazyLock::new(|| Layout::Linear(linear("npub1", 32)));
+
+impl Target for Npub {
+    fn name(&self) -> &'static str {
+        "npub"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Nostr public key (NIP-19 npub)"
+    }
+
+    fn layout(&self) -> &Layout {
+        &LAYOUT
+    }
+
+    fn digest(&self, point: &PublicPoint) -> Digest {
+        Digest::new(&point.x)
+    }
+
+    fn encode(&self, digest: &Digest) -> String {
+        debug_assert_eq!(digest.as_bytes().len(), 32);
+        let mut text = String::with_capacity(LENGTH);
+        write_bech32(PUBLIC, digest.as_bytes(), &mut text);
+        text
+    }
+
+    fn decode(&self, text: &str) -> Result<Digest, Error> {
+        let mut bytes = [0; 32];
+        read_bech32(PUBLIC, text, &mut bytes)?;
+        Ok(Digest::new(&bytes))
+    }
+
+    fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
+        // SEC: the capacity is enough, so the string never moves and leaves no copy behind.
+        let mut text = Zeroizing::new(String::with_capacity(LENGTH));
+        write_bech32(SECRET, secret, &mut text);
+        text
+    }
+
+    fn x_only(&self) -> bool {
+        true
+    }
+}
+
+/// The secret key of an `nsec`. Whether it is a valid scalar is for the curve to say.
+pub fn decode_secret(text: &str) -> Result<Zeroizing<[u8; 32]>, Error> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    read_bech32(SECRET, text, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn write_bech32(hrp: &'static str, bytes: &[u8], text: &mut String) {
+    let hrp = Hrp::parse(hrp).expect("the prefixes are valid");
+    bech32::encode_lower_to_fmt::<Bech32, _>(text, hrp, bytes).expect("32 bytes fit and a string takes them");
+}
+
+/// Decodes into `bytes`, which are written only when everything about the text is right.
+fn read_bech32(expected: &'static str, text: &str, bytes: &mut [u8; 32]) -> Result<(), Error> {
+    let begins = |prefix: &str| {
+        let found = text.as_bytes().get(..prefix.len());
+        found.is_some_and(|found| found.eq_ignore_ascii_case(prefix.as_bytes()))
+            && text.as_bytes().get(prefix.len()) == Some(&b'1')
+    };
+    if !begins(expected) {
+        if begins(SECRET) {
+            return Err(Error::Secret { given: SECRET, expected });
+        }
+        return Err(Error::Prefix { given: OTHERS.iter().copied().find(|prefix| begins(prefix)), expected });
+    }
+    if text.bytes().any(|c| c.is_ascii_lowercase()) && text.bytes().any(|c| c.is_ascii_uppercase()) {
+        return Err(Error::MixedCase);
+    }
+    for (index, character) in text.chars().enumerate().skip(expected.len() + 1) {
+        if !ALPHABET.contains(character.to_ascii_lowercase()) {
+            return Err(Error::Character { character, position: index + 1, expected, alphabet: ALPHABET });
+        }
+    }
+    // From here on the text is ASCII, so bytes are characters.
+    if text.len() != LENGTH {
+        return Err(Error::Length { given: text.len(), wanted: LENGTH, expected });
+    }
+    let checked = UncheckedHrpstring::new(text)
+        .ok()
+        .and_then(|parsed| parsed.validate_and_remove_checksum::<Bech32>().ok())
+        .ok_or(Error::Checksum)?;
+    let last = checked.fe32_iter().last().map_or(0, |symbol| symbol.to_u8());
+    if last & 0b1111 != 0 {
+        return Err(Error::Padding { position: expected.len() + 1 + DATA });
+    }
+    for (to, from) in bytes.iter_mut().zip(checked.byte_iter()) {
+        *to = from;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Arbitrary text as an npub pattern: it is refused, or its filter and exact test work and agree.
+//! Run: `cargo fuzz run pattern_parse fuzz/corpus/pattern_parse fuzz/seeds/pattern_parse`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use warpsmith_pattern::{Options, compile};
+use warpsmith_target::{Digest, find};
+
+fuzz_target!(|data: &[u8]| {
+    // The first bytes make a digest, so that the fuzzer can look for one that matches but is not accepted.
+    let (bytes, pattern) = data.split_at(data.len().min(32));
+    let Ok(pattern) = std::str::from_utf8(if pattern.is_empty() { bytes } else { pattern }) else { return };
+    let mut digest = [0; 32];
+    digest[..bytes.len()].copy_from_slice(bytes);
+    let digest = Digest::new(&digest);
+
+    let npub = find("npub").expect("npub is a target");
+    for ignore_case in [false, true] {
+        let Ok(patterns) = compile([pattern], npub, &Options { ignore_case }) else { continue };
+        assert!(patterns.odds() > 0.0 && patterns.odds() <= 1.0);
+        patterns.find(pattern);
+        let found = patterns.find(&npub.encode(&digest));
+        for max_false in [1e-3, 1e-9] {
+            assert!(patterns.filter(max_false).accepts(&digest.words()) || found.is_none());
+        }
+    }
+});
