@@ -1,0 +1,40 @@
+//! What can go wrong in a search, sorted by what a caller does about it.
+
+use std::error::Error as StdError;
+
+/// The result of an engine operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An engine error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No device that was asked for can be used.
+    #[error("no usable device: {0}")]
+    NoDevice(String),
+    /// A device did not find what was planted for it, so nothing it says can be trusted.
+    #[error("self-test failed on {device}: {what}")]
+    SelfTest {
+        /// The device.
+        device: String,
+        /// What came back wrong.
+        what: String,
+    },
+    /// All devices were lost during the search.
+    #[error("every device was lost; the last one, {device}: {what}")]
+    DevicesLost {
+        /// The last device.
+        device: String,
+        /// What happened to it.
+        what: String,
+    },
+    /// The operating system gave no random bytes. There is no second source.
+    #[error("the operating system gave no random bytes ({0}); no key can be made without them")]
+    Randomness(getrandom::Error),
+    /// The receiver of results failed; the search stopped there.
+    #[error("{0}")]
+    Sink(Box<dyn StdError + Send + Sync>),
+    /// A split result and a secret key do not belong together.
+    #[error("{0}")]
+    Join(String),
+}

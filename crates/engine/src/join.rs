@@ -1,0 +1,65 @@
+//! Split results: what a miner hands to the owner of a public key, and how the owner makes the key of it.
+
+use warpsmith_curve::Scalar;
+use warpsmith_target::Target;
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::origin::{Secret, public_point};
+
+/// How the final key follows from the user's: `(-1)^negate * lambda^endo * (key + offset)` modulo n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Big-endian.
+    pub offset: [u8; 32],
+    /// The power of lambda, 0 to 2.
+    pub endo: u8,
+    /// Whether the result is negated.
+    pub negate: bool,
+}
+
+/// A joined key, checked.
+pub struct Joined {
+    /// The final private key.
+    pub secret: Secret,
+    /// Its compressed public key.
+    pub public_key: [u8; 33],
+    /// The text it stands for.
+    pub address: String,
+    /// The key in the form its users import.
+    pub export: Zeroizing<String>,
+}
+
+/// Joins the user's own key with a split result and checks that the outcome is the address promised.
+///
+/// A public key given by its x coordinate alone stands for two secrets, k and n - k; the one that fits is
+/// taken. Nothing is returned unless address and, where given, public key come out exactly.
+pub fn join(
+    own: &Secret,
+    split: &Split,
+    target: &dyn Target,
+    address: &str,
+    public_key: Option<&[u8; 33]>,
+) -> Result<Joined> {
+    let offset = Scalar::from_be_bytes(&split.offset)
+        .ok_or_else(|| Error::Join("the result's offset is not a number below the group order".to_owned()))?;
+    if split.endo > 2 {
+        return Err(Error::Join(format!("the result's endo is {}; it can be 0, 1 or 2", split.endo)));
+    }
+    for candidate in [own.clone(), own.negated()] {
+        let Some(mut secret) = candidate.moved(offset, split.endo) else { continue };
+        if split.negate {
+            secret = secret.negated();
+        }
+        let public = secret.public_key();
+        let text = target.encode(&target.digest(&public_point(&public)));
+        if text == address && public_key.is_none_or(|p| *p == public.serialize()) {
+            let export = target.export(secret.as_bytes());
+            return Ok(Joined { public_key: public.serialize(), address: text, export, secret });
+        }
+    }
+    Err(Error::Join(format!(
+        "this secret key does not lead to {address}: it is not the key whose public key was mined, or the result \
+         was altered; nothing was written"
+    )))
+}

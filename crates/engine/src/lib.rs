@@ -1,0 +1,29 @@
+//! Runs one search: from a job to verified matches.
+//!
+//! ```text
+//! Job -> filter -> workers (points only) -> hits -> recover -> verify (libsecp256k1, text, pattern) -> sink
+//! ```
+//!
+//! Workers see public points and answer with places; the origin's secret never leaves the collector. Every
+//! match comes from its own random origin, which is retired with it.
+
+mod bench;
+mod device;
+mod error;
+mod join;
+mod origin;
+mod selftest;
+mod session;
+mod sieve;
+mod stats;
+mod verify;
+mod worker;
+
+pub use bench::{BASELINE_DESCRIPTION, Bench, BenchOptions, bench, quick_rate};
+pub use device::{Devices, Found, Selector, Survey, survey};
+pub use error::{Error, Result};
+pub use join::{Joined, Split, join};
+pub use origin::{PublicKeyError, Secret, parse_public_key};
+pub use selftest::{SelfTest, selftest};
+pub use session::{Ended, Event, Job, Match, Outcome, run};
+pub use stats::Progress;

@@ -1,0 +1,205 @@
+//! Origins: where a walk starts, and the only place where a search holds a secret.
+//!
+//! An origin is 256 random bits r from the operating system. Without a split key the walk starts at r*G and the
+//! match's key follows from r. With one, it starts at P + r*G, P being the user's public key, and the result
+//! is an offset that is worthless without the user's own secret.
+//!
+//! SEC: secret scalars are handled by libsecp256k1 alone, erased when dropped and never printed.
+
+use std::fmt;
+
+use secp256k1::{Parity, PublicKey, Scalar as SecpScalar, SecretKey, XOnlyPublicKey};
+use warpsmith_curve::{Affine, Fe, Scalar};
+use warpsmith_target::PublicPoint;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::error::{Error, Result};
+
+/// A private key. Erased when dropped; `Debug` shows nothing of it.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    /// A key from big-endian bytes; none for 0 and for n and above.
+    pub fn from_bytes(bytes: [u8; 32]) -> Option<Secret> {
+        let valid = SecretKey::from_secret_bytes(bytes).map(|mut k| k.non_secure_erase()).is_ok();
+        valid.then_some(Secret(bytes))
+    }
+
+    /// 256 bits from the operating system, again until they lie in 1..n-1 (the first try but for a chance
+    /// below 2^-127).
+    pub fn random() -> Result<Secret> {
+        loop {
+            let mut bytes = [0; 32];
+            getrandom::fill(&mut bytes).map_err(Error::Randomness)?;
+            let secret = Secret::from_bytes(bytes);
+            bytes.zeroize();
+            if let Some(secret) = secret {
+                return Ok(secret);
+            }
+        }
+    }
+
+    /// The bytes, big-endian. Show them only to the key's owner.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Lends the key to a calculation in libsecp256k1 and erases the copy.
+    pub(crate) fn with<T>(&self, f: impl FnOnce(SecretKey) -> T) -> T {
+        let mut key = SecretKey::from_secret_bytes(self.0).expect("checked when made");
+        let out = f(key);
+        key.non_secure_erase();
+        out
+    }
+
+    fn take(mut key: SecretKey) -> Secret {
+        let secret = Secret(key.to_secret_bytes());
+        key.non_secure_erase();
+        secret
+    }
+
+    /// The public key.
+    pub fn public_key(&self) -> PublicKey {
+        self.with(|k| PublicKey::from_secret_key(&k))
+    }
+
+    /// lambda^image * (self + offset); none in the case, never met, that the sum is zero.
+    pub(crate) fn moved(&self, offset: Scalar, image: u8) -> Option<Secret> {
+        self.with(|k| {
+            let moved =
+                k.add_tweak(&tweak(offset)).ok()?.mul_tweak(&tweak(Scalar::lambda_power(image))).ok()?;
+            Some(Secret::take(moved))
+        })
+    }
+
+    /// The other key with the same x coordinate.
+    pub(crate) fn negated(&self) -> Secret {
+        self.with(|k| Secret::take(k.negate()))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret([redacted])")
+    }
+}
+
+/// A scalar as libsecp256k1 takes it.
+pub(crate) fn tweak(s: Scalar) -> SecpScalar {
+    SecpScalar::from_be_bytes(s.to_be_bytes()).expect("both sides keep scalars below n")
+}
+
+/// A public key as our arithmetic takes it.
+pub(crate) fn affine(key: &PublicKey) -> Affine {
+    let point = public_point(key);
+    Affine { x: Fe::from_be_bytes(&point.x), y: Fe::from_be_bytes(&point.y) }
+}
+
+/// A public key as targets take it.
+pub(crate) fn public_point(key: &PublicKey) -> PublicPoint {
+    let bytes = key.serialize_uncompressed();
+    let mut point = PublicPoint { x: [0; 32], y: [0; 32] };
+    point.x.copy_from_slice(&bytes[1..33]);
+    point.y.copy_from_slice(&bytes[33..]);
+    point
+}
+
+/// Where a walk starts.
+pub(crate) struct Origin {
+    random: Secret,
+    split: Option<PublicKey>,
+}
+
+/// What a place in a walk stands for.
+pub(crate) enum Recovered {
+    /// A private key.
+    Key(Secret),
+    /// A public key and how its secret follows from the user's.
+    Split {
+        /// The result's public key.
+        public: PublicKey,
+        /// What is added to the user's key, before the endomorphism.
+        offset: Scalar,
+    },
+}
+
+impl Origin {
+    /// A new random origin.
+    pub fn fresh(split: Option<PublicKey>) -> Result<Origin> {
+        Ok(Origin { random: Secret::random()?, split })
+    }
+
+    /// An origin that is known in advance: for self-tests, whose keys nobody uses.
+    pub fn known(secret: Secret) -> Origin {
+        Origin { random: secret, split: None }
+    }
+
+    /// The point the walk starts at; infinity, never met, only if r undoes the user's key.
+    pub fn point(&self) -> Option<Affine> {
+        let own = self.random.public_key();
+        match &self.split {
+            None => Some(affine(&own)),
+            Some(user) => user.combine(&own).ok().map(|sum| affine(&sum)),
+        }
+    }
+
+    /// The key `lambda^image * (origin + offset)`.
+    pub fn recover(&self, offset: Scalar, image: u8) -> Option<Recovered> {
+        let Some(user) = &self.split else {
+            return self.random.moved(offset, image).map(Recovered::Key);
+        };
+        let offset = Scalar::from_be_bytes(self.random.as_bytes())?.add(offset);
+        let public = user.add_exp_tweak(&tweak(offset)).ok()?;
+        let public = public.mul_tweak(&tweak(Scalar::lambda_power(image))).ok()?;
+        Some(Recovered::Split { public, offset })
+    }
+}
+
+/// Why a text is no public key.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "'{given}' is not a public key: {why}. Give 66 hex digits starting with 02 or 03 (compressed), 130 starting \
+     with 04 (uncompressed), 64 digits (x coordinate), or an npub"
+)]
+pub struct PublicKeyError {
+    given: String,
+    why: String,
+}
+
+/// Reads a public key: compressed, uncompressed or x-only hex, or npub. An x-only key stands for the point
+/// with even y, as in BIP-340.
+pub fn parse_public_key(text: &str) -> std::result::Result<PublicKey, PublicKeyError> {
+    let given = text.trim();
+    let fail = |why: String| PublicKeyError { given: given.to_owned(), why };
+    if given.to_ascii_lowercase().starts_with("nsec") {
+        // SEC: not echoed.
+        let why = "it is a secret key, which must never be given on a command line".to_owned();
+        return Err(PublicKeyError { given: "nsec1...".to_owned(), why });
+    }
+    let bytes = if given.starts_with("npub1") {
+        let npub = warpsmith_target::find("npub").expect("npub is a target");
+        npub.decode(given).map_err(|e| fail(e.to_string()))?.as_bytes().to_vec()
+    } else {
+        let digits = given.strip_prefix("0x").unwrap_or(given);
+        if let Some(bad) = digits.chars().find(|c| !c.is_ascii_hexdigit()) {
+            return Err(fail(format!("'{bad}' is not a hex digit")));
+        }
+        if ![64, 66, 128, 130].contains(&digits.len()) {
+            return Err(fail(format!("it has {} hex digits", digits.len())));
+        }
+        let value = |i: usize| u8::from_str_radix(&digits[i..i + 2], 16);
+        (0..digits.len()).step_by(2).filter_map(|i| value(i).ok()).collect()
+    };
+    let key = match bytes.len() {
+        32 => {
+            let mut x = [0; 32];
+            x.copy_from_slice(&bytes);
+            XOnlyPublicKey::from_byte_array(x).map(|k| k.public_key(Parity::Even))
+        }
+        // A bare pair of coordinates, as some Ethereum tools print it.
+        64 => PublicKey::from_slice(&[&[4], bytes.as_slice()].concat()),
+        _ => PublicKey::from_slice(&bytes),
+    };
+    key.map_err(|_| fail("no point of secp256k1 has these coordinates".to_owned()))
+}

@@ -1,0 +1,154 @@
+//! Self-tests: keys are planted where a walk must pass, and every one must come back, once.
+//!
+//! The expected keys are computed by libsecp256k1 and encoded by the target; the device sees points and a
+//! filter, as in a real search.
+
+use std::collections::BTreeMap;
+
+use warpsmith_curve::walk::Place;
+use warpsmith_pattern::{Options, compile};
+use warpsmith_target::{TARGETS, Target};
+
+use crate::device::Devices;
+use crate::error::{Error, Result};
+use crate::origin::{Origin, Recovered, Secret, public_point};
+use crate::worker::{Backend, Shape};
+
+/// What a self-test proved on one device.
+#[derive(Clone, Debug)]
+pub struct SelfTest {
+    /// The device.
+    pub device: String,
+    /// The target.
+    pub target: &'static str,
+    /// The kind of pattern.
+    pub case: &'static str,
+    /// Keys planted and found.
+    pub planted: usize,
+}
+
+/// A kind of pattern, made from the text it shall find.
+struct Case {
+    name: &'static str,
+    /// Plants in one search; the rest is searched one at a time.
+    together: usize,
+    pattern: fn(&str) -> String,
+}
+
+/// Enough characters that nothing but the planted key matches.
+const CASES: [Case; 7] = [
+    Case { name: "prefix", together: 1, pattern: |body| body[..12].to_owned() },
+    Case { name: "many prefixes", together: usize::MAX, pattern: |body| body[..12].to_owned() },
+    Case { name: "wildcard", together: 1, pattern: |body| format!("{}?{}", &body[..3], &body[4..14]) },
+    Case { name: "suffix", together: 1, pattern: |body| format!("..{}", &body[body.len() - 12..]) },
+    Case {
+        name: "prefix and suffix",
+        together: 1,
+        pattern: |body| format!("{}..{}", &body[..2], &body[body.len() - 10..]),
+    },
+    Case { name: "contains", together: 1, pattern: |body| format!("..{}..", &body[17..29]) },
+    Case {
+        name: "regex",
+        together: 1,
+        pattern: |body| format!("/^{}[{}z].{}/", &body[..2], &body[2..3], &body[4..14]),
+    },
+];
+
+/// Steps walked: the first, one between and the last are planted.
+const STEPS: u64 = 3;
+
+/// The places worth planting: first, second, middle and last of everything that has an edge.
+fn places(shape: &Shape) -> Vec<Place> {
+    let mut places = Vec::new();
+    let indices = [0, 1, 2, shape.half / 2, shape.half - 1, shape.half];
+    // Every lane, step, index, sign, orbit and image occurs with every other's edge over the list, without
+    // the full product: the counters run at coprime paces.
+    let lanes: Vec<u32> = match shape.lanes {
+        0..=16 => (0..shape.lanes).collect(),
+        n => vec![0, 1, 31, 32, 33, n / 2 - 1, n / 2, n - 33, n - 32, n - 2, n - 1],
+    };
+    for (n, &index) in indices.iter().cycle().take(indices.len() * 18).enumerate() {
+        let centre = index == 0;
+        places.push(Place {
+            lane: lanes[n % lanes.len()],
+            step: (n as u64 / 5) % STEPS,
+            index,
+            minus: !centre && n / indices.len() % 2 == 1,
+            orbit: if centre { 0 } else { (n / indices.len() / 2 % 3) as u8 },
+            image: (n / indices.len() / 6 % 3) as u8,
+        });
+    }
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// Proves every target and kind of pattern on every device.
+pub fn selftest(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
+    for device in &devices.list {
+        for &target in TARGETS {
+            for case in &CASES {
+                let planted = plant(device.as_ref(), target, case, usize::MAX)?;
+                report(&SelfTest { device: device.id(), target: target.name(), case: case.name, planted });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The test at every start: all places, one pass.
+pub(crate) fn short(device: &dyn Backend, target: &'static dyn Target) -> Result<()> {
+    plant(device, target, &CASES[1], 128).map(drop)
+}
+
+/// Plants keys and searches for them; returns how many came back, which is all or an error.
+fn plant(device: &dyn Backend, target: &'static dyn Target, case: &Case, limit: usize) -> Result<usize> {
+    let fail = |what: String| {
+        let what = format!("{} {}: {what}", target.name(), case.name);
+        Error::SelfTest { device: device.id(), what }
+    };
+    let shape = {
+        let patterns =
+            compile(["qqqqqqqqqqqq"], target, &Options::default()).map_err(|e| fail(e.to_string()))?;
+        device.worker(&patterns.filter(device.max_false())).map_err(fail)?.shape()
+    };
+    let secret = Secret::random()?;
+    let point = Origin::known(secret.clone()).point().ok_or_else(|| fail("no origin".to_owned()))?;
+    let origin = Origin::known(secret);
+    let mut plants = Vec::new();
+    for place in places(&shape).into_iter().take(limit) {
+        let recovered = origin.recover(place.offset(shape.half, shape.stride), place.image);
+        let Some(Recovered::Key(key)) = recovered else {
+            return Err(fail(format!("{place:?} has no key")));
+        };
+        let text = target.encode(&target.digest(&public_point(&key.public_key())));
+        plants.push((place, text));
+    }
+    for chunk in plants.chunks(case.together.min(plants.len())) {
+        let wanted = chunk.iter().map(|(_, text)| (case.pattern)(body(target, text)));
+        let patterns = compile(wanted, target, &Options::default()).map_err(|e| fail(e.to_string()))?;
+        let filter = patterns.filter(device.max_false());
+        let mut worker = device.worker(&filter).map_err(fail)?;
+        worker.start(point).map_err(fail)?;
+        let mut seen = BTreeMap::new();
+        for _ in 0..STEPS {
+            for hit in worker.step().map_err(fail)?.hits {
+                *seen.entry(hit.place).or_insert(0) += 1;
+            }
+        }
+        for (place, _) in chunk {
+            match seen.get(place) {
+                Some(1) => {}
+                Some(times) => return Err(fail(format!("the key at {place:?} came back {times} times"))),
+                None => return Err(fail(format!("the key at {place:?} was missed"))),
+            }
+        }
+    }
+    Ok(plants.len())
+}
+
+/// The text after the target's head.
+fn body<'t>(target: &dyn Target, text: &'t str) -> &'t str {
+    let warpsmith_target::Layout::Linear(linear) = target.layout() else { return text };
+    text.strip_prefix(linear.head).unwrap_or(text)
+}

@@ -1,0 +1,60 @@
+//! How fast a search goes and how likely it was to have ended.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Where a search stands.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Addresses tested so far, each once.
+    pub tried: u64,
+    /// Addresses a second, over the last seconds.
+    pub rate: f64,
+    /// Since the search began.
+    pub elapsed: Duration,
+    /// From now until a match is as likely as not. A search has no memory: this does not shrink by waiting.
+    pub eta_50: Option<Duration>,
+    /// How likely a match was within what has been tried since the last one.
+    pub probability: f64,
+    /// Matches so far.
+    pub matches: u64,
+    /// Each device and its rate.
+    pub devices: Vec<(String, f64)>,
+}
+
+/// The span over which a rate is averaged.
+const WINDOW: Duration = Duration::from_secs(5);
+
+/// A counter's rate over the last seconds.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    samples: VecDeque<(Instant, u64)>,
+}
+
+impl Meter {
+    pub fn new(now: Instant) -> Meter {
+        Meter { samples: VecDeque::from([(now, 0)]) }
+    }
+
+    /// Notes the counter and returns its rate.
+    pub fn rate(&mut self, now: Instant, count: u64) -> f64 {
+        self.samples.push_back((now, count));
+        while self.samples.len() > 2 && now.duration_since(self.samples[1].0) >= WINDOW {
+            self.samples.pop_front();
+        }
+        let (then, before) = self.samples[0];
+        let seconds = now.duration_since(then).as_secs_f64();
+        if seconds > 0.0 { (count - before) as f64 / seconds } else { 0.0 }
+    }
+}
+
+/// The time in which a search at this rate finds a match with probability one half.
+pub(crate) fn eta_50(odds: f64, rate: f64) -> Option<Duration> {
+    let seconds = std::f64::consts::LN_2 / (odds * rate);
+    (seconds.is_finite() && seconds < 1e18).then(|| Duration::from_secs_f64(seconds))
+}
+
+/// The chance that `tried` keys held a match.
+pub(crate) fn probability(odds: f64, tried: u64) -> f64 {
+    -f64::exp_m1(tried as f64 * f64::ln_1p(-odds.min(1.0 - f64::EPSILON)))
+}

@@ -1,0 +1,33 @@
+//! Search secp256k1 keys by the look of their public form.
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//! use std::time::Duration;
+//! use warpsmith::{Devices, Event, Job, Options, Selector, compile, run, target};
+//!
+//! let npub = target::find("npub").unwrap();
+//! let patterns = compile(["qq"], npub, &Options::default())?;
+//! let devices = Devices::open(&[Selector::Cpu(None)], Some(1))?;
+//! let job = Job {
+//!     target: npub,
+//!     patterns: &patterns,
+//!     split: None,
+//!     count: Some(1),
+//!     time_limit: None,
+//!     interval: Duration::from_secs(1),
+//! };
+//! let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
+//!     if let Event::Match(found) = event {
+//!         assert!(found.address.starts_with("npub1qq"));
+//!     }
+//!     Ok(())
+//! })?;
+//! assert_eq!(outcome.matches, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use warpsmith_curve as curve;
+pub use warpsmith_engine::*;
+pub use warpsmith_pattern as pattern;
+pub use warpsmith_pattern::{Options, Patterns, compile};
+pub use warpsmith_target as target;
