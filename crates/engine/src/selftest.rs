@@ -152,3 +152,54 @@ fn body<'t>(target: &dyn Target, text: &'t str) -> &'t str {
     let warpsmith_target::Layout::Linear(linear) = target.layout() else { return text };
     text.strip_prefix(linear.head).unwrap_or(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Selector;
+    use warpsmith_curve::platform::Simd;
+
+    #[test]
+    fn every_instruction_set_proves_every_target_and_kind_of_pattern() {
+        for simd in Simd::ALL {
+            if !simd.is_available() {
+                eprintln!("SKIPPED: this machine has no {simd}");
+                continue;
+            }
+            let devices = Devices::open(&[Selector::Cpu(Some(simd))], Some(1)).expect("available");
+            let mut cases = 0;
+            selftest(&devices, &mut |test| {
+                assert!(test.planted > 50, "{test:?}");
+                cases += 1;
+            })
+            .expect("the processor computes rightly");
+            assert_eq!(cases, CASES.len() * TARGETS.len());
+        }
+    }
+
+    #[test]
+    fn places_cover_every_index_sign_orbit_and_image() {
+        for lanes in [1, 8, 4096] {
+            let shape = Shape { half: 512, lanes, stride: 1 };
+            let places = places(&shape);
+            for index in [1, 2, 256, 511, 512] {
+                for minus in [false, true] {
+                    for orbit in 0..3 {
+                        for image in 0..3 {
+                            let found = places.iter().any(|p| {
+                                (p.index, p.minus, p.orbit, p.image) == (index, minus, orbit, image)
+                            });
+                            assert!(found, "{index} {minus} {orbit} {image}");
+                        }
+                    }
+                }
+            }
+            for lane in [0, lanes - 1] {
+                assert!(places.iter().any(|p| p.lane == lane));
+            }
+            for step in 0..STEPS {
+                assert!(places.iter().any(|p| p.step == step));
+            }
+        }
+    }
+}

@@ -395,3 +395,6 @@ impl Collector<'_, '_, '_> {
         self.tell(Event::Warning(format!("{device} was dropped: {what}; the others go on")))
     }
 }
+
+#[cfg(test)]
+mod tests;

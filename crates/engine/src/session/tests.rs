@@ -1,0 +1,318 @@
+//! Sessions with devices that behave, fail, vanish or lie.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use warpsmith_curve::platform::Simd;
+use warpsmith_curve::walk::Place;
+use warpsmith_pattern::{Options, compile};
+use warpsmith_target::find;
+
+use super::*;
+use crate::worker::cpu::Cpu;
+use crate::worker::{Backend, Batch};
+
+/// How a device misbehaves after its self-test.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    /// Not at all.
+    Honest,
+    /// Fails on the n-th run.
+    Dies(u32),
+    /// Reports a place that holds no such key.
+    Lies,
+    /// Keeps planted keys to itself.
+    Misses,
+    /// Reports everything twice.
+    Stutters,
+}
+
+/// The processor behind a mask.
+struct Masked {
+    id: &'static str,
+    cpu: Cpu,
+    fate: Fate,
+    runs: AtomicU32,
+}
+
+struct MaskedWorker<'a> {
+    masked: &'a Masked,
+    inner: Box<dyn Worker + 'a>,
+}
+
+impl Backend for Masked {
+    fn id(&self) -> String {
+        self.id.to_owned()
+    }
+    fn describe(&self) -> String {
+        self.cpu.describe()
+    }
+    fn workers(&self) -> usize {
+        1
+    }
+    fn max_false(&self) -> f64 {
+        self.cpu.max_false()
+    }
+    fn worker<'a>(&'a self, filter: &Filter) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
+        Ok(Box::new(MaskedWorker { masked: self, inner: self.cpu.worker(filter)? }))
+    }
+}
+
+impl Worker for MaskedWorker<'_> {
+    fn shape(&self) -> Shape {
+        self.inner.shape()
+    }
+    fn start(&mut self, origin: Affine) -> std::result::Result<(), Fault> {
+        self.inner.start(origin)
+    }
+    fn run(&mut self) -> std::result::Result<Batch, Fault> {
+        let run = self.masked.runs.fetch_add(1, Ordering::Relaxed);
+        match self.masked.fate {
+            Fate::Dies(at) if run >= at => Err("the device fell off the bus".to_owned()),
+            Fate::Lies => {
+                let place = Place { lane: 0, step: 5, index: 7, minus: false, orbit: 1, image: 2 };
+                Ok(Batch { tried: 1, hits: vec![Hit { place, x: None }] })
+            }
+            _ => self.inner.run(),
+        }
+    }
+    fn step(&mut self) -> std::result::Result<Batch, Fault> {
+        let mut batch = self.inner.step()?;
+        match self.masked.fate {
+            Fate::Misses => batch.hits.retain(|h| h.place.index != 1),
+            Fate::Stutters => batch.hits.extend(batch.hits.clone()),
+            _ => {}
+        }
+        Ok(batch)
+    }
+}
+
+fn devices(fates: &[(&'static str, Fate)]) -> Devices {
+    let list = fates.iter().map(|&(id, fate)| {
+        let cpu = Cpu::new(Simd::detect(), 1);
+        Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0) }) as Arc<dyn Backend>
+    });
+    Devices { list: list.collect() }
+}
+
+struct Seen {
+    outcome: Result<Outcome>,
+    matches: Vec<(String, Option<Secret>, u64)>,
+    warnings: Vec<String>,
+}
+
+fn search(pattern: &str, count: Option<u64>, limit: Duration, devices: &Devices) -> Seen {
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile([pattern], target, &Options::default()).expect("a possible pattern");
+    let job = Job {
+        target,
+        patterns: &patterns,
+        split: None,
+        count,
+        time_limit: Some(limit),
+        interval: Duration::from_millis(10),
+    };
+    let (mut matches, mut warnings) = (Vec::new(), Vec::new());
+    let outcome = run(&job, devices, &AtomicBool::new(false), &mut |event| {
+        match event {
+            Event::Match(m) => matches.push((m.address.clone(), m.secret.clone(), m.tried)),
+            Event::Progress(p) => {
+                assert!((0.0..=1.0).contains(&p.probability));
+                assert!(p.rate >= 0.0);
+            }
+            Event::Warning(w) => warnings.push(w),
+        }
+        Ok(())
+    });
+    Seen { outcome, matches, warnings }
+}
+
+const LONG: Duration = Duration::from_secs(60);
+const NEVER: &str = "qqqqqqqqqqqqqqqqqqqq";
+
+#[test]
+fn the_count_asked_for_is_the_count_reported_and_every_key_is_its_own() {
+    let seen = search("qq", Some(20), LONG, &devices(&[("a", Fate::Honest), ("b", Fate::Honest)]));
+    let outcome = seen.outcome.expect("an honest search ends well");
+    assert_eq!((outcome.ended, outcome.matches), (Ended::Count, 20));
+    assert_eq!(seen.matches.len(), 20);
+    let mut addresses: Vec<_> = seen.matches.iter().map(|(a, _, _)| a.clone()).collect();
+    addresses.sort();
+    addresses.dedup();
+    assert_eq!(addresses.len(), 20);
+    assert!(addresses.iter().all(|a| a.starts_with("npub1qq")));
+    assert!(seen.matches.windows(2).all(|w| w[0].2 <= w[1].2), "tried never falls");
+    assert!(outcome.tried >= seen.matches.last().expect("twenty").2);
+}
+
+/// The difference of two keys of one run, over all images and signs, must not be small: reliability 1.2.
+#[test]
+fn two_matches_of_one_run_are_unrelated() {
+    use warpsmith_curve::Scalar;
+    let seen = search("q", Some(6), LONG, &devices(&[("a", Fate::Honest)]));
+    let keys: Vec<Scalar> = seen
+        .matches
+        .iter()
+        .map(|(_, secret, _)| {
+            Scalar::from_be_bytes(secret.as_ref().expect("not split").as_bytes()).expect("a key")
+        })
+        .collect();
+    assert_eq!(keys.len(), 6);
+    // A walk reaches lambda^k * i around centres 2^11 apart, lanes 2^67 apart: with the images undone, two keys
+    // of one origin differ by u + v * lambda, u below 2^75 and v below 2^12. Unrelated ones do so with a chance
+    // below 2^-160.
+    for (n, a) in keys.iter().enumerate() {
+        for b in &keys[n + 1..] {
+            for image in 0..3 {
+                for sign in [b.negate(), *b] {
+                    let d = a.add(Scalar::lambda_power(image).mul(sign));
+                    for v in 0..64u64 {
+                        for v in [Scalar::from_u64(v), Scalar::from_u64(v).negate()] {
+                            let u = d.sub(v.mul(Scalar::LAMBDA));
+                            for u in [u, u.negate()] {
+                                assert!(u.to_be_bytes()[..16].iter().any(|&byte| byte != 0), "linked keys");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn time_is_kept_and_tried_counts_every_key_of_both_workers() {
+    let seen = search(NEVER, Some(1), Duration::from_millis(300), &devices(&[("a", Fate::Honest)]));
+    let outcome = seen.outcome.expect("time runs out");
+    assert_eq!((outcome.ended, outcome.matches), (Ended::TimeLimit, 0));
+    // Whole groups only: every lane tests the same number of keys.
+    let group = warpsmith_curve::walk::lanes(Simd::detect()) as u64 * (3 + 18 * 512);
+    assert!(outcome.tried > 0);
+    assert_eq!(outcome.tried % group, 0);
+    assert!(outcome.elapsed < Duration::from_secs(5));
+}
+
+#[test]
+fn an_interrupt_ends_the_search() {
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile([NEVER], target, &Options::default()).expect("possible");
+    let job = Job { target, patterns: &patterns, split: None, count: None, time_limit: None, interval: LONG };
+    let interrupt = AtomicBool::new(true);
+    let outcome = run(&job, &devices(&[("a", Fate::Honest)]), &interrupt, &mut |_| Ok(()));
+    assert_eq!(outcome.expect("ends").ended, Ended::Interrupted);
+}
+
+#[test]
+fn a_device_that_dies_is_dropped_and_the_other_goes_on() {
+    let seen = search("qqqq", Some(3), LONG, &devices(&[("mortal", Fate::Dies(0)), ("a", Fate::Honest)]));
+    assert_eq!(seen.outcome.expect("one is left").matches, 3);
+    assert_eq!(seen.warnings.len(), 1);
+    assert!(seen.warnings[0].contains("mortal") && seen.warnings[0].contains("fell off the bus"));
+}
+
+#[test]
+fn when_the_last_device_dies_that_is_the_error() {
+    let seen = search(NEVER, Some(1), LONG, &devices(&[("x", Fate::Dies(1)), ("y", Fate::Dies(3))]));
+    assert!(matches!(seen.outcome, Err(Error::DevicesLost { .. })), "{:?}", seen.outcome.map(|_| ()));
+}
+
+#[test]
+fn a_device_that_reports_keys_that_are_not_there_is_dropped() {
+    let seen = search("qqqq", Some(2), LONG, &devices(&[("liar", Fate::Lies), ("a", Fate::Honest)]));
+    assert_eq!(seen.outcome.expect("one is left").matches, 2);
+    assert!(
+        seen.warnings.iter().any(|w| w.contains("liar") && w.contains("not there")),
+        "{:?}",
+        seen.warnings
+    );
+}
+
+#[test]
+fn a_device_that_misses_or_repeats_planted_keys_does_not_start() {
+    for (fate, what) in [(Fate::Misses, "was missed"), (Fate::Stutters, "came back 2 times")] {
+        let seen = search("qq", Some(1), LONG, &devices(&[("broken", fate)]));
+        match seen.outcome {
+            Err(Error::SelfTest { device, what: told }) => {
+                assert_eq!(device, "broken");
+                assert!(told.contains(what), "{told}");
+            }
+            other => panic!("{:?}", other.map(|_| ())),
+        }
+        assert!(seen.matches.is_empty());
+    }
+}
+
+#[test]
+fn a_sink_that_fails_ends_the_search_with_its_error() {
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["q"], target, &Options::default()).expect("possible");
+    let job = Job { target, patterns: &patterns, split: None, count: None, time_limit: None, interval: LONG };
+    let outcome =
+        run(&job, &devices(&[("a", Fate::Honest)]), &AtomicBool::new(false), &mut |event| match event {
+            Event::Match(_) => Err("the disk is full".into()),
+            _ => Ok(()),
+        });
+    match outcome {
+        Err(Error::Sink(error)) => assert_eq!(error.to_string(), "the disk is full"),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+}
+
+/// Offset, image and sign rejoin to the right key, for keys given in every form; anything altered is refused.
+#[test]
+fn split_results_join_and_altered_ones_do_not() {
+    use crate::{join, parse_public_key};
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qq"], target, &Options::default()).expect("possible");
+    let devices = devices(&[("a", Fate::Honest)]);
+    let mut images = [0; 3];
+    for n in 0..24 {
+        let own = Secret::random().expect("random");
+        let public = own.public_key();
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let given = match n % 3 {
+            0 => hex(&public.serialize()),
+            1 => hex(&public.serialize_uncompressed()),
+            _ => hex(&public.serialize()[1..]),
+        };
+        let job = Job {
+            target,
+            patterns: &patterns,
+            split: Some(parse_public_key(&given).expect("a public key")),
+            count: Some(1),
+            time_limit: None,
+            interval: LONG,
+        };
+        let mut found = None;
+        run(&job, &devices, &AtomicBool::new(false), &mut |event| {
+            if let Event::Match(m) = event {
+                assert!(m.secret.is_none() && m.export.is_none());
+                found = Some((m.split.expect("split"), m.address.clone(), m.public_key));
+            }
+            Ok(())
+        })
+        .expect("a match");
+        let (split, address, public_key) = found.expect("a match");
+        images[split.endo as usize] += 1;
+        let joined = join(&own, &split, target, &address, Some(&public_key)).expect("they belong together");
+        assert_eq!(joined.address, address);
+        assert_eq!(joined.secret.public_key().serialize(), public_key);
+
+        let stranger = Secret::random().expect("random");
+        assert!(join(&stranger, &split, target, &address, None).is_err());
+        let mut altered = split;
+        altered.offset[31] ^= 1;
+        assert!(join(&own, &altered, target, &address, None).is_err());
+        altered = Split { endo: (split.endo + 1) % 3, ..split };
+        assert!(join(&own, &altered, target, &address, None).is_err());
+        assert!(join(&own, &Split { endo: 3, ..split }, target, &address, None).is_err());
+        assert!(join(&own, &Split { offset: [0xff; 32], ..split }, target, &address, None).is_err());
+    }
+    assert!(images.iter().all(|&n| n > 0), "every image occurs: {images:?}");
+}
+
+#[test]
+fn secrets_do_not_show_in_debug_output() {
+    let secret = Secret::random().expect("random");
+    assert_eq!(format!("{secret:?}"), "Secret([redacted])");
+}

@@ -1,0 +1,45 @@
+//! Which crate may know which: the arrows of docs/architecture.md, held against `cargo metadata`.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Each crate of ours and all it may depend on directly.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("warpsmith-curve", &[]),
+    ("warpsmith-kernel", &[]),
+    ("warpsmith-device", &[]),
+    ("warpsmith-target", &[]),
+    ("warpsmith-pattern", &["warpsmith-target"]),
+    (
+        "warpsmith-engine",
+        &["warpsmith-curve", "warpsmith-device", "warpsmith-kernel", "warpsmith-pattern", "warpsmith-target"],
+    ),
+    ("warpsmith", &["warpsmith-curve", "warpsmith-engine", "warpsmith-pattern", "warpsmith-target"]),
+    ("warpsmith-cli", &["warpsmith"]),
+];
+
+#[test]
+fn crates_depend_only_on_what_lies_below_them() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    assert!(packages.len() >= 7);
+    for package in packages {
+        let name = package["name"].as_str().expect("a name");
+        let (_, allowed) = ALLOWED.iter().find(|(crate_name, _)| *crate_name == name).unwrap_or_else(|| {
+            panic!("{name} has no place in the layering; give it one here and in the docs")
+        });
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let other = dependency["name"].as_str().expect("a name");
+            // Development dependencies may look anywhere: they are tests.
+            if dependency["kind"].is_null() && other.starts_with("warpsmith") {
+                assert!(allowed.contains(&other), "{name} must not depend on {other}");
+            }
+        }
+    }
+}
