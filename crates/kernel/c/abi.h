@@ -1,0 +1,31 @@
+/* Layout of the buffers, in 32-bit words. src/abi.rs holds the same numbers; tests/host.rs compares.
+ *
+ * centres  word w of lane l at [w * lanes + l]; words 0..7 are x, 8..15 y, least significant first
+ * scratch  GROUP * 2 quads a lane: half h of prefix product i at [(2 * i + h) * lanes + l]
+ * table    GROUP + 1 entries of TABLE_WORDS words; entry 0 is the step point (2 * GROUP + 1) * G
+ * hits     HITS_HEADER words (count, capacity, two spare), then records of HIT_WORDS words */
+
+#define TABLE_WORDS 60
+#define TABLE_QUADS 15
+#define TABLE_CUBE 0    /* 8 words: t^3, below p. Entry 0: x of the step point. */
+#define TABLE_Y 8       /* 8 words: y. Entry 0: y of the step point. */
+#define TABLE_T 16      /* 9 digits of t / p, then 9 of beta * t / p. */
+#define TABLE_SQUARE 34 /* 9 digits of t^2 / p, then 9 of beta * t^2 / p. */
+#define TABLE_FINE 52   /* digits 10 and 11 of each of the four. */
+
+#define HITS_HEADER 4
+#define HITS_COUNT 0
+#define HITS_CAPACITY 1
+#define HIT_WORDS 4
+#define HIT_LANE 0
+#define HIT_STEP 1
+#define HIT_CODE 2
+#define HIT_TOP 3
+
+/* code: index in bits 0..15, sign in 16, orbit k in 17..18, image j in 19..20. */
+#define CODE_SIGN 16
+#define CODE_ORBIT 17
+#define CODE_IMAGE 19
+/* The lane met a point of its table: nothing of this step and the later ones was tested, and its
+ * centre is still that of the step. */
+#define CODE_FAULT 0xffffffffu

@@ -1,0 +1,348 @@
+/* 256-bit integers as eight 32-bit limbs, least significant first. Knows no modulus.
+ *
+ * The only assembly: each carry chain is one block with operands read and written in place
+ * (NVRTC 11.8 refuses early-clobber outputs), beside a portable body of the same contract. */
+
+/* acc[0..7] += (a0 + a1 2^64 + a2 2^128 + a3 2^192) * b; the sum must stay below 2^256. */
+DEV void limbs_mad(u32 *acc, u32 a0, u32 a1, u32 a2, u32 a3, u32 b) {
+#if HAS_PTX
+    ASM("mad.lo.cc.u32 %0, %8, %12, %0;\n\t"
+        "madc.hi.cc.u32 %1, %8, %12, %1;\n\t"
+        "madc.lo.cc.u32 %2, %9, %12, %2;\n\t"
+        "madc.hi.cc.u32 %3, %9, %12, %3;\n\t"
+        "madc.lo.cc.u32 %4, %10, %12, %4;\n\t"
+        "madc.hi.cc.u32 %5, %10, %12, %5;\n\t"
+        "madc.lo.cc.u32 %6, %11, %12, %6;\n\t"
+        "madc.hi.u32 %7, %11, %12, %7;"
+        : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3]), "+r"(acc[4]), "+r"(acc[5]),
+          "+r"(acc[6]), "+r"(acc[7])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b));
+#else
+    u32 a[4];
+    u64 carry = 0;
+    a[0] = a0;
+    a[1] = a1;
+    a[2] = a2;
+    a[3] = a3;
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        u64 product = (u64)a[i] * b;
+        u64 low = (u64)acc[2 * i] + (u32)product + carry;
+        u64 high = (u64)acc[2 * i + 1] + (product >> 32) + (low >> 32);
+        acc[2 * i] = (u32)low;
+        acc[2 * i + 1] = (u32)high;
+        carry = high >> 32;
+    }
+#endif
+}
+
+/* The same with a carry: *top is set to bit 256 of the sum. */
+DEV void limbs_mad_carry(u32 *acc, u32 *top, u32 a0, u32 a1, u32 a2, u32 a3, u32 b) {
+#if HAS_PTX
+    u32 out = 0;
+    ASM("mad.lo.cc.u32 %0, %9, %13, %0;\n\t"
+        "madc.hi.cc.u32 %1, %9, %13, %1;\n\t"
+        "madc.lo.cc.u32 %2, %10, %13, %2;\n\t"
+        "madc.hi.cc.u32 %3, %10, %13, %3;\n\t"
+        "madc.lo.cc.u32 %4, %11, %13, %4;\n\t"
+        "madc.hi.cc.u32 %5, %11, %13, %5;\n\t"
+        "madc.lo.cc.u32 %6, %12, %13, %6;\n\t"
+        "madc.hi.cc.u32 %7, %12, %13, %7;\n\t"
+        "addc.u32 %8, 0, 0;"
+        : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3]), "+r"(acc[4]), "+r"(acc[5]),
+          "+r"(acc[6]), "+r"(acc[7]), "+r"(out)
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b));
+    *top = out;
+#else
+    u32 a[4];
+    u64 carry = 0;
+    a[0] = a0;
+    a[1] = a1;
+    a[2] = a2;
+    a[3] = a3;
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        u64 product = (u64)a[i] * b;
+        u64 low = (u64)acc[2 * i] + (u32)product + carry;
+        u64 high = (u64)acc[2 * i + 1] + (product >> 32) + (low >> 32);
+        acc[2 * i] = (u32)low;
+        acc[2 * i + 1] = (u32)high;
+        carry = high >> 32;
+    }
+    *top = (u32)carry;
+#endif
+}
+
+/* r[0..7] += a[0..7]; returns the carry. */
+DEV u32 u256_add(u32 *r, const u32 *a) {
+    u32 carry = 0;
+#if HAS_PTX
+    ASM("add.cc.u32 %0, %0, %9;\n\t"
+        "addc.cc.u32 %1, %1, %10;\n\t"
+        "addc.cc.u32 %2, %2, %11;\n\t"
+        "addc.cc.u32 %3, %3, %12;\n\t"
+        "addc.cc.u32 %4, %4, %13;\n\t"
+        "addc.cc.u32 %5, %5, %14;\n\t"
+        "addc.cc.u32 %6, %6, %15;\n\t"
+        "addc.cc.u32 %7, %7, %16;\n\t"
+        "addc.u32 %8, 0, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]), "+r"(r[4]), "+r"(r[5]), "+r"(r[6]),
+          "+r"(r[7]), "+r"(carry)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]));
+#else
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        u64 sum = (u64)r[i] + a[i] + carry;
+        r[i] = (u32)sum;
+        carry = (u32)(sum >> 32);
+    }
+#endif
+    return carry;
+}
+
+/* r[0..7] -= a[0..7]; returns all ones when it borrowed, else 0. */
+DEV u32 u256_sub(u32 *r, const u32 *a) {
+    u32 borrow = 0;
+#if HAS_PTX
+    ASM("sub.cc.u32 %0, %0, %9;\n\t"
+        "subc.cc.u32 %1, %1, %10;\n\t"
+        "subc.cc.u32 %2, %2, %11;\n\t"
+        "subc.cc.u32 %3, %3, %12;\n\t"
+        "subc.cc.u32 %4, %4, %13;\n\t"
+        "subc.cc.u32 %5, %5, %14;\n\t"
+        "subc.cc.u32 %6, %6, %15;\n\t"
+        "subc.cc.u32 %7, %7, %16;\n\t"
+        "subc.u32 %8, 0, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]), "+r"(r[4]), "+r"(r[5]), "+r"(r[6]),
+          "+r"(r[7]), "+r"(borrow)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]));
+#else
+    u32 bit = 0;
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        u64 difference = (u64)r[i] - a[i] - bit;
+        r[i] = (u32)difference;
+        bit = (u32)(difference >> 63);
+    }
+    borrow = 0u - bit;
+#endif
+    return borrow;
+}
+
+/* r[0..7] += a0 + a1 2^32 + a2 2^64; returns the carry. */
+DEV u32 u256_add_low(u32 *r, u32 a0, u32 a1, u32 a2) {
+    u32 carry = 0;
+#if HAS_PTX
+    ASM("add.cc.u32 %0, %0, %9;\n\t"
+        "addc.cc.u32 %1, %1, %10;\n\t"
+        "addc.cc.u32 %2, %2, %11;\n\t"
+        "addc.cc.u32 %3, %3, 0;\n\t"
+        "addc.cc.u32 %4, %4, 0;\n\t"
+        "addc.cc.u32 %5, %5, 0;\n\t"
+        "addc.cc.u32 %6, %6, 0;\n\t"
+        "addc.cc.u32 %7, %7, 0;\n\t"
+        "addc.u32 %8, 0, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]), "+r"(r[4]), "+r"(r[5]), "+r"(r[6]),
+          "+r"(r[7]), "+r"(carry)
+        : "r"(a0), "r"(a1), "r"(a2));
+#else
+    u32 a[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    a[0] = a0;
+    a[1] = a1;
+    a[2] = a2;
+    carry = u256_add(r, a);
+#endif
+    return carry;
+}
+
+/* r[0..7] -= a0 + a1 2^32; a borrow out of limb 7 is dropped. */
+DEV void u256_sub_low(u32 *r, u32 a0, u32 a1) {
+#if HAS_PTX
+    ASM("sub.cc.u32 %0, %0, %8;\n\t"
+        "subc.cc.u32 %1, %1, %9;\n\t"
+        "subc.cc.u32 %2, %2, 0;\n\t"
+        "subc.cc.u32 %3, %3, 0;\n\t"
+        "subc.cc.u32 %4, %4, 0;\n\t"
+        "subc.cc.u32 %5, %5, 0;\n\t"
+        "subc.cc.u32 %6, %6, 0;\n\t"
+        "subc.u32 %7, %7, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]), "+r"(r[4]), "+r"(r[5]), "+r"(r[6]),
+          "+r"(r[7])
+        : "r"(a0), "r"(a1));
+#else
+    u32 a[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    a[0] = a0;
+    a[1] = a1;
+    u256_sub(r, a);
+#endif
+}
+
+/* r[0..2] += a0 + a1 2^32; a carry out of limb 2 is dropped. */
+DEV void u96_add_low(u32 *r, u32 a0, u32 a1) {
+#if HAS_PTX
+    ASM("add.cc.u32 %0, %0, %3;\n\t"
+        "addc.cc.u32 %1, %1, %4;\n\t"
+        "addc.u32 %2, %2, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2])
+        : "r"(a0), "r"(a1));
+#else
+    u64 sum = (u64)r[0] + a0;
+    r[0] = (u32)sum;
+    sum = (sum >> 32) + r[1] + a1;
+    r[1] = (u32)sum;
+    r[2] += (u32)(sum >> 32);
+#endif
+}
+
+/* out[0..2] = a * b + c 2^32 + d 2^64; the sum must stay below 2^96. */
+DEV void u96_mad(u32 *out, u32 a, u32 b, u32 c, u32 d) {
+#if HAS_PTX
+    u32 low = 0, middle = c, high = d;
+    ASM("mad.lo.cc.u32 %0, %3, %4, %0;\n\t"
+        "madc.hi.cc.u32 %1, %3, %4, %1;\n\t"
+        "addc.u32 %2, %2, 0;"
+        : "+r"(low), "+r"(middle), "+r"(high)
+        : "r"(a), "r"(b));
+    out[0] = low;
+    out[1] = middle;
+    out[2] = high;
+#else
+    u64 product = (u64)a * b;
+    u64 sum = (product >> 32) + c;
+    out[0] = (u32)product;
+    out[1] = (u32)sum;
+    out[2] = d + (u32)(sum >> 32);
+#endif
+}
+
+/* r = even + odd 2^32, below 2^512: even has limbs 0..15, odd 0..14. */
+DEV void u512_merge(u32 *r, const u32 *even, const u32 *odd) {
+    r[0] = even[0];
+#if HAS_PTX
+    UNROLL
+    for (int i = 1; i < 16; i++) r[i] = even[i];
+    ASM("add.cc.u32 %0, %0, %15;\n\t"
+        "addc.cc.u32 %1, %1, %16;\n\t"
+        "addc.cc.u32 %2, %2, %17;\n\t"
+        "addc.cc.u32 %3, %3, %18;\n\t"
+        "addc.cc.u32 %4, %4, %19;\n\t"
+        "addc.cc.u32 %5, %5, %20;\n\t"
+        "addc.cc.u32 %6, %6, %21;\n\t"
+        "addc.cc.u32 %7, %7, %22;\n\t"
+        "addc.cc.u32 %8, %8, %23;\n\t"
+        "addc.cc.u32 %9, %9, %24;\n\t"
+        "addc.cc.u32 %10, %10, %25;\n\t"
+        "addc.cc.u32 %11, %11, %26;\n\t"
+        "addc.cc.u32 %12, %12, %27;\n\t"
+        "addc.cc.u32 %13, %13, %28;\n\t"
+        "addc.u32 %14, %14, %29;"
+        : "+r"(r[1]), "+r"(r[2]), "+r"(r[3]), "+r"(r[4]), "+r"(r[5]), "+r"(r[6]), "+r"(r[7]),
+          "+r"(r[8]), "+r"(r[9]), "+r"(r[10]), "+r"(r[11]), "+r"(r[12]), "+r"(r[13]), "+r"(r[14]),
+          "+r"(r[15])
+        : "r"(odd[0]), "r"(odd[1]), "r"(odd[2]), "r"(odd[3]), "r"(odd[4]), "r"(odd[5]), "r"(odd[6]),
+          "r"(odd[7]), "r"(odd[8]), "r"(odd[9]), "r"(odd[10]), "r"(odd[11]), "r"(odd[12]),
+          "r"(odd[13]), "r"(odd[14]));
+#else
+    u64 sum = 0;
+    UNROLL
+    for (int i = 1; i < 16; i++) {
+        sum += (u64)even[i] + odd[i - 1];
+        r[i] = (u32)sum;
+        sum >>= 32;
+    }
+#endif
+}
+
+#if COUNT_CARRIES
+
+/* {*low, *high} += a * b; the carry is added to *count.
+ *
+ * The count takes the multiplier's way (0 * a + count + carry) where a zero the compiler cannot see
+ * through is at hand: on sm_90 a product with carry-in is half rate, and plain additions share the pipe
+ * of wide products, but 32-bit products do not. */
+DEV void limbs_mad_count(u32 *low, u32 *high, u32 *count, u32 a, u32 b) {
+#if HAS_PTX && defined(OPAQUE_ZERO)
+    ASM("mad.lo.cc.u32 %0, %3, %4, %0;\n\t"
+        "madc.hi.cc.u32 %1, %3, %4, %1;\n\t"
+        "madc.lo.u32 %2, %3, %5, %2;"
+        : "+r"(*low), "+r"(*high), "+r"(*count)
+        : "r"(a), "r"(b), "r"(OPAQUE_ZERO));
+#elif HAS_PTX
+    ASM("mad.lo.cc.u32 %0, %3, %4, %0;\n\t"
+        "madc.hi.cc.u32 %1, %3, %4, %1;\n\t"
+        "addc.u32 %2, %2, 0;"
+        : "+r"(*low), "+r"(*high), "+r"(*count)
+        : "r"(a), "r"(b));
+#else
+    u64 sum = ((u64)*high << 32 | *low) + (u64)a * b;
+    *count += sum < (u64)a * b ? 1u : 0u;
+    *low = (u32)sum;
+    *high = (u32)(sum >> 32);
+#endif
+}
+
+/* r[0..15] = a * b + addend, addend below 2^32.
+ *
+ * Schoolbook by weight. All products of weight w gather in one 64-bit sum of limbs w and w + 1 (even
+ * weights in `even`, odd ones in `odd`, one limb lower), without carry-in; their carries are counted in
+ * count[w + 2]. The sum of an even weight begins with the counts of limbs w and w + 1, which are
+ * complete by then; no count reaches limb 16. */
+DEV void u256_mul(u32 *r, const u32 *a, const u32 *b, u32 addend) {
+    u32 even[16], odd[16], count[17];
+    UNROLL
+    for (int w = 0; w < 17; w++) count[w] = 0;
+    UNROLL
+    for (int w = 0; w < 15; w++) {
+        int first = w < 8 ? 0 : w - 7, last = w < 8 ? w : 7;
+        u32 *sum = w % 2 ? odd + w - 1 : even + w;
+        if (w == 0 || w % 2) {
+            u64 product = (u64)a[first] * b[w - first] + (w == 0 ? addend : 0u);
+            sum[0] = (u32)product;
+            sum[1] = (u32)(product >> 32);
+            first++;
+        } else {
+            sum[0] = count[w];
+            sum[1] = count[w + 1];
+        }
+        UNROLL
+        for (int i = first; i <= last; i++) limbs_mad_count(sum, sum + 1, count + w + 2, a[i], b[w - i]);
+    }
+    odd[14] = 0;
+    u512_merge(r, even, odd);
+}
+
+#else
+
+/* r[0..15] = a * b + addend, addend below 2^32.
+ *
+ * Schoolbook in rows. Products of even weight gather in `even`, of odd weight in `odd` (stored one
+ * limb lower), so that a row is two chains of four products whose 64-bit halves never overlap.
+ * In the row of b[i] the even limbs of a end in a carry at limb i + 8; the odd limbs reach limbs
+ * i + 8 and i + 9, which hold at most that carry of the row before, and cannot overflow. */
+DEV void u256_mul(u32 *r, const u32 *a, const u32 *b, u32 addend) {
+    u32 even[16], odd[16];
+    UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        u64 e = (u64)a[i] * b[0] + (i == 0 ? addend : 0u);
+        u64 o = (u64)a[i + 1] * b[0];
+        even[i] = (u32)e;
+        even[i + 1] = (u32)(e >> 32);
+        odd[i] = (u32)o;
+        odd[i + 1] = (u32)(o >> 32);
+    }
+    even[8] = 0;
+    UNROLL
+    for (int i = 1; i < 8; i += 2) {
+        even[i + 8] = 0;
+        limbs_mad_carry(odd + i - 1, odd + i + 7, a[0], a[2], a[4], a[6], b[i]);
+        limbs_mad(even + i + 1, a[1], a[3], a[5], a[7], b[i]);
+        if (i < 7) {
+            odd[i + 8] = 0;
+            limbs_mad_carry(even + i + 1, even + i + 9, a[0], a[2], a[4], a[6], b[i + 1]);
+            limbs_mad(odd + i + 1, a[1], a[3], a[5], a[7], b[i + 1]);
+        }
+    }
+    u512_merge(r, even, odd);
+}
+
+#endif

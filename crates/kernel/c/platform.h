@@ -1,0 +1,101 @@
+/* The compiler: CUDA (NVRTC), OpenCL C 1.2 or host C. The only file that names one.
+ *
+ * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, one barrier and
+ * one atomic. All kernels are variable time: they see public points, never a secret. */
+
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef uint4 quad;
+
+#define U64C(x) x##ULL
+#define DEV static __device__ __forceinline__
+#define COLD static __device__ __noinline__
+#define KERNEL extern "C" __global__
+#define LAUNCH_BOUNDS __launch_bounds__(BLOCK, BLOCKS)
+#define GLOBAL
+#define LOCAL
+#define LOCAL_ARRAY(type, name, n) __shared__ type name[n]
+#define RESTRICT __restrict__
+#define ASM asm
+#define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
+#define LOCAL_ID ((u32)threadIdx.x)
+#define GROUP_ID ((u32)blockIdx.x)
+#define BARRIER() __syncthreads()
+#define ATOMIC_ADD(p, x) atomicAdd(p, x)
+
+/* Zero, but the compiler cannot know: a symbol the host could set. */
+__constant__ u32 platform_zero;
+#define OPAQUE_ZERO platform_zero
+
+#elif defined(__OPENCL_VERSION__)
+
+typedef uint u32;
+typedef ulong u64;
+typedef uint4 quad;
+
+#define U64C(x) x##UL
+#define DEV static inline
+#define COLD __attribute__((noinline)) static
+#define KERNEL __kernel
+#define LAUNCH_BOUNDS
+#define GLOBAL __global
+#define LOCAL __local
+#define LOCAL_ARRAY(type, name, n) __local type name[n]
+#define RESTRICT restrict
+#define ASM __asm__
+#define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
+#define LOCAL_ID ((u32)get_local_id(0))
+#define GROUP_ID ((u32)get_group_id(0))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define ATOMIC_ADD(p, x) atomic_add((volatile __global u32 *)(p), x)
+
+#else /* Host C11: a block is BLOCK threads; the program that includes this text defines the hooks. */
+
+#include <stdint.h>
+
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef struct {
+    u32 x, y, z, w;
+} quad;
+
+extern _Thread_local u32 host_local_id, host_group_id;
+extern void host_barrier(void);
+
+#define U64C(x) x##ULL
+#define DEV static __attribute__((unused, noinline)) /* sanitizers make inlined code slow to build */
+#define COLD DEV
+#define KERNEL
+#define LAUNCH_BOUNDS
+#define GLOBAL
+#define LOCAL
+#define LOCAL_ARRAY(type, name, n) static type name[n]
+#define RESTRICT
+#define ASM __asm__
+#define UNROLL
+#define ROLLED
+#define LOCAL_ID host_local_id
+#define GROUP_ID host_group_id
+#define BARRIER() host_barrier()
+#define ATOMIC_ADD(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
+
+#endif
+
+/* The table of i*G: constant memory (TABLE_CONSTANT 1) or a read-only global buffer.
+ * TABLE_PARAM stands in an entry point's signature, with its comma; a constant symbol of CUDA needs
+ * none, and the host sets `search_table` instead. */
+#if TABLE_CONSTANT && (defined(__CUDACC__) || defined(__CUDACC_RTC__))
+#define TABLE
+__constant__ quad search_table[(GROUP + 1) * 15];
+#define TABLE_PARAM
+#elif TABLE_CONSTANT && defined(__OPENCL_VERSION__)
+#define TABLE __constant
+#define TABLE_PARAM TABLE const quad *search_table,
+#else
+#define TABLE GLOBAL
+#define TABLE_PARAM TABLE const quad *RESTRICT search_table,
+#endif

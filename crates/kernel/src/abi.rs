@@ -1,0 +1,235 @@
+//! Layout of the buffers a kernel reads and writes, and the error bound of the top words.
+//!
+//! Mirrors `c/abi.h`; all sizes are in 32-bit words unless a name says otherwise. Numbers are held as limbs,
+//! least significant word first.
+//!
+//! # The bound of a top word
+//!
+//! A key's x coordinate is tested through a computed word `w` that may differ from the true top word `W` of x.
+//! Take everything as fractions of a turn (multiples of 1/p modulo 1), in units u = 2^-32.
+//! x / p and x / 2^256 differ by less than 2^-190 u.
+//!
+//! A term v * tau (v < 2^256 + 2 * 2^256, tau / p by nine digits f1..f9) is computed as
+//! sum v_i f_(i+1) 2^-32 + sum v_i f_(i+2) 2^-64, its last 32 bits cut off. Left out are, for i < 8, v_i times
+//! the digits from f_(i+3) on: less than 1 u each, 8 u in all; the cut: less than 1 u; and v_8 <= 2 times the
+//! digits from f_10 on: less than 2 u. So the true term minus the computed one lies in [0, 9) u for T2 (no v_8)
+//! and [0, 11) u for T0 and T1; these take off tau itself by its first digit: (-1, 11) u.
+//! The image by beta^2 is minus the sum of the other two: (-22, 2) u for T0 and T1, (-18, 0] u for T2.
+//!
+//! The images (j, p, q) of the three terms of a key are all equal or all distinct. Their sums:
+//! equal, 0 or 1: (-2, 31); equal, 2: (-62, 4); distinct: within (-23, 24). All within (-62, 31) u,
+//! hence W - w within -62..=30. The centre's own keys (one digit, cut) are well within.
+
+/// `W - w >= -TOP_BELOW`, true top word minus computed one, modulo 2^32.
+pub const TOP_BELOW: u32 = 62;
+/// `W - w <= TOP_ABOVE`.
+pub const TOP_ABOVE: u32 = 30;
+
+/// The same for the top 64 bits of level 2 of the SET filter: true value minus computed one, modulo 2^64.
+///
+/// With eleven digits and three products a limb, a term leaves out less than 8 u (now u = 2^-64) in limbs 0..7, next
+/// to nothing in limb 8, and less than 1 u in the cut; taking off tau by two digits adds less than 1 u below:
+/// (-1, 9), for T2 [0, 9). Images by beta^2: (-18, 2) and (-18, 0]. Sums: (-2, 27), (-54, 4), within (-54, 27).
+pub const WIDE_BELOW: u64 = 54;
+/// See [`WIDE_BELOW`].
+pub const WIDE_ABOVE: u64 = 26;
+
+/// Words of a table entry.
+pub const TABLE_WORDS: usize = 60;
+/// Most entries of a group: the index of a hit has 16 bits.
+pub const GROUP_MAX: u32 = 65535;
+/// Words before the first hit record: count, capacity, two spare.
+pub const HITS_HEADER: usize = 4;
+/// Words of a hit record.
+pub const HIT_WORDS: usize = 4;
+/// The code of a record that reports a fault instead of a hit.
+pub const CODE_FAULT: u32 = u32::MAX;
+
+/// Words of the table: entry 0 is the step point, entry i is i * G.
+pub const fn table_words(group: u32) -> usize {
+    (group as usize + 1) * TABLE_WORDS
+}
+
+/// Words of the centres; word w of lane l at `w * lanes + l`, x first.
+pub const fn centres_words(lanes: u32) -> usize {
+    16 * lanes as usize
+}
+
+/// Words of the scratch buffer. The device alone reads and writes it.
+pub const fn scratch_words(group: u32, lanes: u32) -> usize {
+    8 * group as usize * lanes as usize
+}
+
+/// Words of a hit buffer with room for `capacity` records.
+pub const fn hits_words(capacity: u32) -> usize {
+    HITS_HEADER + HIT_WORDS * capacity as usize
+}
+
+/// Keys a lane tests in one step: 18 an entry, and the centre with its images.
+pub const fn keys_per_step(group: u32) -> u64 {
+    18 * group as u64 + 3
+}
+
+/// What the first and last words a filter wants become on the device: `(first, width)` for a RANGE filter,
+/// which accepts `w` when `w - first <= width` modulo 2^32.
+pub fn widen(first: u32, last: u32) -> (u32, u32) {
+    let width = (last.wrapping_sub(first)).saturating_add(TOP_ABOVE + TOP_BELOW);
+    (first.wrapping_sub(TOP_ABOVE), width)
+}
+
+/// The buffer of a RANGE filter for up to four inclusive intervals of the top 64 bits.
+pub fn range_words(intervals: &[(u64, u64)]) -> Vec<u32> {
+    let mut words = Vec::with_capacity(6 * intervals.len());
+    for &(first, last) in intervals {
+        let (first, width) = widen((first >> 32) as u32, (last >> 32) as u32);
+        words.extend([first, width]);
+    }
+    for &(first, last) in intervals {
+        let width = (last - first).saturating_add(WIDE_ABOVE + WIDE_BELOW);
+        let first = first.wrapping_sub(WIDE_ABOVE);
+        words.extend([(first >> 32) as u32, first as u32, (width >> 32) as u32, width as u32]);
+    }
+    words
+}
+
+/// The first eleven 32-bit digits of a / p after the point, for a below p: d with
+/// 0 <= a * 2^352 / p - d < 1 + 2^-90.
+pub fn digits(a: &[u32; 8]) -> [u32; 11] {
+    // a / p = (a + a K / p) / 2^256 with K = 2^32 + 977, and a K / p is a K / 2^256 up to 2^-189: the cut is
+    // that of the floor, but for this excess. The device computes the same, and the bound above has room for
+    // it (a limb is at most 2^32 - 1, which makes "less than 1 u" less than 1 - 2^-32).
+    let mut product = [0u32; 10];
+    let mut sum = 0u64;
+    for i in 0..10 {
+        if i < 8 {
+            sum += u64::from(a[i]) * 977;
+        }
+        if (1..9).contains(&i) {
+            sum += u64::from(a[i - 1]);
+        }
+        product[i] = sum as u32;
+        sum >>= 32;
+    }
+    let mut digits = [0; 11];
+    digits[8] = product[7];
+    digits[9] = product[6];
+    digits[10] = product[5];
+    sum = 0;
+    for i in 0..8 {
+        sum += u64::from(a[i]) + if i < 2 { u64::from(product[i + 8]) } else { 0 };
+        digits[7 - i] = sum as u32;
+        sum >>= 32;
+    }
+    digits
+}
+
+/// The coordinates a table entry is made of, all below p.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// y of i * G.
+    pub y: [u32; 8],
+    /// x of i * G.
+    pub t: [u32; 8],
+    /// beta * t.
+    pub beta_t: [u32; 8],
+    /// t^2.
+    pub square: [u32; 8],
+    /// beta * t^2.
+    pub beta_square: [u32; 8],
+    /// t^3.
+    pub cube: [u32; 8],
+}
+
+impl Entry {
+    /// The words of the entry.
+    pub fn words(&self) -> [u32; TABLE_WORDS] {
+        let mut words = [0; TABLE_WORDS];
+        words[..8].copy_from_slice(&self.cube);
+        words[8..16].copy_from_slice(&self.y);
+        for (slot, tau) in [&self.t, &self.beta_t, &self.square, &self.beta_square].into_iter().enumerate() {
+            let digits = digits(tau);
+            words[16 + 9 * slot..25 + 9 * slot].copy_from_slice(&digits[..9]);
+            words[52 + 2 * slot..54 + 2 * slot].copy_from_slice(&digits[9..]);
+        }
+        words
+    }
+}
+
+/// The words of entry 0, the step point (2 * group + 1) * G.
+pub fn step_entry(x: &[u32; 8], y: &[u32; 8]) -> [u32; TABLE_WORDS] {
+    let mut words = [0; TABLE_WORDS];
+    words[..8].copy_from_slice(x);
+    words[8..16].copy_from_slice(y);
+    words
+}
+
+/// A record of the hit buffer. With the lane's centre c0 * G at the launch's start, the key is
+/// `lambda^image * (c0 + step * (2 * group + 1) + sign * lambda^orbit * index)`, up to its sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Hit {
+    /// The lane.
+    pub lane: u32,
+    /// The step within the launch.
+    pub step: u32,
+    /// The table entry, or 0 for the centre itself.
+    pub index: u32,
+    /// Whether the entry was taken off the centre instead of added.
+    pub minus: bool,
+    /// The power of lambda on the table point, 0 to 2.
+    pub orbit: u32,
+    /// The power of lambda on the sum, 0 to 2.
+    pub image: u32,
+    /// The computed top word of x.
+    pub top: u32,
+}
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// The device says maybe.
+    Hit(Hit),
+    /// The lane's group held two equal points. Nothing of this step and the later ones of the launch was
+    /// tested on this lane, and its centre is that of the step: give it a new one.
+    Fault {
+        /// The lane.
+        lane: u32,
+        /// The step within the launch.
+        step: u32,
+    },
+}
+
+impl Record {
+    /// Reads a record.
+    pub fn read(words: [u32; HIT_WORDS]) -> Self {
+        let [lane, step, code, top] = words;
+        if code == CODE_FAULT {
+            return Self::Fault { lane, step };
+        }
+        Self::Hit(Hit {
+            lane,
+            step,
+            index: code & 0xffff,
+            minus: code >> 16 & 1 == 1,
+            orbit: code >> 17 & 3,
+            image: code >> 19 & 3,
+            top,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widened_range_holds_every_word_within_the_bound() {
+        for (first, last) in [(0, 0), (5, 9), (u32::MAX, u32::MAX), (0, u32::MAX), (1 << 31, (1 << 31) + 7)] {
+            let (low, width) = widen(first, last);
+            for truth in [first, last] {
+                for w in [truth.wrapping_sub(TOP_ABOVE), truth, truth.wrapping_add(TOP_BELOW)] {
+                    assert!(w.wrapping_sub(low) <= width);
+                }
+            }
+        }
+    }
+}

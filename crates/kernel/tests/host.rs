@@ -1,0 +1,449 @@
+//! The joined text as host C under sanitizers, against independent arithmetic: num-bigint for the field,
+//! k256 for the curve. The text runs as a program of its own, so that sanitizers work from `cargo test`.
+
+use std::collections::HashSet;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use k256::elliptic_curve::ops::Reduce;
+use k256::elliptic_curve::sec1::ToSec1Point;
+use k256::{ProjectivePoint, Scalar};
+use num_bigint::BigUint;
+use warpsmith_kernel::abi::{self, Entry, Record};
+use warpsmith_kernel::{Filter, Spec, Table, join, set};
+
+const CAPACITY: u32 = 8192;
+
+/// A program with the kernels of one spec.
+struct Program {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    group: u32,
+}
+
+impl Program {
+    fn build(spec: Spec) -> Self {
+        let spec = Spec { ptx: false, table: Table::Global, ..spec };
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("kernels.c");
+        let driver = include_str!("host/driver.c");
+        std::fs::write(&source, format!("{}#line 1 \"driver.c\"\n{driver}", join(&spec).text)).unwrap();
+        let path = folder.path().join("kernels");
+        // Without the sanitizers' libraries the plain program still proves the arithmetic.
+        if !compile(&source, &path, &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]) {
+            eprintln!("no sanitizers here: built without");
+            assert!(compile(&source, &path, &[]), "the joined text does not compile as C");
+        }
+        Self { _folder: folder, path, group: spec.group }
+    }
+
+    fn run(&self, request: &[u32]) -> Vec<u32> {
+        let mut child =
+            Command::new(&self.path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let bytes: Vec<u8> = request.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let mut stdin = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || stdin.write_all(&bytes).unwrap());
+        let mut answer = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut answer).unwrap();
+        writer.join().unwrap();
+        assert!(child.wait().unwrap().success(), "the kernel program failed");
+        answer.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect()
+    }
+
+    fn field(&self, op: u32, pairs: &[(BigUint, BigUint)]) -> Vec<[u32; 8]> {
+        let mut request = vec![0, op, pairs.len() as u32, 0, 0, 0, 0, 0];
+        pairs.iter().for_each(|(a, _)| request.extend(limbs(a)));
+        pairs.iter().for_each(|(_, b)| request.extend(limbs(b)));
+        self.run(&request).chunks_exact(8).map(|w| w.try_into().unwrap()).collect()
+    }
+
+    /// Runs the walk; returns the centres after it, the count of records, and the records there was room for.
+    fn walk(
+        &self,
+        starts: &[Point],
+        steps: u32,
+        filter: &[u32],
+        capacity: u32,
+    ) -> (Vec<Point>, u32, Vec<Record>) {
+        let lanes = starts.len() as u32;
+        let mut request = vec![1, lanes, steps, filter.len() as u32, capacity, 0, 0, 0];
+        for w in 0..16 {
+            request.extend(starts.iter().map(|(x, y)| if w < 8 { limbs(x)[w] } else { limbs(y)[w - 8] }));
+        }
+        request.extend(table(self.group));
+        request.extend(filter);
+        let answer = self.run(&request);
+        let (centres, hits) = answer.split_at(abi::centres_words(lanes));
+        let n = lanes as usize;
+        let word = |lane: usize, at: usize| from_limbs((at..at + 8).map(|w| centres[w * n + lane]));
+        let ends = (0..n).map(|lane| (word(lane, 0), word(lane, 8))).collect();
+        assert_eq!(hits.len(), abi::hits_words(capacity));
+        let written = hits[0].min(capacity) as usize;
+        let records = hits[abi::HITS_HEADER..].chunks_exact(abi::HIT_WORDS).take(written);
+        (ends, hits[0], records.map(|r| Record::read(r.try_into().unwrap())).collect())
+    }
+}
+
+fn compile(source: &Path, output: &Path, flags: &[&str]) -> bool {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let status = Command::new(compiler)
+        .args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
+        .args(flags)
+        .arg(source)
+        .arg("-o")
+        .arg(output)
+        .status();
+    status.is_ok_and(|s| s.success())
+}
+
+type Point = (BigUint, BigUint);
+
+fn p() -> BigUint {
+    (BigUint::from(1u32) << 256) - (BigUint::from(1u32) << 32) - 977u32
+}
+
+fn beta() -> BigUint {
+    BigUint::parse_bytes(b"7ae96a2b657c07106e64479eac3434e99cf0497512f58995c1396c28719501ee", 16).unwrap()
+}
+
+fn limbs(a: &BigUint) -> [u32; 8] {
+    let mut limbs = [0; 8];
+    let digits = a.to_u32_digits();
+    limbs[..digits.len()].copy_from_slice(&digits);
+    limbs
+}
+
+fn from_limbs(limbs: impl Iterator<Item = u32>) -> BigUint {
+    BigUint::new(limbs.collect())
+}
+
+/// xorshift64*: enough for inputs, and the same on every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
+    }
+
+    fn number(&mut self) -> BigUint {
+        from_limbs((0..8).map(|_| self.next()))
+    }
+
+    fn scalar(&mut self) -> Scalar {
+        scalar(&self.number())
+    }
+}
+
+fn scalar(a: &BigUint) -> Scalar {
+    let mut bytes = [0u8; 32];
+    let digits = a.to_bytes_be();
+    bytes[32 - digits.len()..].copy_from_slice(&digits);
+    Scalar::reduce(&k256::FieldBytes::from(bytes))
+}
+
+fn point(k: &Scalar) -> Point {
+    let encoded = ProjectivePoint::mul_by_generator(k).to_affine().to_sec1_point(false);
+    (BigUint::from_bytes_be(encoded.x().unwrap()), BigUint::from_bytes_be(encoded.y().unwrap()))
+}
+
+fn lambda(power: u32) -> Scalar {
+    let text = b"5363ad4cc05c30e0a5261c028812645a122e22ea20816678df02967c1b23bd72";
+    let root = scalar(&BigUint::parse_bytes(text, 16).unwrap());
+    (0..power).fold(Scalar::ONE, |product, _| product * root)
+}
+
+fn table(group: u32) -> Vec<u32> {
+    let (x, y) = point(&Scalar::from(2 * group + 1));
+    let mut words = abi::step_entry(&limbs(&x), &limbs(&y)).to_vec();
+    for i in 1..=group {
+        let (t, y) = point(&Scalar::from(i));
+        let square = &t * &t % p();
+        let entry = Entry {
+            y: limbs(&y),
+            t: limbs(&t),
+            beta_t: limbs(&(&t * beta() % p())),
+            square: limbs(&square),
+            beta_square: limbs(&(&square * beta() % p())),
+            cube: limbs(&(&square * &t % p())),
+        };
+        words.extend(entry.words());
+    }
+    words
+}
+
+/// The key a hit speaks of, from the scalar of its lane's first centre.
+fn key(start: &Scalar, group: u32, hit: &abi::Hit) -> Scalar {
+    let offset = lambda(hit.orbit) * Scalar::from(hit.index);
+    let centre = start + Scalar::from(hit.step) * Scalar::from(2 * group + 1);
+    lambda(hit.image) * if hit.minus { centre - offset } else { centre + offset }
+}
+
+/// A filter that accepts everything.
+fn all_keys() -> Vec<u32> {
+    abi::range_words(&[(0, u64::MAX)])
+}
+
+fn top(x: &BigUint) -> u32 {
+    limbs(x)[7]
+}
+
+/// 0, 1, around p and 2^256, each limb saturated or alone empty.
+fn edges() -> Vec<BigUint> {
+    let one = BigUint::from(1u32);
+    let full: BigUint = (&one << 256) - 1u32;
+    let mut edges = vec![BigUint::ZERO, one.clone(), 2u32.into(), 977u32.into(), p() - 1u32, p(), p() + 1u32];
+    edges.extend([
+        full.clone(),
+        &full - 1u32,
+        &one << 255,
+        (&one << 32) + 976u32,
+        (&one << 32) + 977u32,
+        beta(),
+    ]);
+    for i in 0..8 {
+        let limb = BigUint::from(u32::MAX) << (32 * i);
+        edges.push(&full - &limb);
+        edges.push(limb);
+        edges.push(&one << (32 * i));
+    }
+    edges
+}
+
+fn pairs(random: usize) -> Vec<(BigUint, BigUint)> {
+    let edges = edges();
+    let mut pairs: Vec<_> = edges.iter().flat_map(|a| edges.iter().map(|b| (a.clone(), b.clone()))).collect();
+    let mut source = Random(0x9e37_79b9_7f4a_7c15);
+    pairs.extend((0..random).map(|_| (source.number(), source.number())));
+    pairs
+}
+
+#[test]
+fn field_operations_agree_with_big_integers() {
+    let program = Program::build(Spec { group: 1, block: 4, ..Spec::default() });
+    let pairs = pairs(3000);
+    type Operation = fn(&BigUint, &BigUint) -> BigUint;
+    let operations: [(u32, &str, Operation); 6] = [
+        (0, "mul", |a, b| a * b),
+        (1, "sqr", |a, _| a * a),
+        (2, "add", |a, b| a + b),
+        (3, "sub", |a, b| a + p() - b % p()),
+        (5, "norm", |a, _| a.clone()),
+        (6, "mul_inc", |a, b| a * b + 1u32),
+    ];
+    for (op, name, expected) in operations {
+        for ((a, b), out) in pairs.iter().zip(program.field(op, &pairs)) {
+            let out = from_limbs(out.into_iter());
+            assert_eq!(&out % p(), expected(a, b) % p(), "{name} of {a:x} and {b:x}");
+            assert!(name != "norm" || out < p());
+        }
+    }
+    let few: Vec<_> = pairs.iter().step_by(37).cloned().collect();
+    for ((a, _), out) in few.iter().zip(program.field(4, &few)) {
+        let expected = if (a % p()) == BigUint::ZERO { 0u32 } else { 1 };
+        assert_eq!(from_limbs(out.into_iter()) * a % p(), expected.into(), "inv of {a:x}");
+    }
+}
+
+#[test]
+fn top_words_of_products_stay_within_their_bound() {
+    let program = Program::build(Spec { group: 1, block: 4, ..Spec::default() });
+    let pairs = pairs(5000);
+    let one = BigUint::from(1u32);
+    for ((a, b), out) in pairs.iter().zip(program.field(7, &pairs)) {
+        // Both products of abi's argument: 8 limbs, and 9 limbs with one factor taken off.
+        let values = [a * b, (a + (&one << 257) - 1u32) * b];
+        for (value, word, below, above) in [(&values[0], out[0], 0, 9), (&values[1], out[1], 1, 11)] {
+            let fraction: BigUint = ((value % p()) << 64) / p();
+            let fraction: u64 = fraction.try_into().unwrap();
+            let error = fraction.wrapping_sub(u64::from(word) << 32) as i64;
+            assert!((-below << 32..above << 32).contains(&error), "{a:x} * {b:x}: {error:x}");
+        }
+        let fraction: BigUint = ((&values[1] % p()) << 80) / p();
+        let fraction: u128 = fraction.try_into().unwrap();
+        let wide = u128::from(out[5]) << 48 | u128::from(out[4]) << 16;
+        let error = fraction.wrapping_sub(wide) as i128;
+        let error = (error << 48) >> 48;
+        assert!((-1 << 16..9 << 16).contains(&error), "{a:x} * {b:x}: {error:x}, wide");
+        assert_eq!(&out[2..4], &[abi::digits(&limbs(b))[8], abi::digits(&limbs(b))[7]]);
+    }
+}
+
+#[test]
+fn digits_leave_less_than_one_unit_of_the_last() {
+    let mut random = Random(7);
+    let numbers = edges().into_iter().filter(|a| *a < p()).chain((0..1000).map(|_| random.number() % p()));
+    for a in numbers {
+        let found = from_limbs(abi::digits(&limbs(&a)).into_iter().rev());
+        let rest = (&a << 352) - found * p();
+        assert!(rest < p() + (p() >> 90), "{a:x}");
+    }
+}
+
+fn every_key_is_tested_once(spec: Spec, blocks: u32, everything: &[u32]) {
+    let program = Program::build(spec);
+    let (lanes, steps) = (spec.block * blocks, 3);
+    let mut random = Random(u64::from(spec.group) * 977 + 5);
+    let starts: Vec<Scalar> = (0..lanes).map(|_| random.scalar()).collect();
+    let points: Vec<Point> = starts.iter().map(point).collect();
+    let (ends, count, records) = program.walk(&points, steps, everything, CAPACITY);
+    assert_eq!(u64::from(count), u64::from(lanes * steps) * abi::keys_per_step(spec.group));
+    let mut seen = HashSet::new();
+    for record in records {
+        let Record::Hit(hit) = record else { panic!("{record:?}") };
+        assert!(
+            seen.insert((hit.lane, hit.step, hit.index, hit.minus, hit.orbit, hit.image)),
+            "{hit:?} twice"
+        );
+        let (x, _) = point(&key(&starts[hit.lane as usize], spec.group, &hit));
+        let error = top(&x).wrapping_sub(hit.top) as i32;
+        assert!((-(abi::TOP_BELOW as i32)..=abi::TOP_ABOVE as i32).contains(&error), "{hit:?}: {error}");
+    }
+    for (start, end) in starts.iter().zip(ends) {
+        assert_eq!(end, point(&(start + Scalar::from(steps * (2 * spec.group + 1)))));
+    }
+}
+
+#[test]
+fn walk_tests_every_key_once() {
+    every_key_is_tested_once(Spec { group: 4, block: 1, ..Spec::default() }, 3, &all_keys());
+}
+
+#[test]
+fn walk_by_rows_tests_every_key_once() {
+    let spec = Spec { group: 3, block: 2, count_carries: false, unroll_signs: true, ..Spec::default() };
+    every_key_is_tested_once(Spec { shared_inversion: false, ..spec }, 1, &all_keys());
+}
+
+#[test]
+fn walk_with_set_filter_tests_every_key_once() {
+    let spec = Spec { group: 4, block: 2, filter: Filter::Set, ..Spec::default() };
+    every_key_is_tested_once(spec, 1, &set::words(&[(0, u64::MAX)], 10));
+}
+
+#[test]
+fn set_filter_finds_its_keys_and_no_others() {
+    let spec = Spec { group: 8, block: 4, filter: Filter::Set, ..Spec::default() };
+    let program = Program::build(spec);
+    let mut random = Random(2024);
+    let starts: Vec<Scalar> = (0..4).map(|_| random.scalar()).collect();
+    let points: Vec<Point> = starts.iter().map(point).collect();
+    let mut plants = HashSet::new();
+    let mut intervals: Vec<(u64, u64)> =
+        (0..500).map(|_| u64::from(random.next()) << 32).map(|a| (a, a)).collect();
+    for orbit in 0..3 {
+        for image in 0..3 {
+            for (minus, index) in [(false, 1), (true, 8), (false, 0)] {
+                if index == 0 && orbit > 0 {
+                    continue;
+                }
+                let (lane, step) = (random.next() % 4, random.next() % 3);
+                let plant = abi::Hit { lane, step, index, minus, orbit, image, top: 0 };
+                let (x, _) = point(&key(&starts[lane as usize], spec.group, &plant));
+                let x = limbs(&x);
+                let top = u64::from(x[7]) << 32 | u64::from(x[6]);
+                intervals.push((top, top));
+                plants.insert(plant);
+            }
+        }
+    }
+    // A coarse bitmap lets nearly all keys through to level 2, which must sort them out.
+    for bits in [8, 20] {
+        let (_, count, records) = program.walk(&points, 3, &set::words(&intervals, bits), CAPACITY);
+        let found: HashSet<abi::Hit> = records
+            .iter()
+            .map(|r| match r {
+                Record::Hit(hit) => abi::Hit { top: 0, ..*hit },
+                Record::Fault { .. } => panic!("{r:?}"),
+            })
+            .collect();
+        assert_eq!(found, plants);
+        assert_eq!(count as usize, plants.len());
+    }
+}
+
+#[test]
+fn walk_with_shared_inversion_tests_every_key_once() {
+    let spec = Spec { group: 8, block: 4, filter: Filter::Range { count: 4 }, ..Spec::default() };
+    let ranges = [(5 << 32, 12 << 32), (0, u64::MAX), (0, 0), (1 << 32, 2 << 32)];
+    every_key_is_tested_once(spec, 2, &abi::range_words(&ranges));
+}
+
+#[test]
+fn planted_key_is_found_exactly_once() {
+    let spec = Spec { group: 8, block: 2, ..Spec::default() };
+    let program = Program::build(spec);
+    let (lanes, steps) = (4, 3);
+    let mut random = Random(99);
+    let starts: Vec<Scalar> = (0..lanes).map(|_| random.scalar()).collect();
+    let points: Vec<Point> = starts.iter().map(point).collect();
+    let mut plants = Vec::new();
+    for (lane, step, index) in [(0, 0, 1), (3, 2, 8), (1, 1, 4), (2, 2, 0)] {
+        for minus in [false, true] {
+            for orbit in 0..3 {
+                for image in 0..3 {
+                    if index > 0 || (!minus && orbit == 0) {
+                        plants.push(abi::Hit { lane, step, index, minus, orbit, image, top: 0 });
+                    }
+                }
+            }
+        }
+    }
+    for plant in plants {
+        let (x, _) = point(&key(&starts[plant.lane as usize], spec.group, &plant));
+        let words = limbs(&x);
+        let top = u64::from(words[7]) << 32 | u64::from(words[6]);
+        let (_, count, records) = program.walk(&points, steps, &abi::range_words(&[(top, top)]), 16);
+        // Level 2 leaves nothing but the planted key.
+        assert_eq!(records.len(), 1);
+        assert_eq!(count as usize, records.len());
+        let same = |r: &&Record| matches!(r, Record::Hit(hit) if abi::Hit { top: 0, ..*hit } == plant);
+        assert_eq!(records.iter().filter(same).count(), 1, "{plant:?}");
+    }
+}
+
+#[test]
+fn full_hit_buffer_is_counted_past_and_not_written_past() {
+    let spec = Spec { group: 2, block: 1, ..Spec::default() };
+    let start = point(&Scalar::from(123_456_789u32));
+    // The sanitizer sees a write past the buffer; the count tells the host that records are missing.
+    let (_, count, records) = Program::build(spec).walk(&[start], 1, &all_keys(), 5);
+    assert_eq!(u64::from(count), abi::keys_per_step(2));
+    assert_eq!(records.len(), 5);
+}
+
+#[test]
+fn meeting_points_are_reported_and_spoil_no_other_lane() {
+    let spec = Spec { group: 8, block: 4, ..Spec::default() };
+    let program = Program::build(spec);
+    let mut random = Random(3);
+    let mut starts: Vec<Scalar> = (0..4).map(|_| random.scalar()).collect();
+    // An image of a table point, and a centre whose second group begins on the step point's negative.
+    starts[1] = lambda(1) * Scalar::from(5u32);
+    starts[2] = -Scalar::from(2 * 17u32);
+    let points: Vec<Point> = starts.iter().map(point).collect();
+    let (ends, _, records) = program.walk(&points, 3, &all_keys(), CAPACITY);
+    let faults: HashSet<(u32, u32)> = records
+        .iter()
+        .filter_map(|r| match r {
+            Record::Fault { lane, step } => Some((*lane, *step)),
+            Record::Hit(_) => None,
+        })
+        .collect();
+    assert_eq!(faults, HashSet::from([(1, 0), (2, 1)]));
+    assert_eq!(ends[1], points[1]);
+    assert_eq!(ends[2], point(&-Scalar::from(17u32)));
+    let mut hits = [0u64; 4];
+    for record in &records {
+        let Record::Hit(hit) = record else { continue };
+        hits[hit.lane as usize] += 1;
+        let (x, _) = point(&key(&starts[hit.lane as usize], 8, hit));
+        let error = top(&x).wrapping_sub(hit.top) as i32;
+        assert!((-(abi::TOP_BELOW as i32)..=abi::TOP_ABOVE as i32).contains(&error));
+    }
+    let keys = abi::keys_per_step(8);
+    assert_eq!(hits, [3 * keys, 0, keys, 3 * keys]);
+}

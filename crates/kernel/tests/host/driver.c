@@ -1,0 +1,87 @@
+/* Runs the kernels on the host: reads one request from standard input, writes the answer to standard output.
+ * A block is BLOCK threads, so that barriers and shared memory are real; blocks run one after another. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+_Thread_local u32 host_local_id, host_group_id;
+static pthread_barrier_t barrier;
+
+void host_barrier(void) {
+    pthread_barrier_wait(&barrier);
+}
+
+static u32 group;
+static void (*entry)(void);
+
+static void *run_lane(void *id) {
+    host_local_id = (u32)(uintptr_t)id;
+    host_group_id = group;
+    entry();
+    return NULL;
+}
+
+static void launch(void (*kernel)(void), u32 blocks) {
+    pthread_t threads[BLOCK];
+    entry = kernel;
+    pthread_barrier_init(&barrier, NULL, BLOCK);
+    for (group = 0; group < blocks; group++) {
+        for (uintptr_t i = 0; i < BLOCK; i++) pthread_create(&threads[i], NULL, run_lane, (void *)i);
+        for (u32 i = 0; i < BLOCK; i++) pthread_join(threads[i], NULL);
+    }
+    pthread_barrier_destroy(&barrier);
+}
+
+static void *read_words(u64 n) {
+    void *words = malloc(n * 4 + 16);
+    if (fread(words, 4, n, stdin) != n) exit(3);
+    return words;
+}
+
+static u32 *a, *b, *out, op, count;
+static u32 *centres, *filter, *hits, *table, lanes, steps;
+static quad *scratch;
+
+static void check(void) {
+    field_check(a, b, out, op, count);
+}
+
+static void walk(void) {
+    search_walk(centres, scratch, (quad *)table, filter, hits, lanes, steps);
+}
+
+int main(void) {
+    u32 *head = read_words(8);
+    if (head[0] == 0) {
+        op = head[1];
+        count = head[2];
+        a = read_words(8 * (u64)count);
+        b = read_words(8 * (u64)count);
+        out = calloc(count, 32);
+        launch(check, (count + BLOCK - 1) / BLOCK);
+        fwrite(out, 32, count, stdout);
+    } else {
+        lanes = head[1];
+        steps = head[2];
+        u32 filter_words = head[3], capacity = head[4];
+        centres = read_words(16 * (u64)lanes);
+        table = read_words((GROUP + 1) * TABLE_WORDS);
+        filter = read_words(filter_words);
+        scratch = malloc((u64)lanes * GROUP * 32);
+        hits = calloc(HITS_HEADER + (u64)capacity * HIT_WORDS, 4);
+        hits[HITS_CAPACITY] = capacity;
+        launch(walk, lanes / BLOCK);
+        fwrite(centres, 64, lanes, stdout);
+        fwrite(hits, 4, HITS_HEADER + (u64)capacity * HIT_WORDS, stdout);
+        free(centres);
+        free(table);
+        free(filter);
+        free(scratch);
+        free(hits);
+    }
+    free(a);
+    free(b);
+    free(out);
+    free(head);
+    return 0;
+}
