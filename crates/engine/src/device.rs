@@ -10,6 +10,7 @@ use warpsmith_curve::platform::Simd;
 use crate::error::{Error, Result};
 use crate::worker::Backend;
 use crate::worker::cpu::Cpu;
+use crate::worker::gpu::Gpu;
 
 /// A device as a person names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,26 +91,41 @@ pub struct Survey {
     pub missing: Vec<(String, String)>,
 }
 
-/// Why there is no device of this interface.
-fn no_gpu(api: &str) -> (String, String) {
-    (api.to_owned(), format!("this version of warpsmith does not search on {api} devices yet"))
-}
-
 /// Looks around.
 pub fn survey() -> Survey {
+    let gpus = warpsmith_device::survey();
+    let mut missing = gpus.missing;
     let mut found = Vec::new();
+    let mut usable = false;
+    for device in gpus.devices {
+        let info = device.info();
+        let default = is_default(info);
+        usable |= default;
+        if let Err(why) = device.can_build() {
+            missing.push((info.id.clone(), why.to_string()));
+        }
+        let mut description = Gpu::new(Arc::clone(&device)).describe();
+        if let Some(twin) = &info.same_as {
+            description += &format!("; the same card as {twin}");
+        }
+        found.push(Found { id: info.id.clone(), description, default });
+    }
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
         let cpu = Cpu::new(simd, threads(None));
-        let default = simd == Simd::detect();
-        let id = if default { cpu.id() } else { format!("cpu:{simd}") };
-        found.push(Found { id, description: cpu.describe(), default });
+        let best = simd == Simd::detect();
+        let id = if best { cpu.id() } else { format!("cpu:{simd}") };
+        found.push(Found { id, description: cpu.describe(), default: best && !usable });
     }
-    let mut missing = vec![no_gpu("cuda"), no_gpu("opencl")];
     if !Simd::Avx512Ifma.is_available() {
         let why = "this processor lacks AVX-512 IFMA; the portable lanes are used".to_owned();
         missing.push(("cpu:avx512ifma".to_owned(), why));
     }
     Survey { found, missing }
+}
+
+/// Whether a search without a wish uses this device: every card once, and no processor posing as one.
+fn is_default(info: &warpsmith_device::Info) -> bool {
+    info.is_gpu && info.same_as.is_none()
 }
 
 fn threads(asked: Option<usize>) -> usize {
@@ -127,21 +143,58 @@ impl Devices {
     pub fn open(selectors: &[Selector], thread_count: Option<usize>) -> Result<Devices> {
         let mut list: Vec<Arc<dyn Backend>> = Vec::new();
         let mut simd = None;
+        let wants_gpu = |s: &Selector| !matches!(s, Selector::Cpu(_));
+        let gpus = if selectors.is_empty() || selectors.iter().any(wants_gpu) {
+            warpsmith_device::survey()
+        } else {
+            warpsmith_device::Survey { devices: Vec::new(), missing: Vec::new() }
+        };
+        let mut chosen = vec![false; gpus.devices.len()];
         for selector in selectors {
-            match *selector {
-                Selector::All | Selector::Cpu(None) => simd = simd.or(Some(Simd::detect())),
-                Selector::Cpu(Some(wanted)) if wanted.is_available() => simd = Some(wanted),
-                Selector::Cpu(Some(wanted)) => {
-                    return Err(Error::NoDevice(format!(
-                        "{selector} was asked for, but this processor has no {wanted}"
-                    )));
+            let number = match *selector {
+                Selector::All => {
+                    simd = simd.or(Some(Simd::detect()));
+                    for (device, chosen) in gpus.devices.iter().zip(&mut chosen) {
+                        *chosen |= is_default(device.info());
+                    }
+                    continue;
                 }
-                Selector::Cuda(_) => return Err(unavailable(selector, no_gpu("cuda"))),
-                Selector::OpenCl(_) => return Err(unavailable(selector, no_gpu("opencl"))),
+                Selector::Cpu(wanted) => {
+                    let wanted = wanted.unwrap_or_else(Simd::detect);
+                    if !wanted.is_available() {
+                        let why = format!("{selector} was asked for, but this processor has no {wanted}");
+                        return Err(Error::NoDevice(why));
+                    }
+                    simd = Some(wanted);
+                    continue;
+                }
+                Selector::Cuda(number) | Selector::OpenCl(number) => number,
+            };
+            let mut any = false;
+            for (device, chosen) in gpus.devices.iter().zip(&mut chosen) {
+                let info = device.info();
+                let named = info.id == selector.to_string();
+                // All of an interface: its cards, not processors posing as such.
+                let of_kind = number.is_none() && info.is_gpu && info.id.starts_with(&format!("{selector}:"));
+                if named || of_kind {
+                    *chosen = true;
+                    any = true;
+                }
+            }
+            if !any {
+                return Err(not_found(selector, &gpus));
             }
         }
         if selectors.is_empty() {
-            simd = Some(Simd::detect());
+            for (device, chosen) in gpus.devices.iter().zip(&mut chosen) {
+                *chosen = is_default(device.info()) && device.can_build().is_ok();
+            }
+            if !chosen.contains(&true) {
+                simd = Some(Simd::detect());
+            }
+        }
+        for (device, _) in gpus.devices.into_iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
+            list.push(Arc::new(Gpu::new(device)));
         }
         if let Some(simd) = simd {
             list.push(Arc::new(Cpu::new(simd, threads(thread_count).max(1))));
@@ -160,6 +213,20 @@ impl Devices {
     }
 }
 
-fn unavailable(selector: &Selector, (_, why): (String, String)) -> Error {
-    Error::NoDevice(format!("{selector} was asked for, but {why} (try --device cpu)"))
+/// The error for a device that is not there, with the reasons the survey has.
+fn not_found(selector: &Selector, gpus: &warpsmith_device::Survey) -> Error {
+    let kind = selector.to_string();
+    let kind = kind.split(':').next().unwrap_or_default();
+    let there: Vec<_> =
+        gpus.devices.iter().map(|d| d.info().id.clone()).filter(|id| id.starts_with(kind)).collect();
+    let mut why = format!("{selector} was asked for, ");
+    if there.is_empty() {
+        let reasons =
+            gpus.missing.iter().filter(|(what, _)| what == kind || (kind == "cuda" && what == "nvrtc"));
+        let reasons: Vec<_> = reasons.map(|(_, reason)| reason.as_str()).collect();
+        why += &format!("but this machine shows none: {}", reasons.join("; "));
+    } else {
+        why += &format!("but there are only {}", there.join(", "));
+    }
+    Error::NoDevice(why + " (`warpsmith devices` lists what there is; --device cpu always works)")
 }

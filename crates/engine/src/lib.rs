@@ -16,6 +16,7 @@ mod selftest;
 mod session;
 mod sieve;
 mod stats;
+mod tune;
 mod verify;
 mod worker;
 
@@ -27,3 +28,4 @@ pub use origin::{PublicKeyError, Secret, parse_public_key};
 pub use selftest::{SelfTest, selftest};
 pub use session::{Ended, Event, Job, Match, Outcome, run};
 pub use stats::Progress;
+pub use tune::{Tuned, tune};

@@ -159,7 +159,7 @@ impl Origin {
 /// Why a text is no public key.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "'{given}' is not a public key: {why}. Give 66 hex digits starting with 02 or 03 (compressed), 130 starting \
+    "{given} is not a public key: {why}. Give 66 hex digits starting with 02 or 03 (compressed), 130 starting \
      with 04 (uncompressed), 64 digits (x coordinate), or an npub"
 )]
 pub struct PublicKeyError {
@@ -171,7 +171,7 @@ pub struct PublicKeyError {
 /// with even y, as in BIP-340.
 pub fn parse_public_key(text: &str) -> std::result::Result<PublicKey, PublicKeyError> {
     let given = text.trim();
-    let fail = |why: String| PublicKeyError { given: given.to_owned(), why };
+    let fail = |why: String| PublicKeyError { given: format!("'{given}'"), why };
     if given.to_ascii_lowercase().starts_with("nsec") {
         // SEC: not echoed.
         let why = "it is a secret key, which must never be given on a command line".to_owned();
@@ -201,5 +201,13 @@ pub fn parse_public_key(text: &str) -> std::result::Result<PublicKey, PublicKeyE
         64 => PublicKey::from_slice(&[&[4], bytes.as_slice()].concat()),
         _ => PublicKey::from_slice(&bytes),
     };
-    key.map_err(|_| fail("no point of secp256k1 has these coordinates".to_owned()))
+    key.map_err(|_| {
+        let why = "no point of secp256k1 has these coordinates".to_owned();
+        // SEC: 64 digits that are no x coordinate may be somebody's private key; they are not repeated.
+        if bytes.len() == 32 {
+            PublicKeyError { given: "the 64 hex digits given".to_owned(), why }
+        } else {
+            fail(why)
+        }
+    })
 }

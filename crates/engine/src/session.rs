@@ -15,7 +15,7 @@ use warpsmith_pattern::{Filter, Patterns};
 use warpsmith_target::Target;
 use zeroize::Zeroizing;
 
-use crate::device::Devices;
+use crate::device::{Devices, Selector};
 use crate::error::{Error, Result};
 use crate::join::Split;
 use crate::origin::{Origin, Secret};
@@ -131,11 +131,38 @@ pub type Sink<'s> =
 ///
 /// Devices that fail their self-test are dropped with a warning; if none is left, that is the error.
 pub fn run(job: &Job<'_>, devices: &Devices, interrupt: &AtomicBool, sink: &mut Sink<'_>) -> Result<Outcome> {
+    run_with(job, devices, interrupt, sink, Rule::Publish)
+}
+
+/// What becomes of matches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Each is reported and retires its origin.
+    Publish,
+    /// Each is verified and counted, its key forgotten, and the walk goes on: for benchmarks.
+    Count,
+}
+
+/// A search whose matches are published, or only counted.
+pub(crate) fn run_with(
+    job: &Job<'_>,
+    devices: &Devices,
+    interrupt: &AtomicBool,
+    sink: &mut Sink<'_>,
+    rule: Rule,
+) -> Result<Outcome> {
     let mut failed = None;
     let mut plans = Vec::new();
+    let mut unfit = 0;
     for (at, device) in devices.list.iter().enumerate() {
+        let filter = job.patterns.filter(device.max_false());
+        if let Err(why) = device.supports(&filter) {
+            unfit += 1;
+            sink(Event::Warning(format!("{} is not used: {why}", device.id()))).map_err(Error::Sink)?;
+            continue;
+        }
         match selftest::short(device.as_ref(), job.target) {
-            Ok(()) => plans.push((at, job.patterns.filter(device.max_false()))),
+            Ok(()) => plans.push((at, filter)),
             Err(error) => {
                 sink(Event::Warning(format!("{error}; it is not used"))).map_err(Error::Sink)?;
                 failed = Some(error);
@@ -143,6 +170,10 @@ pub fn run(job: &Job<'_>, devices: &Devices, interrupt: &AtomicBool, sink: &mut 
         }
     }
     if plans.is_empty() {
+        // The processor can test anything: better slow than not at all.
+        if unfit > 0 && unfit == devices.list.len() {
+            return run_with(job, &Devices::open(&[Selector::Cpu(None)], None)?, interrupt, sink, rule);
+        }
         return Err(failed.unwrap_or_else(|| Error::NoDevice("none was selected".to_owned())));
     }
 
@@ -174,6 +205,7 @@ pub fn run(job: &Job<'_>, devices: &Devices, interrupt: &AtomicBool, sink: &mut 
         drop(sender);
         let mut collector = Collector {
             job,
+            rule,
             devices,
             filters: plans.iter().map(|(at, filter)| (*at, filter)).collect(),
             desks,
@@ -249,6 +281,7 @@ fn work(
 /// The one place where hits become matches.
 struct Collector<'c, 's, 'j> {
     job: &'c Job<'j>,
+    rule: Rule,
     devices: &'c Devices,
     filters: Vec<(usize, &'c Filter)>,
     desks: Vec<Desk>,
@@ -336,6 +369,7 @@ impl Collector<'_, '_, '_> {
         let mut found = None;
         for hit in hits {
             match verify(&desk.origin, &desk.shape, hit, target, patterns, filter) {
+                Verdict::Match(_) if self.rule == Rule::Count => self.matches += 1,
                 Verdict::Match(confirmed) => {
                     found = Some(confirmed);
                     break;

@@ -56,8 +56,9 @@ impl Backend for Cpu {
     }
 
     fn describe(&self) -> String {
-        let plural = if self.threads == 1 { "" } else { "s" };
-        format!("{} thread{plural}, {} lanes each ({})", self.threads, walk::lanes(self.simd), self.simd)
+        let (threads, lanes) = (self.threads, walk::lanes(self.simd));
+        let plural = |n: usize| if n == 1 { "" } else { "s" };
+        format!("{threads} thread{}, {lanes} lane{} each ({})", plural(threads), plural(lanes), self.simd)
     }
 
     fn workers(&self) -> usize {

@@ -1,6 +1,10 @@
 //! The high seam: what a session asks of anything that can search, without knowing what it is.
 
+mod batch_add;
 pub(crate) mod cpu;
+pub(crate) mod gpu;
+
+use std::sync::Arc;
 
 use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Hit;
@@ -51,6 +55,14 @@ pub(crate) trait Backend: Send + Sync {
     fn workers(&self) -> usize;
     /// The share of keys that may pass its filter without matching before verification holds it up.
     fn max_false(&self) -> f64;
+    /// The card behind it, if it is one.
+    fn card(&self) -> Option<Arc<dyn warpsmith_device::Device>> {
+        None
+    }
+    /// Whether it can test this filter at all; if not, why.
+    fn supports(&self, _filter: &Filter) -> Result<(), Fault> {
+        Ok(())
+    }
     /// A worker that looks for this filter.
     fn worker<'a>(&'a self, filter: &Filter) -> Result<Box<dyn Worker + 'a>, Fault>;
 }

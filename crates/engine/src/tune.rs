@@ -1,0 +1,162 @@
+//! Finding the shape in which a card searches fastest, and remembering it.
+//!
+//! A shape is kept per device, driver and kernel text: a new driver or a new kernel starts from the default again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::{env, fs};
+
+use warpsmith_device::{Api, Device, Vendor};
+use warpsmith_kernel::{Spec, Table, abi, join};
+use warpsmith_target::Target;
+
+use crate::bench::{BenchOptions, bench};
+use crate::device::Devices;
+use crate::error::Result;
+use crate::worker::gpu::{Gpu, Layout, default_layout};
+
+/// One shape tried.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// The device.
+    pub device: String,
+    /// The shape, as it is remembered.
+    pub shape: String,
+    /// Addresses a second; none if it did not run, with the reason.
+    pub rate: std::result::Result<f64, String>,
+    /// Whether it is the best so far.
+    pub best: bool,
+}
+
+/// Seconds a shape is measured.
+const SECONDS: f64 = 1.0;
+
+/// Tries shapes on every card among the devices and remembers the best of each.
+pub fn tune(devices: &Devices, target: &'static dyn Target, report: &mut dyn FnMut(&Tuned)) -> Result<()> {
+    let options = BenchOptions { seconds: SECONDS, baseline: false, baseline_threads: 1, patterns: None };
+    for device in devices.list.iter().filter_map(|d| d.card()) {
+        let mut best: Option<(f64, Layout)> = None;
+        for layout in candidates(device.as_ref()) {
+            let gpu = Gpu::with_layout(Arc::clone(&device), layout);
+            let alone = Devices { list: vec![Arc::new(gpu)] };
+            let rate = bench(&alone, target, &options).map(|lines| lines.iter().map(|l| l.rate).sum::<f64>());
+            let rate = rate.map_err(|e| e.to_string());
+            let is_best = rate.as_ref().is_ok_and(|r| best.is_none_or(|(b, _)| *r > b));
+            if let (true, Ok(rate)) = (is_best, &rate) {
+                best = Some((*rate, layout));
+            }
+            report(&Tuned { device: device.info().id.clone(), shape: write(&layout), rate, best: is_best });
+        }
+        if let (Some((_, layout)), Some(path)) = (best, path(device.as_ref())) {
+            // A folder that cannot be written costs the memory of this run, nothing else.
+            let _ = path.parent().map(fs::create_dir_all);
+            let _ = fs::write(path, write(&layout) + "\n");
+        }
+    }
+    Ok(())
+}
+
+/// The shapes worth trying: around the default, one change at a time and the pairs that interact.
+fn candidates(device: &dyn Device) -> Vec<Layout> {
+    let base = default_layout(device);
+    let info = device.info();
+    let mut out = vec![base];
+    let mut add = |spec: Spec| {
+        let lanes = info.units * spec.blocks * spec.block;
+        let fits = 4 * abi::scratch_words(spec.group, lanes) as u64 <= info.memory / 2;
+        let table = 4 * abi::table_words(spec.group) as u64;
+        let layout = Layout { spec, lanes };
+        if fits && (spec.table == Table::Global || table <= info.constant_memory) && !out.contains(&layout) {
+            out.push(layout);
+        }
+    };
+    if info.is_gpu {
+        for blocks in [3, 4, 5, 6] {
+            for unroll_signs in [false, true] {
+                add(Spec { blocks, unroll_signs, ..base.spec });
+            }
+            add(Spec { blocks, group: 1024, table: Table::Global, ..base.spec });
+            add(Spec { blocks: 2 * blocks, block: 64, ..base.spec });
+        }
+        add(Spec { count_carries: false, ..base.spec });
+        add(Spec { table: Table::Global, ..base.spec });
+        add(Spec { group: 128, ..base.spec });
+    }
+    out
+}
+
+/// What is known of a device in the shape's file name: everything that could change the answer.
+fn path(device: &dyn Device) -> Option<PathBuf> {
+    let folder = match env::var_os("WARPSMITH_CACHE") {
+        Some(folder) if folder.is_empty() => return None,
+        Some(folder) => PathBuf::from(folder),
+        None => {
+            let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+            home.or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache")))?
+                .join("warpsmith/kernels")
+        }
+    };
+    let info = device.info();
+    let kernel = join(&Spec { ptx: info.vendor == Vendor::Nvidia, ..Spec::default() }).hash;
+    let api = if info.api == Api::Cuda { "cuda" } else { "opencl" };
+    let plain = |text: &str| -> String {
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect()
+    };
+    let name = format!("{api}-{}-{}-{kernel:032x}.shape", plain(&info.name), plain(&info.driver));
+    Some(folder.join(name))
+}
+
+/// The remembered shape of a device, if there is a sound one.
+pub(crate) fn remembered(device: &dyn Device) -> Option<Layout> {
+    let text = fs::read_to_string(path(device)?).ok()?;
+    let layout = read(&text, default_layout(device).spec)?;
+    // Only what `tune` would try itself: a file from elsewhere cannot ask for something absurd.
+    candidates(device).contains(&layout).then_some(layout)
+}
+
+fn write(layout: &Layout) -> String {
+    let Layout { spec, lanes } = layout;
+    format!(
+        "group={} block={} blocks={} constant={} counted={} unrolled={} lanes={lanes}",
+        spec.group,
+        spec.block,
+        spec.blocks,
+        u32::from(spec.table == Table::Constant),
+        u32::from(spec.count_carries),
+        u32::from(spec.unroll_signs)
+    )
+}
+
+fn read(text: &str, base: Spec) -> Option<Layout> {
+    let mut layout = Layout { spec: base, lanes: 0 };
+    for part in text.split_whitespace() {
+        let (name, value) = part.split_once('=')?;
+        let value: u32 = value.parse().ok()?;
+        match name {
+            "group" => layout.spec.group = value,
+            "block" => layout.spec.block = value,
+            "blocks" => layout.spec.blocks = value,
+            "constant" => layout.spec.table = if value == 1 { Table::Constant } else { Table::Global },
+            "counted" => layout.spec.count_carries = value == 1,
+            "unrolled" => layout.spec.unroll_signs = value == 1,
+            "lanes" => layout.lanes = value,
+            _ => return None,
+        }
+    }
+    (layout.lanes > 0).then_some(layout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_reads_as_it_was_written_and_nonsense_does_not() {
+        let base = Spec::default();
+        let layout = Layout { spec: Spec { group: 128, unroll_signs: true, ..base }, lanes: 4096 };
+        assert_eq!(read(&write(&layout), base), Some(layout));
+        for bad in ["", "group=256", "group=x lanes=5", "cows=1 lanes=5", "lanes=-1", "lanes"] {
+            assert_eq!(read(bad, base), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Many affine additions for one inversion: the start points of many lanes.
+
+use warpsmith_curve::{Affine, Fe};
+
+/// `point + other` for each of `others`; none if any of them has the same x as `point`.
+pub(crate) fn add_all(point: Affine, others: &[Affine]) -> Option<Vec<Affine>> {
+    let mut inverses: Vec<Fe> = others.iter().map(|o| o.x.sub(point.x)).collect();
+    if inverses.iter().any(|d| d.is_zero()) {
+        return None;
+    }
+    Fe::invert_all(&mut inverses);
+    let sums = others.iter().zip(inverses).map(|(other, inverse)| {
+        let slope = other.y.sub(point.y).mul(inverse);
+        let x = slope.square().sub(point.x).sub(other.x);
+        Affine { x, y: slope.mul(point.x.sub(x)).sub(point.y) }
+    });
+    Some(sums.collect())
+}
+
+/// `point, 2 point, .., count point`, for a point and a count whose multiples stay clear of infinity.
+pub(crate) fn multiples(point: Affine, count: usize) -> Vec<Affine> {
+    let mut out = Vec::with_capacity(count);
+    if count > 0 {
+        out.push(point);
+    }
+    while out.len() < count {
+        // The last is n * point; n * point + i * point continues the list, and doubling it is the one case the
+        // formula cannot do.
+        let last = out[out.len() - 1];
+        let more = (count - out.len()).min(out.len());
+        let doubled = (more == out.len()).then(|| last.double());
+        let sums = add_all(last, &out[..more - usize::from(doubled.is_some())])
+            .expect("different small multiples of a point have different x");
+        out.extend(sums);
+        out.extend(doubled);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpsmith_curve::{Scalar, group};
+
+    #[test]
+    fn multiples_are_multiples() {
+        for count in [0, 1, 2, 3, 7, 8, 9, 100] {
+            let points = multiples(Affine::G, count);
+            assert_eq!(points.len(), count);
+            for (i, point) in points.iter().enumerate() {
+                let scalar = Scalar::from_u64(i as u64 + 1);
+                assert_eq!(group::multiply(scalar, Some(Affine::G)), Some(*point));
+            }
+        }
+    }
+
+    #[test]
+    fn points_that_meet_are_refused() {
+        assert!(add_all(Affine::G, &[Affine::G.double(), Affine::G.negate()]).is_none());
+    }
+}
