@@ -1,0 +1,177 @@
+//! `warpsmith bench`: the verified speed of the real search, and of the usual loop beside it.
+//!
+//! The library measures and refuses a rate whose matches do not fit it; this chooses what is measured, and shows
+//! it as a table or as JSON.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::thread::available_parallelism;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::target::{TARGETS, Target};
+use warpsmith::{BASELINE_DESCRIPTION, BenchOptions};
+
+use crate::ending::{Ending, Failure};
+use crate::mining::DeviceFlags;
+use crate::stdout::Stdout;
+use crate::{human, patterns};
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith bench
+  warpsmith bench npub --device cpu --threads 1 --seconds 10 --json
+  warpsmith bench npub --baseline
+  warpsmith bench npub --patterns words.txt";
+
+/// Measure the verified speed of the search
+///
+/// Runs the search itself and verifies every match it meets; their number must fit the number of keys tried, or
+/// the speed is an error instead.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Bench {
+    /// What to search for [default: every target]
+    #[arg(value_name = "TARGET")]
+    target: Vec<String>,
+
+    #[command(flatten)]
+    devices: DeviceFlags,
+
+    /// How long to measure each target and device, 0.5 to 3600
+    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = parse_seconds)]
+    seconds: f64,
+
+    /// Print JSON, one document a line
+    #[arg(long)]
+    json: bool,
+
+    /// Measure the usual loop beside it: one key at a time with the usual libraries, on as many threads
+    #[arg(long)]
+    baseline: bool,
+
+    /// Search for the patterns in FILE, one a line (- for standard input), instead of the standard one
+    #[arg(long, value_name = "FILE")]
+    patterns: Option<String>,
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.5..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("give a number of seconds from 0.5 to 3600".to_owned()),
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    event: &'static str,
+    target: &'a str,
+    device: &'a str,
+    rate: f64,
+    verified: u64,
+    expected: f64,
+    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline_rate: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+}
+
+impl Bench {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let targets = self.targets()?;
+        let file = self.patterns.as_deref();
+        if file == Some("-") && targets.len() > 1 {
+            let text =
+                "--patterns - can be read for one target only; name it: warpsmith bench npub --patterns -";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+        let load = |target| file.map(|_| patterns::load(target, &[], file, false)).transpose();
+        let patterns = targets.iter().map(|target| load(*target)).collect::<Result<Vec<_>, _>>()?;
+        let devices = self.devices.open()?;
+        let cores = available_parallelism().map_or(1, |n| n.get());
+        self.announce();
+        if !self.json {
+            stdout.show(self.heading().as_bytes())?;
+        }
+        for (target, patterns) in targets.into_iter().zip(&patterns) {
+            let options = BenchOptions {
+                seconds: self.seconds,
+                baseline: self.baseline,
+                baseline_threads: self.devices.threads.unwrap_or(cores),
+                patterns: patterns.as_ref(),
+            };
+            for bench in warpsmith::bench(&devices, target, &options)? {
+                let line = Line {
+                    event: "bench",
+                    target: bench.target,
+                    device: &bench.device,
+                    rate: bench.rate,
+                    verified: bench.verified,
+                    expected: bench.expected,
+                    seconds: bench.seconds,
+                    baseline_rate: bench.baseline_rate,
+                    ratio: bench.baseline_rate.map(|baseline| bench.rate / baseline),
+                };
+                match self.json {
+                    true => stdout.show_json(&line)?,
+                    false => stdout.show(row(&line).as_bytes())?,
+                }
+            }
+        }
+        Ok(Ending::Done)
+    }
+
+    fn targets(&self) -> Result<Vec<&'static dyn Target>, Failure> {
+        if self.target.is_empty() {
+            return Ok(TARGETS.to_vec());
+        }
+        let find = |name: &String| {
+            warpsmith::target::find(name).ok_or_else(|| {
+                let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+                Failure::Usage(format!(
+                    "'{name}' is no target; give one of: {}, or none for all of them",
+                    names.join(", ")
+                ))
+            })
+        };
+        self.target.iter().map(find).collect()
+    }
+
+    /// Tells a person who waits what is going on.
+    fn announce(&self) {
+        use std::io::Write;
+        let mut stderr = std::io::stderr();
+        if stderr.is_terminal() {
+            let time = human::seconds(self.seconds);
+            let _ = writeln!(stderr, "measuring each target and device for {time}; every match is verified");
+            if self.baseline {
+                let _ = writeln!(stderr, "baseline, for as long: {BASELINE_DESCRIPTION}");
+            }
+        }
+    }
+
+    fn heading(&self) -> String {
+        let mut text =
+            format!("{:<8}  {:<14}  {:>11}  {:>9}  {:>8}", "target", "device", "rate", "verified", "time");
+        if self.baseline {
+            let _ = write!(text, "  {:>11}  {:>7}", "baseline", "ratio");
+        }
+        text + "\n"
+    }
+}
+
+fn row(line: &Line<'_>) -> String {
+    let mut text = format!(
+        "{:<8}  {:<14}  {:>11}  {:>9}  {:>8}",
+        line.target,
+        line.device,
+        human::rate(line.rate),
+        human::count(line.verified as f64),
+        human::seconds(line.seconds)
+    );
+    if let (Some(baseline), Some(ratio)) = (line.baseline_rate, line.ratio) {
+        let _ = write!(text, "  {:>11}  {ratio:>6.1}x", human::rate(baseline));
+    }
+    text + "\n"
+}

@@ -1,0 +1,241 @@
+//! `warpsmith join`: the final private key, from the user's own key and a split result.
+//!
+//! SEC: the own key enters by file or standard input, is held in buffers that are erased, and is in no message.
+//! The result comes from elsewhere and is believed in nothing: the library shows a key only if it leads to the
+//! very address promised. An output file is opened after that, so a result that does not fit leaves none.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+use warpsmith::target::{TARGETS, Target, nostr};
+use warpsmith::{Secret, Split};
+use zeroize::Zeroizing;
+
+use crate::ending::{Ending, Failure};
+use crate::results::{Results, SplitFields};
+use crate::stdout::Stdout;
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith npub cafe --split-key 02f9... --json > result.json      on the machine that mines
+  warpsmith join --secret-key-file own.key result.json              on your own machine
+  warpsmith join --secret-key-file - result.json --output keys.txt  the key by standard input
+
+The key file holds 64 hex digits or an nsec.";
+
+/// Make the private key of a split result
+///
+/// Joins your own private key with what was mined from your public key (--split-key), and shows the final key only
+/// if it leads to exactly the address promised.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Join {
+    /// The file with your own private key: 64 hex digits or an nsec (- for standard input)
+    #[arg(long, value_name = "FILE")]
+    secret_key_file: String,
+
+    /// The result of the search: its JSON line, alone or among others (- for standard input)
+    #[arg(value_name = "RESULT")]
+    result: String,
+
+    /// Append the key to FILE (created with mode 0600) instead of showing it
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The fields of a match line that matter here.
+#[derive(Deserialize)]
+struct Fields {
+    target: String,
+    address: String,
+    public_key: Option<String>,
+    split: SplitFields,
+}
+
+/// A split result, well-formed.
+struct Mined {
+    target: &'static dyn Target,
+    address: String,
+    public_key: Option<[u8; 33]>,
+    split: Split,
+}
+
+impl Join {
+    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+        if self.secret_key_file == "-" && self.result == "-" {
+            let text =
+                "standard input cannot be both the key file and the result; put one of them into a file";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+        let mined = self.read_result()?;
+        let own = self.read_key()?;
+        let Mined { target, address, public_key, split } = &mined;
+        let joined = warpsmith::join(&own, split, *target, address, public_key.as_ref())?;
+        Results::open(stdout, self.output.as_deref(), self.json)?.publish_joined(target.name(), &joined)?;
+        Ok(Ending::Done)
+    }
+
+    fn read_key(&self) -> Result<Secret, Failure> {
+        let name = name(&self.secret_key_file);
+        let bad = |why: String| {
+            Failure::Usage(format!(
+                "the key in {name} cannot be used: {why}. The file must hold your own private key and nothing else: \
+                 64 hex digits, or an nsec"
+            ))
+        };
+        // A fixed buffer: a growing one would leave copies of the key behind.
+        let mut buffer = Zeroizing::new([0u8; 1024]);
+        let length = self.fill(&mut *buffer).map_err(|error| bad(error.to_string()))?;
+        if length == buffer.len() {
+            return Err(bad("it is far longer than a key".to_owned()));
+        }
+        let text = std::str::from_utf8(&buffer[..length]).map_err(|_| bad("it is not text".to_owned()))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
+        let bytes = match text.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("nsec")) {
+            true => nostr::decode_secret(text).map_err(|error| bad(error.to_string()))?,
+            false => hex_key(text).map_err(bad)?,
+        };
+        Secret::from_bytes(*bytes).ok_or_else(|| {
+            bad("the number is 0 or not below the order of secp256k1, so no public key has it".to_owned())
+        })
+    }
+
+    /// Reads the key file up to the size of the buffer.
+    fn fill(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut source = match self.secret_key_file.as_str() {
+            // The library's standard input has a buffer, which would keep a copy of the key.
+            "-" => File::from(io::stdin().as_fd().try_clone_to_owned()?),
+            path => {
+                let file = File::open(path)?;
+                if file.metadata().is_ok_and(|facts| facts.is_file() && facts.mode() & 0o077 != 0) {
+                    warn(&format!("{path} can be read by other users; run: chmod 600 {path}"));
+                }
+                file
+            }
+        };
+        let mut length = 0;
+        while length < buffer.len() {
+            match source.read(&mut buffer[length..]) {
+                Ok(0) => break,
+                Ok(more) => length += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(length)
+    }
+
+    fn read_result(&self) -> Result<Mined, Failure> {
+        let name = name(&self.result);
+        let bad = |why: String| {
+            Failure::Usage(format!(
+                "{name} is no split result: {why}. Give the JSON line that `warpsmith npub PATTERN --split-key HEX \
+                 --json` printed, unchanged"
+            ))
+        };
+        let mut text = String::new();
+        let read = match self.result.as_str() {
+            "-" => io::stdin().lock().read_to_string(&mut text),
+            path => File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
+        };
+        read.map_err(|error| bad(error.to_string()))?;
+        let mut splits = documents(&text).filter(|document| document.get("split").is_some());
+        let document =
+            splits.next().ok_or_else(|| bad("it holds no JSON document with \"split\"".to_owned()))?;
+        let others = splits.count();
+        if others > 0 {
+            return Err(Failure::Usage(format!(
+                "{name} holds {} split results; put the one you want into a file of its own and give that",
+                others + 1
+            )));
+        }
+        let fields = serde_json::from_value(document).map_err(|error| bad(error.to_string()))?;
+        check(fields).map_err(bad)
+    }
+}
+
+/// Checks the form of a result; whether it is true is for the join to see.
+fn check(fields: Fields) -> Result<Mined, String> {
+    let target = warpsmith::target::find(&fields.target).ok_or_else(|| {
+        let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+        format!("its target is {:?}; known are {}", fields.target, names.join(", "))
+    })?;
+    target.decode(&fields.address).map_err(|error| format!("its address cannot be read: {error}"))?;
+    let mut split = Split { offset: [0; 32], endo: fields.split.endo, negate: fields.split.negate };
+    const_hex::decode_to_slice(&fields.split.offset, &mut split.offset)
+        .map_err(|_| "its offset is not 64 hex digits".to_owned())?;
+    if split.endo > 2 {
+        return Err(format!("its endo is {}; it can be 0, 1 or 2", split.endo));
+    }
+    let read_public = |hex: String| {
+        let mut bytes = [0; 33];
+        let read = const_hex::decode_to_slice(&hex, &mut bytes);
+        read.map(|()| bytes).map_err(|_| "its public_key is not 66 hex digits".to_owned())
+    };
+    let public_key = fields.public_key.map(read_public).transpose()?;
+    Ok(Mined { target, address: fields.address, public_key, split })
+}
+
+/// Every JSON object in a text, whatever stands between them: lines, indented documents, or the labelled lines a
+/// search prints without `--json`.
+fn documents(text: &str) -> impl Iterator<Item = Value> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        while let Some(start) = rest.find('{') {
+            rest = &rest[start..];
+            let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            if let Some(Ok(document)) = stream.next() {
+                rest = &rest[stream.byte_offset()..];
+                return Some(document);
+            }
+            rest = &rest[1..];
+        }
+        None
+    })
+}
+
+/// A key of 64 hex digits. SEC: what is wrong is said without repeating any of it.
+fn hex_key(text: &str) -> Result<Zeroizing<[u8; 32]>, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    if digits.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err("it holds something that is neither an nsec nor hex digits".to_owned());
+    }
+    let mut bytes = Zeroizing::new([0; 32]);
+    const_hex::decode_to_slice(digits, bytes.as_mut_slice())
+        .map_err(|_| format!("it has {} hex digits", digits.len()))?;
+    Ok(bytes)
+}
+
+fn warn(text: &str) {
+    let _ = writeln!(io::stderr(), "warning: {text}");
+}
+
+/// What a person calls the file.
+fn name(file: &str) -> &str {
+    if file == "-" { "standard input" } else { file }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_found_in_every_form() {
+        let text = "pattern  /q{2}/\nsplit    {\"a\":{\"b\":1}}\n{\n  \"c\": 2\n}{\"d\":3} {\"broken\":";
+        let found: Vec<String> = documents(text).map(|document| document.to_string()).collect();
+        assert_eq!(found, [r#"{"a":{"b":1}}"#, r#"{"c":2}"#, r#"{"d":3}"#]);
+    }
+}

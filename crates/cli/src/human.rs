@@ -1,0 +1,161 @@
+//! Numbers and times as people read and write them.
+//!
+//! Knows formats only. Spaces are plain, separators are commas, and every text fits a progress line.
+
+use std::time::Duration;
+
+/// `1,048,576`; from 10^18 on `1.15e18`.
+pub(crate) fn count(value: f64) -> String {
+    if !(0.0..1e18).contains(&value) {
+        return format!("{value:.2e}");
+    }
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `2^20.0`.
+pub(crate) fn power_of_two(value: f64) -> String {
+    if value < 1.0 { "0".to_owned() } else { format!("2^{:.1}", value.log2()) }
+}
+
+/// `312.4 M/s`.
+pub(crate) fn rate(per_second: f64) -> String {
+    let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match units.into_iter().find(|(size, _)| per_second >= *size) {
+        Some((size, unit)) => format!("{:.1} {unit}/s", per_second / size),
+        None => format!("{per_second:.0} /s"),
+    }
+}
+
+/// `12.3 %`; never 100 % before it is certain.
+pub(crate) fn percent(share: f64) -> String {
+    match share {
+        s if s <= 0.0 => "0 %".to_owned(),
+        s if s < 0.0001 => "< 0.01 %".to_owned(),
+        s if s < 0.1 => format!("{:.2} %", s * 100.0),
+        s if s <= 0.999 => format!("{:.1} %", s * 100.0),
+        s if s < 1.0 => "> 99.9 %".to_owned(),
+        _ => "100 %".to_owned(),
+    }
+}
+
+/// `0.4 s`, `3 min 20 s`, `5 h 12 min`, `12 d 3 h`, `3.4 years`.
+pub(crate) fn seconds(seconds: f64) -> String {
+    const YEAR: f64 = 365.25 * 86_400.0;
+    let two = |large: u64, small: u64, names: (&str, &str)| match small {
+        0 => format!("{large} {}", names.0),
+        _ => format!("{large} {} {small} {}", names.0, names.1),
+    };
+    if seconds.is_nan() || seconds < 0.0 {
+        return "unknown".to_owned();
+    }
+    // Rounded before the unit is chosen, so that 59.7 s is 1 min and not 60 s.
+    let whole = seconds.round() as u64;
+    match whole {
+        _ if seconds < 0.001 => "under 1 ms".to_owned(),
+        _ if seconds < 0.0995 => format!("{:.0} ms", seconds * 1000.0),
+        _ if seconds < 9.95 => format!("{seconds:.1} s"),
+        0..60 => format!("{whole} s"),
+        60..3600 => two(whole / 60, whole % 60, ("min", "s")),
+        3600..86_400 => two(whole / 3600, whole % 3600 / 60, ("h", "min")),
+        86_400..31_557_600 => two(whole / 86_400, whole % 86_400 / 3600, ("d", "h")),
+        _ if seconds < 100.0 * YEAR => format!("{:.1} years", seconds / YEAR),
+        _ => format!("{} years", count(seconds / YEAR)),
+    }
+}
+
+/// Reads `90`, `90s`, `1.5m`, `2h`, `1d` or `500ms`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let refuse = |why: &str| {
+        Err(format!(
+            "{why}; give a number with ms, s, m, h or d, such as 90s, 1.5m or 2h (a bare number is seconds)"
+        ))
+    };
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let size = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return refuse(&format!("'{unit}' is no unit of time")),
+    };
+    let plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let Some(number) = number.parse::<f64>().ok().filter(|_| plain) else {
+        return refuse(&format!("'{number}' is not a number"));
+    };
+    /// A century: more is a slip of the finger, and clocks overflow somewhere beyond.
+    const MOST: f64 = 36_525.0 * 86_400.0;
+    match number * size {
+        s if s < 0.001 => refuse("that is no time at all"),
+        s if s > MOST => refuse("that is longer than a century"),
+        s => Ok(Duration::from_secs_f64(s)),
+    }
+}
+
+/// Reads a number of threads.
+pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
+    const MOST: usize = 4096;
+    match text.parse() {
+        Ok(n) if (1..=MOST).contains(&n) => Ok(n),
+        _ => Err(format!("give a whole number from 1 to {MOST}; without --threads every core is used")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_huge_ones_shortened() {
+        let shown = [0.0, 7.0, 999.0, 1000.0, 1_048_576.0, 1.5e20].map(count);
+        assert_eq!(shown, ["0", "7", "999", "1,000", "1,048,576", "1.50e20"]);
+        assert_eq!([0.0, 1.0, 1_048_576.0].map(power_of_two), ["0", "2^0.0", "2^20.0"]);
+        assert_eq!([12.0, 1500.0, 3.124e8, 2e9].map(rate), ["12 /s", "1.5 k/s", "312.4 M/s", "2.0 G/s"]);
+        assert_eq!(
+            [0.0, 1e-9, 0.05, 0.5, 0.9999, 1.0].map(percent),
+            ["0 %", "< 0.01 %", "5.00 %", "50.0 %", "> 99.9 %", "100 %"]
+        );
+    }
+
+    #[test]
+    fn times_use_the_two_units_that_matter() {
+        let cases = [
+            (0.0, "under 1 ms"),
+            (0.05, "50 ms"),
+            (0.43, "0.4 s"),
+            (9.99, "10 s"),
+            (59.7, "1 min"),
+            (200.0, "3 min 20 s"),
+            (18_720.0, "5 h 12 min"),
+            (1_047_600.0, "12 d 3 h"),
+            (1.073e8, "3.4 years"),
+            (f64::INFINITY, "inf years"),
+            (f64::NAN, "unknown"),
+        ];
+        for (given, shown) in cases {
+            assert_eq!(seconds(given), shown, "{given}");
+        }
+    }
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        let cases =
+            [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2h", 7200.0), ("1d", 86_400.0), ("500ms", 0.5)];
+        for (text, value) in cases {
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs_f64(value)), "{text}");
+        }
+        for text in ["", "s", "0", "0s", "-1", "1e3", "inf", "nan", "1 s", "1x", "1.2.3", "99999999d", "5sec"]
+        {
+            let why = parse_duration(text).expect_err(text);
+            assert!(why.contains("such as 90s"), "{text}: {why}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The `warpsmith` command line.
+//!
+//! Reads what a person typed, hands it to the library and turns the outcome into text and an exit code. stdout
+//! carries results only; everything else goes to stderr. Every ending passes through [`main`], so the exit
+//! codes are decided in `ending.rs` and nowhere else.
+
+mod command;
+mod ending;
+mod human;
+mod mining;
+mod output;
+mod patterns;
+mod results;
+mod screen;
+mod stdout;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::ending::{Ending, Failure};
+use crate::stdout::Stdout;
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith npub cafe                         a Nostr key whose npub begins with npub1cafe
+  warpsmith npub cafe --estimate              how long that takes on this machine
+  warpsmith npub ..0ace --output keys.txt     ends with 0ace; the secret goes to keys.txt alone
+  warpsmith npub cafe --split-key 02f9...     mine for a public key, without its private key
+  warpsmith bench --baseline                  verified speed, beside the usual loop
+
+Exit codes: 0 found or done, 1 ended without a match, 2 wrong usage, 3 no usable device or a failed
+self-test, 4 any other failure, 130 interrupted.";
+
+#[derive(Parser)]
+#[command(
+    name = "warpsmith",
+    version,
+    about = "Search secp256k1 keys by the look of their public form",
+    after_help = EXAMPLES,
+    arg_required_else_help = true,
+    max_term_width = 110
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Npub(Npub),
+    Join(command::join::Join),
+    Bench(command::bench::Bench),
+    Selftest(command::selftest::Selftest),
+    Tune(command::tune::Tune),
+    Devices(command::devices::Devices),
+    Completions(command::manual::Completions),
+    Man(command::manual::Man),
+}
+
+const NPUB_EXAMPLES: &str = "\
+Patterns:
+  cafe         begins with (after npub1)      ..cafe..     contains
+  ..cafe       ends with                      de?dseef     ? stands for any one character
+  cafe..0ace   begins and ends with           /^(c|d)afe/  a regular expression
+The only characters after npub1 are qpzry9x8gf2tvdw0s3jn54khce6mua7l: no 1, b, i, o,
+and no upper case.
+
+Examples:
+  warpsmith npub cafe
+  warpsmith npub cafe ..0ace --count 3 --json
+  warpsmith npub --patterns words.txt --output keys.txt --time-limit 10m
+  warpsmith npub cafe --split-key 02f9...36f9 --json > result.json";
+
+/// Search for a Nostr key whose npub looks as you like
+///
+/// Prints the npub and its private key (nsec and hex). Everything is computed on this machine, every result is
+/// checked by libsecp256k1 before it is shown, and every match comes from its own 256 random bits.
+#[derive(Args)]
+#[command(after_help = NPUB_EXAMPLES)]
+struct Npub {
+    #[command(flatten)]
+    mining: mining::Mining,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    run(cli.command).unwrap_or_else(Failure::report).into()
+}
+
+fn run(command: Command) -> Result<Ending, Failure> {
+    let mut stdout = Stdout::open()?;
+    match command {
+        Command::Npub(npub) => npub.mining.run("npub", stdout),
+        Command::Join(join) => join.run(stdout),
+        Command::Bench(bench) => bench.run(&mut stdout),
+        Command::Selftest(selftest) => selftest.run(&mut stdout),
+        Command::Tune(tune) => tune.run(&mut stdout),
+        Command::Devices(devices) => devices.run(&mut stdout),
+        Command::Completions(completions) => completions.run(&mut stdout),
+        Command::Man(man) => man.run(&mut stdout),
+    }
+}

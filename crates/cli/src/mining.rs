@@ -1,0 +1,262 @@
+//! Mining: the flags every target's command shares, and the search they describe.
+//!
+//! A command for another target flattens [`Mining`] and calls [`Mining::run`] with the target's name. Everything
+//! is read and checked before any work begins: patterns, split key, devices, and last the output file, so that a
+//! mistake elsewhere leaves none behind.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use warpsmith::{
+    Devices, Ended, Event, Job, Patterns, Progress, Selector, parse_public_key, quick_rate, target,
+};
+
+use crate::ending::{Ending, Failure};
+use crate::results::Results;
+use crate::screen::{Screen, time_to};
+use crate::stdout::Stdout;
+use crate::{human, patterns};
+
+#[derive(Args)]
+pub(crate) struct Mining {
+    /// What the text shall look like; several patterns: any one of them
+    #[arg(value_name = "PATTERN")]
+    pattern: Vec<String>,
+
+    /// More patterns from FILE, one a line (- for standard input); blank lines and lines with # are skipped
+    #[arg(long, value_name = "FILE")]
+    patterns: Option<String>,
+
+    /// Upper and lower case are the same; where the text has only lower case, as npub has, this merely lets
+    /// patterns be written in upper case
+    #[arg(long)]
+    ignore_case: bool,
+
+    /// Stop after N matches (0: never); each comes from its own fresh random start
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    count: u64,
+
+    /// Stop after this time: 90, 90s, 1.5m, 2h, 1d or 500ms
+    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
+    time_limit: Option<Duration>,
+
+    #[command(flatten)]
+    devices: DeviceFlags,
+
+    /// Mine from this public key (compressed, uncompressed or x-only hex, or npub): no private key is ever here;
+    /// the result is an offset for `warpsmith join`
+    #[arg(long, value_name = "HEX")]
+    split_key: Option<String>,
+
+    /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print results as JSON, one document a line
+    #[arg(long)]
+    json: bool,
+
+    /// With --json: print progress on stdout as well, in this format
+    #[arg(long, value_name = "FORMAT", requires = "json")]
+    progress: Option<ProgressFormat>,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(long)]
+    quiet: bool,
+
+    /// Print difficulty, speed and expected times on these devices, and stop
+    #[arg(long)]
+    estimate: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ProgressFormat {
+    Json,
+}
+
+/// Which devices, for every command that uses them.
+#[derive(Args)]
+pub(crate) struct DeviceFlags {
+    /// Use this device: cpu, cuda, opencl, cuda:0, opencl:1 or all; repeatable [default: every GPU, else the CPU]
+    #[arg(long, value_name = "SEL")]
+    device: Vec<Selector>,
+
+    /// CPU worker threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = human::parse_threads)]
+    pub threads: Option<usize>,
+}
+
+impl DeviceFlags {
+    pub fn open(&self) -> Result<Devices, Failure> {
+        Ok(Devices::open(&self.device, self.threads)?)
+    }
+}
+
+#[derive(Serialize)]
+struct ProgressLine<'a> {
+    event: &'static str,
+    tried: u64,
+    rate: f64,
+    elapsed_s: f64,
+    eta_50_s: Option<f64>,
+    probability: f64,
+    devices: Vec<DeviceRate<'a>>,
+}
+
+#[derive(Serialize)]
+struct DeviceRate<'a> {
+    id: &'a str,
+    rate: f64,
+}
+
+impl<'a> From<&'a Progress> for ProgressLine<'a> {
+    fn from(progress: &'a Progress) -> ProgressLine<'a> {
+        ProgressLine {
+            event: "progress",
+            tried: progress.tried,
+            rate: progress.rate,
+            elapsed_s: progress.elapsed.as_secs_f64(),
+            eta_50_s: progress.eta_50.map(|eta| eta.as_secs_f64()),
+            probability: progress.probability,
+            devices: progress.devices.iter().map(|(id, rate)| DeviceRate { id, rate: *rate }).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Estimate {
+    event: &'static str,
+    difficulty: f64,
+    rate: f64,
+    expected_s: f64,
+    p50_s: f64,
+    p90_s: f64,
+}
+
+impl Mining {
+    /// Searches for keys of this target.
+    pub fn run(&self, target: &str, mut stdout: Stdout) -> Result<Ending, Failure> {
+        let target = target::find(target).expect("every mining command names a target of the library");
+        let patterns = patterns::load(target, &self.pattern, self.patterns.as_deref(), self.ignore_case)?;
+        let split = match &self.split_key {
+            Some(text) => Some(parse_public_key(text).map_err(|error| bad_split_key(text, &error))?),
+            None => None,
+        };
+        let devices = self.devices.open()?;
+        if self.estimate {
+            return self.estimate(&patterns, &devices, &mut stdout);
+        }
+        let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
+        let interrupt = interrupt()?;
+
+        let mut screen = Screen::new(self.quiet);
+        screen.introduce(&patterns, &devices.describe(), split.is_some());
+        let job = Job {
+            target,
+            patterns: &patterns,
+            split,
+            count: (self.count > 0).then_some(self.count),
+            time_limit: self.time_limit,
+            interval: if self.progress.is_some() { Duration::from_secs(1) } else { screen.interval() },
+        };
+        let outcome = warpsmith::run(&job, &devices, &interrupt, &mut |event| {
+            match event {
+                Event::Match(found) => {
+                    screen.clear();
+                    results.publish_match(found)?;
+                }
+                Event::Progress(_) if self.quiet => {}
+                Event::Progress(progress) => match self.progress {
+                    Some(ProgressFormat::Json) => {
+                        results.stdout().progress_json(&ProgressLine::from(progress))?
+                    }
+                    None => screen.progress(progress, patterns.odds()),
+                },
+                Event::Warning(text) => screen.warn(&text),
+            }
+            Ok(())
+        });
+        screen.clear();
+        let outcome = outcome?;
+        screen.conclude(&outcome, patterns.odds());
+        Ok(match (outcome.ended, outcome.matches) {
+            (Ended::Interrupted, _) => Ending::Interrupted,
+            (Ended::TimeLimit, 0) => Ending::NoMatch,
+            (Ended::TimeLimit | Ended::Count, _) => Ending::Done,
+        })
+    }
+
+    fn estimate(
+        &self,
+        patterns: &Patterns,
+        devices: &Devices,
+        stdout: &mut Stdout,
+    ) -> Result<Ending, Failure> {
+        let rate = quick_rate(devices, patterns.target(), patterns)?;
+        let odds = patterns.odds();
+        let line = Estimate {
+            event: "estimate",
+            difficulty: 1.0 / odds,
+            rate,
+            expected_s: 1.0 / odds / rate,
+            p50_s: time_to(0.5, odds, rate),
+            p90_s: time_to(0.9, odds, rate),
+        };
+        if self.json {
+            stdout.show_json(&line)?;
+        } else {
+            let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
+            let text = format!(
+                "difficulty  1 in {} ({})\nrate        {} on {}\nexpected    {}\n50 %        {}\n90 %        {}\n",
+                human::count(line.difficulty),
+                human::power_of_two(line.difficulty),
+                human::rate(rate),
+                names.join(", "),
+                human::seconds(line.expected_s),
+                human::seconds(line.p50_s),
+                human::seconds(line.p90_s)
+            );
+            stdout.show(text.as_bytes())?;
+        }
+        Ok(Ending::Done)
+    }
+}
+
+/// What is wrong with a split key.
+fn bad_split_key(text: &str, error: &warpsmith::PublicKeyError) -> Failure {
+    let digits = text.trim().trim_start_matches("0x");
+    // SEC: 64 digits that are no public key may well be a private one, so they are not repeated.
+    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Failure::Usage(
+            "--split-key: the 64 hex digits given are not the x coordinate of any public key. Give your PUBLIC key: \
+             66 hex digits starting with 02 or 03, 130 starting with 04, its x coordinate, or an npub. If this was \
+             your private key, treat it as exposed: command lines are kept in histories and seen by other users"
+                .to_owned(),
+        );
+    }
+    Failure::Usage(format!("--split-key: {error}"))
+}
+
+/// A flag that is raised by Ctrl-C or a request to terminate. The second one ends the program at once.
+fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&flag);
+    // SAFETY: `signal` takes a signal's number and one of its two fixed dispositions; no handler is involved.
+    let before = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    let set = ctrlc::set_handler(move || {
+        if raised.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    if before == libc::SIG_IGN {
+        // `nohup` works by ignoring SIGHUP, which the handler has just undone.
+        // SAFETY: as above.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    }
+    set.map_err(|error| Failure::Other(format!("Ctrl-C cannot be handled: {error}")))?;
+    Ok(flag)
+}

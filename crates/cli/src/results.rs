@@ -1,0 +1,185 @@
+//! Results as people and programs read them: a record, its two forms, and where they go.
+//!
+//! The field names of the JSON form are a contract with scripts. With an output file the secret goes there alone,
+//! and stdout gets a copy of the record that names the file instead. SEC: texts that hold a secret are built in
+//! buffers that are large enough from the start, so that they leave no copy, and are erased after use.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use warpsmith::{Joined, Match, Split};
+use zeroize::Zeroizing;
+
+use crate::ending::Failure;
+use crate::output::Output;
+use crate::stdout::Stdout;
+
+/// A result. Fields that do not apply are absent.
+#[derive(Clone, Serialize)]
+struct Record<'a> {
+    event: &'static str,
+    target: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<&'a str>,
+    address: &'a str,
+    public_key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    export: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<&'a SplitFields>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tried: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elapsed_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a str>,
+}
+
+/// A split result's fields, as `join` reads them again.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SplitFields {
+    /// 64 hex digits.
+    pub offset: String,
+    /// 0 to 2.
+    pub endo: u8,
+    /// Whether the key is negated at the end.
+    pub negate: bool,
+}
+
+impl From<&Split> for SplitFields {
+    fn from(split: &Split) -> SplitFields {
+        SplitFields { offset: const_hex::encode(split.offset), endo: split.endo, negate: split.negate }
+    }
+}
+
+impl Record<'_> {
+    fn json(&self) -> Zeroizing<Vec<u8>> {
+        // A character takes six bytes at most, as \u001f does; fixed parts and numbers stay below 1000.
+        let free = self.pattern.map_or(0, str::len) + self.output.map_or(0, str::len);
+        let mut line = Zeroizing::new(Vec::with_capacity(1024 + 6 * free));
+        serde_json::to_writer(&mut *line, self).expect("a record has text keys and plain values");
+        line.push(b'\n');
+        line
+    }
+
+    fn human(&self) -> Zeroizing<Vec<u8>> {
+        let split = self.split.map(|_| self.json());
+        let split = split.as_ref().map(|line| String::from_utf8_lossy(line.trim_ascii_end()));
+        let mut fields = vec![("address", Some(self.address))];
+        match self.output {
+            Some(_) => fields.push(("output", self.output)),
+            None => fields.extend([
+                ("secret", self.export),
+                ("hex", self.secret_key),
+                ("public", Some(self.public_key)),
+                ("split", split.as_deref()),
+            ]),
+        }
+        let size = fields.iter().map(|(_, value)| 16 + value.map_or(0, str::len)).sum();
+        let mut text = String::with_capacity(size);
+        for (label, value) in fields {
+            if let Some(value) = value {
+                let _ = writeln!(text, "{label:<7}  {value}");
+            }
+        }
+        Zeroizing::new(text.into_bytes())
+    }
+}
+
+/// Where results go.
+pub(crate) struct Results {
+    stdout: Stdout,
+    file: Option<Output>,
+    json: bool,
+    published: u64,
+}
+
+impl Results {
+    /// Makes sure that a result can be delivered before any is searched for.
+    pub fn open(stdout: Stdout, output: Option<&Path>, json: bool) -> Result<Results, Failure> {
+        let file = output.map(Output::open).transpose()?;
+        if file.is_none() {
+            stdout.require_open()?;
+        }
+        Ok(Results { stdout, file, json, published: 0 })
+    }
+
+    /// stdout, for what is not a result.
+    pub fn stdout(&mut self) -> &mut Stdout {
+        &mut self.stdout
+    }
+
+    /// Delivers a match.
+    pub fn publish_match(&mut self, found: &Match) -> Result<(), Failure> {
+        let secret_key =
+            found.secret.as_ref().map(|secret| Zeroizing::new(const_hex::encode(secret.as_bytes())));
+        let split = found.split.as_ref().map(SplitFields::from);
+        self.publish(&Record {
+            event: "match",
+            target: found.target,
+            pattern: Some(&found.pattern),
+            address: &found.address,
+            public_key: &const_hex::encode(found.public_key),
+            secret_key: secret_key.as_ref().map(|hex| hex.as_str()),
+            export: found.export.as_ref().map(|text| text.as_str()),
+            split: split.as_ref(),
+            device: Some(&found.device),
+            tried: Some(found.tried),
+            elapsed_s: Some((found.elapsed.as_secs_f64() * 1e6).round() / 1e6),
+            output: None,
+        })
+    }
+
+    /// Delivers a joined key.
+    pub fn publish_joined(&mut self, target: &str, joined: &Joined) -> Result<(), Failure> {
+        let secret_key = Zeroizing::new(const_hex::encode(joined.secret.as_bytes()));
+        self.publish(&Record {
+            event: "joined",
+            target,
+            pattern: None,
+            address: &joined.address,
+            public_key: &const_hex::encode(joined.public_key),
+            secret_key: Some(&secret_key),
+            export: Some(&joined.export),
+            split: None,
+            device: None,
+            tried: None,
+            elapsed_s: None,
+            output: None,
+        })
+    }
+
+    fn publish(&mut self, record: &Record<'_>) -> Result<(), Failure> {
+        let (json, first) = (self.json, self.published == 0);
+        let render = |record: &Record<'_>| if json { record.json() } else { record.human() };
+        let separator: &[u8] = if json || first { b"" } else { b"\n" };
+        let whole = render(record);
+        match &mut self.file {
+            None => {
+                let mut block = Zeroizing::new(Vec::with_capacity(whole.len() + 1));
+                block.extend_from_slice(separator);
+                block.extend_from_slice(&whole);
+                self.stdout.deliver(&block)?;
+            }
+            Some(file) => {
+                file.append(&whole, !json)?;
+                let name = file.name();
+                let public = Record { secret_key: None, export: None, output: Some(&name), ..record.clone() };
+                let told = self.stdout.show(&[separator, &render(&public)].concat());
+                told.map_err(|failure| match failure {
+                    Failure::Other(why) => {
+                        Failure::Other(format!("{why}; the result itself is safe in {name}"))
+                    }
+                    other => other,
+                })?;
+            }
+        }
+        self.published += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! What a person sees on stderr during a search: what is searched for, how it goes, how it ended.
+//!
+//! On a terminal one line is redrawn in place; elsewhere a plain line appears every ten seconds. Never shows a
+//! result or a secret. A stderr that cannot be written does not disturb the search.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use warpsmith::{Ended, Outcome, Patterns, Progress};
+
+use crate::human;
+
+/// How often a plain line appears.
+const PLAIN: Duration = Duration::from_secs(10);
+
+/// A rate older than this says something about the time a search will take.
+const SETTLED: Duration = Duration::from_millis(900);
+
+pub(crate) struct Screen {
+    quiet: bool,
+    terminal: bool,
+    /// Whether a live line is on the terminal now.
+    drawn: bool,
+    /// Whether the expected time has been told.
+    forecast: bool,
+    last_plain: Instant,
+}
+
+impl Screen {
+    pub fn new(quiet: bool) -> Screen {
+        // A dumb terminal cannot clear a line.
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let terminal = std::io::stderr().is_terminal() && !dumb;
+        Screen { quiet, terminal, drawn: false, forecast: false, last_plain: Instant::now() }
+    }
+
+    /// How often the search should report.
+    pub fn interval(&self) -> Duration {
+        if self.terminal && !self.quiet { Duration::from_millis(200) } else { Duration::from_secs(1) }
+    }
+
+    /// Says what will be done.
+    pub fn introduce(&mut self, patterns: &Patterns, devices: &[(String, String)], split: bool) {
+        let name = patterns.target().name();
+        let difficulty = 1.0 / patterns.odds();
+        let what = match patterns.len() {
+            1 => format!("{name}, pattern {}", shown(patterns.text(0))),
+            n => format!("{name}, any of {} patterns", human::count(n as f64)),
+        };
+        self.say(format_args!("target    {what}"));
+        self.say(format_args!(
+            "odds      1 in {} ({})",
+            human::count(difficulty),
+            human::power_of_two(difficulty)
+        ));
+        for (id, description) in devices {
+            self.say(format_args!("device    {id}: {description}"));
+        }
+        self.say(format_args!(
+            "keys      {}",
+            match split {
+                true => "mined from your public key: no private key is here; `warpsmith join` makes it of the result",
+                false => "the private key never leaves this machine; workers see public points only",
+            }
+        ));
+    }
+
+    /// Says how it goes.
+    pub fn progress(&mut self, progress: &Progress, odds: f64) {
+        if self.quiet {
+            return;
+        }
+        if !self.forecast && progress.elapsed >= SETTLED && progress.rate > 0.0 {
+            self.forecast = true;
+            let within = |share: f64| human::seconds(time_to(share, odds, progress.rate));
+            self.say(format_args!(
+                "expected  50 % within {}, 90 % within {}, at {}",
+                within(0.5),
+                within(0.9),
+                human::rate(progress.rate)
+            ));
+        }
+        if self.terminal {
+            let size = terminal_size::terminal_size_of(std::io::stderr());
+            // The last column stays free: some terminals wrap as soon as it is filled.
+            let room = size.map_or(80, |(width, _)| usize::from(width.0)).saturating_sub(1);
+            let line = Some(status(progress, true)).filter(|line| line.len() <= room);
+            let line: String = line.unwrap_or_else(|| status(progress, false)).chars().take(room).collect();
+            let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
+            self.drawn = true;
+        } else if self.last_plain.elapsed() >= PLAIN {
+            self.last_plain = Instant::now();
+            self.say(format_args!("{}", status(progress, true)));
+        }
+    }
+
+    /// Makes room, if the live line is in the way of something else.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    /// Says what a person should know even if he asked for quiet.
+    pub fn warn(&mut self, text: &str) {
+        self.clear();
+        let _ = writeln!(std::io::stderr(), "warning: {text}");
+    }
+
+    /// Says how it ended.
+    pub fn conclude(&mut self, outcome: &Outcome, odds: f64) {
+        let tried = outcome.tried as f64;
+        let elapsed = outcome.elapsed.as_secs_f64();
+        let what = match (outcome.ended, outcome.matches) {
+            (Ended::Count, _) => "done",
+            (Ended::TimeLimit, _) => "time limit reached",
+            (Ended::Interrupted, _) => "interrupted",
+        };
+        let matches = match outcome.matches {
+            0 => {
+                let chance = -f64::exp_m1(tried * f64::ln_1p(-odds));
+                format!("no match (the chance of one was {})", human::percent(chance))
+            }
+            1 => "1 match".to_owned(),
+            n => format!("{} matches", human::count(n as f64)),
+        };
+        self.say(format_args!(
+            "{what}: {matches}, {} keys tried ({}) in {}, {}",
+            human::count(tried),
+            human::power_of_two(tried),
+            human::seconds(elapsed),
+            human::rate(tried / elapsed.max(1e-9))
+        ));
+    }
+
+    fn say(&mut self, line: std::fmt::Arguments<'_>) {
+        if !self.quiet {
+            self.clear();
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    }
+}
+
+/// The seconds within which a search has found something with this probability.
+pub(crate) fn time_to(share: f64, odds: f64, rate: f64) -> f64 {
+    f64::ln_1p(-share) / f64::ln_1p(-odds.min(1.0 - f64::EPSILON)) / rate
+}
+
+/// `312.4 M/s, 2^31.2 tried (2,471,395,328), chance so far 12.3 %, 50 % in 3 min 20 s`; the exact number on wish.
+fn status(progress: &Progress, exact: bool) -> String {
+    let tried = progress.tried as f64;
+    let mut line = format!("{}, {} tried", human::rate(progress.rate), human::power_of_two(tried));
+    if exact {
+        line += &format!(" ({})", human::count(tried));
+    }
+    line += &format!(", chance so far {}", human::percent(progress.probability));
+    if let Some(eta) = progress.eta_50 {
+        line += &format!(", 50 % in {}", human::seconds(eta.as_secs_f64()));
+    }
+    if progress.matches > 0 {
+        line += &format!(", {} found", human::count(progress.matches as f64));
+    }
+    line
+}
+
+/// A pattern on one line, whatever it holds.
+fn shown(pattern: &str) -> String {
+    const MOST: usize = 60;
+    let text: String = pattern.chars().filter(|c| !c.is_control()).take(MOST).collect();
+    if pattern.chars().count() > MOST { text + "..." } else { text }
+}

@@ -1,0 +1,124 @@
+//! stdout, where results go: unbuffered, and every failure to write noticed.
+//!
+//! A key that was found and could not be printed is lost, so such a failure is never ignored, with one
+//! exception: a reader that leaves after it has had a result (`| head -1`) simply ends the command. There is no
+//! buffer, so that a result is out when a write returns and no copy of a secret stays behind in one.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::fd::AsFd;
+
+use serde::Serialize;
+
+use crate::ending::Failure;
+
+pub(crate) struct Stdout {
+    file: File,
+    /// Whether a result has been written.
+    delivered: bool,
+}
+
+impl Stdout {
+    pub fn open() -> Result<Stdout, Failure> {
+        let fd = std::io::stdout().as_fd().try_clone_to_owned();
+        let fd = fd.map_err(|error| Failure::Other(format!("stdout cannot be used: {error}")))?;
+        Ok(Stdout { file: File::from(fd), delivered: false })
+    }
+
+    /// Refuses to start work whose result would go nowhere.
+    pub fn require_open(&self) -> Result<(), Failure> {
+        match at_start::is_closed() {
+            false => Ok(()),
+            true => Err(Failure::Other(
+                "stdout is closed, so a result could not be delivered; leave stdout open or give --output FILE"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Writes a result that exists nowhere else.
+    pub fn deliver(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.write(bytes).map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe if self.delivered => Failure::ReaderGone,
+            ErrorKind::BrokenPipe => Failure::Other(
+                "stdout is closed; the result could not be delivered and is lost. Keep the reader of stdout \
+                 open, or give --output FILE"
+                    .to_owned(),
+            ),
+            _ => Failure::Other(format!(
+                "stdout could not be written ({error}); a result that was not shown in full is lost. Free \
+                 space where stdout goes, or give --output FILE"
+            )),
+        })?;
+        self.delivered = true;
+        Ok(())
+    }
+
+    /// Writes what can be had again; a reader that is gone ends the command quietly.
+    pub fn show(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.write(bytes).map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => Failure::ReaderGone,
+            _ => Failure::Other(format!("stdout could not be written: {error}")),
+        })
+    }
+
+    /// Writes one JSON document that can be had again.
+    pub fn show_json(&mut self, line: &impl Serialize) -> Result<(), Failure> {
+        self.show(&json_line(line))
+    }
+
+    /// Writes one JSON document that precedes a result: without its reader, the result has none either.
+    pub fn progress_json(&mut self, line: &impl Serialize) -> Result<(), Failure> {
+        self.write(&json_line(line)).map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe if self.delivered => Failure::ReaderGone,
+            _ => Failure::Other(format!(
+                "stdout could not be written ({error}), so a result could not be delivered either; the search was \
+                 stopped. Keep the reader of stdout open"
+            )),
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.file.write_all(bytes)
+    }
+}
+
+/// A document without secrets, and the end of its line.
+fn json_line(line: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(line).expect("our lines have text keys and plain values");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Whether stdout was closed when the program started. Rust opens `/dev/null` in its place before `main`, after
+/// which every write succeeds into nothing; so the look is taken before that, by a function the loader calls.
+#[cfg(target_os = "linux")]
+mod at_start {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    static CLOSED: AtomicBool = AtomicBool::new(false);
+
+    // SAFETY: the section holds pointers to functions that are called once before `main`; this is one, and it
+    // needs nothing of the runtime that is not there yet.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static LOOK: extern "C" fn() = look;
+
+    extern "C" fn look() {
+        // SAFETY: F_GETFD only asks for a descriptor's flags; it fails if the descriptor is closed.
+        let closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1;
+        CLOSED.store(closed, Ordering::Relaxed);
+    }
+
+    pub fn is_closed() -> bool {
+        CLOSED.load(Ordering::Relaxed)
+    }
+}
+
+/// Elsewhere nobody looks.
+#[cfg(not(target_os = "linux"))]
+mod at_start {
+    pub fn is_closed() -> bool {
+        false
+    }
+}

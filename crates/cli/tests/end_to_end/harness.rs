@@ -1,0 +1,156 @@
+//! Runs the binary and looks at what it printed.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Output, Stdio};
+use std::time::Duration;
+
+use nostr::prelude::{FromBech32, ToBech32};
+use secp256k1::{PublicKey, SecretKey};
+use serde_json::Value;
+
+/// A pattern nobody finds.
+pub const INFEASIBLE: &str = "zzzzzzzzzzzzzzzz";
+
+/// What a run left.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    /// The run, if it ended with this code.
+    #[track_caller]
+    pub fn code(self, code: i32) -> Run {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// The run, if stderr has all of these.
+    #[track_caller]
+    pub fn says(self, fragments: &[&str]) -> Run {
+        for fragment in fragments {
+            assert!(self.stderr.contains(fragment), "stderr lacks \"{fragment}\": {self:?}");
+        }
+        assert!(!self.stderr.contains("panicked"), "{self:?}");
+        self
+    }
+
+    /// stdout as JSON documents.
+    #[track_caller]
+    pub fn json(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        self.stdout.lines().map(parse).collect()
+    }
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Run {
+        let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+/// The binary.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_warpsmith");
+
+/// Runs the binary.
+pub fn warpsmith(args: &[&str]) -> Run {
+    warpsmith_with(args, b"")
+}
+
+/// Runs the binary with this on standard input.
+pub fn warpsmith_with(args: &[&str], stdin: &[u8]) -> Run {
+    let mut command = assert_cmd::Command::new(BINARY);
+    command.args(args).write_stdin(stdin).timeout(Duration::from_secs(60));
+    command.output().expect("the binary starts").into()
+}
+
+/// Mines npubs with one thread.
+pub fn mine(args: &[&str]) -> Run {
+    warpsmith(&[&["npub", "--threads", "1"], args].concat())
+}
+
+/// Mines within a line of shell, where `"$@"` is the command.
+pub fn mine_in_shell(script: &str, args: &[&str]) -> Run {
+    let mut command = assert_cmd::Command::new("sh");
+    command.args(["-c", script, "sh", BINARY, "npub", "--threads", "1"]).args(args);
+    command.timeout(Duration::from_secs(60)).output().expect("a shell starts").into()
+}
+
+/// Starts mining and waits until the search has introduced itself.
+pub fn start_mining(args: &[&str], stdout: Stdio) -> Child {
+    let mut command = std::process::Command::new(BINARY);
+    command.args(["npub", "--threads", "1"]).args(args).stdout(stdout).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    wait_for_introduction(&mut child);
+    child
+}
+
+/// Reads stderr up to the last line of the introduction.
+pub fn wait_for_introduction(child: &mut Child) {
+    let (mut seen, mut byte) = (Vec::new(), [0]);
+    let stderr = child.stderr.as_mut().expect("stderr is piped");
+    while !seen.ends_with(b"public points only\n") {
+        assert_eq!(
+            stderr.read(&mut byte).expect("stderr can be read"),
+            1,
+            "{}",
+            String::from_utf8_lossy(&seen)
+        );
+        seen.push(byte[0]);
+    }
+}
+
+/// Sends a signal by its name.
+pub fn signal(child: &Child, name: &str) {
+    let id = child.id().to_string();
+    let sent = std::process::Command::new("kill").args(["-s", name, &id]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+/// A string field.
+#[track_caller]
+pub fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value[field].as_str().unwrap_or_else(|| panic!("{value} has no text {field}"))
+}
+
+/// Random bytes for keys of a test.
+pub fn random_secret() -> SecretKey {
+    let mut bytes = [0; 32];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .expect("there is randomness");
+    SecretKey::from_secret_bytes(bytes).expect("2^-127 of all numbers are no keys")
+}
+
+/// The secret key of a match line, after everything else in the line was found to follow from it.
+#[track_caller]
+pub fn verified_secret(line: &Value) -> SecretKey {
+    let hex = text(line, "secret_key");
+    assert_eq!(hex.len(), 64);
+    let mut bytes = [0; 32];
+    const_hex::decode_to_slice(hex, &mut bytes).expect("secret_key is hex");
+    let secret = SecretKey::from_secret_bytes(bytes).expect("secret_key is a key");
+    let public = PublicKey::from_secret_key(&secret).serialize();
+    assert_eq!(text(line, "public_key"), const_hex::encode(public));
+    let npub = nostr::key::PublicKey::from_slice(&public[1..]).expect("an x coordinate").to_bech32();
+    assert_eq!(text(line, "address"), npub.expect("an npub"));
+    let nsec = nostr::key::SecretKey::from_bech32(text(line, "export")).expect("export is an nsec");
+    assert_eq!(nsec.to_secret_bytes(), bytes);
+    secret
+}
+
+/// Panics if a text holds something that looks like a secret of the file's lines, or any nsec.
+#[track_caller]
+pub fn assert_no_secret(run: &Run, secrets: &[&str]) {
+    for shown in [&run.stdout, &run.stderr] {
+        assert!(!shown.contains("nsec1"), "an nsec is shown: {run:?}");
+        assert!(!shown.contains("secret_key\""), "a secret is shown: {run:?}");
+        for secret in secrets {
+            assert!(!shown.contains(secret), "a secret is shown: {run:?}");
+        }
+    }
+}

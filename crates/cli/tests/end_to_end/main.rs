@@ -1,0 +1,10 @@
+//! End to end: the binary as people and scripts run it.
+//!
+//! Claims about keys are checked with the `secp256k1` and `nostr` crates and plain integers, not with our own code.
+
+mod endings;
+mod files;
+mod harness;
+mod mining;
+mod split;
+mod tools;

@@ -1,0 +1,93 @@
+//! The commands beside mining.
+
+use crate::harness::{text, warpsmith};
+
+#[test]
+fn bench_gives_a_verified_rate_that_beats_the_usual_loop() {
+    let run =
+        warpsmith(&["bench", "npub", "--threads", "1", "--seconds", "0.5", "--baseline", "--json"]).code(0);
+    let [line] = &run.json()[..] else { panic!("{run:?}") };
+    let number = |field: &str| line[field].as_f64().unwrap_or_else(|| panic!("{field}: {line}"));
+    assert_eq!((text(line, "event"), text(line, "target"), text(line, "device")), ("bench", "npub", "cpu"));
+    assert!(line["verified"].is_u64() && number("seconds") >= 0.5, "{line}");
+    assert!(number("ratio") > 1.0, "{line}");
+    assert!((number("rate") / number("baseline_rate") / number("ratio") - 1.0).abs() < 1e-9, "{line}");
+
+    let run = warpsmith(&["bench", "--threads", "1", "--seconds", "0.5"]).code(0);
+    assert!(
+        run.stdout.starts_with("target") && run.stdout.contains("npub") && run.stdout.contains("/s"),
+        "{run:?}"
+    );
+    assert_eq!(run.stdout.lines().count(), 2);
+}
+
+#[test]
+fn bench_takes_patterns_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("words.txt");
+    std::fs::write(&file, "qqq\n..qqq\n").unwrap();
+    let file = file.to_str().unwrap();
+    let args = ["bench", "npub", "--threads", "1", "--seconds", "0.5", "--json", "--patterns", file];
+    let run = warpsmith(&args).code(0);
+    let line = &run.json()[0];
+    assert!(line["verified"].as_u64().is_some_and(|verified| verified > 0), "{line}");
+    assert!(line.get("ratio").is_none() && line.get("baseline_rate").is_none(), "{line}");
+}
+
+#[test]
+fn devices_are_listed_with_reasons_for_what_is_missing() {
+    let run = warpsmith(&["devices", "--json"]).code(0);
+    let lines = run.json();
+    let defaults = lines.iter().filter(|line| line["default"] == true).count();
+    assert!(defaults >= 1, "{run:?}");
+    for line in &lines {
+        match text(line, "event") {
+            "device" => assert!(!text(line, "id").is_empty() && !text(line, "description").is_empty()),
+            "missing" => assert!(!text(line, "id").is_empty() && !text(line, "reason").is_empty()),
+            other => panic!("{other}"),
+        }
+    }
+    let run = warpsmith(&["devices"]).code(0);
+    assert!(run.stdout.contains("cpu") && run.stdout.contains("used by default"), "{run:?}");
+}
+
+#[test]
+fn the_self_test_names_every_case() {
+    let run = warpsmith(&["selftest", "--device", "cpu", "--threads", "1", "--json"]).code(0);
+    let lines = run.json();
+    let cases: Vec<&str> = lines.iter().map(|line| text(line, "case")).collect();
+    for case in ["prefix", "suffix", "contains", "wildcard", "regex"] {
+        assert!(cases.contains(&case), "{cases:?}");
+    }
+    for line in &lines {
+        assert_eq!(
+            (text(line, "event"), text(line, "target"), &line["ok"]),
+            ("selftest", "npub", &true.into())
+        );
+        assert!(line["planted"].as_u64().is_some_and(|planted| planted > 0), "{line}");
+    }
+    let run = warpsmith(&["selftest", "--threads", "1"]).code(0);
+    assert_eq!(run.stdout.lines().count(), lines.len());
+    assert!(run.stdout.lines().all(|line| line.ends_with("all found")), "{run:?}");
+}
+
+#[test]
+fn help_manual_and_completions_are_there() {
+    let commands = ["npub", "join", "bench", "selftest", "devices", "completions", "man"];
+    let help = warpsmith(&["--help"]).code(0);
+    assert!(help.stdout.contains("Examples:") && help.stdout.contains("Exit codes:"), "{help:?}");
+    let manual = warpsmith(&["man"]).code(0);
+    assert!(manual.stdout.contains(".TH warpsmith 1"), "{manual:?}");
+    for command in commands {
+        assert!(help.stdout.contains(command) && manual.stdout.contains(command), "{command}");
+        let own = warpsmith(&[command, "--help"]).code(0);
+        assert!(own.stdout.contains("Examples:"), "{own:?}");
+        let page = warpsmith(&["man", command]).code(0);
+        assert!(page.stdout.contains(&format!(".TH warpsmith-{command} 1")), "{page:?}");
+    }
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let run = warpsmith(&["completions", shell]).code(0);
+        assert!(run.stdout.contains("npub") && run.stdout.contains("time-limit"), "{shell}");
+    }
+    assert!(warpsmith(&["--version"]).code(0).stdout.starts_with("warpsmith "));
+}
