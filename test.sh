@@ -35,7 +35,29 @@ say "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 say "tests"
-cargo test --workspace --locked
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+cargo test --workspace --locked -- --show-output 2>&1 | tee "$log" | grep -vE '^(----|[[:space:]]*$|successes:|[[:space:]]+[a-z_:]+$)'
+
+if command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
+    say "kernels through NVRTC"
+    if [ ! -e .cuda/nvidia ] && [ -z "${NO_INSTALL:-}" ]; then
+        mkdir -p .cuda
+        # The compiler that goes with driver 580; it runs without a card.
+        python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+            --target .cuda nvidia-cuda-nvrtc==13.0.88 || echo "SKIPPED: could not install NVRTC" | tee -a "$log"
+    fi
+    nvrtc=$(find .cuda -name 'libnvrtc.so*' 2>/dev/null | head -n 1)
+    if [ -n "$nvrtc" ]; then
+        cargo build --quiet --locked -p warpsmith-kernel --example emit
+        LD_LIBRARY_PATH="$(dirname "$nvrtc")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+            python3 tools/nvrtc-check.py "$nvrtc" target/debug/examples/emit
+    else
+        echo "SKIPPED: no NVRTC, kernels were not compiled for NVIDIA cards" | tee -a "$log"
+    fi
+else
+    echo "SKIPPED: no pip, kernels were not compiled for NVIDIA cards" | tee -a "$log"
+fi
 
 say "benches, one iteration each"
 cargo bench --workspace --locked --quiet -- --test
@@ -46,5 +68,8 @@ if command -v cargo-deny >/dev/null; then
 else
     echo "SKIPPED: cargo-deny is not installed (cargo install cargo-deny)"
 fi
+
+say "skipped"
+grep -ho 'SKIPPED:.*' "$log" | sort | uniq -c || echo "nothing"
 
 say "all passed"

@@ -61,7 +61,7 @@ enum Command {
 const NPUB_EXAMPLES: &str = "\
 Patterns:
   cafe         begins with (after npub1)      ..cafe..     contains
-  ..cafe       ends with                      de?dseef     ? stands for any one character
+  ..cafe       ends with                      c?fe         ? stands for any one character
   cafe..0ace   begins and ends with           /^(c|d)afe/  a regular expression
 The only characters after npub1 are qpzry9x8gf2tvdw0s3jn54khce6mua7l: no 1, b, i, o,
 and no upper case.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use warpsmith_curve::platform::Simd;
+use warpsmith_device::Device;
 
 use crate::error::{Error, Result};
 use crate::worker::Backend;
@@ -96,20 +97,19 @@ pub fn survey() -> Survey {
     let gpus = warpsmith_device::survey();
     let mut missing = gpus.missing;
     let mut found = Vec::new();
-    let mut usable = false;
-    for device in gpus.devices {
+    let usable = defaults(&gpus.devices);
+    for (device, &default) in gpus.devices.iter().zip(&usable) {
         let info = device.info();
-        let default = is_default(info);
-        usable |= default;
-        if let Err(why) = device.can_build() {
-            missing.push((info.id.clone(), why.to_string()));
-        }
-        let mut description = Gpu::new(Arc::clone(&device)).describe();
+        let mut description = Gpu::new(Arc::clone(device)).describe();
         if let Some(twin) = &info.same_as {
             description += &format!("; the same card as {twin}");
         }
-        found.push(Found { id: info.id.clone(), description, default });
+        match device.can_build() {
+            Ok(()) => found.push(Found { id: info.id.clone(), description, default }),
+            Err(why) => missing.push((info.id.clone(), format!("{description}: {why}"))),
+        }
     }
+    let usable = usable.contains(&true);
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
         let cpu = Cpu::new(simd, threads(None));
         let best = simd == Simd::detect();
@@ -123,9 +123,13 @@ pub fn survey() -> Survey {
     Survey { found, missing }
 }
 
-/// Whether a search without a wish uses this device: every card once, and no processor posing as one.
-fn is_default(info: &warpsmith_device::Info) -> bool {
-    info.is_gpu && info.same_as.is_none()
+/// Which devices a search without a wish uses: every card once, and no processor posing as one. A card whose first
+/// interface cannot compile (CUDA without NVRTC) is used through its second.
+fn defaults(devices: &[Arc<dyn Device>]) -> Vec<bool> {
+    let works = |d: &Arc<dyn Device>| d.info().is_gpu && d.can_build().is_ok();
+    let twin_works =
+        |d: &Arc<dyn Device>| devices.iter().any(|o| Some(&o.info().id) == d.info().same_as.as_ref() && works(o));
+    devices.iter().map(|d| works(d) && !twin_works(d)).collect()
 }
 
 fn threads(asked: Option<usize>) -> usize {
@@ -135,6 +139,14 @@ fn threads(asked: Option<usize>) -> usize {
 /// The devices of a search.
 pub struct Devices {
     pub(crate) list: Vec<Arc<dyn Backend>>,
+    /// The number of threads asked for, should the processor have to step in.
+    pub(crate) threads: Option<usize>,
+}
+
+impl Devices {
+    pub(crate) fn of(list: Vec<Arc<dyn Backend>>) -> Devices {
+        Devices { list, threads: None }
+    }
 }
 
 impl Devices {
@@ -154,8 +166,8 @@ impl Devices {
             let number = match *selector {
                 Selector::All => {
                     simd = simd.or(Some(Simd::detect()));
-                    for (device, chosen) in gpus.devices.iter().zip(&mut chosen) {
-                        *chosen |= is_default(device.info());
+                    for (default, chosen) in defaults(&gpus.devices).into_iter().zip(&mut chosen) {
+                        *chosen |= default;
                     }
                     continue;
                 }
@@ -177,6 +189,9 @@ impl Devices {
                 // All of an interface: its cards, not processors posing as such.
                 let of_kind = number.is_none() && info.is_gpu && info.id.starts_with(&format!("{selector}:"));
                 if named || of_kind {
+                    if let Err(why) = device.can_build() {
+                        return Err(Error::NoDevice(format!("{} was asked for, but {why}", info.id)));
+                    }
                     *chosen = true;
                     any = true;
                 }
@@ -186,9 +201,7 @@ impl Devices {
             }
         }
         if selectors.is_empty() {
-            for (device, chosen) in gpus.devices.iter().zip(&mut chosen) {
-                *chosen = is_default(device.info()) && device.can_build().is_ok();
-            }
+            chosen = defaults(&gpus.devices);
             if !chosen.contains(&true) {
                 simd = Some(Simd::detect());
             }
@@ -199,12 +212,12 @@ impl Devices {
         if let Some(simd) = simd {
             list.push(Arc::new(Cpu::new(simd, threads(thread_count).max(1))));
         }
-        Ok(Devices { list })
+        Ok(Devices { list, threads: thread_count })
     }
 
     /// Each device alone.
     pub(crate) fn each(&self) -> impl Iterator<Item = Devices> {
-        self.list.iter().map(|device| Devices { list: vec![Arc::clone(device)] })
+        self.list.iter().map(|device| Devices { list: vec![Arc::clone(device)], threads: self.threads })
     }
 
     /// What each device is called, with a line about it.
@@ -226,7 +239,7 @@ fn not_found(selector: &Selector, gpus: &warpsmith_device::Survey) -> Error {
         let reasons: Vec<_> = reasons.map(|(_, reason)| reason.as_str()).collect();
         why += &format!("but this machine shows none: {}", reasons.join("; "));
     } else {
-        why += &format!("but there are only {}", there.join(", "));
+        why += &format!("but there are only {}; name one by its number", there.join(", "));
     }
-    Error::NoDevice(why + " (`warpsmith devices` lists what there is; --device cpu always works)")
+    Error::NoDevice(why + "; --device cpu always works")
 }

@@ -96,9 +96,15 @@ pub fn selftest(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> Result<
     Ok(())
 }
 
-/// The test at every start: all places, one pass.
-pub(crate) fn short(device: &dyn Backend, target: &'static dyn Target) -> Result<()> {
-    plant(device, target, &CASES[1], 128).map(drop)
+/// The test at every start, with the same number of patterns at once as the job has, so that the very program that
+/// will search is the one that is tested: a card compiles for a few ranges or for a set.
+pub(crate) fn short(device: &dyn Backend, target: &'static dyn Target, patterns: usize) -> Result<()> {
+    let (case, together, limit) = match patterns {
+        0..=4 => (&CASES[0], patterns.max(1), 3 * patterns.max(1)),
+        _ => (&CASES[1], usize::MAX, 128),
+    };
+    let case = Case { together, ..*case };
+    plant(device, target, &case, limit).map(drop)
 }
 
 /// Plants keys and searches for them; returns how many came back, which is all or an error.
@@ -116,7 +122,10 @@ fn plant(device: &dyn Backend, target: &'static dyn Target, case: &Case, limit: 
     let point = Origin::known(secret.clone()).point().ok_or_else(|| fail("no origin".to_owned()))?;
     let origin = Origin::known(secret);
     let mut plants = Vec::new();
-    for place in places(&shape).into_iter().take(limit) {
+    let places = places(&shape);
+    // A limit takes places from the whole list, first and last among them.
+    let stride = (places.len() - 1).checked_div(limit.saturating_sub(1)).unwrap_or(1).max(1);
+    for place in places.into_iter().step_by(stride).take(limit) {
         let recovered = origin.recover(place.offset(shape.half, shape.stride), place.image);
         let Some(Recovered::Key(key)) = recovered else {
             return Err(fail(format!("{place:?} has no key")));
@@ -133,7 +142,7 @@ fn plant(device: &dyn Backend, target: &'static dyn Target, case: &Case, limit: 
     }
     // On a card each search takes memory anew; a spread of the places is enough for what is searched one by one,
     // since all of them are searched together as well.
-    if case.together == 1 && device.card().is_some() {
+    if case.together == 1 && limit == usize::MAX && device.card().is_some() {
         plants = plants.into_iter().step_by(7).collect();
     }
     for chunk in plants.chunks(case.together.min(plants.len())) {

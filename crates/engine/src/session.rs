@@ -161,7 +161,7 @@ pub(crate) fn run_with(
             sink(Event::Warning(format!("{} is not used: {why}", device.id()))).map_err(Error::Sink)?;
             continue;
         }
-        match selftest::short(device.as_ref(), job.target) {
+        match selftest::short(device.as_ref(), job.target, filter.top.len()) {
             Ok(()) => plans.push((at, filter)),
             Err(error) => {
                 sink(Event::Warning(format!("{error}; it is not used"))).map_err(Error::Sink)?;
@@ -172,7 +172,11 @@ pub(crate) fn run_with(
     if plans.is_empty() {
         // The processor can test anything: better slow than not at all.
         if unfit > 0 && unfit == devices.list.len() {
-            return run_with(job, &Devices::open(&[Selector::Cpu(None)], None)?, interrupt, sink, rule);
+            let cpu = Devices::open(&[Selector::Cpu(None)], devices.threads)?;
+            let says = cpu.describe().into_iter().map(|(id, line)| format!("{id}: {line}"));
+            let says = says.collect::<Vec<_>>().join(", ");
+            sink(Event::Warning(format!("the processor searches instead ({says})"))).map_err(Error::Sink)?;
+            return run_with(job, &cpu, interrupt, sink, rule);
         }
         return Err(failed.unwrap_or_else(|| Error::NoDevice("none was selected".to_owned())));
     }
@@ -186,14 +190,24 @@ pub(crate) fn run_with(
     for (at, filter) in &plans {
         let device = &devices.list[*at];
         for _ in 0..device.workers() {
-            let mut worker =
-                device.worker(filter).map_err(|what| Error::DevicesLost { device: device.id(), what })?;
             let (origin, point) = fresh(job.split)?;
-            worker.start(point).map_err(|what| Error::DevicesLost { device: device.id(), what })?;
-            let (answer, answers) = bounded(1);
-            desks.push(Desk { device: *at, shape: worker.shape(), origin, answer, lost: false });
-            workers.push((worker, answers));
+            let ready = device.worker(filter).and_then(|mut worker| worker.start(point).map(|()| worker));
+            match ready {
+                Ok(worker) => {
+                    let (answer, answers) = bounded(1);
+                    desks.push(Desk { device: *at, shape: worker.shape(), origin, answer, lost: false });
+                    workers.push((worker, answers));
+                }
+                Err(what) => {
+                    let device = device.id();
+                    sink(Event::Warning(format!("{device} is not used: {what}"))).map_err(Error::Sink)?;
+                    failed = Some(Error::DevicesLost { device, what });
+                }
+            }
         }
+    }
+    if workers.is_empty() {
+        return Err(failed.unwrap_or_else(|| Error::NoDevice("none was selected".to_owned())));
     }
 
     let started = Instant::now();
@@ -426,7 +440,9 @@ impl Collector<'_, '_, '_> {
         if self.desks.iter().all(|d| d.lost) {
             return Err(Error::DevicesLost { device, what });
         }
-        self.tell(Event::Warning(format!("{device} was dropped: {what}; the others go on")))
+        let rest = self.desks.iter().filter(|d| !d.lost && d.device == self.desks[worker].device).count();
+        let who = if rest > 0 { format!("a thread of {device}") } else { device };
+        self.tell(Event::Warning(format!("{who} was dropped: {what}; the others go on")))
     }
 }
 

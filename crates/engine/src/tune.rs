@@ -38,7 +38,7 @@ pub fn tune(devices: &Devices, target: &'static dyn Target, report: &mut dyn FnM
         let mut best: Option<(f64, Layout)> = None;
         for layout in candidates(device.as_ref()) {
             let gpu = Gpu::with_layout(Arc::clone(&device), layout);
-            let alone = Devices { list: vec![Arc::new(gpu)] };
+            let alone = Devices::of(vec![Arc::new(gpu)]);
             let rate = bench(&alone, target, &options).map(|lines| lines.iter().map(|l| l.rate).sum::<f64>());
             let rate = rate.map_err(|e| e.to_string());
             let is_best = rate.as_ref().is_ok_and(|r| best.is_none_or(|(b, _)| *r > b));
@@ -91,7 +91,8 @@ fn path(device: &dyn Device) -> Option<PathBuf> {
         Some(folder) if folder.is_empty() => return None,
         Some(folder) => PathBuf::from(folder),
         None => {
-            let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+            // As the standard has it: a value that is empty or relative counts as unset.
+            let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
             home.or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache")))?
                 .join("warpsmith/kernels")
         }

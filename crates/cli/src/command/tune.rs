@@ -45,7 +45,9 @@ impl Tune {
         let devices = self.devices.open()?;
         let target = warpsmith::target::TARGETS[0];
         let mut shown = Ok(());
+        let mut any = false;
         warpsmith::tune(&devices, target, &mut |tuned| {
+            any = true;
             if shown.is_err() {
                 return;
             }
@@ -65,6 +67,10 @@ impl Tune {
             };
         })?;
         shown?;
+        if !any {
+            let text = "no card among the devices: the processor needs no tuning (`warpsmith devices` lists what there is)";
+            return Err(Failure::Device(text.to_owned()));
+        }
         Ok(Ending::Done)
     }
 }

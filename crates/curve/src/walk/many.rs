@@ -65,7 +65,7 @@ impl Bits {
     }
 
     /// Whether an x whose top bits are within the slack of `top` can lie in a range.
-    fn holds(&self, top: u64, slack: u64) -> bool {
+    pub(super) fn holds(&self, top: u64, slack: u64) -> bool {
         // The ranges that end in the bucket of `top` or later, up to one that begins after it; and, where the slack
         // reaches into a neighbouring bucket, those of that one.
         let in_bucket = |value: u64| {

@@ -43,6 +43,16 @@ pub struct Sieve {
     pub terms: Vec<Term>,
 }
 
+impl Sieve {
+    /// Whether an x known in full passes: the reference for a device's answers.
+    pub fn may_hold(&self, x: Fe) -> bool {
+        let words = x.to_words();
+        self.ranges.iter().any(|r| r.holds(words[0], 1))
+            || self.bits.as_ref().is_some_and(|b| b.holds(words[0], 1))
+            || self.terms.iter().any(|t| t.accepts(&words))
+    }
+}
+
 /// Two visitors of one walk.
 struct Both<A, B>(A, B);
 

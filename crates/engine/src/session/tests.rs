@@ -92,7 +92,7 @@ fn devices(fates: &[(&'static str, Fate)]) -> Devices {
         let cpu = Cpu::new(Simd::detect(), 1);
         Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0) }) as Arc<dyn Backend>
     });
-    Devices { list: list.collect() }
+    Devices::of(list.collect())
 }
 
 struct Seen {

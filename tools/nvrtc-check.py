@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Compiles the search kernels with NVRTC for every architecture we support; needs no GPU.
+
+usage: nvrtc-check.py LIBNVRTC EMIT      EMIT is the example program `emit` of crates/kernel
+
+Fails when a text does not compile, or spills more than stated here. Spills are read from ptxas' own report.
+"""
+import ctypes
+import re
+import subprocess
+import sys
+
+ARCHITECTURES = [75, 80, 86, 89, 90, 120]
+# What a search spends, and the most bytes a lane may store to spill slots (2026-11: the range kernel spills outside
+# its inner loop; the set kernel's second level is out of line).
+SPECS = [
+    ("one range", ["wide=0"], 256),
+    ("one range, five blocks", ["wide=0", "blocks=5"], 512),
+    ("four ranges", ["wide=0", "ranges=4"], 256),
+    ("set", ["filter=set"], 512),
+]
+
+
+def compile_text(nvrtc, text, architecture):
+    program = ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"search.cu", 0, None, None)
+    options = [b"--gpu-architecture=sm_%d" % architecture, b"-std=c++14", b"--ptxas-options=-v", b"-w"]
+    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return status, log.value.decode(errors="replace")
+
+
+def main():
+    library, emit = sys.argv[1:]
+    nvrtc = ctypes.CDLL(library)
+    passed = failed = 0
+    for name, arguments, allowed in SPECS:
+        text = subprocess.run([emit, *arguments], check=True, capture_output=True).stdout
+        for architecture in ARCHITECTURES:
+            status, log = compile_text(nvrtc, text, architecture)
+            report = re.search(r"search_walk.*?(\d+) bytes spill stores.*?Used (\d+) registers", log, re.S)
+            spilled = int(report.group(1)) if report else None
+            ok = status == 0 and (spilled is None or spilled <= allowed)
+            passed, failed = passed + ok, failed + (not ok)
+            what = f"{report.group(2)} registers, {spilled} bytes spilled" if report else "no report"
+            print(f"{'ok' if ok else 'FAILED'}  sm_{architecture:<4} {name}: {what}" + ("" if ok else "\n" + log))
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+main()
