@@ -84,6 +84,7 @@ struct Npub {
 }
 
 fn main() -> ExitCode {
+    mining::hangup_is_ignored();
     let cli = Cli::parse();
     run(cli.command).unwrap_or_else(Failure::report).into()
 }

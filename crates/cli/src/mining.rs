@@ -5,8 +5,8 @@
 //! mistake elsewhere leaves none behind.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -241,20 +241,32 @@ fn bad_split_key(text: &str, error: &warpsmith::PublicKeyError) -> Failure {
     Failure::Usage(format!("--split-key: {error}"))
 }
 
+/// Whether the program was started with SIGHUP ignored, as `nohup` does. To be asked first in `main`: libraries that
+/// are opened later (the compiler within an OpenCL driver) may put handlers of their own in its place.
+pub(crate) fn hangup_is_ignored() -> bool {
+    static IGNORED: OnceLock<bool> = OnceLock::new();
+    *IGNORED.get_or_init(|| {
+        // SAFETY: an all-zero `sigaction` is a valid value to be overwritten, and a null new action changes nothing.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action) == 0
+                && action.sa_sigaction == libc::SIG_IGN
+        }
+    })
+}
+
 /// A flag that is raised by Ctrl-C or a request to terminate. The second one ends the program at once.
 fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&flag);
-    // SAFETY: `signal` takes a signal's number and one of its two fixed dispositions; no handler is involved.
-    let before = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     let set = ctrlc::set_handler(move || {
         if raised.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
     });
-    if before == libc::SIG_IGN {
+    if hangup_is_ignored() {
         // `nohup` works by ignoring SIGHUP, which the handler has just undone.
-        // SAFETY: as above.
+        // SAFETY: `signal` takes a signal's number and one of its two fixed dispositions; no handler is involved.
         unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     }
     set.map_err(|error| Failure::Other(format!("Ctrl-C cannot be handled: {error}")))?;

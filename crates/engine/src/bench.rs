@@ -69,7 +69,9 @@ fn bench_one(devices: &Devices, target: &'static dyn Target, options: &BenchOpti
     let standard = compile([sample], target, &Options::default()).map_err(|e| wrong(e.to_string()))?;
     let patterns = options.patterns.unwrap_or(&standard);
     if let Some(Err(why)) = devices.list.first().map(|d| d.supports(&patterns.filter(d.max_false()))) {
-        return Err(Error::NoDevice(format!("{device} cannot search for these patterns: {why}; try --device cpu")));
+        return Err(Error::NoDevice(format!(
+            "{device} cannot search for these patterns: {why}; try --device cpu"
+        )));
     }
     let slices = if options.baseline { SLICES } else { 1 };
     let slice = Duration::from_secs_f64(options.seconds / f64::from(slices));

@@ -127,8 +127,9 @@ pub fn survey() -> Survey {
 /// interface cannot compile (CUDA without NVRTC) is used through its second.
 fn defaults(devices: &[Arc<dyn Device>]) -> Vec<bool> {
     let works = |d: &Arc<dyn Device>| d.info().is_gpu && d.can_build().is_ok();
-    let twin_works =
-        |d: &Arc<dyn Device>| devices.iter().any(|o| Some(&o.info().id) == d.info().same_as.as_ref() && works(o));
+    let twin_works = |d: &Arc<dyn Device>| {
+        devices.iter().any(|o| Some(&o.info().id) == d.info().same_as.as_ref() && works(o))
+    };
     devices.iter().map(|d| works(d) && !twin_works(d)).collect()
 }
 

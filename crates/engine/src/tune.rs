@@ -72,13 +72,13 @@ fn candidates(device: &dyn Device) -> Vec<Layout> {
     };
     if info.is_gpu {
         for blocks in [3, 4, 5, 6] {
-            for unroll_signs in [false, true] {
-                add(Spec { blocks, unroll_signs, ..base.spec });
-            }
+            add(Spec { blocks, ..base.spec });
             add(Spec { blocks, group: 1024, table: Table::Global, ..base.spec });
-            add(Spec { blocks: 2 * blocks, block: 64, ..base.spec });
         }
-        add(Spec { count_carries: false, ..base.spec });
+        add(Spec { unroll_signs: true, ..base.spec });
+        add(Spec { unroll_signs: true, blocks: 4, ..base.spec });
+        add(Spec { blocks: 2 * base.spec.blocks, block: 64, ..base.spec });
+        add(Spec { count_carries: !base.spec.count_carries, ..base.spec });
         add(Spec { table: Table::Global, ..base.spec });
         add(Spec { group: 128, ..base.spec });
     }

@@ -62,7 +62,7 @@ impl Default for Spec {
             blocks: 4,
             table: Table::Constant,
             shared_inversion: true,
-            count_carries: true,
+            count_carries: false,
             unroll_signs: false,
             filter: Filter::Range { count: 1 },
             wide: true,

@@ -223,28 +223,30 @@ fn pairs(random: usize) -> Vec<(BigUint, BigUint)> {
 
 #[test]
 fn field_operations_agree_with_big_integers() {
-    let program = Program::build(Spec { group: 1, block: 4, ..Spec::default() });
     let pairs = pairs(3000);
-    type Operation = fn(&BigUint, &BigUint) -> BigUint;
-    let operations: [(u32, &str, Operation); 6] = [
-        (0, "mul", |a, b| a * b),
-        (1, "sqr", |a, _| a * a),
-        (2, "add", |a, b| a + b),
-        (3, "sub", |a, b| a + p() - b % p()),
-        (5, "norm", |a, _| a.clone()),
-        (6, "mul_inc", |a, b| a * b + 1u32),
-    ];
-    for (op, name, expected) in operations {
-        for ((a, b), out) in pairs.iter().zip(program.field(op, &pairs)) {
-            let out = from_limbs(out.into_iter());
-            assert_eq!(&out % p(), expected(a, b) % p(), "{name} of {a:x} and {b:x}");
-            assert!(name != "norm" || out < p());
+    for count_carries in [false, true] {
+        let program = Program::build(Spec { group: 1, block: 4, count_carries, ..Spec::default() });
+        type Operation = fn(&BigUint, &BigUint) -> BigUint;
+        let operations: [(u32, &str, Operation); 6] = [
+            (0, "mul", |a, b| a * b),
+            (1, "sqr", |a, _| a * a),
+            (2, "add", |a, b| a + b),
+            (3, "sub", |a, b| a + p() - b % p()),
+            (5, "norm", |a, _| a.clone()),
+            (6, "mul_inc", |a, b| a * b + 1u32),
+        ];
+        for (op, name, expected) in operations {
+            for ((a, b), out) in pairs.iter().zip(program.field(op, &pairs)) {
+                let out = from_limbs(out.into_iter());
+                assert_eq!(&out % p(), expected(a, b) % p(), "{name} of {a:x} and {b:x}");
+                assert!(name != "norm" || out < p());
+            }
         }
-    }
-    let few: Vec<_> = pairs.iter().step_by(37).cloned().collect();
-    for ((a, _), out) in few.iter().zip(program.field(4, &few)) {
-        let expected = if (a % p()) == BigUint::ZERO { 0u32 } else { 1 };
-        assert_eq!(from_limbs(out.into_iter()) * a % p(), expected.into(), "inv of {a:x}");
+        let few: Vec<_> = pairs.iter().step_by(37).cloned().collect();
+        for ((a, _), out) in few.iter().zip(program.field(4, &few)) {
+            let expected = if (a % p()) == BigUint::ZERO { 0u32 } else { 1 };
+            assert_eq!(from_limbs(out.into_iter()) * a % p(), expected.into(), "inv of {a:x}");
+        }
     }
 }
 
@@ -367,7 +369,8 @@ fn set_filter_finds_its_keys_and_no_others() {
 
 #[test]
 fn walk_with_shared_inversion_tests_every_key_once() {
-    let spec = Spec { group: 8, block: 4, filter: Filter::Range { count: 4 }, ..Spec::default() };
+    let filter = Filter::Range { count: 4 };
+    let spec = Spec { group: 8, block: 4, filter, count_carries: true, ..Spec::default() };
     let ranges = [(5 << 32, 12 << 32), (0, u64::MAX), (0, 0), (1 << 32, 2 << 32)];
     every_key_is_tested_once(spec, 2, &abi::range_words(&ranges));
 }

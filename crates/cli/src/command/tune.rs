@@ -15,7 +15,7 @@ Examples:
 
 /// Find the fastest shape of the search on each card, and remember it
 ///
-/// Measures about twenty shapes for a second each, every one self-tested and its matches verified. The best is kept
+/// Measures about a dozen shapes for a second each, after compiling them, every one self-tested and its matches verified. The best is kept
 /// beside the compiled kernels, per device, driver and kernel. Processors need no tuning and are passed over.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]

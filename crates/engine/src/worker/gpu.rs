@@ -436,7 +436,8 @@ impl<'a> GpuWorker<'a> {
     /// The x coordinate of the key at a place, whose step begins for lane 0 at `centre`: three additions.
     fn exact(&self, centre: Point, place: &Place) -> Option<Fe> {
         let way = place.lane.checked_sub(1).map(|l| self.gpu.ways()[l as usize]);
-        let entry = place.index.checked_sub(1).map(|i| self.gpu.entries()[i as usize].endomorphism(place.orbit));
+        let entry =
+            place.index.checked_sub(1).map(|i| self.gpu.entries()[i as usize].endomorphism(place.orbit));
         let entry = if place.minus { entry.map(Affine::negate) } else { entry };
         let point = group::add(group::add(centre, way), entry)?;
         Some(point.endomorphism(place.image).x.canonical())
