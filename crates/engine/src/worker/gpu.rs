@@ -365,12 +365,11 @@ impl<'a> GpuWorker<'a> {
         let (before, after) = flight.marks;
         let ms = self.queue.milliseconds(before, after).map_err(|e| e.to_string())?;
         self.pace(flight.steps, ms);
+        if count > CAPACITY {
+            return self.again(flight.first, flight.steps, count);
+        }
         let tried = self.lanes() as u64 * flight.steps as u64 * self.keys();
-        let hits = if count > CAPACITY {
-            self.again(flight.first, flight.steps, count)?
-        } else {
-            self.sort_out(records, 0, flight.first, flight.steps)?
-        };
+        let hits = self.sort_out(records, 0, flight.first, flight.steps)?;
         Ok(Batch { tried, hits })
     }
 
@@ -421,7 +420,7 @@ impl<'a> GpuWorker<'a> {
             while let Some(flight) = self.flights.pop_front() {
                 let (records, count) = self.records(flight.later).map_err(|e| e.to_string())?;
                 let more = if count > CAPACITY {
-                    self.again(flight.first, flight.steps, count)?
+                    self.again(flight.first, flight.steps, count)?.hits
                 } else {
                     self.sort_out(records, 0, flight.first, flight.steps)?
                 };
@@ -458,18 +457,19 @@ impl<'a> GpuWorker<'a> {
         }));
     }
 
-    /// Does a launch again whose hits did not fit: step by step, and over as few lanes as it takes.
-    fn again(&mut self, first: u64, steps: u32, count: u32) -> Result<Vec<Hit>, Fault> {
+    /// Does a launch again whose hits did not fit: step by step, and over as few lanes as it takes. One match retires
+    /// the origin, so it ends when there are hits in plenty, and counts the keys up to there.
+    fn again(&mut self, first: u64, steps: u32, count: u32) -> Result<Batch, Fault> {
         let (all, block) = (self.lanes(), self.gpu.layout.spec.block);
         // Pieces expected to fill half the buffer.
         let share = CAPACITY as f64 / 2.0 * steps as f64 / count as f64;
         let mut lanes = ((all as f64 * share.min(1.0)) as u32 / block * block).max(block);
         let centres = self.queue.alloc(4 * abi::centres_words(all) as u64).map_err(|e| e.to_string())?;
         let buffer = self.queue.alloc(4 * abi::hits_words(CAPACITY) as u64).map_err(|e| e.to_string())?;
-        let mut hits = Vec::new();
+        let (mut hits, mut tried) = (Vec::new(), 0);
         for step in first..first + steps as u64 {
             let mut from = 0;
-            while from < all {
+            while from < all && hits.len() <= CAPACITY as usize {
                 let to = (from + lanes).min(all);
                 self.place(centres, from..to, step)?;
                 let later = self.launch(centres, buffer, to - from, 1).map_err(|e| e.to_string())?;
@@ -479,6 +479,10 @@ impl<'a> GpuWorker<'a> {
                         // More than one key in a hundred passes: the processor has no such limit.
                         for lane in from..to {
                             self.walk_lane(lane, step, 1, &mut hits);
+                            tried += self.keys();
+                            if hits.len() > CAPACITY as usize {
+                                break;
+                            }
                         }
                         from = to;
                     } else {
@@ -488,18 +492,14 @@ impl<'a> GpuWorker<'a> {
                 }
                 let more = self.sort_out(records, from, step, 1)?;
                 hits.extend(more);
+                tried += (to - from) as u64 * self.keys();
                 from = to;
-            }
-            // One match retires the origin, so what comes later in the launch cannot be used once there are hits
-            // in plenty.
-            if hits.len() > CAPACITY as usize {
-                break;
             }
         }
         for buffer in [centres, buffer] {
             self.queue.free(buffer).map_err(|e| e.to_string())?;
         }
-        Ok(hits)
+        Ok(Batch { tried, hits })
     }
 }
 
@@ -549,3 +549,6 @@ impl Worker for GpuWorker<'_> {
         batch
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! The GPU worker on OpenCL for the processor: planted keys, hits that do not fit, lanes that meet their table.
+
+use super::*;
+use std::collections::HashSet;
+use warpsmith_pattern::{Options as PatternOptions, compile};
+use warpsmith_target::find;
+
+use crate::device::Devices;
+use crate::origin::{Origin, Recovered, Secret, public_point};
+use crate::selftest::selftest;
+
+/// The OpenCL processor of this machine.
+fn pocl() -> Option<Gpu> {
+    let device = warpsmith_device::survey().devices.into_iter().find(|d| !d.info().is_gpu);
+    if device.is_none() {
+        println!("SKIPPED: no OpenCL on the processor (pocl-opencl-icd): the search kernel was not run");
+    }
+    device.map(Gpu::new)
+}
+
+#[test]
+fn the_search_kernel_proves_itself_on_the_processor() {
+    let Some(gpu) = pocl() else { return };
+    let mut cases = 0;
+    selftest(&Devices::of(vec![Arc::new(gpu)]), &mut |test| cases += usize::from(test.planted > 0))
+        .expect("planted keys come back");
+    assert!(cases >= 4, "prefix, many prefixes, wildcard, regex");
+}
+
+#[test]
+fn hits_that_do_not_fit_are_found_by_walking_again() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["q"], target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false());
+    let mut worker = GpuWorker::new(&gpu, &filter).expect("a worker");
+    let secret = Secret::random().expect("random");
+    let origin = Origin::known(secret);
+    worker.start(origin.point().expect("not infinity")).expect("started");
+    // Ten steps of 64 lanes and 291 keys hold about 5,800 keys that begin with q: more than the buffer.
+    worker.steps_a_launch = 10;
+    worker.take_off().expect("launched");
+    let batch = worker.land().expect("landed");
+    assert!(batch.hits.len() > CAPACITY as usize, "{}", batch.hits.len());
+    let expected = batch.tried as f64 / 32.0;
+    let off = (batch.hits.len() as f64 - expected).abs();
+    assert!(off < 6.0 * expected.sqrt(), "{} hits of {} keys", batch.hits.len(), batch.tried);
+    let places: HashSet<Place> = batch.hits.iter().map(|h| h.place).collect();
+    assert_eq!(places.len(), batch.hits.len(), "each once");
+    let shape = worker.shape();
+    for hit in batch.hits.iter().step_by(97) {
+        let offset = hit.place.offset(shape.half, shape.stride);
+        let Some(Recovered::Key(key)) = origin.recover(offset, hit.place.image) else { panic!("{hit:?}") };
+        let text = target.encode(&target.digest(&public_point(&key.public_key())));
+        assert!(text.starts_with("npub1q"), "{text}");
+    }
+    // And the walk goes on from where the launch ended.
+    let next = worker.step().expect("a step");
+    assert!(next.hits.iter().all(|h| h.place.step == 10));
+}
+
+/// A lane whose centre meets the table is walked on the processor, and all lanes go on rightly.
+#[test]
+fn lanes_that_meet_their_table_are_made_good() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qq"], target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false());
+    let mut worker = GpuWorker::new(&gpu, &filter).expect("a worker");
+    // Lane 0 begins at 5 G, an entry of its own table.
+    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
+    worker.start(start).expect("started");
+    let mut hits = Vec::new();
+    for _ in 0..4 {
+        hits.extend(worker.step().expect("a step").hits);
+    }
+    let found: HashSet<Place> = hits.iter().map(|h| h.place).collect();
+    assert_eq!(found.len(), hits.len());
+    // The portable walk of lanes 0 and 1 as the reference.
+    for lane in [0u32, 1] {
+        let way = lane.checked_sub(1).map(|l| gpu.ways()[l as usize]);
+        let mut walk = Walk::new(gpu.table(), &[group::add(Some(start), way)]);
+        let mut expected = Vec::new();
+        for _ in 0..4 {
+            walk.group(&sieve(&filter), &mut expected);
+        }
+        let expected: HashSet<Place> = expected.iter().map(|h| Place { lane, ..h.place }).collect();
+        let got: HashSet<Place> = found.iter().copied().filter(|p| p.lane == lane).collect();
+        assert_eq!(got, expected, "lane {lane}");
+    }
+}
