@@ -16,7 +16,7 @@ ARCHITECTURES = [75, 80, 86, 89, 90, 120]
 SPECS = [
     ("one range", ["wide=0"], 256),
     ("one range, five blocks", ["wide=0", "blocks=5"], 512),
-    ("four ranges", ["wide=0", "ranges=4"], 256),
+    ("four ranges", ["wide=0", "ranges=4"], 384),
     ("set", ["filter=set"], 512),
 ]
 
