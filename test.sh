@@ -60,7 +60,7 @@ else
 fi
 
 say "benches, one iteration each"
-cargo bench --workspace --locked --quiet -- --test
+cargo bench -p warpsmith-curve --bench curve --locked -- --test
 
 if command -v cargo-deny >/dev/null; then
     say "licences and bans"
