@@ -75,7 +75,7 @@ fn check_groups(simd: Simd, origin: Scalar, half: u32, groups: u64) {
                         continue;
                     }
                     for image in 0..3 {
-                        let place = Place { lane, step, index, minus, orbit, image };
+                        let place = Place { lane, step, index, minus, orbit, image, negate: false };
                         match point(key(origin, &place, half)) {
                             Some(p) => drop(expected.insert(place, p.x)),
                             None => infinite += 1,
@@ -133,7 +133,7 @@ fn places(half: u32, lanes: u32, groups: u64) -> Vec<Place> {
                     for orbit in 0..3 {
                         for image in 0..3 {
                             if index > 0 || (!minus && orbit == 0) {
-                                out.push(Place { lane, step, index, minus, orbit, image });
+                                out.push(Place { lane, step, index, minus, orbit, image, negate: false });
                             }
                         }
                     }
@@ -247,7 +247,7 @@ fn centres_with_a_tiny_or_huge_x_pass_where_they_belong() {
                 let mut hits = Vec::new();
                 Walk::new(&table, &vec![start; lanes]).group(&sieve, &mut hits);
                 for lane in 0..lanes as u32 {
-                    let place = Place { lane, step: 0, index, minus, orbit, image: 0 };
+                    let place = Place { lane, step: 0, index, minus, orbit, image: 0, negate: false };
                     assert_eq!(hits.iter().filter(|h| h.place == place).count(), 1, "{simd} {x:?} {place:?}");
                 }
             }

@@ -76,6 +76,7 @@ fn places(shape: &Shape) -> Vec<Place> {
             minus: !centre && n / indices.len() % 2 == 1,
             orbit: if centre { 0 } else { (n / indices.len() / 2 % 3) as u8 },
             image: (n / indices.len() / 6 % 3) as u8,
+            negate: false,
         });
     }
     places.sort();
@@ -133,8 +134,8 @@ fn sample(device: &dyn Backend, target: &'static dyn Target, patterns: usize) ->
     // The last key of the last step of the last lane, and some hundred others that look like it.
     let keys = shape.lanes as f64 * (18 * shape.half as u64 + 3) as f64 * STEPS as f64;
     let length = ((keys / 64.0).log2() / 5.0).floor().max(1.0) as usize;
-    let planted =
-        Place { lane: shape.lanes - 1, step: STEPS - 1, index: shape.half, minus: true, orbit: 2, image: 2 };
+    let (lane, step, index) = (shape.lanes - 1, STEPS - 1, shape.half);
+    let planted = Place { lane, step, index, minus: true, orbit: 2, image: 2, negate: false };
     let text = text_at(&shape, &planted)?;
     let wanted = &body(target, &text)[..length];
     // As many patterns as the job has, so that the same program is built; the others match next to nothing.

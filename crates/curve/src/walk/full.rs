@@ -101,6 +101,7 @@ impl<L: Lanes> Visitor<L> for Full<'_, L> {
                             minus: side == 1,
                             orbit: ((q + 3 - p) % 3) as u8,
                             image: j as u8,
+                            negate: false,
                         };
                         let x = x.lane(lane as usize).canonical();
                         self.hits.push(Hit { place, x: Some(x) });
@@ -115,7 +116,7 @@ impl<L: Lanes> Visitor<L> for Full<'_, L> {
         for image in 0..3 {
             let words = x.to_words();
             if self.terms.iter().any(|t| t.accepts(&words)) {
-                let place = Place { lane, step: self.step, index, minus, orbit, image };
+                let place = Place { lane, step: self.step, index, minus, orbit, image, negate: false };
                 self.hits.push(Hit { place, x: Some(x) });
             }
             x = x.mul(Fe::BETA).canonical();

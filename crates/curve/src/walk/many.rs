@@ -140,7 +140,7 @@ impl<'a, L: Lanes> Many<'a, L> {
         if self.skip >> lane & 1 == 0 && self.bits.holds(top, SLACK) {
             let (p, q) = (at / 3, at % 3);
             let (orbit, image) = (((q + 3 - p) % 3) as u8, image_of(p, q) as u8);
-            let place = Place { lane, step: self.step, index, minus: side == 1, orbit, image };
+            let place = Place { lane, step: self.step, index, minus: side == 1, orbit, image, negate: false };
             self.hits.push(Hit { place, x: None });
         }
     }
@@ -196,7 +196,7 @@ impl<L: Lanes> Visitor<L> for Many<'_, L> {
         let mut image = x;
         for j in 0..3 {
             if self.bits.holds(top64(image), 1) {
-                let place = Place { lane, step: self.step, index, minus, orbit, image: j };
+                let place = Place { lane, step: self.step, index, minus, orbit, image: j, negate: false };
                 self.hits.push(Hit { place, x: None });
             }
             image = image.mul(Fe::BETA);

@@ -41,7 +41,7 @@ use crate::platform::Simd;
 use crate::{Affine, Fe, Scalar};
 use table::{Entries, Entry};
 
-/// Where a key lies in a walk. The key itself is lambda^image * (origin + offset).
+/// Where a key lies in a walk. The key itself is lambda^image * (origin + offset), or minus that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The parallel walker.
@@ -56,6 +56,8 @@ pub struct Place {
     pub orbit: u8,
     /// The power of lambda on the sum.
     pub image: u8,
+    /// Whether the key is the negative of that: another text where y counts, the same where only x does.
+    pub negate: bool,
 }
 
 impl Place {

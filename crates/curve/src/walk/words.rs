@@ -124,7 +124,7 @@ impl<'a, L: Lanes> Words<'a, L> {
     }
 
     fn push(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, image: u8) {
-        let place = Place { lane, step: self.step, index, minus, orbit, image };
+        let place = Place { lane, step: self.step, index, minus, orbit, image, negate: false };
         self.hits.push(Hit { place, x: None });
     }
 }

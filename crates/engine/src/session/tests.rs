@@ -70,7 +70,8 @@ impl Worker for MaskedWorker<'_> {
         match self.masked.fate {
             Fate::Dies(at) if run >= at => Err("the device fell off the bus".to_owned()),
             Fate::Lies => {
-                let place = Place { lane: 0, step: 5, index: 7, minus: false, orbit: 1, image: 2 };
+                let place =
+                    Place { lane: 0, step: 5, index: 7, minus: false, orbit: 1, image: 2, negate: false };
                 Ok(Batch { tried: 1, hits: vec![Hit { place, x: None }] })
             }
             _ => self.inner.run(),

@@ -1,9 +1,13 @@
 //! The GPU worker on OpenCL for the processor: planted keys, hits that do not fit, lanes that meet their table.
 
-use super::*;
 use std::collections::HashSet;
+use std::sync::Arc;
+
 use warpsmith_pattern::{Options as PatternOptions, compile};
 use warpsmith_target::find;
+
+use super::*;
+use crate::worker::Backend;
 
 use crate::device::Devices;
 use crate::origin::{Origin, Recovered, Secret, public_point};
@@ -33,7 +37,7 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["q"], target, &PatternOptions::default()).expect("possible");
     let filter = patterns.filter(gpu.max_false());
-    let mut worker = GpuWorker::new(&gpu, &filter).expect("a worker");
+    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
     let secret = Secret::random().expect("random");
     let origin = Origin::known(secret);
     worker.start(origin.point().expect("not infinity")).expect("started");
@@ -66,7 +70,7 @@ fn lanes_that_meet_their_table_are_made_good() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["qq"], target, &PatternOptions::default()).expect("possible");
     let filter = patterns.filter(gpu.max_false());
-    let mut worker = GpuWorker::new(&gpu, &filter).expect("a worker");
+    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
     // Lane 0 begins at 5 G, an entry of its own table.
     let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
     worker.start(start).expect("started");

@@ -1,165 +1,26 @@
-//! A GPU as a device: tens of thousands of lanes, two launches in flight, hits read while the next launch runs.
+//! The orbit walk on a GPU: for targets whose digest is the x coordinate, tested by its top bits.
 //!
 //! The device is given centres (public points), a table and a filter, and answers with records. Every lane's
 //! centre is known to the host at any step (origin + lane * stride + step), so a launch whose hits did not fit,
 //! or a lane that met its table, is simply done again in smaller pieces.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, OnceLock};
 
 use warpsmith_curve::group::{self, Point};
-use warpsmith_curve::platform::Simd;
-use warpsmith_curve::walk::{Hit, Place, Sieve, Table, Walk};
+use warpsmith_curve::walk::{Hit, Place, Sieve, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
-use warpsmith_device::{
-    Api, Arg, Buffer, Device, Kernel, Later, Mark, Options, Program, Queue, Source, Vendor,
-};
+use warpsmith_device::{Api, Arg, Buffer, Kernel, Later, Mark, Queue};
 use warpsmith_kernel::abi::{self, Record};
-use warpsmith_kernel::{Filter as FilterKind, Spec, Table as TablePlace, join, set};
+use warpsmith_kernel::{Filter as FilterKind, Spec, Table as TablePlace, set};
 use warpsmith_pattern::Filter;
 
-use super::batch_add::{add_all, multiples};
-use super::{Backend, Batch, Fault, Shape, Worker};
+use super::{CAPACITY, Gpu, IN_FLIGHT, LAUNCH_MS, Layout, Outcome, STRIDE, as_bytes, build, limbs};
 use crate::sieve::sieve;
-use crate::tune::remembered;
-
-/// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
-const STRIDE: u64 = 1 << 42;
-
-/// Records a launch has room for. More hits than that are found by walking again in pieces.
-const CAPACITY: u32 = 4096;
-
-/// How long a launch should take: long enough to hide its overhead, short enough for a display.
-const LAUNCH_MS: f32 = 100.0;
-
-/// Launches in flight.
-const IN_FLIGHT: usize = 2;
+use crate::worker::batch_add::{add_all, multiples};
+use crate::worker::{Batch, Fault, Shape, Worker};
 
 /// Ranges compared one by one; more go through the set.
 const FEW_RANGES: usize = 4;
-
-/// The shape of a search on one device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
-    pub spec: Spec,
-    pub lanes: u32,
-}
-
-/// A card, or a processor posing as one.
-pub(crate) struct Gpu {
-    device: Arc<dyn Device>,
-    layout: Layout,
-    ways: OnceLock<Vec<Affine>>,
-    entries: OnceLock<Vec<Affine>>,
-    table: OnceLock<Table>,
-}
-
-impl Gpu {
-    /// The device in the shape remembered for it, or the default one.
-    pub fn new(device: Arc<dyn Device>) -> Gpu {
-        let layout = remembered(device.as_ref()).unwrap_or_else(|| default_layout(device.as_ref()));
-        Gpu::with_layout(device, layout)
-    }
-
-    /// The device in a given shape.
-    pub fn with_layout(device: Arc<dyn Device>, layout: Layout) -> Gpu {
-        Gpu { device, layout, ways: OnceLock::new(), entries: OnceLock::new(), table: OnceLock::new() }
-    }
-
-    /// Where each lane but the first starts relative to the origin.
-    fn ways(&self) -> &[Affine] {
-        self.ways.get_or_init(|| {
-            let way = Scalar::from_u128(STRIDE as u128 * (2 * self.layout.spec.group as u128 + 1));
-            let way = group::multiply(way, Some(Affine::G)).expect("a stride is not a multiple of n");
-            multiples(way, self.layout.lanes as usize - 1)
-        })
-    }
-
-    /// i * G for every entry of the table.
-    fn entries(&self) -> &[Affine] {
-        self.entries.get_or_init(|| multiples(Affine::G, self.layout.spec.group as usize))
-    }
-
-    /// The portable walk of the same shape, for lanes the device cannot do.
-    fn table(&self) -> &Table {
-        self.table.get_or_init(|| Table::new(Simd::Portable, self.layout.spec.group))
-    }
-}
-
-/// A shape that runs well on what is known and runs at all on the rest; `tune` finds better ones.
-pub(crate) fn default_layout(device: &dyn Device) -> Layout {
-    let info = device.info();
-    if !info.is_gpu {
-        // OpenCL on a processor is for tests: few lanes, and no sharing across its slow barriers.
-        let spec = Spec {
-            ptx: false,
-            group: 16,
-            block: 8,
-            blocks: 1,
-            table: TablePlace::Global,
-            shared_inversion: false,
-            ..Spec::default()
-        };
-        return Layout { spec, lanes: 64 };
-    }
-    let nvidia = info.vendor == Vendor::Nvidia;
-    let table_bytes = 4 * abi::table_words(256) as u64;
-    let table = if info.constant_memory >= table_bytes { TablePlace::Constant } else { TablePlace::Global };
-    // H200: 4 blocks of 128 lanes a multiprocessor 121.6 G keys/s, 5 blocks 122.4 (docs/performance.md).
-    let blocks = if nvidia { 5 } else { 4 };
-    let spec = Spec { ptx: nvidia, group: 256, block: 128, blocks, table, ..Spec::default() };
-    // Prefix products take 8 KiB a lane; a quarter of the memory is enough for any card that can fill itself.
-    let fit = info.memory / 4 / (4 * abi::scratch_words(spec.group, 1) as u64);
-    let wanted = info.units as u64 * (blocks * spec.block) as u64;
-    let lanes = wanted.min(fit).max(spec.block as u64) / spec.block as u64 * spec.block as u64;
-    Layout { spec, lanes: lanes as u32 }
-}
-
-impl Backend for Gpu {
-    fn id(&self) -> String {
-        self.device.info().id.clone()
-    }
-
-    fn describe(&self) -> String {
-        let info = self.device.info();
-        let Layout { spec, lanes } = self.layout;
-        format!(
-            "{} ({}, driver {}, {} units, {:.1} GiB), {lanes} lanes of {} entries, {} lanes a block",
-            info.name,
-            info.arch,
-            info.driver,
-            info.units,
-            info.memory as f64 / (1u64 << 30) as f64,
-            spec.group,
-            spec.block
-        )
-    }
-
-    fn card(&self) -> Option<Arc<dyn Device>> {
-        Some(Arc::clone(&self.device))
-    }
-
-    fn workers(&self) -> usize {
-        1
-    }
-
-    fn max_false(&self) -> f64 {
-        // At 10^11 keys a second, one in 2^30 is a hundred verifications a second.
-        2f64.powi(-30)
-    }
-
-    fn supports(&self, filter: &Filter) -> Result<(), Fault> {
-        if filter.terms.is_empty() {
-            return Ok(());
-        }
-        Err("its kernel tests the leading characters only, and these patterns are decided elsewhere"
-            .to_owned())
-    }
-
-    fn worker<'a>(&'a self, filter: &Filter) -> Result<Box<dyn Worker + 'a>, Fault> {
-        Ok(Box::new(GpuWorker::new(self, filter).map_err(|e| e.to_string())?))
-    }
-}
 
 /// One launch under way.
 struct Flight {
@@ -170,7 +31,7 @@ struct Flight {
     marks: (Mark, Mark),
 }
 
-struct GpuWorker<'a> {
+pub(super) struct OrbitWorker<'a> {
     gpu: &'a Gpu,
     queue: Box<dyn Queue>,
     kernel: Kernel,
@@ -188,18 +49,6 @@ struct GpuWorker<'a> {
     steps_a_launch: u32,
     flights: VecDeque<Flight>,
     bytes: Vec<u8>,
-}
-
-type Outcome<T> = Result<T, warpsmith_device::Error>;
-
-fn as_bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|w| w.to_le_bytes()).collect()
-}
-
-/// Limbs of 32 bits, least significant first.
-fn limbs(x: Fe) -> [u32; 8] {
-    let words = x.to_words();
-    std::array::from_fn(|i| (words[3 - i / 2] >> (32 * (i % 2))) as u32)
 }
 
 /// The device's table: the step point, then i * G.
@@ -236,8 +85,8 @@ fn filter_words(filter: &Filter) -> (FilterKind, Vec<u32>) {
     (FilterKind::Set, set::words(&intervals, bits))
 }
 
-impl<'a> GpuWorker<'a> {
-    fn new(gpu: &'a Gpu, filter: &Filter) -> Outcome<Self> {
+impl<'a> OrbitWorker<'a> {
+    pub fn new(gpu: &'a Gpu, filter: &Filter) -> Outcome<Self> {
         let Layout { spec, lanes } = gpu.layout;
         let (kind, filter_words) = filter_words(filter);
         // A few ranges are decided on one word, which lets some 2^-25 of all keys pass; the host sorts those out
@@ -245,7 +94,7 @@ impl<'a> GpuWorker<'a> {
         let spec = Spec { filter: kind, wide: false, ..spec };
         let info = gpu.device.info();
         let mut queue = gpu.device.queue()?;
-        let (program, kernel) = build(queue.as_mut(), info, &spec)?;
+        let (program, kernel) = build(queue.as_mut(), info, &spec, "search_walk")?;
         let mut upload = |words: &[u32]| -> Outcome<Buffer> {
             let bytes = as_bytes(words);
             let buffer = queue.alloc(bytes.len() as u64)?;
@@ -264,7 +113,7 @@ impl<'a> GpuWorker<'a> {
         let scratch = queue.alloc(4 * abi::scratch_words(spec.group, lanes) as u64)?;
         let hits_bytes = 4 * abi::hits_words(CAPACITY) as u64;
         let hits = [queue.alloc(hits_bytes)?, queue.alloc(hits_bytes)?];
-        Ok(GpuWorker {
+        Ok(OrbitWorker {
             gpu,
             queue,
             kernel,
@@ -401,6 +250,7 @@ impl<'a> GpuWorker<'a> {
                         minus: hit.minus,
                         orbit: hit.orbit as u8,
                         image: hit.image as u8,
+                        negate: false,
                     };
                     let centre = *centres.entry(place.step).or_insert_with(|| self.at_step(place.step));
                     let x = self.exact(centre, &place);
@@ -503,22 +353,7 @@ impl<'a> GpuWorker<'a> {
     }
 }
 
-/// Compiles the search for a device, or finds it in the cache.
-fn build(queue: &mut dyn Queue, info: &warpsmith_device::Info, spec: &Spec) -> Outcome<(Program, Kernel)> {
-    let source = join(spec);
-    let key = format!("{:032x}", source.hash);
-    let mut options = Options::default();
-    if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia {
-        // OpenCL has no launch bounds: without this the compiler takes as many registers as it likes.
-        let registers = 65536 / (spec.block * spec.blocks) / 8 * 8;
-        options.extra.push(format!("-cl-nv-maxrregcount={}", registers.min(255)));
-    }
-    let program = queue.build(&Source { text: &source.text, key: &key }, &options)?;
-    let kernel = queue.kernel(program, "search_walk")?;
-    Ok((program, kernel))
-}
-
-impl Worker for GpuWorker<'_> {
+impl Worker for OrbitWorker<'_> {
     fn shape(&self) -> Shape {
         Shape { half: self.group(), lanes: self.lanes(), stride: STRIDE }
     }

@@ -1,0 +1,187 @@
+//! A GPU as a device: tens of thousands of lanes, two launches in flight, hits read while the next launch runs.
+//!
+//! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
+//! that test x.
+
+mod orbit;
+
+use std::sync::{Arc, OnceLock};
+
+use warpsmith_curve::group;
+use warpsmith_curve::platform::Simd;
+use warpsmith_curve::walk::Table;
+use warpsmith_curve::{Affine, Fe, Scalar};
+use warpsmith_device::{Api, Device, Kernel, Options, Program, Queue, Source, Vendor};
+use warpsmith_kernel::{Spec, Table as TablePlace, abi, join};
+use warpsmith_pattern::Filter;
+
+use super::batch_add::multiples;
+use super::{Backend, Fault, Worker};
+use crate::tune::remembered;
+
+/// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
+const STRIDE: u64 = 1 << 42;
+
+/// Records a launch has room for. More hits than that are found by walking again in pieces.
+const CAPACITY: u32 = 4096;
+
+/// How long a launch should take: long enough to hide its overhead, short enough for a display.
+const LAUNCH_MS: f32 = 100.0;
+
+/// Launches in flight.
+const IN_FLIGHT: usize = 2;
+
+/// The shape of a search on one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub spec: Spec,
+    pub lanes: u32,
+}
+
+/// A card, or a processor posing as one.
+pub(crate) struct Gpu {
+    device: Arc<dyn Device>,
+    layout: Layout,
+    ways: OnceLock<Vec<Affine>>,
+    entries: OnceLock<Vec<Affine>>,
+    table: OnceLock<Table>,
+}
+
+impl Gpu {
+    /// The device in the shape remembered for it, or the default one.
+    pub fn new(device: Arc<dyn Device>) -> Gpu {
+        let layout = remembered(device.as_ref()).unwrap_or_else(|| default_layout(device.as_ref()));
+        Gpu::with_layout(device, layout)
+    }
+
+    /// The device in a given shape.
+    pub fn with_layout(device: Arc<dyn Device>, layout: Layout) -> Gpu {
+        Gpu { device, layout, ways: OnceLock::new(), entries: OnceLock::new(), table: OnceLock::new() }
+    }
+
+    /// Where each lane but the first starts relative to the origin.
+    fn ways(&self) -> &[Affine] {
+        self.ways.get_or_init(|| {
+            let way = Scalar::from_u128(STRIDE as u128 * (2 * self.layout.spec.group as u128 + 1));
+            let way = group::multiply(way, Some(Affine::G)).expect("a stride is not a multiple of n");
+            multiples(way, self.layout.lanes as usize - 1)
+        })
+    }
+
+    /// i * G for every entry of the table.
+    fn entries(&self) -> &[Affine] {
+        self.entries.get_or_init(|| multiples(Affine::G, self.layout.spec.group as usize))
+    }
+
+    /// The portable walk of the same shape, for lanes the device cannot do.
+    fn table(&self) -> &Table {
+        self.table.get_or_init(|| Table::new(Simd::Portable, self.layout.spec.group))
+    }
+}
+
+/// A shape that runs well on what is known and runs at all on the rest; `tune` finds better ones.
+pub(crate) fn default_layout(device: &dyn Device) -> Layout {
+    let info = device.info();
+    if !info.is_gpu {
+        // OpenCL on a processor is for tests: few lanes, and no sharing across its slow barriers.
+        let spec = Spec {
+            ptx: false,
+            group: 16,
+            block: 8,
+            blocks: 1,
+            table: TablePlace::Global,
+            shared_inversion: false,
+            ..Spec::default()
+        };
+        return Layout { spec, lanes: 64 };
+    }
+    let nvidia = info.vendor == Vendor::Nvidia;
+    let table_bytes = 4 * abi::table_words(256) as u64;
+    let table = if info.constant_memory >= table_bytes { TablePlace::Constant } else { TablePlace::Global };
+    // H200: 4 blocks of 128 lanes a multiprocessor 121.6 G keys/s, 5 blocks 122.4 (docs/performance.md).
+    let blocks = if nvidia { 5 } else { 4 };
+    let spec = Spec { ptx: nvidia, group: 256, block: 128, blocks, table, ..Spec::default() };
+    // Prefix products take 8 KiB a lane; a quarter of the memory is enough for any card that can fill itself.
+    let fit = info.memory / 4 / (4 * abi::scratch_words(spec.group, 1) as u64);
+    let wanted = info.units as u64 * (blocks * spec.block) as u64;
+    let lanes = wanted.min(fit).max(spec.block as u64) / spec.block as u64 * spec.block as u64;
+    Layout { spec, lanes: lanes as u32 }
+}
+
+impl Backend for Gpu {
+    fn id(&self) -> String {
+        self.device.info().id.clone()
+    }
+
+    fn describe(&self) -> String {
+        let info = self.device.info();
+        let Layout { spec, lanes } = self.layout;
+        format!(
+            "{} ({}, driver {}, {} units, {:.1} GiB), {lanes} lanes of {} entries, {} lanes a block",
+            info.name,
+            info.arch,
+            info.driver,
+            info.units,
+            info.memory as f64 / (1u64 << 30) as f64,
+            spec.group,
+            spec.block
+        )
+    }
+
+    fn card(&self) -> Option<Arc<dyn Device>> {
+        Some(Arc::clone(&self.device))
+    }
+
+    fn workers(&self) -> usize {
+        1
+    }
+
+    fn max_false(&self) -> f64 {
+        // At 10^11 keys a second, one in 2^30 is a hundred verifications a second.
+        2f64.powi(-30)
+    }
+
+    fn supports(&self, filter: &Filter) -> Result<(), Fault> {
+        if filter.terms.is_empty() {
+            return Ok(());
+        }
+        Err("its kernel tests the leading characters only, and these patterns are decided elsewhere"
+            .to_owned())
+    }
+
+    fn worker<'a>(&'a self, filter: &Filter) -> Result<Box<dyn Worker + 'a>, Fault> {
+        Ok(Box::new(orbit::OrbitWorker::new(self, filter).map_err(|e| e.to_string())?))
+    }
+}
+
+type Outcome<T> = Result<T, warpsmith_device::Error>;
+
+fn as_bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+/// Limbs of 32 bits, least significant first.
+fn limbs(x: Fe) -> [u32; 8] {
+    let words = x.to_words();
+    std::array::from_fn(|i| (words[3 - i / 2] >> (32 * (i % 2))) as u32)
+}
+
+/// Compiles a program for a device, or finds it in the cache, and takes its entry point.
+fn build(
+    queue: &mut dyn Queue,
+    info: &warpsmith_device::Info,
+    spec: &Spec,
+    entry: &str,
+) -> Outcome<(Program, Kernel)> {
+    let source = join(spec);
+    let key = format!("{:032x}", source.hash);
+    let mut options = Options::default();
+    if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia {
+        // OpenCL has no launch bounds: without this the compiler takes as many registers as it likes.
+        let registers = 65536 / (spec.block * spec.blocks) / 8 * 8;
+        options.extra.push(format!("-cl-nv-maxrregcount={}", registers.min(255)));
+    }
+    let program = queue.build(&Source { text: &source.text, key: &key }, &options)?;
+    let kernel = queue.kernel(program, entry)?;
+    Ok((program, kernel))
+}
