@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
 
     let npub = find("npub").expect("npub is a target");
     for ignore_case in [false, true] {
-        let Ok(patterns) = compile([pattern], npub, &Options { ignore_case }) else { continue };
+        let Ok(patterns) = compile([pattern], npub, &Options { ignore_case, ..Options::default() }) else { continue };
         assert!(patterns.odds() > 0.0 && patterns.odds() <= 1.0);
         patterns.find(pattern);
         let found = patterns.find(&npub.encode(&digest));

@@ -148,7 +148,7 @@ impl Mining {
         };
         let devices = self.devices.open()?;
         if self.estimate {
-            return self.estimate(&patterns, &devices, &mut stdout);
+            return self.estimate(target, &patterns, &devices, &mut stdout);
         }
         let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
         let interrupt = interrupt()?;
@@ -192,11 +192,12 @@ impl Mining {
 
     fn estimate(
         &self,
+        target: &dyn target::KeyTarget,
         patterns: &Patterns,
         devices: &Devices,
         stdout: &mut Stdout,
     ) -> Result<Ending, Failure> {
-        let rate = quick_rate(devices, patterns.target(), patterns)?;
+        let rate = quick_rate(devices, target, patterns)?;
         let odds = patterns.odds();
         let line = Estimate {
             event: "estimate",

@@ -41,7 +41,7 @@ impl Screen {
 
     /// Says what will be done.
     pub fn introduce(&mut self, patterns: &Patterns, devices: &[(String, String)], split: bool) {
-        let name = patterns.target().name();
+        let name = patterns.target();
         let difficulty = 1.0 / patterns.odds();
         let what = match patterns.len() {
             1 => format!("{name}, pattern {}", shown(patterns.text(0))),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use secp256k1::{PublicKey, SecretKey};
 use warpsmith_pattern::{Options, Patterns, compile};
-use warpsmith_target::Target;
+use warpsmith_target::KeyTarget;
 
 use crate::device::Devices;
 use crate::error::{Error, Result};
@@ -52,15 +52,11 @@ const SLICES: u32 = 4;
 
 /// Searches for a pattern that matches now and then and counts. The number of matches must fit the number of
 /// keys tried within six standard deviations, or the rate is an error instead.
-pub fn bench(
-    devices: &Devices,
-    target: &'static dyn Target,
-    options: &BenchOptions<'_>,
-) -> Result<Vec<Bench>> {
+pub fn bench(devices: &Devices, target: &dyn KeyTarget, options: &BenchOptions<'_>) -> Result<Vec<Bench>> {
     devices.each().map(|device| bench_one(&device, target, options)).collect()
 }
 
-fn bench_one(devices: &Devices, target: &'static dyn Target, options: &BenchOptions<'_>) -> Result<Bench> {
+fn bench_one(devices: &Devices, target: &dyn KeyTarget, options: &BenchOptions<'_>) -> Result<Bench> {
     let device = devices.list.first().map_or_else(String::new, |d| d.id());
     let wrong = |what: String| Error::SelfTest { device: device.clone(), what };
     // Rare enough not to disturb, frequent enough to verify: seven characters for a card, five for a processor.
@@ -122,7 +118,7 @@ fn bench_one(devices: &Devices, target: &'static dyn Target, options: &BenchOpti
 }
 
 /// The usual loop; returns keys and seconds.
-fn baseline(target: &dyn Target, patterns: &Patterns, threads: usize, time: Duration) -> (u64, f64) {
+fn baseline(target: &dyn KeyTarget, patterns: &Patterns, threads: usize, time: Duration) -> (u64, f64) {
     let started = Instant::now();
     let keys = thread::scope(|scope| {
         let one = || {
@@ -149,7 +145,7 @@ fn baseline(target: &dyn Target, patterns: &Patterns, threads: usize, time: Dura
 }
 
 /// The rate of all devices together over a moment: for estimates.
-pub fn quick_rate(devices: &Devices, target: &'static dyn Target, patterns: &Patterns) -> Result<f64> {
+pub fn quick_rate(devices: &Devices, target: &dyn KeyTarget, patterns: &Patterns) -> Result<f64> {
     let job = Job {
         target,
         patterns,

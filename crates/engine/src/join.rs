@@ -1,7 +1,7 @@
 //! Split results: what a miner hands to the owner of a public key, and how the owner makes the key of it.
 
 use warpsmith_curve::Scalar;
-use warpsmith_target::Target;
+use warpsmith_target::KeyTarget;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ pub struct Joined {
 pub fn join(
     own: &Secret,
     split: &Split,
-    target: &dyn Target,
+    target: &dyn KeyTarget,
     address: &str,
     public_key: Option<&[u8; 33]>,
 ) -> Result<Joined> {

@@ -12,7 +12,7 @@ use secp256k1::PublicKey;
 use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Hit;
 use warpsmith_pattern::{Filter, Patterns};
-use warpsmith_target::Target;
+use warpsmith_target::{KeyTarget, Recipe};
 use zeroize::Zeroizing;
 
 use crate::device::{Devices, Selector};
@@ -27,7 +27,7 @@ use crate::worker::{Fault, Shape, Worker};
 /// What a person asked for.
 pub struct Job<'a> {
     /// What is made of a public key.
-    pub target: &'static dyn Target,
+    pub target: &'a dyn KeyTarget,
     /// What its text shall look like.
     pub patterns: &'a Patterns,
     /// Mine from this public key; no private key exists here then.
@@ -151,6 +151,9 @@ pub(crate) fn run_with(
     sink: &mut Sink<'_>,
     rule: Rule,
 ) -> Result<Outcome> {
+    if job.target.recipe() != Recipe::X {
+        return Err(Error::NoDevice(format!("no device computes {} yet", job.target.name())));
+    }
     let mut failed = None;
     let mut plans = Vec::new();
     let mut unfit = 0;

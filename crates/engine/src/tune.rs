@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use warpsmith_device::{Api, Device, Vendor};
 use warpsmith_kernel::{Spec, Table, abi, join};
-use warpsmith_target::Target;
+use warpsmith_target::KeyTarget;
 
 use crate::bench::{BenchOptions, bench};
 use crate::device::Devices;
@@ -32,7 +32,7 @@ pub struct Tuned {
 const SECONDS: f64 = 1.0;
 
 /// Tries shapes on every card among the devices and remembers the best of each.
-pub fn tune(devices: &Devices, target: &'static dyn Target, report: &mut dyn FnMut(&Tuned)) -> Result<()> {
+pub fn tune(devices: &Devices, target: &dyn KeyTarget, report: &mut dyn FnMut(&Tuned)) -> Result<()> {
     let options = BenchOptions { seconds: SECONDS, baseline: false, baseline_threads: 1, patterns: None };
     for device in devices.list.iter().filter_map(|d| d.card()) {
         let mut best: Option<(f64, Layout)> = None;

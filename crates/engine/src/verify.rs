@@ -3,7 +3,7 @@
 use secp256k1::PublicKey;
 use warpsmith_curve::walk::Hit;
 use warpsmith_pattern::{Filter, Patterns};
-use warpsmith_target::Target;
+use warpsmith_target::KeyTarget;
 
 use crate::join::Split;
 use crate::origin::{Origin, Recovered, Secret, public_point};
@@ -36,7 +36,7 @@ pub(crate) fn verify(
     origin: &Origin,
     shape: &Shape,
     hit: &Hit,
-    target: &dyn Target,
+    target: &dyn KeyTarget,
     patterns: &Patterns,
     filter: &Filter,
 ) -> Verdict {
@@ -76,5 +76,5 @@ fn near(filter: &Filter, words: &[u64; 4]) -> bool {
         let first = i.first.wrapping_sub(TOLERANCE);
         words[0].wrapping_sub(first) <= (i.last - i.first).saturating_add(2 * TOLERANCE)
     });
-    near_top || filter.terms.iter().any(|t| t.accepts(words))
+    near_top || filter.accepts(words)
 }

@@ -1,8 +1,8 @@
 //! How likely a random text matches an expression: the sets of automaton states a text can lead to, with their
 //! probabilities, symbol by symbol.
 //!
-//! Takes the symbols of different positions as independent, each uniform over what its position can hold. That is
-//! exact for data symbols; a checksum is as good as random, so only expressions that fix nearly the whole text would
+//! Takes the symbols of different positions as independent, each as likely as its position says. That is exact for
+//! data symbols; a checksum is as good as random, so only expressions that fix nearly the whole text would
 //! show a difference. Knows no regex syntax and no filter.
 
 use std::collections::HashMap;
@@ -127,7 +127,8 @@ impl Walk<'_> {
         let mut now = vec![(first, 1.0)];
         for position in 0..length {
             let allowed = self.text.allowed[position];
-            let each = 1.0 / f64::from(allowed.count_ones());
+            let share = |symbol: usize| self.text.share(position, 1 << symbol);
+            let shares: Vec<f64> = (0..self.text.character_count()).map(share).collect();
             let at_end = position + 1 == length;
             let mut after: Vec<f64> = Vec::new();
             for (id, chance) in now {
@@ -137,12 +138,12 @@ impl Walk<'_> {
                 {
                     debug_assert!(symbol < 64);
                     match *step {
-                        Next::Matched => hit += chance * each,
+                        Next::Matched => hit += chance * shares[symbol],
                         Next::Set(id) => {
                             if after.len() <= id {
                                 after.resize(id + 1, 0.0);
                             }
-                            after[id] += chance * each;
+                            after[id] += chance * shares[symbol];
                         }
                     }
                 }
@@ -159,8 +160,8 @@ impl Walk<'_> {
             return Some(steps.clone());
         }
         let from = self.sets[id].clone();
-        let mut steps = Vec::with_capacity(self.text.layout.alphabet.len());
-        for symbol in 0..self.text.layout.alphabet.len() {
+        let mut steps = Vec::with_capacity(self.text.character_count());
+        for symbol in 0..self.text.character_count() {
             let reached: Vec<usize> = from
                 .iter()
                 .filter_map(|&state| match self.nfa.states[state as usize] {
@@ -216,7 +217,7 @@ mod tests {
     use super::*;
 
     fn npub() -> Text {
-        Text::new(warpsmith_target::find("npub").unwrap(), false)
+        Text::new(warpsmith_target::find("npub").unwrap(), &crate::Options::default())
     }
 
     fn repeat(sub: Expr, min: usize, max: Option<usize>) -> Expr {

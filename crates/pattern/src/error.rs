@@ -77,6 +77,15 @@ pub enum Reason {
         /// The target's name.
         target: &'static str,
     },
+    /// A whole text in the wrong case.
+    #[error(
+        "it fixes every character of {target} text, and EIP-55 writes the letters of this one in another case, so \
+         nothing matches; correct the case, or search without the checksum"
+    )]
+    CaseChecksum {
+        /// The target's name.
+        target: &'static str,
+    },
     /// A run of characters that fits nowhere.
     #[error(
         "it fits nowhere in {target} text, because of the checksum and the fixed bits before it; shorten it"
@@ -174,7 +183,10 @@ struct Advice<'a> {
 impl fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { alphabet, bad, suggestion } = self;
-        if bad.iter().all(|(character, _)| character.is_ascii_uppercase()) {
+        let is_upper = |character: char| {
+            character.is_ascii_uppercase() && alphabet.contains(character.to_ascii_lowercase())
+        };
+        if bad.iter().all(|(character, _)| is_upper(*character)) {
             write!(f, "there are only lower case and digits: {alphabet}")?;
         } else {
             write!(f, "the only characters are {alphabet}")?;

@@ -100,6 +100,5 @@ fn members(class: &Class, text: &Text) -> Set {
         Class::Unicode(class) => class.iter().any(|r| (r.start()..=r.end()).contains(&char::from(byte))),
         Class::Bytes(class) => class.iter().any(|r| (r.start()..=r.end()).contains(&byte)),
     };
-    let symbols = text.layout.alphabet.iter().enumerate();
-    symbols.filter(|&(_, &byte)| contains(byte)).fold(0, |set, (value, _)| set | 1 << value)
+    text.bytes().filter(|(byte, _)| contains(*byte)).fold(0, |set, (_, one)| set | one)
 }

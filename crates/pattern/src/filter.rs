@@ -4,6 +4,8 @@
 //! The contract of every filter: it may accept a digest no pattern matches, it never rejects one that some
 //! pattern matches. The host decides each accepted digest again on its text.
 
+use crate::score::Score;
+
 /// A digest as a filter reads it: 256 bits, word 0 first, most significant bit of word 0 first.
 /// A shorter digest fills the leading bits; the rest is zero.
 pub type Words = [u64; 4];
@@ -55,6 +57,24 @@ pub struct Filter {
     pub top: Vec<Interval>,
     /// Conditions that ranges of the top bits cannot express sharply enough.
     pub terms: Vec<Term>,
+    /// A score to be reached, where ranges of the top bits cannot express that.
+    pub score: Option<ScoreFilter>,
+}
+
+/// A digest passes when its score is at least this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScoreFilter {
+    /// What is scored.
+    pub score: Score,
+    /// The least score that passes.
+    pub at_least: u32,
+}
+
+impl ScoreFilter {
+    /// Whether the digest reaches the score.
+    pub fn accepts(&self, digest: &Words) -> bool {
+        self.score.of_words(digest) >= self.at_least
+    }
 }
 
 impl Filter {
@@ -62,6 +82,8 @@ impl Filter {
     pub fn accepts(&self, digest: &Words) -> bool {
         let head = digest[0];
         let after = self.top.partition_point(|i| i.first <= head);
-        (after > 0 && head <= self.top[after - 1].last) || self.terms.iter().any(|t| t.accepts(digest))
+        (after > 0 && head <= self.top[after - 1].last)
+            || self.terms.iter().any(|t| t.accepts(digest))
+            || self.score.is_some_and(|s| s.accepts(digest))
     }
 }

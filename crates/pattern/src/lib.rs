@@ -11,14 +11,16 @@ pub mod filter;
 mod kind;
 mod lower;
 mod prefixes;
+mod score;
 mod set;
 mod shape;
 mod system;
 mod text;
 
 pub use error::{Error, Reason};
-pub use filter::{Filter, Interval, Parity, Term, Words};
+pub use filter::{Filter, Interval, Parity, ScoreFilter, Term, Words};
 pub use kind::{KINDS, Kind};
+pub use score::Score;
 pub use set::{Patterns, compile};
 
 /// How patterns are read.
@@ -27,4 +29,7 @@ pub struct Options {
     /// Upper and lower case of a letter are the same. Of use where the text has both (base58); for a text in lower
     /// case only, it lets a pattern be written in upper case.
     pub ignore_case: bool,
+    /// Letters must stand in the case the text's checksum gives them (EIP-55). Without it, the case of such a text is
+    /// ignored. Of no effect where case is no checksum.
+    pub checksum: bool,
 }

@@ -24,14 +24,12 @@ const TOP: usize = 64;
 pub(crate) fn system(placement: &Placement, text: &Text) -> Result<System, Contradiction> {
     let mut system = System::default();
     for (position, set) in placement.iter().enumerate() {
-        let set = set & text.allowed[position];
-        let members = || (0..64).filter(|value| set >> value & 1 == 1);
-        let Some(first) = members().next() else { return Err(Contradiction) };
-        let differing = members().fold(0, |bits, value: u64| bits | (value ^ first));
+        let common = text.common_bits(set & text.allowed[position]);
+        let Some((all, any)) = common else { return Err(Contradiction) };
         let bits = &text.layout.symbols[position];
         for (i, bit) in bits.iter().rev().enumerate() {
-            if differing >> i & 1 == 0 {
-                system.require(bit, first >> i & 1 == 1)?;
+            if (all ^ any) >> i & 1 == 0 {
+                system.require(bit, all >> i & 1 == 1)?;
             }
         }
     }
@@ -42,10 +40,11 @@ pub(crate) fn system(placement: &Placement, text: &Text) -> Result<System, Contr
 /// one symbol or free; else the positions count as independent, which is exact for data symbols.
 pub(crate) fn odds(placement: &Placement, text: &Text) -> Option<f64> {
     let system = system(placement, text).ok()?;
-    let mut constrained =
-        placement.iter().enumerate().filter(|(position, set)| is_constrained(text, *position, **set));
-    if constrained.all(|(_, set)| set.count_ones() == 1) {
-        return Some(system.share());
+    let constrained =
+        || placement.iter().enumerate().filter(|(position, set)| is_constrained(text, *position, **set));
+    if constrained().all(|(_, set)| set.count_ones() == 1) {
+        let case: f64 = constrained().map(|(_, set)| text.case_share(set.trailing_zeros() as u8)).product();
+        return Some(system.share() * case);
     }
     Some(text.shares(placement))
 }
@@ -97,6 +96,8 @@ impl<'t> Lowering<'t> {
     pub fn add(&mut self, shapes: Vec<Shape>) {
         let count = shapes.len().max(1);
         for shape in shapes {
+            // The case of letters is not in the digest's bits.
+            let shape = shape.map(|set| self.text.widen(set));
             let is_anchored = shape.is_anchored();
             let limit = (MOST_TERMS / count).max(1);
             let (_, placements) = shape.sharpest(self.text, limit, self.false_each / count as f64);
@@ -148,12 +149,12 @@ impl<'t> Lowering<'t> {
         let accepts_all = |term: &Term| term.mask == [0; 4] && term.parities.is_empty();
         if self.terms_share >= USELESS || self.terms.iter().any(accepts_all) {
             let all = Term { mask: [0; 4], value: [0; 4], parities: Vec::new() };
-            return Filter { top: Vec::new(), terms: vec![all] };
+            return Filter { terms: vec![all], ..Filter::default() };
         }
         // Alternatives that were weakened may have become the same.
         let mut seen = HashSet::with_capacity(self.terms.len());
         self.terms.retain(|term| seen.insert(term.clone()));
-        Filter { top: merge(self.top), terms: self.terms }
+        Filter { top: merge(self.top), terms: self.terms, score: None }
     }
 }
 
@@ -177,8 +178,8 @@ fn ranges(sets: &[u64], text: &Text, limit: usize) -> Option<Vec<Interval>> {
     for (position, set) in sets.iter().enumerate().rev() {
         // The last symbol may reach beyond the top bits; then only its own top bits count.
         let bits = text.width.min(TOP - position * text.width);
-        let mut values: Vec<u64> =
-            (0..64).filter(|value| set >> value & 1 == 1).map(|value| value >> (text.width - bits)).collect();
+        let mut values = text.symbols_of(*set);
+        values.iter_mut().for_each(|value| *value >>= text.width - bits);
         values.dedup();
         let mut wider: Vec<(u64, u64)> = Vec::new();
         for value in values {
@@ -200,7 +201,7 @@ fn ranges(sets: &[u64], text: &Text, limit: usize) -> Option<Vec<Interval>> {
 }
 
 /// Sorted, disjoint and not adjacent.
-fn merge(mut intervals: Vec<Interval>) -> Vec<Interval> {
+pub(crate) fn merge(mut intervals: Vec<Interval>) -> Vec<Interval> {
     if !intervals.is_sorted() {
         intervals.sort_unstable();
     }
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_wildcard_before_fixed_symbols_expands_and_cuts_at_the_limit() {
-        let text = Text::new(warpsmith_target::find("npub").unwrap(), false);
+        let text = Text::new(warpsmith_target::find("npub").unwrap(), &crate::Options::default());
         let mut placement = vec![text.any; 58];
         placement[1] = 1 << 3;
         let (intervals, seen) = top_intervals(&placement, &text, 32);

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use crate::filter::Interval;
+use crate::lower::merge;
 use crate::text::Text;
 
 /// The patterns as given, in one string.
@@ -49,7 +50,7 @@ impl Prefixes {
     /// pattern is always possible.
     pub fn is_plain(body: &str, text: &Text) -> bool {
         let single =
-            |byte: u8| text.value(byte).is_some() && text.symbols(char::from(byte)).count_ones() == 1;
+            |byte: u8| text.written(byte).is_some() && text.symbols(char::from(byte)).count_ones() == 1;
         // Lengths are bits of one word.
         !body.is_empty() && body.len() <= text.leading.min(63) && body.bytes().all(single)
     }
@@ -59,7 +60,7 @@ impl Prefixes {
         let body = |index: u32| text.strip_head(texts.get(index as usize)).as_bytes();
         let lengths = indices.iter().fold(0, |lengths, &index| lengths | 1 << body(index).len());
         let mut keyed: Vec<(u64, u32)> =
-            indices.iter().map(|&index| (pack(body(index), text), index)).collect();
+            indices.iter().map(|&index| (key(body(index), text), index)).collect();
         keyed.sort_unstable_by(|a, b| {
             let (full_a, full_b) = (a.1, b.1);
             a.0.cmp(&b.0).then_with(|| compare(body(full_a), body(full_b), text)).then(a.1.cmp(&b.1))
@@ -77,7 +78,7 @@ impl Prefixes {
             let at =
                 self.order.partition_point(|&index| compare(prefix(index), wanted, text) == Ordering::Less);
             let &found = self.order.get(at)?;
-            (prefix(found) == wanted).then_some(found as usize)
+            (compare(prefix(found), wanted, text) == Ordering::Equal).then_some(found as usize)
         };
         (1..=body.len().min(63)).filter(has_length).filter_map(with_length).min()
     }
@@ -87,7 +88,11 @@ impl Prefixes {
         let mut last: Option<&[u8]> = None;
         self.order.iter().filter_map(move |&index| {
             let prefix = text.strip_head(texts.get(index as usize)).as_bytes();
-            if last.is_some_and(|last| prefix.starts_with(last)) {
+            let begins_with = |last: &[u8]| {
+                let start = prefix.get(..last.len());
+                start.is_some_and(|start| compare(start, last, text) == Ordering::Equal)
+            };
+            if last.is_some_and(begins_with) {
                 return None;
             }
             last = Some(prefix);
@@ -97,35 +102,45 @@ impl Prefixes {
 
     /// The chance that a random text begins with one of them; exact.
     pub fn odds(&self, texts: &Texts, text: &Text) -> f64 {
-        self.uncovered(texts, text).map(|prefix| (-((prefix.len() * text.width) as f64)).exp2()).sum()
+        let case = |prefix: &[u8]| -> f64 {
+            prefix.iter().filter_map(|&byte| text.written(byte)).map(|value| text.case_share(value)).product()
+        };
+        let odds = |prefix: &[u8]| (-((prefix.len() * text.width) as f64)).exp2() * case(prefix);
+        self.uncovered(texts, text).map(odds).sum()
     }
 
-    /// The top bits of their digests, in order.
+    /// The top bits of their digests: sorted, disjoint and not adjacent.
     pub fn intervals(&self, texts: &Texts, text: &Text) -> Vec<Interval> {
         let mut intervals: Vec<Interval> = Vec::with_capacity(self.order.len());
-        for prefix in self.uncovered(texts, text) {
+        intervals.extend(self.uncovered(texts, text).map(|prefix| {
             let first = pack(prefix, text);
             // What does not fit whole symbols of the word is left open.
             let packed = prefix.len().min(64 / text.width) * text.width;
-            let last = first | u64::MAX.checked_shr(packed as u32).unwrap_or(0);
-            match intervals.last_mut() {
-                Some(before) if before.last.saturating_add(1) >= first => before.last = before.last.max(last),
-                _ => intervals.push(Interval { first, last }),
-            }
-        }
-        intervals
+            Interval { first, last: first | u64::MAX.checked_shr(packed as u32).unwrap_or(0) }
+        }));
+        // Where two characters write one symbol, the order of characters is not that of digests.
+        merge(intervals)
     }
 }
 
-/// As many leading symbols as fit into a word, from its top bit on.
+/// As many leading symbols as fit into a word, from its top bit on: the top bits of the digest.
 fn pack(body: &[u8], text: &Text) -> u64 {
-    let symbols = body.iter().take(64 / text.width).enumerate();
-    symbols.fold(0, |word, (i, &byte)| {
-        word | u64::from(text.value(byte).unwrap_or(0)) << (64 - text.width * (i + 1))
-    })
+    let symbol = |byte| text.written(byte).map_or(0, |value| text.symbol(value));
+    fill(body.iter().map(|&byte| symbol(byte)), text.width)
 }
 
-/// The order of symbols; a text comes after its prefixes. Bytes that are no symbols come first.
+/// As many leading characters as fit into a word, from its top bit on: texts that differ in them are in its order.
+fn key(body: &[u8], text: &Text) -> u64 {
+    let width = text.character_count().next_power_of_two().trailing_zeros() as usize;
+    fill(body.iter().map(|&byte| text.written(byte).unwrap_or(0)), width)
+}
+
+fn fill(values: impl Iterator<Item = u8>, width: usize) -> u64 {
+    let values = values.take(64 / width).enumerate();
+    values.fold(0, |word, (i, value)| word | u64::from(value) << (64 - width * (i + 1)))
+}
+
+/// The order of characters; a text comes after its prefixes. Bytes that are no characters come first.
 fn compare(a: &[u8], b: &[u8], text: &Text) -> Ordering {
-    a.iter().map(|&byte| text.value(byte)).cmp(b.iter().map(|&byte| text.value(byte)))
+    a.iter().map(|&byte| text.written(byte)).cmp(b.iter().map(|&byte| text.written(byte)))
 }

@@ -37,10 +37,10 @@ pub struct Patterns {
 /// ```
 pub fn compile(
     texts: impl IntoIterator<Item = impl AsRef<str>>,
-    target: &'static dyn Target,
+    target: &dyn Target,
     options: &Options,
 ) -> Result<Patterns, Error> {
-    let text = Text::new(target, options.ignore_case);
+    let text = Text::new(target, options);
     let mut all = Texts::default();
     let mut plain: Vec<u32> = Vec::new();
     let mut others = Vec::new();
@@ -49,13 +49,19 @@ pub fn compile(
         let written = written.as_ref();
         let body = text.strip_head(written);
         let Ok(short_index) = u32::try_from(index) else {
-            return Err(refuse(index, written, Reason::TooMany { most: u32::MAX as usize }, &text));
+            return Err(refuse(index, written, Reason::TooMany { most: u32::MAX as usize }, &text, target));
         };
         all.push(written);
+        // The rest of an address decides the case of its letters; only with no rest can that contradict the pattern.
+        if options.checksum && body.len() == text.len() && wrong_case(body, target) {
+            let reason = Reason::CaseChecksum { target: target.name() };
+            return Err(refuse(index, written, reason, &text, target));
+        }
         if Prefixes::is_plain(body, &text) {
             plain.push(short_index);
         } else if seen.insert(body.to_owned()) {
-            let pattern = kind::read(body, &text).map_err(|reason| refuse(index, written, reason, &text))?;
+            let pattern =
+                kind::read(body, &text).map_err(|reason| refuse(index, written, reason, &text, target))?;
             others.push((index, pattern));
         }
     }
@@ -69,10 +75,20 @@ pub fn compile(
     Ok(Patterns { text, texts: all, prefixes, others, odds })
 }
 
+/// Whether this is a whole text whose letters are in another case than its checksum gives them.
+fn wrong_case(body: &str, target: &dyn Target) -> bool {
+    let text = format!("{}{body}", target.layout().head());
+    // All in one case is a text without checksum, so it decodes whatever its checksum would be.
+    target.decode(&text).map_or_else(
+        |error| matches!(error, warpsmith_target::Error::CaseChecksum { .. }),
+        |digest| target.layout().checks_case() && target.encode(&digest) != text,
+    )
+}
+
 /// The error for a pattern as it was written.
-fn refuse(index: usize, written: &str, mut reason: Reason, text: &Text) -> Error {
+fn refuse(index: usize, written: &str, mut reason: Reason, text: &Text, target: &dyn Target) -> Error {
     // SEC: a secret key pasted as a pattern must not come back in a message.
-    if matches!(text.target.decode(written.trim()), Err(warpsmith_target::Error::Secret { .. })) {
+    if matches!(target.decode(written.trim()), Err(warpsmith_target::Error::Secret { .. })) {
         return Error { index, pattern: String::new(), reason: Reason::Secret };
     }
     if let Reason::Characters { bad, .. } = &mut reason {
@@ -102,14 +118,15 @@ impl Patterns {
         self.texts.get(index)
     }
 
-    /// The target these patterns are for.
-    pub fn target(&self) -> &'static dyn Target {
+    /// The name of the target these patterns are for.
+    pub fn target(&self) -> &'static str {
         self.text.target
     }
 
     /// The exact test: the first pattern, in the order given, that matches this whole text, head included.
     pub fn find(&self, text: &str) -> Option<usize> {
         let body = self.text.body(text)?;
+        let body = body.as_ref();
         let plain = self.prefixes.find(body, &self.texts, &self.text);
         let earlier = self.others.iter().take_while(|(index, _)| plain.is_none_or(|plain| *index < plain));
         let other =
@@ -140,7 +157,7 @@ impl Patterns {
 impl fmt::Debug for Patterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Patterns")
-            .field("target", &self.text.target.name())
+            .field("target", &self.text.target)
             .field("len", &self.len())
             .field("odds", &self.odds)
             .finish_non_exhaustive()

@@ -29,6 +29,15 @@ impl Shape {
         Item::Gap { set: text.any, min: 0, max: text.len() }
     }
 
+    /// The shape with each of its sets replaced.
+    pub fn map(mut self, with: impl Fn(Set) -> Set) -> Self {
+        for item in &mut self.items {
+            let (Item::One(set) | Item::Gap { set, .. }) = item;
+            *set = with(*set);
+        }
+        self
+    }
+
     /// Whether its position in the text is fixed from the start on.
     pub fn is_anchored(&self) -> bool {
         matches!(self.items.first(), Some(Item::One(_)))
@@ -163,7 +172,7 @@ mod tests {
     use super::*;
 
     fn npub() -> Text {
-        Text::new(warpsmith_target::find("npub").unwrap(), false)
+        Text::new(warpsmith_target::find("npub").unwrap(), &crate::Options::default())
     }
 
     #[test]

@@ -1,24 +1,34 @@
-//! The text of a target as patterns see it: a head, then positions that each hold one symbol of an alphabet.
+//! The text of a target as patterns see it: a head, then positions that each hold one character.
 //!
-//! Knows which symbols each position can hold and which positions are plain digest bits. Knows no syntax.
+//! Knows which characters each position can hold, how likely each is, and which symbol of the layout it writes: one
+//! character a symbol, or two where upper and lower case are told apart (EIP-55). Knows no syntax.
+
+use std::borrow::Cow;
 
 use warpsmith_target::{Affine, Layout, Linear, Target};
 
+use crate::Options;
 use crate::system::System;
 
-/// A set of symbol values, one bit each. Alphabets have at most 64 symbols.
+/// A set of characters, one bit each. There are at most 64.
 pub(crate) type Set = u64;
 
 /// The fixed facts about a target's text.
 pub(crate) struct Text {
-    pub target: &'static dyn Target,
+    pub target: &'static str,
     pub layout: &'static Linear,
     pub ignore_case: bool,
-    /// The symbol of each byte; [`Text::NONE`] where there is none.
-    values: [u8; 256],
-    /// For each position the symbols it can hold; each is equally likely for a random digest.
+    /// What a position can hold.
+    characters: Vec<Character>,
+    /// Those of them that share their symbol with another, so that each is half as likely.
+    halved: Set,
+    /// The character of each byte; [`Text::NONE`] where there is none.
+    exact: [u8; 256],
+    /// The same for bytes as a person writes them: where case is ignored, both cases stand for the one there is.
+    written: [u8; 256],
+    /// For each position the characters it can hold.
     pub allowed: Vec<Set>,
-    /// All symbols.
+    /// All characters.
     pub any: Set,
     /// Bits of a symbol.
     pub width: usize,
@@ -26,43 +36,72 @@ pub(crate) struct Text {
     pub leading: usize,
 }
 
+/// A character that a text can hold.
+#[derive(Clone, Copy)]
+struct Character {
+    byte: u8,
+    /// The symbol of the layout it writes.
+    symbol: u8,
+    /// All characters for that symbol.
+    same_symbol: Set,
+}
+
 impl Text {
     const NONE: u8 = u8::MAX;
 
-    pub fn new(target: &'static dyn Target, ignore_case: bool) -> Self {
+    pub fn new(target: &dyn Target, options: &Options) -> Self {
         let layout = match target.layout() {
             Layout::Linear(linear) => linear,
             other => unreachable!("target {} has a layout patterns do not know: {other:?}", target.name()),
         };
         let width = layout.alphabet.len().trailing_zeros() as usize;
-        assert!(
-            layout.alphabet.len() == 1 << width && layout.alphabet.len() <= 64,
-            "a linear alphabet has a power of two of symbols, at most 64"
-        );
-        let mut values = [Self::NONE; 256];
-        for (value, &byte) in layout.alphabet.iter().enumerate() {
-            values[usize::from(byte)] = value as u8;
+        assert!(layout.alphabet.len() == 1 << width, "a linear alphabet has a power of two of symbols");
+        let characters = characters(layout, layout.checked_case && options.checksum);
+        assert!(characters.len() <= 64, "a text has at most 64 characters");
+        let shared = characters.iter().filter(|character| character.same_symbol.count_ones() == 2);
+        let halved = shared.fold(0, |all, character| all | character.same_symbol);
+        let ignore_case = if layout.checked_case { !options.checksum } else { options.ignore_case };
+        let mut exact = [Self::NONE; 256];
+        for (index, character) in characters.iter().enumerate() {
+            exact[usize::from(character.byte)] = index as u8;
         }
-        let any = u64::MAX >> (64 - layout.alphabet.len());
-        let allowed = layout.symbols.iter().map(|bits| possible(bits, any)).collect();
+        let mut written = exact;
+        for byte in (0..=u8::MAX).filter(|byte| ignore_case && exact[usize::from(*byte)] == Self::NONE) {
+            let lower = exact[usize::from(byte.to_ascii_lowercase())];
+            let upper = exact[usize::from(byte.to_ascii_uppercase())];
+            written[usize::from(byte)] = if lower != Self::NONE { lower } else { upper };
+        }
+        let allowed = layout.symbols.iter().map(|bits| possible(bits, &characters)).collect();
         let in_place = |(position, bits): &(usize, &Vec<Affine>)| {
             bits.iter().enumerate().all(|(i, bit)| digest_bit(position * width + i) == Some(*bit))
         };
         let leading = layout.symbols.iter().enumerate().take_while(in_place).count();
-        Self { target, layout, ignore_case, values, allowed, any, width, leading }
+        let any = u64::MAX >> (64 - characters.len());
+        let target = target.name();
+        Self { target, layout, ignore_case, characters, halved, exact, written, allowed, any, width, leading }
     }
 
-    /// How many symbols follow the head.
+    /// How many characters follow the head.
     pub fn len(&self) -> usize {
         self.allowed.len()
     }
 
-    /// The symbol value of a byte.
-    pub fn value(&self, byte: u8) -> Option<u8> {
-        Some(self.values[usize::from(byte)]).filter(|&value| value != Self::NONE)
+    /// How many characters there are.
+    pub fn character_count(&self) -> usize {
+        self.characters.len()
     }
 
-    /// The symbols a written character stands for; empty when the text cannot hold it.
+    /// The character of a text's byte.
+    pub fn value(&self, byte: u8) -> Option<u8> {
+        Some(self.exact[usize::from(byte)]).filter(|&value| value != Self::NONE)
+    }
+
+    /// The character that a byte of a pattern stands for, where there is only one; also for bytes of a text.
+    pub fn written(&self, byte: u8) -> Option<u8> {
+        Some(self.written[usize::from(byte)]).filter(|&value| value != Self::NONE)
+    }
+
+    /// The characters a written one stands for; empty when the text cannot hold it.
     pub fn symbols(&self, character: char) -> Set {
         let Ok(byte) = u8::try_from(character) else { return 0 };
         let one = |byte| self.value(byte).map_or(0, |value| 1 << value);
@@ -72,9 +111,38 @@ impl Text {
         }
     }
 
-    /// What follows the head in a whole text.
-    pub fn body<'t>(&self, text: &'t str) -> Option<&'t str> {
-        text.strip_prefix(self.layout.head)
+    /// The symbol that a character writes.
+    pub fn symbol(&self, character: u8) -> u8 {
+        self.characters[usize::from(character)].symbol
+    }
+
+    /// The symbols that the characters of a set write, in ascending order.
+    pub fn symbols_of(&self, set: Set) -> Vec<u64> {
+        let mut symbols: Vec<u64> = self.members(set).map(|character| u64::from(character.symbol)).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        symbols
+    }
+
+    /// The bits that all symbols of a set have, and those that any has; `None` for the empty set.
+    pub fn common_bits(&self, set: Set) -> Option<(u64, u64)> {
+        let bits = self.members(set).map(|character| u64::from(character.symbol));
+        bits.fold(None, |common: Option<(u64, u64)>, bits| {
+            Some(common.map_or((bits, bits), |(all, any)| (all & bits, any | bits)))
+        })
+    }
+
+    /// The set with every other way to write its symbols: what can be told from the digest's bits alone.
+    pub fn widen(&self, set: Set) -> Set {
+        self.members(set).fold(0, |all, character| all | character.same_symbol)
+    }
+
+    /// What follows the head in a whole text, as patterns look at it.
+    pub fn body<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
+        let body = text.strip_prefix(self.layout.head)?;
+        // Where the case is a checksum that is not asked for, the text is looked at in the alphabet's case.
+        let is_folded = self.layout.checked_case && self.ignore_case;
+        Some(if is_folded { body.to_ascii_lowercase().into() } else { body.into() })
     }
 
     /// What follows the head in a pattern, where it was written with one.
@@ -88,22 +156,53 @@ impl Text {
         }
     }
 
-    /// The characters of a set, in the order of the alphabet.
-    pub fn characters(&self, set: Set) -> String {
-        let alphabet = self.layout.alphabet.iter().enumerate();
-        alphabet.filter(|(value, _)| set >> value & 1 == 1).map(|(_, &byte)| char::from(byte)).collect()
+    /// The characters of a set as bytes, each with its bit.
+    pub fn bytes(&self) -> impl Iterator<Item = (u8, Set)> {
+        self.characters.iter().enumerate().map(|(index, character)| (character.byte, 1 << index))
     }
 
-    /// The share of digests whose symbol at `position` is in `set`.
+    /// The characters of a set, in order.
+    pub fn characters(&self, set: Set) -> String {
+        self.members(set).map(|character| char::from(character.byte)).collect()
+    }
+
+    fn members(&self, set: Set) -> impl Iterator<Item = &Character> {
+        self.characters.iter().enumerate().filter(move |(i, _)| set >> i & 1 == 1).map(|(_, member)| member)
+    }
+
+    /// How likely the set is, in units of half a symbol.
+    fn weight(&self, set: Set) -> f64 {
+        f64::from(2 * set.count_ones() - (set & self.halved).count_ones())
+    }
+
+    /// The share of digests whose character at `position` is in `set`.
     pub fn share(&self, position: usize, set: Set) -> f64 {
         let allowed = self.allowed[position];
-        f64::from((set & allowed).count_ones()) / f64::from(allowed.count_ones())
+        self.weight(set & allowed) / self.weight(allowed)
     }
 
-    /// The share of digests whose text has a symbol of each set at its position, taking positions as independent.
+    /// The share of digests whose text has a character of each set at its position, taking positions as independent.
     pub fn shares(&self, sets: &[Set]) -> f64 {
         sets.iter().enumerate().map(|(position, &set)| self.share(position, set)).product()
     }
+
+    /// Of the digests with the symbol of this character, the share whose text writes it so.
+    pub fn case_share(&self, character: u8) -> f64 {
+        self.weight(1 << character) / self.weight(self.characters[usize::from(character)].same_symbol)
+    }
+}
+
+/// The characters of a layout; with both cases, letters occur in each, one time in two.
+fn characters(layout: &Linear, both_cases: bool) -> Vec<Character> {
+    let mut characters = Vec::new();
+    for (symbol, &byte) in layout.alphabet.iter().enumerate() {
+        let upper = byte.to_ascii_uppercase();
+        let bytes = if both_cases && upper != byte { vec![byte, upper] } else { vec![byte] };
+        let same_symbol = ((1 << bytes.len()) - 1) << characters.len();
+        let character = |byte| Character { byte, symbol: symbol as u8, same_symbol };
+        characters.extend(bytes.into_iter().map(character));
+    }
+    characters
 }
 
 /// The digest bit `index` itself, as an affine function; `None` past the last.
@@ -113,28 +212,56 @@ fn digest_bit(index: usize) -> Option<Affine> {
     Some(Affine { mask, constant: false })
 }
 
-/// The symbols these bits can form. The image of an affine map is an affine space and each point of it has equally
-/// many originals, so all of them are equally likely.
-fn possible(bits: &[Affine], any: Set) -> Set {
-    let reachable = |value: &u64| {
+/// The characters for the symbols these bits can form. The image of an affine map is an affine space and each point
+/// of it has equally many originals, so all of these symbols are equally likely.
+fn possible(bits: &[Affine], characters: &[Character]) -> Set {
+    let reachable = |(_, character): &(usize, &Character)| {
         let mut system = System::default();
+        let value = character.symbol;
         (bits.iter().rev().enumerate()).all(|(i, bit)| system.require(bit, value >> i & 1 == 1).is_ok())
     };
-    (0..u64::from(any.count_ones())).filter(reachable).fold(0, |set, value| set | 1 << value)
+    characters.iter().enumerate().filter(reachable).fold(0, |set, (index, _)| set | 1 << index)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn text(target: &str, options: &Options) -> Text {
+        Text::new(warpsmith_target::find(target).unwrap(), options)
+    }
+
     #[test]
     fn the_52nd_symbol_of_an_npub_is_q_or_s_and_all_others_are_free() {
-        let text = Text::new(warpsmith_target::find("npub").unwrap(), false);
+        let text = text("npub", &Options::default());
         assert_eq!((text.len(), text.width, text.leading), (58, 5, 51));
         for (position, &allowed) in text.allowed.iter().enumerate() {
             let expected = if position == 51 { 1 | 1 << 16 } else { text.any };
             assert_eq!(allowed, expected, "position {position}");
         }
         assert_eq!(text.characters(text.allowed[51]), "qs");
+    }
+
+    #[test]
+    fn an_address_has_16_characters_or_22_under_its_checksum() {
+        let plain = text("eth", &Options::default());
+        assert_eq!((plain.len(), plain.width, plain.leading, plain.any), (40, 4, 40, 0xffff));
+        assert_eq!(plain.symbols('A'), 1 << 10);
+        assert_eq!((plain.value(b'A'), plain.written(b'A')), (None, Some(10)));
+        assert_eq!(plain.share(0, plain.symbols('A')), 1.0 / 16.0);
+        assert_eq!(plain.body("0xAb1").as_deref(), Some("ab1"));
+
+        let checked = text("eth", &Options { checksum: true, ..Options::default() });
+        assert_eq!((checked.len(), checked.leading, checked.any), (40, 40, (1 << 22) - 1));
+        let (upper, lower, digit) = (checked.symbols('A'), checked.symbols('a'), checked.symbols('7'));
+        assert_eq!(
+            [upper, lower, digit].map(|set| checked.share(3, set)),
+            [1.0 / 32.0, 1.0 / 32.0, 1.0 / 16.0]
+        );
+        assert_eq!(checked.widen(upper), upper | lower);
+        assert_eq!(checked.widen(digit), digit);
+        assert_eq!(checked.symbols_of(upper | lower | digit), [7, 10]);
+        assert_eq!(checked.body("0xAb1").as_deref(), Some("Ab1"));
+        assert_eq!(checked.share(0, checked.any), 1.0);
     }
 }

@@ -1,9 +1,9 @@
 //! Odds against counting: over random digests, and exactly where that is possible.
 
 use warpsmith_pattern::{Options, Patterns, compile};
-use warpsmith_target::{Digest, Target, find};
+use warpsmith_target::{Digest, KeyTarget, find};
 
-fn npub() -> &'static dyn Target {
+fn npub() -> &'static dyn KeyTarget {
     find("npub").unwrap()
 }
 

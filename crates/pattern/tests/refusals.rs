@@ -145,7 +145,7 @@ fn what_looks_odd_but_is_possible_is_accepted() {
 #[test]
 fn ignore_case_reads_upper_case_as_lower() {
     let npub = find("npub").unwrap();
-    let options = Options { ignore_case: true };
+    let options = Options { ignore_case: true, ..Options::default() };
     let text = "npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg";
     for pattern in ["0ELF", "NPUB10elf", "..VJPTG", "0E..TG", "..JLMG..", "/^0ELF/"] {
         let patterns = compile([pattern], npub, &options).unwrap();

@@ -13,17 +13,17 @@ pub enum Error {
          Give the {expected} that belongs to it, and treat the secret as exposed if this input is kept anywhere"
     )]
     Secret {
-        /// The prefix that gave it away.
+        /// What gave it away.
         given: &'static str,
-        /// The prefix that is wanted.
+        /// What is wanted.
         expected: &'static str,
     },
     /// Another kind of text.
-    #[error("the text does not begin with {expected}1{}: give a text that does", given.map_or(String::new(), |given| format!(" (it begins with {given}1)")))]
+    #[error("the text does not begin with {expected}{}: give a text that does", given.as_ref().map_or(String::new(), |given| format!(" (it begins with {given})")))]
     Prefix {
-        /// What the text is, where its prefix is a known one.
-        given: Option<&'static str>,
-        /// The prefix that is wanted.
+        /// How the text begins, where that is known to begin another kind of text.
+        given: Option<String>,
+        /// How it should.
         expected: &'static str,
     },
     /// Upper and lower case in one text.
@@ -33,7 +33,7 @@ pub enum Error {
     MixedCase,
     /// A character the encoding does not have.
     #[error(
-        "character {position} is {character:?}, which cannot occur there: after {expected}1 come only the characters \
+        "character {position} is {character:?}, which cannot occur there: after {head} come only the characters \
          {alphabet}. Check the text against its source"
     )]
     Character {
@@ -41,8 +41,8 @@ pub enum Error {
         character: char,
         /// Its position.
         position: usize,
-        /// The prefix of the text.
-        expected: &'static str,
+        /// What every text begins with.
+        head: &'static str,
         /// The characters that can occur.
         alphabet: &'static str,
     },
@@ -56,7 +56,7 @@ pub enum Error {
         given: usize,
         /// How many there must be.
         wanted: usize,
-        /// The prefix of the text.
+        /// What the text should be.
         expected: &'static str,
     },
     /// The checksum does not fit.
@@ -64,6 +64,15 @@ pub enum Error {
         "the checksum does not fit, so at least one character is wrong: check the text against its source"
     )]
     Checksum,
+    /// The case of the letters does not fit.
+    #[error(
+        "upper and lower case are a checksum here (EIP-55), and it does not fit from character {position} on, so at \
+         least one character is wrong: check the text against its source"
+    )]
+    CaseChecksum {
+        /// The position of the first letter in the wrong case.
+        position: usize,
+    },
     /// The bits that fill up the last data character are not zero.
     #[error(
         "character {position} carries data bits beyond the 32 bytes, which must be zero: no correct program wrote \

@@ -1,18 +1,23 @@
-//! What a chain makes of a public key: a digest, and the text a person reads.
+//! What a chain makes of a public key, or of a salt: a digest, and the text a person reads.
 //!
-//! Knows points as bytes, digests and encodings. Knows no patterns, no devices and no search.
+//! Knows points and salts as bytes, digests and encodings. Knows no patterns, no devices and no search.
 //! A new chain is a new folder beside `nostr` and one line in [`TARGETS`].
 
 mod digest;
 mod error;
+pub mod ethereum;
 pub mod layout;
 pub mod nostr;
+mod recipe;
+mod salt;
 
 use zeroize::Zeroizing;
 
 pub use digest::Digest;
 pub use error::Error;
 pub use layout::{Affine, Layout, Linear};
+pub use recipe::{Guard, Recipe, Salted};
+pub use salt::{MaskError, SaltMask};
 
 /// A public key as affine coordinates, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +28,7 @@ pub struct PublicPoint {
     pub y: [u8; 32],
 }
 
-/// What a chain makes of a public key.
+/// What is searched for: how a candidate becomes a digest, and a digest text.
 pub trait Target: Send + Sync {
     /// The word that selects this target on the command line and in results.
     fn name(&self) -> &'static str;
@@ -32,30 +37,42 @@ pub trait Target: Send + Sync {
     fn summary(&self) -> &'static str;
 
     /// How the digest's bits become text.
-    fn layout(&self) -> &Layout;
+    fn layout(&self) -> &'static Layout;
 
+    /// How a device gets from a candidate to a digest.
+    fn recipe(&self) -> Recipe;
+
+    /// The whole text of a digest, head included. The digest must have the length this target's digests have.
+    fn encode(&self, digest: &Digest) -> String;
+
+    /// The digest of a text that [`Target::encode`] could have written. Other ways to write it in upper or lower
+    /// case are accepted where the encoding allows them.
+    fn decode(&self, text: &str) -> Result<Digest, Error>;
+}
+
+/// A target whose candidates are keys.
+pub trait KeyTarget: Target {
     /// What a filter sees of this point.
     fn digest(&self, point: &PublicPoint) -> Digest;
 
-    /// The whole text of a digest, head included. The digest must have the length [`Target::digest`] gives.
-    fn encode(&self, digest: &Digest) -> String;
-
-    /// The digest of a text that [`Target::encode`] could have written. Upper case as a whole is accepted
-    /// where the encoding allows it.
-    fn decode(&self, text: &str) -> Result<Digest, Error>;
-
     /// The secret key in the chain's own text form, for a wallet to import.
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String>;
-
-    /// Whether the digest depends on x alone, so that a key and its negation give the same text.
-    fn x_only(&self) -> bool;
 }
 
-/// Every target there is; help, self-tests and benches iterate over it.
-pub static TARGETS: &[&dyn Target] = &[&nostr::Npub];
+/// A target whose candidates are salts.
+pub trait SaltTarget: Target {
+    /// What a filter sees of this salt.
+    fn digest(&self, salt: &[u8; 32]) -> Digest;
+
+    /// Every value between the salt and the digest, and what to do with the salt, in words a person can check.
+    fn explain(&self, salt: &[u8; 32]) -> Vec<(&'static str, String)>;
+}
+
+/// Every target that needs no parameter; help, self-tests and benches iterate over it.
+pub static TARGETS: &[&dyn KeyTarget] = &[&nostr::Npub, &ethereum::Account];
 
 /// The target with this name.
-pub fn find(name: &str) -> Option<&'static dyn Target> {
+pub fn find(name: &str) -> Option<&'static dyn KeyTarget> {
     TARGETS.iter().copied().find(|target| target.name() == name)
 }
 
@@ -71,5 +88,19 @@ mod tests {
         }
         assert!(find("NPUB").is_none());
         assert!(find("").is_none());
+    }
+
+    #[test]
+    fn samples_and_edges_are_prefixes_of_their_size() {
+        let npub = find("npub").unwrap().layout();
+        assert_eq!(npub.sample(35.0), "cafewav");
+        assert_eq!(npub.sample(0.0), "c");
+        assert_eq!(npub.sample(1e9).len(), 29);
+        assert_eq!((npub.edge(false, 60), npub.edge(true, 56)), ("q".repeat(12), "l".repeat(12)));
+        let eth = find("eth").unwrap().layout();
+        assert_eq!(eth.sample(32.0), "cafeaeba");
+        assert_eq!((eth.edge(false, 60), eth.edge(true, 1)), ("0".repeat(15), "f".to_owned()));
+        assert_eq!((eth.head(), eth.width(), eth.symbols_for(33)), ("0x", 4, 9));
+        assert_eq!((eth.body("0xCafe"), eth.body("Cafe")), ("Cafe", "Cafe"));
     }
 }

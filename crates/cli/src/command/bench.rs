@@ -9,7 +9,7 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::target::{TARGETS, Target};
+use warpsmith::target::{KeyTarget, Recipe, TARGETS};
 use warpsmith::{BASELINE_DESCRIPTION, BenchOptions};
 
 use crate::ending::{Ending, Failure};
@@ -122,9 +122,9 @@ impl Bench {
         Ok(Ending::Done)
     }
 
-    fn targets(&self) -> Result<Vec<&'static dyn Target>, Failure> {
+    fn targets(&self) -> Result<Vec<&'static dyn KeyTarget>, Failure> {
         if self.target.is_empty() {
-            return Ok(TARGETS.to_vec());
+            return Ok(TARGETS.iter().copied().filter(|target| target.recipe() == Recipe::X).collect());
         }
         let find = |name: &String| {
             warpsmith::target::find(name).ok_or_else(|| {

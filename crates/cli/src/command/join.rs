@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
-use warpsmith::target::{TARGETS, Target, nostr};
+use warpsmith::target::{KeyTarget, TARGETS, nostr};
 use warpsmith::{Secret, Split};
 use zeroize::Zeroizing;
 
@@ -64,7 +64,7 @@ struct Fields {
 
 /// A split result, well-formed.
 struct Mined {
-    target: &'static dyn Target,
+    target: &'static dyn KeyTarget,
     address: String,
     public_key: Option<[u8; 33]>,
     split: Split,

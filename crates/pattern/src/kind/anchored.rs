@@ -57,7 +57,7 @@ impl Anchored {
                 });
             }
         }
-        lower::odds(&placement, text).ok_or(Reason::Checksum { target: text.target.name() })
+        lower::odds(&placement, text).ok_or(Reason::Checksum { target: text.target })
     }
 }
 

@@ -35,7 +35,7 @@ impl Contains {
         let places = this.shape(text).placements(text, usize::MAX);
         let places: Vec<f64> = places.iter().filter_map(|place| lower::odds(place, text)).collect();
         if places.is_empty() {
-            return Err(Reason::Nowhere { target: text.target.name() });
+            return Err(Reason::Nowhere { target: text.target });
         }
         // The automaton knows how runs overlap themselves; with very many '?' it may give up. Then the places count
         // as independent: 1 - prod(1 - q).

@@ -62,7 +62,7 @@ fn symbols(body: &str, parts: &[&str], text: &Text) -> Result<Vec<Vec<u64>>, Rea
     }
     let given = parts.iter().map(Vec::len).sum();
     if given > text.len() {
-        let (target, head) = (text.target.name(), text.layout.head);
+        let (target, head) = (text.target, text.layout.head);
         return Err(Reason::TooLong { target, head, given, most: text.len() });
     }
     Ok(parts)
@@ -91,8 +91,12 @@ fn wrong_characters(body: &str, text: &Text) -> Reason {
 fn look_alike(character: char, text: &Text) -> char {
     let similar: &[char] = match character.to_ascii_lowercase() {
         'b' => &['8', '6', 'h'],
+        'g' => &['9', '6'],
         'i' => &['l', 'j', '1'],
         'o' => &['0', 'q'],
+        's' => &['5'],
+        't' => &['7'],
+        'z' => &['2'],
         '1' => &['l', 'i', 'I'],
         'l' => &['1', 'i'],
         '0' => &['o', 'O'],

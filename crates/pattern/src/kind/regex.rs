@@ -61,7 +61,7 @@ impl Expression {
         let is_possible = places(&shapes, text).any(|place| lower::system(&place, text).is_ok());
         if chance.is_some_and(|chance| chance.hit == 0.0) || !is_possible {
             return Err(Reason::RegexNever {
-                target: text.target.name(),
+                target: text.target,
                 head: text.layout.head,
                 alphabet: std::str::from_utf8(text.layout.alphabet).expect("alphabets are ASCII"),
                 length: text.len(),

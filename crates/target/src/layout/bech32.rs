@@ -57,6 +57,7 @@ pub fn linear(head: &'static str, bytes: usize) -> Linear {
         head,
         alphabet: ALPHABET.as_bytes(),
         symbols: all.chunks(WIDTH).map(<[Affine]>::to_vec).collect(),
+        checked_case: false,
     }
 }
 

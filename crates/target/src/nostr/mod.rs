@@ -10,7 +10,7 @@ use bech32::{Bech32, Hrp};
 use zeroize::Zeroizing;
 
 use crate::layout::bech32::{ALPHABET, CHECKSUM, linear};
-use crate::{Digest, Error, Layout, PublicPoint, Target};
+use crate::{Digest, Error, KeyTarget, Layout, PublicPoint, Recipe, Target};
 
 /// A NIP-19 `npub`: the x coordinate of a public key.
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +39,12 @@ impl Target for Npub {
         "Nostr public key (NIP-19 npub)"
     }
 
-    fn layout(&self) -> &Layout {
+    fn layout(&self) -> &'static Layout {
         &LAYOUT
     }
 
-    fn digest(&self, point: &PublicPoint) -> Digest {
-        Digest::new(&point.x)
+    fn recipe(&self) -> Recipe {
+        Recipe::X
     }
 
     fn encode(&self, digest: &Digest) -> String {
@@ -59,16 +59,18 @@ impl Target for Npub {
         read_bech32(PUBLIC, text, &mut bytes)?;
         Ok(Digest::new(&bytes))
     }
+}
+
+impl KeyTarget for Npub {
+    fn digest(&self, point: &PublicPoint) -> Digest {
+        Digest::new(&point.x)
+    }
 
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
         // SEC: the capacity is enough, so the string never moves and leaves no copy behind.
         let mut text = Zeroizing::new(String::with_capacity(LENGTH));
         write_bech32(SECRET, secret, &mut text);
         text
-    }
-
-    fn x_only(&self) -> bool {
-        true
     }
 }
 
@@ -84,6 +86,11 @@ fn write_bech32(hrp: &'static str, bytes: &[u8], text: &mut String) {
     bech32::encode_lower_to_fmt::<Bech32, _>(text, hrp, bytes).expect("32 bytes fit and a string takes them");
 }
 
+/// What a text with this prefix begins with.
+fn head(prefix: &str) -> &'static str {
+    if prefix == SECRET { "nsec1" } else { "npub1" }
+}
+
 /// Decodes into `bytes`, which are written only when everything about the text is right.
 fn read_bech32(expected: &'static str, text: &str, bytes: &mut [u8; 32]) -> Result<(), Error> {
     let begins = |prefix: &str| {
@@ -95,14 +102,16 @@ fn read_bech32(expected: &'static str, text: &str, bytes: &mut [u8; 32]) -> Resu
         if begins(SECRET) {
             return Err(Error::Secret { given: SECRET, expected });
         }
-        return Err(Error::Prefix { given: OTHERS.iter().copied().find(|prefix| begins(prefix)), expected });
+        let given = OTHERS.iter().find(|prefix| begins(prefix)).map(|prefix| format!("{prefix}1"));
+        return Err(Error::Prefix { given, expected: head(expected) });
     }
     if text.bytes().any(|c| c.is_ascii_lowercase()) && text.bytes().any(|c| c.is_ascii_uppercase()) {
         return Err(Error::MixedCase);
     }
     for (index, character) in text.chars().enumerate().skip(expected.len() + 1) {
         if !ALPHABET.contains(character.to_ascii_lowercase()) {
-            return Err(Error::Character { character, position: index + 1, expected, alphabet: ALPHABET });
+            let (position, head) = (index + 1, head(expected));
+            return Err(Error::Character { character, position, head, alphabet: ALPHABET });
         }
     }
     // From here on the text is ASCII, so bytes are characters.

@@ -1,0 +1,140 @@
+//! The account of a key, and the contracts that account creates with CREATE.
+
+use zeroize::Zeroizing;
+
+use super::address::{decode_digest, encode_digest, push_hex};
+use super::{Address, LAYOUT, address_of, keccak256};
+use crate::{Digest, Error, KeyTarget, Layout, PublicPoint, Recipe, Target};
+
+/// The account of a key: Keccak-256 of x and y, its last 20 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account;
+
+/// The contract that the account of a key creates with CREATE at a given nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contract {
+    nonce: u64,
+}
+
+/// The nonce that no account reaches (EIP-2681 caps nonces below 2^64 - 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no account reaches nonce 18446744073709551615 (EIP-2681); the last that can create a contract is one less"
+)]
+pub struct ImpossibleNonce;
+
+impl Contract {
+    /// The contract created at this nonce.
+    pub fn new(nonce: u64) -> Result<Self, ImpossibleNonce> {
+        if nonce == u64::MAX { Err(ImpossibleNonce) } else { Ok(Self { nonce }) }
+    }
+
+    /// The account's nonce when it creates the contract.
+    pub fn nonce(&self) -> u64 {
+        self.nonce
+    }
+}
+
+/// The address of the contract that `sender` creates with CREATE at `nonce`: Keccak-256 of the RLP of both.
+pub fn create(sender: &Address, nonce: u64) -> Address {
+    let bytes = nonce.to_be_bytes();
+    let significant = &bytes[nonce.leading_zeros() as usize / 8..];
+    // A list of a string of 20 bytes and a number. A number below 128 but not 0 is its own encoding; others are
+    // strings without leading zeros. At most 1 + 21 + 9 bytes, so lengths fit the first byte of each.
+    let mut message = Vec::with_capacity(31);
+    message.extend([0, 0x80 + 20]);
+    message.extend(sender);
+    if !(1..0x80).contains(&nonce) {
+        message.push(0x80 + significant.len() as u8);
+    }
+    message.extend(significant);
+    message[0] = 0xc0 + (message.len() - 1) as u8;
+    address_of(&keccak256(&message))
+}
+
+/// The account of a point.
+fn account(point: &PublicPoint) -> Address {
+    address_of(&keccak256(&[point.x, point.y].concat()))
+}
+
+/// The secret key as wallets import it: `0x` and 64 hex digits.
+fn export(secret: &[u8; 32]) -> Zeroizing<String> {
+    // SEC: the capacity is enough, so the string never moves and leaves no copy behind.
+    let mut text = Zeroizing::new(String::with_capacity(66));
+    text.push_str("0x");
+    push_hex(&mut text, secret);
+    text
+}
+
+impl Target for Account {
+    fn name(&self) -> &'static str {
+        "eth"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Ethereum account address"
+    }
+
+    fn layout(&self) -> &'static Layout {
+        &LAYOUT
+    }
+
+    fn recipe(&self) -> Recipe {
+        Recipe::Account
+    }
+
+    fn encode(&self, digest: &Digest) -> String {
+        encode_digest(digest)
+    }
+
+    fn decode(&self, text: &str) -> Result<Digest, Error> {
+        decode_digest(text)
+    }
+}
+
+impl KeyTarget for Account {
+    fn digest(&self, point: &PublicPoint) -> Digest {
+        Digest::new(&account(point))
+    }
+
+    fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
+        export(secret)
+    }
+}
+
+impl Target for Contract {
+    fn name(&self) -> &'static str {
+        // The command is the account's; results tell the two apart by their nonce.
+        "eth"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Ethereum contract created by an account"
+    }
+
+    fn layout(&self) -> &'static Layout {
+        &LAYOUT
+    }
+
+    fn recipe(&self) -> Recipe {
+        Recipe::Contract { nonce: self.nonce }
+    }
+
+    fn encode(&self, digest: &Digest) -> String {
+        encode_digest(digest)
+    }
+
+    fn decode(&self, text: &str) -> Result<Digest, Error> {
+        decode_digest(text)
+    }
+}
+
+impl KeyTarget for Contract {
+    fn digest(&self, point: &PublicPoint) -> Digest {
+        Digest::new(&create(&account(point), self.nonce))
+    }
+
+    fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
+        export(secret)
+    }
+}

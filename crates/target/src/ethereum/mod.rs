@@ -1,0 +1,32 @@
+//! Ethereum addresses: of accounts, of contracts an account creates, and of contracts a factory creates from a salt.
+//!
+//! All of them are the last 20 bytes of a Keccak-256 hash and are written alike (EIP-55). What is hashed differs and
+//! has a file each. Vectors are in `vectors.json`.
+
+mod account;
+mod address;
+
+pub use account::{Account, Contract, ImpossibleNonce, create};
+pub use address::{decode, encode};
+
+use std::sync::LazyLock;
+
+use sha3::{Digest as _, Keccak256};
+
+use crate::Layout;
+
+/// An address as bytes.
+pub type Address = [u8; 20];
+
+static LAYOUT: LazyLock<Layout> =
+    LazyLock::new(|| Layout::Linear(crate::layout::hex::linear("0x", 20, true)));
+
+/// Keccak-256 as Ethereum uses it: the padding of the competition, not of FIPS 202.
+pub fn keccak256(bytes: &[u8]) -> [u8; 32] {
+    Keccak256::digest(bytes).into()
+}
+
+/// The address in a hash: its last 20 bytes.
+fn address_of(hash: &[u8; 32]) -> Address {
+    std::array::from_fn(|i| hash[12 + i])
+}

@@ -1,0 +1,41 @@
+//! The linear layout of hexadecimal text: each symbol is four digest bits, in order.
+
+use super::{Affine, Linear};
+
+/// The characters of hex, by value; a text may write the letters in upper case.
+pub const ALPHABET: &str = "0123456789abcdef";
+
+/// Bits in a symbol.
+const WIDTH: usize = 4;
+
+/// The layout of `bytes` bytes after `head`. `checked_case` says whether the case of the letters is a checksum.
+pub fn linear(head: &'static str, bytes: usize, checked_case: bool) -> Linear {
+    let bit = |bit: usize| {
+        let mut mask = [0; 4];
+        mask[bit / 64] = 1 << (63 - bit % 64);
+        Affine { mask, constant: false }
+    };
+    let all: Vec<Affine> = (0..bytes * 8).map(bit).collect();
+    Linear {
+        head,
+        alphabet: ALPHABET.as_bytes(),
+        symbols: all.chunks(WIDTH).map(<[Affine]>::to_vec).collect(),
+        checked_case,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Digest;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn random_digests_agree_with_an_encoder(bytes in proptest::collection::vec(any::<u8>(), 0..=32)) {
+            let layout = linear("0x", bytes.len(), false);
+            prop_assert_eq!(layout.symbols.len(), 2 * bytes.len());
+            prop_assert_eq!(layout.text(&Digest::new(&bytes)), format!("0x{}", const_hex::encode(&bytes)));
+        }
+    }
+}
