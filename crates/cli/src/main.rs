@@ -17,8 +17,10 @@ mod stdout;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use warpsmith::{Options, Subject};
 
 use crate::ending::{Ending, Failure};
+use crate::mining::Quest;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\
@@ -81,6 +83,25 @@ Examples:
 struct Npub {
     #[command(flatten)]
     mining: mining::Mining,
+
+    #[command(flatten)]
+    split: mining::SplitFlags,
+
+    /// Accept patterns written in upper case; an npub has lower case only
+    #[arg(long)]
+    ignore_case: bool,
+}
+
+impl Npub {
+    fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+        let quest = Quest {
+            subject: Subject::Key(&warpsmith::target::nostr::Npub),
+            options: Options { ignore_case: self.ignore_case, ..Options::default() },
+            score: None,
+            split: self.split.read()?,
+        };
+        self.mining.run(&quest, stdout)
+    }
 }
 
 fn main() -> ExitCode {
@@ -92,7 +113,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<Ending, Failure> {
     let mut stdout = Stdout::open()?;
     match command {
-        Command::Npub(npub) => npub.mining.run("npub", stdout),
+        Command::Npub(npub) => npub.run(stdout),
         Command::Join(join) => join.run(stdout),
         Command::Bench(bench) => bench.run(&mut stdout),
         Command::Selftest(selftest) => selftest.run(&mut stdout),

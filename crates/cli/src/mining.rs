@@ -1,6 +1,6 @@
 //! Mining: the flags every target's command shares, and the search they describe.
 //!
-//! A command for another target flattens [`Mining`] and calls [`Mining::run`] with the target's name. Everything
+//! A command for another target flattens [`Mining`] and calls [`Mining::run`] with what it searches. Everything
 //! is read and checked before any work begins: patterns, split key, devices, and last the output file, so that a
 //! mistake elsewhere leaves none behind.
 
@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use warpsmith::pattern::Score;
 use warpsmith::{
-    Devices, Ended, Event, Job, Patterns, Progress, Selector, parse_public_key, quick_rate, target,
+    Devices, Ended, Event, Job, Options, Progress, PublicKey, Selector, Subject, Wanted, parse_public_key,
+    quick_rate,
 };
 
 use crate::ending::{Ending, Failure};
@@ -31,14 +33,9 @@ pub(crate) struct Mining {
     #[arg(long, value_name = "FILE")]
     patterns: Option<String>,
 
-    /// Upper and lower case are the same; where the text has only lower case, as npub has, this merely lets
-    /// patterns be written in upper case
-    #[arg(long)]
-    ignore_case: bool,
-
-    /// Stop after N matches (0: never); each comes from its own fresh random start
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
-    count: u64,
+    /// Stop after N matches (0: never) [default: 1; in a search for the best: never]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    count: Option<u64>,
 
     /// Stop after this time: 90, 90s, 1.5m, 2h, 1d or 500ms
     #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
@@ -46,11 +43,6 @@ pub(crate) struct Mining {
 
     #[command(flatten)]
     devices: DeviceFlags,
-
-    /// Mine from this public key (compressed, uncompressed or x-only hex, or npub): no private key is ever here;
-    /// the result is an offset for `warpsmith join`
-    #[arg(long, value_name = "HEX")]
-    split_key: Option<String>,
 
     /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
     #[arg(long, value_name = "FILE")]
@@ -71,6 +63,31 @@ pub(crate) struct Mining {
     /// Print difficulty, speed and expected times on these devices, and stop
     #[arg(long)]
     estimate: bool,
+}
+
+/// Mining for somebody else's key, for every command that mines keys.
+#[derive(Args)]
+pub(crate) struct SplitFlags {
+    /// Mine from this public key (compressed, uncompressed or x-only hex, or npub): no private key is ever here;
+    /// the result is an offset for `warpsmith join`
+    #[arg(long, value_name = "HEX")]
+    split_key: Option<String>,
+}
+
+impl SplitFlags {
+    pub fn read(&self) -> Result<Option<PublicKey>, Failure> {
+        let read = |text: &String| parse_public_key(text).map_err(|error| bad_split_key(text, &error));
+        self.split_key.as_ref().map(read).transpose()
+    }
+}
+
+/// What a command searches.
+pub(crate) struct Quest<'a> {
+    pub subject: Subject<'a>,
+    pub options: Options,
+    /// The best instead of a pattern.
+    pub score: Option<(Score, Option<u32>)>,
+    pub split: Option<PublicKey>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -138,28 +155,33 @@ struct Estimate {
 }
 
 impl Mining {
-    /// Searches for keys of this target.
-    pub fn run(&self, target: &str, mut stdout: Stdout) -> Result<Ending, Failure> {
-        let target = target::find(target).expect("every mining command names a target of the library");
-        let patterns = patterns::load(target, &self.pattern, self.patterns.as_deref(), self.ignore_case)?;
-        let split = match &self.split_key {
-            Some(text) => Some(parse_public_key(text).map_err(|error| bad_split_key(text, &error))?),
-            None => None,
+    /// Searches.
+    pub fn run(&self, quest: &Quest<'_>, mut stdout: Stdout) -> Result<Ending, Failure> {
+        let target = quest.subject.target();
+        let patterns = match quest.score {
+            Some(_) => None,
+            None => Some(patterns::load(target, &self.pattern, self.patterns.as_deref(), &quest.options)?),
+        };
+        let wanted = match (&patterns, quest.score) {
+            (Some(patterns), _) => Wanted::Patterns(patterns),
+            (None, Some((score, enough))) => Wanted::Best { score, enough },
+            (None, None) => unreachable!("patterns are loaded where nothing is scored"),
         };
         let devices = self.devices.open()?;
         if self.estimate {
-            return self.estimate(target, &patterns, &devices, &mut stdout);
+            return self.estimate(quest, wanted, &devices, &mut stdout);
         }
         let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
         let interrupt = interrupt()?;
 
         let mut screen = Screen::new(self.quiet);
-        screen.introduce(&patterns, &devices.describe(), split.is_some());
+        screen.introduce(quest, &wanted, &devices.describe());
+        let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
         let job = Job {
-            target,
-            patterns: &patterns,
-            split,
-            count: (self.count > 0).then_some(self.count),
+            subject: quest.subject,
+            wanted,
+            split: quest.split,
+            count: (count > 0).then_some(count),
             time_limit: self.time_limit,
             interval: if self.progress.is_some() { Duration::from_secs(1) } else { screen.interval() },
         };
@@ -174,7 +196,7 @@ impl Mining {
                     Some(ProgressFormat::Json) => {
                         results.stdout().progress_json(&ProgressLine::from(progress))?
                     }
-                    None => screen.progress(progress, patterns.odds()),
+                    None => screen.progress(progress, wanted.odds(progress.best.unwrap_or(0))),
                 },
                 Event::Warning(text) => screen.warn(&text),
             }
@@ -182,23 +204,27 @@ impl Mining {
         });
         screen.clear();
         let outcome = outcome?;
-        screen.conclude(&outcome, patterns.odds());
+        screen.conclude(&outcome, wanted.odds(0));
         Ok(match (outcome.ended, outcome.matches) {
             (Ended::Interrupted, _) => Ending::Interrupted,
-            (Ended::TimeLimit, 0) => Ending::NoMatch,
-            (Ended::TimeLimit | Ended::Count, _) => Ending::Done,
+            (Ended::TimeLimit | Ended::Exhausted, 0) => Ending::NoMatch,
+            (Ended::TimeLimit | Ended::Exhausted | Ended::Count, _) => Ending::Done,
         })
     }
 
     fn estimate(
         &self,
-        target: &dyn target::KeyTarget,
-        patterns: &Patterns,
+        quest: &Quest<'_>,
+        wanted: Wanted<'_>,
         devices: &Devices,
         stdout: &mut Stdout,
     ) -> Result<Ending, Failure> {
-        let rate = quick_rate(devices, target, patterns)?;
-        let odds = patterns.odds();
+        let rate = quick_rate(devices, quest.subject, wanted)?;
+        // In a search for the best: until what is enough.
+        let odds = match wanted {
+            Wanted::Best { enough: Some(enough), .. } => wanted.odds(enough - 1),
+            _ => wanted.odds(0),
+        };
         let line = Estimate {
             event: "estimate",
             difficulty: 1.0 / odds,

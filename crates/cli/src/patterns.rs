@@ -15,12 +15,12 @@ pub(crate) fn load(
     target: &dyn Target,
     arguments: &[String],
     file: Option<&str>,
-    ignore_case: bool,
+    options: &Options,
 ) -> Result<Patterns, Failure> {
     let text = file.map(read).transpose()?.unwrap_or_default();
     let lines: Vec<(usize, &str)> = lines(&text).collect();
     let all = arguments.iter().map(String::as_str).chain(lines.iter().map(|(_, pattern)| *pattern));
-    let patterns = compile(all, target, &Options { ignore_case, ..Options::default() }).map_err(|error| {
+    let patterns = compile(all, target, options).map_err(|error| {
         Failure::Usage(match error.index.checked_sub(arguments.len()) {
             None => error.to_string(),
             Some(at) => format!("{}, line {}: {error}", name(file.unwrap_or_default()), lines[at].0),

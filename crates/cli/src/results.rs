@@ -23,11 +23,21 @@ struct Record<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pattern: Option<&'a str>,
     address: &'a str,
-    public_key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    public_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     secret_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     export: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    salt: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nonce: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<u32>,
+    /// What lies between salt and address, in the order of computation.
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "as_map")]
+    details: &'a [(&'static str, String)],
     #[serde(skip_serializing_if = "Option::is_none")]
     split: Option<&'a SplitFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,6 +48,10 @@ struct Record<'a> {
     elapsed_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a str>,
+}
+
+fn as_map<S: serde::Serializer>(pairs: &[(&'static str, String)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 /// A split result's fields, as `join` reads them again.
@@ -60,8 +74,9 @@ impl From<&Split> for SplitFields {
 impl Record<'_> {
     fn json(&self) -> Zeroizing<Vec<u8>> {
         // A character takes six bytes at most, as \u001f does; fixed parts and numbers stay below 1000.
-        let free = self.pattern.map_or(0, str::len) + self.output.map_or(0, str::len);
-        let mut line = Zeroizing::new(Vec::with_capacity(1024 + 6 * free));
+        let details: usize = self.details.iter().map(|(name, value)| name.len() + value.len() + 6).sum();
+        let free = self.pattern.map_or(0, str::len) + self.output.map_or(0, str::len) + details;
+        let mut line = Zeroizing::new(Vec::with_capacity(1280 + 6 * free));
         serde_json::to_writer(&mut *line, self).expect("a record has text keys and plain values");
         line.push(b'\n');
         line
@@ -70,21 +85,27 @@ impl Record<'_> {
     fn human(&self) -> Zeroizing<Vec<u8>> {
         let split = self.split.map(|_| self.json());
         let split = split.as_ref().map(|line| String::from_utf8_lossy(line.trim_ascii_end()));
-        let mut fields = vec![("address", Some(self.address))];
+        let (score, nonce) = (self.score.map(|s| s.to_string()), self.nonce.map(|n| n.to_string()));
+        let mut fields =
+            vec![("address", Some(self.address)), ("score", score.as_deref()), ("nonce", nonce.as_deref())];
         match self.output {
             Some(_) => fields.push(("output", self.output)),
             None => fields.extend([
                 ("secret", self.export),
                 ("hex", self.secret_key),
-                ("public", Some(self.public_key)),
+                ("public", self.public_key),
                 ("split", split.as_deref()),
             ]),
         }
-        let size = fields.iter().map(|(_, value)| 16 + value.map_or(0, str::len)).sum();
+        fields.push(("salt", self.salt));
+        fields.extend(self.details.iter().map(|(name, value)| (*name, Some(value.as_str()))));
+        let width =
+            fields.iter().filter(|(_, v)| v.is_some()).map(|(l, _)| l.len()).max().unwrap_or(0).max(7);
+        let size = fields.iter().map(|(_, value)| width + 3 + value.map_or(0, str::len)).sum();
         let mut text = String::with_capacity(size);
         for (label, value) in fields {
             if let Some(value) = value {
-                let _ = writeln!(text, "{label:<7}  {value}");
+                let _ = writeln!(text, "{label:<width$}  {value}");
             }
         }
         Zeroizing::new(text.into_bytes())
@@ -122,11 +143,15 @@ impl Results {
         self.publish(&Record {
             event: "match",
             target: found.target,
-            pattern: Some(&found.pattern),
+            pattern: found.pattern.as_deref(),
             address: &found.address,
-            public_key: &const_hex::encode(found.public_key),
+            public_key: found.public_key.map(const_hex::encode).as_deref(),
             secret_key: secret_key.as_ref().map(|hex| hex.as_str()),
             export: found.export.as_ref().map(|text| text.as_str()),
+            salt: found.salt.map(const_hex::encode_prefixed).as_deref(),
+            nonce: found.nonce,
+            score: found.score,
+            details: &found.details,
             split: split.as_ref(),
             device: Some(&found.device),
             tried: Some(found.tried),
@@ -136,16 +161,25 @@ impl Results {
     }
 
     /// Delivers a joined key.
-    pub fn publish_joined(&mut self, target: &str, joined: &Joined) -> Result<(), Failure> {
+    pub fn publish_joined(
+        &mut self,
+        target: &str,
+        nonce: Option<u64>,
+        joined: &Joined,
+    ) -> Result<(), Failure> {
         let secret_key = Zeroizing::new(const_hex::encode(joined.secret.as_bytes()));
         self.publish(&Record {
             event: "joined",
             target,
             pattern: None,
             address: &joined.address,
-            public_key: &const_hex::encode(joined.public_key),
+            public_key: Some(&const_hex::encode(joined.public_key)),
             secret_key: Some(&secret_key),
             export: Some(&joined.export),
+            salt: None,
+            nonce,
+            score: None,
+            details: &[],
             split: None,
             device: None,
             tried: None,

@@ -6,9 +6,10 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use warpsmith::{Ended, Outcome, Patterns, Progress};
+use warpsmith::{Ended, Outcome, Progress, Subject, Wanted};
 
 use crate::human;
+use crate::mining::Quest;
 
 /// How often a plain line appears.
 const PLAIN: Duration = Duration::from_secs(10);
@@ -40,29 +41,36 @@ impl Screen {
     }
 
     /// Says what will be done.
-    pub fn introduce(&mut self, patterns: &Patterns, devices: &[(String, String)], split: bool) {
-        let name = patterns.target();
-        let difficulty = 1.0 / patterns.odds();
-        let what = match patterns.len() {
-            1 => format!("{name}, pattern {}", shown(patterns.text(0))),
-            n => format!("{name}, any of {} patterns", human::count(n as f64)),
-        };
-        self.say(format_args!("target    {what}"));
-        self.say(format_args!(
-            "odds      1 in {} ({})",
-            human::count(difficulty),
-            human::power_of_two(difficulty)
-        ));
+    pub fn introduce(&mut self, quest: &Quest<'_>, wanted: &Wanted<'_>, devices: &[(String, String)]) {
+        let name = quest.subject.target().name();
+        match wanted {
+            Wanted::Patterns(patterns) => {
+                let what = match patterns.len() {
+                    1 => format!("pattern {}", shown(patterns.text(0))),
+                    n => format!("any of {} patterns", human::count(n as f64)),
+                };
+                self.say(format_args!("target    {name}, {what}"));
+                let difficulty = 1.0 / patterns.odds();
+                let power = human::power_of_two(difficulty);
+                self.say(format_args!("odds      1 in {} ({power})", human::count(difficulty)));
+            }
+            Wanted::Best { score, enough } => {
+                let until = enough.map_or("until stopped".to_owned(), |enough| format!("until {enough}"));
+                self.say(format_args!("target    {name}, the most {score}, {until}"));
+            }
+        }
         for (id, description) in devices {
             self.say(format_args!("device    {id}: {description}"));
         }
-        self.say(format_args!(
-            "keys      {}",
-            match split {
-                true => "mined from your public key: no private key is here; `warpsmith join` makes it of the result",
-                false => "the private key never leaves this machine; workers see public points only",
-            }
-        ));
+        match (quest.subject, quest.split) {
+            (Subject::Key(_), Some(_)) => self.say(format_args!(
+                "keys      mined from your public key: no private key is here; `warpsmith join` makes it of the result"
+            )),
+            (Subject::Key(_), None) => self.say(format_args!(
+                "keys      the private key never leaves this machine; workers see public points only"
+            )),
+            (Subject::Salt(_), _) => {}
+        }
     }
 
     /// Says how it goes.
@@ -114,6 +122,7 @@ impl Screen {
         let what = match (outcome.ended, outcome.matches) {
             (Ended::Count, _) => "done",
             (Ended::TimeLimit, _) => "time limit reached",
+            (Ended::Exhausted, _) => "every candidate tested",
             (Ended::Interrupted, _) => "interrupted",
         };
         let matches = match outcome.matches {
@@ -125,7 +134,7 @@ impl Screen {
             n => format!("{} matches", human::count(n as f64)),
         };
         self.say(format_args!(
-            "{what}: {matches}, {} keys tried ({}) in {}, {}",
+            "{what}: {matches}, {} tried ({}) in {}, {}",
             human::count(tried),
             human::power_of_two(tried),
             human::seconds(elapsed),
@@ -157,7 +166,9 @@ fn status(progress: &Progress, exact: bool) -> String {
     if let Some(eta) = progress.eta_50 {
         line += &format!(", 50 % in {}", human::seconds(eta.as_secs_f64()));
     }
-    if progress.matches > 0 {
+    if let Some(best) = progress.best {
+        line += &format!(", best {best}");
+    } else if progress.matches > 0 {
         line += &format!(", {} found", human::count(progress.matches as f64));
     }
     line

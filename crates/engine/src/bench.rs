@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use secp256k1::{PublicKey, SecretKey};
 use warpsmith_pattern::{Options, Patterns, compile};
-use warpsmith_target::KeyTarget;
 
 use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::origin::public_point;
-use crate::session::{Event, Job, Rule, run_with};
+use crate::samples::Sample;
+use crate::session::{Event, Job, Rule, Wanted, run_with};
+use crate::space::Subject;
+use crate::worker::Search;
 
 /// What a benchmark measures.
 pub struct BenchOptions<'a> {
@@ -51,20 +53,24 @@ pub const BASELINE_DESCRIPTION: &str = "one key at a time: 32 bytes from the ope
 const SLICES: u32 = 4;
 
 /// Searches for a pattern that matches now and then and counts. The number of matches must fit the number of
-/// keys tried within six standard deviations, or the rate is an error instead.
-pub fn bench(devices: &Devices, target: &dyn KeyTarget, options: &BenchOptions<'_>) -> Result<Vec<Bench>> {
-    devices.each().map(|device| bench_one(&device, target, options)).collect()
+/// candidates tried within six standard deviations, or the rate is an error instead.
+pub fn bench(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> Result<Vec<Bench>> {
+    devices.each().map(|device| bench_one(&device, sample, options)).collect()
 }
 
-fn bench_one(devices: &Devices, target: &dyn KeyTarget, options: &BenchOptions<'_>) -> Result<Bench> {
-    let device = devices.list.first().map_or_else(String::new, |d| d.id());
+fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> Result<Bench> {
+    let Some(backend) = devices.list.first() else {
+        return Err(Error::NoDevice("none was selected".to_owned()));
+    };
+    let (device, target) = (backend.id(), sample.subject.target());
     let wrong = |what: String| Error::SelfTest { device: device.clone(), what };
-    // Rare enough not to disturb, frequent enough to verify: seven characters for a card, five for a processor.
-    let rarity = devices.list.first().map_or(0.0, |d| -d.max_false().log2());
-    let sample = &"cafewaves"[..((rarity / 5.0).ceil() as usize + 1).clamp(2, 9)];
-    let standard = compile([sample], target, &Options::default()).map_err(|e| wrong(e.to_string()))?;
+    let recipe = target.recipe();
+    // Rare enough not to disturb, frequent enough to verify.
+    let text = target.layout().sample(5.0 - backend.max_false(&recipe).log2());
+    let standard = compile([text], target, &Options::default()).map_err(|e| wrong(e.to_string()))?;
     let patterns = options.patterns.unwrap_or(&standard);
-    if let Some(Err(why)) = devices.list.first().map(|d| d.supports(&patterns.filter(d.max_false()))) {
+    let filter = patterns.filter(backend.max_false(&recipe));
+    if let Err(why) = backend.supports(&Search { recipe: &recipe, filter: &filter }) {
         return Err(Error::NoDevice(format!(
             "{device} cannot search for these patterns: {why}; try --device cpu"
         )));
@@ -75,8 +81,8 @@ fn bench_one(devices: &Devices, target: &dyn KeyTarget, options: &BenchOptions<'
     let (mut loops, mut loop_seconds) = (0u64, 0.0);
     for _ in 0..slices {
         let job = Job {
-            target,
-            patterns,
+            subject: sample.subject,
+            wanted: Wanted::Patterns(patterns),
             split: None,
             count: None,
             time_limit: Some(slice),
@@ -97,7 +103,7 @@ fn bench_one(devices: &Devices, target: &dyn KeyTarget, options: &BenchOptions<'
         verified += outcome.matches;
         seconds += outcome.elapsed.as_secs_f64();
         if options.baseline {
-            let (keys, time) = baseline(target, patterns, options.baseline_threads, slice);
+            let (keys, time) = baseline(sample.subject, patterns, options.baseline_threads, slice);
             loops += keys;
             loop_seconds += time;
         }
@@ -107,7 +113,7 @@ fn bench_one(devices: &Devices, target: &dyn KeyTarget, options: &BenchOptions<'
         return Err(wrong(format!("{verified} matches where {expected:.0} were to be expected")));
     }
     Ok(Bench {
-        target: target.name(),
+        target: sample.name,
         device,
         rate: tried as f64 / seconds,
         verified,
@@ -117,38 +123,43 @@ fn bench_one(devices: &Devices, target: &dyn KeyTarget, options: &BenchOptions<'
     })
 }
 
-/// The usual loop; returns keys and seconds.
-fn baseline(target: &dyn KeyTarget, patterns: &Patterns, threads: usize, time: Duration) -> (u64, f64) {
+/// The usual loop; returns candidates and seconds.
+fn baseline(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: Duration) -> (u64, f64) {
     let started = Instant::now();
-    let keys = thread::scope(|scope| {
+    let tried = thread::scope(|scope| {
         let one = || {
-            let mut keys = 0u64;
+            let mut tried = 0u64;
             while started.elapsed() < time {
                 for _ in 0..16 {
                     let mut bytes = [0; 32];
                     if getrandom::fill(&mut bytes).is_err() {
-                        return keys;
+                        return tried;
                     }
-                    let Ok(secret) = SecretKey::from_secret_bytes(bytes) else { continue };
-                    let public = PublicKey::from_secret_key(&secret);
-                    let text = target.encode(&target.digest(&public_point(&public)));
+                    let digest = match subject {
+                        Subject::Key(target) => {
+                            let Ok(secret) = SecretKey::from_secret_bytes(bytes) else { continue };
+                            target.digest(&public_point(&PublicKey::from_secret_key(&secret)))
+                        }
+                        Subject::Salt(target) => target.digest(&bytes),
+                    };
+                    let text = subject.target().encode(&digest);
                     std::hint::black_box(patterns.find(&text));
-                    keys += 1;
+                    tried += 1;
                 }
             }
-            keys
+            tried
         };
         let handles: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(one)).collect();
         handles.into_iter().map(|h| h.join().unwrap_or(0)).sum()
     });
-    (keys, started.elapsed().as_secs_f64())
+    (tried, started.elapsed().as_secs_f64())
 }
 
 /// The rate of all devices together over a moment: for estimates.
-pub fn quick_rate(devices: &Devices, target: &dyn KeyTarget, patterns: &Patterns) -> Result<f64> {
+pub fn quick_rate(devices: &Devices, subject: Subject<'_>, wanted: Wanted<'_>) -> Result<f64> {
     let job = Job {
-        target,
-        patterns,
+        subject,
+        wanted,
         split: None,
         count: None,
         time_limit: Some(Duration::from_millis(700)),

@@ -47,10 +47,7 @@ pub fn join(
         return Err(Error::Join(format!("the result's endo is {}; it can be 0, 1 or 2", split.endo)));
     }
     for candidate in [own.clone(), own.negated()] {
-        let Some(mut secret) = candidate.moved(offset, split.endo) else { continue };
-        if split.negate {
-            secret = secret.negated();
-        }
+        let Some(secret) = candidate.moved(offset, split.endo, split.negate) else { continue };
         let public = secret.public_key();
         let text = target.encode(&target.digest(&public_point(&public)));
         if text == address && public_key.is_none_or(|p| *p == public.serialize()) {

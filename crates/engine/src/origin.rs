@@ -64,12 +64,12 @@ impl Secret {
         self.with(|k| PublicKey::from_secret_key(&k))
     }
 
-    /// lambda^image * (self + offset); none in the case, never met, that the sum is zero.
-    pub(crate) fn moved(&self, offset: Scalar, image: u8) -> Option<Secret> {
+    /// lambda^image * (self + offset), or minus that; none in the case, never met, that the sum is zero.
+    pub(crate) fn moved(&self, offset: Scalar, image: u8, negate: bool) -> Option<Secret> {
         self.with(|k| {
             let moved =
                 k.add_tweak(&tweak(offset)).ok()?.mul_tweak(&tweak(Scalar::lambda_power(image))).ok()?;
-            Some(Secret::take(moved))
+            Some(Secret::take(if negate { moved.negate() } else { moved }))
         })
     }
 
@@ -119,7 +119,7 @@ pub(crate) enum Recovered {
     Split {
         /// The result's public key.
         public: PublicKey,
-        /// What is added to the user's key, before the endomorphism.
+        /// What is added to the user's key, before endomorphism and negation.
         offset: Scalar,
     },
 }
@@ -130,7 +130,8 @@ impl Origin {
         Ok(Origin { random: Secret::random()?, split })
     }
 
-    /// An origin that is known in advance: for self-tests, whose keys nobody uses.
+    /// An origin that is known in advance: for tests, whose keys nobody uses.
+    #[cfg(test)]
     pub fn known(secret: Secret) -> Origin {
         Origin { random: secret, split: None }
     }
@@ -144,15 +145,15 @@ impl Origin {
         }
     }
 
-    /// The key `lambda^image * (origin + offset)`.
-    pub fn recover(&self, offset: Scalar, image: u8) -> Option<Recovered> {
+    /// The key `lambda^image * (origin + offset)`, or minus that.
+    pub fn recover(&self, offset: Scalar, image: u8, negate: bool) -> Option<Recovered> {
         let Some(user) = &self.split else {
-            return self.random.moved(offset, image).map(Recovered::Key);
+            return self.random.moved(offset, image, negate).map(Recovered::Key);
         };
         let offset = Scalar::from_be_bytes(self.random.as_bytes())?.add(offset);
         let public = user.add_exp_tweak(&tweak(offset)).ok()?;
         let public = public.mul_tweak(&tweak(Scalar::lambda_power(image))).ok()?;
-        Some(Recovered::Split { public, offset })
+        Some(Recovered::Split { public: if negate { public.negate() } else { public }, offset })
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Progress {
     pub probability: f64,
     /// Matches so far.
     pub matches: u64,
+    /// The best score so far, in a search for the best.
+    pub best: Option<u32>,
     /// Each device and its rate.
     pub devices: Vec<(String, f64)>,
 }

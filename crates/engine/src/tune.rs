@@ -8,11 +8,11 @@ use std::{env, fs};
 
 use warpsmith_device::{Api, Device, Vendor};
 use warpsmith_kernel::{Spec, Table, abi, join};
-use warpsmith_target::KeyTarget;
 
 use crate::bench::{BenchOptions, bench};
 use crate::device::Devices;
 use crate::error::Result;
+use crate::samples::Sample;
 use crate::worker::gpu::{Gpu, Layout, default_layout};
 
 /// One shape tried.
@@ -32,14 +32,14 @@ pub struct Tuned {
 const SECONDS: f64 = 1.0;
 
 /// Tries shapes on every card among the devices and remembers the best of each.
-pub fn tune(devices: &Devices, target: &dyn KeyTarget, report: &mut dyn FnMut(&Tuned)) -> Result<()> {
+pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) -> Result<()> {
     let options = BenchOptions { seconds: SECONDS, baseline: false, baseline_threads: 1, patterns: None };
     for device in devices.list.iter().filter_map(|d| d.card()) {
         let mut best: Option<(f64, Layout)> = None;
         for layout in candidates(device.as_ref()) {
             let gpu = Gpu::with_layout(Arc::clone(&device), layout);
             let alone = Devices::of(vec![Arc::new(gpu)]);
-            let rate = bench(&alone, target, &options).map(|lines| lines.iter().map(|l| l.rate).sum::<f64>());
+            let rate = bench(&alone, sample, &options).map(|lines| lines.iter().map(|l| l.rate).sum::<f64>());
             let rate = rate.map_err(|e| e.to_string());
             let is_best = rate.as_ref().is_ok_and(|r| best.is_none_or(|(b, _)| *r > b));
             if let (true, Ok(rate)) = (is_best, &rate) {

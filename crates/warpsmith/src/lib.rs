@@ -3,14 +3,14 @@
 //! ```
 //! use std::sync::atomic::AtomicBool;
 //! use std::time::Duration;
-//! use warpsmith::{Devices, Event, Job, Options, Selector, compile, run, target};
+//! use warpsmith::{Devices, Event, Job, Options, Selector, Subject, Wanted, compile, run, target};
 //!
 //! let npub = target::find("npub").unwrap();
 //! let patterns = compile(["qq"], npub, &Options::default())?;
 //! let devices = Devices::open(&[Selector::Cpu(None)], Some(1))?;
 //! let job = Job {
-//!     target: npub,
-//!     patterns: &patterns,
+//!     subject: Subject::Key(npub),
+//!     wanted: Wanted::Patterns(&patterns),
 //!     split: None,
 //!     count: Some(1),
 //!     time_limit: None,

@@ -9,8 +9,7 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::target::{KeyTarget, Recipe, TARGETS};
-use warpsmith::{BASELINE_DESCRIPTION, BenchOptions};
+use warpsmith::{BASELINE_DESCRIPTION, BenchOptions, Options, Sample};
 
 use crate::ending::{Ending, Failure};
 use crate::mining::DeviceFlags;
@@ -86,15 +85,18 @@ impl Bench {
                 "--patterns - can be read for one target only; name it: warpsmith bench npub --patterns -";
             return Err(Failure::Usage(text.to_owned()));
         }
-        let load = |target| file.map(|_| patterns::load(target, &[], file, false)).transpose();
-        let patterns = targets.iter().map(|target| load(*target)).collect::<Result<Vec<_>, _>>()?;
+        let load = |sample: &Sample| {
+            let target = sample.subject.target();
+            file.map(|_| patterns::load(target, &[], file, &Options::default())).transpose()
+        };
+        let patterns = targets.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let devices = self.devices.open()?;
         let cores = available_parallelism().map_or(1, |n| n.get());
         self.announce();
         if !self.json {
             stdout.show(self.heading().as_bytes())?;
         }
-        for (target, patterns) in targets.into_iter().zip(&patterns) {
+        for (target, patterns) in targets.iter().zip(&patterns) {
             let options = BenchOptions {
                 seconds: self.seconds,
                 baseline: self.baseline,
@@ -122,13 +124,14 @@ impl Bench {
         Ok(Ending::Done)
     }
 
-    fn targets(&self) -> Result<Vec<&'static dyn KeyTarget>, Failure> {
+    fn targets(&self) -> Result<Vec<Sample>, Failure> {
+        let samples = warpsmith::samples();
         if self.target.is_empty() {
-            return Ok(TARGETS.iter().copied().filter(|target| target.recipe() == Recipe::X).collect());
+            return Ok(samples);
         }
         let find = |name: &String| {
-            warpsmith::target::find(name).ok_or_else(|| {
-                let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+            samples.iter().find(|sample| sample.name == name).copied().ok_or_else(|| {
+                let names: Vec<&str> = samples.iter().map(|sample| sample.name).collect();
                 Failure::Usage(format!(
                     "'{name}' is no target; give one of: {}, or none for all of them",
                     names.join(", ")

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
+use warpsmith::target::ethereum::Contract;
 use warpsmith::target::{KeyTarget, TARGETS, nostr};
 use warpsmith::{Secret, Split};
 use zeroize::Zeroizing;
@@ -59,12 +60,14 @@ struct Fields {
     target: String,
     address: String,
     public_key: Option<String>,
+    nonce: Option<u64>,
     split: SplitFields,
 }
 
 /// A split result, well-formed.
 struct Mined {
-    target: &'static dyn KeyTarget,
+    target: Target,
+    nonce: Option<u64>,
     address: String,
     public_key: Option<[u8; 33]>,
     split: Split,
@@ -79,9 +82,10 @@ impl Join {
         }
         let mined = self.read_result()?;
         let own = self.read_key()?;
-        let Mined { target, address, public_key, split } = &mined;
-        let joined = warpsmith::join(&own, split, *target, address, public_key.as_ref())?;
-        Results::open(stdout, self.output.as_deref(), self.json)?.publish_joined(target.name(), &joined)?;
+        let Mined { target, nonce, address, public_key, split } = &mined;
+        let joined = warpsmith::join(&own, split, target.get(), address, public_key.as_ref())?;
+        let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
+        results.publish_joined(target.get().name(), *nonce, &joined)?;
         Ok(Ending::Done)
     }
 
@@ -139,8 +143,8 @@ impl Join {
         let name = name(&self.result);
         let bad = |why: String| {
             Failure::Usage(format!(
-                "{name} is no split result: {why}. Give the JSON line that `warpsmith npub PATTERN --split-key HEX \
-                 --json` printed, unchanged"
+                "{name} is no split result: {why}. Give the JSON line that a search with --split-key and --json \
+                 printed, unchanged"
             ))
         };
         let mut text = String::new();
@@ -166,11 +170,8 @@ impl Join {
 
 /// Checks the form of a result; whether it is true is for the join to see.
 fn check(fields: Fields) -> Result<Mined, String> {
-    let target = warpsmith::target::find(&fields.target).ok_or_else(|| {
-        let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
-        format!("its target is {:?}; known are {}", fields.target, names.join(", "))
-    })?;
-    target.decode(&fields.address).map_err(|error| format!("its address cannot be read: {error}"))?;
+    let target = Target::new(&fields.target, fields.nonce)?;
+    target.get().decode(&fields.address).map_err(|error| format!("its address cannot be read: {error}"))?;
     let mut split = Split { offset: [0; 32], endo: fields.split.endo, negate: fields.split.negate };
     const_hex::decode_to_slice(&fields.split.offset, &mut split.offset)
         .map_err(|_| "its offset is not 64 hex digits".to_owned())?;
@@ -183,7 +184,37 @@ fn check(fields: Fields) -> Result<Mined, String> {
         read.map(|()| bytes).map_err(|_| "its public_key is not 66 hex digits".to_owned())
     };
     let public_key = fields.public_key.map(read_public).transpose()?;
-    Ok(Mined { target, address: fields.address, public_key, split })
+    Ok(Mined { target, nonce: fields.nonce, address: fields.address, public_key, split })
+}
+
+/// What was mined.
+enum Target {
+    Listed(&'static dyn KeyTarget),
+    Contract(Contract),
+}
+
+impl Target {
+    /// A target by its name; with a nonce, the contract its account creates.
+    fn new(name: &str, nonce: Option<u64>) -> Result<Target, String> {
+        match (warpsmith::target::find(name), nonce) {
+            (Some(account), Some(nonce)) if account.name() == "eth" => Contract::new(nonce)
+                .map(Target::Contract)
+                .map_err(|error| format!("its nonce is wrong: {error}")),
+            (Some(found), None) => Ok(Target::Listed(found)),
+            (Some(_), Some(_)) => Err(format!("its target is {name:?}, which has no nonce")),
+            (None, _) => {
+                let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+                Err(format!("its target is {name:?}; known are {}", names.join(", ")))
+            }
+        }
+    }
+
+    fn get(&self) -> &dyn KeyTarget {
+        match self {
+            Target::Listed(target) => *target,
+            Target::Contract(contract) => contract,
+        }
+    }
 }
 
 /// Every JSON object in a text, whatever stands between them: lines, indented documents, or the labelled lines a

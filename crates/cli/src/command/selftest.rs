@@ -47,7 +47,7 @@ impl Selftest {
             if shown.is_err() {
                 return;
             }
-            let (device, target, case, planted) = (&test.device, test.target, test.case, test.planted);
+            let (device, target, case, planted) = (&test.device, test.target, &test.case, test.planted);
             shown = match self.json {
                 true => {
                     stdout.show_json(&Line { event: "selftest", device, target, case, planted, ok: true })

@@ -10,7 +10,7 @@ use warpsmith_target::find;
 
 use super::*;
 use crate::worker::cpu::Cpu;
-use crate::worker::{Backend, Batch};
+use crate::worker::{Backend, Batch, Shape, Spot};
 
 /// How a device misbehaves after its self-test.
 #[derive(Clone, Copy, PartialEq)]
@@ -50,20 +50,20 @@ impl Backend for Masked {
     fn workers(&self) -> usize {
         1
     }
-    fn max_false(&self) -> f64 {
-        self.cpu.max_false()
+    fn max_false(&self, recipe: &Recipe) -> f64 {
+        self.cpu.max_false(recipe)
     }
-    fn worker<'a>(&'a self, filter: &Filter) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
-        Ok(Box::new(MaskedWorker { masked: self, inner: self.cpu.worker(filter)? }))
+    fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
+        Ok(Box::new(MaskedWorker { masked: self, inner: self.cpu.worker(search)? }))
     }
 }
 
 impl Worker for MaskedWorker<'_> {
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> Option<Shape> {
         self.inner.shape()
     }
-    fn start(&mut self, origin: Affine) -> std::result::Result<(), Fault> {
-        self.inner.start(origin)
+    fn start(&mut self, start: &Start) -> std::result::Result<(), Fault> {
+        self.inner.start(start)
     }
     fn run(&mut self) -> std::result::Result<Batch, Fault> {
         let run = self.masked.runs.fetch_add(1, Ordering::Relaxed);
@@ -72,7 +72,8 @@ impl Worker for MaskedWorker<'_> {
             Fate::Lies => {
                 let place =
                     Place { lane: 0, step: 5, index: 7, minus: false, orbit: 1, image: 2, negate: false };
-                Ok(Batch { tried: 1, hits: vec![Hit { place, x: None }] })
+                let hit = Hit { spot: Spot::Key(place), digest: None, score: 0 };
+                Ok(Batch { tried: 1, hits: vec![hit], done: false })
             }
             _ => self.inner.run(),
         }
@@ -80,7 +81,7 @@ impl Worker for MaskedWorker<'_> {
     fn step(&mut self) -> std::result::Result<Batch, Fault> {
         let mut batch = self.inner.step()?;
         match self.masked.fate {
-            Fate::Misses => batch.hits.retain(|h| h.place.index != 1),
+            Fate::Misses => batch.hits.retain(|h| !matches!(h.spot, Spot::Key(place) if place.index == 1)),
             Fate::Stutters => batch.hits.extend(batch.hits.clone()),
             _ => {}
         }
@@ -106,8 +107,8 @@ fn search(pattern: &str, count: Option<u64>, limit: Duration, devices: &Devices)
     let target = find("npub").expect("npub is a target");
     let patterns = compile([pattern], target, &Options::default()).expect("a possible pattern");
     let job = Job {
-        target,
-        patterns: &patterns,
+        subject: Subject::Key(target),
+        wanted: Wanted::Patterns(&patterns),
         split: None,
         count,
         time_limit: Some(limit),
@@ -197,7 +198,8 @@ fn time_is_kept_and_tried_counts_every_key_of_both_workers() {
 fn an_interrupt_ends_the_search() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile([NEVER], target, &Options::default()).expect("possible");
-    let job = Job { target, patterns: &patterns, split: None, count: None, time_limit: None, interval: LONG };
+    let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
+    let job = Job { subject, wanted, split: None, count: None, time_limit: None, interval: LONG };
     let interrupt = AtomicBool::new(true);
     let outcome = run(&job, &devices(&[("a", Fate::Honest)]), &interrupt, &mut |_| Ok(()));
     assert_eq!(outcome.expect("ends").ended, Ended::Interrupted);
@@ -247,7 +249,8 @@ fn a_device_that_misses_or_repeats_planted_keys_does_not_start() {
 fn a_sink_that_fails_ends_the_search_with_its_error() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["q"], target, &Options::default()).expect("possible");
-    let job = Job { target, patterns: &patterns, split: None, count: None, time_limit: None, interval: LONG };
+    let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
+    let job = Job { subject, wanted, split: None, count: None, time_limit: None, interval: LONG };
     let outcome =
         run(&job, &devices(&[("a", Fate::Honest)]), &AtomicBool::new(false), &mut |event| match event {
             Event::Match(_) => Err("the disk is full".into()),
@@ -277,8 +280,8 @@ fn split_results_join_and_altered_ones_do_not() {
             _ => hex(&public.serialize()[1..]),
         };
         let job = Job {
-            target,
-            patterns: &patterns,
+            subject: Subject::Key(target),
+            wanted: Wanted::Patterns(&patterns),
             split: Some(parse_public_key(&given).expect("a public key")),
             count: Some(1),
             time_limit: None,
@@ -288,7 +291,8 @@ fn split_results_join_and_altered_ones_do_not() {
         run(&job, &devices, &AtomicBool::new(false), &mut |event| {
             if let Event::Match(m) = event {
                 assert!(m.secret.is_none() && m.export.is_none());
-                found = Some((m.split.expect("split"), m.address.clone(), m.public_key));
+                let public_key = m.public_key.expect("a key");
+                found = Some((m.split.expect("split"), m.address.clone(), public_key));
             }
             Ok(())
         })

@@ -6,12 +6,23 @@ pub(crate) mod gpu;
 
 use std::sync::Arc;
 
-use warpsmith_curve::Affine;
-use warpsmith_curve::walk::Hit;
+use warpsmith_curve::walk::Place;
 use warpsmith_pattern::Filter;
+use warpsmith_target::{Digest, Recipe};
+
+pub(crate) use crate::space::Start;
 
 /// What went wrong on a device, for a person to read.
 pub(crate) type Fault = String;
+
+/// What a worker searches for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Search<'s> {
+    /// How a candidate becomes a digest.
+    pub recipe: &'s Recipe,
+    /// Which digests are wanted.
+    pub filter: &'s Filter,
+}
 
 /// How a walker numbers its keys: see [`warpsmith_curve::walk::Place::offset`].
 #[derive(Clone, Copy, Debug)]
@@ -22,27 +33,65 @@ pub(crate) struct Shape {
     pub lanes: u32,
     /// Distance of neighbouring lanes in steps: more than any origin ever walks.
     pub stride: u64,
+    /// Powers of lambda on an entry: 3 for the orbit walk, else 1.
+    pub orbits: u8,
+    /// Whether a key and its negative are two candidates.
+    pub signs: bool,
+}
+
+impl Shape {
+    /// Candidates of one step of all lanes: three images of each point.
+    pub fn keys_per_step(&self) -> u64 {
+        let points = 2 * u64::from(self.half) * u64::from(self.orbits) + 1;
+        u64::from(self.lanes) * points * 3 * if self.signs { 2 } else { 1 }
+    }
+}
+
+/// Which candidate a worker means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Spot {
+    /// A key of a walk.
+    Key(Place),
+    /// The salt with this counter.
+    Salt(u64),
+}
+
+/// A candidate that passed the filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// Which.
+    pub spot: Spot,
+    /// Its digest, where the worker has formed it.
+    pub digest: Option<Digest>,
+    /// Its score as the worker saw it, in a search for the best; else 0.
+    pub score: u32,
 }
 
 /// What one call of [`Worker::run`] did.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Keys tested, each once.
+    /// Candidates tested, each once.
     pub tried: u64,
-    /// Those that passed the filter.
+    /// Those that passed the filter. In a search for the best, at least one of the best among them.
     pub hits: Vec<Hit>,
+    /// Whether the lease is done: a walk never is.
+    pub done: bool,
 }
 
-/// A parallel walker. It is given points, never secrets.
+/// A parallel searcher. It is given points or counters, never secrets.
 pub(crate) trait Worker: Send {
-    /// How it numbers keys.
-    fn shape(&self) -> Shape;
-    /// Starts over from this point.
-    fn start(&mut self, origin: Affine) -> Result<(), Fault>;
-    /// Walks on for a moment: some hundredths of a second, or until something was hit.
+    /// How it numbers keys; none for salts.
+    fn shape(&self) -> Option<Shape>;
+    /// Starts over from here.
+    fn start(&mut self, start: &Start) -> Result<(), Fault>;
+    /// Goes on for a moment: some hundredths of a second, or until something was hit.
     fn run(&mut self) -> Result<Batch, Fault>;
-    /// Walks on by exactly one step of every lane: for self-tests.
+    /// Goes on by exactly one step of every lane (for salts: by some): for self-tests.
     fn step(&mut self) -> Result<Batch, Fault>;
+    /// From now on only scores of at least this are wanted. Only called in a search for the best.
+    fn raise(&mut self, _at_least: u32) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 /// A device that can make workers.
@@ -53,16 +102,17 @@ pub(crate) trait Backend: Send + Sync {
     fn describe(&self) -> String;
     /// How many workers run on it side by side.
     fn workers(&self) -> usize;
-    /// The share of keys that may pass its filter without matching before verification holds it up.
-    fn max_false(&self) -> f64;
+    /// The share of candidates of this recipe that may pass its filter without matching before verification holds it
+    /// up.
+    fn max_false(&self, recipe: &Recipe) -> f64;
     /// The card behind it, if it is one.
     fn card(&self) -> Option<Arc<dyn warpsmith_device::Device>> {
         None
     }
-    /// Whether it can test this filter at all; if not, why.
-    fn supports(&self, _filter: &Filter) -> Result<(), Fault> {
+    /// Whether it can do this search at all; if not, why.
+    fn supports(&self, _search: &Search<'_>) -> Result<(), Fault> {
         Ok(())
     }
-    /// A worker that looks for this filter.
-    fn worker<'a>(&'a self, filter: &Filter) -> Result<Box<dyn Worker + 'a>, Fault>;
+    /// A worker for this search.
+    fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault>;
 }

@@ -13,10 +13,10 @@ use warpsmith_curve::walk::Table;
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Device, Kernel, Options, Program, Queue, Source, Vendor};
 use warpsmith_kernel::{Spec, Table as TablePlace, abi, join};
-use warpsmith_pattern::Filter;
+use warpsmith_target::Recipe;
 
 use super::batch_add::multiples;
-use super::{Backend, Fault, Worker};
+use super::{Backend, Fault, Search, Worker};
 use crate::tune::remembered;
 
 /// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
@@ -136,21 +136,29 @@ impl Backend for Gpu {
         1
     }
 
-    fn max_false(&self) -> f64 {
-        // At 10^11 keys a second, one in 2^30 is a hundred verifications a second.
-        2f64.powi(-30)
+    fn max_false(&self, recipe: &Recipe) -> f64 {
+        match recipe {
+            // At 10^11 keys a second, one in 2^30 is a hundred verifications a second.
+            Recipe::X => 2f64.powi(-30),
+            // At some 10^9, one in 2^25.
+            _ => 2f64.powi(-25),
+        }
     }
 
-    fn supports(&self, filter: &Filter) -> Result<(), Fault> {
-        if filter.terms.is_empty() {
+    fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
+        if *search.recipe != Recipe::X {
+            return Err(format!("it has no kernel for {:?}", search.recipe));
+        }
+        if search.filter.terms.is_empty() {
             return Ok(());
         }
         Err("its kernel tests the leading characters only, and these patterns are decided elsewhere"
             .to_owned())
     }
 
-    fn worker<'a>(&'a self, filter: &Filter) -> Result<Box<dyn Worker + 'a>, Fault> {
-        Ok(Box::new(orbit::OrbitWorker::new(self, filter).map_err(|e| e.to_string())?))
+    fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
+        self.supports(search)?;
+        Ok(Box::new(orbit::OrbitWorker::new(self, search.filter).map_err(|e| e.to_string())?))
     }
 }
 

@@ -7,17 +7,19 @@
 use std::collections::{HashMap, VecDeque};
 
 use warpsmith_curve::group::{self, Point};
-use warpsmith_curve::walk::{Hit, Place, Sieve, Walk};
+use warpsmith_curve::walk::{self, Place, Sieve, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Arg, Buffer, Kernel, Later, Mark, Queue};
 use warpsmith_kernel::abi::{self, Record};
 use warpsmith_kernel::{Filter as FilterKind, Spec, Table as TablePlace, set};
 use warpsmith_pattern::Filter;
+use warpsmith_target::Digest;
 
 use super::{CAPACITY, Gpu, IN_FLIGHT, LAUNCH_MS, Layout, Outcome, STRIDE, as_bytes, build, limbs};
 use crate::sieve::sieve;
 use crate::worker::batch_add::{add_all, multiples};
-use crate::worker::{Batch, Fault, Shape, Worker};
+use crate::worker::cpu::orbit::hit as from_walk;
+use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
 /// Ranges compared one by one; more go through the set.
 const FEW_RANGES: usize = 4;
@@ -219,7 +221,7 @@ impl<'a> OrbitWorker<'a> {
         }
         let tried = self.lanes() as u64 * flight.steps as u64 * self.keys();
         let hits = self.sort_out(records, 0, flight.first, flight.steps)?;
-        Ok(Batch { tried, hits })
+        Ok(Batch { tried, hits, done: false })
     }
 
     /// Chooses the length of the next launches from what the last one took.
@@ -255,7 +257,8 @@ impl<'a> OrbitWorker<'a> {
                     let centre = *centres.entry(place.step).or_insert_with(|| self.at_step(place.step));
                     let x = self.exact(centre, &place);
                     if x.is_some_and(|x| self.sieve.may_hold(x)) {
-                        hits.push(Hit { place, x });
+                        let digest = x.map(|x| Digest::new(&x.to_be_bytes()));
+                        hits.push(Hit { spot: Spot::Key(place), digest, score: 0 });
                     }
                 }
                 Record::Fault { lane, step } => {
@@ -301,9 +304,9 @@ impl<'a> OrbitWorker<'a> {
         for _ in 0..steps {
             walk.group(&self.sieve, &mut found);
         }
-        hits.extend(found.into_iter().map(|hit: Hit| {
+        hits.extend(found.into_iter().map(|hit: walk::Hit| {
             let place = Place { lane, step: step + hit.place.step, ..hit.place };
-            Hit { place, ..hit }
+            from_walk(walk::Hit { place, ..hit })
         }));
     }
 
@@ -349,16 +352,17 @@ impl<'a> OrbitWorker<'a> {
         for buffer in [centres, buffer] {
             self.queue.free(buffer).map_err(|e| e.to_string())?;
         }
-        Ok(Batch { tried, hits })
+        Ok(Batch { tried, hits, done: false })
     }
 }
 
 impl Worker for OrbitWorker<'_> {
-    fn shape(&self) -> Shape {
-        Shape { half: self.group(), lanes: self.lanes(), stride: STRIDE }
+    fn shape(&self) -> Option<Shape> {
+        Some(Shape { half: self.group(), lanes: self.lanes(), stride: STRIDE, orbits: 3, signs: false })
     }
 
-    fn start(&mut self, origin: Affine) -> Result<(), Fault> {
+    fn start(&mut self, start: &Start) -> Result<(), Fault> {
+        let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
         // What is in flight belongs to an origin nobody asks about any more.
         while let Some(flight) = self.flights.pop_front() {
             self.records(flight.later).map_err(|e| e.to_string())?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use warpsmith_pattern::{Options as PatternOptions, compile};
-use warpsmith_target::find;
+use warpsmith_target::{Recipe, find};
 
 use super::*;
 use crate::worker::Backend;
@@ -22,6 +22,11 @@ fn pocl() -> Option<Gpu> {
     device.map(Gpu::new)
 }
 
+fn place(hit: &Hit) -> Place {
+    let Spot::Key(place) = hit.spot else { panic!("{hit:?} is no key") };
+    place
+}
+
 #[test]
 fn the_search_kernel_proves_itself_on_the_processor() {
     let Some(gpu) = pocl() else { return };
@@ -36,11 +41,11 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     let Some(gpu) = pocl() else { return };
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["q"], target, &PatternOptions::default()).expect("possible");
-    let filter = patterns.filter(gpu.max_false());
+    let filter = patterns.filter(gpu.max_false(&Recipe::X));
     let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
     let secret = Secret::random().expect("random");
     let origin = Origin::known(secret);
-    worker.start(origin.point().expect("not infinity")).expect("started");
+    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
     // Ten steps of 64 lanes and 291 keys hold about 5,800 keys that begin with q: more than the buffer.
     worker.steps_a_launch = 10;
     worker.take_off().expect("launched");
@@ -49,18 +54,19 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     let expected = batch.tried as f64 / 32.0;
     let off = (batch.hits.len() as f64 - expected).abs();
     assert!(off < 6.0 * expected.sqrt(), "{} hits of {} keys", batch.hits.len(), batch.tried);
-    let places: HashSet<Place> = batch.hits.iter().map(|h| h.place).collect();
+    let places: HashSet<Place> = batch.hits.iter().map(place).collect();
     assert_eq!(places.len(), batch.hits.len(), "each once");
-    let shape = worker.shape();
+    let shape = worker.shape().expect("a walk");
     for hit in batch.hits.iter().step_by(97) {
-        let offset = hit.place.offset(shape.half, shape.stride);
-        let Some(Recovered::Key(key)) = origin.recover(offset, hit.place.image) else { panic!("{hit:?}") };
+        let place = place(hit);
+        let offset = place.offset(shape.half, shape.stride);
+        let Some(Recovered::Key(key)) = origin.recover(offset, place.image, false) else { panic!("{hit:?}") };
         let text = target.encode(&target.digest(&public_point(&key.public_key())));
         assert!(text.starts_with("npub1q"), "{text}");
     }
     // And the walk goes on from where the launch ended.
     let next = worker.step().expect("a step");
-    assert!(next.hits.iter().all(|h| h.place.step == 10));
+    assert!(next.hits.iter().all(|h| place(h).step == 10));
 }
 
 /// A lane whose centre meets the table is walked on the processor, and all lanes go on rightly.
@@ -69,16 +75,16 @@ fn lanes_that_meet_their_table_are_made_good() {
     let Some(gpu) = pocl() else { return };
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["qq"], target, &PatternOptions::default()).expect("possible");
-    let filter = patterns.filter(gpu.max_false());
+    let filter = patterns.filter(gpu.max_false(&Recipe::X));
     let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
     // Lane 0 begins at 5 G, an entry of its own table.
     let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
-    worker.start(start).expect("started");
+    worker.start(&Start::Point(start)).expect("started");
     let mut hits = Vec::new();
     for _ in 0..4 {
         hits.extend(worker.step().expect("a step").hits);
     }
-    let found: HashSet<Place> = hits.iter().map(|h| h.place).collect();
+    let found: HashSet<Place> = hits.iter().map(place).collect();
     assert_eq!(found.len(), hits.len());
     // The portable walk of lanes 0 and 1 as the reference.
     for lane in [0u32, 1] {

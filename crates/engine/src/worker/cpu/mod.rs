@@ -1,16 +1,18 @@
-//! The CPU as a device: one walker of several lanes a thread.
+//! The CPU as a device: one walker of several lanes a thread. Each walk has its own file: `orbit` for targets that test
+//! x.
+
+pub(super) mod orbit;
 
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::platform::Simd;
-use warpsmith_curve::walk::{self, Sieve, Table, Walk};
+use warpsmith_curve::walk::{self, Table};
 use warpsmith_curve::{Affine, Scalar};
-use warpsmith_pattern::Filter;
+use warpsmith_target::Recipe;
 
-use super::{Backend, Batch, Fault, Shape, Worker};
-use crate::sieve::sieve;
+use super::{Backend, Fault, Search, Worker};
 
 /// Table entries: table and prefix products of one walker, about 700 bytes an entry with eight lanes, fit a
 /// private cache beside each other, and the inversion is below two percent of a group.
@@ -65,48 +67,20 @@ impl Backend for Cpu {
         self.threads
     }
 
-    fn max_false(&self) -> f64 {
+    fn max_false(&self, _recipe: &Recipe) -> f64 {
         // One false hit in 2^19 keys costs some fifty microseconds of verification each, a few percent.
         2f64.powi(-19)
     }
 
-    fn worker<'a>(&'a self, filter: &Filter) -> Result<Box<dyn Worker + 'a>, Fault> {
-        Ok(Box::new(CpuWorker { cpu: self, sieve: sieve(filter), walk: None }))
-    }
-}
-
-struct CpuWorker<'a> {
-    cpu: &'a Cpu,
-    sieve: Sieve,
-    walk: Option<Walk<'a>>,
-}
-
-impl Worker for CpuWorker<'_> {
-    fn shape(&self) -> Shape {
-        Shape { half: HALF, lanes: walk::lanes(self.cpu.simd) as u32, stride: STRIDE }
-    }
-
-    fn start(&mut self, origin: Affine) -> Result<(), Fault> {
-        let starts: Vec<Point> = self.cpu.lanes().iter().map(|&way| group::add(Some(origin), way)).collect();
-        self.walk = Some(Walk::new(self.cpu.table(), &starts));
-        Ok(())
-    }
-
-    fn run(&mut self) -> Result<Batch, Fault> {
-        let until = Instant::now() + MOMENT;
-        let mut batch = Batch::default();
-        while batch.hits.is_empty() && Instant::now() < until {
-            let step = self.step()?;
-            batch.tried += step.tried;
-            batch.hits = step.hits;
+    fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
+        match search.recipe {
+            Recipe::X => Ok(()),
+            other => Err(format!("it has no walk for {other:?}")),
         }
-        Ok(batch)
     }
 
-    fn step(&mut self) -> Result<Batch, Fault> {
-        let walk = self.walk.as_mut().ok_or("a worker was run before it was given an origin")?;
-        let mut batch = Batch::default();
-        batch.tried = walk.group(&self.sieve, &mut batch.hits);
-        Ok(batch)
+    fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
+        self.supports(search)?;
+        Ok(Box::new(orbit::OrbitWorker::new(self, search.filter)))
     }
 }

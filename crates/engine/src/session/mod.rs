@@ -1,0 +1,346 @@
+//! One search from start to end: a thread a worker, and one collector that verifies, counts and reports.
+//!
+//! A worker that hits something sends it and waits for the verdict: go on, or start over from a new origin. So
+//! no origin gives two matches, and a flood of hits from an easy pattern cannot pile up.
+
+mod collector;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use secp256k1::PublicKey;
+use warpsmith_pattern::{Filter, Patterns, Score, ScoreFilter};
+use warpsmith_target::Recipe;
+use zeroize::Zeroizing;
+
+use crate::device::{Devices, Selector};
+use crate::error::{Error, Result};
+use crate::join::Split;
+use crate::origin::Secret;
+use crate::selftest;
+use crate::space::{Space, Subject};
+use crate::stats::Progress;
+use crate::worker::{Fault, Hit, Search, Start, Worker};
+use collector::{Collector, Desk};
+
+/// What a person likes.
+#[derive(Clone, Copy)]
+pub enum Wanted<'a> {
+    /// Texts that match one of these.
+    Patterns(&'a Patterns),
+    /// The best there is: each result is better than all before it.
+    Best {
+        /// What counts.
+        score: Score,
+        /// Stop when this is reached.
+        enough: Option<u32>,
+    },
+}
+
+impl Wanted<'_> {
+    /// The filter that finds it. `best` is the score to beat.
+    pub(crate) fn filter(&self, max_false: f64, best: u32) -> Filter {
+        match self {
+            Wanted::Patterns(patterns) => patterns.filter(max_false),
+            Wanted::Best { score, .. } => score_filter(*score, best + 1),
+        }
+    }
+
+    /// The share of candidates that are wanted. `best` is the score to beat, where scores count.
+    pub fn odds(&self, best: u32) -> f64 {
+        match self {
+            Wanted::Patterns(patterns) => patterns.odds(),
+            Wanted::Best { score, .. } => score.odds(best + 1),
+        }
+    }
+}
+
+/// A score as a filter. A run of digits could be tested as a range, but a search for the best raises its demand as it
+/// goes and keeps the best of each batch only, so devices are told the score itself.
+pub(crate) fn score_filter(score: Score, at_least: u32) -> Filter {
+    Filter { score: Some(ScoreFilter { score, at_least }), ..Filter::default() }
+}
+
+/// What a person asked for.
+pub struct Job<'a> {
+    /// What is searched: keys or salts, and what is made of them.
+    pub subject: Subject<'a>,
+    /// What its text shall look like.
+    pub wanted: Wanted<'a>,
+    /// Mine from this public key; no private key exists here then.
+    pub split: Option<PublicKey>,
+    /// Stop after so many matches; none: never.
+    pub count: Option<u64>,
+    /// Stop then.
+    pub time_limit: Option<Duration>,
+    /// How often progress is reported.
+    pub interval: Duration,
+}
+
+/// A verified result.
+#[derive(Debug)]
+pub struct Match {
+    /// The target's name.
+    pub target: &'static str,
+    /// The pattern as it was written; none in a search for the best.
+    pub pattern: Option<String>,
+    /// The text that matches.
+    pub address: String,
+    /// Its score, in a search for the best.
+    pub score: Option<u32>,
+    /// The compressed public key, if the subject is a key.
+    pub public_key: Option<[u8; 33]>,
+    /// The private key, unless the search was split.
+    pub secret: Option<Secret>,
+    /// The private key as its users import it.
+    pub export: Option<Zeroizing<String>>,
+    /// How the private key follows from the user's, if the search was split.
+    pub split: Option<Split>,
+    /// The salt, if the subject is one.
+    pub salt: Option<[u8; 32]>,
+    /// The nonce at which the key's account creates the contract that `address` is.
+    pub nonce: Option<u64>,
+    /// What lies between the salt and the address, and how to use it.
+    pub details: Vec<(&'static str, String)>,
+    /// Where it was found.
+    pub device: String,
+    /// Addresses tested until then.
+    pub tried: u64,
+    /// Time since the start.
+    pub elapsed: Duration,
+}
+
+/// What a search reports while it runs.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A verified match.
+    Match(&'a Match),
+    /// How it goes.
+    Progress(&'a Progress),
+    /// Something a person should know; the search goes on.
+    Warning(String),
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The number of matches, or the score, asked for was reached.
+    Count,
+    /// The time was up.
+    TimeLimit,
+    /// Every candidate has been tested.
+    Exhausted,
+    /// It was interrupted.
+    Interrupted,
+}
+
+/// How a search ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Why.
+    pub ended: Ended,
+    /// Addresses tested, each once.
+    pub tried: u64,
+    /// Matches reported.
+    pub matches: u64,
+    /// Hits that passed a filter and matched nothing.
+    pub false_hits: u64,
+    /// Time since the start.
+    pub elapsed: Duration,
+}
+
+/// What a worker tells the collector.
+enum Message {
+    Report { worker: usize, hits: Vec<Hit>, done: bool },
+    Lost { worker: usize, fault: Fault },
+}
+
+/// What the collector answers.
+enum Answer {
+    GoOn,
+    StartOver(Start),
+}
+
+/// Receives events; an error ends the search.
+pub type Sink<'s> =
+    dyn FnMut(Event<'_>) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + 's;
+
+/// Runs a search until a stop rule holds, `interrupt` is set, or the sink fails.
+///
+/// Devices that fail their self-test are dropped with a warning; if none is left, that is the error.
+pub fn run(job: &Job<'_>, devices: &Devices, interrupt: &AtomicBool, sink: &mut Sink<'_>) -> Result<Outcome> {
+    run_with(job, devices, interrupt, sink, Rule::Publish)
+}
+
+/// What becomes of matches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Each is reported and retires its origin.
+    Publish,
+    /// Each is verified and counted, its key forgotten, and the walk goes on: for benchmarks.
+    Count,
+}
+
+/// A device that takes part, and what it is to find.
+struct Plan {
+    device: usize,
+    filter: Filter,
+}
+
+/// A search whose matches are published, or only counted.
+pub(crate) fn run_with(
+    job: &Job<'_>,
+    devices: &Devices,
+    interrupt: &AtomicBool,
+    sink: &mut Sink<'_>,
+    rule: Rule,
+) -> Result<Outcome> {
+    let recipe = job.subject.target().recipe();
+    let mut failed = None;
+    let mut plans = Vec::new();
+    let mut unfit = 0;
+    for (at, device) in devices.list.iter().enumerate() {
+        let filter = job.wanted.filter(device.max_false(&recipe), 0);
+        let search = Search { recipe: &recipe, filter: &filter };
+        if let Err(why) = device.supports(&search) {
+            unfit += 1;
+            sink(Event::Warning(format!("{} is not used: {why}", device.id()))).map_err(Error::Sink)?;
+            continue;
+        }
+        match selftest::short(device.as_ref(), job.subject, &filter) {
+            Ok(()) => plans.push(Plan { device: at, filter }),
+            Err(error) => {
+                sink(Event::Warning(format!("{error}; it is not used"))).map_err(Error::Sink)?;
+                failed = Some(error);
+            }
+        }
+    }
+    if plans.is_empty() {
+        // The processor can test anything: better slow than not at all.
+        if unfit > 0 && unfit == devices.list.len() {
+            let cpu = Devices::open(&[Selector::Cpu(None)], devices.threads)?;
+            let says = cpu.describe().into_iter().map(|(id, line)| format!("{id}: {line}"));
+            let says = says.collect::<Vec<_>>().join(", ");
+            sink(Event::Warning(format!("the processor searches instead ({says})"))).map_err(Error::Sink)?;
+            return run_with(job, &cpu, interrupt, sink, rule);
+        }
+        return Err(failed.unwrap_or_else(|| Error::NoDevice("none was selected".to_owned())));
+    }
+
+    let total: usize = plans.iter().map(|plan| devices.list[plan.device].workers()).sum();
+    let mut space = Space::new(job.subject, job.split, total)?;
+    let (desks, workers) = hire(&recipe, &plans, devices, &mut space, sink)?;
+    let counters: Vec<AtomicU64> = workers.iter().map(|_| AtomicU64::new(0)).collect();
+    let stop = AtomicBool::new(false);
+    let best = AtomicU32::new(0);
+    let (sender, receiver) = bounded(2 * workers.len());
+    let started = Instant::now();
+    thread::scope(|scope| {
+        for (id, (worker, answers)) in workers.into_iter().enumerate() {
+            let (sender, counters, stop, best) = (sender.clone(), &counters, &stop, &best);
+            scope.spawn(move || work(id, worker, answers, sender, &counters[id], best, stop));
+        }
+        drop(sender);
+        let mut collector =
+            Collector::new(job, rule, devices, &plans, space, desks, &counters, &best, started, sink);
+        let ended = collector.collect(&receiver, interrupt);
+        stop.store(true, Ordering::Relaxed);
+        let (matches, false_hits) = collector.close();
+        drop(receiver);
+        ended.map(|ended| (ended, matches, false_hits))
+    })
+    .map(|(ended, matches, false_hits)| Outcome {
+        ended,
+        tried: counters.iter().map(|c| c.load(Ordering::Relaxed)).sum(),
+        matches,
+        false_hits,
+        elapsed: started.elapsed(),
+    })
+}
+
+type Hired<'d> = (Vec<Desk>, Vec<(Box<dyn Worker + 'd>, Receiver<Answer>)>);
+
+/// Makes the workers of all plans and gives each its first start. Devices that cannot are dropped with a warning.
+fn hire<'d>(
+    recipe: &Recipe,
+    plans: &[Plan],
+    devices: &'d Devices,
+    space: &mut Space,
+    sink: &mut Sink<'_>,
+) -> Result<Hired<'d>> {
+    let (mut desks, mut workers, mut failed) = (Vec::new(), Vec::new(), None);
+    for plan in plans {
+        let device = &devices.list[plan.device];
+        let search = Search { recipe, filter: &plan.filter };
+        for _ in 0..device.workers() {
+            // A small space may hold less than every worker a share.
+            let Some((source, start)) = space.next()? else { break };
+            let ready = device.worker(&search).and_then(|mut worker| worker.start(&start).map(|()| worker));
+            match ready {
+                Ok(worker) => {
+                    let (answer, answers) = bounded(1);
+                    desks.push(Desk::new(plan.device, worker.shape(), source, answer));
+                    workers.push((worker, answers));
+                }
+                Err(what) => {
+                    space.give_back(source);
+                    let device = device.id();
+                    sink(Event::Warning(format!("{device} is not used: {what}"))).map_err(Error::Sink)?;
+                    failed = Some(Error::DevicesLost { device, what });
+                }
+            }
+        }
+    }
+    if workers.is_empty() {
+        return Err(failed.unwrap_or_else(|| Error::NoDevice("none was selected".to_owned())));
+    }
+    Ok((desks, workers))
+}
+
+/// A worker's thread: search, count, report, obey.
+fn work(
+    id: usize,
+    mut worker: Box<dyn Worker + '_>,
+    answers: Receiver<Answer>,
+    sender: Sender<Message>,
+    counter: &AtomicU64,
+    best: &AtomicU32,
+    stop: &AtomicBool,
+) {
+    let faulty = |fault| drop(sender.send(Message::Lost { worker: id, fault }));
+    let mut beaten = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let best = best.load(Ordering::Relaxed);
+        if best > beaten {
+            beaten = best;
+            if let Err(fault) = worker.raise(best + 1) {
+                return faulty(fault);
+            }
+        }
+        let batch = match worker.run() {
+            Ok(batch) => batch,
+            Err(fault) => return faulty(fault),
+        };
+        counter.fetch_add(batch.tried, Ordering::Relaxed);
+        if batch.hits.is_empty() && !batch.done {
+            continue;
+        }
+        if sender.send(Message::Report { worker: id, hits: batch.hits, done: batch.done }).is_err() {
+            return;
+        }
+        match answers.recv() {
+            Ok(Answer::GoOn) => {}
+            Ok(Answer::StartOver(start)) => {
+                if let Err(fault) = worker.start(&start) {
+                    return faulty(fault);
+                }
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

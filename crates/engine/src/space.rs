@@ -1,0 +1,190 @@
+//! Where candidates come from: keys around random origins, or the salts of a mask counted up.
+//!
+//! The collector owns the space and hands out starts. A start holds nothing secret: a public point, or a stretch of
+//! counters.
+
+use secp256k1::PublicKey;
+use warpsmith_curve::Affine;
+use warpsmith_target::{KeyTarget, Recipe, SaltMask, SaltTarget, Target};
+
+use crate::error::{Error, Result};
+use crate::origin::Origin;
+
+/// What is searched for: a key, or a salt.
+#[derive(Clone, Copy)]
+pub enum Subject<'a> {
+    /// Keys, each with its public point.
+    Key(&'a dyn KeyTarget),
+    /// Salts of a contract factory.
+    Salt(&'a dyn SaltTarget),
+}
+
+impl<'a> Subject<'a> {
+    /// What both kinds have.
+    pub fn target(self) -> &'a dyn Target {
+        match self {
+            Subject::Key(target) => target,
+            Subject::Salt(target) => target,
+        }
+    }
+
+    pub(crate) fn key(self) -> Option<&'a dyn KeyTarget> {
+        match self {
+            Subject::Key(target) => Some(target),
+            Subject::Salt(_) => None,
+        }
+    }
+}
+
+/// A stretch of salts: those of the mask with these counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lease {
+    /// What the free bytes hold that the counter does not reach.
+    pub base: [u8; 32],
+    /// The first counter.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+}
+
+/// Where a worker begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start {
+    /// The point of lane 0.
+    Point(Affine),
+    /// All salts of the lease, then no more.
+    Salts(Lease),
+}
+
+/// What the collector keeps of a start: the way back from a hit.
+pub(crate) enum Source {
+    /// The origin of a walk.
+    Origin(Origin),
+    /// A stretch of salts.
+    Lease(Lease),
+}
+
+/// The candidates of one search.
+pub(crate) enum Space {
+    /// Keys: without end, each start from its own random origin.
+    Keys { split: Option<PublicKey> },
+    /// Salts: each once.
+    Salts(Salts),
+}
+
+impl Space {
+    /// The candidates of a subject, for so many workers.
+    pub fn new(subject: Subject<'_>, split: Option<PublicKey>, workers: usize) -> Result<Space> {
+        match subject.target().recipe() {
+            Recipe::Salted(salted) => Salts::new(salted.salt, workers).map(Space::Salts),
+            _ => Ok(Space::Keys { split }),
+        }
+    }
+
+    /// The next start; none when every candidate has been handed out.
+    pub fn next(&mut self) -> Result<Option<(Source, Start)>> {
+        match self {
+            Space::Keys { split } => loop {
+                let origin = Origin::fresh(*split)?;
+                if let Some(point) = origin.point() {
+                    return Ok(Some((Source::Origin(origin), Start::Point(point))));
+                }
+            },
+            Space::Salts(salts) => Ok(salts.next().map(|lease| (Source::Lease(lease), Start::Salts(lease)))),
+        }
+    }
+
+    /// Takes back what a lost worker leaves undone.
+    pub fn give_back(&mut self, source: Source) {
+        if let (Space::Salts(salts), Source::Lease(lease)) = (self, source) {
+            salts.returned.push(lease);
+        }
+    }
+}
+
+/// Leases of at most this many salts: minutes for a card, hours for a core.
+const LONGEST: u64 = 1 << 40;
+
+/// The salts of a mask, handed out in leases.
+pub(crate) struct Salts {
+    mask: SaltMask,
+    base: [u8; 32],
+    /// The first counter nobody has been given; none at the end.
+    next: Option<u64>,
+    last: u64,
+    length: u64,
+    returned: Vec<Lease>,
+}
+
+impl Salts {
+    fn new(mask: SaltMask, workers: usize) -> Result<Salts> {
+        // Not a secret, but random: two machines that search the same mask do not repeat each other's work.
+        let mut base = [0; 32];
+        getrandom::fill(&mut base).map_err(Error::Randomness)?;
+        let last = mask.count().map_or(u64::MAX, |count| count - 1);
+        // Small spaces are cut finely enough that no worker is left without a share for long.
+        let length = (last / (16 * workers.max(1) as u64)).clamp(1 << 16, LONGEST);
+        Ok(Salts { mask, base, next: Some(0), last, length, returned: Vec::new() })
+    }
+
+    fn next(&mut self) -> Option<Lease> {
+        if let Some(lease) = self.returned.pop() {
+            return Some(lease);
+        }
+        let first = self.next?;
+        let last = first.saturating_add(self.length - 1).min(self.last);
+        self.next = last.checked_add(1).filter(|&next| next <= self.last);
+        Some(Lease { base: self.base, first, last })
+    }
+
+    /// The salt with this counter.
+    pub fn salt(&self, counter: u64) -> [u8; 32] {
+        self.mask.fill(&self.base, counter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn salts(mask: &str, workers: usize) -> Salts {
+        Salts::new(SaltMask::parse(mask).expect("a mask"), workers).expect("random")
+    }
+
+    #[test]
+    fn leases_cover_every_counter_once() {
+        let fixed = "00".repeat(29);
+        for (free, count) in [("??", 1u64 << 8), ("????", 1 << 16), ("??????", 1 << 24)] {
+            let mask = format!("0x{}{}", "00".repeat(32 - free.len() / 2), free);
+            assert!(mask.len() == 66 && mask.starts_with(&format!("0x{}", &fixed[..50])));
+            for workers in [1, 3, 40] {
+                let mut salts = salts(&mask, workers);
+                let (mut next, mut leases) = (0, 0);
+                while let Some(lease) = salts.next() {
+                    assert_eq!(lease.first, next);
+                    assert!(lease.last >= lease.first);
+                    next = lease.last + 1;
+                    leases += 1;
+                }
+                assert_eq!(next, count);
+                assert!(leases <= 16 * workers as u64 + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_salt_has_more_counters_than_anybody_reaches_and_returned_leases_come_first() {
+        let mut salts = salts(&format!("0x{}", "??".repeat(32)), 2);
+        let first = salts.next().expect("a lease");
+        assert_eq!((first.first, first.last), (0, LONGEST - 1));
+        let second = salts.next().expect("a lease");
+        assert_eq!(second.first, LONGEST);
+        salts.returned.push(first);
+        assert_eq!(salts.next(), Some(first));
+        assert_ne!(salts.salt(0), salts.salt(1));
+        // The last leases end exactly at the last counter.
+        salts.next = Some(u64::MAX - 5);
+        assert_eq!(salts.next().map(|l| (l.first, l.last)), Some((u64::MAX - 5, u64::MAX)));
+        assert_eq!(salts.next(), None);
+    }
+}
