@@ -86,7 +86,9 @@ DEV void fe_mul_inc(fe *r, const fe *a, const fe *b) {
 }
 
 DEV void fe_sqr(fe *r, const fe *a) {
-    fe_mul(r, a, a);
+    u32 wide[16];
+    u256_sqr(wide, a->v);
+    fe_reduce(r, wide);
 }
 
 /* r = 1 / a, and 0 for 0: a^(p - 2) in 255 S + 15 M.

@@ -3,6 +3,18 @@
  * The only assembly: each carry chain is one block with operands read and written in place
  * (NVRTC 11.8 refuses early-clobber outputs), beside a portable body of the same contract. */
 
+#if !HAS_PTX
+/* acc[0..1] += a * b + carry, carry 0 or 1; returns the carry: one link of a chain. */
+DEV u32 limbs_step(u32 *acc, u32 a, u32 b, u32 carry) {
+    u64 product = (u64)a * b;
+    u64 low = (u64)acc[0] + (u32)product + carry;
+    u64 high = (u64)acc[1] + (product >> 32) + (low >> 32);
+    acc[0] = (u32)low;
+    acc[1] = (u32)high;
+    return (u32)(high >> 32);
+}
+#endif
+
 /* acc[0..7] += (a0 + a1 2^64 + a2 2^128 + a3 2^192) * b; the sum must stay below 2^256. */
 DEV void limbs_mad(u32 *acc, u32 a0, u32 a1, u32 a2, u32 a3, u32 b) {
 #if HAS_PTX
@@ -18,21 +30,10 @@ DEV void limbs_mad(u32 *acc, u32 a0, u32 a1, u32 a2, u32 a3, u32 b) {
           "+r"(acc[6]), "+r"(acc[7])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b));
 #else
-    u32 a[4];
-    u64 carry = 0;
-    a[0] = a0;
-    a[1] = a1;
-    a[2] = a2;
-    a[3] = a3;
-    UNROLL
-    for (int i = 0; i < 4; i++) {
-        u64 product = (u64)a[i] * b;
-        u64 low = (u64)acc[2 * i] + (u32)product + carry;
-        u64 high = (u64)acc[2 * i + 1] + (product >> 32) + (low >> 32);
-        acc[2 * i] = (u32)low;
-        acc[2 * i + 1] = (u32)high;
-        carry = high >> 32;
-    }
+    u32 carry = limbs_step(acc, a0, b, 0);
+    carry = limbs_step(acc + 2, a1, b, carry);
+    carry = limbs_step(acc + 4, a2, b, carry);
+    limbs_step(acc + 6, a3, b, carry);
 #endif
 }
 
@@ -54,22 +55,10 @@ DEV void limbs_mad_carry(u32 *acc, u32 *top, u32 a0, u32 a1, u32 a2, u32 a3, u32
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b));
     *top = out;
 #else
-    u32 a[4];
-    u64 carry = 0;
-    a[0] = a0;
-    a[1] = a1;
-    a[2] = a2;
-    a[3] = a3;
-    UNROLL
-    for (int i = 0; i < 4; i++) {
-        u64 product = (u64)a[i] * b;
-        u64 low = (u64)acc[2 * i] + (u32)product + carry;
-        u64 high = (u64)acc[2 * i + 1] + (product >> 32) + (low >> 32);
-        acc[2 * i] = (u32)low;
-        acc[2 * i + 1] = (u32)high;
-        carry = high >> 32;
-    }
-    *top = (u32)carry;
+    u32 carry = limbs_step(acc, a0, b, 0);
+    carry = limbs_step(acc + 2, a1, b, carry);
+    carry = limbs_step(acc + 4, a2, b, carry);
+    *top = limbs_step(acc + 6, a3, b, carry);
 #endif
 }
 
@@ -346,3 +335,125 @@ DEV void u256_mul(u32 *r, const u32 *a, const u32 *b, u32 addend) {
 }
 
 #endif
+
+/* acc[0..1] += a * b; returns the carry. */
+DEV u32 limbs_mad_one(u32 *acc, u32 a, u32 b) {
+#if HAS_PTX
+    u32 out = 0;
+    ASM("mad.lo.cc.u32 %0, %3, %4, %0;\n\t"
+        "madc.hi.cc.u32 %1, %3, %4, %1;\n\t"
+        "addc.u32 %2, 0, 0;"
+        : "+r"(acc[0]), "+r"(acc[1]), "+r"(out)
+        : "r"(a), "r"(b));
+    return out;
+#else
+    return limbs_step(acc, a, b, 0);
+#endif
+}
+
+/* acc[0..5] += (a0 + a1 2^64 + a2 2^128) * b; *top is set to the carry. */
+DEV void limbs_mad_three(u32 *acc, u32 *top, u32 a0, u32 a1, u32 a2, u32 b) {
+#if HAS_PTX
+    u32 out = 0;
+    ASM("mad.lo.cc.u32 %0, %7, %10, %0;\n\t"
+        "madc.hi.cc.u32 %1, %7, %10, %1;\n\t"
+        "madc.lo.cc.u32 %2, %8, %10, %2;\n\t"
+        "madc.hi.cc.u32 %3, %8, %10, %3;\n\t"
+        "madc.lo.cc.u32 %4, %9, %10, %4;\n\t"
+        "madc.hi.cc.u32 %5, %9, %10, %5;\n\t"
+        "addc.u32 %6, 0, 0;"
+        : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3]), "+r"(acc[4]), "+r"(acc[5]), "+r"(out)
+        : "r"(a0), "r"(a1), "r"(a2), "r"(b));
+    *top = out;
+#else
+    u32 carry = limbs_step(acc, a0, b, 0);
+    carry = limbs_step(acc + 2, a1, b, carry);
+    *top = limbs_step(acc + 4, a2, b, carry);
+#endif
+}
+
+/* acc[0..3] += (a0 + a1 2^64) * b; *top is set to the carry. */
+DEV void limbs_mad_two(u32 *acc, u32 *top, u32 a0, u32 a1, u32 b) {
+#if HAS_PTX
+    u32 out = 0;
+    ASM("mad.lo.cc.u32 %0, %5, %7, %0;\n\t"
+        "madc.hi.cc.u32 %1, %5, %7, %1;\n\t"
+        "madc.lo.cc.u32 %2, %6, %7, %2;\n\t"
+        "madc.hi.cc.u32 %3, %6, %7, %3;\n\t"
+        "addc.u32 %4, 0, 0;"
+        : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3]), "+r"(out)
+        : "r"(a0), "r"(a1), "r"(b));
+    *top = out;
+#else
+    u32 carry = limbs_step(acc, a0, b, 0);
+    *top = limbs_step(acc + 2, a1, b, carry);
+#endif
+}
+
+/* r[0..15] += the squares of a's limbs, limb i's at 2^(64 i); the sum must stay below 2^512. */
+DEV void u512_add_squares(u32 *r, const u32 *a) {
+#if HAS_PTX
+    ASM("mad.lo.cc.u32 %0, %16, %16, %0;\n\t"
+        "madc.hi.cc.u32 %1, %16, %16, %1;\n\t"
+        "madc.lo.cc.u32 %2, %17, %17, %2;\n\t"
+        "madc.hi.cc.u32 %3, %17, %17, %3;\n\t"
+        "madc.lo.cc.u32 %4, %18, %18, %4;\n\t"
+        "madc.hi.cc.u32 %5, %18, %18, %5;\n\t"
+        "madc.lo.cc.u32 %6, %19, %19, %6;\n\t"
+        "madc.hi.cc.u32 %7, %19, %19, %7;\n\t"
+        "madc.lo.cc.u32 %8, %20, %20, %8;\n\t"
+        "madc.hi.cc.u32 %9, %20, %20, %9;\n\t"
+        "madc.lo.cc.u32 %10, %21, %21, %10;\n\t"
+        "madc.hi.cc.u32 %11, %21, %21, %11;\n\t"
+        "madc.lo.cc.u32 %12, %22, %22, %12;\n\t"
+        "madc.hi.cc.u32 %13, %22, %22, %13;\n\t"
+        "madc.lo.cc.u32 %14, %23, %23, %14;\n\t"
+        "madc.hi.u32 %15, %23, %23, %15;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]), "+r"(r[4]), "+r"(r[5]), "+r"(r[6]), "+r"(r[7]),
+          "+r"(r[8]), "+r"(r[9]), "+r"(r[10]), "+r"(r[11]), "+r"(r[12]), "+r"(r[13]), "+r"(r[14]),
+          "+r"(r[15])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]));
+#else
+    u32 carry = 0;
+    UNROLL
+    for (int i = 0; i < 8; i++) carry = limbs_step(r + 2 * i, a[i], a[i], carry);
+#endif
+}
+
+/* r[0..15] = a^2, with 36 products instead of 64.
+ *
+ * Products of two different limbs gather as in u256_mul, once each: in the row of a[i] the limbs a[i + 2], a[i + 4], ..
+ * in `even`, a[i + 1], a[i + 3], .. in `odd`. A row whose last product lands on limbs that hold at most the carry
+ * of the row before cannot overflow; its top is zero and dropped. Their sum is doubled (it is below
+ * 2^511, being less than half of a^2), and the squares are added. */
+DEV void u256_sqr(u32 *r, const u32 *a) {
+    u32 even[16], odd[16], none;
+    UNROLL
+    for (int i = 0; i < 16; i++) even[i] = odd[i] = 0;
+    UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        u64 o = (u64)a[i + 1] * a[0];
+        odd[i] = (u32)o;
+        odd[i + 1] = (u32)(o >> 32);
+        if (i > 0) {
+            u64 e = (u64)a[i] * a[0];
+            even[i] = (u32)e;
+            even[i + 1] = (u32)(e >> 32);
+        }
+    }
+    limbs_mad_three(odd + 2, odd + 8, a[2], a[4], a[6], a[1]);
+    limbs_mad_three(even + 4, &none, a[3], a[5], a[7], a[1]);
+    limbs_mad_three(odd + 4, &none, a[3], a[5], a[7], a[2]);
+    limbs_mad_two(even + 6, even + 10, a[4], a[6], a[2]);
+    limbs_mad_two(odd + 6, odd + 10, a[4], a[6], a[3]);
+    limbs_mad_two(even + 8, &none, a[5], a[7], a[3]);
+    limbs_mad_two(odd + 8, &none, a[5], a[7], a[4]);
+    even[12] = limbs_mad_one(even + 10, a[6], a[4]);
+    odd[12] = limbs_mad_one(odd + 10, a[6], a[5]);
+    limbs_mad_one(even + 12, a[7], a[5]);
+    limbs_mad_one(odd + 12, a[7], a[6]);
+    u512_merge(r, even, odd);
+    UNROLL
+    for (int i = 15; i > 0; i--) r[i] = r[i] << 1 | r[i - 1] >> 31;
+    u512_add_squares(r, a);
+}

@@ -1,7 +1,10 @@
 /* The compiler: CUDA (NVRTC), OpenCL C 1.2 or host C. The only file that names one.
  *
  * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, one barrier and
- * one atomic. All kernels are variable time: they see public points, never a secret. */
+ * one atomic. All kernels are variable time: they see public points, never a secret.
+ *
+ * DEV is inlined, or with INLINE_HELPERS 0 kept out of line: compilers that take minutes over one large function
+ * (AMD's) then build in seconds, and the code runs some three times slower. */
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 
@@ -10,7 +13,11 @@ typedef unsigned long long u64;
 typedef uint4 quad;
 
 #define U64C(x) x##ULL
+#if INLINE_HELPERS
 #define DEV static __device__ __forceinline__
+#else
+#define DEV static __device__ __noinline__
+#endif
 #define COLD static __device__ __noinline__
 #define KERNEL extern "C" __global__
 #define LAUNCH_BOUNDS __launch_bounds__(BLOCK, BLOCKS)
@@ -37,7 +44,11 @@ typedef ulong u64;
 typedef uint4 quad;
 
 #define U64C(x) x##UL
+#if INLINE_HELPERS
 #define DEV static inline
+#else
+#define DEV __attribute__((noinline)) static
+#endif
 #define COLD __attribute__((noinline)) static
 #define KERNEL __kernel
 #define LAUNCH_BOUNDS

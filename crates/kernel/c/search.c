@@ -1,4 +1,4 @@
-/* Entry points: the search, and the field operations one by one for tests and timing. */
+/* Entry point: the search. */
 
 /* Shared memory of a lane, in quads: c^3, L, digits of c and beta c (two times 9 words), then
  * digits 10 and 11 of each. */
@@ -134,6 +134,17 @@ DEV void search_emit_nine(GLOBAL u32 *hits, u32 lane, u32 step, u32 index, u32 m
         }
     }
 }
+
+#if STAGE < 2
+/* Ends a key's way early, for timing: folds the words into one and lets the filter see it, so that no compiler can
+ * leave out what led here. What it emits is no hit. */
+DEV void search_fold(const filter_state *filter, GLOBAL u32 *hits, u32 lane, u32 step, const u32 *words, int count) {
+    u32 word[1] = {0};
+    UNROLL
+    for (int i = 0; i < count; i++) word[0] ^= words[i];
+    if (filter_any(filter, word, 1)) search_emit(hits, lane, step, 0, word[0]);
+}
+#endif
 
 /* `steps` groups of each lane, from the centres on; centres are moved on. lanes is a multiple of BLOCK. */
 KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch, TABLE_PARAM GLOBAL const u32 *filter,
@@ -279,6 +290,11 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
                 }
                 fe_mul_inc(&z, &s, &z);
                 fe_mul(&x, &e, &z);
+#if STAGE == 0
+                fe_mul(&x, &c, &x);
+                search_fold(&state, hits, lane, step, x.v, 8);
+                continue;
+#endif
                 walk_load_digits(f, search_table, i);
                 tops[6] = walk_top(x.v, 0, 0, f + 18);
                 tops[7] = walk_top(x.v, 0, 0, f + 27);
@@ -297,6 +313,11 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
                 }
                 tops[0] = walk_top(x.v, high, 1, g);
                 tops[1] = walk_top(x.v, high, 1, g + 9);
+#if STAGE == 1
+                tops[2] = tops[5] = tops[8] = 0;
+                search_fold(&state, hits, lane, step, tops, 9);
+                continue;
+#endif
                 UNROLL
                 for (int m = 0; m < 9; m += 3) tops[m + 2] = 0u - tops[m] - tops[m + 1];
                 search_nine(sums, tops);
@@ -312,80 +333,4 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
             }
         }
     }
-}
-
-/* One field operation for each element: a, b and out hold 8 words an element. */
-KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *out, u32 op, u32 count) {
-    u32 n = GROUP_ID * BLOCK + LOCAL_ID;
-    fe x, y, r;
-    if (n >= count) return;
-    UNROLL
-    for (int i = 0; i < 8; i++) {
-        x.v[i] = a[8 * (u64)n + i];
-        y.v[i] = b[8 * (u64)n + i];
-    }
-    fe_set(&r, 0);
-    if (op == 0) {
-        fe_mul(&r, &x, &y);
-    } else if (op == 1) {
-        fe_sqr(&r, &x);
-    } else if (op == 2) {
-        fe_norm(&y, &y);
-        fe_add(&r, &x, &y);
-    } else if (op == 3) {
-        fe_norm(&y, &y);
-        fe_sub(&r, &x, &y);
-    } else if (op == 4) {
-        fe_inv(&r, &x);
-    } else if (op == 5) {
-        fe_norm(&r, &x);
-    } else if (op == 6) {
-        fe_mul_inc(&r, &x, &y);
-    } else if (op == 7) {
-        /* The top words of x * y, y by digits: with high word 0, and with 2 and one y less. */
-        u32 f[11];
-        walk_digits(f, &y);
-        r.v[0] = walk_top(x.v, 0, 0, f);
-        r.v[1] = walk_top(x.v, 2, 1, f);
-        r.v[2] = f[8];
-        r.v[3] = f[7];
-        {
-            u32 v[9];
-            u64 wide;
-            UNROLL
-            for (int i = 0; i < 8; i++) v[i] = x.v[i];
-            v[8] = 2;
-            wide = walk_top_wide(v, 1, f);
-            r.v[4] = (u32)wide;
-            r.v[5] = (u32)(wide >> 32);
-        }
-    }
-    UNROLL
-    for (int i = 0; i < 8; i++) out[8 * (u64)n + i] = r.v[i];
-}
-
-/* CHAINS dependent chains of multiplications (op 0) or squarings (op 1) a lane, for timing. */
-KERNEL void LAUNCH_BOUNDS field_bench(GLOBAL u32 *data, u32 op, u32 count) {
-    u32 n = GROUP_ID * BLOCK + LOCAL_ID;
-    fe x, y;
-    UNROLL
-    for (int i = 0; i < 8; i++) {
-        x.v[i] = data[i] ^ n;
-        y.v[i] = data[8 + i] + n;
-    }
-    if (op == 0) {
-        ROLLED
-        for (u32 j = 0; j < count; j++) {
-            fe_mul(&x, &x, &y);
-            fe_mul(&y, &y, &x);
-        }
-    } else {
-        ROLLED
-        for (u32 j = 0; j < count; j++) {
-            fe_sqr(&x, &x);
-            fe_sqr(&y, &y);
-        }
-    }
-    UNROLL
-    for (int i = 0; i < 8; i++) data[16 + 8 * (u64)n + i] = x.v[i] ^ y.v[i];
 }

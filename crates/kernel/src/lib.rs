@@ -5,7 +5,10 @@
 //! no pattern.
 
 pub mod abi;
+mod embedded;
 pub mod set;
+
+pub use embedded::{embedded, shipped};
 
 /// Where the table of multiples of G lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +29,17 @@ pub enum Filter {
     },
     /// Many intervals: a bitmap, then a list of 64-bit intervals ([`set`]).
     Set,
+}
+
+/// How far the search goes: for telling what its parts cost. Only a whole one finds keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Walks, and folds each product into a word that the filter sees.
+    Walk,
+    /// Also computes the top words, and folds those.
+    Words,
+    /// Everything.
+    Whole,
 }
 
 /// All that changes the code's shape.
@@ -51,6 +65,10 @@ pub struct Spec {
     pub filter: Filter,
     /// Whether what passes is tested again on 64 bits before it is reported. A set always is.
     pub wide: bool,
+    /// Whether helper functions are inlined: faster, where the compiler gets through it in bearable time.
+    pub inline: bool,
+    /// How far the search goes.
+    pub stage: Stage,
 }
 
 impl Default for Spec {
@@ -66,7 +84,16 @@ impl Default for Spec {
             unroll_signs: false,
             filter: Filter::Range { count: 1 },
             wide: true,
+            inline: true,
+            stage: Stage::Whole,
         }
+    }
+}
+
+impl Spec {
+    /// The shape in which the field is timed on a card: as many lanes as the registers of one chain allow.
+    pub fn field() -> Spec {
+        Spec { block: 128, blocks: 8, ..Spec::default() }
     }
 }
 
@@ -79,7 +106,7 @@ pub struct Source {
     pub hash: u128,
 }
 
-/// Joins the fragments under the defines of `spec`.
+/// Joins the fragments of the search under the defines of `spec`.
 ///
 /// # Panics
 ///
@@ -97,32 +124,54 @@ pub fn join(spec: &Spec) -> Source {
         }
         Filter::Set => (("filter/set.h", include_str!("../c/filter/set.h")), 0),
     };
-    let defines: [(&str, u32); 9] = [
-        ("HAS_PTX", spec.ptx.into()),
-        ("GROUP", spec.group),
-        ("BLOCK", spec.block),
-        ("BLOCKS", spec.blocks),
+    let stage = match spec.stage {
+        Stage::Walk => 0,
+        Stage::Words => 1,
+        Stage::Whole => 2,
+    };
+    let defines = [
         ("TABLE_CONSTANT", (spec.table == Table::Constant).into()),
         ("INVERT_SHARED", spec.shared_inversion.into()),
-        ("COUNT_CARRIES", spec.count_carries.into()),
         ("RANGES", ranges),
         ("FILTER_WIDE", (spec.wide || spec.filter == Filter::Set).into()),
+        ("STAGE", stage),
     ];
-    let fragments = [
+    let mut text = head(spec, spec.group, &defines);
+    text += &format!("#define SIGN_LOOP {}\n", if spec.unroll_signs { "UNROLL" } else { "ROLLED" });
+    finish(text, &[filter, ("search.c", include_str!("../c/search.c"))])
+}
+
+/// Joins the program that tests and times the field by itself: its entry points are `field_check` and `field_bench`.
+/// Of `spec` only the capabilities count, the block and how multiplication is done.
+pub fn join_field(spec: &Spec) -> Source {
+    assert!(spec.block.is_power_of_two(), "a block of {} lanes is no power of two", spec.block);
+    let text = head(spec, 1, &[("TABLE_CONSTANT", 0), ("INVERT_SHARED", 0)]);
+    finish(text, &[("field_bench.c", include_str!("../c/field_bench.c"))])
+}
+
+/// The defines: those every program has, then its own.
+fn head(spec: &Spec, group: u32, own: &[(&str, u32)]) -> String {
+    let common = [
+        ("HAS_PTX", spec.ptx.into()),
+        ("INLINE_HELPERS", spec.inline.into()),
+        ("GROUP", group),
+        ("BLOCK", spec.block),
+        ("BLOCKS", spec.blocks),
+        ("COUNT_CARRIES", spec.count_carries.into()),
+    ];
+    common.iter().chain(own).map(|(name, value)| format!("#define {name} {value}\n")).collect()
+}
+
+/// The fragments every program has, then its own.
+fn finish(mut text: String, own: &[(&str, &str)]) -> Source {
+    let common = [
         ("platform.h", include_str!("../c/platform.h")),
         ("abi.h", include_str!("../c/abi.h")),
         ("limbs.h", include_str!("../c/limbs.h")),
         ("field.h", include_str!("../c/field.h")),
         ("walk.h", include_str!("../c/walk.h")),
-        filter,
-        ("search.c", include_str!("../c/search.c")),
     ];
-    let mut text = String::new();
-    for (name, value) in defines {
-        text += &format!("#define {name} {value}\n");
-    }
-    text += &format!("#define SIGN_LOOP {}\n", if spec.unroll_signs { "UNROLL" } else { "ROLLED" });
-    for (name, fragment) in fragments {
+    for (name, fragment) in common.iter().chain(own) {
         text += &format!("#line 1 \"{name}\"\n{fragment}");
     }
     Source { hash: fnv1a_128(text.as_bytes()), text }

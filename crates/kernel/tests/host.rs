@@ -11,7 +11,7 @@ use k256::elliptic_curve::sec1::ToSec1Point;
 use k256::{ProjectivePoint, Scalar};
 use num_bigint::BigUint;
 use warpsmith_kernel::abi::{self, Entry, Record};
-use warpsmith_kernel::{Filter, Spec, Table, join, set};
+use warpsmith_kernel::{Filter, Spec, Stage, Table, join, join_field, set};
 
 const CAPACITY: u32 = 8192;
 
@@ -23,12 +23,23 @@ struct Program {
 }
 
 impl Program {
+    /// The search.
     fn build(spec: Spec) -> Self {
         let spec = Spec { ptx: false, table: Table::Global, ..spec };
+        Self::compile(&spec, "", &join(&spec).text)
+    }
+
+    /// The field by itself.
+    fn build_field(spec: Spec) -> Self {
+        let spec = Spec { ptx: false, ..spec };
+        Self::compile(&spec, "#define FIELD_PROGRAM 1\n", &join_field(&spec).text)
+    }
+
+    fn compile(spec: &Spec, define: &str, text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("kernels.c");
         let driver = include_str!("host/driver.c");
-        std::fs::write(&source, format!("{}#line 1 \"driver.c\"\n{driver}", join(&spec).text)).unwrap();
+        std::fs::write(&source, format!("{define}{text}#line 1 \"driver.c\"\n{driver}")).unwrap();
         let path = folder.path().join("kernels");
         // Without the sanitizers' libraries the plain program still proves the arithmetic.
         if !compile(&source, &path, &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]) {
@@ -225,7 +236,7 @@ fn pairs(random: usize) -> Vec<(BigUint, BigUint)> {
 fn field_operations_agree_with_big_integers() {
     let pairs = pairs(3000);
     for count_carries in [false, true] {
-        let program = Program::build(Spec { group: 1, block: 4, count_carries, ..Spec::default() });
+        let program = Program::build_field(Spec { block: 4, count_carries, ..Spec::default() });
         type Operation = fn(&BigUint, &BigUint) -> BigUint;
         let operations: [(u32, &str, Operation); 6] = [
             (0, "mul", |a, b| a * b),
@@ -251,8 +262,47 @@ fn field_operations_agree_with_big_integers() {
 }
 
 #[test]
+fn timed_chains_end_where_powers_say() {
+    let program = Program::build_field(Spec { block: 4, ..Spec::default() });
+    let full: BigUint = (BigUint::from(1u32) << 256) - 1u32;
+    for (start, by) in [(beta(), p() - 1u32), (full.clone() - 50u32, full - 50u32)] {
+        for (op, count) in [(0, 0), (0, 1), (0, 1000), (1, 1), (1, 300)] {
+            let mut request = vec![1, op, count, 2, 0, 0, 0, 0];
+            request.extend(limbs(&start).into_iter().chain(limbs(&by)));
+            let ends = program.run(&request);
+            assert_eq!(ends.len(), 2 * 4 * 8);
+            for (lane, end) in ends.chunks_exact(8).enumerate() {
+                let (x, y) = (&start + lane, &by + lane);
+                let expected = match op {
+                    0 => x * y.modpow(&count.into(), &p()),
+                    _ => x.modpow(&(BigUint::from(1u32) << count), &p()),
+                };
+                assert_eq!(from_limbs(end.iter().copied()) % p(), expected % p(), "lane {lane}");
+            }
+        }
+    }
+}
+
+#[test]
+fn shortened_searches_walk_all_the_same() {
+    // What they report means nothing, but their centres must move as those of the whole search.
+    let mut random = Random(17);
+    let starts: Vec<Scalar> = (0..4).map(|_| random.scalar()).collect();
+    let points: Vec<Point> = starts.iter().map(point).collect();
+    for stage in [Stage::Walk, Stage::Words] {
+        let spec = Spec { group: 4, block: 2, wide: false, stage, ..Spec::default() };
+        let (ends, count, _) = Program::build(spec).walk(&points, 3, &all_keys(), CAPACITY);
+        // One report a sign and entry, and the centre's three.
+        assert_eq!(count, 4 * 3 * (2 * 4 + 3));
+        for (start, end) in starts.iter().zip(ends) {
+            assert_eq!(end, point(&(start + Scalar::from(3 * 9u32))));
+        }
+    }
+}
+
+#[test]
 fn top_words_of_products_stay_within_their_bound() {
-    let program = Program::build(Spec { group: 1, block: 4, ..Spec::default() });
+    let program = Program::build_field(Spec { block: 4, ..Spec::default() });
     let pairs = pairs(5000);
     let one = BigUint::from(1u32);
     for ((a, b), out) in pairs.iter().zip(program.field(7, &pairs)) {

@@ -38,46 +38,37 @@ static void *read_words(u64 n) {
     return words;
 }
 
+#if FIELD_PROGRAM
+
 static u32 *a, *b, *out, op, count;
-static u32 *centres, *filter, *hits, *table, lanes, steps;
-static quad *scratch;
 
 static void check(void) {
     field_check(a, b, out, op, count);
 }
 
-static void walk(void) {
-    search_walk(centres, scratch, (quad *)table, filter, hits, lanes, steps);
+static void bench(void) {
+    field_bench(a, op, count);
 }
 
+/* Request 0: operation, elements, then both lists. Request 1: operation, times, blocks, then two elements. */
 int main(void) {
     u32 *head = read_words(8);
+    op = head[1];
+    count = head[2];
     if (head[0] == 0) {
-        op = head[1];
-        count = head[2];
         a = read_words(8 * (u64)count);
         b = read_words(8 * (u64)count);
         out = calloc(count, 32);
         launch(check, (count + BLOCK - 1) / BLOCK);
         fwrite(out, 32, count, stdout);
     } else {
-        lanes = head[1];
-        steps = head[2];
-        u32 filter_words = head[3], capacity = head[4];
-        centres = read_words(16 * (u64)lanes);
-        table = read_words((GROUP + 1) * TABLE_WORDS);
-        filter = read_words(filter_words);
-        scratch = malloc((u64)lanes * GROUP * 32);
-        hits = calloc(HITS_HEADER + (u64)capacity * HIT_WORDS, 4);
-        hits[HITS_CAPACITY] = capacity;
-        launch(walk, lanes / BLOCK);
-        fwrite(centres, 64, lanes, stdout);
-        fwrite(hits, 4, HITS_HEADER + (u64)capacity * HIT_WORDS, stdout);
-        free(centres);
-        free(table);
-        free(filter);
-        free(scratch);
-        free(hits);
+        u32 lanes = head[3] * BLOCK;
+        u32 *start = read_words(16);
+        a = calloc(16 + 8 * (u64)lanes, 4);
+        for (int i = 0; i < 16; i++) a[i] = start[i];
+        launch(bench, head[3]);
+        fwrite(a + 16, 32, lanes, stdout);
+        free(start);
     }
     free(a);
     free(b);
@@ -85,3 +76,37 @@ int main(void) {
     free(head);
     return 0;
 }
+
+#else
+
+static u32 *centres, *filter, *hits, *table, lanes, steps;
+static quad *scratch;
+
+static void walk(void) {
+    search_walk(centres, scratch, (quad *)table, filter, hits, lanes, steps);
+}
+
+int main(void) {
+    u32 *head = read_words(8);
+    u32 filter_words = head[3], capacity = head[4];
+    lanes = head[1];
+    steps = head[2];
+    centres = read_words(16 * (u64)lanes);
+    table = read_words((GROUP + 1) * TABLE_WORDS);
+    filter = read_words(filter_words);
+    scratch = malloc((u64)lanes * GROUP * 32);
+    hits = calloc(HITS_HEADER + (u64)capacity * HIT_WORDS, 4);
+    hits[HITS_CAPACITY] = capacity;
+    launch(walk, lanes / BLOCK);
+    fwrite(centres, 64, lanes, stdout);
+    fwrite(hits, 4, HITS_HEADER + (u64)capacity * HIT_WORDS, stdout);
+    free(centres);
+    free(table);
+    free(filter);
+    free(scratch);
+    free(hits);
+    free(head);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* Entry points: the field operations one by one, for tests and timing. A program of their own, so that they carry
+ * none of the search's shared memory and registers. */
+
+/* One field operation for each element: a, b and out hold 8 words an element. */
+KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *out, u32 op, u32 count) {
+    u32 n = GROUP_ID * BLOCK + LOCAL_ID;
+    fe x, y, r;
+    if (n >= count) return;
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        x.v[i] = a[8 * (u64)n + i];
+        y.v[i] = b[8 * (u64)n + i];
+    }
+    fe_set(&r, 0);
+    if (op == 0) {
+        fe_mul(&r, &x, &y);
+    } else if (op == 1) {
+        fe_sqr(&r, &x);
+    } else if (op == 2) {
+        fe_norm(&y, &y);
+        fe_add(&r, &x, &y);
+    } else if (op == 3) {
+        fe_norm(&y, &y);
+        fe_sub(&r, &x, &y);
+    } else if (op == 4) {
+        fe_inv(&r, &x);
+    } else if (op == 5) {
+        fe_norm(&r, &x);
+    } else if (op == 6) {
+        fe_mul_inc(&r, &x, &y);
+    } else if (op == 7) {
+        /* The top words of x * y, y by digits: with high word 0, and with 2 and one y less. */
+        u32 f[11];
+        walk_digits(f, &y);
+        r.v[0] = walk_top(x.v, 0, 0, f);
+        r.v[1] = walk_top(x.v, 2, 1, f);
+        r.v[2] = f[8];
+        r.v[3] = f[7];
+        {
+            u32 v[9];
+            u64 wide;
+            UNROLL
+            for (int i = 0; i < 8; i++) v[i] = x.v[i];
+            v[8] = 2;
+            wide = walk_top_wide(v, 1, f);
+            r.v[4] = (u32)wide;
+            r.v[5] = (u32)(wide >> 32);
+        }
+    }
+    UNROLL
+    for (int i = 0; i < 8; i++) out[8 * (u64)n + i] = r.v[i];
+}
+
+/* Times the field: x = x * y (op 0) or x = x * x (op 1), `count` times, a chain a lane. Lane n starts with x = data[0..7]
+ * and y = data[8..15], each with n added to its lowest limb, and leaves its x, weak, at data[16 + 8 n]. */
+KERNEL void LAUNCH_BOUNDS field_bench(GLOBAL u32 *data, u32 op, u32 count) {
+    u32 n = GROUP_ID * BLOCK + LOCAL_ID;
+    fe x, y;
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        x.v[i] = data[i];
+        y.v[i] = data[8 + i];
+    }
+    x.v[0] += n;
+    y.v[0] += n;
+    if (op == 0) {
+        ROLLED
+        for (u32 j = 0; j < count; j++) fe_mul(&x, &x, &y);
+    } else {
+        ROLLED
+        for (u32 j = 0; j < count; j++) fe_sqr(&x, &x);
+    }
+    UNROLL
+    for (int i = 0; i < 8; i++) data[16 + 8 * (u64)n + i] = x.v[i];
+}
