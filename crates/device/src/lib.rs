@@ -91,6 +91,8 @@ pub struct Info {
     pub arch: String,
     /// Multiprocessors or compute units.
     pub units: u32,
+    /// The most threads a unit holds at once, where the driver tells.
+    pub threads_per_unit: Option<u32>,
     /// Bytes of device memory.
     pub memory: u64,
     /// The most bytes one buffer may have.
@@ -156,6 +158,11 @@ pub trait Device: Send + Sync {
 
     /// Whether kernels can be compiled right now: CUDA without NVRTC cannot, and the error says what to do.
     fn can_build(&self) -> Result<()>;
+
+    /// Whether [`Source::ptx`] can stand in for a compiler.
+    fn takes_ptx(&self) -> bool {
+        self.info().api == Api::Cuda
+    }
 }
 
 /// Kernel text.
@@ -165,6 +172,8 @@ pub struct Source<'a> {
     pub text: &'a str,
     /// The caller's name for this text, usually its content hash. It is part of the cache's key, as the text is.
     pub key: &'a str,
+    /// The same kernels as PTX, should there be any: used by CUDA where NVRTC is missing or does not know the device.
+    pub ptx: Option<&'a str>,
 }
 
 /// How to compile.
@@ -193,6 +202,8 @@ pub enum Cache {
 pub struct Build {
     /// Whether it came from the cache.
     pub cached: bool,
+    /// Whether the driver made it from the PTX given.
+    pub from_ptx: bool,
     /// The compiler's warnings; empty for a cached program.
     pub log: String,
 }

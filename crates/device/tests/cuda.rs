@@ -56,7 +56,7 @@ fn missing(survey: &Survey, what: &str) -> String {
 }
 
 fn source(text: &str) -> Source<'_> {
-    Source { text, key: "key" }
+    Source { text, key: "key", ptx: None }
 }
 
 fn uncached() -> Options {
@@ -145,6 +145,69 @@ fn without_nvrtc_a_device_is_listed_but_cannot_build() {
     });
 }
 
+/// Runs the test with the fake driver and an NVRTC that cannot be opened.
+fn without_nvrtc(test: &str, work: impl FnOnce(Survey)) {
+    with(test, &["NO_NVRTC"], "WARPSMITH_LIBNVRTC", "contexts 0", work);
+}
+
+#[test]
+fn without_nvrtc_ptx_is_translated_by_the_driver() {
+    without_nvrtc("without_nvrtc_ptx_is_translated_by_the_driver", |survey| {
+        let device = &cuda(&survey)[0];
+        assert!(device.can_build().is_err() && device.takes_ptx());
+        let reason = missing(&survey, "nvrtc");
+        assert!(reason.contains("has no nvrtcVersion") && reason.contains("WARPSMITH_LIBNVRTC"), "{reason}");
+        let mut queue = device.queue().unwrap();
+        // The text names no kernel: what runs is the PTX.
+        let carried = Source { text: "the text", key: "key", ptx: Some(TEXT) };
+        let program = queue.build(&carried, &uncached()).unwrap();
+        let build = queue.built(program).unwrap();
+        assert!(build.from_ptx && !build.cached && build.log.is_empty());
+        let add = queue.kernel(program, "add").unwrap();
+        let buffer = queue.alloc(256).unwrap();
+        queue.zero(buffer, 0, 256).unwrap();
+        queue.launch(add, 1, 64, &[Arg::Buffer(buffer), Arg::U32(7)]).unwrap();
+        let mut out = [0; 256];
+        queue.read(buffer, 0, &mut out).unwrap();
+        assert_eq!(out.to_vec(), 7u32.to_ne_bytes().repeat(64));
+    });
+}
+
+#[test]
+fn without_nvrtc_and_ptx_nothing_is_built() {
+    without_nvrtc("without_nvrtc_and_ptx_nothing_is_built", |survey| {
+        let mut queue = cuda(&survey)[0].queue().unwrap();
+        let error = queue.build(&source(TEXT), &uncached()).unwrap_err();
+        assert!(matches!(error, Error::Library { name: "nvrtc", .. }), "{error}");
+        // PTX the driver does not take (an older driver, a damaged file) shows what the driver says.
+        let carried = Source { text: TEXT, key: "key", ptx: Some("refuse me") };
+        let error = queue.build(&carried, &uncached()).unwrap_err();
+        assert!(matches!(error, Error::Compile { .. }), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("PTX") && error.contains("ptxas says no") && error.contains("218"), "{error}");
+    });
+}
+
+#[test]
+fn with_nvrtc_the_text_is_compiled_though_ptx_is_there() {
+    with_fake("with_nvrtc_the_text_is_compiled_though_ptx_is_there", &[], |survey| {
+        let mut queue = open(&survey);
+        let carried = Source { text: TEXT, key: "key", ptx: Some("refuse me") };
+        let program = queue.build(&carried, &uncached()).unwrap();
+        assert!(!queue.built(program).unwrap().from_ptx);
+    });
+}
+
+#[test]
+fn a_compiler_too_new_for_the_card_leaves_it_to_ptx() {
+    with_fake("a_compiler_too_new_for_the_card_leaves_it_to_ptx", &["KNOWN=100"], |survey| {
+        let mut queue = cuda(&survey)[0].queue().unwrap();
+        let carried = Source { text: "the text", key: "key", ptx: Some(TEXT) };
+        let program = queue.build(&carried, &uncached()).unwrap();
+        assert!(queue.built(program).unwrap().from_ptx);
+    });
+}
+
 #[test]
 fn devices_are_described_and_a_prohibited_one_left_out() {
     with_fake("devices_are_described_and_a_prohibited_one_left_out", &["DEVICES=3"], |survey| {
@@ -153,6 +216,7 @@ fn devices_are_described_and_a_prohibited_one_left_out() {
         assert_eq!(ids, ["cuda:0", "cuda:1"]);
         let info = devices[1].info();
         assert_eq!((info.name.as_str(), info.arch.as_str(), info.units), ("Fake 2", "sm_90", 132));
+        assert_eq!(info.threads_per_unit, Some(2048));
         assert_eq!((info.memory, info.constant_memory, info.shared_memory), (1 << 30, 65536, 49152));
         assert_eq!(info.identity.as_deref(), Some("pci:0001:67:02.0"));
         assert!(info.driver.contains("CUDA 13.0") && info.is_gpu && info.same_as.is_none());

@@ -38,7 +38,7 @@ KERNEL void slow(GLOBAL u32 *words, u32 rounds) {
 "#;
 
 fn source(text: &str) -> Source<'_> {
-    Source { text, key: "test" }
+    Source { text, key: "test", ptx: None }
 }
 
 fn uncached() -> Options {

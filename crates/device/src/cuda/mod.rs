@@ -27,6 +27,7 @@ mod attribute {
     pub const COMPUTE_MODE: i32 = 20;
     pub const PCI_BUS: i32 = 33;
     pub const PCI_DEVICE: i32 = 34;
+    pub const THREADS_PER_UNIT: i32 = 39;
     pub const PCI_DOMAIN: i32 = 50;
     pub const MAJOR: i32 = 75;
     pub const MINOR: i32 = 76;
@@ -152,6 +153,7 @@ fn describe(
         driver: driver_version(version),
         arch: format!("sm_{major}{minor}"),
         units: unsigned(attribute::UNITS)?,
+        threads_per_unit: unsigned(attribute::THREADS_PER_UNIT).ok(),
         memory: memory as u64,
         largest_buffer: memory as u64,
         constant_memory: unsigned(attribute::CONSTANT_MEMORY)?.into(),

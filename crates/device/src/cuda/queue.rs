@@ -233,6 +233,27 @@ impl Stream {
         }
     }
 
+    /// Lets the driver translate PTX that the caller brought.
+    fn load_ptx(&self, ptx: &str) -> Result<(Module, Build)> {
+        let compiler = "the driver, from PTX made elsewhere";
+        let module = self
+            .load(ptx.as_bytes().to_vec())
+            .map_err(|(status, linker)| self.refused(compiler, status, [String::new(), linker]))?;
+        Ok((module, Build { from_ptx: true, ..Build::default() }))
+    }
+
+    /// The error of an image that did not load: what the driver says of the image itself belongs to the compiler's log.
+    fn refused(&self, compiler: &str, status: Status, logs: [String; 2]) -> Error {
+        match self.error(status) {
+            Error::Code { .. } => {
+                let parts = logs.into_iter().chain([self.driver().describe(status)]);
+                let log = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+                Error::Compile { device: self.context.id.clone(), compiler: compiler.to_owned(), log }
+            }
+            error => error,
+        }
+    }
+
     fn missing(&self, what: &'static str, name: &str) -> Error {
         Error::Missing { device: self.context.id.clone(), what, name: name.to_owned() }
     }
@@ -262,8 +283,13 @@ impl Raw for Stream {
             return Err(Error::usage(&self.context.id, "the kernel text or an option holds a zero byte"));
         }
         let library = |reason: &String| Error::Library { name: "nvrtc", reason: reason.clone() };
-        let nvrtc = (*self.nvrtc).as_ref().map_err(library)?;
-        let target = *self.target.as_ref().map_err(library)?;
+        let nvrtc = (*self.nvrtc).as_ref().map_err(library);
+        let target = self.target.as_ref().map_err(library);
+        let (nvrtc, target) = match (nvrtc, target, source.ptx) {
+            (Ok(nvrtc), Ok(target), _) => (nvrtc, *target),
+            (_, _, Some(ptx)) => return self.load_ptx(ptx),
+            (Err(error), ..) | (_, Err(error), None) => return Err(error),
+        };
         let arguments = Nvrtc::options(target, &options.extra);
         let compiler = nvrtc.name();
         let mut parts = vec!["cuda", &self.name, &self.driver_version, &compiler, source.key, source.text];
@@ -271,28 +297,19 @@ impl Raw for Stream {
         let entry = Entry::new(&options.cache, &parts);
         // A stored image the driver refuses is compiled anew.
         if let Some(module) = entry.load().and_then(|image| self.load(image).ok()) {
-            return Ok((module, Build { cached: true, log: String::new() }));
+            return Ok((module, Build { cached: true, ..Build::default() }));
         }
-        let refused =
-            |log| Error::Compile { device: self.context.id.clone(), compiler: compiler.clone(), log };
         match nvrtc.compile(source.text, target, &arguments) {
             Ok(Outcome::Image(image, log)) => {
-                let module = self.load(image.clone()).map_err(|(status, linker)| {
-                    match self.error(status) {
-                        // What the driver says of the image itself belongs to the compiler's log.
-                        Error::Code { .. } => {
-                            let parts = [log.clone(), linker, self.driver().describe(status)];
-                            refused(
-                                parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("\n"),
-                            )
-                        }
-                        error => error,
-                    }
-                })?;
+                let module = self
+                    .load(image.clone())
+                    .map_err(|(status, linker)| self.refused(&compiler, status, [log.clone(), linker]))?;
                 entry.store(&image);
-                Ok((module, Build { cached: false, log }))
+                Ok((module, Build { log, ..Build::default() }))
             }
-            Ok(Outcome::Refused(log)) => Err(refused(log)),
+            Ok(Outcome::Refused(log)) => {
+                Err(Error::Compile { device: self.context.id.clone(), compiler: compiler.clone(), log })
+            }
             Err(reason) => Err(Error::Library { name: "nvrtc", reason }),
         }
     }

@@ -320,7 +320,7 @@ impl Raw for Stream {
             if let Ok(program) = loaded.map(Program)
                 && self.make(&program, &terminated).is_ok()
             {
-                return Ok((program, Build { cached: true, log: String::new() }));
+                return Ok((program, Build { cached: true, ..Build::default() }));
             }
         }
         // One text, for the same reason.
@@ -335,7 +335,7 @@ impl Raw for Stream {
         if let Some(image) = self.image(&program) {
             entry.store(&image);
         }
-        Ok((program, Build { cached: false, log }))
+        Ok((program, Build { log, ..Build::default() }))
     }
 
     fn kernel(&self, program: &Program, name: &str) -> Result<Kernel> {

@@ -2,6 +2,7 @@
  *
  * Memory is the host's, work is done at once, and the "compiler" keeps the text as it is: a kernel exists when
  * the text names it, and `add` and `blend` do what their text says. Faults are chosen when this file is compiled:
+ *   NO_NVRTC       leave NVRTC's functions out
  *   NO_SYMBOL      leave cuLaunchKernel out           INIT_CODE=n     what cuInit returns
  *   DEVICES=n      how many devices there are         LAUNCHES=n      launches until one crashes, sticky from then on
  *   KNOWN=n        the one target NVRTC knows         EVENT_CODE=n    what cuEventSynchronize returns
@@ -63,6 +64,7 @@ int cuDeviceGetAttribute(int *v, int a, int d) {
     case 20: *v = d == 1 ? 2 : 0; break; /* The second device is prohibited. */
     case 33: *v = 0x65 + d; break;
     case 34: *v = 2; break;
+    case 39: *v = 2048; break;
     case 50: *v = 1; break;
     case 75: *v = 9; break;
     case 76: *v = 0; break;
@@ -162,6 +164,7 @@ int cuEventQuery(void *e) { (void)e; ENTER(); return 600; } /* Never done: the h
 int cuEventSynchronize(void *e) { (void)e; ENTER(); return EVENT_CODE; }
 int cuEventElapsedTime(float *ms, void *a, void *b) { (void)a, (void)b; ENTER(); *ms = 1.5f; return 0; }
 
+#ifndef NO_NVRTC
 struct unit { char *text; int failed; };
 int nvrtcVersion(int *a, int *b) { *a = 13; *b = 0; return 0; }
 int nvrtcGetNumSupportedArchs(int *n) { *n = 1; return 0; }
@@ -192,3 +195,4 @@ int nvrtcGetPTXSize(void *p, size_t *n) { *n = strlen(((struct unit *)p)->text) 
 int nvrtcGetPTX(void *p, char *s) { strcpy(s, ((struct unit *)p)->text); return 0; }
 int nvrtcGetCUBINSize(void *p, size_t *n) { return KNOWN == 90 ? nvrtcGetPTXSize(p, n) : 7; }
 int nvrtcGetCUBIN(void *p, char *s) { return KNOWN == 90 ? nvrtcGetPTX(p, s) : 7; }
+#endif

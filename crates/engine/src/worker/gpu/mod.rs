@@ -12,7 +12,7 @@ use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::Table;
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Device, Kernel, Options, Program, Queue, Source, Vendor};
-use warpsmith_kernel::{Spec, Table as TablePlace, abi, join};
+use warpsmith_kernel::{Spec, Table as TablePlace, abi, embedded, join};
 use warpsmith_target::Recipe;
 
 use super::batch_add::multiples;
@@ -189,7 +189,7 @@ fn build(
         let registers = 65536 / (spec.block * spec.blocks) / 8 * 8;
         options.extra.push(format!("-cl-nv-maxrregcount={}", registers.min(255)));
     }
-    let program = queue.build(&Source { text: &source.text, key: &key }, &options)?;
+    let program = queue.build(&Source { text: &source.text, key: &key, ptx: embedded(&source) }, &options)?;
     let kernel = queue.kernel(program, entry)?;
     Ok((program, kernel))
 }
