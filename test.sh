@@ -61,6 +61,7 @@ fi
 
 say "benches, one iteration each"
 cargo bench -p warpsmith-curve --bench curve --locked -- --test
+cargo bench -p warpsmith-hash --bench hash --locked -- --test
 
 if command -v cargo-deny >/dev/null; then
     say "licences and bans"

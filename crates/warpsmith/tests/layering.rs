@@ -7,13 +7,21 @@ use serde_json::Value;
 /// Each crate of ours and all it may depend on directly.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-curve", &[]),
+    ("warpsmith-hash", &[]),
     ("warpsmith-kernel", &[]),
     ("warpsmith-device", &[]),
-    ("warpsmith-target", &[]),
+    ("warpsmith-target", &["warpsmith-hash"]),
     ("warpsmith-pattern", &["warpsmith-target"]),
     (
         "warpsmith-engine",
-        &["warpsmith-curve", "warpsmith-device", "warpsmith-kernel", "warpsmith-pattern", "warpsmith-target"],
+        &[
+            "warpsmith-curve",
+            "warpsmith-device",
+            "warpsmith-hash",
+            "warpsmith-kernel",
+            "warpsmith-pattern",
+            "warpsmith-target",
+        ],
     ),
     ("warpsmith", &["warpsmith-curve", "warpsmith-engine", "warpsmith-pattern", "warpsmith-target"]),
     ("warpsmith-cli", &["warpsmith"]),
