@@ -4,6 +4,7 @@
 //! random base, and the last eight of them (all, where there are fewer) count.
 
 use std::fmt;
+use std::ops::Range;
 
 /// Which bytes of a salt are fixed, and to what.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -127,6 +128,16 @@ impl SaltMask {
         1u64.checked_shl(8 * self.counted().count() as u32)
     }
 
+    /// The value of a byte, where it is fixed.
+    pub fn byte(&self, byte: usize) -> Option<u8> {
+        (!self.free[byte]).then_some(self.fixed[byte])
+    }
+
+    /// Whether all of these bytes are fixed.
+    pub fn is_fixed(&self, bytes: Range<usize>) -> bool {
+        self.free[bytes].iter().all(|&free| !free)
+    }
+
     /// Whether some filling of the free bytes begins with these bytes.
     pub fn can_begin(&self, with: &[u8]) -> bool {
         with.iter().enumerate().all(|(byte, &value)| self.free[byte] || self.fixed[byte] == value)
@@ -134,7 +145,7 @@ impl SaltMask {
 
     /// Whether every filling of the free bytes begins with these bytes.
     pub fn must_begin(&self, with: &[u8]) -> bool {
-        self.can_begin(with) && self.free[..with.len()].iter().all(|&free| !free)
+        self.can_begin(with) && self.is_fixed(0..with.len())
     }
 }
 

@@ -5,9 +5,15 @@
 
 mod account;
 mod address;
+mod factory;
+mod input;
+mod salted;
 
 pub use account::{Account, Contract, ImpossibleNonce, create};
 pub use address::{decode, encode};
+pub use factory::{FACTORIES, Factory, PROXY_CODE_HASH, Refusal, SaltRequest};
+pub use input::{InputError, hash_init_code, parse_hash, parse_layout};
+pub use salted::{Deployment, Steps, create2};
 
 use std::sync::LazyLock;
 
@@ -30,3 +36,6 @@ pub fn keccak256(bytes: &[u8]) -> [u8; 32] {
 fn address_of(hash: &[u8; 32]) -> Address {
     std::array::from_fn(|i| hash[12 + i])
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! What a person gives beside an address: hashes, init code, the layout of a salt.
+
+use super::{Address, decode, keccak256};
+use crate::Error;
+
+/// A given text or file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// Not 32 bytes of hex.
+    #[error("a hash has 64 hex digits, with or without 0x before them; this has {given} characters{}", if *.is_hex { "" } else { ", not all of them hex digits" })]
+    Hash {
+        /// How many characters follow the 0x.
+        given: usize,
+        /// Whether all of them are digits.
+        is_hex: bool,
+    },
+    /// A layout that is not known.
+    #[error(
+        "a salt layout is written caller:0x.. with the address of the account that will call the factory"
+    )]
+    Layout,
+    /// A layout with a wrong address.
+    #[error("the caller's address cannot be read: {0}")]
+    Caller(Error),
+    /// Nothing in the file.
+    #[error("it is empty; give the contract's creation code, or 0x if it really has none")]
+    NoCode,
+    /// Text that is not hex.
+    #[error(
+        "it is text but not hex digits (character {position}); give the creation code alone, in hex or binary, with \
+         libraries linked and constructor arguments appended"
+    )]
+    Code {
+        /// Where the first other character stands, counted from 1 after 0x.
+        position: usize,
+    },
+    /// Half a byte.
+    #[error("it has an odd number of hex digits ({digits}), so something is missing")]
+    OddCode {
+        /// How many.
+        digits: usize,
+    },
+}
+
+/// Reads a hash: 64 hex digits, with or without `0x`.
+pub fn parse_hash(text: &str) -> Result<[u8; 32], InputError> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let wrong = InputError::Hash { given: digits.chars().count(), is_hex };
+    if !is_hex {
+        return Err(wrong);
+    }
+    bytes(digits.as_bytes()).try_into().ok().filter(|_| digits.len() == 64).ok_or(wrong)
+}
+
+/// Reads a salt layout, `caller:0x..`: the account that will call the factory.
+pub fn parse_layout(text: &str) -> Result<Address, InputError> {
+    decode(text.strip_prefix("caller:").ok_or(InputError::Layout)?).map_err(InputError::Caller)
+}
+
+/// The hash of the init code in a file: hex digits, with or without `0x` and white space around them, or the bytes
+/// themselves. Init code that is all printable text does not occur, so text that is not hex is a mistake.
+pub fn hash_init_code(file: &[u8]) -> Result<[u8; 32], InputError> {
+    let is_text = file.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    if !is_text {
+        return Ok(keccak256(file));
+    }
+    let text = file.trim_ascii();
+    if text.is_empty() {
+        return Err(InputError::NoCode);
+    }
+    let digits = text.strip_prefix(b"0x").unwrap_or(text);
+    if let Some(index) = digits.iter().position(|byte| !byte.is_ascii_hexdigit()) {
+        return Err(InputError::Code { position: index + 1 });
+    }
+    if digits.len() % 2 == 1 {
+        return Err(InputError::OddCode { digits: digits.len() });
+    }
+    Ok(keccak256(&bytes(digits)))
+}
+
+/// Pairs of hex digits as bytes.
+fn bytes(digits: &[u8]) -> Vec<u8> {
+    let value = |digit: &u8| char::from(*digit).to_digit(16).map_or(0, |value| value as u8);
+    digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | value(digit))).collect()
+}

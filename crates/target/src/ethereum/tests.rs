@@ -1,0 +1,488 @@
+//! Vectors of the EIPs, deployments that are on the chain, and a second implementation to compare with: another
+//! crate's Keccak, and RLP, EIP-55 and the rules of the factories written again from their specifications.
+
+use proptest::prelude::*;
+use secp256k1::{PublicKey, SecretKey};
+use serde::Deserialize;
+
+use super::*;
+use crate::{Digest, Error, Guard, KeyTarget, PublicPoint, Recipe, SaltMask, SaltTarget, Target};
+
+#[derive(Deserialize)]
+struct Vectors {
+    addresses: Vec<Text>,
+    accounts: Vec<Key>,
+    contracts: Vec<Created>,
+    create2: Vec<Created2>,
+    deployments: Vec<Deployed>,
+    refused: Vec<Refused>,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    source: String,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Key {
+    source: String,
+    secret: String,
+    address: String,
+}
+
+#[derive(Deserialize)]
+struct Created {
+    source: String,
+    sender: String,
+    nonce: u64,
+    address: String,
+}
+
+#[derive(Deserialize)]
+struct Created2 {
+    source: String,
+    deployer: String,
+    salt: String,
+    init_code: String,
+    address: String,
+}
+
+/// Something a factory made: with a code hash by CREATE2, without by CREATE3.
+#[derive(Deserialize)]
+struct Deployed {
+    source: String,
+    factory: String,
+    caller: Option<String>,
+    salt: String,
+    code_hash: Option<String>,
+    address: String,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    text: String,
+    says: String,
+}
+
+fn vectors() -> Vectors {
+    serde_json::from_str(include_str!("vectors.json")).unwrap()
+}
+
+fn bytes<const N: usize>(hex: &str) -> [u8; N] {
+    const_hex::decode_to_array(hex).unwrap()
+}
+
+/// The oracle: what is below shares nothing with the code under test.
+mod oracle {
+    use tiny_keccak::{Hasher, Keccak};
+
+    pub fn keccak(parts: &[&[u8]]) -> [u8; 32] {
+        let mut keccak = Keccak::v256();
+        parts.iter().for_each(|part| keccak.update(part));
+        let mut hash = [0; 32];
+        keccak.finalize(&mut hash);
+        hash
+    }
+
+    fn address(hash: [u8; 32]) -> [u8; 20] {
+        hash[12..].try_into().unwrap()
+    }
+
+    /// The yellow paper's appendix B: a string, or a list of encoded items.
+    fn rlp(bytes: &[u8], short: u8) -> Vec<u8> {
+        if short == 0x80 && bytes.len() == 1 && bytes[0] < 0x80 {
+            return bytes.to_vec();
+        }
+        assert!(bytes.len() < 56, "the long form does not occur");
+        [&[short + bytes.len() as u8], bytes].concat()
+    }
+
+    pub fn create(sender: &[u8; 20], nonce: u64) -> [u8; 20] {
+        // A number is the string of its bytes without leading zeros; zero is the empty string.
+        let number: Vec<u8> = nonce.to_be_bytes().into_iter().skip_while(|byte| *byte == 0).collect();
+        address(keccak(&[&rlp(&[rlp(sender, 0x80), rlp(&number, 0x80)].concat(), 0xc0)]))
+    }
+
+    pub fn create2(deployer: &[u8; 20], salt: &[u8; 32], code_hash: &[u8; 32]) -> [u8; 20] {
+        address(keccak(&[&[0xff], deployer, salt, code_hash]))
+    }
+
+    pub fn account(x: &[u8; 32], y: &[u8; 32]) -> [u8; 20] {
+        address(keccak(&[x, y]))
+    }
+
+    /// EIP-55: a letter is in upper case when the digit at its place in the hash of the text is 8 or more.
+    pub fn checksum(address: &[u8; 20]) -> String {
+        let digits = const_hex::encode(address);
+        let hash = const_hex::encode(keccak(&[digits.as_bytes()]));
+        let cased = digits.chars().zip(hash.chars()).map(|(digit, hash)| match hash {
+            '8'..='9' | 'a'..='f' => digit.to_ascii_uppercase(),
+            _ => digit,
+        });
+        format!("0x{}", cased.collect::<String>())
+    }
+}
+
+fn point(secret: &[u8; 32]) -> Option<PublicPoint> {
+    let secret = SecretKey::from_secret_bytes(*secret).ok()?;
+    let uncompressed = PublicKey::from_secret_key(&secret).serialize_uncompressed();
+    let half = |from: usize| uncompressed[from..from + 32].try_into().unwrap();
+    Some(PublicPoint { x: half(1), y: half(33) })
+}
+
+#[test]
+fn addresses_encode_and_decode_in_any_case_that_is_allowed() {
+    for Text { source, text } in vectors().addresses {
+        let address = bytes(&text);
+        assert_eq!(encode(&address), text, "{source}");
+        let body = &text[2..];
+        for text in [text.clone(), format!("0x{}", body.to_lowercase()), format!("0X{}", body.to_uppercase())]
+        {
+            assert_eq!(decode(&text), Ok(address), "{source}: {text}");
+        }
+    }
+}
+
+#[test]
+fn every_letter_in_the_wrong_case_is_noticed() {
+    let right = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    for (index, character) in right.char_indices().skip(2).filter(|(_, c)| c.is_ascii_alphabetic()) {
+        let flipped = match character.is_ascii_uppercase() {
+            true => character.to_ascii_lowercase(),
+            false => character.to_ascii_uppercase(),
+        };
+        let wrong = format!("{}{flipped}{}", &right[..index], &right[index + 1..]);
+        assert_eq!(decode(&wrong), Err(Error::CaseChecksum { position: index + 1 }), "{wrong}");
+    }
+}
+
+#[test]
+fn refused_texts_say_why_and_are_not_repeated() {
+    for Refused { text, says } in vectors().refused {
+        let message = Account.decode(&text).unwrap_err().to_string();
+        assert!(message.contains(&says), "{text}: {message}");
+        assert!(text.len() < 8 || !message.contains(&text[4..]), "{text}: {message}");
+    }
+}
+
+#[test]
+fn accounts_of_known_keys() {
+    for Key { source, secret, address } in vectors().accounts {
+        let digest = Account.digest(&point(&bytes(&secret)).unwrap());
+        assert_eq!(Account.encode(&digest), address, "{source}");
+        assert_eq!(Account.decode(&address), Ok(digest), "{source}");
+        assert_eq!(*Account.export(&bytes(&secret)), format!("0x{secret}"), "{source}");
+    }
+}
+
+/// Where the encoding of a nonce changes its form, and around it.
+const NONCES: [u64; 18] = [
+    0,
+    1,
+    2,
+    126,
+    127,
+    128,
+    255,
+    256,
+    0xffff,
+    0x1_0000,
+    0xff_ffff,
+    1 << 24,
+    u32::MAX as u64,
+    1 << 32,
+    1 << 40,
+    1 << 56,
+    u64::MAX - 2,
+    u64::MAX - 1,
+];
+
+#[test]
+fn contracts_of_known_accounts_and_at_every_edge_of_the_nonce() {
+    for Created { source, sender, nonce, address } in vectors().contracts {
+        assert_eq!(encode(&create(&bytes(&sender), nonce)), address, "{source}");
+    }
+    let sender: Address = bytes("f39fd6e51aad88f6f4ce6ab8827279cfffb92266");
+    let secret = bytes("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
+    for nonce in NONCES {
+        let expected = oracle::create(&sender, nonce);
+        assert_eq!(create(&sender, nonce), expected, "{nonce}");
+        let contract = Contract::new(nonce).unwrap();
+        assert_eq!(contract.digest(&point(&secret).unwrap()).as_bytes(), expected, "{nonce}");
+        assert_eq!((contract.recipe(), contract.nonce()), (Recipe::Contract { nonce }, nonce));
+    }
+    assert_eq!(Contract::new(u64::MAX), Err(ImpossibleNonce));
+}
+
+#[test]
+fn create2_of_the_eip_and_the_hash_of_init_code() {
+    for Created2 { source, deployer, salt, init_code, address } in vectors().create2 {
+        let hash = hash_init_code(init_code.as_bytes()).unwrap();
+        assert_eq!(encode(&create2(&bytes(&deployer), &bytes(&salt), &hash)), address, "{source}");
+        let plain = Factory::find("plain").unwrap();
+        let made = Deployment::create2(plain, Some(bytes(&deployer)), hash, &SaltRequest::default()).unwrap();
+        assert_eq!(made.encode(&made.digest(&bytes(&salt))), address, "{source}");
+        assert_eq!((made.name(), made.salted().salt), ("create2", SaltMask::FREE));
+    }
+}
+
+#[test]
+fn the_proxy_code_has_the_hash_written_down() {
+    assert_eq!(keccak256(&const_hex::decode("67363d3d37363d34f03d5260086018f3").unwrap()), PROXY_CODE_HASH);
+}
+
+#[test]
+fn known_deployments_come_out_of_their_factories() {
+    for Deployed { source, factory, caller, salt, code_hash, address } in vectors().deployments {
+        let factory = Factory::find(&factory).unwrap();
+        let request = SaltRequest { caller: caller.map(|caller| bytes(&caller)), ..Default::default() };
+        let made = match code_hash {
+            Some(hash) => Deployment::create2(factory, None, parse_hash(&hash).unwrap(), &request),
+            None => Deployment::create3(factory, None, None, &request),
+        };
+        let made = made.unwrap_or_else(|refusal| panic!("{source}: {refusal}"));
+        assert_eq!(made.encode(&made.digest(&bytes(&salt))), address, "{source}");
+        let explained = made.explain(&bytes(&salt));
+        assert_eq!(explained.first(), Some(&("salt", salt)), "{source}");
+        assert_eq!(explained.last(), Some(&("address", address)), "{source}");
+    }
+}
+
+/// What the chain computes for a call of the factory by `caller`: the guards as their contracts have them, then the
+/// oracle's CREATE2 and CREATE. `None` where the contract reverts.
+fn on_chain(
+    factory: &str,
+    deployer: [u8; 20],
+    caller: [u8; 20],
+    chain: u64,
+    salt: [u8; 32],
+    code_hash: [u8; 32],
+    by_proxy: bool,
+) -> Option<[u8; 20]> {
+    let hash = oracle::keccak;
+    // As the ABI pads numbers and addresses.
+    let word = |bytes: &[u8]| -> [u8; 32] { [&[0; 32][bytes.len()..], bytes].concat().try_into().unwrap() };
+    let guarded = match factory {
+        "createx" => match (salt[..20] == caller, salt[..20] == [0; 20], salt[20]) {
+            (true, _, 1) => hash(&[&word(&caller), &word(&chain.to_be_bytes()), &salt]),
+            (true, _, 0) => hash(&[&word(&caller), &salt]),
+            (true, ..) => return None,
+            (_, true, 1) => hash(&[&word(&chain.to_be_bytes()), &salt]),
+            (_, true, 2..) => return None,
+            _ => hash(&[&salt]),
+        },
+        "create3factory" | "lifi" => hash(&[&caller, &salt]),
+        "0age" if salt[..20] != caller && salt[..20] != [0; 20] => return None,
+        _ => salt,
+    };
+    let first = oracle::create2(&deployer, &guarded, &code_hash);
+    Some(if by_proxy { oracle::create(&first, 1) } else { first })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn text_agrees_with_the_oracle(address: [u8; 20]) {
+        let text = encode(&address);
+        prop_assert_eq!(&text, &oracle::checksum(&address));
+        prop_assert_eq!(decode(&text), Ok(address));
+        let Layout::Linear(layout) = Account.layout();
+        prop_assert_eq!(layout.text(&Digest::new(&address)), text.to_ascii_lowercase());
+    }
+
+    #[test]
+    fn what_decodes_encodes_to_the_same_text_but_for_case(text in "0[xX][a-fA-F0-9]{38,42}|\\PC{0,50}") {
+        if let Ok(digest) = Account.decode(&text) {
+            prop_assert_eq!(Account.encode(&digest).to_lowercase(), text.to_lowercase());
+        }
+    }
+
+    #[test]
+    fn keys_agree_with_the_oracle(secret: [u8; 32], nonce in prop_oneof![any::<u64>(), 0u64..300]) {
+        let Some(point) = point(&secret) else { return Ok(()) };
+        let account = oracle::account(&point.x, &point.y);
+        prop_assert_eq!(Account.digest(&point), Digest::new(&account));
+        let Ok(contract) = Contract::new(nonce) else { return Ok(()) };
+        prop_assert_eq!(contract.digest(&point), Digest::new(&oracle::create(&account, nonce)));
+    }
+
+    /// Every salt a mask gives, passed to the factory, leads to the address that was promised.
+    #[test]
+    fn what_is_printed_is_what_the_chain_computes(
+        factory in 0..FACTORIES.len(), deployer: [u8; 20], caller: [u8; 20], with_caller: bool, chain: Option<u64>,
+        code_hash: [u8; 32], by_proxy: bool, proxy: Option<[u8; 32]>, start in 0..5u8, flag in prop::option::of(0..3u8),
+        free: [bool; 32], fixed: [u8; 32], base: [u8; 32], counter: u64
+    ) {
+        let factory = &FACTORIES[factory];
+        // Masks that begin in every way the rules tell apart; without a mask the factory chooses.
+        let start: Option<Vec<u8>> = match start {
+            0 => None,
+            1 => Some(caller.to_vec()),
+            2 => Some(vec![0; 20]),
+            3 => Some(vec![0; 15]),
+            _ => Some(Vec::new()),
+        };
+        let mask = start.map(|mut start| {
+            if start.len() == 20 {
+                start.extend(flag);
+            }
+            let byte = |i: usize| match start.get(i) {
+                Some(byte) => format!("{byte:02x}"),
+                None if free[i] || i == 31 => "??".to_owned(),
+                None => format!("{:02x}", fixed[i]),
+            };
+            SaltMask::parse(&(0..32).map(byte).collect::<String>()).unwrap()
+        });
+        let request = SaltRequest { caller: with_caller.then_some(caller), chain_id: chain, mask };
+        let given = factory.address.is_none().then_some(deployer);
+        let made = match by_proxy {
+            true => Deployment::create3(factory, given, proxy, &request),
+            false => Deployment::create2(factory, given, code_hash, &request),
+        };
+        let Ok(made) = made else { return Ok(()) };
+        let salt = made.salted().salt.fill(&base, counter);
+        let code_hash = if by_proxy { proxy.unwrap_or(PROXY_CODE_HASH) } else { code_hash };
+        let deployer = factory.address.unwrap_or(deployer);
+        // Where no caller is named, anyone may call; for the factory that demands one, whom the salt names.
+        let anyone = if factory.name == "0age" { salt[..20].try_into().unwrap() } else { [0x5a; 20] };
+        let sender = if with_caller { caller } else { anyone };
+        let expected = on_chain(factory.name, deployer, sender, chain.unwrap_or(7), salt, code_hash, by_proxy);
+        prop_assert_eq!(Some(Digest::new(&expected.unwrap_or_default())), expected.map(|_| made.digest(&salt)));
+        let explained = made.explain(&salt);
+        let line = |name: &str| explained.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone());
+        prop_assert_eq!(line("salt"), Some(format!("0x{}", const_hex::encode(salt))));
+        prop_assert_eq!(line("address"), expected.map(|address| encode(&address)));
+        prop_assert_eq!(line("proxy").is_some(), by_proxy);
+        if let Some(proxy) = line("proxy") {
+            prop_assert_eq!(Some(create(&decode(&proxy).unwrap(), 1)), expected);
+        }
+        prop_assert_eq!(made.recipe(), Recipe::Salted(made.salted().clone()));
+        if let Guard::Prefixed(prefix) = &made.salted().guard {
+            prop_assert!(prefix.len() <= Guard::MOST);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_created_is_refused_with_a_reason() {
+    let caller = [0xca; 20];
+    let mask = |text: &str| Some(SaltMask::parse(&format!("{text:?<64}")).unwrap());
+    let with = |caller, chain_id, mask| SaltRequest { caller, chain_id, mask };
+    let create3 = |name: &str, request: &SaltRequest| {
+        Deployment::create3(Factory::find(name).unwrap(), None, None, request).unwrap_err().to_string()
+    };
+    let create2 = |name: &str, request: &SaltRequest| {
+        Deployment::create2(Factory::find(name).unwrap(), None, [1; 32], request).unwrap_err().to_string()
+    };
+    let named = const_hex::encode(caller);
+    let zeros = "0".repeat(40);
+    let nothing = SaltRequest::default();
+    for (message, says) in [
+        (create3("arachnid", &nothing), "offers no CREATE3; those that do: createx, solmate"),
+        (create2("solmate", &nothing), "offers no CREATE2; those that do: plain, arachnid"),
+        (create3("solady", &nothing), "its address must be given as the deployer"),
+        (create3("lifi", &nothing), "depend on the account that calls it"),
+        (create2("arachnid", &with(None, Some(1), None)), "leave the chain out"),
+        (create2("0age", &with(Some(caller), None, mask(""))), "salts that begin with 0xcA"),
+        (
+            create2("0age", &with(None, None, mask("00"))),
+            "salts that begin with the caller's address, or with 20 zero",
+        ),
+        (create2("0age", &with(Some(caller), None, mask(&"ab".repeat(20)))), "or with 20 zero bytes"),
+        (create3("createx", &with(Some(caller), None, mask(&named))), "unless its byte 21 is 00"),
+        (
+            create3("createx", &with(Some(caller), None, mask(&format!("{named}02")))),
+            "unless its byte 21 is 00",
+        ),
+        (create3("createx", &with(None, None, mask(&format!("{zeros}ff")))), "unless its byte 21 is 00"),
+        (create3("createx", &with(Some(caller), None, mask(&format!("{named}01")))), "give the chain's id"),
+        (
+            create2("createx", &with(Some(caller), Some(5), mask(&format!("{named}00")))),
+            "does not look at the chain",
+        ),
+        (create2("createx", &with(None, Some(5), mask(""))), "does not look at the chain"),
+        (create2("createx", &with(None, None, mask(&named))), "say who calls it"),
+        (
+            create2("createx", &with(None, None, mask(&zeros[..26]))),
+            "some salts of this mask would begin with 0x0000",
+        ),
+        (create2("createx", &with(Some(caller), None, mask(&named[..38]))), "would begin with 0xcA"),
+        // Twelve free bytes at the start, but eight of them count from zero on.
+        (
+            create2(
+                "createx",
+                &with(None, None, mask(&format!("{}{}{}", "0".repeat(16), "?".repeat(24), "1".repeat(24)))),
+            ),
+            "would begin with 0x0000",
+        ),
+    ] {
+        assert!(message.contains(says), "{says}: {message}");
+    }
+    // Another account's address at the start is as good as any other bytes.
+    let other = with(Some(caller), None, mask(&"ab".repeat(20)));
+    let made = Deployment::create2(Factory::find("createx").unwrap(), None, [1; 32], &other).unwrap();
+    assert_eq!(made.salted().guard, Guard::Prefixed(Vec::new()));
+}
+
+#[test]
+fn masks_that_factories_choose() {
+    let caller = [0xca; 20];
+    let chosen = |name: &str, caller, chain_id| {
+        let request = SaltRequest { caller, chain_id, mask: None };
+        Factory::find(name).unwrap().salts(&request).unwrap().0.to_string()
+    };
+    let named = const_hex::encode(caller);
+    let zeros = "0".repeat(40);
+    let begins = |start: &str| format!("0x{start:?<64}");
+    assert_eq!(chosen("plain", None, None), begins(""));
+    assert_eq!(chosen("plain", Some(caller), None), begins(&named));
+    assert_eq!(chosen("0age", None, None), begins(&zeros));
+    assert_eq!(chosen("0age", Some(caller), None), begins(&named));
+    assert_eq!(chosen("lifi", Some(caller), None), begins(""));
+    assert_eq!(chosen("createx", None, None), begins(""));
+    assert_eq!(chosen("createx", Some(caller), None), begins(&format!("{named}00")));
+    assert_eq!(chosen("createx", Some(caller), Some(1)), begins(&format!("{named}01")));
+    assert_eq!(chosen("createx", None, Some(1)), begins(&format!("{zeros}01")));
+}
+
+#[test]
+fn hashes_layouts_and_init_code_are_read_or_refused() {
+    let hash = "bc36789e7a1e281436464229828f817d6612f7b477d66591ff96a9e064bcc98a";
+    for text in [hash.to_owned(), format!("0x{hash}"), hash.to_uppercase()] {
+        assert_eq!(parse_hash(&text), Ok(bytes(hash)));
+    }
+    for (text, says) in [
+        ("", "this has 0 characters"),
+        (&hash[..63], "this has 63 characters"),
+        (&hash.replace('b', "g"), "64 characters, not all of them hex"),
+        (&format!("{hash}00"), "this has 66 characters"),
+    ] {
+        let message = parse_hash(text).unwrap_err().to_string();
+        assert!(message.contains(says), "{message}");
+    }
+
+    let vitalik = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045";
+    assert_eq!(parse_layout(&format!("caller:{vitalik}")), Ok(bytes(vitalik)));
+    assert_eq!(parse_layout(vitalik), Err(InputError::Layout));
+    assert!(matches!(parse_layout("caller:0x12"), Err(InputError::Caller(Error::Length { .. }))));
+
+    let code = [0x60, 0x80, 0x60, 0x40, 0x52];
+    let expected = Ok(oracle::keccak(&[&code]));
+    for file in [&code[..], b"6080604052", b"0x6080604052\n", b"  0x6080604052 \r\n"] {
+        assert_eq!(hash_init_code(file), expected);
+    }
+    assert_eq!(hash_init_code(b"0x"), Ok(oracle::keccak(&[])));
+    for (file, says) in [
+        (&b""[..], "it is empty"),
+        (b" \n", "it is empty"),
+        (b"0x608060405", "odd number of hex digits (9)"),
+        (b"{\"bytecode\":\"0x60\"}", "character 1"),
+        (b"0x6080__$1234$__", "character 5"),
+        (b"6080 6040", "character 5"),
+    ] {
+        let message = hash_init_code(file).unwrap_err().to_string();
+        assert!(message.contains(says), "{message}");
+    }
+}
