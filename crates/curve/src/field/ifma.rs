@@ -65,14 +65,20 @@ impl Fe8 {
     #[inline(always)]
     unsafe fn check(self, top: u64) -> Self {
         if cfg!(debug_assertions) {
-            // SAFETY: the caller runs where AVX-512 is present.
-            let limbs = unsafe { self.limbs() };
-            for lane in 0..8 {
-                assert!(limbs[..4].iter().all(|l| l[lane] >> 52 == 0), "limb over 52 bits");
-                assert!(limbs[4][lane] < top, "top limb {:x} not below {top:x}", limbs[4][lane]);
-            }
+            self.assert_bounds(top);
         }
         self
+    }
+
+    /// Apart from `check`: a walk has hundreds of these, and in place each would cost the compiler a second.
+    #[inline(never)]
+    fn assert_bounds(&self, top: u64) {
+        // SAFETY: an element exists only where AVX-512 is present.
+        let limbs = unsafe { self.limbs() };
+        for lane in 0..8 {
+            assert!(limbs[..4].iter().all(|l| l[lane] >> 52 == 0), "limb over 52 bits");
+            assert!(limbs[4][lane] < top, "top limb {:x} not below {top:x}", limbs[4][lane]);
+        }
     }
 
     #[inline(always)]
