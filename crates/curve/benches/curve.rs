@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpsmith_curve::platform::Simd;
-use warpsmith_curve::walk::{self, Bits, Range, Sieve, Table, Term, Walk};
+use warpsmith_curve::walk::{self, Bits, Block, Points, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Scalar, group};
 
 fn field(c: &mut Criterion) {
@@ -80,6 +80,17 @@ fn million() -> Vec<Range> {
     firsts.into_iter().map(|first| Range { first, last: first }).collect()
 }
 
+/// Takes points and does nothing with them.
+struct Taken<const Y: bool>;
+
+impl<const Y: bool> Points for Taken<Y> {
+    const Y: bool = Y;
+
+    fn points(&mut self, block: &Block) {
+        black_box(block);
+    }
+}
+
 fn walks(c: &mut Criterion) {
     const HALF: u32 = 512;
     let one = Range { first: 1 << 40, last: 1 << 40 };
@@ -101,6 +112,12 @@ fn walks(c: &mut Criterion) {
             let mut hits = Vec::new();
             g.bench_function(*name, |bench| bench.iter(|| walk.group(sieve, &mut hits)));
         }
+        let keys = walk::lanes(simd) as u64 * walk::KEYS_PER_POINT * (2 * HALF as u64 + 1);
+        g.throughput(Throughput::Elements(keys));
+        let starts: Vec<_> = (0..walk::lanes(simd) as u64).map(start).collect();
+        let mut walk = Walk::new(&table, &starts);
+        g.bench_function("points", |bench| bench.iter(|| walk.points(&mut Taken::<true>)));
+        g.bench_function("points without y", |bench| bench.iter(|| walk.points(&mut Taken::<false>)));
         g.finish();
     }
 }

@@ -69,7 +69,16 @@ unsafe fn check_all(values: &[Fe]) {
                 let (sum, difference) = (a.mul(tight).add(b.mul(tight)), a.mul(tight).sub(b.mul(tight)));
                 let products = [a.mul(b), sum.mul(difference), sum.square(), a.square(), difference.square()];
                 let fused = sum.mul_add(difference, b.mul(tight));
-                let wide = [sum.wide(), difference.wide(), a.wide()];
+                // Three differences in a row, as many as are allowed, and what a walk makes of x and beta x.
+                let low = difference.sub(products[0]).sub(products[1]);
+                let wide = [
+                    sum.wide(),
+                    difference.wide(),
+                    a.wide(),
+                    low.wide(),
+                    difference.sub(products[0]).add(products[1]).negate().wide(),
+                    a.sub(a.mul(tight)).negate().wide(),
+                ];
                 let term = Term {
                     mask: [0, 0xff, 0, 1 << 63],
                     value: [0, 0x80, 0, 0],
@@ -91,12 +100,13 @@ unsafe fn check_all(values: &[Fe]) {
                         assert_eq!(got.lane(lane), want);
                     }
                     assert_eq!(fused.lane(lane), s.mul(d).add(y));
-                    for (got, want) in wide.iter().zip([s, d, x]) {
-                        let got: [u64; 4] = core::array::from_fn(|i| {
-                            let lanes: [u64; 8] = core::mem::transmute(got[i]);
-                            lanes[lane]
-                        });
-                        assert_eq!(got, want.to_words());
+                    let (first, second) = (expected[0], expected[1]);
+                    let low = d.sub(first).sub(second);
+                    let sixth = d.sub(first).add(second).negate();
+                    for (got, want) in wide.iter().zip([s, d, x, low, sixth, Fe::ZERO]) {
+                        let mut stored = [[0; 8]; 4];
+                        Fe8::wide_store(got, &mut stored, 0);
+                        assert_eq!(stored.map(|w| w[lane]), want.to_words());
                     }
                     for (got, want) in accepted.iter().zip([s, d]) {
                         let portable = <Fe as Lanes>::wide_accepts(&want.to_words(), &term);

@@ -299,6 +299,25 @@ impl Lanes for Fe8 {
         }
     }
 
+    #[inline(always)]
+    unsafe fn negate(self) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            // 8p = 2^259 - 8 FOLD_256, which a top limb below 2^51 - 1 cannot reach: the result is positive, and
+            // at most 8p, whose own top limb is 2^51 - 1.
+            let a = self.check((1 << 51) - 1).0;
+            let zero = _mm512_setzero_si512();
+            Fe8(carry([
+                _mm512_sub_epi64(_mm512_set1_epi64(-8 * FOLD_256), a[0]),
+                _mm512_sub_epi64(zero, a[1]),
+                _mm512_sub_epi64(zero, a[2]),
+                _mm512_sub_epi64(zero, a[3]),
+                _mm512_sub_epi64(_mm512_set1_epi64(1 << 51), a[4]),
+            ]))
+            .check_loose()
+        }
+    }
+
     unsafe fn any_zero(self) -> bool {
         // SAFETY: see the module `lanes`.
         (0..8).any(|lane| unsafe { self.lane(lane) }.is_zero())
@@ -328,6 +347,15 @@ impl Lanes for Fe8 {
                 _mm512_or_si512(_mm512_slli_epi64::<40>(r[2]), _mm512_srli_epi64::<12>(r[1])),
                 _mm512_or_si512(_mm512_slli_epi64::<52>(r[1]), r[0]),
             ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn wide_store(x: &[__m512i; 4], to: &mut [[u64; 8]; 4], at: usize) {
+        debug_assert_eq!(at, 0);
+        for (to, word) in to.iter_mut().zip(x) {
+            // SAFETY: see the module `lanes`; the array is as large as the register.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), *word) }
         }
     }
 

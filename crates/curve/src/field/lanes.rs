@@ -57,8 +57,8 @@ const fn beta_over_p() -> [u64; 5] {
 /// Field elements side by side. See the module's safety rules.
 ///
 /// Magnitudes: an element is *tight* when it comes out of `mul`, `square`, `mul_add`, `splat` or `with_lane`,
-/// and *loose* when it comes out of `add` or `sub`. Products take either; `add` and `sub` take tight operands
-/// or, where stated, one loose one. Implementations check their own bounds in debug builds.
+/// and *loose* when it comes out of `add`, `sub` or `negate`. Products take either; `add` and `sub` take tight
+/// operands or, where stated, one loose one. Implementations check their own bounds in debug builds.
 #[expect(clippy::missing_safety_doc, reason = "one rule for all, in the module's head")]
 pub trait Lanes: Copy {
     /// Elements side by side.
@@ -88,13 +88,17 @@ pub trait Lanes: Copy {
     unsafe fn square(self) -> Self;
     /// The sum of a tight or loose element and a tight one; loose. At most four such sums in a row.
     unsafe fn add(self, other: Self) -> Self;
-    /// The difference of two tight elements; loose.
+    /// The difference of a tight or loose element and a tight one; loose. At most three of them in a row.
     unsafe fn sub(self, other: Self) -> Self;
+    /// Minus a loose element; loose.
+    unsafe fn negate(self) -> Self;
     /// Whether any lane holds zero; of a tight element.
     unsafe fn any_zero(self) -> bool;
 
     /// The canonical residues of a loose element.
     unsafe fn wide(self) -> Self::Wide;
+    /// Writes the words of the lanes, lane 0 to place `at`, for which there must be room.
+    unsafe fn wide_store(x: &Self::Wide, to: &mut [[u64; 8]; 4], at: usize);
     /// Bit l of the result is set where lane l satisfies the term.
     unsafe fn wide_accepts(x: &Self::Wide, term: &Term) -> u32;
 
@@ -176,6 +180,10 @@ impl Lanes for Fe {
         Fe::sub(self, other)
     }
     #[inline(always)]
+    unsafe fn negate(self) -> Fe {
+        Fe::negate(self)
+    }
+    #[inline(always)]
     unsafe fn any_zero(self) -> bool {
         self.is_zero()
     }
@@ -183,6 +191,12 @@ impl Lanes for Fe {
     #[inline(always)]
     unsafe fn wide(self) -> [u64; 4] {
         self.to_words()
+    }
+    #[inline(always)]
+    unsafe fn wide_store(x: &[u64; 4], to: &mut [[u64; 8]; 4], at: usize) {
+        for (to, word) in to.iter_mut().zip(x) {
+            to[at] = *word;
+        }
     }
     #[inline(always)]
     unsafe fn wide_accepts(x: &[u64; 4], term: &Term) -> u32 {

@@ -9,23 +9,33 @@ use crate::group::{self, Affine, Point};
 /// Visits every key of the group around `centre`; returns how many there are. Infinity is no key.
 pub(super) fn group<L: Lanes>(half: u32, lane: u32, centre: Point, visitor: &mut impl Visitor<L>) -> u64 {
     let mut keys = 0;
-    let mut visit = |index, minus, orbit, point: Point| {
+    for orbit in 0..3 {
+        points(half, orbit, centre, |index, minus, point| {
+            // The centre belongs to no orbit: it is visited once.
+            if index > 0 || orbit == 0 {
+                visitor.exact(lane, index, minus, orbit, point.x);
+                keys += KEYS_PER_CENTRE;
+            }
+        });
+    }
+    keys
+}
+
+/// Visits the points centre +- lambda^orbit * i*G, the centre itself first. Infinity is none.
+pub(super) fn points(half: u32, orbit: u8, centre: Point, mut visit: impl FnMut(u32, bool, Affine)) {
+    let mut visit = |index, minus, point: Point| {
         if let Some(point) = point {
-            visitor.exact(lane, index, minus, orbit, point.x);
-            keys += KEYS_PER_CENTRE;
+            visit(index, minus, point);
         }
     };
-    visit(0, false, 0, centre);
+    visit(0, false, centre);
     let mut entry = None;
     for index in 1..=half {
         entry = group::add(entry, Some(Affine::G));
-        for orbit in 0..3 {
-            let image = entry.map(|p| p.endomorphism(orbit));
-            visit(index, false, orbit, group::add(centre, image));
-            visit(index, true, orbit, group::add(centre, image.map(Affine::negate)));
-        }
+        let image = entry.map(|p| p.endomorphism(orbit));
+        visit(index, false, group::add(centre, image));
+        visit(index, true, group::add(centre, image.map(Affine::negate)));
     }
-    keys
 }
 
 /// The centre after `centre`.

@@ -22,16 +22,20 @@
 //!
 //! Where c^3 = t^3 for some entry, or the centre meets the step's point or infinity, the formulas do not hold;
 //! that lane's group is then done point by point with complete additions (`exact`).
+//!
+//! A search for a hash needs whole points, not words of x: `points` visits those of the same groups.
 
 mod exact;
 mod full;
 mod many;
+mod points;
 mod sieve;
 mod table;
 mod words;
 
 pub use full::{Equation, Term};
 pub use many::Bits;
+pub use points::{Block, KEYS_PER_POINT, Points};
 pub use sieve::{Range, Sieve};
 pub use table::Table;
 
@@ -152,6 +156,52 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
         (self.infinite >> lane & 1 == 0).then_some(at)
     }
 
+    /// The inverses of a group's products, and the lanes that leave the formulas: those whose product vanishes
+    /// or whose centre is infinity. Their inverse is some value.
+    #[inline(always)]
+    unsafe fn invert(&self, product: L) -> (L, u32) {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut skip = self.infinite;
+            if product.any_zero() {
+                for lane in 0..L::N {
+                    if product.lane(lane).is_zero() {
+                        skip |= 1 << lane;
+                    }
+                }
+            }
+            let mut inverses = [Fe::ONE; 16];
+            for (lane, value) in inverses.iter_mut().take(L::N).enumerate() {
+                if skip >> lane & 1 == 0 {
+                    *value = product.lane(lane);
+                }
+            }
+            Fe::invert_all(&mut inverses[..L::N]);
+            let mut inverse = product;
+            for (lane, &value) in inverses.iter().take(L::N).enumerate() {
+                inverse = inverse.with_lane(lane, value);
+            }
+            (inverse, skip)
+        }
+    }
+
+    /// Moves the centres one step on: one affine addition with the inverse of its denominator. Returns the
+    /// lanes in `skip` with the centres they had, for the caller to put where they belong.
+    #[inline(always)]
+    unsafe fn advance(&mut self, inverse: L, skip: u32) -> Vec<(usize, Point)> {
+        // SAFETY: the caller's.
+        unsafe {
+            let (c, yc) = (self.x, self.y);
+            let one = L::splat(&L::constant(Fe::ONE));
+            let slope = L::splat(&self.table.step_y).sub(yc).mul(inverse);
+            let x = slope.square().sub(c).sub(L::splat(&self.table.step_x)).mul(one);
+            let y = slope.mul(c.sub(x)).sub(yc).mul(one);
+            let left = (0..L::N).filter(|l| skip >> l & 1 == 1).map(|l| (l, self.centre(l))).collect();
+            (self.x, self.y) = (x, y);
+            left
+        }
+    }
+
     /// Visits every key of one group in every lane and moves the centres on. Returns how many keys those were.
     #[inline(always)]
     unsafe fn group(&mut self, visitor: &mut impl Visitor<L>) -> u64 {
@@ -173,28 +223,7 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
             let step_x = L::splat(&table.step_x);
             let d_step = step_x.sub(c);
             let both = chain[0].mul(chain[1]);
-            let product = both.mul(d_step);
-
-            // Lanes whose product vanishes, or whose centre is infinity, leave the formulas.
-            let mut inverse = product;
-            let mut skip = self.infinite;
-            if product.any_zero() {
-                for lane in 0..L::N {
-                    if product.lane(lane).is_zero() {
-                        skip |= 1 << lane;
-                    }
-                }
-            }
-            let mut inverses = [Fe::ONE; 16];
-            for (lane, value) in inverses.iter_mut().take(L::N).enumerate() {
-                if skip >> lane & 1 == 0 {
-                    *value = product.lane(lane);
-                }
-            }
-            Fe::invert_all(&mut inverses[..L::N]);
-            for (lane, &value) in inverses.iter().take(L::N).enumerate() {
-                inverse = inverse.with_lane(lane, value);
-            }
+            let (inverse, skip) = self.invert(both.mul(d_step));
 
             visitor.centre(c, skip);
             let inv_step = inverse.mul(both);
@@ -221,13 +250,7 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
                 visitor.orbit(i as u32 + 1, entry, &Orbit { t0, t1, t2 });
             }
 
-            // The next centre: one affine addition with the inverse that came along.
-            let slope = L::splat(&table.step_y).sub(yc).mul(inv_step);
-            let x = slope.square().sub(c).mul(one).sub(step_x).mul(one);
-            let y = slope.mul(c.sub(x)).sub(yc).mul(one);
-            let exact: Vec<(usize, Point)> =
-                (0..L::N).filter(|l| skip >> l & 1 == 1).map(|l| (l, self.centre(l))).collect();
-            (self.x, self.y) = (x, y);
+            let exact = self.advance(inv_step, skip);
             let mut keys =
                 (L::N - exact.len()) as u64 * (KEYS_PER_CENTRE + KEYS_PER_ENTRY * table.entries.len() as u64);
             for (lane, centre) in exact {
@@ -284,6 +307,21 @@ impl<'t> Walk<'t> {
         self.step += 1;
         keys
     }
+
+    /// Walks one group in every lane, hands its points to `visitor`, eight at a time, and returns the number of
+    /// keys they stand for, each once: [`KEYS_PER_POINT`] a point.
+    pub fn points<V: Points>(&mut self, visitor: &mut V) -> u64 {
+        // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
+        let keys = unsafe {
+            match &mut self.kind {
+                Kind::Portable(walk) => walk.points(self.step, visitor),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Ifma(walk) => points_ifma(walk, self.step, visitor),
+            }
+        };
+        self.step += 1;
+        keys
+    }
 }
 
 /// The same code as the portable walk, compiled for AVX-512 IFMA.
@@ -297,6 +335,17 @@ unsafe fn run_ifma(
 ) -> u64 {
     // SAFETY: the caller checked the instruction set.
     unsafe { sieve::run(walk, sieve, step, hits) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+unsafe fn points_ifma<V: Points>(
+    walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
+    step: u64,
+    visitor: &mut V,
+) -> u64 {
+    // SAFETY: the caller checked the instruction set.
+    unsafe { walk.points(step, visitor) }
 }
 
 #[cfg(target_arch = "x86_64")]

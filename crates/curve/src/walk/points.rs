@@ -1,0 +1,179 @@
+//! The walk that forms points, for targets that hash them: C + i*G and C - i*G, y included where it is wanted.
+//!
+//! With C = (c, yc), i*G = (t, y) and v = 1/(t - c), all inverses of a group from one inversion (Montgomery):
+//!
+//! ```text
+//! plus:   m = (y - yc) v    x = m^2 - c - t    -y = m (x - c) + yc
+//! minus:  m = (y + yc) v    x = m^2 - c - t     y = m (x - c) - yc
+//! ```
+//!
+//! Each point stands for six keys: lambda times it has beta x, lambda^2 times it has beta^2 x = -(x + beta x), and
+//! the opposite of each has -y. Cost a point: prefix product and its undoing 1.5 M, m 1 M + 1 S, y 1 M, beta x 1 M.
+//!
+//! A visitor that needs no y (a compressed key is x and a parity, and both parities are tried) saves its product.
+
+use super::exact;
+use super::{Lanewise, Place};
+use crate::Fe;
+use crate::field::lanes::Lanes;
+
+/// Keys a point stands for: three images, two signs.
+pub const KEYS_PER_POINT: u64 = 6;
+
+/// What is done with the points of a walk.
+pub trait Points {
+    /// Whether it reads y; if not, [`Block::y`] is not filled.
+    const Y: bool;
+
+    /// Up to eight points.
+    fn points(&mut self, block: &Block);
+}
+
+/// Where a point lies in its group.
+#[derive(Clone, Copy)]
+struct At {
+    lane: u32,
+    index: u32,
+    minus: bool,
+}
+
+/// Eight points side by side. Coordinates are canonical: below p, as four words, most significant first.
+#[repr(align(64))]
+pub struct Block {
+    /// Of each image, each word, each point: x of the point times 1, lambda, lambda^2.
+    pub x: [[[u64; 8]; 4]; 3],
+    /// Of each sign, each word, each point: y of the point and of its opposite; the images have the same.
+    pub y: [[[u64; 8]; 4]; 2],
+    /// Bit i is set where there is an i-th point. The coordinates of others mean nothing.
+    pub live: u8,
+    at: [At; 8],
+    step: u64,
+}
+
+impl Block {
+    fn new(step: u64) -> Block {
+        let at = At { lane: 0, index: 0, minus: false };
+        Block { x: [[[0; 8]; 4]; 3], y: [[[0; 8]; 4]; 2], live: 0, at: [at; 8], step }
+    }
+
+    /// Where the key of an image (0 to 2) and a sign of the i-th point lies.
+    pub fn place(&self, point: usize, image: u8, negate: bool) -> Place {
+        let At { lane, index, minus } = self.at[point];
+        Place { lane, step: self.step, index, minus, orbit: 0, image, negate }
+    }
+}
+
+/// A block being filled, and who takes it when it is full.
+struct Filling<'v, V> {
+    block: Block,
+    /// Places taken.
+    taken: usize,
+    visitor: &'v mut V,
+    /// Points handed over.
+    points: u64,
+}
+
+impl<V: Points> Filling<'_, V> {
+    /// Adds the points of `L::N` lanes from `first` on, but for those in `skip`. `x` is loose, `y` are both signs,
+    /// loose.
+    #[inline(always)]
+    unsafe fn lanes<L: Lanes>(&mut self, first: u32, skip: u32, index: u32, minus: bool, x: L, y: [L; 2]) {
+        // SAFETY: the caller's.
+        unsafe {
+            let beta = x.mul(L::splat(&L::constant(Fe::BETA)));
+            let images = [x, beta, x.add(beta).negate()];
+            for (x, to) in images.into_iter().zip(&mut self.block.x) {
+                L::wide_store(&x.wide(), to, self.taken);
+            }
+            if V::Y {
+                for (y, to) in y.into_iter().zip(&mut self.block.y) {
+                    L::wide_store(&y.wide(), to, self.taken);
+                }
+            }
+        }
+        for lane in 0..L::N {
+            self.block.at[self.taken + lane] = At { lane: first + lane as u32, index, minus };
+        }
+        self.take(L::N, !skip & ((1 << L::N) - 1));
+    }
+
+    /// Counts places as taken, `live` of them by points, and hands a full block over.
+    #[inline(always)]
+    fn take(&mut self, places: usize, live: u32) {
+        self.block.live |= (live << self.taken) as u8;
+        self.taken += places;
+        if self.taken == 8 {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what there is.
+    #[inline(always)]
+    fn hand_over(&mut self) {
+        if self.block.live != 0 {
+            self.points += u64::from(self.block.live.count_ones());
+            self.visitor.points(&self.block);
+        }
+        self.block.live = 0;
+        self.taken = 0;
+    }
+}
+
+impl<L: Lanes> Lanewise<'_, L> {
+    /// Visits every point of one group in every lane and moves the centres on. Returns how many keys those were.
+    ///
+    /// # Safety
+    /// As for all of [`Lanes`].
+    #[inline(always)]
+    pub(super) unsafe fn points<V: Points>(&mut self, step: u64, visitor: &mut V) -> u64 {
+        let table = self.table;
+        let mut filling = Filling { block: Block::new(step), taken: 0, visitor, points: 0 };
+        // SAFETY: the caller's, throughout.
+        unsafe {
+            let (c, yc) = (self.x, self.y);
+            let one = L::splat(&L::constant(Fe::ONE));
+            let minus_yc = yc.negate().mul(one);
+            // Two interleaved chains of products: one would wait for its own latency.
+            let mut chain = [one, one];
+            for (i, (entry, before)) in table.entries.iter().zip(&mut self.before).enumerate() {
+                *before = chain[i & 1];
+                chain[i & 1] = chain[i & 1].mul(L::splat(&entry.t).sub(c));
+            }
+            let d_step = L::splat(&table.step_x).sub(c);
+            let both = chain[0].mul(chain[1]);
+            // A centre that meets an entry or its opposite has c = t: the product vanishes.
+            let (inverse, skip) = self.invert(both.mul(d_step));
+            let inv_step = inverse.mul(both);
+            let rest = inverse.mul(d_step);
+            let mut undo = [rest.mul(chain[1]), rest.mul(chain[0])];
+
+            filling.lanes(0, skip, 0, false, c, [yc, minus_yc]);
+            for (i, (entry, before)) in table.entries.iter().zip(&self.before).enumerate().rev() {
+                let index = i as u32 + 1;
+                let (t, y) = (L::splat(&entry.t), L::splat(&entry.y));
+                let v = undo[i & 1].mul(*before);
+                undo[i & 1] = undo[i & 1].mul(t.sub(c));
+
+                let m = y.sub(yc).mul(v);
+                let x = m.square().sub(c).sub(t);
+                let opposite = if V::Y { m.mul_add(x.sub(c), yc) } else { yc };
+                filling.lanes(0, skip, index, false, x, [opposite.negate(), opposite]);
+
+                let m = y.add(yc).mul(v);
+                let x = m.square().sub(c).sub(t);
+                let own = if V::Y { m.mul_add(x.sub(c), minus_yc) } else { yc };
+                filling.lanes(0, skip, index, true, x, [own, own.negate()]);
+            }
+
+            for (lane, centre) in self.advance(inv_step, skip) {
+                exact::points(table.half(), 0, centre, |index, minus, point| {
+                    // The portable lane needs no instruction set.
+                    filling.lanes::<Fe>(lane as u32, 0, index, minus, point.x, [point.y, point.y.negate()]);
+                });
+                self.place(lane, exact::next(table.half(), centre));
+            }
+        }
+        filling.hand_over();
+        filling.points * KEYS_PER_POINT
+    }
+}

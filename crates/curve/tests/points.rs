@@ -1,0 +1,173 @@
+//! The walk over points against k*G of libsecp256k1: both coordinates of every key.
+
+use std::collections::BTreeMap;
+
+use warpsmith_curve::group::Point;
+use warpsmith_curve::platform::Simd;
+use warpsmith_curve::walk::{self, Block, KEYS_PER_POINT, Place, Points, Table, Walk};
+use warpsmith_curve::{Affine, Fe, Scalar};
+
+/// Distance of neighbouring lanes in these tests, in steps.
+const STRIDE: u64 = 1 << 20;
+
+/// x and y, most significant word first.
+type Coordinates = [[u64; 4]; 2];
+
+/// k*G by the independent library; none for infinity.
+fn coordinates(k: Scalar) -> Option<Coordinates> {
+    let secret = secp256k1::SecretKey::from_secret_bytes(k.to_be_bytes()).ok()?;
+    let bytes = secp256k1::PublicKey::from_secret_key(&secret).serialize_uncompressed();
+    let word = |i: usize| u64::from_be_bytes(bytes[i..i + 8].try_into().expect("eight bytes"));
+    Some([1, 33].map(|at| std::array::from_fn(|i| word(at + 8 * i))))
+}
+
+fn point(k: Scalar) -> Point {
+    let [x, y] = coordinates(k)?.map(|words| {
+        let mut bytes = [0; 32];
+        for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_be_bytes());
+        }
+        Fe::from_be_bytes(&bytes)
+    });
+    Some(Affine { x, y })
+}
+
+fn starts(origin: Scalar, half: u32, lanes: usize) -> Vec<Point> {
+    let way = |l: u64| Scalar::from_u64(l * STRIDE * (2 * half as u64 + 1));
+    (0..lanes as u64).map(|l| point(origin.add(way(l)))).collect()
+}
+
+/// The key of a place.
+fn key(origin: Scalar, place: &Place, half: u32) -> Scalar {
+    let key = Scalar::lambda_power(place.image).mul(origin.add(place.offset(half, STRIDE)));
+    if place.negate { key.negate() } else { key }
+}
+
+fn some_scalar(seed: u64) -> Scalar {
+    let mut s = Scalar::from_u64(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    for _ in 0..6 {
+        s = s.mul(s).add(Scalar::LAMBDA);
+    }
+    s
+}
+
+fn available() -> impl Iterator<Item = Simd> {
+    Simd::ALL.into_iter().filter(|s| {
+        if !s.is_available() {
+            eprintln!("SKIPPED: this machine has no {s}");
+        }
+        s.is_available()
+    })
+}
+
+/// Notes every key it is handed; y only if asked for.
+#[derive(Default)]
+struct Notes<const Y: bool> {
+    seen: BTreeMap<Place, Coordinates>,
+    twice: Option<Place>,
+    blocks: usize,
+}
+
+impl<const Y: bool> Points for Notes<Y> {
+    const Y: bool = Y;
+
+    fn points(&mut self, block: &Block) {
+        self.blocks += 1;
+        for point in (0..8).filter(|i| block.live >> i & 1 == 1) {
+            for image in 0..3 {
+                for negate in [false, true] {
+                    let place = block.place(point, image, negate);
+                    let x = block.x[image as usize].map(|w| w[point]);
+                    let y = if Y { block.y[negate as usize].map(|w| w[point]) } else { [0; 4] };
+                    if self.seen.insert(place, [x, y]).is_some() {
+                        self.twice = Some(place);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every key of a few groups: each place once, each coordinate that of k*G.
+fn check_groups<const Y: bool>(simd: Simd, origin: Scalar, half: u32, groups: u64) {
+    let table = Table::new(simd, half);
+    let lanes = walk::lanes(simd);
+    let mut walk = Walk::new(&table, &starts(origin, half, lanes));
+    let mut notes = Notes::<Y>::default();
+    let keys: u64 = (0..groups).map(|_| walk.points(&mut notes)).sum();
+    assert_eq!(walk.step(), groups);
+    assert_eq!(notes.twice, None, "{simd}: twice");
+    assert_eq!(keys, notes.seen.len() as u64, "{simd}: keys counted are keys handed over");
+    let mut infinite = 0;
+    for lane in 0..lanes as u32 {
+        for step in 0..groups {
+            for (index, minus) in
+                (0..=half).flat_map(|i| [(i, false), (i, true)]).filter(|&at| at != (0, true))
+            {
+                for (image, negate) in (0..3).flat_map(|i| [(i, false), (i, true)]) {
+                    let place = Place { lane, step, index, minus, orbit: 0, image, negate };
+                    let seen = notes.seen.remove(&place);
+                    let expected = coordinates(key(origin, &place, half));
+                    infinite += u64::from(expected.is_none());
+                    let expected = expected.map(|[x, y]| [x, if Y { y } else { [0; 4] }]);
+                    assert_eq!(seen, expected, "{simd}: {place:?} from {origin:?}");
+                }
+            }
+        }
+    }
+    assert!(notes.seen.is_empty(), "{simd}: no such place: {:?}", notes.seen.keys().next());
+    assert_eq!(keys + infinite, KEYS_PER_POINT * (2 * half as u64 + 1) * groups * lanes as u64);
+}
+
+#[test]
+fn every_key_of_a_group_is_right_for_random_origins() {
+    for simd in available() {
+        for seed in 0..3 {
+            check_groups::<true>(simd, some_scalar(seed), 5, 2);
+            check_groups::<false>(simd, some_scalar(seed), 4, 2);
+        }
+        check_groups::<true>(simd, some_scalar(9), 33, 1);
+    }
+}
+
+#[test]
+fn groups_at_one_at_n_minus_one_across_n_and_on_the_table_are_exact() {
+    for simd in available() {
+        for half in [1, 2, 3] {
+            // From -(2 half + 2) to 2 half + 2: centres at infinity, at every entry, at the step and its
+            // opposite, and groups that hold infinity.
+            for k in 0..=2 * half as u64 + 2 {
+                check_groups::<true>(simd, Scalar::from_u64(k), half, 2);
+                check_groups::<true>(simd, Scalar::from_u64(k).negate(), half, 2);
+            }
+            check_groups::<false>(simd, Scalar::ZERO, half, 2);
+            check_groups::<false>(simd, Scalar::from_u64(half as u64), half, 2);
+        }
+        // A group with infinity in it comes in the middle of a walk.
+        check_groups::<true>(simd, Scalar::from_u64(20).negate(), 3, 4);
+    }
+}
+
+#[test]
+fn a_lane_that_meets_the_table_leaves_the_others_alone() {
+    // Lane 3 begins on an entry, the others do not.
+    for simd in available().filter(|&s| walk::lanes(s) > 3) {
+        let half = 4;
+        let origin = Scalar::from_u64(2).sub(Scalar::from_u64(3 * STRIDE * (2 * half + 1)));
+        check_groups::<true>(simd, origin, half as u32, 2);
+    }
+}
+
+#[test]
+fn blocks_are_full_but_for_the_last_of_a_group() {
+    for simd in available() {
+        let half = 20;
+        let table = Table::new(simd, half);
+        let lanes = walk::lanes(simd);
+        let mut walk = Walk::new(&table, &starts(some_scalar(4), half, lanes));
+        let mut notes = Notes::<true>::default();
+        walk.points(&mut notes);
+        let points = (2 * half as usize + 1) * lanes;
+        assert_eq!(notes.blocks, points.div_ceil(8), "{simd}");
+    }
+}
