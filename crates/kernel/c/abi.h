@@ -1,12 +1,13 @@
 /* Layout of the buffers, in 32-bit words. src/abi.rs holds the same numbers; tests/host.rs compares.
  *
  * centres  word w of lane l at [w * lanes + l]; words 0..7 are x, 8..15 y, least significant first
- * scratch  GROUP * 2 quads a lane: half h of prefix product i at [(2 * i + h) * lanes + l]
- * table    GROUP + 1 entries of TABLE_WORDS words; entry 0 is the step point (2 * GROUP + 1) * G
- * hits     HITS_HEADER words (count, capacity, two spare), then records of HIT_WORDS words */
+ * scratch  half h of element i at quad [(2 * i + h) * lanes + l]; GROUP prefix products, points.c has 4 more
+ * table    GROUP + 1 entries of TABLE_QUADS quads (a define: 15 for the orbit walk, for points 4, x and y);
+ *          entry 0 is the step point (2 * GROUP + 1) * G
+ * hits     HITS_HEADER words (count, capacity, score to beat, spare), then records of HIT_WORDS words */
 
+/* The orbit walk's table. */
 #define TABLE_WORDS 60
-#define TABLE_QUADS 15
 #define TABLE_CUBE 0    /* 8 words: t^3, below p. Entry 0: x of the step point. */
 #define TABLE_Y 8       /* 8 words: y. Entry 0: y of the step point. */
 #define TABLE_T 16      /* 9 digits of t / p, then 9 of beta * t / p. */
@@ -16,16 +17,18 @@
 #define HITS_HEADER 4
 #define HITS_COUNT 0
 #define HITS_CAPACITY 1
+#define HITS_BEST 2
 #define HIT_WORDS 4
 #define HIT_LANE 0
 #define HIT_STEP 1
 #define HIT_CODE 2
 #define HIT_TOP 3
 
-/* code: index in bits 0..15, sign in 16, orbit k in 17..18, image j in 19..20. */
+/* code: index in bits 0..15, sign in 16, orbit k in 17..18, image j in 19..20, negative of the key in 21. */
 #define CODE_SIGN 16
 #define CODE_ORBIT 17
 #define CODE_IMAGE 19
+#define CODE_NEGATE 21
 /* The lane met a point of its table: nothing of this step and the later ones was tested, and its
  * centre is still that of the step. */
 #define CODE_FAULT 0xffffffffu

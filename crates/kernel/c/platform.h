@@ -1,7 +1,7 @@
 /* The compiler: CUDA (NVRTC), OpenCL C 1.2 or host C. The only file that names one.
  *
- * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, one barrier and
- * one atomic. All kernels are variable time: they see public points, never a secret.
+ * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, one barrier, two
+ * atomics and a few bit operations. All kernels are variable time: they see public points, never a secret.
  *
  * DEV is inlined, or with INLINE_HELPERS 0 kept out of line: compilers that take minutes over one large function
  * (AMD's) then build in seconds, and the code runs some three times slower. */
@@ -32,6 +32,13 @@ typedef uint4 quad;
 #define GROUP_ID ((u32)blockIdx.x)
 #define BARRIER() __syncthreads()
 #define ATOMIC_ADD(p, x) atomicAdd(p, x)
+#define ATOMIC_MAX(p, x) atomicMax(p, x)
+#define UNROLL_BY_2 _Pragma("unroll 2")
+#define UNROLL_BY_4 _Pragma("unroll 4")
+#define SWAP_BYTES(x) __byte_perm(x, 0, 0x0123)
+#define LEADING_ZEROS(x) ((u32)__clz((int)(x)))
+#define COUNT_ONES(x) ((u32)__popc(x))
+#define CONSTANT_DATA(type, name, n) static __constant__ const type name[n]
 
 /* Zero, but the compiler cannot know: a symbol the host could set. */
 __constant__ u32 platform_zero;
@@ -63,6 +70,13 @@ typedef uint4 quad;
 #define GROUP_ID ((u32)get_group_id(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define ATOMIC_ADD(p, x) atomic_add((volatile __global u32 *)(p), x)
+#define ATOMIC_MAX(p, x) atomic_max((volatile __global u32 *)(p), x)
+#define UNROLL_BY_2 _Pragma("unroll 2")
+#define UNROLL_BY_4 _Pragma("unroll 4")
+#define SWAP_BYTES(x) as_uint(as_uchar4(x).wzyx)
+#define LEADING_ZEROS(x) clz((u32)(x))
+#define COUNT_ONES(x) popcount((u32)(x))
+#define CONSTANT_DATA(type, name, n) __constant type name[n]
 
 #else /* Host C11: a block is BLOCK threads; the program that includes this text defines the hooks. */
 
@@ -93,6 +107,20 @@ extern void host_barrier(void);
 #define GROUP_ID host_group_id
 #define BARRIER() host_barrier()
 #define ATOMIC_ADD(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
+#define ATOMIC_MAX(p, x) host_atomic_max(p, x)
+#define UNROLL_BY_2
+#define UNROLL_BY_4
+#define SWAP_BYTES(x) __builtin_bswap32(x)
+#define LEADING_ZEROS(x) ((x) ? (u32)__builtin_clz(x) : 32u)
+#define COUNT_ONES(x) ((u32)__builtin_popcount(x))
+#define CONSTANT_DATA(type, name, n) static const type name[n]
+
+DEV u32 host_atomic_max(u32 *p, u32 x) {
+    u32 old = __atomic_load_n(p, __ATOMIC_RELAXED);
+    while (old < x && !__atomic_compare_exchange_n(p, &old, x, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return old;
+}
 
 #endif
 
@@ -101,7 +129,7 @@ extern void host_barrier(void);
  * none, and the host sets `search_table` instead. */
 #if TABLE_CONSTANT && (defined(__CUDACC__) || defined(__CUDACC_RTC__))
 #define TABLE
-__constant__ quad search_table[(GROUP + 1) * 15];
+__constant__ quad search_table[(GROUP + 1) * TABLE_QUADS];
 #define TABLE_PARAM
 #elif TABLE_CONSTANT && defined(__OPENCL_VERSION__)
 #define TABLE __constant

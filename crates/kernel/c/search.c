@@ -7,26 +7,6 @@
 #define SPARE_DIGITS 4
 #define SPARE_QUADS 10
 
-/* beta, a cube root of 1 mod p. */
-DEV void search_beta(fe *r) {
-    const u32 beta[8] = {0x719501eeu, 0xc1396c28u, 0x12f58995u, 0x9cf04975u,
-                         0xac3434e9u, 0x6e64479eu, 0x657c0710u, 0x7ae96a2bu};
-    UNROLL
-    for (int i = 0; i < 8; i++) r->v[i] = beta[i];
-}
-
-/* Counts a record, and writes it while there is room. */
-DEV void search_emit(GLOBAL u32 *hits, u32 lane, u32 step, u32 code, u32 top) {
-    u32 at = ATOMIC_ADD(hits + HITS_COUNT, 1u);
-    if (at < hits[HITS_CAPACITY]) {
-        GLOBAL u32 *record = hits + HITS_HEADER + (u64)at * HIT_WORDS;
-        record[HIT_LANE] = lane;
-        record[HIT_STEP] = step;
-        record[HIT_CODE] = code;
-        record[HIT_TOP] = top;
-    }
-}
-
 /* Tests the three images of the centre, f the digits of c and beta c. */
 DEV void search_centre(const filter_state *filter, GLOBAL u32 *hits, u32 lane, u32 step, const u32 *f) {
     u32 tops[3], mask;

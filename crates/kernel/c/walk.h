@@ -72,6 +72,14 @@ DEV u64 walk_top_wide(const u32 *v, u32 less, const u32 *f) {
     return ((high << 32) + middle) - (less ? (u64)f[0] << 32 | f[1] : 0);
 }
 
+/* beta, a cube root of 1 mod p. */
+DEV void search_beta(fe *r) {
+    const u32 beta[8] = {0x719501eeu, 0xc1396c28u, 0x12f58995u, 0x9cf04975u,
+                         0xac3434e9u, 0x6e64479eu, 0x657c0710u, 0x7ae96a2bu};
+    UNROLL
+    for (int i = 0; i < 8; i++) r->v[i] = beta[i];
+}
+
 DEV void fe_from_quads(fe *r, quad a, quad b) {
     r->v[0] = a.x;
     r->v[1] = a.y;

@@ -1,14 +1,21 @@
-//! Writes a joined text to standard output: `emit [ptx=0] [group=256] [block=128] [blocks=4] [table=global]
-//! [shared=0] [count=0] [unroll=1] [ranges=2] [filter=set] [wide=0] [inline=0] [stage=walk|words] [program=field]`.
+//! Writes a joined text to standard output: `emit [program=orbit|field|x|account|contract|salts] [ptx=0] [group=256]
+//! [block=128] [blocks=4] [table=global] [shared=0] [count=0] [inline=0] [ranges=2]`, for the orbit walk `[unroll=1]
+//! [filter=set] [wide=0] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`,
+//! for salts `[guarded=1] [create=1] [byte=52]`.
 //! `emit to=FOLDER` writes every text that a release ships as PTX there, each named by its hash.
 
 use std::{env, fs};
 
-use warpsmith_kernel::{Filter, Spec, Stage, Table, join, join_field, shipped};
+use warpsmith_kernel::digest_filter::{Score, Shape};
+use warpsmith_kernel::points::Digest;
+use warpsmith_kernel::salts::Stages;
+use warpsmith_kernel::{Filter, Program, Spec, Stage, Table, join, join_field, shipped};
 
 fn main() {
     let mut spec = Spec::default();
-    let mut joined: fn(&Spec) -> _ = join;
+    let mut filter = Shape { ranges: 1, ..Shape::default() };
+    let mut stages = Stages { guarded: false, create: false, byte: 52 };
+    let mut program = "orbit".to_owned();
     for argument in env::args().skip(1) {
         let (name, value) = argument.split_once('=').expect("name=value");
         let number = || value.parse::<u32>().expect("a number");
@@ -21,13 +28,24 @@ fn main() {
             "shared" => spec.shared_inversion = number() != 0,
             "count" => spec.count_carries = number() != 0,
             "unroll" => spec.unroll_signs = number() != 0,
-            "ranges" => spec.filter = Filter::Range { count: number() },
+            "ranges" => {
+                filter.ranges = number();
+                spec.filter = Filter::Range { count: number() };
+            }
             "wide" => spec.wide = number() != 0,
             "filter" if value == "set" => spec.filter = Filter::Set,
             "inline" => spec.inline = number() != 0,
             "stage" if value == "walk" => spec.stage = Stage::Walk,
             "stage" if value == "words" => spec.stage = Stage::Words,
-            "program" if value == "field" => joined = join_field,
+            "program" => program = value.to_owned(),
+            "set" => filter.set = number() != 0,
+            "terms" => filter.terms = number() != 0,
+            "score" if value == "zeros" => filter.score = Some(Score::Zeros),
+            "score" if value == "leading-zeros" => filter.score = Some(Score::LeadingZeros),
+            "score" if value == "leading" => filter.score = Some(Score::Leading(0)),
+            "guarded" => stages.guarded = number() != 0,
+            "create" => stages.create = number() != 0,
+            "byte" => stages.byte = number(),
             "to" => {
                 fs::create_dir_all(value).expect("the folder can be made");
                 for source in shipped() {
@@ -39,5 +57,15 @@ fn main() {
             _ => panic!("what is {argument}?"),
         }
     }
-    print!("{}", joined(&spec).text);
+    let points = |digest| Program::Points { digest, filter };
+    spec.program = match program.as_str() {
+        "orbit" | "field" => Program::Orbit,
+        "x" => points(Digest::X),
+        "account" => points(Digest::Account),
+        "contract" => points(Digest::Contract),
+        "salts" => Program::Salts { stages, filter },
+        _ => panic!("what is {program}?"),
+    };
+    let source = if program == "field" { join_field(&spec) } else { join(&spec) };
+    print!("{}", source.text);
 }

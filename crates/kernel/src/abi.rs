@@ -38,8 +38,10 @@ pub const WIDE_ABOVE: u64 = 26;
 pub const TABLE_WORDS: usize = 60;
 /// Most entries of a group: the index of a hit has 16 bits.
 pub const GROUP_MAX: u32 = 65535;
-/// Words before the first hit record: count, capacity, two spare.
+/// Words before the first hit record: count, capacity, the score to beat, one spare.
 pub const HITS_HEADER: usize = 4;
+/// Where in the header a SCORE filter keeps the best score: the host writes the score to beat, the device raises it.
+pub const HITS_BEST: usize = 2;
 /// Words of a hit record.
 pub const HIT_WORDS: usize = 4;
 /// The code of a record that reports a fault instead of a hit.
@@ -164,7 +166,8 @@ pub fn step_entry(x: &[u32; 8], y: &[u32; 8]) -> [u32; TABLE_WORDS] {
 }
 
 /// A record of the hit buffer. With the lane's centre c0 * G at the launch's start, the key is
-/// `lambda^image * (c0 + step * (2 * group + 1) + sign * lambda^orbit * index)`, up to its sign.
+/// `lambda^image * (c0 + step * (2 * group + 1) + sign * lambda^orbit * index)`, in the orbit walk up to its sign,
+/// in the point walk (where orbit is 0) its negative if `negate` says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hit {
     /// The lane.
@@ -179,7 +182,9 @@ pub struct Hit {
     pub orbit: u32,
     /// The power of lambda on the sum, 0 to 2.
     pub image: u32,
-    /// The computed top word of x.
+    /// Whether the key is the negative of that.
+    pub negate: bool,
+    /// The top word the device tested: of x (computed, see above), or of the digest.
     pub top: u32,
 }
 
@@ -212,6 +217,7 @@ impl Record {
             minus: code >> 16 & 1 == 1,
             orbit: code >> 17 & 3,
             image: code >> 19 & 3,
+            negate: code >> 21 & 1 == 1,
             top,
         })
     }

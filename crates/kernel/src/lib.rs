@@ -5,7 +5,10 @@
 //! no pattern.
 
 pub mod abi;
+pub mod digest_filter;
 mod embedded;
+pub mod points;
+pub mod salts;
 pub mod set;
 
 pub use embedded::{embedded, shipped};
@@ -42,12 +45,55 @@ pub enum Stage {
     Whole,
 }
 
+/// What a search walks over, and what it makes of each candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Program {
+    /// Keys by their x coordinate alone, 18 an entry of the table: `search_walk`, tested by [`Spec::filter`].
+    Orbit,
+    /// Keys by their whole point: `points_walk` ([`points`]).
+    Points {
+        /// What becomes of a point.
+        digest: points::Digest,
+        /// What is tested.
+        filter: digest_filter::Shape,
+    },
+    /// Salts of CREATE2 and CREATE3: `salts_walk` ([`salts`]).
+    Salts {
+        /// What becomes of a salt.
+        stages: salts::Stages,
+        /// What is tested.
+        filter: digest_filter::Shape,
+    },
+}
+
+impl Program {
+    /// The name of the entry point.
+    pub const fn entry(&self) -> &'static str {
+        match self {
+            Self::Orbit => "search_walk",
+            Self::Points { .. } => "points_walk",
+            Self::Salts { .. } => "salts_walk",
+        }
+    }
+
+    /// Words of a table entry; 0 without a table.
+    const fn entry_words(&self) -> usize {
+        match self {
+            Self::Orbit => abi::TABLE_WORDS,
+            Self::Points { .. } => points::TABLE_WORDS,
+            Self::Salts { .. } => 0,
+        }
+    }
+}
+
 /// All that changes the code's shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
+    /// What is searched.
+    pub program: Program,
     /// Whether the compiler takes PTX assembly (NVRTC, NVIDIA's OpenCL).
     pub ptx: bool,
-    /// Table entries of a group; `18 * group + 3` keys a step. At most [`abi::GROUP_MAX`].
+    /// Table entries of a group, at most [`abi::GROUP_MAX`]; the orbit walk has `18 * group + 3` keys a step.
     pub group: u32,
     /// Lanes of a block, a power of two.
     pub block: u32,
@@ -59,21 +105,22 @@ pub struct Spec {
     pub shared_inversion: bool,
     /// Whether multiplication gathers products by weight and counts carries, or goes by rows with carry-ins.
     pub count_carries: bool,
-    /// Whether the two signs of an entry are unrolled: more parallel work, more registers and code.
+    /// Orbit walk: whether the two signs of an entry are unrolled: more parallel work, more registers and code.
     pub unroll_signs: bool,
-    /// What is tested.
+    /// Orbit walk: what is tested.
     pub filter: Filter,
-    /// Whether what passes is tested again on 64 bits before it is reported. A set always is.
+    /// Orbit walk: whether what passes is tested again on 64 bits before it is reported. A set always is.
     pub wide: bool,
     /// Whether helper functions are inlined: faster, where the compiler gets through it in bearable time.
     pub inline: bool,
-    /// How far the search goes.
+    /// Orbit walk: how far the search goes.
     pub stage: Stage,
 }
 
 impl Default for Spec {
     fn default() -> Self {
         Self {
+            program: Program::Orbit,
             ptx: true,
             group: 256,
             block: 128,
@@ -106,47 +153,81 @@ pub struct Source {
     pub hash: u128,
 }
 
-/// Joins the fragments of the search under the defines of `spec`.
+/// A part of the text: its name in compiler messages, and its content.
+type Fragment = (&'static str, &'static str);
+
+/// A fragment of `c/` by its path there.
+macro_rules! fragment {
+    ($path:literal) => {
+        ($path, include_str!(concat!("../c/", $path)))
+    };
+}
+
+/// Constant memory of a card, and what of it the table leaves to other constants.
+const CONSTANT_BYTES: usize = 65536;
+const OTHER_CONSTANTS: usize = 256;
+
+/// Joins the fragments of a search under the defines of `spec`.
 ///
 /// # Panics
 ///
 /// When `spec` asks for what no text can give: a block that is no power of two, no group or one past
-/// [`abi::GROUP_MAX`], a constant table past 64 KiB, no interval or more than four.
+/// [`abi::GROUP_MAX`], a constant table past 64 KiB, no interval or more than four, a filter without parts.
 pub fn join(spec: &Spec) -> Source {
     assert!(spec.block.is_power_of_two(), "a block of {} lanes is no power of two", spec.block);
     assert!((1..=abi::GROUP_MAX).contains(&spec.group), "no group of {} entries", spec.group);
-    let table_bytes = abi::table_words(spec.group) * 4;
-    assert!(spec.table == Table::Global || table_bytes <= 65536, "a constant table of {table_bytes} bytes");
+    let entry_words = spec.program.entry_words();
+    let table_bytes = (spec.group as usize + 1) * entry_words * 4;
+    let constant = spec.table == Table::Constant && entry_words > 0;
+    let fits = table_bytes <= CONSTANT_BYTES - OTHER_CONSTANTS;
+    assert!(!constant || fits, "a constant table of {table_bytes} bytes");
+    let mut defines = vec![
+        ("TABLE_CONSTANT", constant.into()),
+        ("TABLE_QUADS", entry_words as u32 / 4),
+        ("INVERT_SHARED", spec.shared_inversion.into()),
+    ];
+    let digests = [fragment!("hash/keccak.h"), fragment!("hash/address.h"), fragment!("filter/digest.h")];
+    let fragments = match spec.program {
+        Program::Orbit => return join_orbit(spec, defines),
+        Program::Points { digest, filter } => {
+            defines.extend(digest.defines().into_iter().chain(filter.defines()));
+            [digests.as_slice(), &[fragment!("points.c")]].concat()
+        }
+        Program::Salts { stages, filter } => {
+            defines.extend(stages.defines().into_iter().chain(filter.defines()));
+            [digests.as_slice(), &[fragment!("salts.c")]].concat()
+        }
+    };
+    finish(head(spec, spec.group, &defines), &fragments)
+}
+
+fn join_orbit(spec: &Spec, mut defines: Vec<(&str, u32)>) -> Source {
     let (filter, ranges) = match spec.filter {
         Filter::Range { count } => {
             assert!((1..=4).contains(&count), "no filter of {count} intervals");
-            (("filter/range.h", include_str!("../c/filter/range.h")), count)
+            (fragment!("filter/range.h"), count)
         }
-        Filter::Set => (("filter/set.h", include_str!("../c/filter/set.h")), 0),
+        Filter::Set => (fragment!("filter/set.h"), 0),
     };
     let stage = match spec.stage {
         Stage::Walk => 0,
         Stage::Words => 1,
         Stage::Whole => 2,
     };
-    let defines = [
-        ("TABLE_CONSTANT", (spec.table == Table::Constant).into()),
-        ("INVERT_SHARED", spec.shared_inversion.into()),
-        ("RANGES", ranges),
-        ("FILTER_WIDE", (spec.wide || spec.filter == Filter::Set).into()),
-        ("STAGE", stage),
-    ];
+    let wide = spec.wide || spec.filter == Filter::Set;
+    defines.extend([("RANGES", ranges), ("FILTER_WIDE", wide.into()), ("STAGE", stage)]);
     let mut text = head(spec, spec.group, &defines);
     text += &format!("#define SIGN_LOOP {}\n", if spec.unroll_signs { "UNROLL" } else { "ROLLED" });
-    finish(text, &[filter, ("search.c", include_str!("../c/search.c"))])
+    finish(text, &[filter, fragment!("search.c")])
 }
 
 /// Joins the program that tests and times the field by itself: its entry points are `field_check` and `field_bench`.
 /// Of `spec` only the capabilities count, the block and how multiplication is done.
 pub fn join_field(spec: &Spec) -> Source {
     assert!(spec.block.is_power_of_two(), "a block of {} lanes is no power of two", spec.block);
-    let text = head(spec, 1, &[("TABLE_CONSTANT", 0), ("INVERT_SHARED", 0)]);
-    finish(text, &[("field_bench.c", include_str!("../c/field_bench.c"))])
+    let quads = abi::TABLE_WORDS as u32 / 4;
+    let text = head(spec, 1, &[("TABLE_CONSTANT", 0), ("TABLE_QUADS", quads), ("INVERT_SHARED", 0)]);
+    finish(text, &[fragment!("field_bench.c")])
 }
 
 /// The defines: those every program has, then its own.
@@ -163,13 +244,14 @@ fn head(spec: &Spec, group: u32, own: &[(&str, u32)]) -> String {
 }
 
 /// The fragments every program has, then its own.
-fn finish(mut text: String, own: &[(&str, &str)]) -> Source {
+fn finish(mut text: String, own: &[Fragment]) -> Source {
     let common = [
-        ("platform.h", include_str!("../c/platform.h")),
-        ("abi.h", include_str!("../c/abi.h")),
-        ("limbs.h", include_str!("../c/limbs.h")),
-        ("field.h", include_str!("../c/field.h")),
-        ("walk.h", include_str!("../c/walk.h")),
+        fragment!("platform.h"),
+        fragment!("abi.h"),
+        fragment!("search.h"),
+        fragment!("limbs.h"),
+        fragment!("field.h"),
+        fragment!("walk.h"),
     ];
     for (name, fragment) in common.iter().chain(own) {
         text += &format!("#line 1 \"{name}\"\n{fragment}");

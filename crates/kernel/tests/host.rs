@@ -1,15 +1,13 @@
 //! The joined text as host C under sanitizers, against independent arithmetic: num-bigint for the field,
-//! k256 for the curve. The text runs as a program of its own, so that sanitizers work from `cargo test`.
+//! k256 for the curve.
+
+mod support;
 
 use std::collections::HashSet;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use k256::elliptic_curve::ops::Reduce;
-use k256::elliptic_curve::sec1::ToSec1Point;
-use k256::{ProjectivePoint, Scalar};
+use k256::Scalar;
 use num_bigint::BigUint;
+use support::{HostProgram, Point, Random, beta, from_limbs, lambda, limbs, p, point};
 use warpsmith_kernel::abi::{self, Entry, Record};
 use warpsmith_kernel::{Filter, Spec, Stage, Table, join, join_field, set};
 
@@ -17,8 +15,7 @@ const CAPACITY: u32 = 8192;
 
 /// A program with the kernels of one spec.
 struct Program {
-    _folder: tempfile::TempDir,
-    path: PathBuf,
+    host: HostProgram,
     group: u32,
 }
 
@@ -36,37 +33,15 @@ impl Program {
     }
 
     fn compile(spec: &Spec, define: &str, text: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let source = folder.path().join("kernels.c");
         let driver = include_str!("host/driver.c");
-        std::fs::write(&source, format!("{define}{text}#line 1 \"driver.c\"\n{driver}")).unwrap();
-        let path = folder.path().join("kernels");
-        // Without the sanitizers' libraries the plain program still proves the arithmetic.
-        if !compile(&source, &path, &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]) {
-            eprintln!("no sanitizers here: built without");
-            assert!(compile(&source, &path, &[]), "the joined text does not compile as C");
-        }
-        Self { _folder: folder, path, group: spec.group }
-    }
-
-    fn run(&self, request: &[u32]) -> Vec<u32> {
-        let mut child =
-            Command::new(&self.path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let bytes: Vec<u8> = request.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let mut stdin = child.stdin.take().unwrap();
-        let writer = std::thread::spawn(move || stdin.write_all(&bytes).unwrap());
-        let mut answer = Vec::new();
-        child.stdout.take().unwrap().read_to_end(&mut answer).unwrap();
-        writer.join().unwrap();
-        assert!(child.wait().unwrap().success(), "the kernel program failed");
-        answer.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect()
+        Self { host: HostProgram::build(&format!("{define}{text}"), driver), group: spec.group }
     }
 
     fn field(&self, op: u32, pairs: &[(BigUint, BigUint)]) -> Vec<[u32; 8]> {
         let mut request = vec![0, op, pairs.len() as u32, 0, 0, 0, 0, 0];
         pairs.iter().for_each(|(a, _)| request.extend(limbs(a)));
         pairs.iter().for_each(|(_, b)| request.extend(limbs(b)));
-        self.run(&request).chunks_exact(8).map(|w| w.try_into().unwrap()).collect()
+        self.host.run(&request).chunks_exact(8).map(|w| w.try_into().unwrap()).collect()
     }
 
     /// Runs the walk; returns the centres after it, the count of records, and the records there was room for.
@@ -84,7 +59,7 @@ impl Program {
         }
         request.extend(table(self.group));
         request.extend(filter);
-        let answer = self.run(&request);
+        let answer = self.host.run(&request);
         let (centres, hits) = answer.split_at(abi::centres_words(lanes));
         let n = lanes as usize;
         let word = |lane: usize, at: usize| from_limbs((at..at + 8).map(|w| centres[w * n + lane]));
@@ -94,77 +69,6 @@ impl Program {
         let records = hits[abi::HITS_HEADER..].chunks_exact(abi::HIT_WORDS).take(written);
         (ends, hits[0], records.map(|r| Record::read(r.try_into().unwrap())).collect())
     }
-}
-
-fn compile(source: &Path, output: &Path, flags: &[&str]) -> bool {
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let status = Command::new(compiler)
-        .args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
-        .args(flags)
-        .arg(source)
-        .arg("-o")
-        .arg(output)
-        .status();
-    status.is_ok_and(|s| s.success())
-}
-
-type Point = (BigUint, BigUint);
-
-fn p() -> BigUint {
-    (BigUint::from(1u32) << 256) - (BigUint::from(1u32) << 32) - 977u32
-}
-
-fn beta() -> BigUint {
-    BigUint::parse_bytes(b"7ae96a2b657c07106e64479eac3434e99cf0497512f58995c1396c28719501ee", 16).unwrap()
-}
-
-fn limbs(a: &BigUint) -> [u32; 8] {
-    let mut limbs = [0; 8];
-    let digits = a.to_u32_digits();
-    limbs[..digits.len()].copy_from_slice(&digits);
-    limbs
-}
-
-fn from_limbs(limbs: impl Iterator<Item = u32>) -> BigUint {
-    BigUint::new(limbs.collect())
-}
-
-/// xorshift64*: enough for inputs, and the same on every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
-    }
-
-    fn number(&mut self) -> BigUint {
-        from_limbs((0..8).map(|_| self.next()))
-    }
-
-    fn scalar(&mut self) -> Scalar {
-        scalar(&self.number())
-    }
-}
-
-fn scalar(a: &BigUint) -> Scalar {
-    let mut bytes = [0u8; 32];
-    let digits = a.to_bytes_be();
-    bytes[32 - digits.len()..].copy_from_slice(&digits);
-    Scalar::reduce(&k256::FieldBytes::from(bytes))
-}
-
-fn point(k: &Scalar) -> Point {
-    let encoded = ProjectivePoint::mul_by_generator(k).to_affine().to_sec1_point(false);
-    (BigUint::from_bytes_be(encoded.x().unwrap()), BigUint::from_bytes_be(encoded.y().unwrap()))
-}
-
-fn lambda(power: u32) -> Scalar {
-    let text = b"5363ad4cc05c30e0a5261c028812645a122e22ea20816678df02967c1b23bd72";
-    let root = scalar(&BigUint::parse_bytes(text, 16).unwrap());
-    (0..power).fold(Scalar::ONE, |product, _| product * root)
 }
 
 fn table(group: u32) -> Vec<u32> {
@@ -269,7 +173,7 @@ fn timed_chains_end_where_powers_say() {
         for (op, count) in [(0, 0), (0, 1), (0, 1000), (1, 1), (1, 300)] {
             let mut request = vec![1, op, count, 2, 0, 0, 0, 0];
             request.extend(limbs(&start).into_iter().chain(limbs(&by)));
-            let ends = program.run(&request);
+            let ends = program.host.run(&request);
             assert_eq!(ends.len(), 2 * 4 * 8);
             for (lane, end) in ends.chunks_exact(8).enumerate() {
                 let (x, y) = (&start + lane, &by + lane);
@@ -393,7 +297,7 @@ fn set_filter_finds_its_keys_and_no_others() {
                     continue;
                 }
                 let (lane, step) = (random.next() % 4, random.next() % 3);
-                let plant = abi::Hit { lane, step, index, minus, orbit, image, top: 0 };
+                let plant = abi::Hit { lane, step, index, minus, orbit, image, negate: false, top: 0 };
                 let (x, _) = point(&key(&starts[lane as usize], spec.group, &plant));
                 let x = limbs(&x);
                 let top = u64::from(x[7]) << 32 | u64::from(x[6]);
@@ -439,7 +343,16 @@ fn planted_key_is_found_exactly_once() {
             for orbit in 0..3 {
                 for image in 0..3 {
                     if index > 0 || (!minus && orbit == 0) {
-                        plants.push(abi::Hit { lane, step, index, minus, orbit, image, top: 0 });
+                        plants.push(abi::Hit {
+                            lane,
+                            step,
+                            index,
+                            minus,
+                            orbit,
+                            image,
+                            negate: false,
+                            top: 0,
+                        });
                     }
                 }
             }

@@ -1,0 +1,209 @@
+/* Entry point of the point walk: whole points, so that targets can hash them. 6 keys a point, or 3 without y.
+ *
+ * Centre C = (c, yc), table point iG = (t, y). C + iG and C - iG share one inverse of c - t, all inverses of a
+ * group come from one (Montgomery's trick): m = (yc -+ y) / (c - t), x = m^2 - c - t, y = m (c - x) - yc.
+ * With beta^j x and both signs of y a point gives six keys, 11 M for twelve of them: 3 M inversion, 3 M for
+ * each point, 1 M for beta x, while beta^2 x = -(x + beta x). The hashes cost thirty times as much, so
+ * what matters is what they need: all that the walk keeps across them lies in memory, and there is one copy of
+ * them in the code, which the centre and both signs come to in turn. */
+
+/* Elements of a lane in shared memory: beta^j x at j, y and -y behind. */
+#define POINT_Y 3
+#define POINT_ELEMENTS (POINT_SIGNS == 2 ? 5 : 3)
+#define POINT_QUADS (2 * POINT_ELEMENTS)
+
+/* Elements of a lane in scratch, behind the prefix products. */
+#define KEEP_X (GROUP + 0)
+#define KEEP_Y (GROUP + 1)
+#define KEEP_PRODUCT (GROUP + 2) /* the inverse of the product of the entries still to come */
+#define KEEP_INVERSE (GROUP + 3) /* 1 / (c - t) of the entry at hand */
+
+/* Stores a, which is below p, as digests read it: most significant word first, and hashes read bytes. */
+DEV void points_store(LOCAL quad *spare, u32 element, const fe *a) {
+    fe words;
+    UNROLL
+    for (int i = 0; i < 8; i++) words.v[i] = DIGEST_HASHED ? SWAP_BYTES(a->v[7 - i]) : a->v[7 - i];
+    fe_store_local(spare, element, BLOCK, &words);
+}
+
+/* Stores beta^j x and both y of a point whose coordinates are below p. */
+DEV void points_images(LOCAL quad *spare, const fe *x, const fe *y) {
+    fe a, b, zero;
+    fe_set(&zero, 0);
+    points_store(spare, 0, x);
+    search_beta(&a);
+    fe_mul(&a, &a, x);
+    fe_norm(&a, &a);
+    points_store(spare, 1, &a);
+    fe_add(&b, &a, x);
+    fe_norm(&b, &b);
+    fe_sub(&b, &zero, &b);
+    fe_norm(&b, &b);
+    points_store(spare, 2, &b);
+#if POINT_SIGNS == 2
+    points_store(spare, POINT_Y, y);
+    fe_sub(&b, &zero, y); /* p - y: no point has y = 0 */
+    points_store(spare, POINT_Y + 1, &b);
+#endif
+    (void)y;
+}
+
+/* The digest of key `key`: image key / POINT_SIGNS, sign key % POINT_SIGNS. */
+DEV void points_digest(u32 *digest, LOCAL const quad *spare, GLOBAL const u32 *params, u32 key) {
+    fe x;
+    fe_load_local(&x, spare, key / POINT_SIGNS, BLOCK);
+#if DIGEST_HASHED
+    u32 message[16], address[5];
+    fe y;
+    fe_load_local(&y, spare, POINT_Y + key % POINT_SIGNS, BLOCK);
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        message[i] = x.v[i];
+        message[i + 8] = y.v[i];
+    }
+    address_account(address, message);
+#if DIGEST_CREATE
+    address_create(address, params[0], params[1], (u64)params[3] << 32 | params[2]);
+#endif
+    address_digest(digest, address);
+#else
+    UNROLL
+    for (int i = 0; i < 8; i++) digest[i] = x.v[i];
+#endif
+    (void)params;
+}
+
+/* The point C + iG (sign 0) or C - iG (sign 1). acc is read and written in scratch with sign 0, which comes first. */
+DEV void points_add(fe *x, fe *y, GLOBAL quad *scratch, TABLE const quad *search_table, u32 lanes, u32 index, u32 sign) {
+    fe c, t, a, inverse;
+    fe_load_global(&c, scratch, KEEP_X, lanes);
+    fe_load_table(&t, search_table, index, 0);
+    if (sign == 0) {
+        fe product;
+        fe_load_global(&product, scratch, KEEP_PRODUCT, lanes);
+        fe_load_global(&inverse, scratch, index - 1, lanes);
+        fe_mul(&inverse, &inverse, &product);
+        fe_store_global(scratch, KEEP_INVERSE, lanes, &inverse);
+        fe_sub(&a, &c, &t);
+        fe_mul(&product, &product, &a);
+        fe_store_global(scratch, KEEP_PRODUCT, lanes, &product);
+    } else {
+        fe_load_global(&inverse, scratch, KEEP_INVERSE, lanes);
+    }
+    fe_load_global(y, scratch, KEEP_Y, lanes);
+    fe_load_table(&a, search_table, index, 8);
+    if (sign == 0) {
+        fe_sub(&a, y, &a);
+    } else {
+        fe_add(&a, y, &a);
+    }
+    fe_mul(&a, &a, &inverse);
+    fe_sqr(x, &a);
+    fe_sub(x, x, &c);
+    fe_sub(x, x, &t);
+    fe_norm(x, x);
+#if POINT_SIGNS == 2
+    fe_sub(&c, &c, x);
+    fe_mul(&a, &a, &c);
+    fe_sub(y, &a, y);
+    fe_norm(y, y);
+#endif
+}
+
+/* Prepares a group: prefix products, their inverse, the next centre. Returns 0 where two points of it have
+ * one x, and leaves the centre. */
+DEV u32 points_prepare(GLOBAL u32 *centres, GLOBAL quad *scratch, TABLE const quad *search_table, LOCAL quad *nodes,
+                       u32 lanes, u32 lane, u32 alive) {
+    fe c, yc, acc, q, dx, a, b, x, y;
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        c.v[i] = centres[(u64)i * lanes + lane];
+        yc.v[i] = centres[(u64)(i + 8) * lanes + lane];
+    }
+    fe_norm(&c, &c);
+    fe_norm(&yc, &yc);
+    fe_store_global(scratch, KEEP_X, lanes, &c);
+    fe_store_global(scratch, KEEP_Y, lanes, &yc);
+    /* scratch[i] holds the product of c - t over entries 1..i. */
+    fe_set(&acc, 1);
+    ROLLED
+    for (u32 i = 1; i <= GROUP; i++) {
+        fe_store_global(scratch, i - 1, lanes, &acc);
+        fe_load_table(&a, search_table, i, 0);
+        fe_sub(&a, &c, &a);
+        fe_mul(&acc, &acc, &a);
+    }
+    fe_load_table(&a, search_table, 0, 0);
+    fe_load_table(&b, search_table, 0, 8);
+    fe_sub(&dx, &c, &a);
+    fe_mul(&q, &acc, &dx);
+    if (fe_is_zero(&q)) {
+        alive = 0;
+        fe_set(&q, 1);
+    }
+    walk_invert(&q, nodes);
+    fe_mul(&dx, &q, &dx);
+    fe_store_global(scratch, KEEP_PRODUCT, lanes, &dx);
+    /* The next centre: m = (yc - ys) / (c - xs), x = m^2 - c - xs, y = m (c - x) - yc. */
+    fe_mul(&acc, &q, &acc);
+    fe_sub(&b, &yc, &b);
+    fe_mul(&acc, &acc, &b);
+    fe_sqr(&x, &acc);
+    fe_sub(&x, &x, &c);
+    fe_sub(&x, &x, &a);
+    fe_norm(&x, &x);
+    fe_sub(&y, &c, &x);
+    fe_mul(&y, &y, &acc);
+    fe_sub(&y, &y, &yc);
+    fe_norm(&y, &y);
+    if (alive) {
+        UNROLL
+        for (int i = 0; i < 8; i++) {
+            centres[(u64)i * lanes + lane] = x.v[i];
+            centres[(u64)(i + 8) * lanes + lane] = y.v[i];
+        }
+    }
+    return alive;
+}
+
+/* `steps` groups of each lane, from the centres on; centres are moved on. lanes is a multiple of BLOCK. */
+KERNEL void LAUNCH_BOUNDS points_walk(GLOBAL u32 *centres, GLOBAL quad *scratch, TABLE_PARAM GLOBAL const u32 *filter,
+                                      GLOBAL const u32 *params, GLOBAL u32 *hits, u32 lanes, u32 steps) {
+    LOCAL_ARRAY(quad, block, POINT_QUADS * BLOCK);
+    LOCAL quad *spare = block + LOCAL_ID;
+    u32 lane = GROUP_ID * BLOCK + LOCAL_ID, alive = 1;
+    filter_state state;
+
+    scratch += lane;
+    filter_load(&state, filter, hits);
+    ROLLED
+    for (u32 step = 0; step < steps; step++) {
+        u32 was = alive;
+        /* The inversion's tree lies where the points will: 4 quads a lane, and a point takes 6 or more. */
+        alive = points_prepare(centres, scratch, search_table, block, lanes, lane, alive);
+        BARRIER();
+        if (was && !alive) search_emit(hits, lane, step, CODE_FAULT, 0);
+        ROLLED
+        for (u32 n = 0; n <= 2 * GROUP; n++) {
+            u32 index = n == 0 ? 0 : GROUP - (n - 1) / 2, sign = n == 0 ? 0 : (n - 1) % 2;
+            fe x, y;
+            if (n == 0) {
+                fe_load_global(&x, scratch, KEEP_X, lanes);
+                fe_load_global(&y, scratch, KEEP_Y, lanes);
+            } else {
+                points_add(&x, &y, scratch, search_table, lanes, index, sign);
+            }
+            points_images(spare, &x, &y);
+            ROLLED
+            for (u32 key = 0; key < 3 * POINT_SIGNS; key++) {
+                u32 digest[DIGEST_WORDS];
+                points_digest(digest, spare, params, key);
+                if (alive && filter_test(&state, digest, hits)) {
+                    u32 image = key / POINT_SIGNS, negate = key % POINT_SIGNS;
+                    u32 code = index | sign << CODE_SIGN | image << CODE_IMAGE | negate << CODE_NEGATE;
+                    search_emit(hits, lane, step, code, digest[0]);
+                }
+            }
+        }
+    }
+}

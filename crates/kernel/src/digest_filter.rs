@@ -1,0 +1,183 @@
+//! The buffer of the filter of whole digests (`c/filter/digest.h`), and which parts of it the text needs.
+//!
+//! A digest is up to 256 bits, most significant first. Unlike the orbit walk's filters nothing is widened: the
+//! device knows digests exactly.
+
+/// Which parts the filter has; its values travel in the buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Intervals compared one by one, at most four.
+    pub ranges: u32,
+    /// Whether there is a set of intervals.
+    pub set: bool,
+    /// Whether there are terms.
+    pub terms: bool,
+    /// What is scored.
+    pub score: Option<Score>,
+}
+
+impl Shape {
+    /// # Panics
+    ///
+    /// With more than four ranges, or without any part.
+    pub(crate) fn defines(self) -> Vec<(&'static str, u32)> {
+        assert!(self.ranges <= 4, "no filter of {} intervals", self.ranges);
+        assert!(self != Self::default(), "a filter without parts");
+        let score = match self.score {
+            None => 0,
+            Some(Score::Zeros) => 1,
+            Some(Score::LeadingZeros) => 2,
+            Some(Score::Leading(_)) => 3,
+        };
+        // The digit of a score is data: searches for different digits share a text.
+        let (set, terms) = (self.set.into(), self.terms.into());
+        vec![("RANGES", self.ranges), ("SET", set), ("TERMS", terms), ("SCORE", score)]
+    }
+}
+
+/// How good a digest is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Score {
+    /// How many of its bytes are zero.
+    Zeros,
+    /// How many bytes at its start are zero.
+    LeadingZeros,
+    /// How often this hexadecimal digit, below 16, stands at its start.
+    Leading(u8),
+}
+
+/// A conjunction: `digest & mask == value`, and every parity holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Term {
+    /// The bits that are fixed, most significant word first.
+    pub mask: [u32; 8],
+    /// What they must be; zero outside `mask`.
+    pub value: [u32; 8],
+    /// Bits of which an odd number must be set (true), or an even one.
+    pub parities: Vec<([u32; 8], bool)>,
+}
+
+/// What is wanted: what any part accepts.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Inclusive intervals of the top 64 bits. Order and overlaps do not matter.
+    pub intervals: Vec<(u64, u64)>,
+    /// Conjunctions.
+    pub terms: Vec<Term>,
+    /// What is scored: accepted is what beats everything before it in the launch, from a score the hit buffer's
+    /// header gives ([`crate::abi::HITS_BEST`]).
+    pub score: Option<Score>,
+}
+
+/// Intervals compared one by one; more go through the set.
+const FEW_RANGES: usize = 4;
+const HEADER: usize = 16;
+const TERM: usize = 18;
+
+/// The filter's parts and its buffer, for digests of `digest_words` words.
+///
+/// # Panics
+///
+/// When nothing is wanted, or an interval ends before it begins.
+pub fn build(wanted: &Wanted, digest_words: usize) -> (Shape, Vec<u32>) {
+    let intervals = merged(&wanted.intervals);
+    let few = intervals.len() <= FEW_RANGES;
+    let shape = Shape {
+        ranges: if few { intervals.len() as u32 } else { 0 },
+        set: !few,
+        terms: !wanted.terms.is_empty(),
+        score: wanted.score.map(|s| if let Score::Leading(_) = s { Score::Leading(0) } else { s }),
+    };
+    assert!(shape != Shape::default(), "a filter that wants nothing");
+    let mut words = vec![0; HEADER];
+    if few {
+        for (first, last) in intervals {
+            words.extend(halves(first));
+            words.extend(halves(last - first));
+        }
+    } else {
+        words[0] = words.len() as u32;
+        words.extend(set(&intervals));
+    }
+    if let Some(Score::Leading(digit)) = wanted.score {
+        assert!(digit < 16, "{digit} is no hexadecimal digit");
+        words[3] = u32::from(digit) * 0x1111_1111;
+    }
+    push_terms(&mut words, &wanted.terms, digest_words);
+    (shape, words)
+}
+
+fn halves(value: u64) -> [u32; 2] {
+    [(value >> 32) as u32, value as u32]
+}
+
+/// Sorted, disjoint, not adjacent.
+fn merged(intervals: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut sorted = intervals.to_vec();
+    sorted.sort_unstable();
+    let mut out: Vec<(u64, u64)> = Vec::with_capacity(sorted.len());
+    for (first, last) in sorted {
+        assert!(first <= last, "an interval from {first} to {last}");
+        match out.last_mut() {
+            Some(before) if first <= before.1.saturating_add(1) => before.1 = before.1.max(last),
+            _ => out.push((first, last)),
+        }
+    }
+    out
+}
+
+/// The set's section: a bitmap of which about one bit in 64 is set, up to 32 MiB, then buckets and intervals.
+fn set(intervals: &[(u64, u64)]) -> Vec<u32> {
+    let count_bits = intervals.len().next_power_of_two().trailing_zeros();
+    let (bitmap_bits, bucket_bits) = ((count_bits + 6).clamp(10, 28), (count_bits + 1).min(24));
+    let (shift, bucket_shift) = (32 - bitmap_bits, 32 - bucket_bits);
+    let mut bitmap = vec![0u32; 1 << (bitmap_bits - 5)];
+    for &(first, last) in intervals {
+        for bit in (first >> 32 >> shift) as usize..=(last >> 32 >> shift) as usize {
+            bitmap[bit >> 5] |= 1 << (bit & 31);
+        }
+    }
+    let buckets =
+        (0..1u64 << bucket_bits).map(|b| intervals.partition_point(|i| i.1 < b << bucket_shift << 32) as u32);
+    let buckets_at = 6 + bitmap.len();
+    let intervals_at = buckets_at + (1 << bucket_bits);
+    let offset = |words: usize| u32::try_from(words).expect("a filter buffer of less than 16 GiB");
+    let mut words = vec![shift, bucket_shift, 6, offset(buckets_at), offset(intervals_at)];
+    words.push(offset(intervals.len()));
+    words.extend(bitmap);
+    words.extend(buckets);
+    words.extend(intervals.iter().flat_map(|&(first, last)| [halves(first), halves(last)].concat()));
+    words
+}
+
+/// Appends the sections of the terms: quick records, whole records, parities.
+fn push_terms(words: &mut Vec<u32>, terms: &[Term], digest_words: usize) {
+    // The pair of neighbouring words that decides most.
+    let window = |term: &Term| {
+        let ones = |w: usize| term.mask[w].count_ones() + term.mask[w + 1].count_ones();
+        (0..digest_words - 1).rev().max_by_key(|&w| ones(w)).expect("a digest of two words or more")
+    };
+    let mut order: Vec<(usize, &Term)> = terms.iter().map(|term| (window(term), term)).collect();
+    order.sort_by_key(|&(w, _)| w);
+    for w in 0..8 {
+        words[4 + w] = order.partition_point(|&(window, _)| window < w) as u32;
+    }
+    // Quick records are read as quads.
+    words.resize(words.len().next_multiple_of(4), 0);
+    words[1] = words.len() as u32;
+    for &(w, term) in &order {
+        words.extend([term.mask[w], term.mask[w + 1], term.value[w], term.value[w + 1]]);
+    }
+    words[2] = words.len() as u32;
+    let mut parities = words.len() + TERM * terms.len();
+    for &(_, term) in &order {
+        words.extend(term.mask);
+        words.extend(term.value);
+        words.extend([parities as u32, term.parities.len() as u32]);
+        parities += 9 * term.parities.len();
+    }
+    for (mask, odd) in order.iter().flat_map(|(_, term)| &term.parities) {
+        words.extend(mask);
+        words.push((*odd).into());
+    }
+}

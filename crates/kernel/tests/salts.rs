@@ -1,0 +1,194 @@
+//! The search for salts as host C under sanitizers, against the `sha3` crate; and the filter of digests against its
+//! definition.
+
+mod support;
+
+use std::collections::HashSet;
+
+use support::{HostProgram, Random, address, create, keccak, top, words};
+use warpsmith_kernel::abi;
+use warpsmith_kernel::digest_filter::{Score, Shape, Term, Wanted, build};
+use warpsmith_kernel::salts::Salts;
+use warpsmith_kernel::{Program, Spec};
+
+/// What the chain makes of a salt.
+fn digest(salts: &Salts, counter: u64) -> [u8; 20] {
+    let salt = salts.salt(counter);
+    let salt = salts.guard.as_ref().map_or(salt, |prefix| keccak(&[prefix.as_slice(), &salt].concat()));
+    let message = [[0xff].as_slice(), &salts.deployer, &salt, &salts.code_hash].concat();
+    let contract = address(&message);
+    if salts.create { create(&contract, 1) } else { contract }
+}
+
+/// Random salts with these bytes free.
+fn salts(random: &mut Random, free: &[usize], guard: Option<usize>, create: bool) -> Salts {
+    let mut bytes = |count: usize| -> Vec<u8> { (0..count).map(|_| random.next() as u8).collect() };
+    Salts {
+        guard: guard.map(&mut bytes),
+        deployer: bytes(20).try_into().unwrap(),
+        code_hash: bytes(32).try_into().unwrap(),
+        create,
+        base: bytes(32).try_into().unwrap(),
+        free: std::array::from_fn(|i| free.contains(&i)),
+    }
+}
+
+/// Runs one launch; returns the count of records, the counters and top words told, and the best score.
+fn run(
+    salts: &Salts,
+    shape: Shape,
+    filter: &[u32],
+    range: (u64, u64),
+    launch: (u32, u32, u32),
+) -> (u32, Vec<(u64, u32)>, u32) {
+    let (block, lanes, steps) = launch;
+    let program = Program::Salts { stages: salts.stages(), filter: shape };
+    let host = HostProgram::search(Spec { program, block, ..Spec::default() }, include_str!("host/salts.c"));
+    let (first, end) = range;
+    let params = salts.words();
+    let capacity = lanes * steps * 256;
+    let mut request = vec![lanes, steps, filter.len() as u32, capacity, 0, params.len() as u32];
+    request.extend([first as u32, (first >> 32) as u32, end as u32, (end >> 32) as u32, 0, 0]);
+    request.extend(params);
+    request.extend(filter);
+    let hits = host.run(&request);
+    let records = hits[abi::HITS_HEADER..].chunks_exact(abi::HIT_WORDS).take(hits[0] as usize);
+    let counters = records.map(|r| {
+        let block = first + u64::from(r[1]) * u64::from(lanes) + u64::from(r[0]);
+        (256 * block + u64::from(r[2]), r[3])
+    });
+    (hits[0], counters.collect(), hits[abi::HITS_BEST])
+}
+
+#[test]
+fn every_salt_is_tested_once_whatever_is_free_and_whatever_the_factory_does() {
+    let mut random = Random(77);
+    let (shape, filter) = build(&Wanted { intervals: vec![(0, u64::MAX)], ..Wanted::default() }, 5);
+    let all: Vec<usize> = (0..32).collect();
+    let after_caller: Vec<usize> = (20..32).collect();
+    // A first number far from zero shows every byte of the counter.
+    let far = 0x0012_3456_789a_bcff;
+    let cases: [(&[usize], Option<usize>, bool, u64); 14] = [
+        (&all, None, false, far),
+        (&all, None, true, far),
+        (&all, Some(0), false, far),
+        (&all, Some(20), true, far),
+        (&after_caller, Some(32), false, far),
+        (&after_caller, Some(52), true, far),
+        (&all, Some(64), true, far),
+        (&after_caller, Some(103), false, far),
+        (&after_caller, None, false, (1 << 56) - 3),
+        (&[0], None, false, 0),
+        (&[31], Some(64), true, 0),
+        (&[2, 17], None, true, 254),
+        (&[0, 5, 9, 13], None, false, 0x00ff_fffd),
+        (&[3, 4, 11, 12, 19, 20, 27], Some(20), false, 0xffff_ffff_fffd),
+    ];
+    for (free, guard, create, first) in cases {
+        let salts = salts(&mut random, free, guard, create);
+        let end = salts.blocks();
+        // Three steps of two lanes go past the end where few are left.
+        let (count, told, _) = run(&salts, shape, &filter, (first, end), (2, 2, 3));
+        let numbers = first..end.min(first + 6);
+        let expected: HashSet<(u64, u32)> = numbers
+            .flat_map(|number| (0..256).map(move |low| 256 * number + low))
+            .map(|counter| (counter, words(&digest(&salts, counter))[0]))
+            .collect();
+        assert_eq!(count as usize, expected.len(), "{free:?} {guard:?} {create}");
+        assert_eq!(told.into_iter().collect::<HashSet<_>>(), expected, "{free:?} {guard:?} {create}");
+    }
+}
+
+#[test]
+fn counters_fill_the_last_free_bytes() {
+    let mut random = Random(5);
+    let all: Vec<usize> = (0..32).collect();
+    let salts = salts(&mut random, &all, None, false);
+    let salt = salts.salt(0x0102_0304_0506_0708);
+    assert_eq!(salt[..24], salts.base[..24]);
+    assert_eq!(salt[24..], [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(salts.blocks(), 1 << 56);
+}
+
+/// What the filter says, by its definition.
+fn accepts(wanted: &Wanted, digest: &[u8; 20]) -> bool {
+    let (head, words) = (top(digest), words(digest));
+    wanted.intervals.iter().any(|&(first, last)| (first..=last).contains(&head))
+        || wanted.terms.iter().any(|term| {
+            (0..8).all(|i| words[i] & term.mask[i] == term.value[i])
+                && term.parities.iter().all(|(mask, odd)| {
+                    (0..8).map(|i| (words[i] & mask[i]).count_ones()).sum::<u32>() % 2 == u32::from(*odd)
+                })
+        })
+}
+
+#[test]
+fn filters_accept_by_their_definition() {
+    let mut random = Random(123);
+    let salts = salts(&mut random, &[7, 30, 31], None, false);
+    let range = (1000, 1016);
+    let digests: Vec<[u8; 20]> =
+        (256 * range.0..256 * range.1).map(|counter| digest(&salts, counter)).collect();
+    let mut wanted = Vec::new();
+    // Intervals whose ends are digests of the run, one beside them, or nowhere near; as ranges and as a set.
+    for count in [1, 4, 5, 300] {
+        let mut intervals =
+            vec![(top(&digests[9]), top(&digests[9])), (top(&digests[8]) + 1, top(&digests[8]) + 5)];
+        intervals.push((top(&digests[7]) - 5, top(&digests[7]) - 1));
+        intervals.push((top(&digests[6]) - (1 << 33), top(&digests[6])));
+        intervals.extend((0..count).map(|i| (top(&digests[10 * i + 1]), top(&digests[10 * i + 1]) + 9)));
+        intervals.truncate(count);
+        wanted.push(Wanted { intervals, ..Wanted::default() });
+    }
+    wanted.push(Wanted {
+        intervals: vec![(0, 1 << 60), (u64::MAX - (1 << 60), u64::MAX)],
+        ..Wanted::default()
+    });
+    // Terms: 12 bits at every place of the 160, some with parities, some of parities alone.
+    for parities in [0, 1, 9] {
+        let mut terms = Vec::new();
+        for place in (0..149).step_by(4) {
+            let digest = words(&digests[place * 11]);
+            let mut mask = [0u32; 8];
+            let bits = if parities == 9 { 0 } else { 12 };
+            for bit in place..place + bits {
+                mask[bit / 32] |= 1 << (31 - bit % 32);
+            }
+            let value = std::array::from_fn(|i| digest[i] & mask[i]);
+            let parities = (0..parities).map(|_| {
+                let mask: [u32; 8] = std::array::from_fn(|i| if i < 5 { random.next() } else { 0 });
+                (mask, random.next() & 1 == 1)
+            });
+            terms.push(Term { mask, value, parities: parities.collect() });
+        }
+        let intervals = if parities == 1 { vec![(5 << 60, 6 << 60)] } else { Vec::new() };
+        wanted.push(Wanted { intervals, terms, ..Wanted::default() });
+    }
+    for wanted in wanted {
+        let (shape, filter) = build(&wanted, 5);
+        let (count, told, _) = run(&salts, shape, &filter, range, (4, 4, 4));
+        let expected: HashSet<u64> = (256 * range.0..256 * range.1)
+            .zip(&digests)
+            .filter(|(_, digest)| accepts(&wanted, digest))
+            .map(|(counter, _)| counter)
+            .collect();
+        assert!(!expected.is_empty() && expected.len() < digests.len(), "{shape:?}: {}", expected.len());
+        assert_eq!(count as usize, expected.len(), "{shape:?}");
+        assert_eq!(told.into_iter().map(|t| t.0).collect::<HashSet<_>>(), expected);
+    }
+}
+
+#[test]
+fn the_best_score_of_all_salts_is_told() {
+    let mut random = Random(9);
+    let salts = salts(&mut random, &[29, 30, 31], Some(32), true);
+    let zeros = |d: [u8; 20]| d.iter().filter(|&&b| b == 0).count() as u32;
+    let (shape, filter) = build(&Wanted { score: Some(Score::Zeros), ..Wanted::default() }, 5);
+    let (count, told, best) = run(&salts, shape, &filter, (0, 16), (4, 4, 4));
+    let scores: Vec<u32> = told.iter().map(|t| zeros(digest(&salts, t.0))).collect();
+    let expected = (0..4096).map(|counter| zeros(digest(&salts, counter))).max().unwrap();
+    assert_eq!(scores.iter().copied().max(), Some(expected));
+    assert_eq!(best, expected);
+    assert_eq!(scores.iter().collect::<HashSet<_>>().len(), scores.len());
+    assert_eq!(count as usize, scores.len());
+}
