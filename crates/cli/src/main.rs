@@ -51,6 +51,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Npub(Npub),
+    Eth(command::ethereum::Eth),
+    Create2(command::ethereum::Create2),
+    Create3(command::ethereum::Create3),
     Join(command::join::Join),
     Bench(command::bench::Bench),
     Selftest(command::selftest::Selftest),
@@ -114,6 +117,9 @@ fn run(command: Command) -> Result<Ending, Failure> {
     let mut stdout = Stdout::open()?;
     match command {
         Command::Npub(npub) => npub.run(stdout),
+        Command::Eth(eth) => eth.run(stdout),
+        Command::Create2(create2) => create2.run(stdout),
+        Command::Create3(create3) => create3.run(stdout),
         Command::Join(join) => join.run(stdout),
         Command::Bench(bench) => bench.run(&mut stdout),
         Command::Selftest(selftest) => selftest.run(&mut stdout),

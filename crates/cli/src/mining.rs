@@ -81,6 +81,63 @@ impl SplitFlags {
     }
 }
 
+/// A search for the best instead of a match, for every command whose addresses have scores.
+#[derive(Args)]
+pub(crate) struct ScoreFlags {
+    /// Search for the most zero bytes at the start, until stopped; prints each result better than all before
+    #[arg(long, conflicts_with_all = ["pattern", "patterns", "zeros", "leading", "checksum"])]
+    leading_zeros: bool,
+
+    /// Search for the most zero bytes anywhere
+    #[arg(long, conflicts_with_all = ["pattern", "patterns", "leading", "checksum"])]
+    zeros: bool,
+
+    /// Search for the longest run of this hex digit at the start
+    #[arg(long, value_name = "HEXDIGIT", value_parser = parse_digit, conflicts_with_all = ["pattern", "patterns", "checksum"])]
+    leading: Option<Score>,
+
+    /// Stop as soon as this score is reached
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40))]
+    score: Option<u32>,
+
+    /// Match upper and lower case as EIP-55 writes them; without it case does not matter
+    #[arg(long)]
+    checksum: bool,
+}
+
+fn parse_digit(text: &str) -> Result<Score, String> {
+    let mut characters = text.chars();
+    match (characters.next().and_then(Score::leading), characters.next()) {
+        (Some(score), None) => Ok(score),
+        _ => Err("give one hex digit, 0 to 9 or a to f".to_owned()),
+    }
+}
+
+impl ScoreFlags {
+    /// What is scored, and how much is enough.
+    pub fn read(&self) -> Result<Option<(Score, Option<u32>)>, Failure> {
+        let leading_zeros = self.leading_zeros.then_some(Score::LeadingZeros);
+        let score = leading_zeros.or(self.zeros.then_some(Score::Zeros)).or(self.leading);
+        match (score, self.score) {
+            (None, Some(_)) => Err(Failure::Usage(
+                "--score says when a search for the best has found enough; say what is counted: --leading-zeros, \
+                 --zeros or --leading HEXDIGIT"
+                    .to_owned(),
+            )),
+            (Some(score), Some(enough)) if enough > score.max() => Err(Failure::Usage(format!(
+                "--score {enough} cannot be reached: the most an address can score is {}",
+                score.max()
+            ))),
+            (score, enough) => Ok(score.map(|score| (score, enough))),
+        }
+    }
+
+    /// How patterns are read.
+    pub fn options(&self) -> Options {
+        Options { checksum: self.checksum, ..Options::default() }
+    }
+}
+
 /// What a command searches.
 pub(crate) struct Quest<'a> {
     pub subject: Subject<'a>,

@@ -123,7 +123,7 @@ impl Salts {
         getrandom::fill(&mut base).map_err(Error::Randomness)?;
         let last = mask.count().map_or(u64::MAX, |count| count - 1);
         // Small spaces are cut finely enough that no worker is left without a share for long.
-        let length = (last / (16 * workers.max(1) as u64)).clamp(1 << 16, LONGEST);
+        let length = (last / (16 * workers.max(1) as u64)).clamp(1 << 12, LONGEST);
         Ok(Salts { mask, base, next: Some(0), last, length, returned: Vec::new() })
     }
 

@@ -1,7 +1,8 @@
-//! The commands that do not mine, a file each.
+//! The commands, a file each; what those that mine share is in `mining`.
 
 pub(crate) mod bench;
 pub(crate) mod devices;
+pub(crate) mod ethereum;
 pub(crate) mod join;
 pub(crate) mod manual;
 pub(crate) mod selftest;

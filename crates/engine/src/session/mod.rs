@@ -219,7 +219,8 @@ pub(crate) fn run_with(
     }
     if plans.is_empty() {
         // The processor can test anything: better slow than not at all.
-        if unfit > 0 && unfit == devices.list.len() {
+        let only_cards = devices.list.iter().all(|device| device.card().is_some());
+        if unfit > 0 && unfit == devices.list.len() && only_cards {
             let cpu = Devices::open(&[Selector::Cpu(None)], devices.threads)?;
             let says = cpu.describe().into_iter().map(|(id, line)| format!("{id}: {line}"));
             let says = says.collect::<Vec<_>>().join(", ");
@@ -342,5 +343,7 @@ fn work(
     }
 }
 
+#[cfg(test)]
+mod salt_tests;
 #[cfg(test)]
 mod tests;

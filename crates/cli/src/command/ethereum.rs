@@ -1,0 +1,225 @@
+//! `warpsmith eth`, `create2` and `create3`: addresses of accounts, of contracts they create, and of contracts a
+//! factory creates from a salt.
+//!
+//! Reads what is fixed (nonce, deployer, code, salt mask) into a target; the search itself is `mining`'s.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use warpsmith::Subject;
+use warpsmith::target::SaltMask;
+use warpsmith::target::ethereum::{
+    self, Account, Address, Contract, Deployment, FACTORIES, Factory, SaltRequest,
+};
+
+use crate::ending::{Ending, Failure};
+use crate::mining::{Mining, Quest, ScoreFlags, SplitFlags};
+use crate::stdout::Stdout;
+
+const ETH_EXAMPLES: &str = "\
+Patterns, after 0x:
+  cafe         begins with                    ..cafe..     contains
+  ..cafe       ends with                      c?fe         ? stands for any one digit
+  cafe..babe   begins and ends with           /^(c|d)afe/  a regular expression
+Case does not matter unless --checksum is given.
+
+Examples:
+  warpsmith eth cafe
+  warpsmith eth CaFe --checksum
+  warpsmith eth cafe --contract --nonce 0        the first contract that account creates
+  warpsmith eth --leading-zeros --score 4        at least four zero bytes at the start
+  warpsmith eth cafe --split-key 04f9...36f9 --json > result.json";
+
+/// Search for an Ethereum account, or for the contract it creates
+///
+/// Prints the address and its private key. Everything is computed on this machine, every result is checked by
+/// libsecp256k1 before it is shown, and every match comes from its own 256 random bits.
+#[derive(Args)]
+#[command(after_help = ETH_EXAMPLES)]
+pub(crate) struct Eth {
+    #[command(flatten)]
+    mining: Mining,
+
+    #[command(flatten)]
+    score: ScoreFlags,
+
+    #[command(flatten)]
+    split: SplitFlags,
+
+    /// The address is that of the contract which the account creates (CREATE), not the account's own
+    #[arg(long)]
+    contract: bool,
+
+    /// The account's nonce when it creates the contract [default: 0, the account's first transaction]
+    #[arg(long, value_name = "N", requires = "contract")]
+    nonce: Option<u64>,
+}
+
+impl Eth {
+    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+        let contract = Contract::new(self.nonce.unwrap_or(0));
+        let contract = contract.map_err(|error| Failure::Usage(format!("--nonce: {error}")))?;
+        let subject = if self.contract { Subject::Key(&contract) } else { Subject::Key(&Account) };
+        let (options, score, split) = (self.score.options(), self.score.read()?, self.split.read()?);
+        self.mining.run(&Quest { subject, options, score, split }, stdout)
+    }
+}
+
+/// What is said about the salt.
+#[derive(Args)]
+struct SaltFlags {
+    /// Which bytes of the salt are fixed: 64 hex digits, ?? for a free byte [default: as many free as the factory
+    /// allows]
+    #[arg(long, value_name = "MASK")]
+    salt: Option<String>,
+
+    /// Who will call the factory, written caller:0x..; the salt begins with that address where the factory wants it so
+    #[arg(long, value_name = "LAYOUT")]
+    salt_layout: Option<String>,
+
+    /// With createx: bind the result to this one chain
+    #[arg(long, value_name = "ID")]
+    chain_id: Option<u64>,
+}
+
+impl SaltFlags {
+    fn read(&self) -> Result<SaltRequest, Failure> {
+        let mask = self.salt.as_deref().map(SaltMask::parse).transpose();
+        let mask = mask.map_err(|error| Failure::Usage(format!("--salt: {error}")))?;
+        let caller = self.salt_layout.as_deref().map(ethereum::parse_layout).transpose();
+        let caller = caller.map_err(|error| Failure::Usage(format!("--salt-layout: {error}")))?;
+        Ok(SaltRequest { caller, chain_id: self.chain_id, mask })
+    }
+}
+
+const CREATE2_EXAMPLES: &str = "\
+Examples:
+  warpsmith create2 cafe --deployer 0x4e59b44847b379578588920cA78FbF26c0B4956C --init-code token.hex
+  warpsmith create2 --zeros --factory 0age --salt-layout caller:0x9f...c1 --init-code-hash 0x2b...90
+  warpsmith create2 cafe --deployer 0x.. --init-code-hash 0x.. --salt 0x9f..c1????????????????????????";
+
+/// Search for the salt of a contract made with CREATE2
+///
+/// The address follows from the contract that creates (the deployer), the hash of the code it is given, and the
+/// salt: the salt is what is searched. No key is involved.
+#[derive(Args)]
+#[command(after_help = CREATE2_EXAMPLES)]
+pub(crate) struct Create2 {
+    #[command(flatten)]
+    mining: Mining,
+
+    #[command(flatten)]
+    score: ScoreFlags,
+
+    /// The contract that executes CREATE2
+    #[arg(long, value_name = "0x..", required_unless_present = "factory")]
+    deployer: Option<String>,
+
+    /// What the deployer does with the salt: plain, arachnid, 0age or createx; the last three need no --deployer
+    #[arg(long, value_name = "NAME")]
+    factory: Option<String>,
+
+    /// Keccak-256 of the creation code, constructor arguments included
+    #[arg(long, value_name = "0x..", required_unless_present = "init_code", conflicts_with = "init_code")]
+    init_code_hash: Option<String>,
+
+    /// A file with the creation code, hex or binary, constructor arguments included; it is hashed here
+    #[arg(long, value_name = "FILE")]
+    init_code: Option<PathBuf>,
+
+    #[command(flatten)]
+    salt: SaltFlags,
+}
+
+impl Create2 {
+    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+        let code_hash = match (&self.init_code_hash, &self.init_code) {
+            (Some(hash), _) => read_hash("--init-code-hash", hash)?,
+            (None, Some(file)) => hash_of(file)?,
+            (None, None) => unreachable!("one of the two is required"),
+        };
+        let factory = read_factory(self.factory.as_deref().unwrap_or("plain"))?;
+        let deployer = self.deployer.as_deref().map(|text| read_address("--deployer", text)).transpose()?;
+        let deployment = Deployment::create2(factory, deployer, code_hash, &self.salt.read()?);
+        let deployment = deployment.map_err(|error| Failure::Usage(error.to_string()))?;
+        mine(&self.mining, &self.score, &deployment, stdout)
+    }
+}
+
+const CREATE3_EXAMPLES: &str = "\
+Examples:
+  warpsmith create3 cafe --deployer 0x9f...c1                              Solmate's library in a contract of yours
+  warpsmith create3 cafe --factory createx --salt-layout caller:0x9f...c1  nobody else can use the salt
+  warpsmith create3 --leading-zeros --factory createx --chain-id 1 --salt-layout caller:0x9f...c1";
+
+/// Search for the salt of a contract made through a CREATE3 factory
+///
+/// The address follows from the factory and the salt alone, not from the contract's code. Prints the salt to pass to
+/// the factory and every address on the way.
+#[derive(Args)]
+#[command(after_help = CREATE3_EXAMPLES)]
+pub(crate) struct Create3 {
+    #[command(flatten)]
+    mining: Mining,
+
+    #[command(flatten)]
+    score: ScoreFlags,
+
+    /// The contract that makes the proxies; may be left out for a factory with one address on every chain
+    #[arg(long, value_name = "0x..")]
+    deployer: Option<String>,
+
+    /// The factory: solmate, solady, sequence, createx, create3factory or lifi
+    #[arg(long, value_name = "NAME", default_value = "solmate")]
+    factory: String,
+
+    /// Keccak-256 of the proxy's creation code, for a factory with another proxy than the usual one
+    #[arg(long, value_name = "0x..")]
+    proxy_code_hash: Option<String>,
+
+    #[command(flatten)]
+    salt: SaltFlags,
+}
+
+impl Create3 {
+    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+        let factory = read_factory(&self.factory)?;
+        let deployer = self.deployer.as_deref().map(|text| read_address("--deployer", text)).transpose()?;
+        let proxy = self.proxy_code_hash.as_deref().map(|text| read_hash("--proxy-code-hash", text));
+        let deployment = Deployment::create3(factory, deployer, proxy.transpose()?, &self.salt.read()?);
+        let deployment = deployment.map_err(|error| Failure::Usage(error.to_string()))?;
+        mine(&self.mining, &self.score, &deployment, stdout)
+    }
+}
+
+fn mine(
+    mining: &Mining,
+    score: &ScoreFlags,
+    deployment: &Deployment,
+    stdout: Stdout,
+) -> Result<Ending, Failure> {
+    let subject = Subject::Salt(deployment);
+    mining.run(&Quest { subject, options: score.options(), score: score.read()?, split: None }, stdout)
+}
+
+fn read_address(flag: &str, text: &str) -> Result<Address, Failure> {
+    ethereum::decode(text).map_err(|error| Failure::Usage(format!("{flag}: {error}")))
+}
+
+fn read_hash(flag: &str, text: &str) -> Result<[u8; 32], Failure> {
+    ethereum::parse_hash(text).map_err(|error| Failure::Usage(format!("{flag}: {error}")))
+}
+
+fn read_factory(name: &str) -> Result<&'static Factory, Failure> {
+    Factory::find(name).ok_or_else(|| {
+        let lines: Vec<String> =
+            FACTORIES.iter().map(|f| format!("  {:<15} {}", f.name, f.summary)).collect();
+        Failure::Usage(format!("--factory: '{name}' is not known; known are\n{}", lines.join("\n")))
+    })
+}
+
+fn hash_of(file: &Path) -> Result<[u8; 32], Failure> {
+    let bad = |why: &dyn std::fmt::Display| Failure::Usage(format!("--init-code {}: {why}", file.display()));
+    let bytes = std::fs::read(file).map_err(|error| bad(&error))?;
+    ethereum::hash_init_code(&bytes).map_err(|error| bad(&error))
+}

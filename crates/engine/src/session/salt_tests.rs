@@ -1,0 +1,207 @@
+//! Sessions over salts and scores, with a device that is nothing but the reference code.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use warpsmith_pattern::{Options, Score, compile};
+use warpsmith_target::ethereum::{Deployment, Factory, SaltRequest};
+use warpsmith_target::{Recipe, SaltMask, SaltTarget, Target};
+
+use super::*;
+use crate::space::Lease;
+use crate::worker::{Backend, Batch, Shape, Spot};
+
+/// A contract by CREATE2 whose salt has so many free bytes.
+fn deployment(free: usize) -> Deployment {
+    let factory = Factory::find("plain").expect("known");
+    let mask = SaltMask::beginning(&vec![7; 32 - free]);
+    let request = SaltRequest { mask: Some(mask), ..SaltRequest::default() };
+    Deployment::create2(factory, Some([0x11; 20]), [0x22; 32], &request).expect("possible")
+}
+
+/// Tests one salt after the other with the target's own code.
+struct Reference {
+    id: &'static str,
+    target: Deployment,
+    /// Batches until it dies.
+    life: AtomicU32,
+}
+
+struct ReferenceWorker<'a> {
+    device: &'a Reference,
+    filter: Filter,
+    mask: SaltMask,
+    lease: Option<Lease>,
+    next: u64,
+}
+
+impl Backend for Reference {
+    fn id(&self) -> String {
+        self.id.to_owned()
+    }
+    fn describe(&self) -> String {
+        "the reference".to_owned()
+    }
+    fn workers(&self) -> usize {
+        1
+    }
+    fn max_false(&self, _recipe: &Recipe) -> f64 {
+        1.0
+    }
+    fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
+        let Recipe::Salted(salted) = search.recipe else { return Err("salts only".to_owned()) };
+        let (filter, mask) = (search.filter.clone(), salted.salt);
+        Ok(Box::new(ReferenceWorker { device: self, filter, mask, lease: None, next: 0 }))
+    }
+}
+
+impl Worker for ReferenceWorker<'_> {
+    fn shape(&self) -> Option<Shape> {
+        None
+    }
+    fn start(&mut self, start: &Start) -> std::result::Result<(), Fault> {
+        let Start::Salts(lease) = *start else { return Err("salts only".to_owned()) };
+        (self.lease, self.next) = (Some(lease), lease.first);
+        Ok(())
+    }
+    fn run(&mut self) -> std::result::Result<Batch, Fault> {
+        let lived = self.device.life.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        if lived.is_err() {
+            return Err("it died".to_owned());
+        }
+        self.step()
+    }
+    fn step(&mut self) -> std::result::Result<Batch, Fault> {
+        let lease = self.lease.ok_or("not started")?;
+        let mut batch = Batch::default();
+        let last = lease.last.min(self.next + 1023);
+        for counter in self.next..=last {
+            let digest = self.device.target.digest(&self.mask.fill(&lease.base, counter));
+            if self.filter.accepts(&digest.words()) {
+                let score = self.filter.score.map_or(0, |s| s.score.of(&digest));
+                batch.hits.push(Hit { spot: Spot::Salt(counter), digest: Some(digest), score });
+            }
+        }
+        batch.tried = last - self.next + 1;
+        (self.next, batch.done) = (last + 1, last == lease.last);
+        Ok(batch)
+    }
+    fn raise(&mut self, at_least: u32) -> std::result::Result<(), Fault> {
+        if let Some(score) = &mut self.filter.score {
+            score.at_least = at_least;
+        }
+        Ok(())
+    }
+}
+
+/// Devices that die after so many batches.
+fn devices(target: &Deployment, lives: &[u32]) -> Devices {
+    let list = lives.iter().map(|&life| {
+        let (target, life) = (target.clone(), AtomicU32::new(life));
+        Arc::new(Reference { id: "reference", target, life }) as Arc<dyn Backend>
+    });
+    Devices::of(list.collect())
+}
+
+struct Seen {
+    ended: Ended,
+    tried: u64,
+    found: Vec<(String, [u8; 32], Option<u32>)>,
+    warnings: usize,
+}
+
+fn search(target: &Deployment, wanted: Wanted<'_>, count: Option<u64>, devices: &Devices) -> Seen {
+    let (subject, interval) = (Subject::Salt(target), Duration::from_secs(60));
+    let job = Job { subject, wanted, split: None, count, time_limit: None, interval };
+    let (mut found, mut warnings) = (Vec::new(), 0);
+    let outcome = run(&job, devices, &AtomicBool::new(false), &mut |event| {
+        match event {
+            Event::Match(m) => {
+                assert!(m.secret.is_none() && m.public_key.is_none() && !m.details.is_empty());
+                found.push((m.address.clone(), m.salt.expect("a salt"), m.score));
+            }
+            Event::Warning(_) => warnings += 1,
+            Event::Progress(_) => {}
+        }
+        Ok(())
+    });
+    let outcome = outcome.expect("it ends");
+    Seen { ended: outcome.ended, tried: outcome.tried, found, warnings }
+}
+
+const FOREVER: u32 = u32::MAX;
+
+#[test]
+fn every_salt_of_a_small_mask_is_tested_once_and_then_the_search_ends() {
+    let target = deployment(2);
+    let patterns = compile(["ab"], &target as &dyn Target, &Options::default()).expect("possible");
+    for lives in [&[FOREVER][..], &[FOREVER; 3]] {
+        let seen = search(&target, Wanted::Patterns(&patterns), None, &devices(&target, lives));
+        assert_eq!((seen.ended, seen.tried), (Ended::Exhausted, 1 << 16));
+        let mask = SaltMask::beginning(&[7; 30]);
+        let expected: HashSet<[u8; 32]> = (0..1 << 16)
+            .map(|counter| mask.fill(&[0; 32], counter))
+            .filter(|salt| target.digest(salt).as_bytes()[0] == 0xab)
+            .collect();
+        let found: HashSet<[u8; 32]> = seen.found.iter().map(|(_, salt, _)| *salt).collect();
+        assert_eq!(found, expected);
+        assert_eq!(found.len(), seen.found.len(), "each once");
+        assert!(seen.found.iter().all(|(address, _, _)| address.to_lowercase().starts_with("0xab")));
+    }
+}
+
+#[test]
+fn what_a_dying_device_leaves_is_searched_by_the_others_and_nothing_is_told_twice() {
+    let target = deployment(2);
+    let patterns = compile(["ab"], &target as &dyn Target, &Options::default()).expect("possible");
+    let all = search(&target, Wanted::Patterns(&patterns), None, &devices(&target, &[FOREVER]));
+    let seen = search(&target, Wanted::Patterns(&patterns), None, &devices(&target, &[FOREVER, 2, 5]));
+    assert_eq!((seen.ended, seen.warnings), (Ended::Exhausted, 2));
+    let salts = |seen: &Seen| {
+        let mut salts: Vec<[u8; 32]> = seen.found.iter().map(|(_, salt, _)| *salt).collect();
+        salts.sort_unstable();
+        salts
+    };
+    assert_eq!(salts(&seen), salts(&all));
+    assert!(all.found.len() > 100, "about 256 are expected: {}", all.found.len());
+}
+
+#[test]
+fn the_count_asked_for_ends_a_search_over_salts() {
+    let target = deployment(32);
+    let patterns = compile(["a"], &target as &dyn Target, &Options::default()).expect("possible");
+    let seen = search(&target, Wanted::Patterns(&patterns), Some(7), &devices(&target, &[FOREVER, FOREVER]));
+    assert_eq!((seen.ended, seen.found.len()), (Ended::Count, 7));
+    let salts: HashSet<[u8; 32]> = seen.found.iter().map(|(_, salt, _)| *salt).collect();
+    assert_eq!(salts.len(), 7);
+}
+
+/// Each result is better than all before, none of the best is lost in the flood at the start, and the last is the best
+/// there is.
+#[test]
+fn scores_only_rise_and_the_best_of_all_is_found() {
+    let target = deployment(2);
+    let mask = SaltMask::beginning(&[7; 30]);
+    for score in [Score::LeadingZeros, Score::Zeros, Score::Leading(10)] {
+        let wanted = Wanted::Best { score, enough: None };
+        let seen = search(&target, wanted, None, &devices(&target, &[FOREVER, FOREVER]));
+        assert_eq!(seen.ended, Ended::Exhausted);
+        let scores: Vec<u32> = seen.found.iter().map(|(_, _, score)| score.expect("scored")).collect();
+        assert!(scores.windows(2).all(|pair| pair[0] < pair[1]), "{scores:?}");
+        let best = (0..1 << 16).map(|counter| score.of(&target.digest(&mask.fill(&[0; 32], counter)))).max();
+        assert_eq!(scores.last().copied(), best);
+        for (_, salt, told) in &seen.found {
+            assert_eq!(Some(score.of(&target.digest(salt))), *told);
+        }
+    }
+}
+
+#[test]
+fn a_score_that_is_enough_ends_the_search() {
+    let target = deployment(32);
+    let wanted = Wanted::Best { score: Score::Zeros, enough: Some(2) };
+    let seen = search(&target, wanted, None, &devices(&target, &[FOREVER]));
+    assert_eq!(seen.ended, Ended::Count);
+    assert!(seen.found.last().expect("found").2 >= Some(2));
+}
