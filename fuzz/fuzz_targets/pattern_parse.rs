@@ -1,11 +1,11 @@
-//! Arbitrary text as an npub pattern: it is refused, or its filter and exact test work and agree.
+//! Arbitrary text as a pattern for every target: it is refused, or its filter and exact test work and agree.
 //! Run: `cargo fuzz run pattern_parse fuzz/corpus/pattern_parse fuzz/seeds/pattern_parse`.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use warpsmith_pattern::{Options, compile};
-use warpsmith_target::{Digest, find};
+use warpsmith_target::{Digest, PublicPoint, TARGETS};
 
 fuzz_target!(|data: &[u8]| {
     // The first bytes make a digest, so that the fuzzer can look for one that matches but is not accepted.
@@ -13,16 +13,20 @@ fuzz_target!(|data: &[u8]| {
     let Ok(pattern) = std::str::from_utf8(if pattern.is_empty() { bytes } else { pattern }) else { return };
     let mut digest = [0; 32];
     digest[..bytes.len()].copy_from_slice(bytes);
-    let digest = Digest::new(&digest);
 
-    let npub = find("npub").expect("npub is a target");
-    for ignore_case in [false, true] {
-        let Ok(patterns) = compile([pattern], npub, &Options { ignore_case, ..Options::default() }) else { continue };
-        assert!(patterns.odds() > 0.0 && patterns.odds() <= 1.0);
-        patterns.find(pattern);
-        let found = patterns.find(&npub.encode(&digest));
-        for max_false in [1e-3, 1e-9] {
-            assert!(patterns.filter(max_false).accepts(&digest.words()) || found.is_none());
+    for target in TARGETS {
+        let length = target.digest(&PublicPoint { x: [1; 32], y: [1; 32] }).as_bytes().len();
+        let digest = Digest::new(&digest[..length]);
+        for (ignore_case, checksum) in [(false, false), (true, false), (false, true)] {
+            let Ok(patterns) = compile([pattern], *target, &Options { ignore_case, checksum }) else {
+                continue;
+            };
+            assert!(patterns.odds() > 0.0 && patterns.odds() <= 1.0);
+            patterns.find(pattern);
+            let found = patterns.find(&target.encode(&digest));
+            for max_false in [1e-3, 1e-9] {
+                assert!(patterns.filter(max_false).accepts(&digest.words()) || found.is_none());
+            }
         }
     }
 });

@@ -59,7 +59,7 @@ pub fn compile(
         }
         if Prefixes::is_plain(body, &text) {
             plain.push(short_index);
-        } else if seen.insert(body.to_owned()) {
+        } else if seen.insert(text.fold(body)) {
             let pattern =
                 kind::read(body, &text).map_err(|reason| refuse(index, written, reason, &text, target))?;
             others.push((index, pattern));

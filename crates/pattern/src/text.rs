@@ -156,7 +156,16 @@ impl Text {
         }
     }
 
-    /// The characters of a set as bytes, each with its bit.
+    /// A pattern as all others that mean the same are written, as far as case goes. In a regular expression case has
+    /// a meaning of its own.
+    pub fn fold(&self, written: &str) -> String {
+        match self.ignore_case && !written.starts_with('/') {
+            true => written.to_ascii_lowercase(),
+            false => written.to_owned(),
+        }
+    }
+
+    /// All characters as bytes, each with its bit.
     pub fn bytes(&self) -> impl Iterator<Item = (u8, Set)> {
         self.characters.iter().enumerate().map(|(index, character)| (character.byte, 1 << index))
     }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use warpsmith_pattern::{Options, compile};
-use warpsmith_target::{Digest, find, nostr};
+use warpsmith_target::{Digest, PublicPoint, SaltMask, TARGETS, find, nostr};
 
 /// Pieces that get past the first checks more often than bytes do.
 const PIECES: &[&str] = &[
@@ -18,6 +18,8 @@ const PIECES: &[&str] = &[
     "l",
     "npub1",
     "nsec1",
+    "0x",
+    "5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
     "b",
     "A",
     ".*",
@@ -65,39 +67,43 @@ impl Random {
 
 #[test]
 fn arbitrary_text_compiles_or_is_refused_without_panic_and_in_time() {
-    let npub = find("npub").unwrap();
     let mut random = Random(7);
-    let mut digests = vec![Digest::new(&[0; 32]), Digest::new(&[0xff; 32]), Digest::new(&[0x5a; 32])];
-    digests
-        .extend((0..40).map(|_| Digest::new(&std::array::from_fn::<u8, 32, _>(|_| random.below(256) as u8))));
-    let texts: Vec<String> = digests.iter().map(|digest| npub.encode(digest)).collect();
-    let mut accepted = 0;
-    let mut slowest = (Duration::ZERO, String::new());
-    for _ in 0..20_000 {
-        let pattern = random.text();
-        let began = Instant::now();
-        match compile([&pattern], npub, &Options { ignore_case: random.below(2) == 1, ..Options::default() })
-        {
-            Ok(patterns) => {
-                accepted += 1;
-                let filter = patterns.filter(1e-9);
-                for (digest, text) in digests.iter().zip(&texts) {
-                    if patterns.find(text).is_some() {
-                        assert!(filter.accepts(&digest.words()), "{pattern}");
+    for target in TARGETS {
+        let length = target.digest(&PublicPoint { x: [1; 32], y: [1; 32] }).as_bytes().len();
+        let mut digests: Vec<Digest> = [0, 0xff, 0x5a].map(|byte| Digest::new(&vec![byte; length])).to_vec();
+        digests.extend((0..40).map(|_| {
+            let bytes: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
+            Digest::new(&bytes)
+        }));
+        let texts: Vec<String> = digests.iter().map(|digest| target.encode(digest)).collect();
+        let mut accepted = 0;
+        let mut slowest = (Duration::ZERO, String::new());
+        for _ in 0..20_000 {
+            let pattern = random.text();
+            let options = Options { ignore_case: random.below(2) == 1, checksum: random.below(2) == 1 };
+            let began = Instant::now();
+            match compile([&pattern], *target, &options) {
+                Ok(patterns) => {
+                    accepted += 1;
+                    let filter = patterns.filter(1e-9);
+                    for (digest, text) in digests.iter().zip(&texts) {
+                        if patterns.find(text).is_some() {
+                            assert!(filter.accepts(&digest.words()), "{pattern}");
+                        }
                     }
+                    patterns.find(&pattern);
+                    assert!(patterns.odds() > 0.0 && patterns.odds() <= 1.0, "{pattern} {}", patterns.odds());
                 }
-                patterns.find(&pattern);
-                assert!(patterns.odds() > 0.0 && patterns.odds() <= 1.0, "{pattern} {}", patterns.odds());
+                Err(error) => assert!(!error.to_string().is_empty()),
             }
-            Err(error) => assert!(!error.to_string().is_empty()),
+            if began.elapsed() > slowest.0 {
+                slowest = (began.elapsed(), pattern);
+            }
         }
-        if began.elapsed() > slowest.0 {
-            slowest = (began.elapsed(), pattern);
-        }
+        eprintln!("{}: {accepted} accepted, slowest {slowest:?}", target.name());
+        assert!(accepted > 300);
+        assert!(slowest.0 < Duration::from_secs(10), "{slowest:?}");
     }
-    eprintln!("{accepted} accepted, slowest {slowest:?}");
-    assert!(accepted > 300);
-    assert!(slowest.0 < Duration::from_secs(10), "{slowest:?}");
 }
 
 #[test]
@@ -118,6 +124,25 @@ fn arbitrary_text_decodes_to_what_encodes_back_or_is_refused() {
         }
         if let Ok(secret) = nostr::decode_secret(&text) {
             assert_eq!(*npub.export(&secret), text.to_lowercase());
+        }
+    }
+}
+
+#[test]
+fn arbitrary_text_is_an_address_that_encodes_back_or_is_refused() {
+    let eth = find("eth").unwrap();
+    let mut random = Random(13);
+    for _ in 0..20_000 {
+        let mut text = random.text();
+        if random.below(4) == 0 {
+            let bytes: Vec<u8> = (0..20).map(|_| random.below(256) as u8).collect();
+            text = eth.encode(&Digest::new(&bytes));
+        }
+        if let Ok(digest) = eth.decode(&text) {
+            assert!(eth.encode(&digest).eq_ignore_ascii_case(&text));
+        }
+        if let Ok(mask) = SaltMask::parse(&text) {
+            assert_eq!(SaltMask::parse(&mask.to_string()), Ok(mask));
         }
     }
 }
