@@ -75,14 +75,12 @@ fn bytes<const N: usize>(hex: &str) -> [u8; N] {
 
 /// The oracle: what is below shares nothing with the code under test.
 mod oracle {
-    use tiny_keccak::{Hasher, Keccak};
+    use sha3::{Digest, Keccak256};
 
     pub fn keccak(parts: &[&[u8]]) -> [u8; 32] {
-        let mut keccak = Keccak::v256();
+        let mut keccak = Keccak256::new();
         parts.iter().for_each(|part| keccak.update(part));
-        let mut hash = [0; 32];
-        keccak.finalize(&mut hash);
-        hash
+        keccak.finalize().into()
     }
 
     fn address(hash: [u8; 32]) -> [u8; 20] {
