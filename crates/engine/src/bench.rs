@@ -5,15 +5,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use secp256k1::{PublicKey, SecretKey};
-use warpsmith_pattern::{Options, Patterns, compile};
+use warpsmith_curve::walk::{Block, Points, Walk};
+use warpsmith_pattern::{Filter, Options, Patterns, compile};
+use warpsmith_target::{KeyTarget, PublicPoint, Recipe};
 
 use crate::device::Devices;
 use crate::error::{Error, Result};
-use crate::origin::public_point;
+use crate::origin::{Origin, public_point};
 use crate::samples::Sample;
 use crate::session::{Event, Job, Rule, Wanted, run_with};
+use crate::simd::Simd;
 use crate::space::Subject;
-use crate::worker::Search;
+use crate::worker::cpu::Cpu;
+use crate::worker::{Search, Start};
 
 /// What a benchmark measures.
 pub struct BenchOptions<'a> {
@@ -47,7 +51,8 @@ pub struct Bench {
 }
 
 /// What the baseline is.
-pub const BASELINE_DESCRIPTION: &str = "one key at a time: 32 bytes from the operating system, the secp256k1 crate's public key, its text compared";
+pub const BASELINE_DESCRIPTION: &str = "one key at a time: 32 bytes from the operating system, the secp256k1 crate's public key, its text compared; \
+     for eth the same walk as the search's, each key hashed in turn with the sha3 crate";
 
 /// Slices of the run between which search and baseline alternate, so that other load meets both alike.
 const SLICES: u32 = 4;
@@ -103,7 +108,13 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         verified += outcome.matches;
         seconds += outcome.elapsed.as_secs_f64();
         if options.baseline {
-            let (keys, time) = baseline(sample.subject, patterns, options.baseline_threads, slice);
+            let (keys, time) = match sample.subject {
+                Subject::Key(target) if recipe != Recipe::X => {
+                    let simd = backend.simd().unwrap_or_else(Simd::detect);
+                    hash_in_turn(target, &filter, simd, options.baseline_threads, slice)?
+                }
+                subject => baseline(subject, patterns, options.baseline_threads, slice),
+            };
             loops += keys;
             loop_seconds += time;
         }
@@ -153,6 +164,69 @@ fn baseline(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: Dur
         handles.into_iter().map(|h| h.join().unwrap_or(0)).sum()
     });
     (tried, started.elapsed().as_secs_f64())
+}
+
+/// The search's own walk, each key hashed by the target's reference code; returns candidates and seconds.
+fn hash_in_turn(
+    target: &dyn KeyTarget,
+    filter: &Filter,
+    simd: Simd,
+    threads: usize,
+    time: Duration,
+) -> Result<(u64, f64)> {
+    let cpu = Cpu::new(simd, threads);
+    let mut walks = Vec::new();
+    for _ in 0..threads.max(1) {
+        let start = loop {
+            if let Some(point) = Origin::fresh(None)?.point() {
+                break Start::Point(point);
+            }
+        };
+        walks.push(cpu.walk(&start).map_err(Error::NoDevice)?);
+    }
+    let started = Instant::now();
+    let tried = thread::scope(|scope| {
+        let one = |mut walk: Walk<'_>| {
+            let mut tried = 0;
+            while started.elapsed() < time {
+                tried += walk.points(&mut InTurn { target, filter, found: 0 });
+            }
+            tried
+        };
+        let handles: Vec<_> = walks.into_iter().map(|walk| scope.spawn(move || one(walk))).collect();
+        handles.into_iter().map(|h| h.join().unwrap_or(0)).sum()
+    });
+    Ok((tried, started.elapsed().as_secs_f64()))
+}
+
+/// Hashes the points of a walk one key at a time.
+struct InTurn<'t> {
+    target: &'t dyn KeyTarget,
+    filter: &'t Filter,
+    found: u64,
+}
+
+impl Points for InTurn<'_> {
+    const Y: bool = true;
+
+    fn points(&mut self, block: &Block) {
+        let bytes = |words: &[[u64; 8]; 4], point: usize| {
+            let mut bytes = [0; 32];
+            for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
+                bytes.copy_from_slice(&word[point].to_be_bytes());
+            }
+            bytes
+        };
+        for point in (0..8).filter(|i| block.live >> i & 1 == 1) {
+            for y in &block.y {
+                for x in &block.x {
+                    let digest = self.target.digest(&PublicPoint { x: bytes(x, point), y: bytes(y, point) });
+                    self.found += u64::from(self.filter.accepts(&digest.words()));
+                }
+            }
+        }
+        std::hint::black_box(self.found);
+    }
 }
 
 /// The rate of all devices together over a moment: for estimates.

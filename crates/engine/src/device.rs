@@ -5,10 +5,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use warpsmith_curve::platform::Simd;
 use warpsmith_device::Device;
 
 use crate::error::{Error, Result};
+use crate::simd::Simd;
 use crate::worker::Backend;
 use crate::worker::cpu::Cpu;
 use crate::worker::gpu::Gpu;
@@ -117,7 +117,7 @@ pub fn survey() -> Survey {
         found.push(Found { id, description: cpu.describe(), default: best && !usable });
     }
     if !Simd::Avx512Ifma.is_available() {
-        let why = "this processor lacks AVX-512 IFMA; the portable lanes are used".to_owned();
+        let why = format!("this processor lacks AVX-512 IFMA; {} is used", Simd::detect());
         missing.push(("cpu:avx512ifma".to_owned(), why));
     }
     Survey { found, missing }

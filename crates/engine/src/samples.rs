@@ -1,5 +1,8 @@
 //! Something to search of every recipe: for self-tests and benchmarks, by name.
 
+use std::sync::LazyLock;
+
+use warpsmith_target::ethereum::{Account, Contract};
 use warpsmith_target::nostr::Npub;
 
 use crate::space::Subject;
@@ -13,7 +16,13 @@ pub struct Sample {
     pub subject: Subject<'static>,
 }
 
+static FIRST_CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::new(0).expect("a nonce"));
+
 /// All of them.
 pub fn samples() -> Vec<Sample> {
-    vec![Sample { name: "npub", subject: Subject::Key(&Npub) }]
+    vec![
+        Sample { name: "npub", subject: Subject::Key(&Npub) },
+        Sample { name: "eth", subject: Subject::Key(&Account) },
+        Sample { name: "eth-contract", subject: Subject::Key(&*FIRST_CONTRACT) },
+    ]
 }

@@ -384,7 +384,7 @@ fn best(device: &dyn Backend, subject: Subject<'_>, score: Score) -> Result<usiz
 mod tests {
     use super::*;
     use crate::device::Selector;
-    use warpsmith_curve::platform::Simd;
+    use crate::simd::Simd;
 
     #[test]
     fn every_instruction_set_proves_every_target_and_kind_of_pattern() {
@@ -396,7 +396,7 @@ mod tests {
             let devices = Devices::open(&[Selector::Cpu(Some(simd))], Some(1)).expect("available");
             let mut cases = 0;
             selftest(&devices, &mut |test| {
-                assert!(test.planted > 20 || test.target != "npub", "{test:?}");
+                assert!(test.planted > 20, "{test:?}");
                 cases += 1;
             })
             .expect("the processor computes rightly");

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::{Options, compile};
 use warpsmith_target::find;
 
 use super::*;
+use crate::simd::Simd;
 use crate::worker::cpu::Cpu;
 use crate::worker::{Backend, Batch, Shape, Spot};
 
@@ -188,7 +188,7 @@ fn time_is_kept_and_tried_counts_every_key_of_both_workers() {
     let outcome = seen.outcome.expect("time runs out");
     assert_eq!((outcome.ended, outcome.matches), (Ended::TimeLimit, 0));
     // Whole groups only: every lane tests the same number of keys.
-    let group = warpsmith_curve::walk::lanes(Simd::detect()) as u64 * (3 + 18 * 512);
+    let group = warpsmith_curve::walk::lanes(Simd::detect().curve()) as u64 * (3 + 18 * 512);
     assert!(outcome.tried > 0);
     assert_eq!(outcome.tried % group, 0);
     assert!(outcome.elapsed < Duration::from_secs(5));

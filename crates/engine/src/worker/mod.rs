@@ -10,6 +10,7 @@ use warpsmith_curve::walk::Place;
 use warpsmith_pattern::Filter;
 use warpsmith_target::{Digest, Recipe};
 
+use crate::simd::Simd;
 pub(crate) use crate::space::Start;
 
 /// What went wrong on a device, for a person to read.
@@ -107,6 +108,10 @@ pub(crate) trait Backend: Send + Sync {
     fn max_false(&self, recipe: &Recipe) -> f64;
     /// The card behind it, if it is one.
     fn card(&self) -> Option<Arc<dyn warpsmith_device::Device>> {
+        None
+    }
+    /// The instruction set, if it is the processor.
+    fn simd(&self) -> Option<Simd> {
         None
     }
     /// Whether it can do this search at all; if not, why.

@@ -1,18 +1,22 @@
-//! The CPU as a device: one walker of several lanes a thread. Each walk has its own file: `orbit` for targets that test
-//! x.
+//! The CPU as a device: one searcher of several lanes a thread. Each kind has its own file: `orbit` for targets that
+//! test x, `points` for those that hash points, `salts` for those without a key.
 
+mod create;
 pub(super) mod orbit;
+mod points;
+mod salts;
+mod screen;
 
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use warpsmith_curve::group::{self, Point};
-use warpsmith_curve::platform::Simd;
-use warpsmith_curve::walk::{self, Table};
+use warpsmith_curve::walk::{self, Table, Walk};
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_target::Recipe;
 
-use super::{Backend, Fault, Search, Worker};
+use super::{Backend, Batch, Fault, Search, Shape, Start, Worker};
+use crate::simd::Simd;
 
 /// Table entries: table and prefix products of one walker, about 700 bytes an entry with eight lanes, fit a
 /// private cache beside each other, and the inversion is below two percent of a group.
@@ -38,7 +42,7 @@ impl Cpu {
     }
 
     fn table(&self) -> &Table {
-        self.table.get_or_init(|| Table::new(self.simd, HALF))
+        self.table.get_or_init(|| Table::new(self.simd.curve(), HALF))
     }
 
     /// Where each lane starts relative to the origin.
@@ -47,9 +51,33 @@ impl Cpu {
             let way = Scalar::from_u128(STRIDE as u128 * (2 * HALF as u128 + 1));
             let way = group::multiply(way, Some(Affine::G));
             let ways = std::iter::successors(Some(None), |&at| Some(group::add(at, way)));
-            ways.take(walk::lanes(self.simd)).collect()
+            ways.take(walk::lanes(self.simd.curve())).collect()
         })
     }
+
+    /// How walkers number their keys, all orbits and no signs.
+    fn shape(&self) -> Shape {
+        let lanes = walk::lanes(self.simd.curve()) as u32;
+        Shape { half: HALF, lanes, stride: STRIDE, orbits: 3, signs: false }
+    }
+
+    /// A walk from a point.
+    pub fn walk(&self, start: &Start) -> Result<Walk<'_>, Fault> {
+        let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
+        let starts: Vec<Point> = self.lanes().iter().map(|&way| group::add(Some(origin), way)).collect();
+        Ok(Walk::new(self.table(), &starts))
+    }
+}
+
+/// Steps until a moment has passed, something was hit, or nothing is left.
+fn for_a_moment(mut step: impl FnMut() -> Result<Batch, Fault>) -> Result<Batch, Fault> {
+    let until = Instant::now() + MOMENT;
+    let mut batch = Batch::default();
+    while batch.hits.is_empty() && !batch.done && Instant::now() < until {
+        let Batch { tried, hits, done } = step()?;
+        batch = Batch { tried: batch.tried + tried, hits, done };
+    }
+    Ok(batch)
 }
 
 impl Backend for Cpu {
@@ -58,7 +86,7 @@ impl Backend for Cpu {
     }
 
     fn describe(&self) -> String {
-        let (threads, lanes) = (self.threads, walk::lanes(self.simd));
+        let (threads, lanes) = (self.threads, walk::lanes(self.simd.curve()));
         let plural = |n: usize| if n == 1 { "" } else { "s" };
         format!("{threads} thread{}, {lanes} lane{} each ({})", plural(threads), plural(lanes), self.simd)
     }
@@ -67,20 +95,34 @@ impl Backend for Cpu {
         self.threads
     }
 
-    fn max_false(&self, _recipe: &Recipe) -> f64 {
-        // One false hit in 2^19 keys costs some fifty microseconds of verification each, a few percent.
-        2f64.powi(-19)
+    fn max_false(&self, recipe: &Recipe) -> f64 {
+        // A false hit costs some fifty microseconds of verification: a few percent of the time that 2^19 keys take
+        // where x is tested, or 2^15 where points are hashed.
+        match recipe {
+            Recipe::X => 2f64.powi(-19),
+            _ => 2f64.powi(-15),
+        }
+    }
+
+    fn simd(&self) -> Option<Simd> {
+        Some(self.simd)
     }
 
     fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
         match search.recipe {
-            Recipe::X => Ok(()),
+            Recipe::X | Recipe::Account | Recipe::Contract { .. } | Recipe::Salted(_) => Ok(()),
             other => Err(format!("it has no walk for {other:?}")),
         }
     }
 
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
         self.supports(search)?;
-        Ok(Box::new(orbit::OrbitWorker::new(self, search.filter)))
+        let filter = search.filter;
+        Ok(match search.recipe {
+            Recipe::Account => Box::new(points::PointsWorker::new(self, None, filter)),
+            Recipe::Contract { nonce } => Box::new(points::PointsWorker::new(self, Some(*nonce), filter)),
+            Recipe::Salted(salted) => Box::new(salts::SaltsWorker::new(self, salted, filter)),
+            _ => Box::new(orbit::OrbitWorker::new(self, filter)),
+        })
     }
 }

@@ -1,13 +1,10 @@
 //! The orbit walk on the processor: for targets whose digest is the x coordinate.
 
-use std::time::Instant;
-
-use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::{self, Sieve, Walk};
 use warpsmith_pattern::Filter;
 use warpsmith_target::Digest;
 
-use super::{Cpu, HALF, MOMENT, STRIDE};
+use super::{Cpu, for_a_moment};
 use crate::sieve::sieve;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
@@ -25,26 +22,16 @@ impl<'a> OrbitWorker<'a> {
 
 impl Worker for OrbitWorker<'_> {
     fn shape(&self) -> Option<Shape> {
-        let lanes = walk::lanes(self.cpu.simd) as u32;
-        Some(Shape { half: HALF, lanes, stride: STRIDE, orbits: 3, signs: false })
+        Some(self.cpu.shape())
     }
 
     fn start(&mut self, start: &Start) -> Result<(), Fault> {
-        let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
-        let starts: Vec<Point> = self.cpu.lanes().iter().map(|&way| group::add(Some(origin), way)).collect();
-        self.walk = Some(Walk::new(self.cpu.table(), &starts));
+        self.walk = Some(self.cpu.walk(start)?);
         Ok(())
     }
 
     fn run(&mut self) -> Result<Batch, Fault> {
-        let until = Instant::now() + MOMENT;
-        let mut batch = Batch::default();
-        while batch.hits.is_empty() && Instant::now() < until {
-            let step = self.step()?;
-            batch.tried += step.tried;
-            batch.hits = step.hits;
-        }
-        Ok(batch)
+        for_a_moment(|| self.step())
     }
 
     fn step(&mut self) -> Result<Batch, Fault> {
