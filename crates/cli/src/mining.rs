@@ -13,8 +13,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::pattern::Score;
 use warpsmith::{
-    Devices, Ended, Event, Job, Options, Progress, PublicKey, Selector, Subject, Wanted, parse_public_key,
-    quick_rate,
+    Devices, Ended, Event, Inline, Job, Options, Progress, PublicKey, Selector, Subject, Wanted,
+    parse_public_key, quick_rate,
 };
 
 use crate::ending::{Ending, Failure};
@@ -162,11 +162,16 @@ pub(crate) struct DeviceFlags {
     /// CPU worker threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = human::parse_threads)]
     pub threads: Option<usize>,
+
+    /// Whether GPU kernels have their helper functions inlined: auto, yes or no. Out of line, AMD's compiler needs
+    /// seconds instead of minutes, and the search is several times slower
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    inline: Inline,
 }
 
 impl DeviceFlags {
     pub fn open(&self) -> Result<Devices, Failure> {
-        Ok(Devices::open(&self.device, self.threads)?)
+        Ok(Devices::open_with(&self.device, self.threads, self.inline)?)
     }
 }
 

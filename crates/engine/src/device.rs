@@ -5,13 +5,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use warpsmith_device::Device;
+use warpsmith_device::{Device, Vendor};
 
 use crate::error::{Error, Result};
 use crate::simd::Simd;
 use crate::worker::Backend;
 use crate::worker::cpu::Cpu;
-use crate::worker::gpu::Gpu;
+use crate::worker::gpu::{Gpu, carries_ptx};
 
 /// A device as a person names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,42 @@ impl fmt::Display for Selector {
     }
 }
 
+/// Whether a kernel's helper functions are inlined. Compilers based on LLVM take minutes over the one large function
+/// that makes (AMD's took 8 to 16), and seconds where the helpers stay out of line; but that runs several times slower.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inline {
+    /// As suits the vendor: out of line on AMD's cards, inlined on all others.
+    #[default]
+    Auto,
+    /// Inlined.
+    Yes,
+    /// Out of line.
+    No,
+}
+
+impl Inline {
+    pub(crate) fn resolve(self, vendor: &Vendor) -> bool {
+        match self {
+            Inline::Auto => *vendor != Vendor::Amd,
+            Inline::Yes => true,
+            Inline::No => false,
+        }
+    }
+}
+
+impl FromStr for Inline {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Inline, String> {
+        match text {
+            "auto" => Ok(Inline::Auto),
+            "yes" => Ok(Inline::Yes),
+            "no" => Ok(Inline::No),
+            _ => Err("give auto, yes or no".to_owned()),
+        }
+    }
+}
+
 /// One device of this machine.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -97,24 +133,24 @@ pub fn survey() -> Survey {
     let gpus = warpsmith_device::survey();
     let mut missing = gpus.missing;
     let mut found = Vec::new();
-    let usable = defaults(&gpus.devices);
-    for (device, &default) in gpus.devices.iter().zip(&usable) {
+    let by_default = defaults(&gpus.devices);
+    for (device, &default) in gpus.devices.iter().zip(&by_default) {
         let info = device.info();
-        let mut description = Gpu::new(Arc::clone(device)).describe();
+        let mut description = Gpu::new(Arc::clone(device), Inline::Auto).describe();
         if let Some(twin) = &info.same_as {
             description += &format!("; the same card as {twin}");
         }
-        match device.can_build() {
+        match usable(device.as_ref()) {
             Ok(()) => found.push(Found { id: info.id.clone(), description, default }),
             Err(why) => missing.push((info.id.clone(), format!("{description}: {why}"))),
         }
     }
-    let usable = usable.contains(&true);
+    let any = by_default.contains(&true);
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
         let cpu = Cpu::new(simd, threads(None));
         let best = simd == Simd::detect();
         let id = if best { cpu.id() } else { format!("cpu:{simd}") };
-        found.push(Found { id, description: cpu.describe(), default: best && !usable });
+        found.push(Found { id, description: cpu.describe(), default: best && !any });
     }
     if !Simd::Avx512Ifma.is_available() {
         let why = format!("this processor lacks AVX-512 IFMA; {} is used", Simd::detect());
@@ -123,10 +159,20 @@ pub fn survey() -> Survey {
     Survey { found, missing }
 }
 
+/// Whether a device can run a search: it can compile, or this build carries PTX that stands in for a compiler.
+fn usable(device: &dyn Device) -> std::result::Result<(), String> {
+    let Err(why) = device.can_build() else { return Ok(()) };
+    if carries_ptx(device) {
+        return Ok(());
+    }
+    let ptx = if device.takes_ptx() { "; this build carries no PTX that could stand in for it" } else { "" };
+    Err(format!("{why}{ptx}"))
+}
+
 /// Which devices a search without a wish uses: every card once, and no processor posing as one. A card whose first
 /// interface cannot compile (CUDA without NVRTC) is used through its second.
 fn defaults(devices: &[Arc<dyn Device>]) -> Vec<bool> {
-    let works = |d: &Arc<dyn Device>| d.info().is_gpu && d.can_build().is_ok();
+    let works = |d: &Arc<dyn Device>| d.info().is_gpu && usable(d.as_ref()).is_ok();
     let twin_works = |d: &Arc<dyn Device>| {
         devices.iter().any(|o| Some(&o.info().id) == d.info().same_as.as_ref() && works(o))
     };
@@ -142,11 +188,13 @@ pub struct Devices {
     pub(crate) list: Vec<Arc<dyn Backend>>,
     /// The number of threads asked for, should the processor have to step in.
     pub(crate) threads: Option<usize>,
+    /// How kernels are built.
+    pub(crate) inline: Inline,
 }
 
 impl Devices {
     pub(crate) fn of(list: Vec<Arc<dyn Backend>>) -> Devices {
-        Devices { list, threads: None }
+        Devices { list, threads: None, inline: Inline::Auto }
     }
 }
 
@@ -154,6 +202,11 @@ impl Devices {
     /// Opens what was asked for; without a wish every GPU found, else the processor. A device that was named
     /// and is not there is an error, not a silent change of plan.
     pub fn open(selectors: &[Selector], thread_count: Option<usize>) -> Result<Devices> {
+        Devices::open_with(selectors, thread_count, Inline::Auto)
+    }
+
+    /// The same, with a say in how kernels are built.
+    pub fn open_with(selectors: &[Selector], thread_count: Option<usize>, inline: Inline) -> Result<Devices> {
         let mut list: Vec<Arc<dyn Backend>> = Vec::new();
         let mut simd = None;
         let wants_gpu = |s: &Selector| !matches!(s, Selector::Cpu(_));
@@ -190,7 +243,7 @@ impl Devices {
                 // All of an interface: its cards, not processors posing as such.
                 let of_kind = number.is_none() && info.is_gpu && info.id.starts_with(&format!("{selector}:"));
                 if named || of_kind {
-                    if let Err(why) = device.can_build() {
+                    if let Err(why) = usable(device.as_ref()) {
                         return Err(Error::NoDevice(format!("{} was asked for, but {why}", info.id)));
                     }
                     *chosen = true;
@@ -208,17 +261,17 @@ impl Devices {
             }
         }
         for (device, _) in gpus.devices.into_iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
-            list.push(Arc::new(Gpu::new(device)));
+            list.push(Arc::new(Gpu::new(device, inline)));
         }
         if let Some(simd) = simd {
             list.push(Arc::new(Cpu::new(simd, threads(thread_count).max(1))));
         }
-        Ok(Devices { list, threads: thread_count })
+        Ok(Devices { list, threads: thread_count, inline })
     }
 
     /// Each device alone.
     pub(crate) fn each(&self) -> impl Iterator<Item = Devices> {
-        self.list.iter().map(|device| Devices { list: vec![Arc::clone(device)], threads: self.threads })
+        self.list.iter().map(|device| Devices { list: vec![Arc::clone(device)], ..*self })
     }
 
     /// What each device is called, with a line about it.

@@ -19,12 +19,15 @@ mod sieve;
 mod simd;
 mod space;
 mod stats;
+mod steady;
 mod tune;
 mod verify;
 mod worker;
 
+pub use bench::detail::{Detail, Part, Profile};
+pub use bench::field::{FieldBench, bench_field};
 pub use bench::{BASELINE_DESCRIPTION, Bench, BenchOptions, bench, quick_rate};
-pub use device::{Devices, Found, Selector, Survey, survey};
+pub use device::{Devices, Found, Inline, Selector, Survey, survey};
 pub use error::{Error, Result};
 pub use join::{Joined, Split, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key};

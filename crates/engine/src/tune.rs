@@ -28,18 +28,26 @@ pub struct Tuned {
     pub best: bool,
 }
 
-/// Seconds a shape is measured.
-const SECONDS: f64 = 1.0;
+/// Seconds a shape runs: half of one until its launches have their length, then the time that counts.
+const SECONDS: f64 = 1.6;
 
 /// Tries shapes on every card among the devices and remembers the best of each.
 pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) -> Result<()> {
-    let options = BenchOptions { seconds: SECONDS, baseline: false, baseline_threads: 1, patterns: None };
+    let options = BenchOptions {
+        seconds: SECONDS,
+        baseline: false,
+        baseline_threads: 1,
+        patterns: None,
+        detail: false,
+    };
     for device in devices.list.iter().filter_map(|d| d.card()) {
         let mut best: Option<(f64, Layout)> = None;
         for layout in candidates(device.as_ref()) {
-            let gpu = Gpu::with_layout(Arc::clone(&device), layout);
+            let gpu = Gpu::with_layout(Arc::clone(&device), layout, devices.inline);
             let alone = Devices::of(vec![Arc::new(gpu)]);
-            let rate = bench(&alone, sample, &options).map(|lines| lines.iter().map(|l| l.rate).sum::<f64>());
+            // The steady rate, from launch to launch; a card too slow for that is measured as a whole.
+            let rate = bench(&alone, sample, &options)
+                .map(|lines| lines.iter().map(|line| line.steady_rate.unwrap_or(line.rate)).sum::<f64>());
             let rate = rate.map_err(|e| e.to_string());
             let is_best = rate.as_ref().is_ok_and(|r| best.is_none_or(|(b, _)| *r > b));
             if let (true, Ok(rate)) = (is_best, &rate) {

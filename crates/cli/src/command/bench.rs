@@ -3,14 +3,17 @@
 //! The library measures and refuses a rate whose matches do not fit it; this chooses what is measured, and shows
 //! it as a table or as JSON.
 
+mod detail;
+
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::thread::available_parallelism;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::{BASELINE_DESCRIPTION, BenchOptions, Options, Sample};
+use warpsmith::{BASELINE_DESCRIPTION, BenchOptions, Devices, Options, Sample};
 
+use self::detail::DetailFields;
 use crate::ending::{Ending, Failure};
 use crate::mining::DeviceFlags;
 use crate::stdout::Stdout;
@@ -21,7 +24,9 @@ Examples:
   warpsmith bench
   warpsmith bench npub --device cpu --threads 1 --seconds 10 --json
   warpsmith bench npub --baseline
-  warpsmith bench npub --patterns words.txt";
+  warpsmith bench npub --patterns words.txt
+  warpsmith bench npub --detail               registers, occupancy, where the time goes
+  warpsmith bench field                       field multiplications and squarings a second";
 
 /// Measure the verified speed of the search
 ///
@@ -30,7 +35,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
-    /// What to search for [default: every target]
+    /// What to search for [default: every target]; field times the arithmetic by itself
     #[arg(value_name = "TARGET")]
     target: Vec<String>,
 
@@ -48,6 +53,10 @@ pub(crate) struct Bench {
     /// Measure the usual loop beside it: one key at a time with the usual libraries, on as many threads
     #[arg(long)]
     baseline: bool,
+
+    /// Tell where the time goes: registers, spills, occupancy, parts of the search, use of the processor beside it
+    #[arg(long)]
+    detail: bool,
 
     /// Search for the patterns in FILE, one a line (- for standard input), instead of the standard one
     #[arg(long, value_name = "FILE")]
@@ -74,7 +83,23 @@ struct Line<'a> {
     baseline_rate: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<DetailFields>,
 }
+
+#[derive(Serialize)]
+struct FieldLine<'a> {
+    event: &'static str,
+    target: &'static str,
+    device: &'a str,
+    op: &'static str,
+    rate: f64,
+    verified: u64,
+    seconds: f64,
+}
+
+/// The name under which the arithmetic is benched.
+const FIELD: &str = "field";
 
 impl Bench {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
@@ -96,12 +121,16 @@ impl Bench {
         if !self.json {
             stdout.show(self.heading().as_bytes())?;
         }
+        if self.target.iter().any(|name| name == FIELD) {
+            self.field(&devices, stdout)?;
+        }
         for (target, patterns) in targets.iter().zip(&patterns) {
             let options = BenchOptions {
                 seconds: self.seconds,
                 baseline: self.baseline,
                 baseline_threads: self.devices.threads.unwrap_or(cores),
                 patterns: patterns.as_ref(),
+                detail: self.detail,
             };
             for bench in warpsmith::bench(&devices, target, &options)? {
                 let line = Line {
@@ -114,14 +143,34 @@ impl Bench {
                     seconds: bench.seconds,
                     baseline_rate: bench.baseline_rate,
                     ratio: bench.baseline_rate.map(|baseline| bench.rate / baseline),
+                    detail: bench.detail.as_ref().map(|detail| DetailFields::new(&bench, detail)),
                 };
                 match self.json {
                     true => stdout.show_json(&line)?,
                     false => stdout.show(row(&line).as_bytes())?,
                 }
+                if let (Some(detail), false) = (&line.detail, self.json) {
+                    stdout.show(detail.text().as_bytes())?;
+                }
             }
         }
         Ok(Ending::Done)
+    }
+
+    /// Multiplications and squarings a second, a line each.
+    fn field(&self, devices: &Devices, stdout: &mut Stdout) -> Result<(), Failure> {
+        for bench in warpsmith::bench_field(devices, self.seconds)? {
+            let warpsmith::FieldBench { device, op, rate, verified, seconds } = &bench;
+            let (event, target) = ("bench", FIELD);
+            if self.json {
+                let (rate, verified, seconds) = (*rate, *verified, *seconds);
+                stdout.show_json(&FieldLine { event, target, device, op, rate, verified, seconds })?;
+                continue;
+            }
+            let name = format!("{FIELD} {op}");
+            stdout.show((columns(&name, device, *rate, *verified, *seconds) + "\n").as_bytes())?;
+        }
+        Ok(())
     }
 
     fn targets(&self) -> Result<Vec<Sample>, Failure> {
@@ -133,12 +182,12 @@ impl Bench {
             samples.iter().find(|sample| sample.name == name).copied().ok_or_else(|| {
                 let names: Vec<&str> = samples.iter().map(|sample| sample.name).collect();
                 Failure::Usage(format!(
-                    "'{name}' is no target; give one of: {}, or none for all of them",
+                    "'{name}' is no target; give one of: {}, {FIELD}, or none for all targets",
                     names.join(", ")
                 ))
             })
         };
-        self.target.iter().map(find).collect()
+        self.target.iter().filter(|name| *name != FIELD).map(find).collect()
     }
 
     /// Tells a person who waits what is going on.
@@ -156,7 +205,7 @@ impl Bench {
 
     fn heading(&self) -> String {
         let mut text =
-            format!("{:<8}  {:<14}  {:>11}  {:>9}  {:>8}", "target", "device", "rate", "verified", "time");
+            format!("{:<9}  {:<14}  {:>11}  {:>9}  {:>8}", "target", "device", "rate", "verified", "time");
         if self.baseline {
             let _ = write!(text, "  {:>11}  {:>7}", "baseline", "ratio");
         }
@@ -164,15 +213,13 @@ impl Bench {
     }
 }
 
+fn columns(target: &str, device: &str, rate: f64, verified: u64, seconds: f64) -> String {
+    let (rate, verified) = (human::rate(rate), human::count(verified as f64));
+    format!("{target:<9}  {device:<14}  {rate:>11}  {verified:>9}  {:>8}", human::seconds(seconds))
+}
+
 fn row(line: &Line<'_>) -> String {
-    let mut text = format!(
-        "{:<8}  {:<14}  {:>11}  {:>9}  {:>8}",
-        line.target,
-        line.device,
-        human::rate(line.rate),
-        human::count(line.verified as f64),
-        human::seconds(line.seconds)
-    );
+    let mut text = columns(line.target, line.device, line.rate, line.verified, line.seconds);
     if let (Some(baseline), Some(ratio)) = (line.baseline_rate, line.ratio) {
         let _ = write!(text, "  {:>11}  {ratio:>6.1}x", human::rate(baseline));
     }

@@ -22,6 +22,58 @@ fn bench_gives_a_verified_rate_that_beats_the_usual_loop() {
 }
 
 #[test]
+fn bench_times_the_field_and_proves_it() {
+    let run =
+        warpsmith(&["bench", "field", "--device", "cpu", "--threads", "1", "--seconds", "0.5", "--json"]);
+    let lines = run.code(0).json();
+    let ops: Vec<&str> = lines.iter().map(|line| text(line, "op")).collect();
+    assert_eq!(ops, ["mul", "sqr"]);
+    for line in &lines {
+        assert_eq!(
+            (text(line, "event"), text(line, "target"), text(line, "device")),
+            ("bench", "field", "cpu")
+        );
+        let number = |field: &str| line[field].as_f64().unwrap_or_else(|| panic!("{field}: {line}"));
+        assert!(number("rate") > 1e6 && number("verified") > 0.0 && number("seconds") >= 0.5, "{line}");
+    }
+    warpsmith(&["bench", "fields"]).code(2).says(&["'fields' is no target", "field"]);
+}
+
+#[test]
+fn bench_tells_details_when_asked() {
+    let run = warpsmith(&[
+        "bench",
+        "npub",
+        "--device",
+        "cpu",
+        "--threads",
+        "1",
+        "--seconds",
+        "1",
+        "--detail",
+        "--json",
+    ]);
+    let line = &run.code(0).json()[0];
+    let number = |field: &str| line["detail"][field].as_f64().unwrap_or_else(|| panic!("{field}: {line}"));
+    assert!(number("field_mul_rate") > 1e6, "{line}");
+    // One thread searches; how much of a core it gets depends on what else runs here.
+    assert!((5.0..150.0).contains(&number("host_cpu_percent")), "{line}");
+    assert!(number("steady_rate") > 0.0 && line["detail"].get("card").is_none(), "{line}");
+    let run =
+        warpsmith(&["bench", "npub", "--device", "cpu", "--threads", "1", "--seconds", "0.5", "--detail"]);
+    let run = run.code(0);
+    assert!(run.stdout.contains("host processor") && run.stdout.contains("field products"), "{run:?}");
+}
+
+#[test]
+fn inlining_is_a_wish_with_three_values() {
+    for wish in ["auto", "yes", "no"] {
+        warpsmith(&["npub", "q", "--device", "cpu", "--threads", "1", "--inline", wish]).code(0);
+    }
+    warpsmith(&["npub", "q", "--inline", "perhaps"]).code(2).says(&["perhaps", "auto, yes or no"]);
+}
+
+#[test]
 fn bench_takes_patterns_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("words.txt");

@@ -5,6 +5,7 @@
 //! [`Fe::to_be_bytes`] and comparisons look at the residue itself. All of it is variable time: search sees
 //! public points only, secret scalars never come here.
 
+pub mod chains;
 #[cfg(target_arch = "x86_64")]
 pub mod ifma;
 pub mod lanes;

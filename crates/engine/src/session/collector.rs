@@ -14,6 +14,7 @@ use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::space::{Source, Space};
 use crate::stats::{Meter, Progress, eta_50, probability};
+use crate::steady::HostCpu;
 use crate::verify::{Confirmed, Found, Verdict, verify};
 use crate::worker::{Fault, Hit, Shape};
 
@@ -50,6 +51,7 @@ pub(super) struct Collector<'c, 's, 'j> {
     tried_at_match: u64,
     /// Salts published: a lease that was given back is searched again.
     salts: HashSet<[u8; 32]>,
+    host_cpu: HostCpu,
     sink: &'c mut Sink<'s>,
 }
 
@@ -87,8 +89,14 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
             false_hits,
             tried_at_match,
             salts,
+            host_cpu: HostCpu::default(),
             sink,
         }
+    }
+
+    /// Processor time this program took once the search had settled, as a share of one core.
+    pub fn host_cpu(&self) -> Option<f64> {
+        self.host_cpu.share()
     }
 
     /// Ends all workers that wait for an answer; returns matches and false hits.
@@ -103,6 +111,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         let mut report = Instant::now() + self.job.interval;
         loop {
             let now = Instant::now();
+            self.host_cpu.look(self.started, now);
             if interrupt.load(Ordering::Relaxed) {
                 return Ok(Ended::Interrupted);
             }

@@ -22,6 +22,7 @@ use crate::origin::Secret;
 use crate::selftest;
 use crate::space::{Space, Subject};
 use crate::stats::Progress;
+use crate::steady::Track;
 use crate::worker::{Fault, Hit, Search, Start, Worker};
 use collector::{Collector, Desk};
 
@@ -149,6 +150,10 @@ pub struct Outcome {
     pub false_hits: u64,
     /// Time since the start.
     pub elapsed: Duration,
+    /// Addresses a second after the first launches; none if the search was too short for that.
+    pub steady_rate: Option<f64>,
+    /// Processor time this program took then, as a share of one core.
+    pub host_cpu: Option<f64>,
 }
 
 /// What a worker tells the collector.
@@ -234,30 +239,35 @@ pub(crate) fn run_with(
     let mut space = Space::new(job.subject, job.split, total)?;
     let (desks, workers) = hire(&recipe, &plans, devices, &mut space, sink)?;
     let counters: Vec<AtomicU64> = workers.iter().map(|_| AtomicU64::new(0)).collect();
+    let tracks: Vec<Track> = workers.iter().map(|_| Track::default()).collect();
     let stop = AtomicBool::new(false);
     let best = AtomicU32::new(0);
     let (sender, receiver) = bounded(2 * workers.len());
     let started = Instant::now();
     thread::scope(|scope| {
         for (id, (worker, answers)) in workers.into_iter().enumerate() {
-            let (sender, counters, stop, best) = (sender.clone(), &counters, &stop, &best);
-            scope.spawn(move || work(id, worker, answers, sender, &counters[id], best, stop));
+            let (sender, stop, best) = (sender.clone(), &stop, &best);
+            let tally = Tally { started, counter: &counters[id], track: &tracks[id] };
+            scope.spawn(move || work(id, worker, answers, sender, tally, best, stop));
         }
         drop(sender);
         let mut collector =
             Collector::new(job, rule, devices, &plans, space, desks, &counters, &best, started, sink);
         let ended = collector.collect(&receiver, interrupt);
         stop.store(true, Ordering::Relaxed);
+        let host_cpu = collector.host_cpu();
         let (matches, false_hits) = collector.close();
         drop(receiver);
-        ended.map(|ended| (ended, matches, false_hits))
+        ended.map(|ended| (ended, matches, false_hits, host_cpu))
     })
-    .map(|(ended, matches, false_hits)| Outcome {
+    .map(|(ended, matches, false_hits, host_cpu)| Outcome {
         ended,
         tried: counters.iter().map(|c| c.load(Ordering::Relaxed)).sum(),
         matches,
         false_hits,
         elapsed: started.elapsed(),
+        steady_rate: tracks.iter().map(Track::rate).sum(),
+        host_cpu,
     })
 }
 
@@ -300,13 +310,20 @@ fn hire<'d>(
     Ok((desks, workers))
 }
 
+/// Where a worker counts.
+struct Tally<'t> {
+    started: Instant,
+    counter: &'t AtomicU64,
+    track: &'t Track,
+}
+
 /// A worker's thread: search, count, report, obey.
 fn work(
     id: usize,
     mut worker: Box<dyn Worker + '_>,
     answers: Receiver<Answer>,
     sender: Sender<Message>,
-    counter: &AtomicU64,
+    tally: Tally<'_>,
     best: &AtomicU32,
     stop: &AtomicBool,
 ) {
@@ -324,7 +341,8 @@ fn work(
             Ok(batch) => batch,
             Err(fault) => return faulty(fault),
         };
-        counter.fetch_add(batch.tried, Ordering::Relaxed);
+        let tried = tally.counter.fetch_add(batch.tried, Ordering::Relaxed) + batch.tried;
+        tally.track.note(tally.started, Instant::now(), tried);
         if batch.hits.is_empty() && !batch.done {
             continue;
         }

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+use warpsmith_curve::field::chains::Op;
 use warpsmith_pattern::{Options, Score, compile};
 use warpsmith_target::ethereum::{Deployment, Factory, SaltRequest};
 use warpsmith_target::{Recipe, SaltMask, SaltTarget, Target};
 
 use super::*;
+use crate::bench::field::FieldRate;
 use crate::space::Lease;
 use crate::worker::{Backend, Batch, Shape, Spot};
 
@@ -48,6 +50,9 @@ impl Backend for Reference {
     }
     fn max_false(&self, _recipe: &Recipe) -> f64 {
         1.0
+    }
+    fn field(&self, _op: Op, _time: Duration) -> std::result::Result<FieldRate, Fault> {
+        Err("salts only".to_owned())
     }
     fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
         let Recipe::Salted(salted) = search.recipe else { return Err("salts only".to_owned()) };

@@ -1,5 +1,6 @@
-//! Many affine additions for one inversion: the start points of many lanes.
+//! Many affine additions for one inversion: the start points of many lanes, and the keys of many hits.
 
+use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::{Affine, Fe};
 
 /// `point + other` for each of `others`; none if any of them has the same x as `point`.
@@ -9,12 +10,30 @@ pub(crate) fn add_all(point: Affine, others: &[Affine]) -> Option<Vec<Affine>> {
         return None;
     }
     Fe::invert_all(&mut inverses);
-    let sums = others.iter().zip(inverses).map(|(other, inverse)| {
-        let slope = other.y.sub(point.y).mul(inverse);
-        let x = slope.square().sub(point.x).sub(other.x);
-        Affine { x, y: slope.mul(point.x.sub(x)).sub(point.y) }
+    Some(others.iter().zip(inverses).map(|(&other, inverse)| chord(point, other, inverse)).collect())
+}
+
+/// Sums pair by pair, with every case of addition, for one inversion in all.
+pub(crate) fn add_pairs(pairs: &[(Point, Point)]) -> Vec<Point> {
+    let apart = |pair: &(Point, Point)| match pair {
+        (Some(a), Some(b)) => b.x.sub(a.x),
+        _ => Fe::ZERO,
+    };
+    let mut inverses: Vec<Fe> = pairs.iter().map(apart).collect();
+    Fe::invert_all(&mut inverses);
+    let sums = pairs.iter().zip(inverses).map(|(&(a, b), inverse)| match (a, b) {
+        (Some(a), Some(b)) if !inverse.is_zero() => Some(chord(a, b, inverse)),
+        // Infinity, or points of one x.
+        _ => group::add(a, b),
     });
-    Some(sums.collect())
+    sums.collect()
+}
+
+/// a + b, given the inverse of the difference of their x.
+fn chord(a: Affine, b: Affine, inverse: Fe) -> Affine {
+    let slope = b.y.sub(a.y).mul(inverse);
+    let x = slope.square().sub(a.x).sub(b.x);
+    Affine { x, y: slope.mul(a.x.sub(x)).sub(a.y) }
 }
 
 /// `point, 2 point, .., count point`, for a point and a count whose multiples stay clear of infinity.
@@ -40,7 +59,18 @@ pub(crate) fn multiples(point: Affine, count: usize) -> Vec<Affine> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpsmith_curve::{Scalar, group};
+    use warpsmith_curve::Scalar;
+
+    #[test]
+    fn pairs_add_up_in_every_case() {
+        let (g, h) = (Some(Affine::G), Some(Affine::G.double()));
+        let opposite = Some(Affine::G.negate());
+        let cases =
+            [(g, h), (h, g), (g, g), (g, opposite), (None, g), (g, None), (None, None), (h, opposite)];
+        let expected: Vec<Point> = cases.iter().map(|&(a, b)| group::add(a, b)).collect();
+        assert_eq!(add_pairs(&cases), expected);
+        assert_eq!(add_pairs(&[]), []);
+    }
 
     #[test]
     fn multiples_are_multiples() {

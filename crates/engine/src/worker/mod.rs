@@ -5,13 +5,18 @@ pub(crate) mod cpu;
 pub(crate) mod gpu;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::Filter;
 use warpsmith_target::{Digest, Recipe};
 
 use crate::simd::Simd;
 pub(crate) use crate::space::Start;
+
+use crate::bench::detail::Profile;
+use crate::bench::field::FieldRate;
 
 /// What went wrong on a device, for a person to read.
 pub(crate) type Fault = String;
@@ -117,6 +122,12 @@ pub(crate) trait Backend: Send + Sync {
     /// Whether it can do this search at all; if not, why.
     fn supports(&self, _search: &Search<'_>) -> Result<(), Fault> {
         Ok(())
+    }
+    /// Times the field by itself; an error if something comes out wrong.
+    fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault>;
+    /// What this search takes of a card, and what its parts cost; none where that is not known.
+    fn profile(&self, _search: &Search<'_>) -> Option<Result<Profile, Fault>> {
+        None
     }
     /// A worker for this search.
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault>;

@@ -10,12 +10,14 @@ mod screen;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::{self, Table, Walk};
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_target::Recipe;
 
 use super::{Backend, Batch, Fault, Search, Shape, Start, Worker};
+use crate::bench::field::{FieldRate, bench_cpu};
 use crate::simd::Simd;
 
 /// Table entries: table and prefix products of one walker, about 700 bytes an entry with eight lanes, fit a
@@ -106,6 +108,10 @@ impl Backend for Cpu {
 
     fn simd(&self) -> Option<Simd> {
         Some(self.simd)
+    }
+
+    fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
+        bench_cpu(self.simd.curve(), self.threads, op, time)
     }
 
     fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {

@@ -1,12 +1,15 @@
 //! A GPU as a device: tens of thousands of lanes, two launches in flight, hits read while the next launch runs.
 //!
 //! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
-//! that test x.
+//! that test x. `field` times the arithmetic by itself.
 
+mod field;
 mod orbit;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::group;
 use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::Table;
@@ -17,6 +20,9 @@ use warpsmith_target::Recipe;
 
 use super::batch_add::multiples;
 use super::{Backend, Fault, Search, Worker};
+use crate::bench::detail::Profile;
+use crate::bench::field::FieldRate;
+use crate::device::Inline;
 use crate::tune::remembered;
 
 /// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
@@ -44,19 +50,30 @@ pub(crate) struct Gpu {
     layout: Layout,
     ways: OnceLock<Vec<Affine>>,
     entries: OnceLock<Vec<Affine>>,
+    strides: OnceLock<Vec<Affine>>,
     table: OnceLock<Table>,
 }
 
 impl Gpu {
-    /// The device in the shape remembered for it, or the default one.
-    pub fn new(device: Arc<dyn Device>) -> Gpu {
-        let layout = remembered(device.as_ref()).unwrap_or_else(|| default_layout(device.as_ref()));
-        Gpu::with_layout(device, layout)
+    /// The device in the shape remembered for it, or the default one. Without a compiler it is the default one, which
+    /// is what releases carry PTX for.
+    pub fn new(device: Arc<dyn Device>, inline: Inline) -> Gpu {
+        let layout = remembered(device.as_ref()).filter(|_| device.can_build().is_ok());
+        let layout = layout.unwrap_or_else(|| default_layout(device.as_ref()));
+        Gpu::with_layout(device, layout, inline)
     }
 
     /// The device in a given shape.
-    pub fn with_layout(device: Arc<dyn Device>, layout: Layout) -> Gpu {
-        Gpu { device, layout, ways: OnceLock::new(), entries: OnceLock::new(), table: OnceLock::new() }
+    pub fn with_layout(device: Arc<dyn Device>, mut layout: Layout, inline: Inline) -> Gpu {
+        layout.spec.inline = inline.resolve(&device.info().vendor);
+        Gpu {
+            device,
+            layout,
+            ways: OnceLock::new(),
+            entries: OnceLock::new(),
+            strides: OnceLock::new(),
+            table: OnceLock::new(),
+        }
     }
 
     /// Where each lane but the first starts relative to the origin.
@@ -71,6 +88,15 @@ impl Gpu {
     /// i * G for every entry of the table.
     fn entries(&self) -> &[Affine] {
         self.entries.get_or_init(|| multiples(Affine::G, self.layout.spec.group as usize))
+    }
+
+    /// What one step moves a centre by, and its multiples: more than a launch of a busy card has steps.
+    fn strides(&self) -> &[Affine] {
+        self.strides.get_or_init(|| {
+            let step = Scalar::from_u64(2 * self.layout.spec.group as u64 + 1);
+            let step = group::multiply(step, Some(Affine::G)).expect("a small multiple of G is not infinity");
+            multiples(step, 255)
+        })
     }
 
     /// The portable walk of the same shape, for lanes the device cannot do.
@@ -108,6 +134,12 @@ pub(crate) fn default_layout(device: &dyn Device) -> Layout {
     Layout { spec, lanes: lanes as u32 }
 }
 
+/// Whether this build carries PTX for all that an untuned search on this device runs.
+pub(crate) fn carries_ptx(device: &dyn Device) -> bool {
+    let spec = default_layout(device).spec;
+    device.takes_ptx() && orbit::programs(&spec).iter().all(|spec| embedded(&join(spec)).is_some())
+}
+
 impl Backend for Gpu {
     fn id(&self) -> String {
         self.device.info().id.clone()
@@ -116,7 +148,7 @@ impl Backend for Gpu {
     fn describe(&self) -> String {
         let info = self.device.info();
         let Layout { spec, lanes } = self.layout;
-        format!(
+        let mut line = format!(
             "{} ({}, driver {}, {} units, {:.1} GiB), {lanes} lanes of {} entries, {} lanes a block",
             info.name,
             info.arch,
@@ -125,7 +157,15 @@ impl Backend for Gpu {
             info.memory as f64 / (1u64 << 30) as f64,
             spec.group,
             spec.block
-        )
+        );
+        if !spec.inline {
+            line += "; helpers out of line, which builds in seconds and runs several times slower (--inline yes: the \
+                     other way round, AMD's compiler may take many minutes once)";
+        }
+        if self.device.can_build().is_err() && carries_ptx(self.device.as_ref()) {
+            line += "; without NVRTC, by the PTX this build carries (tuned shapes need NVRTC)";
+        }
+        line
     }
 
     fn card(&self) -> Option<Arc<dyn Device>> {
@@ -156,6 +196,14 @@ impl Backend for Gpu {
             .to_owned())
     }
 
+    fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
+        field::bench(self, op, time)
+    }
+
+    fn profile(&self, search: &Search<'_>) -> Option<Result<Profile, Fault>> {
+        (*search.recipe == Recipe::X).then(|| orbit::profile(self, search.filter))
+    }
+
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
         self.supports(search)?;
         Ok(Box::new(orbit::OrbitWorker::new(self, search.filter).map_err(|e| e.to_string())?))
@@ -181,7 +229,17 @@ fn build(
     spec: &Spec,
     entry: &str,
 ) -> Outcome<(Program, Kernel)> {
-    let source = join(spec);
+    build_source(queue, info, spec, &join(spec), entry)
+}
+
+/// The same for a text already joined.
+fn build_source(
+    queue: &mut dyn Queue,
+    info: &warpsmith_device::Info,
+    spec: &Spec,
+    source: &warpsmith_kernel::Source,
+    entry: &str,
+) -> Outcome<(Program, Kernel)> {
     let key = format!("{:032x}", source.hash);
     let mut options = Options::default();
     if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia {
@@ -189,7 +247,10 @@ fn build(
         let registers = 65536 / (spec.block * spec.blocks) / 8 * 8;
         options.extra.push(format!("-cl-nv-maxrregcount={}", registers.min(255)));
     }
-    let program = queue.build(&Source { text: &source.text, key: &key, ptx: embedded(&source) }, &options)?;
+    let program = queue.build(&Source { text: &source.text, key: &key, ptx: embedded(source) }, &options)?;
     let kernel = queue.kernel(program, entry)?;
     Ok((program, kernel))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,9 @@
 //!
 //! The device is given centres (public points), a table and a filter, and answers with records. Every lane's
 //! centre is known to the host at any step (origin + lane * stride + step), so a launch whose hits did not fit,
-//! or a lane that met its table, is simply done again in smaller pieces.
+//! or a lane that met its table, is simply done again in smaller pieces. `profile` measures what its parts cost.
+
+mod profile;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,13 +13,15 @@ use warpsmith_curve::walk::{self, Place, Sieve, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Arg, Buffer, Kernel, Later, Mark, Queue};
 use warpsmith_kernel::abi::{self, Record};
-use warpsmith_kernel::{Filter as FilterKind, Spec, Table as TablePlace, set};
+use warpsmith_kernel::{Filter as FilterKind, Spec, Stage, Table as TablePlace, set};
 use warpsmith_pattern::Filter;
 use warpsmith_target::Digest;
 
+pub(super) use profile::profile;
+
 use super::{CAPACITY, Gpu, IN_FLIGHT, LAUNCH_MS, Layout, Outcome, STRIDE, as_bytes, build, limbs};
 use crate::sieve::sieve;
-use crate::worker::batch_add::{add_all, multiples};
+use crate::worker::batch_add::{add_all, add_pairs, multiples};
 use crate::worker::cpu::orbit::hit as from_walk;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
@@ -87,13 +91,29 @@ fn filter_words(filter: &Filter) -> (FilterKind, Vec<u32>) {
     (FilterKind::Set, set::words(&intervals, bits))
 }
 
+/// The search for a kind of filter in the shape of `spec`.
+fn program(spec: &Spec, filter: FilterKind) -> Spec {
+    // A few ranges are decided on one word, which lets some 2^-25 of all keys pass; the host sorts those out
+    // (`exact`). A second test on the device costs a card a fifth of its speed by the registers it takes.
+    Spec { filter, wide: false, ..*spec }
+}
+
+/// Every program a search in this shape may run.
+pub(super) fn programs(spec: &Spec) -> Vec<Spec> {
+    let few = (1..=FEW_RANGES as u32).map(|count| FilterKind::Range { count });
+    few.chain([FilterKind::Set]).map(|filter| program(spec, filter)).collect()
+}
+
 impl<'a> OrbitWorker<'a> {
     pub fn new(gpu: &'a Gpu, filter: &Filter) -> Outcome<Self> {
+        Self::up_to(gpu, filter, Stage::Whole)
+    }
+
+    /// A search that goes so far; only a whole one finds anything.
+    fn up_to(gpu: &'a Gpu, filter: &Filter, stage: Stage) -> Outcome<Self> {
         let Layout { spec, lanes } = gpu.layout;
         let (kind, filter_words) = filter_words(filter);
-        // A few ranges are decided on one word, which lets some 2^-25 of all keys pass; the host sorts those out
-        // (`exact`). A second test on the device costs a card a fifth of its speed by the registers it takes.
-        let spec = Spec { filter: kind, wide: false, ..spec };
+        let spec = Spec { stage, ..program(&spec, kind) };
         let info = gpu.device.info();
         let mut queue = gpu.device.queue()?;
         let (program, kernel) = build(queue.as_mut(), info, &spec, "search_walk")?;
@@ -241,30 +261,28 @@ impl<'a> OrbitWorker<'a> {
     ) -> Result<Vec<Hit>, Fault> {
         let mut hits = Vec::new();
         let mut met = false;
-        let mut centres = HashMap::new();
+        let mut places = Vec::new();
         for record in records {
             match record {
-                Record::Hit(hit) => {
-                    let place = Place {
-                        lane: lane0 + hit.lane,
-                        step: first + hit.step as u64,
-                        index: hit.index,
-                        minus: hit.minus,
-                        orbit: hit.orbit as u8,
-                        image: hit.image as u8,
-                        negate: false,
-                    };
-                    let centre = *centres.entry(place.step).or_insert_with(|| self.at_step(place.step));
-                    let x = self.exact(centre, &place);
-                    if x.is_some_and(|x| self.sieve.may_hold(x)) {
-                        let digest = x.map(|x| Digest::new(&x.to_be_bytes()));
-                        hits.push(Hit { spot: Spot::Key(place), digest, score: 0 });
-                    }
-                }
+                Record::Hit(hit) => places.push(Place {
+                    lane: lane0 + hit.lane,
+                    step: first + hit.step as u64,
+                    index: hit.index,
+                    minus: hit.minus,
+                    orbit: hit.orbit as u8,
+                    image: hit.image as u8,
+                    negate: false,
+                }),
                 Record::Fault { lane, step } => {
                     met = true;
                     self.walk_lane(lane0 + lane, first + step as u64, steps - step, &mut hits);
                 }
+            }
+        }
+        for (place, x) in places.iter().zip(self.exact(&places, first)) {
+            if x.is_some_and(|x| self.sieve.may_hold(x)) {
+                let digest = x.map(|x| Digest::new(&x.to_be_bytes()));
+                hits.push(Hit { spot: Spot::Key(*place), digest, score: 0 });
             }
         }
         if met {
@@ -285,14 +303,27 @@ impl<'a> OrbitWorker<'a> {
         Ok(hits)
     }
 
-    /// The x coordinate of the key at a place, whose step begins for lane 0 at `centre`: three additions.
-    fn exact(&self, centre: Point, place: &Place) -> Option<Fe> {
-        let way = place.lane.checked_sub(1).map(|l| self.gpu.ways()[l as usize]);
-        let entry =
-            place.index.checked_sub(1).map(|i| self.gpu.entries()[i as usize].endomorphism(place.orbit));
-        let entry = if place.minus { entry.map(Affine::negate) } else { entry };
-        let point = group::add(group::add(centre, way), entry)?;
-        Some(point.endomorphism(place.image).x.canonical())
+    /// The x coordinates of the keys at places of a launch that began at step `first`. Three additions each, and a few
+    /// inversions for all of them: cards report thousands of keys a second that pass on their top word alone.
+    fn exact(&self, places: &[Place], first: u64) -> Vec<Option<Fe>> {
+        let strides = self.gpu.strides();
+        let run = strides.len() as u64 + 1;
+        let mut bases = HashMap::new();
+        let mut centres = |place: &Place| {
+            let (runs, rest) = ((place.step - first) / run, (place.step - first) % run);
+            let base = *bases.entry(runs).or_insert_with(|| self.at_step(first + runs * run));
+            (base, rest.checked_sub(1).map(|at| strides[at as usize]))
+        };
+        let steps: Vec<(Point, Point)> = places.iter().map(&mut centres).collect();
+        let ways = places.iter().map(|p| p.lane.checked_sub(1).map(|l| self.gpu.ways()[l as usize]));
+        let starts: Vec<(Point, Point)> = add_pairs(&steps).into_iter().zip(ways).collect();
+        let entries = places.iter().map(|place| {
+            let entry = self.gpu.entries()[place.index.checked_sub(1)? as usize].endomorphism(place.orbit);
+            Some(if place.minus { entry.negate() } else { entry })
+        });
+        let keys: Vec<(Point, Point)> = add_pairs(&starts).into_iter().zip(entries).collect();
+        let x = |(key, place): (Point, &Place)| Some(key?.endomorphism(place.image).x.canonical());
+        add_pairs(&keys).into_iter().zip(places).map(x).collect()
     }
 
     /// Walks one lane on the processor, exactly.

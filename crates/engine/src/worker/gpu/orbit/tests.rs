@@ -7,9 +7,9 @@ use warpsmith_pattern::{Options as PatternOptions, compile};
 use warpsmith_target::{Recipe, find};
 
 use super::*;
-use crate::worker::Backend;
+use crate::worker::{Backend, Search};
 
-use crate::device::Devices;
+use crate::device::{Devices, Inline};
 use crate::origin::{Origin, Recovered, Secret, public_point};
 use crate::selftest::selftest;
 
@@ -19,7 +19,7 @@ fn pocl() -> Option<Gpu> {
     if device.is_none() {
         println!("SKIPPED: no OpenCL on the processor (pocl-opencl-icd): the search kernel was not run");
     }
-    device.map(Gpu::new)
+    device.map(|device| Gpu::new(device, Inline::Auto))
 }
 
 fn place(hit: &Hit) -> Place {
@@ -98,4 +98,68 @@ fn lanes_that_meet_their_table_are_made_good() {
         let got: HashSet<Place> = found.iter().copied().filter(|p| p.lane == lane).collect();
         assert_eq!(got, expected, "lane {lane}");
     }
+}
+
+/// Helpers out of line are the same search.
+#[test]
+fn helpers_out_of_line_find_the_same() {
+    let Some(gpu) = pocl() else { return };
+    let gpu = Gpu::with_layout(Arc::clone(&gpu.device), gpu.layout, Inline::No);
+    assert!(!gpu.layout.spec.inline && gpu.describe().contains("--inline yes"));
+    let mut cases = 0;
+    selftest(&Devices::of(vec![Arc::new(gpu)]), &mut |test| cases += usize::from(test.planted > 0))
+        .expect("planted keys come back");
+    assert!(cases >= 4);
+}
+
+#[test]
+fn keys_of_hits_are_computed_exactly_wherever_they_lie() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qqqqqq"], target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+    let origin = Origin::known(Secret::random().expect("random"));
+    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+    let (shape, first) = (worker.shape().expect("a walk"), 1000);
+    let mut places = Vec::new();
+    // Before, at and after the end of the prepared strides, and far behind it.
+    for (n, step) in [0, 1, 254, 255, 256, 257, 511, 512, 100_000].into_iter().enumerate() {
+        for lane in [0, 1, shape.lanes - 1] {
+            for index in [0, 1, shape.half] {
+                let (orbit, image) =
+                    if index == 0 { (0, n as u8 % 3) } else { (n as u8 % 3, lane as u8 % 3) };
+                let minus = index > 0 && n % 2 == 1;
+                places.push(Place { lane, step: first + step, index, minus, orbit, image, negate: false });
+            }
+        }
+    }
+    let found = worker.exact(&places, first);
+    assert_eq!(found.len(), places.len());
+    for (place, x) in places.iter().zip(found) {
+        let offset = place.offset(shape.half, shape.stride);
+        let Some(Recovered::Key(key)) = origin.recover(offset, place.image, false) else {
+            panic!("{place:?}")
+        };
+        assert_eq!(
+            x.map(Fe::to_words),
+            Some(Fe::from_be_bytes(&public_point(&key.public_key()).x).to_words()),
+            "{place:?}"
+        );
+    }
+    assert!(worker.exact(&[], first).is_empty());
+}
+
+#[test]
+fn the_parts_of_a_search_are_told_apart() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qqqqqq"], target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let search = Search { recipe: &Recipe::X, filter: &filter };
+    let profile = gpu.profile(&search).expect("a card").expect("measured");
+    let names: Vec<&str> = profile.parts.iter().map(|part| part.name).collect();
+    assert_eq!(names, ["walk", "words", "filter"]);
+    assert!(profile.parts[0].picoseconds > 0.0 && profile.launch_ms > 0.0, "{profile:?}");
+    assert_eq!(profile.occupancy(), None, "OpenCL does not tell");
 }

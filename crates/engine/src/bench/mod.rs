@@ -1,10 +1,17 @@
 //! Benchmarks of the real path: the search itself, its matches verified as always.
+//!
+//! `field` times the arithmetic by itself, `detail` is what can be told beside a rate.
+
+pub(crate) mod detail;
+pub(crate) mod field;
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use detail::Detail;
 use secp256k1::{PublicKey, SecretKey};
+use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::walk::{Block, Points, Walk};
 use warpsmith_pattern::{Filter, Options, Patterns, compile};
 use warpsmith_target::{KeyTarget, PublicPoint, Recipe};
@@ -29,6 +36,8 @@ pub struct BenchOptions<'a> {
     pub baseline_threads: usize,
     /// Patterns to search for instead of the standard one.
     pub patterns: Option<&'a Patterns>,
+    /// Whether to find out where the time goes: takes some seconds more.
+    pub detail: bool,
 }
 
 /// What it found.
@@ -46,13 +55,20 @@ pub struct Bench {
     pub expected: f64,
     /// How long it took.
     pub seconds: f64,
+    /// Addresses a second without the first launches, if the run was long enough to tell.
+    pub steady_rate: Option<f64>,
     /// Addresses a second of the usual loop.
     pub baseline_rate: Option<f64>,
+    /// Where the time goes, if that was asked for.
+    pub detail: Option<Detail>,
 }
 
 /// What the baseline is.
 pub const BASELINE_DESCRIPTION: &str = "one key at a time: 32 bytes from the operating system, the secp256k1 crate's public key, its text compared; \
      for eth the same walk as the search's, each key hashed in turn with the sha3 crate";
+
+/// How long the field is timed for a detailed report.
+const FIELD_TIME: Duration = Duration::from_millis(300);
 
 /// Slices of the run between which search and baseline alternate, so that other load meets both alike.
 const SLICES: u32 = 4;
@@ -84,6 +100,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     let slice = Duration::from_secs_f64(options.seconds / f64::from(slices));
     let (mut tried, mut seconds, mut verified) = (0u64, 0.0, 0);
     let (mut loops, mut loop_seconds) = (0u64, 0.0);
+    let (mut steady_rate, mut host_cpu) = (None, None);
     for _ in 0..slices {
         let job = Job {
             subject: sample.subject,
@@ -107,6 +124,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         tried += outcome.tried;
         verified += outcome.matches;
         seconds += outcome.elapsed.as_secs_f64();
+        (steady_rate, host_cpu) = (outcome.steady_rate, outcome.host_cpu);
         if options.baseline {
             let (keys, time) = match sample.subject {
                 Subject::Key(target) if recipe != Recipe::X => {
@@ -123,6 +141,14 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     if (verified as f64 - expected).abs() > 6.0 * expected.sqrt() + 6.0 {
         return Err(wrong(format!("{verified} matches where {expected:.0} were to be expected")));
     }
+    let detail = if options.detail {
+        let field_mul = backend.field(Op::Mul, FIELD_TIME).map_err(&wrong)?.rate;
+        let search = Search { recipe: &recipe, filter: &filter };
+        let profile = backend.profile(&search).transpose().map_err(&wrong)?;
+        Some(Detail { host_cpu, field_mul, profile })
+    } else {
+        None
+    };
     Ok(Bench {
         target: sample.name,
         device,
@@ -131,6 +157,8 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         expected,
         seconds,
         baseline_rate: options.baseline.then(|| loops as f64 / loop_seconds),
+        steady_rate,
+        detail,
     })
 }
 

@@ -1,0 +1,97 @@
+//! Chains of multiplications, to time the field by itself: a few side by side, as a walk keeps them under way.
+
+use super::Fe;
+use super::lanes::Lanes;
+use crate::platform::Simd;
+
+/// What a chain repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// x = x * y.
+    Mul,
+    /// x = x^2.
+    Square,
+}
+
+/// Registers' worth of elements under way at once.
+const WIDTH: usize = 4;
+
+/// How many elements [`run`] takes.
+pub fn elements(simd: Simd) -> usize {
+    WIDTH * crate::walk::lanes(simd)
+}
+
+/// Takes each element x to `x * by^times`, or to `x^(2^times)`.
+///
+/// # Panics
+///
+/// When this machine lacks the instruction set, or when there are not [`elements`] of them.
+pub fn run(simd: Simd, op: Op, x: &mut [Fe], by: Fe, times: u32) {
+    assert!(simd.is_available(), "this machine has no {simd}");
+    assert_eq!(x.len(), elements(simd));
+    match simd {
+        // SAFETY: the portable lane needs nothing.
+        Simd::Portable => unsafe { repeat::<Fe>(op, x, by, times) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: just checked.
+        Simd::Avx512Ifma => unsafe { repeat_ifma(op, x, by, times) },
+        #[cfg(not(target_arch = "x86_64"))]
+        Simd::Avx512Ifma => unreachable!("not available"),
+    }
+}
+
+/// # Safety
+/// As the module `lanes` has it.
+#[inline(always)]
+unsafe fn repeat<L: Lanes>(op: Op, x: &mut [Fe], by: Fe, times: u32) {
+    // SAFETY: the caller checked the instruction set, and this becomes part of its code.
+    unsafe {
+        let by = L::splat(&L::constant(by));
+        let mut chains = [by; WIDTH];
+        for (i, &value) in x.iter().enumerate() {
+            chains[i / L::N] = chains[i / L::N].with_lane(i % L::N, value);
+        }
+        for _ in 0..times {
+            for chain in &mut chains {
+                *chain = if op == Op::Mul { chain.mul(by) } else { chain.square() };
+            }
+        }
+        for (i, value) in x.iter_mut().enumerate() {
+            *value = chains[i / L::N].lane(i % L::N);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+unsafe fn repeat_ifma(op: Op, x: &mut [Fe], by: Fe, times: u32) {
+    // SAFETY: the caller checked the instruction set.
+    unsafe { repeat::<super::ifma::Fe8>(op, x, by, times) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_end_where_single_steps_lead() {
+        for simd in Simd::ALL.into_iter().filter(|simd| simd.is_available()) {
+            let by = Fe::BETA.add(Fe::ONE);
+            for (op, times) in [(Op::Mul, 0), (Op::Mul, 1), (Op::Mul, 77), (Op::Square, 1), (Op::Square, 77)]
+            {
+                let starts: Vec<Fe> =
+                    (0..elements(simd) as u64).map(|i| Fe::from_u64(i).sub(Fe::ONE)).collect();
+                let mut ends = starts.clone();
+                run(simd, op, &mut ends, by, times);
+                for (start, end) in starts.iter().zip(ends) {
+                    let step = |x: Fe, _| if op == Op::Mul { x.mul(by) } else { x.square() };
+                    assert_eq!(
+                        end.to_words(),
+                        (0..times).fold(*start, step).to_words(),
+                        "{simd} {op:?} {times}"
+                    );
+                }
+            }
+        }
+    }
+}
