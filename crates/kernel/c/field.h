@@ -53,6 +53,7 @@ DEV void fe_reduce(fe *r, const u32 *wide) {
      * where even and odd limbs of high stand 64 bits apart: two chains, the second with high itself
      * as addend. */
     u32 low[9], high[9], fold[3], top, more;
+    u64 product;
     UNROLL
     for (int i = 0; i < 8; i++) {
         low[i] = wide[i];
@@ -61,10 +62,14 @@ DEV void fe_reduce(fe *r, const u32 *wide) {
     limbs_mad_carry(low, low + 8, wide[8], wide[10], wide[12], wide[14], 977);
     limbs_mad_carry(high, high + 8, wide[9], wide[11], wide[13], wide[15], 977);
     /* Sum = low + high 2^32 < 2^256 (2^32 + 978): 33 bits above limb 7. */
-    more = high[8] + u256_add(low + 1, high);
+    more = u256_add_count(low + 1, high, high[8]);
     top = low[8];
     /* top + more 2^32 <= 2^32 + 977, so with more = 1 top <= 977 and the sum below does not wrap. */
-    u96_mad(fold, top, 977, top + more * 977u, more);
+    product = limbs_wide(top, 977, 0);
+    fold[0] = (u32)product;
+    fold[1] = (u32)(product >> 32);
+    fold[2] = more;
+    u64_add_low(fold + 1, top + more * 977u);
     /* With a carry what remains is below 2^67: the last K ends in limb 2. */
     top = u256_add_low(low, fold[0], fold[1], fold[2]);
     u96_add_low(low, top * 977u, top);

@@ -51,7 +51,7 @@ KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *ou
     for (int i = 0; i < 8; i++) out[8 * (u64)n + i] = r.v[i];
 }
 
-/* Times the field: x = x * y (op 0) or x = x * x (op 1), `count` times, a chain a lane. Lane n starts with x = data[0..7]
+/* Times the field: x = x * y (op 0) or x = x * x (op 1), `count` times, which is even, a chain a lane. Lane n starts with x = data[0..7]
  * and y = data[8..15], each with n added to its lowest limb, and leaves its x, weak, at data[16 + 8 n]. */
 KERNEL void LAUNCH_BOUNDS field_bench(GLOBAL u32 *data, u32 op, u32 count) {
     u32 n = GROUP_ID * BLOCK + LOCAL_ID;
@@ -65,10 +65,16 @@ KERNEL void LAUNCH_BOUNDS field_bench(GLOBAL u32 *data, u32 op, u32 count) {
     y.v[0] += n;
     if (op == 0) {
         ROLLED
-        for (u32 j = 0; j < count; j++) fe_mul(&x, &x, &y);
+        for (u32 j = 0; j < count; j += 2) {
+            fe_mul(&x, &x, &y);
+            fe_mul(&x, &x, &y);
+        }
     } else {
         ROLLED
-        for (u32 j = 0; j < count; j++) fe_sqr(&x, &x);
+        for (u32 j = 0; j < count; j += 2) {
+            fe_sqr(&x, &x);
+            fe_sqr(&x, &x);
+        }
     }
     UNROLL
     for (int i = 0; i < 8; i++) data[16 + 8 * (u64)n + i] = x.v[i];
