@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use warpsmith_target::ethereum::{Account, Contract};
+use warpsmith_target::ethereum::{Account, Contract, Deployment, Factory, SaltRequest};
 use warpsmith_target::nostr::Npub;
 
 use crate::space::Subject;
@@ -18,11 +18,33 @@ pub struct Sample {
 
 static FIRST_CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::new(0).expect("a nonce"));
 
+/// A contract of no code, by the deterministic deployment proxy.
+static CREATE2: LazyLock<Deployment> = LazyLock::new(|| {
+    let factory = Factory::find("arachnid").expect("known");
+    Deployment::create2(factory, None, [0; 32], &SaltRequest::default()).expect("any salt will do")
+});
+
+/// A contract by the CREATE3 library in some contract.
+static CREATE3: LazyLock<Deployment> = LazyLock::new(|| {
+    let factory = Factory::find("solmate").expect("known");
+    Deployment::create3(factory, Some([0x11; 20]), None, &SaltRequest::default()).expect("any salt will do")
+});
+
+/// The same by a factory that hashes the salt first.
+static GUARDED: LazyLock<Deployment> = LazyLock::new(|| {
+    let factory = Factory::find("createx").expect("known");
+    let request = SaltRequest { caller: Some([0x22; 20]), chain_id: Some(1), mask: None };
+    Deployment::create3(factory, None, None, &request).expect("eleven bytes are free")
+});
+
 /// All of them.
 pub fn samples() -> Vec<Sample> {
     vec![
         Sample { name: "npub", subject: Subject::Key(&Npub) },
         Sample { name: "eth", subject: Subject::Key(&Account) },
         Sample { name: "eth-contract", subject: Subject::Key(&*FIRST_CONTRACT) },
+        Sample { name: "create2", subject: Subject::Salt(&*CREATE2) },
+        Sample { name: "create3", subject: Subject::Salt(&*CREATE3) },
+        Sample { name: "create3-guarded", subject: Subject::Salt(&*GUARDED) },
     ]
 }
