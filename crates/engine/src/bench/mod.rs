@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use detail::Detail;
 use secp256k1::{PublicKey, SecretKey};
+use sha3::{Digest as _, Keccak256};
 use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::walk::{Block, Points, Walk};
 use warpsmith_pattern::{Filter, Options, Patterns, compile};
-use warpsmith_target::{KeyTarget, PublicPoint, Recipe};
+use warpsmith_target::{Digest, Recipe};
 
 use crate::device::Devices;
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ use crate::samples::Sample;
 use crate::session::{Event, Job, Rule, Wanted, run_with};
 use crate::simd::Simd;
 use crate::space::Subject;
-use crate::worker::cpu::Cpu;
+use crate::worker::cpu::{Cpu, create};
 use crate::worker::{Search, Start};
 
 /// What a benchmark measures.
@@ -127,9 +128,9 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         (steady_rate, host_cpu) = (outcome.steady_rate, outcome.host_cpu);
         if options.baseline {
             let (keys, time) = match sample.subject {
-                Subject::Key(target) if recipe != Recipe::X => {
+                Subject::Key(_) if InTurn::new(&recipe, &filter).is_some() => {
                     let simd = backend.simd().unwrap_or_else(Simd::detect);
-                    hash_in_turn(target, &filter, simd, options.baseline_threads, slice)?
+                    hash_in_turn(&recipe, &filter, simd, options.baseline_threads, slice)?
                 }
                 subject => baseline(subject, patterns, options.baseline_threads, slice),
             };
@@ -194,9 +195,9 @@ fn baseline(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: Dur
     (tried, started.elapsed().as_secs_f64())
 }
 
-/// The search's own walk, each key hashed by the target's reference code; returns candidates and seconds.
+/// The search's own walk, one hash at a time with the usual crate; returns candidates and seconds.
 fn hash_in_turn(
-    target: &dyn KeyTarget,
+    recipe: &Recipe,
     filter: &Filter,
     simd: Simd,
     threads: usize,
@@ -215,9 +216,10 @@ fn hash_in_turn(
     let started = Instant::now();
     let tried = thread::scope(|scope| {
         let one = |mut walk: Walk<'_>| {
+            let Some(mut hashing) = InTurn::new(recipe, filter) else { return 0 };
             let mut tried = 0;
             while started.elapsed() < time {
-                tried += walk.points(&mut InTurn { target, filter, found: 0 });
+                tried += walk.points(&mut hashing);
             }
             tried
         };
@@ -227,29 +229,43 @@ fn hash_in_turn(
     Ok((tried, started.elapsed().as_secs_f64()))
 }
 
-/// Hashes the points of a walk one key at a time.
+/// Hashes the points of a walk one key at a time with the `sha3` crate.
 struct InTurn<'t> {
-    target: &'t dyn KeyTarget,
     filter: &'t Filter,
+    /// What CREATE hashes, where the digest is a contract; without the account.
+    contract: Option<Vec<u8>>,
     found: u64,
+}
+
+impl<'t> InTurn<'t> {
+    /// None for what is no hash of a point.
+    fn new(recipe: &Recipe, filter: &'t Filter) -> Option<Self> {
+        let contract = match *recipe {
+            Recipe::Account => None,
+            Recipe::Contract { nonce } => Some(create::message(nonce)),
+            _ => return None,
+        };
+        Some(InTurn { filter, contract, found: 0 })
+    }
 }
 
 impl Points for InTurn<'_> {
     const Y: bool = true;
 
     fn points(&mut self, block: &Block) {
-        let bytes = |words: &[[u64; 8]; 4], point: usize| {
-            let mut bytes = [0; 32];
-            for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
-                bytes.copy_from_slice(&word[point].to_be_bytes());
-            }
-            bytes
-        };
         for point in (0..8).filter(|i| block.live >> i & 1 == 1) {
             for y in &block.y {
                 for x in &block.x {
-                    let digest = self.target.digest(&PublicPoint { x: bytes(x, point), y: bytes(y, point) });
-                    self.found += u64::from(self.filter.accepts(&digest.words()));
+                    let mut message = [0; 64];
+                    for (bytes, word) in message.chunks_exact_mut(8).zip(x.iter().chain(y)) {
+                        bytes.copy_from_slice(&word[point].to_be_bytes());
+                    }
+                    let mut hash = Keccak256::digest(message);
+                    if let Some(contract) = &mut self.contract {
+                        contract[create::ACCOUNT..][..20].copy_from_slice(&hash[12..]);
+                        hash = Keccak256::digest(contract);
+                    }
+                    self.found += u64::from(self.filter.accepts(&Digest::new(&hash[12..]).words()));
                 }
             }
         }

@@ -6,7 +6,8 @@ use warpsmith_hash::keccak::{RATE, RATE_WORDS, Word8, one_block_address, padded}
 use super::screen::Digests;
 
 /// Where the account begins in the hashed message.
-const ACCOUNT: usize = 2;
+pub(crate) const ACCOUNT: usize = 2;
+/// Its length.
 const ACCOUNT_BYTES: usize = 20;
 
 /// The hashed message but for the account: the RLP of a list of 20 bytes and a number, padded.
@@ -17,19 +18,24 @@ pub(super) struct Create {
     third: u64,
 }
 
+/// The hashed message, with zeros for the account's bytes, which begin at [`ACCOUNT`].
+pub(crate) fn message(nonce: u64) -> Vec<u8> {
+    // A number is written without leading zeros; alone from 1 to 127, else after its length.
+    let bytes = nonce.to_be_bytes();
+    let bytes = &bytes[nonce.leading_zeros() as usize / 8..];
+    let mut message = vec![0; ACCOUNT + ACCOUNT_BYTES];
+    if !matches!(nonce, 1..=0x7f) {
+        message.push(0x80 + bytes.len() as u8);
+    }
+    message.extend(bytes);
+    message[0] = 0xc0 + (message.len() - 1) as u8;
+    message[1] = 0x80 + ACCOUNT_BYTES as u8;
+    message
+}
+
 impl Create {
     pub fn new(nonce: u64) -> Create {
-        // A number is written without leading zeros; alone from 1 to 127, else after its length.
-        let bytes = nonce.to_be_bytes();
-        let bytes = &bytes[nonce.leading_zeros() as usize / 8..];
-        let mut message = vec![0; ACCOUNT + ACCOUNT_BYTES];
-        if !matches!(nonce, 1..=0x7f) {
-            message.push(0x80 + bytes.len() as u8);
-        }
-        message.extend(bytes);
-        message[0] = 0xc0 + (message.len() - 1) as u8;
-        message[1] = 0x80 + ACCOUNT_BYTES as u8;
-        let message: [u8; RATE] = padded(&message);
+        let message: [u8; RATE] = padded(&message(nonce));
         let word = |i: usize| std::array::from_fn(|byte| message[8 * i + byte]);
         Create {
             block: std::array::from_fn(|i| [u64::from_le_bytes(word(i)); 8]),

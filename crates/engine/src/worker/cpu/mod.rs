@@ -1,7 +1,7 @@
 //! The CPU as a device: one searcher of several lanes a thread. Each kind has its own file: `orbit` for targets that
 //! test x, `points` for those that hash points, `salts` for those without a key.
 
-mod create;
+pub(crate) mod create;
 pub(super) mod orbit;
 mod points;
 mod salts;

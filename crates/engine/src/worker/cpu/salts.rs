@@ -173,10 +173,14 @@ mod tests {
     use super::*;
     use crate::simd::Simd;
     use crate::worker::Hit;
+    use sha3::Digest as _;
     use std::collections::BTreeMap;
     use warpsmith_pattern::Interval;
     use warpsmith_target::Digest;
-    use warpsmith_target::ethereum::{create, keccak256};
+
+    fn keccak256(bytes: &[u8]) -> [u8; 32] {
+        sha3::Keccak256::digest(bytes).into()
+    }
 
     /// The recipe as it is written down, one salt at a time, with the `sha3` crate.
     fn reference(salted: &Salted, salt: [u8; 32]) -> Digest {
@@ -186,7 +190,8 @@ mod tests {
             Guard::Prefixed(with) => keccak256(&[&with[..], &salt].concat()),
         };
         let address = last20(keccak256(&[&[0xff], &salted.deployer[..], &salt, &salted.code_hash].concat()));
-        Digest::new(&if salted.create { create(&address, 1) } else { address })
+        let first = || last20(keccak256(&[&[0xd6, 0x94], &address[..], &[0x01]].concat()));
+        Digest::new(&if salted.create { first() } else { address })
     }
 
     fn everything() -> Filter {
