@@ -21,7 +21,7 @@ SPECS = [
     ("one range, walk and words", ["wide=0", "blocks=5", "stage=words"], "search_walk", 512),
     ("four ranges", ["wide=0", "ranges=4"], "search_walk", 384),
     ("set", ["filter=set"], "search_walk", 512),
-    ("field", ["program=field", "blocks=8"], "field_bench", 0),
+    ("field", ["program=field", "blocks=12"], "field_bench", 0),
 ]
 
 

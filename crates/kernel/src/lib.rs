@@ -138,9 +138,10 @@ impl Default for Spec {
 }
 
 impl Spec {
-    /// The shape in which the field is timed on a card: as many lanes as the registers of one chain allow.
+    /// The shape in which the field is timed on a card: as many lanes as the registers of one chain allow (H200:
+    /// 102.7 G mul/s with 12 blocks a multiprocessor, 99.6 with 8).
     pub fn field() -> Spec {
-        Spec { block: 128, blocks: 8, ..Spec::default() }
+        Spec { block: 128, blocks: 12, ..Spec::default() }
     }
 }
 
