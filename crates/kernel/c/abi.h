@@ -4,7 +4,7 @@
  * scratch  half h of element i at quad [(2 * i + h) * lanes + l]; GROUP prefix products, points.c has 4 more
  * table    GROUP + 1 entries of TABLE_QUADS quads (a define: 15 for the orbit walk, for points 4, x and y);
  *          entry 0 is the step point (2 * GROUP + 1) * G
- * hits     HITS_HEADER words (count, capacity, score to beat, spare), then records of HIT_WORDS words */
+ * hits     HITS_HEADER words (count, capacity, one spare, score to beat), then records of HIT_WORDS words */
 
 /* The orbit walk's table. */
 #define TABLE_WORDS 60
@@ -17,12 +17,12 @@
 #define HITS_HEADER 4
 #define HITS_COUNT 0
 #define HITS_CAPACITY 1
-#define HITS_BEST 2
+#define HITS_BEST 3
 #define HIT_WORDS 4
 #define HIT_LANE 0
 #define HIT_STEP 1
 #define HIT_CODE 2
-#define HIT_TOP 3
+#define HIT_TOP 3 /* of a SCORE filter: the score */
 
 /* code: index in bits 0..15, sign in 16, orbit k in 17..18, image j in 19..20, negative of the key in 21. */
 #define CODE_SIGN 16

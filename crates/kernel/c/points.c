@@ -8,9 +8,9 @@
  * them in the code, which the centre and both signs come to in turn. */
 
 /* Elements of a lane in shared memory: beta^j x at j, y and -y behind. */
-#define POINT_Y 3
-#define POINT_ELEMENTS (POINT_SIGNS == 2 ? 5 : 3)
-#define POINT_QUADS (2 * POINT_ELEMENTS)
+#define MESSAGE_Y 3
+#define MESSAGE_ELEMENTS (POINT_SIGNS == 2 ? 5 : 3)
+#define MESSAGE_QUADS (2 * MESSAGE_ELEMENTS)
 
 /* Elements of a lane in scratch, behind the prefix products. */
 #define KEEP_X (GROUP + 0)
@@ -41,9 +41,9 @@ DEV void points_images(LOCAL quad *spare, const fe *x, const fe *y) {
     fe_norm(&b, &b);
     points_store(spare, 2, &b);
 #if POINT_SIGNS == 2
-    points_store(spare, POINT_Y, y);
+    points_store(spare, MESSAGE_Y, y);
     fe_sub(&b, &zero, y); /* p - y: no point has y = 0 */
-    points_store(spare, POINT_Y + 1, &b);
+    points_store(spare, MESSAGE_Y + 1, &b);
 #endif
     (void)y;
 }
@@ -55,7 +55,7 @@ DEV void points_digest(u32 *digest, LOCAL const quad *spare, GLOBAL const u32 *p
 #if DIGEST_HASHED
     u32 message[16], address[5];
     fe y;
-    fe_load_local(&y, spare, POINT_Y + key % POINT_SIGNS, BLOCK);
+    fe_load_local(&y, spare, MESSAGE_Y + key % POINT_SIGNS, BLOCK);
     UNROLL
     for (int i = 0; i < 8; i++) {
         message[i] = x.v[i];
@@ -169,7 +169,7 @@ DEV u32 points_prepare(GLOBAL u32 *centres, GLOBAL quad *scratch, TABLE const qu
 /* `steps` groups of each lane, from the centres on; centres are moved on. lanes is a multiple of BLOCK. */
 KERNEL void LAUNCH_BOUNDS points_walk(GLOBAL u32 *centres, GLOBAL quad *scratch, TABLE_PARAM GLOBAL const u32 *filter,
                                       GLOBAL const u32 *params, GLOBAL u32 *hits, u32 lanes, u32 steps) {
-    LOCAL_ARRAY(quad, block, POINT_QUADS * BLOCK);
+    LOCAL_ARRAY(quad, block, MESSAGE_QUADS * BLOCK);
     LOCAL quad *spare = block + LOCAL_ID;
     u32 lane = GROUP_ID * BLOCK + LOCAL_ID, alive = 1;
     filter_state state;
@@ -196,12 +196,12 @@ KERNEL void LAUNCH_BOUNDS points_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
             points_images(spare, &x, &y);
             ROLLED
             for (u32 key = 0; key < 3 * POINT_SIGNS; key++) {
-                u32 digest[DIGEST_WORDS];
+                u32 digest[DIGEST_WORDS], told;
                 points_digest(digest, spare, params, key);
-                if (alive && filter_test(&state, digest, hits)) {
+                if (alive && filter_test(&state, digest, hits, &told)) {
                     u32 image = key / POINT_SIGNS, negate = key % POINT_SIGNS;
                     u32 code = index | sign << CODE_SIGN | image << CODE_IMAGE | negate << CODE_NEGATE;
-                    search_emit(hits, lane, step, code, digest[0]);
+                    search_emit(hits, lane, step, code, told);
                 }
             }
         }

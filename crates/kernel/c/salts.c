@@ -58,9 +58,9 @@ DEV void salts_digest(u32 *digest, LOCAL const u64 *kept, GLOBAL const u32 *para
     (void)params;
 }
 
-/* Lane l takes blocks of 256 counters first + l + step * lanes, as far as they are below `end`. */
+/* Counters first..last, as far as `steps` steps reach. Lane l takes block first / 256 + l + step * lanes of 256. */
 KERNEL void LAUNCH_BOUNDS salts_walk(GLOBAL const u32 *params, GLOBAL const u32 *filter, GLOBAL u32 *hits, u64 first,
-                                     u64 end, u32 lanes, u32 steps) {
+                                     u64 last, u32 lanes, u32 steps) {
     LOCAL_ARRAY(u64, block, 25 * BLOCK);
     LOCAL u64 *kept = block + LOCAL_ID;
     u32 lane = GROUP_ID * BLOCK + LOCAL_ID;
@@ -69,14 +69,16 @@ KERNEL void LAUNCH_BOUNDS salts_walk(GLOBAL const u32 *params, GLOBAL const u32 
     filter_load(&state, filter, hits);
     ROLLED
     for (u32 step = 0; step < steps; step++) {
-        u64 number = first + (u64)step * lanes + lane;
-        if (number >= end) break;
+        u64 number = (first >> 8) + (u64)step * lanes + lane;
+        u32 from = number == first >> 8 ? (u32)first & 255 : 0;
+        u32 to = number == last >> 8 ? (u32)last & 255 : 255;
+        if (number > last >> 8) break;
         salts_prepare(kept, params, number);
         ROLLED
-        for (u32 low = 0; low < 256; low++) {
-            u32 digest[DIGEST_WORDS];
+        for (u32 low = from; low <= to; low++) {
+            u32 digest[DIGEST_WORDS], told;
             salts_digest(digest, kept, params, low);
-            if (filter_test(&state, digest, hits)) search_emit(hits, lane, step, low, digest[0]);
+            if (filter_test(&state, digest, hits, &told)) search_emit(hits, lane, step, low, told);
         }
     }
 }

@@ -38,10 +38,10 @@ pub const WIDE_ABOVE: u64 = 26;
 pub const TABLE_WORDS: usize = 60;
 /// Most entries of a group: the index of a hit has 16 bits.
 pub const GROUP_MAX: u32 = 65535;
-/// Words before the first hit record: count, capacity, the score to beat, one spare.
+/// Words before the first hit record: count, capacity, one spare, the score to beat.
 pub const HITS_HEADER: usize = 4;
 /// Where in the header a SCORE filter keeps the best score: the host writes the score to beat, the device raises it.
-pub const HITS_BEST: usize = 2;
+pub const HITS_BEST: usize = 3;
 /// Words of a hit record.
 pub const HIT_WORDS: usize = 4;
 /// The code of a record that reports a fault instead of a hit.
@@ -184,7 +184,7 @@ pub struct Hit {
     pub image: u32,
     /// Whether the key is the negative of that.
     pub negate: bool,
-    /// The top word the device tested: of x (computed, see above), or of the digest.
+    /// The top word the device tested: of x (computed, see above), or of the digest; with a SCORE filter the score.
     pub top: u32,
 }
 

@@ -78,19 +78,20 @@ const TERM: usize = 18;
 ///
 /// # Panics
 ///
-/// When nothing is wanted, or an interval ends before it begins.
+/// When an interval ends before it begins, or a digit is none.
 pub fn build(wanted: &Wanted, digest_words: usize) -> (Shape, Vec<u32>) {
     let intervals = merged(&wanted.intervals);
     let few = intervals.len() <= FEW_RANGES;
+    let (terms, nothing_else) = (!wanted.terms.is_empty(), wanted.terms.is_empty() && wanted.score.is_none());
     let shape = Shape {
         ranges: if few { intervals.len() as u32 } else { 0 },
-        set: !few,
-        terms: !wanted.terms.is_empty(),
+        // What wants nothing at all is an empty set.
+        set: !few || (intervals.is_empty() && nothing_else),
+        terms,
         score: wanted.score.map(|s| if let Score::Leading(_) = s { Score::Leading(0) } else { s }),
     };
-    assert!(shape != Shape::default(), "a filter that wants nothing");
     let mut words = vec![0; HEADER];
-    if few {
+    if !shape.set {
         for (first, last) in intervals {
             words.extend(halves(first));
             words.extend(halves(last - first));

@@ -51,26 +51,6 @@ impl Salts {
         (0..32).rev().filter(|&i| self.free[i]).take(8).collect()
     }
 
-    /// Blocks of 256 counters there are.
-    ///
-    /// # Panics
-    ///
-    /// When no byte is free.
-    pub fn blocks(&self) -> u64 {
-        let places = self.places().len();
-        assert!(places > 0, "a salt without a free byte");
-        1 << (8 * (places - 1))
-    }
-
-    /// The salt of a counter.
-    pub fn salt(&self, counter: u64) -> [u8; 32] {
-        let mut salt = self.base;
-        for (k, place) in self.places().into_iter().enumerate() {
-            salt[place] = (counter >> (8 * k)) as u8;
-        }
-        salt
-    }
-
     /// What the program does.
     ///
     /// # Panics

@@ -286,6 +286,8 @@ fn scores_rise_to_the_best_of_all_keys() {
         for start in [0, best - 1, best, 100] {
             let answer = walk.run(&starts, steps, &filter, 64, start);
             let told: Vec<u32> = answer.records.iter().map(|r| score(&place(r))).collect();
+            let same = |(record, &score): (&Record, &u32)| matches!(record, Record::Hit(h) if h.top == score);
+            assert!(answer.records.iter().zip(&told).all(same), "records say the score");
             let distinct: HashSet<u32> = told.iter().copied().collect();
             assert_eq!(distinct.len(), told.len(), "each score once: {told:?}");
             assert!(told.iter().all(|&s| s > start));

@@ -11,9 +11,21 @@ use warpsmith_kernel::digest_filter::{Score, Shape, Term, Wanted, build};
 use warpsmith_kernel::salts::Salts;
 use warpsmith_kernel::{Program, Spec};
 
+/// The salt of a counter: its bytes stand in the last eight free ones, the least significant in the last.
+fn salt(salts: &Salts, counter: u64) -> [u8; 32] {
+    let mut salt = salts.base;
+    let mut rest = counter;
+    for place in (0..32).rev().filter(|&i| salts.free[i]).take(8) {
+        salt[place] = rest as u8;
+        rest >>= 8;
+    }
+    assert_eq!(rest, 0, "a counter of too many bytes");
+    salt
+}
+
 /// What the chain makes of a salt.
 fn digest(salts: &Salts, counter: u64) -> [u8; 20] {
-    let salt = salts.salt(counter);
+    let salt = salt(salts, counter);
     let salt = salts.guard.as_ref().map_or(salt, |prefix| keccak(&[prefix.as_slice(), &salt].concat()));
     let message = [[0xff].as_slice(), &salts.deployer, &salt, &salts.code_hash].concat();
     let contract = address(&message);
@@ -33,7 +45,7 @@ fn salts(random: &mut Random, free: &[usize], guard: Option<usize>, create: bool
     }
 }
 
-/// Runs one launch; returns the count of records, the counters and top words told, and the best score.
+/// Runs one launch over counters from the first to the last of `range`; returns the count of records, the counters and top words told, and the best score.
 fn run(
     salts: &Salts,
     shape: Shape,
@@ -44,17 +56,17 @@ fn run(
     let (block, lanes, steps) = launch;
     let program = Program::Salts { stages: salts.stages(), filter: shape };
     let host = HostProgram::search(Spec { program, block, ..Spec::default() }, include_str!("host/salts.c"));
-    let (first, end) = range;
+    let (first, last) = range;
     let params = salts.words();
     let capacity = lanes * steps * 256;
     let mut request = vec![lanes, steps, filter.len() as u32, capacity, 0, params.len() as u32];
-    request.extend([first as u32, (first >> 32) as u32, end as u32, (end >> 32) as u32, 0, 0]);
+    request.extend([first as u32, (first >> 32) as u32, last as u32, (last >> 32) as u32, 0, 0]);
     request.extend(params);
     request.extend(filter);
     let hits = host.run(&request);
     let records = hits[abi::HITS_HEADER..].chunks_exact(abi::HIT_WORDS).take(hits[0] as usize);
     let counters = records.map(|r| {
-        let block = first + u64::from(r[1]) * u64::from(lanes) + u64::from(r[0]);
+        let block = first / 256 + u64::from(r[1]) * u64::from(lanes) + u64::from(r[0]);
         (256 * block + u64::from(r[2]), r[3])
     });
     (hits[0], counters.collect(), hits[abi::HITS_BEST])
@@ -66,8 +78,8 @@ fn every_salt_is_tested_once_whatever_is_free_and_whatever_the_factory_does() {
     let (shape, filter) = build(&Wanted { intervals: vec![(0, u64::MAX)], ..Wanted::default() }, 5);
     let all: Vec<usize> = (0..32).collect();
     let after_caller: Vec<usize> = (20..32).collect();
-    // A first number far from zero shows every byte of the counter.
-    let far = 0x0012_3456_789a_bcff;
+    // A first counter far from zero shows every byte of it, and begins within a block of 256.
+    let far = 0x1234_5678_9abc_ff80;
     let cases: [(&[usize], Option<usize>, bool, u64); 14] = [
         (&all, None, false, far),
         (&all, None, true, far),
@@ -77,37 +89,26 @@ fn every_salt_is_tested_once_whatever_is_free_and_whatever_the_factory_does() {
         (&after_caller, Some(52), true, far),
         (&all, Some(64), true, far),
         (&after_caller, Some(103), false, far),
-        (&after_caller, None, false, (1 << 56) - 3),
+        (&after_caller, None, false, u64::MAX - 700),
         (&[0], None, false, 0),
         (&[31], Some(64), true, 0),
-        (&[2, 17], None, true, 254),
-        (&[0, 5, 9, 13], None, false, 0x00ff_fffd),
-        (&[3, 4, 11, 12, 19, 20, 27], Some(20), false, 0xffff_ffff_fffd),
+        (&[2, 17], None, true, 0xfe03),
+        (&[0, 5, 9, 13], None, false, 0xffff_fd00),
+        (&[3, 4, 11, 12, 19, 20, 27], Some(20), false, 0x00ff_ffff_ffff_fc00),
     ];
     for (free, guard, create, first) in cases {
         let salts = salts(&mut random, free, guard, create);
-        let end = salts.blocks();
-        // Three steps of two lanes go past the end where few are left.
-        let (count, told, _) = run(&salts, shape, &filter, (first, end), (2, 2, 3));
-        let numbers = first..end.min(first + 6);
-        let expected: HashSet<(u64, u32)> = numbers
-            .flat_map(|number| (0..256).map(move |low| 256 * number + low))
+        // Three steps of two lanes go past the end where few are left, and stop short of 1,500 where many are.
+        let end = u64::MAX >> (64 - 8 * free.len().min(8));
+        let last = end.min(first.saturating_add(1500));
+        let (count, told, _) = run(&salts, shape, &filter, (first, last), (2, 2, 3));
+        let reached = (first / 256 + 5).min(end / 256) * 256 + 255;
+        let expected: HashSet<(u64, u32)> = (first..=last.min(reached))
             .map(|counter| (counter, words(&digest(&salts, counter))[0]))
             .collect();
         assert_eq!(count as usize, expected.len(), "{free:?} {guard:?} {create}");
         assert_eq!(told.into_iter().collect::<HashSet<_>>(), expected, "{free:?} {guard:?} {create}");
     }
-}
-
-#[test]
-fn counters_fill_the_last_free_bytes() {
-    let mut random = Random(5);
-    let all: Vec<usize> = (0..32).collect();
-    let salts = salts(&mut random, &all, None, false);
-    let salt = salts.salt(0x0102_0304_0506_0708);
-    assert_eq!(salt[..24], salts.base[..24]);
-    assert_eq!(salt[24..], [1, 2, 3, 4, 5, 6, 7, 8]);
-    assert_eq!(salts.blocks(), 1 << 56);
 }
 
 /// What the filter says, by its definition.
@@ -126,9 +127,8 @@ fn accepts(wanted: &Wanted, digest: &[u8; 20]) -> bool {
 fn filters_accept_by_their_definition() {
     let mut random = Random(123);
     let salts = salts(&mut random, &[7, 30, 31], None, false);
-    let range = (1000, 1016);
-    let digests: Vec<[u8; 20]> =
-        (256 * range.0..256 * range.1).map(|counter| digest(&salts, counter)).collect();
+    let range = (256_003, 256_003 + 4000);
+    let digests: Vec<[u8; 20]> = (range.0..=range.1).map(|counter| digest(&salts, counter)).collect();
     let mut wanted = Vec::new();
     // Intervals whose ends are digests of the run, one beside them, or nowhere near; as ranges and as a set.
     for count in [1, 4, 5, 300] {
@@ -167,7 +167,7 @@ fn filters_accept_by_their_definition() {
     for wanted in wanted {
         let (shape, filter) = build(&wanted, 5);
         let (count, told, _) = run(&salts, shape, &filter, range, (4, 4, 4));
-        let expected: HashSet<u64> = (256 * range.0..256 * range.1)
+        let expected: HashSet<u64> = (range.0..=range.1)
             .zip(&digests)
             .filter(|(_, digest)| accepts(&wanted, digest))
             .map(|(counter, _)| counter)
@@ -184,8 +184,9 @@ fn the_best_score_of_all_salts_is_told() {
     let salts = salts(&mut random, &[29, 30, 31], Some(32), true);
     let zeros = |d: [u8; 20]| d.iter().filter(|&&b| b == 0).count() as u32;
     let (shape, filter) = build(&Wanted { score: Some(Score::Zeros), ..Wanted::default() }, 5);
-    let (count, told, best) = run(&salts, shape, &filter, (0, 16), (4, 4, 4));
+    let (count, told, best) = run(&salts, shape, &filter, (0, 4095), (4, 4, 4));
     let scores: Vec<u32> = told.iter().map(|t| zeros(digest(&salts, t.0))).collect();
+    assert!(told.iter().zip(&scores).all(|(told, score)| told.1 == *score));
     let expected = (0..4096).map(|counter| zeros(digest(&salts, counter))).max().unwrap();
     assert_eq!(scores.iter().copied().max(), Some(expected));
     assert_eq!(best, expected);

@@ -155,12 +155,13 @@ DEV u32 filter_score(const filter_state *f, const u32 *d) {
     return score;
 }
 
-/* Whether this digest raises the best score of the launch. At most one lane is told so for each score, which
+/* Whether this digest raises the best score of the launch, and its score. At most one lane is told so for each score, which
  * bounds the records of a flood, and the best is always told; a tie is not. A lane asks for the launch's best only
  * when it beats what it knows of it: lanes learn, so that even the first launch, where all is an
  * improvement, comes to few atomics. */
-DEV u32 filter_raise(filter_state *f, const u32 *d, GLOBAL u32 *hits) {
+DEV u32 filter_raise(filter_state *f, const u32 *d, GLOBAL u32 *hits, u32 *told) {
     u32 score = filter_score(f, d), raised = 0;
+    *told = score;
     if (score > f->best) {
         u32 before = hits[HITS_BEST];
         if (score > before) {
@@ -173,9 +174,10 @@ DEV u32 filter_raise(filter_state *f, const u32 *d, GLOBAL u32 *hits) {
 }
 #endif
 
-/* Whether the digest shall be reported. */
-DEV u32 filter_test(filter_state *f, const u32 *d, GLOBAL u32 *hits) {
+/* Whether the digest shall be reported; told is what the record says of it, its top word or its score. */
+DEV u32 filter_test(filter_state *f, const u32 *d, GLOBAL u32 *hits, u32 *told) {
     u32 found = 0;
+    *told = d[0];
 #if RANGES
     UNROLL
     for (int r = 0; r < RANGES; r++) found |= d[0] - f->first[r] <= f->width[r];
@@ -188,7 +190,7 @@ DEV u32 filter_test(filter_state *f, const u32 *d, GLOBAL u32 *hits) {
     if (!found) found = filter_terms(f, d);
 #endif
 #if SCORE
-    if (!found) found = filter_raise(f, d, hits);
+    if (!found) found = filter_raise(f, d, hits, told);
 #endif
     (void)f;
     (void)d;

@@ -1,9 +1,9 @@
 /* The search for salts. */
 static u32 *filter, *params, *hits, lanes, steps;
-static u64 first, end;
+static u64 first, last;
 
 static void walk(void) {
-    salts_walk(params, filter, hits, first, end, lanes, steps);
+    salts_walk(params, filter, hits, first, last, lanes, steps);
 }
 
 int main(void) {
@@ -12,7 +12,7 @@ int main(void) {
     lanes = head[0];
     steps = head[1];
     first = (u64)head[7] << 32 | head[6];
-    end = (u64)head[9] << 32 | head[8];
+    last = (u64)head[9] << 32 | head[8];
     params = read_words(params_words);
     filter = read_words(filter_words);
     hits = calloc(HITS_HEADER + (u64)capacity * HIT_WORDS, 4);
