@@ -1,24 +1,30 @@
 //! A GPU as a device: tens of thousands of lanes, two launches in flight, hits read while the next launch runs.
 //!
 //! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
-//! that test x. `field` times the arithmetic by itself.
+//! that test x by its top bits, `points` for those that hash points or test all of x, `salts` for contracts. `flight`
+//! keeps launches under way, `digests` says what is wanted of a whole digest. `field` times the arithmetic by itself.
 
+mod digests;
 mod field;
+mod flight;
 mod orbit;
+mod points;
+mod salts;
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use warpsmith_curve::field::chains::Op;
-use warpsmith_curve::group;
+use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::Table;
 use warpsmith_curve::{Affine, Fe, Scalar};
-use warpsmith_device::{Api, Device, Kernel, Options, Program, Queue, Source, Vendor};
-use warpsmith_kernel::{Spec, Table as TablePlace, abi, embedded, join};
+use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program, Queue, Source, Vendor};
+use warpsmith_kernel::{Program as Text, Spec, Table as TablePlace, abi, embedded, join};
 use warpsmith_target::Recipe;
 
-use super::batch_add::multiples;
+use super::batch_add::{add_all, multiples};
 use super::{Backend, Fault, Search, Worker};
 use crate::bench::detail::Profile;
 use crate::bench::field::FieldRate;
@@ -36,6 +42,9 @@ const LAUNCH_MS: f32 = 100.0;
 
 /// Launches in flight.
 const IN_FLIGHT: usize = 2;
+
+/// Lanes of a multiprocessor that hash side by side.
+const HASHING_LANES: u32 = 512;
 
 /// The shape of a search on one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +92,39 @@ impl Gpu {
             let way = group::multiply(way, Some(Affine::G)).expect("a stride is not a multiple of n");
             multiples(way, self.layout.lanes as usize - 1)
         })
+    }
+
+    /// The centre from which lane 0 of a walk from `origin` begins this step.
+    fn at_step(&self, origin: Point, step: u64) -> Point {
+        let way = Scalar::from_u64(step).mul(Scalar::from_u64(2 * self.layout.spec.group as u64 + 1));
+        group::add(origin, group::multiply(way, Some(Affine::G)))
+    }
+
+    /// The words of the centres of some lanes at a step.
+    fn centres(&self, origin: Point, lanes: Range<u32>, step: u64) -> Result<Vec<u32>, Fault> {
+        let start = self.at_step(origin, step).ok_or("the walk has come to the point at infinity")?;
+        let first = lanes.start.max(1) as usize - 1;
+        let others = add_all(start, &self.ways()[first..lanes.end as usize - 1])
+            .ok_or("two points of the walk meet where lanes begin")?;
+        let own = (lanes.start == 0).then_some(start);
+        let points: Vec<Affine> = own.into_iter().chain(others).collect();
+        let mut words = vec![0u32; abi::centres_words(points.len() as u32)];
+        for (lane, point) in points.iter().enumerate() {
+            for (w, limb) in limbs(point.x).into_iter().chain(limbs(point.y)).enumerate() {
+                words[w * points.len() + lane] = limb;
+            }
+        }
+        Ok(words)
+    }
+
+    /// The shape for programs that hash: that of the orbit walk, with no more blocks than leave a lane the registers
+    /// a hash takes. H200: accounts at 3, 4, 5 and 6 blocks of 128 lanes run at 3.72, 3.74, 3.72 and 3.69 G/s.
+    fn digest_layout(&self, program: Text) -> Layout {
+        let Layout { spec, lanes } = self.layout;
+        let blocks = spec.blocks.min((HASHING_LANES / spec.block).max(1));
+        let lanes = (u64::from(lanes) * u64::from(blocks) / u64::from(spec.blocks)) as u32;
+        let lanes = (lanes / spec.block * spec.block).max(spec.block);
+        Layout { spec: Spec { program, blocks, ..spec }, lanes }
     }
 
     /// i * G for every entry of the table.
@@ -186,14 +228,11 @@ impl Backend for Gpu {
     }
 
     fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
-        if *search.recipe != Recipe::X {
-            return Err(format!("it has no kernel for {:?}", search.recipe));
+        match search.recipe {
+            Recipe::X if search.filter.score.is_some() => Err("x coordinates have no score".to_owned()),
+            Recipe::X | Recipe::Account | Recipe::Contract { .. } | Recipe::Salted(_) => Ok(()),
+            other => Err(format!("it has no kernel for {other:?}")),
         }
-        if search.filter.terms.is_empty() {
-            return Ok(());
-        }
-        Err("its kernel tests the leading characters only, and these patterns are decided elsewhere"
-            .to_owned())
     }
 
     fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
@@ -206,7 +245,14 @@ impl Backend for Gpu {
 
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
         self.supports(search)?;
-        Ok(Box::new(orbit::OrbitWorker::new(self, search.filter).map_err(|e| e.to_string())?))
+        let worker: Outcome<Box<dyn Worker + 'a>> = match search.recipe {
+            Recipe::Salted(salted) => salts::SaltsWorker::new(self, salted, search).map(|w| Box::new(w) as _),
+            Recipe::X if search.filter.terms.is_empty() => {
+                orbit::OrbitWorker::new(self, search.filter).map(|w| Box::new(w) as _)
+            }
+            _ => points::PointsWorker::new(self, search).map(|w| Box::new(w) as _),
+        };
+        worker.map_err(|e| e.to_string())
     }
 }
 
@@ -214,6 +260,14 @@ type Outcome<T> = Result<T, warpsmith_device::Error>;
 
 fn as_bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+/// A buffer with these words.
+fn upload(queue: &mut dyn Queue, words: &[u32]) -> Outcome<Buffer> {
+    let bytes = as_bytes(words);
+    let buffer = queue.alloc(bytes.len() as u64)?;
+    queue.write(buffer, 0, &bytes)?;
+    Ok(buffer)
 }
 
 /// Limbs of 32 bits, least significant first.

@@ -19,9 +19,9 @@ use warpsmith_target::Digest;
 
 pub(super) use profile::profile;
 
-use super::{CAPACITY, Gpu, IN_FLIGHT, LAUNCH_MS, Layout, Outcome, STRIDE, as_bytes, build, limbs};
+use super::{CAPACITY, Gpu, IN_FLIGHT, LAUNCH_MS, Layout, Outcome, STRIDE, as_bytes, build, limbs, upload};
 use crate::sieve::sieve;
-use crate::worker::batch_add::{add_all, add_pairs, multiples};
+use crate::worker::batch_add::{add_pairs, multiples};
 use crate::worker::cpu::orbit::hit as from_walk;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
@@ -117,19 +117,13 @@ impl<'a> OrbitWorker<'a> {
         let info = gpu.device.info();
         let mut queue = gpu.device.queue()?;
         let (program, kernel) = build(queue.as_mut(), info, &spec, "search_walk")?;
-        let mut upload = |words: &[u32]| -> Outcome<Buffer> {
-            let bytes = as_bytes(words);
-            let buffer = queue.alloc(bytes.len() as u64)?;
-            queue.write(buffer, 0, &bytes)?;
-            Ok(buffer)
-        };
-        let filter_buffer = upload(&filter_words)?;
+        let filter_buffer = upload(queue.as_mut(), &filter_words)?;
         let table = table_words(spec.group);
         let table = if spec.table == TablePlace::Constant && info.api == Api::Cuda {
             queue.symbol(program, "search_table", &as_bytes(&table))?;
             None
         } else {
-            Some(upload(&table)?)
+            Some(upload(queue.as_mut(), &table)?)
         };
         let centres = queue.alloc(4 * abi::centres_words(lanes) as u64)?;
         let scratch = queue.alloc(4 * abi::scratch_words(spec.group, lanes) as u64)?;
@@ -169,25 +163,12 @@ impl<'a> OrbitWorker<'a> {
 
     /// The centre from which lane 0 would begin this step.
     fn at_step(&self, step: u64) -> Point {
-        let way = Scalar::from_u64(step).mul(Scalar::from_u64(2 * self.group() as u64 + 1));
-        group::add(self.origin, group::multiply(way, Some(Affine::G)))
+        self.gpu.at_step(self.origin, step)
     }
 
     /// Uploads the centres of some lanes at a step.
     fn place(&mut self, to: Buffer, lanes: std::ops::Range<u32>, step: u64) -> Result<(), Fault> {
-        let start = self.at_step(step).ok_or("the walk has come to the point at infinity")?;
-        let ways = self.gpu.ways();
-        let first = lanes.start.max(1) as usize - 1;
-        let others = add_all(start, &ways[first..lanes.end as usize - 1])
-            .ok_or("two points of the walk meet where lanes begin")?;
-        let own = (lanes.start == 0).then_some(start);
-        let points: Vec<Affine> = own.into_iter().chain(others).collect();
-        let mut words = vec![0u32; abi::centres_words(points.len() as u32)];
-        for (lane, point) in points.iter().enumerate() {
-            for (w, limb) in limbs(point.x).into_iter().chain(limbs(point.y)).enumerate() {
-                words[w * points.len() + lane] = limb;
-            }
-        }
+        let words = self.gpu.centres(self.origin, lanes, step)?;
         self.queue.write(to, 0, &as_bytes(&words)).map_err(|e| e.to_string())
     }
 

@@ -7,6 +7,15 @@ use warpsmith_kernel::shipped;
 
 use super::*;
 
+/// The OpenCL processor of this machine.
+pub fn pocl() -> Option<Gpu> {
+    let device = warpsmith_device::survey().devices.into_iter().find(|d| !d.info().is_gpu);
+    if device.is_none() {
+        println!("SKIPPED: no OpenCL on the processor (pocl-opencl-icd): the kernels were not run");
+    }
+    device.map(|device| Gpu::new(device, Inline::Auto))
+}
+
 #[test]
 fn the_field_is_timed_and_its_values_recomputed() {
     let device = warpsmith_device::survey().devices.into_iter().find(|d| !d.info().is_gpu);

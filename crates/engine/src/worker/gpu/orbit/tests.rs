@@ -12,15 +12,7 @@ use crate::worker::{Backend, Search};
 use crate::device::{Devices, Inline};
 use crate::origin::{Origin, Recovered, Secret, public_point};
 use crate::selftest::selftest;
-
-/// The OpenCL processor of this machine.
-fn pocl() -> Option<Gpu> {
-    let device = warpsmith_device::survey().devices.into_iter().find(|d| !d.info().is_gpu);
-    if device.is_none() {
-        println!("SKIPPED: no OpenCL on the processor (pocl-opencl-icd): the search kernel was not run");
-    }
-    device.map(|device| Gpu::new(device, Inline::Auto))
-}
+use crate::worker::gpu::tests::pocl;
 
 fn place(hit: &Hit) -> Place {
     let Spot::Key(place) = hit.spot else { panic!("{hit:?} is no key") };

@@ -1,0 +1,142 @@
+//! Launches under way, whatever they search: hit buffers in turn, the records a launch leaves, how long the next one
+//! shall be.
+
+use std::collections::VecDeque;
+
+use warpsmith_device::{Buffer, Later, Mark, Queue};
+use warpsmith_kernel::abi;
+
+use super::{CAPACITY, IN_FLIGHT, LAUNCH_MS, Outcome, as_bytes};
+
+/// The longest launch, in steps.
+const MOST_STEPS: u32 = 1 << 20;
+
+/// What a finished launch left.
+pub(super) struct Landed {
+    /// Where it began, and how many steps it had.
+    pub first: u64,
+    pub steps: u32,
+    /// The records there was room for.
+    pub records: Vec<[u32; abi::HIT_WORDS]>,
+    /// How many there were meant to be.
+    pub count: u32,
+    /// The best score, in a search for it.
+    pub best: u32,
+}
+
+impl Landed {
+    /// Whether records are missing: then the launch must be done again in smaller pieces.
+    pub fn overflowed(&self) -> bool {
+        self.count > CAPACITY
+    }
+}
+
+struct Flight {
+    first: u64,
+    steps: u32,
+    later: Later,
+    marks: (Mark, Mark),
+}
+
+/// The launches of one worker.
+pub(super) struct Flights {
+    /// Used in turn; the last is for launches that are waited for at once.
+    hits: [Buffer; IN_FLIGHT + 1],
+    turn: usize,
+    under_way: VecDeque<Flight>,
+    /// Steps of the next launch.
+    pub steps: u32,
+    bytes: Vec<u8>,
+}
+
+impl Flights {
+    pub fn new(queue: &mut dyn Queue) -> Outcome<Flights> {
+        let bytes = 4 * abi::hits_words(CAPACITY) as u64;
+        let hits = [queue.alloc(bytes)?, queue.alloc(bytes)?, queue.alloc(bytes)?];
+        Ok(Flights { hits, turn: 0, under_way: VecDeque::new(), steps: 1, bytes: Vec::new() })
+    }
+
+    /// Whether another launch would have to wait for the oldest.
+    pub fn full(&self) -> bool {
+        self.under_way.len() >= IN_FLIGHT
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Sends a launch on its way: `launch` enqueues it, given the queue and the buffer for its hits. `beat` is the score
+    /// to beat, where scores count.
+    pub fn take_off(
+        &mut self,
+        queue: &mut dyn Queue,
+        first: u64,
+        beat: u32,
+        launch: impl FnOnce(&mut dyn Queue, Buffer, u32) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let (hits, steps) = (self.hits[self.turn], self.steps);
+        let before = queue.mark()?;
+        let later = start(queue, hits, beat, |queue| launch(queue, hits, steps))?;
+        let after = queue.mark()?;
+        self.turn = (self.turn + 1) % IN_FLIGHT;
+        self.under_way.push_back(Flight { first, steps, later, marks: (before, after) });
+        Ok(())
+    }
+
+    /// Waits for the oldest launch, if there is one, and paces the next by it.
+    pub fn land(&mut self, queue: &mut dyn Queue) -> Outcome<Option<Landed>> {
+        let Some(Flight { first, steps, later, marks }) = self.under_way.pop_front() else { return Ok(None) };
+        let landed = self.read(queue, later, first, steps)?;
+        let ms = queue.milliseconds(marks.0, marks.1)?;
+        let wanted = steps as f32 * LAUNCH_MS / ms.max(0.01);
+        // No more than fourfold at once: the first launches may not be typical.
+        self.steps = (wanted as u32).clamp(1, steps.saturating_mul(4).max(1)).min(MOST_STEPS);
+        Ok(Some(landed))
+    }
+
+    /// Does one launch and waits for it, behind those under way.
+    pub fn alone(
+        &mut self,
+        queue: &mut dyn Queue,
+        first: u64,
+        steps: u32,
+        beat: u32,
+        launch: impl FnOnce(&mut dyn Queue, Buffer) -> Outcome<()>,
+    ) -> Outcome<Landed> {
+        let hits = self.hits[IN_FLIGHT];
+        let later = start(queue, hits, beat, |queue| launch(queue, hits))?;
+        self.read(queue, later, first, steps)
+    }
+
+    /// Waits for all launches and forgets what they found.
+    pub fn forget(&mut self, queue: &mut dyn Queue) -> Outcome<()> {
+        while let Some(flight) = self.under_way.pop_front() {
+            queue.finish_later(flight.later, &mut self.bytes)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, queue: &mut dyn Queue, later: Later, first: u64, steps: u32) -> Outcome<Landed> {
+        queue.finish_later(later, &mut self.bytes)?;
+        let word = |i: usize| u32::from_le_bytes(std::array::from_fn(|b| self.bytes[4 * i + b]));
+        let count = word(0);
+        let record = |r: usize| {
+            let at = abi::HITS_HEADER + r * abi::HIT_WORDS;
+            std::array::from_fn(|w| word(at + w))
+        };
+        let records = (0..count.min(CAPACITY) as usize).map(record).collect();
+        Ok(Landed { first, steps, records, count, best: word(abi::HITS_BEST) })
+    }
+}
+
+/// Clears a hit buffer, launches, and asks for the buffer.
+fn start(
+    queue: &mut dyn Queue,
+    hits: Buffer,
+    beat: u32,
+    launch: impl FnOnce(&mut dyn Queue) -> Outcome<()>,
+) -> Outcome<Later> {
+    queue.write(hits, 0, &as_bytes(&[0, CAPACITY, 0, beat]))?;
+    launch(queue)?;
+    queue.read_later(hits, 0, 4 * abi::hits_words(CAPACITY) as u64)
+}
