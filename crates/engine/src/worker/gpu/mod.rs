@@ -176,7 +176,7 @@ pub(crate) fn default_layout(device: &dyn Device) -> Layout {
     Layout { spec, lanes: lanes as u32 }
 }
 
-/// Whether this build carries PTX for all that an untuned search on this device runs.
+/// Whether this build carries PTX for all that an untuned search by leading characters of x runs on this device.
 pub(crate) fn carries_ptx(device: &dyn Device) -> bool {
     let spec = default_layout(device).spec;
     device.takes_ptx() && orbit::programs(&spec).iter().all(|spec| embedded(&join(spec)).is_some())
@@ -228,6 +228,14 @@ impl Backend for Gpu {
     }
 
     fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
+        let by_orbit = *search.recipe == Recipe::X && search.filter.terms.is_empty();
+        if !by_orbit && self.device.can_build().is_err() {
+            return Err(
+                "it has no compiler, and the PTX this build carries is for leading characters of npub only; \
+                        `warpsmith devices` says how to get NVRTC, and --device opencl needs none"
+                    .to_owned(),
+            );
+        }
         match search.recipe {
             Recipe::X if search.filter.score.is_some() => Err("x coordinates have no score".to_owned()),
             Recipe::X | Recipe::Account | Recipe::Contract { .. } | Recipe::Salted(_) => Ok(()),

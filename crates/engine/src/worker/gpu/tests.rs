@@ -74,6 +74,16 @@ fn releases_ship_what_an_untuned_card_runs() {
 }
 
 #[test]
+fn without_a_compiler_only_what_is_shipped_is_taken_on() {
+    let gpu = Gpu::new(Arc::new(card(Vendor::Nvidia, Api::Cuda)), Inline::Auto);
+    let filter = warpsmith_pattern::Filter::default();
+    let supports = |recipe| gpu.supports(&Search { recipe: &recipe, filter: &filter });
+    assert_eq!(supports(Recipe::X), Ok(()));
+    let why = supports(Recipe::Account).unwrap_err();
+    assert!(why.contains("NVRTC") && why.contains("--device opencl"), "{why}");
+}
+
+#[test]
 fn inlining_follows_the_vendor_unless_it_is_asked_for() {
     for (vendor, auto) in [(Vendor::Amd, false), (Vendor::Nvidia, true), (Vendor::Intel, true)] {
         let built = |inline| Gpu::new(Arc::new(card(vendor.clone(), Api::OpenCl)), inline).layout.spec.inline;
