@@ -404,13 +404,24 @@ mod tests {
                 continue;
             }
             let devices = Devices::open(&[Selector::Cpu(Some(simd))], Some(1)).expect("available");
-            let mut cases = 0;
-            selftest(&devices, &mut |test| {
-                assert!(test.planted > 20, "{test:?}");
-                cases += 1;
-            })
-            .expect("the processor computes rightly");
-            assert_eq!(cases, CASES.len() * samples().len() + SCORES.len() * (samples().len() - 1));
+            if simd == Simd::detect() {
+                let mut cases = 0;
+                selftest(&devices, &mut |test| {
+                    assert!(test.planted > 20, "{test:?}");
+                    cases += 1;
+                })
+                .expect("the processor computes rightly");
+                assert_eq!(cases, CASES.len() * samples().len() + SCORES.len() * (samples().len() - 1));
+                continue;
+            }
+            // The slower ones plant fewer of what is searched one by one, or this would take minutes.
+            for Sample { name, subject } in samples() {
+                for case in &CASES {
+                    let limit = if case.together == 1 { 3 } else { usize::MAX };
+                    let planted = plant(devices.list[0].as_ref(), subject, case, limit).expect("found");
+                    assert!(planted >= 3, "{simd} {name} {}", case.name);
+                }
+            }
         }
     }
 
