@@ -337,9 +337,10 @@ fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) 
     for spot in spots.into_iter().step_by(stride).take(limit) {
         plants.push((spot, probe.text(spot)?));
     }
-    // On a card each search takes memory anew; a spread of the places is enough for what is searched one by one,
-    // since all of them are searched together as well.
-    if case.together == 1 && limit == usize::MAX && device.card().is_some() {
+    // On a card each search takes memory anew, and hashes take their time; a spread of the places is enough for what is
+    // searched one by one, since all of them are searched together as well.
+    let costly = device.card().is_some() || probe.recipe != Recipe::X;
+    if case.together == 1 && limit == usize::MAX && costly {
         plants = plants.into_iter().step_by(7).collect();
     }
     for chunk in plants.chunks(case.together.min(plants.len())) {
@@ -407,7 +408,7 @@ mod tests {
             if simd == Simd::detect() {
                 let mut cases = 0;
                 selftest(&devices, &mut |test| {
-                    assert!(test.planted > 20, "{test:?}");
+                    assert!(test.planted >= 3, "{test:?}");
                     cases += 1;
                 })
                 .expect("the processor computes rightly");
