@@ -22,6 +22,13 @@ SPECS = [
     ("four ranges", ["wide=0", "ranges=4"], "search_walk", 384),
     ("set", ["filter=set"], "search_walk", 512),
     ("field", ["program=field", "blocks=12"], "field_bench", 0),
+    ("accounts", ["program=account"], "points_walk", 64),
+    ("contracts, set", ["program=contract", "ranges=0", "set=1"], "points_walk", 64),
+    ("accounts, best score", ["program=account", "ranges=0", "score=zeros"], "points_walk", 64),
+    ("x, terms", ["program=x", "ranges=0", "terms=1"], "points_walk", 64),
+    ("create2", ["program=salts"], "salts_walk", 0),
+    ("create2, ranges and terms", ["program=salts", "ranges=4", "terms=1"], "salts_walk", 16),
+    ("create3, guarded", ["program=salts", "guarded=1", "create=1", "byte=83"], "salts_walk", 0),
 ]
 
 

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use warpsmith_pattern::{Options, Score, compile};
 use warpsmith_target::Target;
-use warpsmith_target::nostr::Npub;
 
 use super::*;
 use crate::origin::{Origin, Recovered, Secret, public_point};
@@ -42,17 +41,6 @@ fn accounts_and_contracts_prove_themselves_on_the_processor() {
         .expect("planted keys come back");
         assert!(cases >= 10, "{cases} kinds of patterns and scores");
     }
-}
-
-#[test]
-fn x_coordinates_prove_themselves_by_their_last_characters() {
-    let Some(gpu) = pocl() else { return };
-    let mut suffixes = 0;
-    prove(&gpu, &Sample { name: "npub", subject: Subject::Key(&Npub) }, &mut |test| {
-        suffixes += if test.case.contains("suffix") { test.planted } else { 0 };
-    })
-    .expect("planted keys come back");
-    assert!(suffixes > 10, "suffixes are searched too");
 }
 
 #[test]
