@@ -142,6 +142,24 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         }
     }
 
+    /// Hears the workers out once they were told to stop: the batch each of them was at counts as tried, so what it
+    /// held must not be lost.
+    pub fn drain(&mut self, receiver: &Receiver<Message>) -> Result<()> {
+        loop {
+            // Who waits for a start has nothing more to tell: closing the channel ends its thread.
+            for desk in self.desks.iter_mut().filter(|desk| desk.source.is_none()) {
+                desk.answer = bounded(1).0;
+            }
+            // The channel closes when the last worker has ended.
+            let Ok(message) = receiver.recv() else { return Ok(()) };
+            if let Message::Report { worker, hits, done } = message
+                && self.judge(worker, hits, done)?.is_some()
+            {
+                return Ok(());
+            }
+        }
+    }
+
     fn tell(&mut self, event: Event<'_>) -> Result<()> {
         (self.sink)(event).map_err(Error::Sink)
     }

@@ -256,6 +256,10 @@ pub(crate) fn run_with(
         let ended = collector.collect(&receiver, interrupt);
         stop.store(true, Ordering::Relaxed);
         let host_cpu = collector.host_cpu();
+        let ended = ended.and_then(|ended| match ended {
+            Ended::TimeLimit | Ended::Interrupted => collector.drain(&receiver).map(|()| ended),
+            Ended::Count | Ended::Exhausted => Ok(ended),
+        });
         let (matches, false_hits) = collector.close();
         drop(receiver);
         ended.map(|ended| (ended, matches, false_hits, host_cpu))

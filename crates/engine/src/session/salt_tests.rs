@@ -28,6 +28,8 @@ struct Reference {
     target: Deployment,
     /// Batches until it dies.
     life: AtomicU32,
+    /// How long a batch takes at least.
+    pace: Duration,
 }
 
 struct ReferenceWorker<'a> {
@@ -75,6 +77,7 @@ impl Worker for ReferenceWorker<'_> {
         if lived.is_err() {
             return Err("it died".to_owned());
         }
+        thread::sleep(self.device.pace);
         self.step()
     }
     fn step(&mut self) -> std::result::Result<Batch, Fault> {
@@ -104,7 +107,7 @@ impl Worker for ReferenceWorker<'_> {
 fn devices(target: &Deployment, lives: &[u32]) -> Devices {
     let list = lives.iter().map(|&life| {
         let (target, life) = (target.clone(), AtomicU32::new(life));
-        Arc::new(Reference { id: "reference", target, life }) as Arc<dyn Backend>
+        Arc::new(Reference { id: "reference", target, life, pace: Duration::ZERO }) as Arc<dyn Backend>
     });
     Devices::of(list.collect())
 }
@@ -209,4 +212,29 @@ fn a_score_that_is_enough_ends_the_search() {
     let seen = search(&target, wanted, None, &devices(&target, &[FOREVER]));
     assert_eq!(seen.ended, Ended::Count);
     assert!(seen.found.last().expect("found").2 >= Some(2));
+}
+
+/// The batch that is under way when the time is up counts as tried, so what it holds must be told.
+#[test]
+fn what_the_last_batch_held_is_not_lost() {
+    let target = deployment(32);
+    let patterns = compile(["a"], &target as &dyn Target, &Options::default()).expect("possible");
+    let (life, pace) = (AtomicU32::new(FOREVER), Duration::from_millis(400));
+    let slow = Reference { id: "slow", target: target.clone(), life, pace };
+    let job = Job {
+        subject: Subject::Salt(&target),
+        wanted: Wanted::Patterns(&patterns),
+        split: None,
+        count: None,
+        time_limit: Some(Duration::from_millis(20)),
+        interval: Duration::from_secs(60),
+    };
+    let mut found = 0;
+    let outcome = run(&job, &Devices::of(vec![Arc::new(slow)]), &AtomicBool::new(false), &mut |event| {
+        found += u64::from(matches!(event, Event::Match(_)));
+        Ok(())
+    });
+    let outcome = outcome.expect("time runs out");
+    assert_eq!((outcome.ended, outcome.tried, outcome.matches), (Ended::TimeLimit, 1024, found));
+    assert!((20..150).contains(&found), "about 64 of 1024 begin with a: {found}");
 }
