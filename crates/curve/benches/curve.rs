@@ -34,19 +34,19 @@ fn field(c: &mut Criterion) {
 
 /// Four independent chains of eight lanes, as the walk has them.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2")]
 unsafe fn ifma(c: &mut Criterion) {
     use warpsmith_curve::field::ifma::Fe8;
     use warpsmith_curve::field::lanes::Lanes;
 
-    #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2")]
     unsafe fn mul(x: &mut [Fe8; 4], by: Fe8) {
         for x in x {
             // SAFETY: the caller checked the instruction set.
             *x = unsafe { x.mul(by) };
         }
     }
-    #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2")]
     unsafe fn square(x: &mut [Fe8; 4]) {
         for x in x {
             // SAFETY: the caller checked the instruction set.

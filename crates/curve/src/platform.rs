@@ -27,10 +27,13 @@ impl Simd {
             #[cfg(target_arch = "x86_64")]
             Simd::Avx512Ifma => {
                 is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512ifma")
                     && is_x86_feature_detected!("avx512vpopcntdq")
                     && is_x86_feature_detected!("bmi2")
+                    && is_x86_feature_detected!("popcnt")
             }
             #[cfg(not(target_arch = "x86_64"))]
             Simd::Avx512Ifma => false,

@@ -215,7 +215,7 @@ fn the_word_sieve_never_misses_at_the_edges_of_a_range() {
             ] {
                 for sieve in [
                     Sieve { ranges: vec![range], ..Sieve::default() },
-                    Sieve { bits: Some(Bits::new(&[range], 26)), ..Sieve::default() },
+                    Sieve { bits: Some(Bits::new(&[range], 20)), ..Sieve::default() },
                     Sieve { bits: Some(Bits::new(&[range], 5)), ..Sieve::default() },
                 ] {
                     let mut hits = Vec::new();

@@ -3,13 +3,13 @@
 use warpsmith_curve::walk::{Bits, Equation, Range, Sieve, Term};
 use warpsmith_pattern::{Filter, Interval};
 
-/// More ranges than this go through the bitmap: each costs some thirty vector instructions an entry, the bitmap
-/// about a hundred and fifty for any number.
+/// More ranges than this go through the tables: each costs some thirty vector instructions an entry, the tables
+/// about a hundred and eighty for any number.
 const FEW_RANGES: usize = 4;
 
-/// The largest bitmap, four mebibytes. A million prefixes ran at 51, 72, 83, 66 M keys/s with 2^23 to 2^26 bits
-/// (Sapphire Rapids, 2026-11): a smaller one lets too much pass, a larger one leaves the second-level cache.
-const MAX_LOG2: u32 = 25;
+/// The first table, one mebibyte, has to stay in a second-level cache of two beside the walk's own. A million prefixes
+/// ran at 0.61, 0.66 and 0.48 of the speed of one with 2^22, 2^23 and 2^24 bits (Sapphire Rapids, 2026-11).
+const MAX_LOG2: u32 = 23;
 
 /// The sieve that accepts what the filter accepts.
 pub(crate) fn sieve(filter: &Filter) -> Sieve {
@@ -26,8 +26,9 @@ pub(crate) fn sieve(filter: &Filter) -> Sieve {
     if ranges.len() <= FEW_RANGES {
         return Sieve { ranges, bits: None, terms };
     }
-    // About one bit in 64 set where memory allows: most entries then pass no key on.
-    let log2 = (ranges.len().ilog2() + 7).clamp(15, MAX_LOG2);
+    // 128 to 256 bits a range where the cache allows, which next to nothing passes; never less than eight.
+    let many = ranges.len().ilog2();
+    let log2 = (many + 7).clamp(15, MAX_LOG2).max(many + 3).min(27);
     Sieve { ranges: Vec::new(), bits: Some(Bits::new(&ranges, log2)), terms }
 }
 

@@ -173,6 +173,15 @@ unsafe fn beta_fraction(x: &Fe8) -> __m512i {
     }
 }
 
+/// See [`Lanes::now`]. Registers of this kind may be named only in code for AVX-512.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn formed(mut x: __m512i) -> __m512i {
+    // SAFETY: no instruction at all; the register comes back as it went in.
+    unsafe { core::arch::asm!("/* {0} */", inout(zmm_reg) x, options(nomem, nostack, preserves_flags)) }
+    x
+}
+
 impl Lanes for Fe8 {
     const N: usize = 8;
     type Constant = [u64; 5];
@@ -410,8 +419,8 @@ impl Lanes for Fe8 {
 
     #[inline(always)]
     unsafe fn tops(self) -> __m512i {
-        // SAFETY: see the module `lanes`.
-        unsafe { _mm512_or_si512(_mm512_slli_epi64::<16>(self.0[4]), _mm512_srli_epi64::<36>(self.0[3])) }
+        // SAFETY: see the module `lanes`. The 16 bits below the top limb are left out.
+        unsafe { _mm512_slli_epi64::<16>(self.0[4]) }
     }
     #[inline(always)]
     unsafe fn beta_tops(self) -> __m512i {
@@ -419,24 +428,20 @@ impl Lanes for Fe8 {
         unsafe { _mm512_slli_epi64::<12>(beta_fraction(&self)) }
     }
     #[inline(always)]
-    unsafe fn tops_sub(a: __m512i, b: __m512i) -> __m512i {
+    unsafe fn tops_add(a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: see the module `lanes`.
-        unsafe { _mm512_sub_epi64(a, b) }
+        unsafe { _mm512_add_epi64(a, b) }
     }
     #[inline(always)]
-    unsafe fn tops_splat(value: u64) -> __m512i {
-        // SAFETY: see the module `lanes`.
-        unsafe { _mm512_set1_epi64(value as i64) }
-    }
-    #[inline(always)]
-    unsafe fn tops_store(a: __m512i, to: &mut [u64; 8]) {
-        // SAFETY: see the module `lanes`; the array is as large as the register.
-        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), a) }
+    unsafe fn tops_lane(a: &__m512i, lane: usize) -> u64 {
+        // SAFETY: both are 64 bytes of plain integers.
+        let tops: [u64; 8] = unsafe { core::mem::transmute(*a) };
+        tops[lane]
     }
     #[inline(always)]
     unsafe fn tops_words(plus: __m512i, minus: __m512i) -> __m512i {
-        // SAFETY: see the module `lanes`.
-        unsafe { _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64::<32>(plus), minus) }
+        // SAFETY: see the module `lanes`. The upper halves of minus stay, those of plus go below them.
+        unsafe { _mm512_mask_shuffle_epi32::<0b11_11_01_01>(minus, 0x5555, plus) }
     }
     #[inline(always)]
     unsafe fn word_splat(word: u32) -> __m512i {
@@ -464,15 +469,52 @@ impl Lanes for Fe8 {
         unsafe { _mm512_cmple_epu32_mask(a, _mm512_set1_epi32(limit as i32)) != 0 }
     }
     #[inline(always)]
-    unsafe fn word_bits(a: __m512i, bits: &[u32], shift: u32) -> u32 {
-        debug_assert!(shift <= 27 && bits.len() >= 1 << (27 - shift));
-        // SAFETY: see the module `lanes`; every index is below 2^(27 - shift), which `bits` covers.
+    unsafe fn word_count(count: u32) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_zextsi128_si512(_mm_cvtsi32_si128(count as i32)) }
+    }
+    #[inline(always)]
+    unsafe fn word_places() -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) }
+    }
+    #[inline(always)]
+    unsafe fn word_load(from: *const u32) -> __m512i {
+        // SAFETY: see the module `lanes`; the caller has that many.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn word_probe<const STRIDE: usize>(
+        a: __m512i,
+        table: *const u32,
+        [at, first, second]: &[__m512i; 3],
+        asking: u32,
+    ) -> u32 {
+        // SAFETY: see the module `lanes`; the table has an entry for every number.
         unsafe {
-            let index = _mm512_srl_epi32(a, _mm_cvtsi32_si128(shift as i32));
-            let word = _mm512_i32gather_epi32::<4>(_mm512_srli_epi32::<5>(index), bits.as_ptr().cast());
-            // A rotation takes its count modulo 32, which selects the bit without another mask.
-            _mm512_test_epi32_mask(_mm512_rorv_epi32(word, index), _mm512_set1_epi32(1)) as u32
+            let at = _mm512_srl_epi32(a, _mm512_castsi512_si128(*at));
+            let (none, asking) = (_mm512_setzero_si512(), asking as u16);
+            let entry = match STRIDE {
+                1 => _mm512_mask_i32gather_epi32::<4>(none, asking, at, table.cast()),
+                _ => _mm512_mask_i32gather_epi32::<8>(none, asking, at, table.cast()),
+            };
+            // Rotations take their count modulo 32, and bring the bits to where a mask is made from.
+            let first = _mm512_rolv_epi32(entry, _mm512_srl_epi32(a, _mm512_castsi512_si128(*first)));
+            let second = _mm512_rolv_epi32(entry, _mm512_srl_epi32(a, _mm512_castsi512_si128(*second)));
+            _mm512_movepi32_mask(_mm512_and_si512(first, second)) as u32
         }
+    }
+    #[inline(always)]
+    unsafe fn word_append(a: __m512i, passed: u32, to: *mut u32) -> usize {
+        // SAFETY: see the module `lanes`; the caller gives room for a whole vector.
+        unsafe { _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(passed as u16, a)) }
+        passed.count_ones() as usize
+    }
+    #[inline(always)]
+    unsafe fn now(self) -> Fe8 {
+        let [a, b, c, d, e] = self.0;
+        // SAFETY: see the module `lanes`. The carries of all limbs end in the last.
+        unsafe { Fe8([a, b, c, d, formed(e)]) }
     }
     #[inline(always)]
     unsafe fn word(a: &__m512i, lane: usize, side: usize) -> u32 {

@@ -15,15 +15,13 @@ use crate::walk::Term;
 /// How far a computed word can lie from the true one. With `true` the floor of 2^32 * x/p of a key and
 /// `word` what the walk computed for it: `true - word` modulo 2^32 lies in `-WORD_BELOW..=WORD_ABOVE`.
 ///
-/// A key's word is a sum of three terms (see `walk`): words of T0 minus words of c, words of T1 minus words of
-/// t, words of T2, each for one of the factors 1, beta, beta^2. A word of an element is the floor of its
-/// fraction, less than 10 * 2^-52 of it lost on the way: error e in `[0, 1 + 2^-16)`. For beta^2 it is minus
-/// the sum of the other two: error in `(-2 - 2^-15, 0]`. Table words are exact floors: `[0, 1)`. The worst
-/// cases of T0 - c, T1 - t and T2 are (-2, 2), (-3, 1) and (-2, 1), each within 2^-14; the floor of the truth
-/// itself can only move the difference down to the next integer. So -8 < true - word < 5.
-pub const WORD_BELOW: u32 = 8;
+/// A key's word is a sum of three words (see `walk`), of T0, T1 and T2, each times 1, beta or beta^2. A word of an
+/// element is the floor of its fraction, less than 10 * 2^-52 of it lost on the way: error e in `[0, 1 + 2^-16)`. For
+/// beta^2 it is minus the sum of the other two: error in `(-2 - 2^-15, 0]`. Three of them lie in (-6, 3), within
+/// 2^-13; the floor of the truth itself can only move the difference down to the next integer: -7 to 3.
+pub const WORD_BELOW: u32 = 7;
 /// See [`WORD_BELOW`].
-pub const WORD_ABOVE: u32 = 5;
+pub const WORD_ABOVE: u32 = 3;
 
 /// The fraction beta/p, 320 bits of it: limb j holds the bits of weight 2^-64(j+1) ..., most significant
 /// first. Used as: the fraction of beta*x mod p over p is that of x * (beta/p).
@@ -69,7 +67,7 @@ pub trait Lanes: Copy {
     type Words: Copy;
     /// The canonical residues as four 64-bit words each, most significant first.
     type Wide: Copy;
-    /// The top 64 bits of x/p, one a lane, off by less than 2^16.
+    /// The top 64 bits of x/p, one a lane, at most 2^16 short.
     type Tops: Copy;
 
     /// Stores an element for `splat`.
@@ -110,13 +108,11 @@ pub trait Lanes: Copy {
     unsafe fn tops(self) -> Self::Tops;
     /// The top 64 bits of beta times a tight element.
     unsafe fn beta_tops(self) -> Self::Tops;
-    /// Difference modulo 2^64.
-    unsafe fn tops_sub(a: Self::Tops, b: Self::Tops) -> Self::Tops;
-    /// The same value in all lanes.
-    unsafe fn tops_splat(value: u64) -> Self::Tops;
-    /// Writes the lanes, lane 0 first.
-    unsafe fn tops_store(a: Self::Tops, to: &mut [u64; 8]);
-    /// The words of the plus side and of the minus side.
+    /// Sum modulo 2^64.
+    unsafe fn tops_add(a: Self::Tops, b: Self::Tops) -> Self::Tops;
+    /// The top of one lane.
+    unsafe fn tops_lane(a: &Self::Tops, lane: usize) -> u64;
+    /// The words of tops of the plus side and of the minus side.
     unsafe fn tops_words(plus: Self::Tops, minus: Self::Tops) -> Self::Words;
     /// One word in all places.
     unsafe fn word_splat(word: u32) -> Self::Words;
@@ -128,10 +124,29 @@ pub trait Lanes: Copy {
     unsafe fn word_min(a: Self::Words, b: Self::Words) -> Self::Words;
     /// Whether any place is at most `limit`.
     unsafe fn word_any_at_most(a: Self::Words, limit: u32) -> bool;
-    /// Bit `lane * 2 + (0 plus, 1 minus)` of the result is set where bit `word >> shift` of `bits` is.
+    /// A number by which words can be shifted, less than 32: its first 64 bits.
+    unsafe fn word_count(count: u32) -> Self::Words;
+    /// 0, 1, 2 and so on, place by place: lane 0 plus, lane 0 minus, lane 1 plus.
+    unsafe fn word_places() -> Self::Words;
+    /// Reads 2N words, place by place.
+    unsafe fn word_load(from: *const u32) -> Self::Words;
+    /// Asks a table. `at`, `first` and `second` say by how much a word is shifted right, each less than 32, to be the
+    /// number of a table entry, and to have in its low five bits the numbers of two bits of that, counted from the
+    /// most significant. Bit i of the result is set where both of these are, for the word in place i.
     ///
-    /// `bits` must hold at least 2^(32 - shift) bits, `shift` at most 27.
-    unsafe fn word_bits(a: Self::Words, bits: &[u32], shift: u32) -> u32;
+    /// Only places whose bit is set in `asking` take part. A table entry is the first of `STRIDE` (1 or 2) words, and `table` must have one for every number.
+    unsafe fn word_probe<const STRIDE: usize>(
+        a: Self::Words,
+        table: *const u32,
+        shifts: &[Self::Words; 3],
+        asking: u32,
+    ) -> u32;
+    /// Writes the words whose bit in `passed` is set (numbered as those of `word_probe`) one after another, and
+    /// returns how many. There must be room for all of them.
+    unsafe fn word_append(a: Self::Words, passed: u32, to: *mut u32) -> usize;
+    /// The same element; the compiler forms it before what the program does next, not where it is needed. Left alone
+    /// it moves products across loads and stores that were meant to be waited for beside them.
+    unsafe fn now(self) -> Self;
     /// The word of one lane on one side (0 plus, 1 minus).
     unsafe fn word(a: &Self::Words, lane: usize, side: usize) -> u32;
 }
@@ -165,7 +180,7 @@ impl Lanes for Fe {
     }
     #[inline(always)]
     unsafe fn mul_add(self, factor: Fe, addend: Fe) -> Fe {
-        Fe::mul(self, factor).add(addend)
+        Fe::mul_add(self, factor, addend)
     }
     #[inline(always)]
     unsafe fn square(self) -> Fe {
@@ -220,16 +235,12 @@ impl Lanes for Fe {
         beta_top(self)
     }
     #[inline(always)]
-    unsafe fn tops_sub(a: u64, b: u64) -> u64 {
-        a.wrapping_sub(b)
+    unsafe fn tops_add(a: u64, b: u64) -> u64 {
+        a.wrapping_add(b)
     }
     #[inline(always)]
-    unsafe fn tops_splat(value: u64) -> u64 {
-        value
-    }
-    #[inline(always)]
-    unsafe fn tops_store(a: u64, to: &mut [u64; 8]) {
-        to[0] = a;
+    unsafe fn tops_lane(a: &u64, _: usize) -> u64 {
+        *a
     }
     #[inline(always)]
     unsafe fn tops_words(plus: u64, minus: u64) -> [u32; 2] {
@@ -256,14 +267,64 @@ impl Lanes for Fe {
         a[0].min(a[1]) <= limit
     }
     #[inline(always)]
-    unsafe fn word_bits(a: [u32; 2], bits: &[u32], shift: u32) -> u32 {
-        let bit = |w: u32| bits[(w >> shift >> 5) as usize] >> (w >> shift & 31) & 1;
-        bit(a[0]) | bit(a[1]) << 1
+    unsafe fn word_count(count: u32) -> [u32; 2] {
+        [count; 2]
+    }
+    #[inline(always)]
+    unsafe fn word_places() -> [u32; 2] {
+        [0, 1]
+    }
+    #[inline(always)]
+    unsafe fn word_load(from: *const u32) -> [u32; 2] {
+        // SAFETY: the caller's.
+        unsafe { [*from, *from.add(1)] }
+    }
+    #[inline(always)]
+    unsafe fn word_probe<const STRIDE: usize>(
+        a: [u32; 2],
+        table: *const u32,
+        shifts: &[[u32; 2]; 3],
+        asking: u32,
+    ) -> u32 {
+        let shifts = [shifts[0][0], shifts[1][0], shifts[2][0]];
+        // A place that does not ask reads the first entry, not one nobody has fetched.
+        let a = [a[0] & (asking & 1).wrapping_neg(), a[1] & (asking >> 1 & 1).wrapping_neg()];
+        // SAFETY: the caller's.
+        let passed =
+            unsafe { probe::<STRIDE>(a[0], table, &shifts) | probe::<STRIDE>(a[1], table, &shifts) << 1 };
+        passed & asking
+    }
+    #[inline(always)]
+    unsafe fn word_append(a: [u32; 2], passed: u32, to: *mut u32) -> usize {
+        // Each is written in any case and kept by moving on: no branch to guess.
+        let first = (passed & 1) as usize;
+        // SAFETY: the caller gives room for both.
+        unsafe {
+            to.write(a[0]);
+            to.add(first).write(a[1]);
+        }
+        first + (passed >> 1) as usize
+    }
+    #[inline(always)]
+    unsafe fn now(self) -> Fe {
+        self
     }
     #[inline(always)]
     unsafe fn word(a: &[u32; 2], _: usize, side: usize) -> u32 {
         a[side]
     }
+}
+
+/// One place of [`Lanes::word_probe`].
+///
+/// # Safety
+/// The table must have an entry for every number.
+#[inline(always)]
+pub(crate) unsafe fn probe<const STRIDE: usize>(word: u32, table: *const u32, shifts: &[u32; 3]) -> u32 {
+    // SAFETY: the caller's.
+    let entry = unsafe { *table.add((word >> shifts[0]) as usize * STRIDE) };
+    // The count of these shifts is taken modulo 32, which leaves the low five bits.
+    (entry.wrapping_shl(word >> shifts[1]) & entry.wrapping_shl(word >> shifts[2])) >> 31
 }
 
 /// The top 64 bits of beta * x: the products that end at weight 2^-64, low halves of the neighbours one step apart

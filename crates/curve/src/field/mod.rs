@@ -159,8 +159,15 @@ impl Fe {
     /// The product: 16 + 5 limb products.
     #[inline]
     pub const fn mul(self, other: Fe) -> Fe {
+        self.mul_add(other, Fe::ZERO)
+    }
+
+    /// `self * other + addend`, reduced once: below 2^512, since (2^256 - 1)^2 + 2^256 - 1 is.
+    #[inline(always)]
+    pub(crate) const fn mul_add(self, other: Fe, addend: Fe) -> Fe {
         let (a, b) = (self.0, other.0);
-        let mut t = [0; 8];
+        let d = addend.0;
+        let mut t = [d[0], d[1], d[2], d[3], 0, 0, 0, 0];
         let mut i = 0;
         while i < 4 {
             let mut carry;

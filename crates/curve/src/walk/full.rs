@@ -1,7 +1,9 @@
 //! The sieve that reads all of x: masks and linear equations over its bits, for suffixes and what may stand
 //! anywhere.
 
-use super::{Entry, Hit, Lanes, Orbit, Place, Visitor};
+use core::marker::PhantomData;
+
+use super::{Hit, Lanes, Orbit, Place, Visitor};
 use crate::Fe;
 
 /// The parity of the bits of x under a mask.
@@ -40,12 +42,12 @@ pub(super) struct Full<'a, L> {
     step: u64,
     hits: &'a mut Vec<Hit>,
     skip: u32,
-    centre: Option<L>,
+    lanes: PhantomData<L>,
 }
 
 impl<'a, L: Lanes> Full<'a, L> {
     pub fn new(terms: &'a [Term], step: u64, hits: &'a mut Vec<Hit>) -> Self {
-        Full { terms, step, hits, skip: 0, centre: None }
+        Full { terms, step, hits, skip: 0, lanes: PhantomData }
     }
 
     /// beta x and beta^2 x = -(x + beta x) of a tight element: 1 M and one to tighten.
@@ -63,7 +65,6 @@ impl<'a, L: Lanes> Full<'a, L> {
 impl<L: Lanes> Visitor<L> for Full<'_, L> {
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
-        self.centre = Some(c);
         self.skip = skip;
         for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
             // SAFETY: the caller's.
@@ -72,14 +73,12 @@ impl<L: Lanes> Visitor<L> for Full<'_, L> {
     }
 
     #[inline(always)]
-    unsafe fn orbit(&mut self, index: u32, entry: &Entry<L>, orbit: &Orbit<L>) {
-        let Some(c) = self.centre else { return };
+    unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>) {
         // SAFETY: the caller's.
         unsafe {
-            let one = L::splat(&L::constant(Fe::ONE));
             for side in 0..2 {
-                let t0 = Self::images(orbit.t0[side].sub(c).mul(one));
-                let t1 = Self::images(orbit.t1[side].sub(L::splat(&entry.t)).mul(one));
+                let t0 = Self::images(orbit.t0[side]);
+                let t1 = Self::images(orbit.t1[side]);
                 let t2 = Self::images(orbit.t2[side]);
                 for at in 0..9 {
                     let (p, q) = (at / 3, at % 3);

@@ -25,16 +25,18 @@
 //!
 //! A search for a hash needs whole points, not words of x: `points` visits those of the same groups.
 
+mod bits;
 mod exact;
 mod full;
 mod many;
+mod pages;
 mod points;
 mod sieve;
 mod table;
 mod words;
 
+pub use bits::Bits;
 pub use full::{Equation, Term};
-pub use many::Bits;
 pub use points::{Block, KEYS_PER_POINT, Points};
 pub use sieve::{Range, Sieve};
 pub use table::Table;
@@ -43,7 +45,7 @@ use crate::field::lanes::Lanes;
 use crate::group::Point;
 use crate::platform::Simd;
 use crate::{Affine, Fe, Scalar};
-use table::{Entries, Entry};
+use table::Entries;
 
 /// Where a key lies in a walk. The key itself is lambda^image * (origin + offset), or minus that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,20 +91,31 @@ pub const KEYS_PER_ENTRY: u64 = 18;
 /// Keys tested at a centre: three images.
 pub const KEYS_PER_CENTRE: u64 = 3;
 
-/// The sums of one table entry before c and t are taken off: index 0 is the plus side, 1 the minus side.
-/// All tight.
+/// T0, T1, T2 of one table entry: index 0 is the plus side, 1 the minus side. All tight.
 pub(crate) struct Orbit<L> {
     t0: [L; 2],
     t1: [L; 2],
     t2: [L; 2],
 }
 
+/// Slices of work an entry leaves room for.
+pub(crate) const SLICES: usize = 9;
+
 /// What is done with the keys of a group.
 pub(crate) trait Visitor<L: Lanes> {
     /// A group begins; its centres are `c`. Lanes in `skip` (bit mask) are done by `exact` instead.
     unsafe fn centre(&mut self, c: L, skip: u32);
     /// The keys around one entry.
-    unsafe fn orbit(&mut self, index: u32, entry: &Entry<L>, orbit: &Orbit<L>);
+    unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>);
+    /// Called once for each slice 0..SLICES between the multiplications of every entry, before its `orbit`: for work
+    /// that has time, so that its waiting is filled with multiplications. Hands on the product that was just formed.
+    #[inline(always)]
+    unsafe fn between(&mut self, _slice: usize, product: L) -> L {
+        product
+    }
+    /// The last entry of the group was visited.
+    #[inline(always)]
+    unsafe fn finish(&mut self) {}
     /// One point, whose three images are to be tested, of a lane the formulas do not hold for.
     fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe);
 }
@@ -230,25 +243,32 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
             let rest = inverse.mul(d_step);
             let mut undo = [rest.mul(chain[1]), rest.mul(chain[0])];
 
-            let minus_2c = L::splat(&L::constant(Fe::ZERO)).sub(c.add(c).mul(one));
-            let twice_c3 = c3.add(c3);
+            let zero = L::splat(&L::constant(Fe::ZERO));
+            let minus_c = zero.sub(c).mul(one);
+            let minus_2c = minus_c.add(minus_c);
+            let minus_c3 = zero.sub(c3).mul(one);
+            let minus_twice_c3 = minus_c3.add(minus_c3);
             let thrice_c2 = c2.add(c2).add(c2);
             let c4 = c2.square();
             for (i, (entry, before)) in table.entries.iter().zip(&self.before).enumerate().rev() {
                 let d = c3.add(L::splat(&entry.minus_t3));
-                let v = undo[i & 1].mul(*before);
-                undo[i & 1] = undo[i & 1].mul(d);
+                let v = visitor.between(0, undo[i & 1].mul(*before));
+                undo[i & 1] = visitor.between(1, undo[i & 1].mul(d));
                 let y = L::splat(&entry.y);
-                let n_plus = y.sub(yc).mul(v).square();
-                let n_minus = y.add(yc).mul(v).square();
-                let u = minus_2c.mul_add(L::splat(&entry.minus_t3), c4);
-                let t0 = [n_plus.mul(u), n_minus.mul(u)];
-                let vv = twice_c3.mul_add(L::splat(&entry.t), L::splat(&entry.t4));
-                let t1 = [n_plus.mul(vv), n_minus.mul(vv)];
-                let w = thrice_c2.mul(L::splat(&entry.t2));
+                let n_plus = y.sub(yc).mul(v);
+                let n_minus = visitor.between(2, y.add(yc).mul(v));
+                let n_plus = n_plus.square();
+                let n_minus = visitor.between(3, n_minus.square());
+                let u = visitor.between(4, minus_2c.mul_add(L::splat(&entry.minus_t3), c4));
+                let t0 = [n_plus.mul_add(u, minus_c), visitor.between(5, n_minus.mul_add(u, minus_c))];
+                let minus_t = L::splat(&entry.minus_t);
+                let vv = visitor.between(6, minus_twice_c3.mul_add(minus_t, L::splat(&entry.t4)));
+                let t1 = [n_plus.mul_add(vv, minus_t), visitor.between(7, n_minus.mul_add(vv, minus_t))];
+                let w = visitor.between(8, thrice_c2.mul(L::splat(&entry.t2)));
                 let t2 = [n_plus.mul(w), n_minus.mul(w)];
-                visitor.orbit(i as u32 + 1, entry, &Orbit { t0, t1, t2 });
+                visitor.orbit(i as u32 + 1, &Orbit { t0, t1, t2 });
             }
+            visitor.finish();
 
             let exact = self.advance(inv_step, skip);
             let mut keys =
@@ -326,7 +346,7 @@ impl<'t> Walk<'t> {
 
 /// The same code as the portable walk, compiled for AVX-512 IFMA.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2,popcnt")]
 unsafe fn run_ifma(
     walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
     sieve: &Sieve,
@@ -338,7 +358,7 @@ unsafe fn run_ifma(
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2,popcnt")]
 unsafe fn points_ifma<V: Points>(
     walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
     step: u64,
@@ -349,7 +369,7 @@ unsafe fn points_ifma<V: Points>(
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2,popcnt")]
 unsafe fn new_ifma<'t>(
     table: &'t Entries<crate::field::ifma::Fe8>,
     starts: &[Point],

@@ -137,7 +137,7 @@ impl<L: Lanes> Lanewise<'_, L> {
             let mut chain = [one, one];
             for (i, (entry, before)) in table.entries.iter().zip(&mut self.before).enumerate() {
                 *before = chain[i & 1];
-                chain[i & 1] = chain[i & 1].mul(L::splat(&entry.t).sub(c));
+                chain[i & 1] = chain[i & 1].mul(c.add(L::splat(&entry.minus_t)));
             }
             let d_step = L::splat(&table.step_x).sub(c);
             let both = chain[0].mul(chain[1]);
@@ -150,19 +150,19 @@ impl<L: Lanes> Lanewise<'_, L> {
             filling.lanes(0, skip, 0, false, c, [yc, minus_yc]);
             for (i, (entry, before)) in table.entries.iter().zip(&self.before).enumerate().rev() {
                 let index = i as u32 + 1;
-                let (t, y) = (L::splat(&entry.t), L::splat(&entry.y));
-                let v = undo[i & 1].mul(*before);
-                undo[i & 1] = undo[i & 1].mul(t.sub(c));
+                let (minus_t, y) = (L::splat(&entry.minus_t), L::splat(&entry.y));
+                let v = undo[i & 1].mul(*before); // 1 / (c - t)
+                undo[i & 1] = undo[i & 1].mul(c.add(minus_t));
 
-                let m = y.sub(yc).mul(v);
-                let x = m.square().sub(c).sub(t);
+                let m = yc.sub(y).mul(v);
+                let x = m.square().sub(c).add(minus_t);
                 let opposite = if V::Y { m.mul_add(x.sub(c), yc) } else { yc };
                 filling.lanes(0, skip, index, false, x, [opposite.negate(), opposite]);
 
-                let m = y.add(yc).mul(v);
-                let x = m.square().sub(c).sub(t);
-                let own = if V::Y { m.mul_add(x.sub(c), minus_yc) } else { yc };
-                filling.lanes(0, skip, index, true, x, [own, own.negate()]);
+                let m = yc.add(y).mul(v);
+                let x = m.square().sub(c).add(minus_t);
+                let opposite = if V::Y { m.mul_add(x.sub(c), yc) } else { yc };
+                filling.lanes(0, skip, index, true, x, [opposite.negate(), opposite]);
             }
 
             for (lane, centre) in self.advance(inv_step, skip) {

@@ -2,10 +2,11 @@
 //!
 //! A sieve may let a key pass that nobody asked for, never hold one back.
 
+use super::bits::Bits;
 use super::full::{Full, Term};
-use super::many::{Bits, Many};
+use super::many::Many;
 use super::words::Words;
-use super::{Entry, Hit, Lanes, Lanewise, Orbit, Visitor};
+use super::{Hit, Lanes, Lanewise, Orbit, Visitor};
 use crate::Fe;
 use crate::field::lanes::{WORD_ABOVE, WORD_BELOW};
 
@@ -33,7 +34,7 @@ impl Range {
 }
 
 /// What a walk looks for.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct Sieve {
     /// Ranges of the top bits, each compared in turn: for a few.
     pub ranges: Vec<Range>,
@@ -66,11 +67,24 @@ impl<L: Lanes, A: Visitor<L>, B: Visitor<L>> Visitor<L> for Both<A, B> {
         }
     }
     #[inline(always)]
-    unsafe fn orbit(&mut self, index: u32, entry: &Entry<L>, orbit: &Orbit<L>) {
+    unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>) {
         // SAFETY: the caller's.
         unsafe {
-            self.0.orbit(index, entry, orbit);
-            self.1.orbit(index, entry, orbit);
+            self.0.orbit(index, orbit);
+            self.1.orbit(index, orbit);
+        }
+    }
+    #[inline(always)]
+    unsafe fn between(&mut self, slice: usize, product: L) -> L {
+        // SAFETY: the caller's.
+        unsafe { self.1.between(slice, self.0.between(slice, product)) }
+    }
+    #[inline(always)]
+    unsafe fn finish(&mut self) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.0.finish();
+            self.1.finish();
         }
     }
     fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
@@ -96,14 +110,16 @@ pub(super) unsafe fn run<L: Lanes>(
     let keys = unsafe {
         match (&sieve.bits, &sieve.terms[..]) {
             (None, []) => walk.group(&mut Words::new(&sieve.ranges, step, hits)),
-            (Some(bits), []) => walk.group(&mut Many::new(bits, step, hits)),
+            (Some(bits), []) if bits.is_sparse() => walk.group(&mut Many::<L, true>::new(bits, step, hits)),
+            (Some(bits), []) => walk.group(&mut Many::<L, false>::new(bits, step, hits)),
             (None, terms) => walk.group(&mut Both(
                 Words::new(&sieve.ranges, step, hits),
                 Full::new(terms, step, &mut full_hits),
             )),
-            (Some(bits), terms) => {
-                walk.group(&mut Both(Many::new(bits, step, hits), Full::new(terms, step, &mut full_hits)))
-            }
+            (Some(bits), terms) => walk.group(&mut Both(
+                Many::<L, false>::new(bits, step, hits),
+                Full::new(terms, step, &mut full_hits),
+            )),
         }
     };
     // A key both visitors accept is one hit; the one that knows x is kept.

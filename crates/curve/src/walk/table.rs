@@ -7,15 +7,11 @@ use crate::{Fe, Scalar};
 
 /// One entry i*G = (t, y).
 pub(crate) struct Entry<L: Lanes> {
-    pub t: L::Constant,
+    pub minus_t: L::Constant,
     pub t2: L::Constant,
     pub minus_t3: L::Constant,
     pub t4: L::Constant,
     pub y: L::Constant,
-    /// The exact words of t, beta t and beta^2 t: floors of 2^32 times the fraction of p.
-    pub words: [u32; 3],
-    /// The same to 64 bits.
-    pub tops: [u64; 3],
 }
 
 /// The entries for one kind of lanes.
@@ -33,16 +29,12 @@ impl<L: Lanes> Entries<L> {
         for i in 1..=half {
             let (t, y) = (point.x, point.y);
             let t2 = t.square();
-            let image = point.endomorphism(1).x;
-            let image2 = point.endomorphism(2).x;
             entries.push(Entry {
-                t: L::constant(t.canonical()),
+                minus_t: L::constant(t.negate()),
                 t2: L::constant(t2),
                 minus_t3: L::constant(t2.mul(t).negate()),
                 t4: L::constant(t2.square()),
                 y: L::constant(y),
-                words: [t, image, image2].map(|x| (top(x) >> 32) as u32),
-                tops: [t, image, image2].map(top),
             });
             if i < half {
                 // i*G is neither G's opposite nor infinity for i < half < n - 1.
@@ -57,12 +49,6 @@ impl<L: Lanes> Entries<L> {
     pub fn half(&self) -> u32 {
         self.entries.len() as u32
     }
-}
-
-/// The exact top bits of an element. x/p and x/2^256 differ by less than 2^-223, which moves the floor only for
-/// an x within 2^33 of a multiple of 2^192: no entry of a table is one, and the slack has the room if it were.
-fn top(x: Fe) -> u64 {
-    x.to_words()[0]
 }
 
 /// (2 half + 1) G.

@@ -1,7 +1,9 @@
 //! The sieve for a few prefixes: sums of top words, then, for what those let pass, the top 64 bits.
 
+use core::marker::PhantomData;
+
 use super::sieve::Range;
-use super::{Entry, Hit, Lanes, Orbit, Place, Visitor};
+use super::{Hit, Lanes, Orbit, Place, Visitor};
 use crate::Fe;
 
 /// The visitor that tests words.
@@ -10,9 +12,7 @@ pub(super) struct Words<'a, L: Lanes> {
     step: u64,
     hits: &'a mut Vec<Hit>,
     skip: u32,
-    centre: Option<L>,
-    /// Words of c, beta c, beta^2 c.
-    c: Option<[L::Words; 3]>,
+    lanes: PhantomData<L>,
 }
 
 /// The factor of T0 for each (p, q), p * 3 + q: j = p - k with k = q - p, modulo 3.
@@ -27,7 +27,7 @@ pub(super) fn top64(x: Fe) -> u64 {
 
 impl<'a, L: Lanes> Words<'a, L> {
     pub fn new(ranges: &'a [Range], step: u64, hits: &'a mut Vec<Hit>) -> Self {
-        Words { ranges, step, hits, skip: 0, centre: None, c: None }
+        Words { ranges, step, hits, skip: 0, lanes: PhantomData }
     }
 
     /// Whether any of the words may belong to a key in a range.
@@ -83,7 +83,7 @@ impl<'a, L: Lanes> Words<'a, L> {
     /// Looks at each key of an entry of which some word was accepted.
     #[cold]
     #[inline(never)]
-    fn sort_out(&mut self, index: u32, words: &[L::Words; 9], entry: &Entry<L>, orbit: &Orbit<L>) {
+    fn sort_out(&mut self, index: u32, words: &[L::Words; 9], orbit: &Orbit<L>) {
         let skip = self.skip;
         for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
             for side in 0..2 {
@@ -97,17 +97,9 @@ impl<'a, L: Lanes> Words<'a, L> {
                     let (p, q) = (at / 3, at % 3);
                     let j = image_of(p, q);
                     let terms = terms.get_or_insert_with(|| {
-                        let centre = self.centre.expect("a centre comes before its entries");
+                        let terms = [&orbit.t0, &orbit.t1, &orbit.t2];
                         // SAFETY: as above.
-                        let (t0, t1, t2) = unsafe {
-                            let t = L::splat(&entry.t).lane(lane);
-                            (
-                                orbit.t0[side].lane(lane).sub(centre.lane(lane)),
-                                orbit.t1[side].lane(lane).sub(t),
-                                orbit.t2[side].lane(lane),
-                            )
-                        };
-                        [t0, t1, t2].map(|x| {
+                        terms.map(|t| unsafe { t[side].lane(lane) }).map(|x| {
                             let image = x.mul(Fe::BETA);
                             [x, image, x.add(image).negate()].map(top64)
                         })
@@ -134,8 +126,6 @@ impl<L: Lanes> Visitor<L> for Words<'_, L> {
     unsafe fn centre(&mut self, c: L, skip: u32) {
         // SAFETY: the caller's.
         unsafe {
-            self.c = Some(Self::images(&[c, c]));
-            self.centre = Some(c);
             self.skip = skip;
             for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
                 self.exact(lane as u32, 0, false, 0, c.lane(lane));
@@ -144,19 +134,11 @@ impl<L: Lanes> Visitor<L> for Words<'_, L> {
     }
 
     #[inline(always)]
-    unsafe fn orbit(&mut self, index: u32, entry: &Entry<L>, orbit: &Orbit<L>) {
-        let Some(c) = self.c else { return };
+    unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>) {
         // SAFETY: the caller's.
         unsafe {
             let t0 = Self::images(&orbit.t0);
-            let t0 = [L::word_sub(t0[0], c[0]), L::word_sub(t0[1], c[1]), L::word_sub(t0[2], c[2])];
             let t1 = Self::images(&orbit.t1);
-            let t = entry.words;
-            let t1 = [
-                L::word_sub(t1[0], L::word_splat(t[0])),
-                L::word_sub(t1[1], L::word_splat(t[1])),
-                L::word_sub(t1[2], L::word_splat(t[2])),
-            ];
             let t2 = Self::images(&orbit.t2);
             let mut words = [t0[0]; 9];
             for p in 0..3 {
@@ -165,7 +147,7 @@ impl<L: Lanes> Visitor<L> for Words<'_, L> {
                 }
             }
             if self.any(&words) {
-                self.sort_out(index, &words, entry, orbit);
+                self.sort_out(index, &words, orbit);
             }
         }
     }

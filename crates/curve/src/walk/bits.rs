@@ -1,0 +1,280 @@
+//! Many ranges of the top 64 bits of x, up to millions, in levels:
+//!
+//! 1. a table of 32-bit entries for a private cache, asked with the word of every key. The leading bits of the
+//!    word choose the entry, the next five and the five after those a bit of it each, and both must be set: with
+//!    eight bits of table a range about 6 % of all keys pass, where a single bit a key would let 12 % pass;
+//! 2. a larger table of the same kind, for the shared cache;
+//! 3. beside each entry of that, so that it comes with it, one more for the ten bits after the word;
+//! 4. the ranges themselves.
+//!
+//! Words and tops come with an error; the tables are made from ranges widened by it. Each level may accept too
+//! much, none ever too little.
+
+use super::pages::Pages;
+use super::sieve::Range;
+use crate::field::lanes::probe;
+
+/// How far a sum of three tops may be off. Each is at most 2^16 short, and one times beta^2, minus the sum of two, at
+/// most 2^17 over.
+pub(super) const SLACK: u64 = 1 << 19;
+
+/// How far the word of a key, a sum of three words of tops, can lie below the leading half of the sum of the tops:
+/// three fractions of at most 1 (see `Many::term`) were cut off. It is never above.
+const BELOW: u64 = 3;
+
+/// Bits that choose within an entry.
+const WITHIN: u32 = 10;
+
+/// A first level that lets less than this share of keys pass is sparse: less than one key in two entries of eight
+/// lanes.
+const SPARSE: f64 = 1.0 / 256.0;
+
+/// A table of the first or second level as `Lanes::word_probe` reads it.
+#[derive(Clone, Copy)]
+pub(super) struct Probed {
+    pub table: *const u32,
+    pub shifts: [u32; 3],
+}
+
+/// How a word is shifted to give the number of one of 2^log2 entries, 1 to 22, and of two of its bits.
+fn shifts(log2: u32) -> [u32; 3] {
+    [32 - log2, 27 - log2, 22 - log2]
+}
+
+/// Many ranges of the top 64 bits of x.
+pub struct Bits {
+    coarse: Pages<u32>,
+    coarse_log2: u32,
+    /// The second and the third level.
+    fine: Pages<[u32; 2]>,
+    fine_log2: u32,
+    /// Ranges sorted by value, and where those of each leading 16 bits begin.
+    ranges: Vec<Range>,
+    starts: Vec<u32>,
+    sparse: bool,
+}
+
+/// Calls back for the part of the circle from `first - below` to `last + above` that each of 2^log2 entries covers:
+/// its number, and the first and the last value of the `within` bits that follow.
+fn pieces(
+    range: &Range,
+    below: u64,
+    above: u64,
+    log2: u32,
+    within: u32,
+    mut piece: impl FnMut(usize, u64, u64),
+) {
+    // Counted from one turn up, so that what reaches below zero stays positive.
+    let shift = 64 - log2 - within;
+    let first = ((1u128 << 64) + range.first as u128 - below as u128) >> shift;
+    let last = ((1u128 << 64) + range.last as u128 + above as u128) >> shift;
+    let (from, to) = ((first >> within) as u64, (last >> within) as u64);
+    let inside = (1u64 << within) - 1;
+    let turn = (1u64 << log2) - 1;
+    for entry in from..=to {
+        // More than a turn of entries comes by the first one again, with the rest of what it covers.
+        let low = if entry == from { first as u64 & inside } else { 0 };
+        let high = if entry == to { last as u64 & inside } else { inside };
+        piece((entry & turn) as usize, low, high);
+    }
+}
+
+/// Sets the bits of an entry for the values `first..=last` of the ten bits that choose within it.
+fn set(entry: &mut u32, first: u64, last: u64) {
+    if last - first >= (1 << WITHIN) - 1 {
+        *entry = u32::MAX;
+        return;
+    }
+    for within in first..=last {
+        *entry |= 1 << 31 >> (within >> 5 & 31) | 1 << 31 >> (within & 31);
+    }
+}
+
+impl Bits {
+    /// The levels of sorted, disjoint ranges; the first has 2^log2 bits, 5 to 27.
+    pub fn new(ranges: &[Range], log2: u32) -> Bits {
+        assert!((5..=27).contains(&log2), "a table has 2^5 to 2^27 bits, not 2^{log2}");
+        let coarse_log2 = (log2 - 5).max(1);
+        let mut coarse = Pages::new(0u32, 1 << coarse_log2);
+        // One range an entry, but enough entries to look further than the first level does.
+        let fine_log2 = ranges.len().max(1).ilog2().clamp((coarse_log2 + 2).min(22), 22);
+        let mut fine = Pages::new([0u32; 2], 1 << fine_log2);
+        for range in ranges {
+            let below = (BELOW << 32) + SLACK;
+            pieces(range, below, SLACK, coarse_log2, WITHIN, |at, first, last| {
+                set(&mut coarse[at], first, last)
+            });
+            pieces(range, below, SLACK, fine_log2, WITHIN, |at, first, last| {
+                set(&mut fine[at][0], first, last)
+            });
+            // The third level skips the bits up to 32, which the second has read; values of them are kept apart.
+            let within = 32 - fine_log2 + WITHIN;
+            pieces(range, SLACK, SLACK, fine_log2, within, |at, first, last| {
+                set(&mut fine[at][1], first, last)
+            });
+        }
+        let mut starts = vec![0; (1 << 16) + 1];
+        for (at, start) in starts.iter_mut().enumerate() {
+            *start = ranges.partition_point(|r| r.last >> 48 < at as u64) as u32;
+        }
+        // The share of keys that pass: both bits of a key are set with the square of the share of bits that are.
+        let pass = |&entry: &u32| (entry.count_ones() as f64 / 32.0).powi(2);
+        let sparse = coarse.iter().map(pass).sum::<f64>() / (coarse.len() as f64) < SPARSE;
+        Bits { coarse, coarse_log2, fine, fine_log2, ranges: ranges.to_vec(), starts, sparse }
+    }
+
+    /// The first level.
+    pub(super) fn coarse(&self) -> Probed {
+        Probed { table: self.coarse.as_ptr(), shifts: shifts(self.coarse_log2) }
+    }
+
+    /// The second level: every other word.
+    pub(super) fn fine(&self) -> Probed {
+        Probed { table: self.fine.as_ptr().cast(), shifts: shifts(self.fine_log2) }
+    }
+
+    /// Whether the first level lets next to nothing pass.
+    pub(super) fn is_sparse(&self) -> bool {
+        self.sparse
+    }
+
+    /// Begins to fetch what `may_hold` will read.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, word: u32) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let at = (word >> (32 - self.fine_log2)) as usize;
+            // SAFETY: a hint, and the address is ours.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.fine.as_ptr().add(at).cast()) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = word;
+    }
+
+    /// Whether the second level lets a word pass.
+    #[inline(always)]
+    pub(super) fn may_hold(&self, word: u32) -> bool {
+        // SAFETY: the table has an entry for every number the shift leaves.
+        unsafe { probe::<2>(word, self.fine.as_ptr().cast(), &shifts(self.fine_log2)) == 1 }
+    }
+
+    /// Whether a key with this computed top can lie in a range.
+    pub(super) fn holds_near(&self, top: u64) -> bool {
+        let entry = self.fine[(top >> (64 - self.fine_log2)) as usize][1];
+        let within = (top >> (32 - WITHIN)) as u32;
+        (entry.wrapping_shl(within >> 5) & entry.wrapping_shl(within)) >> 31 == 1 && self.holds(top, SLACK)
+    }
+
+    /// Whether a key whose top bits are known lies in a range. The near table first: most keys end there.
+    pub(super) fn holds_exactly(&self, top: u64) -> bool {
+        // SAFETY: the table has an entry for every number the shift leaves.
+        let near = unsafe { probe::<1>((top >> 32) as u32, self.coarse.as_ptr(), &shifts(self.coarse_log2)) };
+        near == 1 && self.holds(top, 1)
+    }
+
+    /// Whether an x whose top bits are within the slack of `top` can lie in a range.
+    pub(super) fn holds(&self, top: u64, slack: u64) -> bool {
+        // The ranges that end in the bucket of `top` or later, up to one that begins after it; and, where the slack
+        // reaches into a neighbouring bucket, those of that one.
+        let in_bucket = |value: u64| {
+            let bucket = (value >> 48) as usize;
+            let to = (self.starts[bucket + 1] as usize + 1).min(self.ranges.len());
+            let candidates = &self.ranges[self.starts[bucket] as usize..to];
+            let after = candidates.partition_point(|r| r.first <= top.saturating_add(slack));
+            candidates[after.saturating_sub(2)..(after + 1).min(candidates.len())]
+                .iter()
+                .any(|r| r.holds(top, slack))
+        };
+        let (low, high) = (top.wrapping_sub(slack), top.wrapping_add(slack));
+        in_bucket(low) || (low >> 48 != high >> 48 && in_bucket(high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every level lets pass whatever lies in a range, with every error a word or a top can have.
+    fn check(ranges: &[Range], log2: u32) {
+        let bits = Bits::new(ranges, log2);
+        let mut tops = vec![0, u64::MAX, 1 << 63];
+        for r in ranges {
+            tops.extend([r.first, r.last, r.first + (r.last - r.first) / 2]);
+        }
+        for top in tops {
+            let held = ranges.iter().any(|r| (r.first..=r.last).contains(&top));
+            assert_eq!(bits.holds(top, 0), held, "{top:x}");
+            if !held {
+                continue;
+            }
+            assert!(bits.holds_exactly(top));
+            for computed in [top.wrapping_sub(SLACK), top.wrapping_sub(1), top, top.wrapping_add(SLACK)] {
+                assert!(bits.holds_near(computed), "{computed:x} for {top:x}, 2^{log2} bits");
+                for below in 0..=BELOW as u32 {
+                    let word = ((computed >> 32) as u32).wrapping_sub(below);
+                    let Probed { table, shifts } = bits.coarse();
+                    // SAFETY: the table and its shifts belong together.
+                    let near = unsafe { probe::<1>(word, table, &shifts) };
+                    assert_eq!(near, 1, "{word:x} for {top:x}, 2^{log2} bits");
+                    assert!(bits.may_hold(word), "{word:x} for {top:x}, 2^{log2} bits");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_level_holds_a_key_of_a_range_back() {
+        let mut state = 7u64;
+        let mut random = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state ^ state >> 29
+        };
+        let end = u64::MAX;
+        for log2 in [5, 6, 10, 17] {
+            check(&[Range { first: 0, last: end }], log2);
+            check(&[Range { first: 0, last: 0 }, Range { first: end, last: end }], log2);
+            check(&[Range { first: 1 << 63, last: end }], log2);
+            check(&[Range { first: 5, last: end - 5 }], log2);
+            for width in [0, 9, 20, 33, 45, 53] {
+                let mut firsts: Vec<u64> = (0..500).map(|_| random() >> width << width).collect();
+                firsts.sort_unstable();
+                firsts.dedup();
+                let ranges: Vec<Range> = firsts
+                    .into_iter()
+                    .map(|first| Range { first, last: first | ((1u64 << width) - 1) })
+                    .collect();
+                check(&ranges, log2);
+            }
+        }
+    }
+
+    #[test]
+    fn the_levels_let_pass_what_their_size_promises() {
+        let mut state = 1u64;
+        let mut random = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state ^ state >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        let mut firsts: Vec<u64> = (0..1 << 17).map(|_| random()).collect();
+        firsts.sort_unstable();
+        let ranges: Vec<Range> = firsts.into_iter().map(|first| Range { first, last: first }).collect();
+        let bits = Bits::new(&ranges, 20);
+        let keys = 1 << 20;
+        let (mut first, mut second, mut third) = (0, 0, 0);
+        for _ in 0..keys {
+            let top = random();
+            let Probed { table, shifts } = bits.coarse();
+            // SAFETY: the table and its shifts belong together.
+            let one = unsafe { probe::<1>((top >> 32) as u32, table, &shifts) } == 1;
+            let two = one && bits.may_hold((top >> 32) as u32);
+            first += one as u32;
+            second += two as u32;
+            third += (two && bits.holds_near(top)) as u32;
+        }
+        // Eight bits of table a range: 6 %; then below 1 %; and of the ranges themselves nothing is met.
+        assert!((keys / 20..keys / 12).contains(&first), "{first}");
+        assert!(second < keys / 100, "{second}");
+        assert_eq!(third, 0);
+    }
+}
