@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sha3::Digest;
-use warpsmith_hash::{Lanes, Simd, keccak};
+use warpsmith_hash::{Lanes, Simd, hash160, keccak};
 
 fn all_lanes() -> impl Iterator<Item = Lanes> {
     Simd::ALL.into_iter().filter(|s| s.is_available()).map(Lanes::new)
@@ -31,5 +31,29 @@ fn keccak(c: &mut Criterion) {
     g.finish();
 }
 
-criterion_group!(benches, keccak);
+fn hash160(c: &mut Criterion) {
+    let mut g = c.benchmark_group("hash160-33-bytes");
+    let message = [7u8; 33];
+    g.throughput(Throughput::Elements(1));
+    g.bench_function("sha2-ripemd", |b| {
+        b.iter(|| ripemd::Ripemd160::digest(sha2::Sha256::digest(black_box(message))))
+    });
+    g.bench_function("scalar", |b| b.iter(|| hash160::hash160(black_box(&message))));
+    g.throughput(Throughput::Elements(16));
+    for lanes in all_lanes() {
+        let x = [[7; 8]; 4];
+        let name = lanes.simd().name();
+        g.bench_function(name, |b| b.iter(|| hash160::compressed(lanes, black_box(&x))));
+        g.bench_function(format!("{name}-65-bytes"), |b| {
+            b.iter(|| hash160::uncompressed(lanes, black_box(&x), black_box(&[x, x])))
+        });
+        let digests = [[[7; 8]; 3]; 2];
+        g.bench_function(format!("{name}-22-bytes"), |b| {
+            b.iter(|| hash160::witness_scripts(lanes, black_box(&digests)))
+        });
+    }
+    g.finish();
+}
+
+criterion_group!(benches, keccak, hash160);
 criterion_main!(benches);

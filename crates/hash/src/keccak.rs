@@ -4,8 +4,8 @@
 //! The state is five rows of five words. One permutation is written once over [`Word64`]: `u64` for one message, AVX2
 //! registers for four, AVX-512 registers for eight.
 
-use crate::lanes::Word64;
-use crate::platform::{Lanes, Simd};
+use crate::lanes::{Lanewise, Set, Word64, dispatch};
+use crate::platform::Lanes;
 
 /// Bytes absorbed before each permutation.
 pub const RATE: usize = 136;
@@ -195,50 +195,6 @@ pub fn padded(rest: &[u8]) -> [u8; RATE] {
 /// A word of eight messages.
 pub type Word8 = [u64; 8];
 
-/// What is done with the digests of eight messages of one block; a type, so that each is compiled with the
-/// permutation as one piece.
-trait Lanewise {
-    type Message: ?Sized;
-    type Output;
-
-    /// Hashes lanes `at..at + W::N` of the message.
-    unsafe fn hash<W: Word64>(message: &Self::Message, at: usize, output: &mut Self::Output);
-}
-
-/// Runs `H` over all eight lanes.
-#[inline]
-fn dispatch<H: Lanewise>(lanes: Lanes, message: &H::Message, output: &mut H::Output) {
-    #[inline(always)]
-    unsafe fn all<W: Word64, H: Lanewise>(message: &H::Message, output: &mut H::Output) {
-        for at in (0..8).step_by(W::N) {
-            // SAFETY: the caller's.
-            unsafe { H::hash::<W>(message, at, output) }
-        }
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn avx2<H: Lanewise>(message: &H::Message, output: &mut H::Output) {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { all::<core::arch::x86_64::__m256i, H>(message, output) }
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn avx512<H: Lanewise>(message: &H::Message, output: &mut H::Output) {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { all::<core::arch::x86_64::__m512i, H>(message, output) }
-    }
-    // SAFETY: `Lanes` exists only for an instruction set this machine has.
-    unsafe {
-        match lanes.simd() {
-            #[cfg(target_arch = "x86_64")]
-            Simd::Avx512 => avx512::<H>(message, output),
-            #[cfg(target_arch = "x86_64")]
-            Simd::Avx2 => avx2::<H>(message, output),
-            _ => all::<u64, H>(message, output),
-        }
-    }
-}
-
 /// The state that has absorbed a block, given as words.
 #[inline(always)]
 unsafe fn absorbed<W: Word64>(block: &[Word8; RATE_WORDS], at: usize) -> State<W> {
@@ -271,21 +227,23 @@ unsafe fn big_endian<W: Word64>(words: &[Word8; 4], at: usize) -> [W; 4] {
 pub fn one_block(lanes: Lanes, block: &[Word8; RATE_WORDS]) -> [Word8; 4] {
     struct OneBlock;
     impl Lanewise for OneBlock {
-        type Message = [Word8; RATE_WORDS];
+        type Input = [Word8; RATE_WORDS];
         type Output = [Word8; 4];
         #[inline(always)]
-        unsafe fn hash<W: Word64>(block: &[Word8; RATE_WORDS], at: usize, output: &mut [Word8; 4]) {
-            // SAFETY: the caller's.
-            unsafe {
-                for (word, to) in digest(absorbed::<W>(block, at)).into_iter().zip(output) {
-                    word.store(to, at);
+        unsafe fn run<S: Set>(block: &[Word8; RATE_WORDS]) -> [Word8; 4] {
+            let mut output = [[0; 8]; 4];
+            for at in (0..8).step_by(S::Word64::N) {
+                // SAFETY: the caller's.
+                unsafe {
+                    for (word, to) in digest(absorbed::<S::Word64>(block, at)).into_iter().zip(&mut output) {
+                        word.store(to, at);
+                    }
                 }
             }
+            output
         }
     }
-    let mut output = [[0; 8]; 4];
-    dispatch::<OneBlock>(lanes, block, &mut output);
-    output
+    dispatch::<OneBlock>(lanes, block)
 }
 
 /// The last twenty bytes of the digests of eight messages of one block each, padding included, in words as
@@ -294,22 +252,24 @@ pub fn one_block(lanes: Lanes, block: &[Word8; RATE_WORDS]) -> [Word8; 4] {
 pub fn one_block_address(lanes: Lanes, block: &[Word8; RATE_WORDS]) -> [Word8; 3] {
     struct Address;
     impl Lanewise for Address {
-        type Message = [Word8; RATE_WORDS];
+        type Input = [Word8; RATE_WORDS];
         type Output = [Word8; 3];
         #[inline(always)]
-        unsafe fn hash<W: Word64>(block: &[Word8; RATE_WORDS], at: usize, output: &mut [Word8; 3]) {
-            // SAFETY: the caller's.
-            unsafe {
-                for (word, to) in last_twenty_bytes(digest(absorbed::<W>(block, at))).into_iter().zip(output)
-                {
-                    word.store(to, at);
+        unsafe fn run<S: Set>(block: &[Word8; RATE_WORDS]) -> [Word8; 3] {
+            let mut output = [[0; 8]; 3];
+            for at in (0..8).step_by(S::Word64::N) {
+                // SAFETY: the caller's.
+                unsafe {
+                    let bytes = last_twenty_bytes(digest(absorbed::<S::Word64>(block, at)));
+                    for (word, to) in bytes.into_iter().zip(&mut output) {
+                        word.store(to, at);
+                    }
                 }
             }
+            output
         }
     }
-    let mut output = [[0; 8]; 3];
-    dispatch::<Address>(lanes, block, &mut output);
-    output
+    dispatch::<Address>(lanes, block)
 }
 
 /// The last twenty bytes of the digests of eight messages of 64 bytes, x then y: four words each, most
@@ -317,31 +277,33 @@ pub fn one_block_address(lanes: Lanes, block: &[Word8; RATE_WORDS]) -> [Word8; 3
 pub fn address_of_points(lanes: Lanes, x: &[Word8; 4], y: &[Word8; 4]) -> [Word8; 3] {
     struct Points;
     impl Lanewise for Points {
-        type Message = [[Word8; 4]; 2];
+        type Input = [[Word8; 4]; 2];
         type Output = [Word8; 3];
         #[inline(always)]
-        unsafe fn hash<W: Word64>([x, y]: &[[Word8; 4]; 2], at: usize, output: &mut [Word8; 3]) {
-            // SAFETY: the caller's.
-            unsafe {
-                let [x0, x1, x2, x3] = big_endian::<W>(x, at);
-                let [y0, y1, y2, y3] = big_endian::<W>(y, at);
-                let zero = W::splat(0);
-                // The padding begins with byte 64 and ends with byte 135: words 8 and 16.
-                let (first, last) = (W::splat(0x01), W::splat(0x80 << 56));
-                let a = [
-                    [x0, x1, x2, x3, y0],
-                    [y1, y2, y3, first, zero],
-                    [zero; 5],
-                    [zero, last, zero, zero, zero],
-                    [zero; 5],
-                ];
-                for (word, to) in last_twenty_bytes(digest(a)).into_iter().zip(output) {
-                    word.store(to, at);
+        unsafe fn run<S: Set>([x, y]: &[[Word8; 4]; 2]) -> [Word8; 3] {
+            let mut output = [[0; 8]; 3];
+            for at in (0..8).step_by(S::Word64::N) {
+                // SAFETY: the caller's.
+                unsafe {
+                    let [x0, x1, x2, x3] = big_endian::<S::Word64>(x, at);
+                    let [y0, y1, y2, y3] = big_endian::<S::Word64>(y, at);
+                    let zero = S::Word64::splat(0);
+                    // The padding begins with byte 64 and ends with byte 135: words 8 and 16.
+                    let (first, last) = (S::Word64::splat(0x01), S::Word64::splat(0x80 << 56));
+                    let a = [
+                        [x0, x1, x2, x3, y0],
+                        [y1, y2, y3, first, zero],
+                        [zero; 5],
+                        [zero, last, zero, zero, zero],
+                        [zero; 5],
+                    ];
+                    for (word, to) in last_twenty_bytes(digest(a)).into_iter().zip(&mut output) {
+                        word.store(to, at);
+                    }
                 }
             }
+            output
         }
     }
-    let mut output = [[0; 8]; 3];
-    dispatch::<Points>(lanes, &[*x, *y], &mut output);
-    output
+    dispatch::<Points>(lanes, &[*x, *y])
 }

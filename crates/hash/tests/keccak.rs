@@ -5,32 +5,13 @@ use sha3::{Digest, Keccak256};
 use warpsmith_hash::keccak::{
     RATE, RATE_WORDS, address_of_points, keccak256, one_block, one_block_address, padded,
 };
-use warpsmith_hash::{Lanes, Simd};
+
+mod common;
+use common::{all_lanes, bytes, hex, twenty_bytes};
 
 /// The independent implementation.
 fn reference(message: &[u8]) -> [u8; 32] {
     Keccak256::digest(message).into()
-}
-
-/// All the lanes this machine has; says which it has not.
-fn all_lanes() -> impl Iterator<Item = Lanes> {
-    Simd::ALL.into_iter().filter_map(|simd| {
-        if !simd.is_available() {
-            println!("SKIPPED: this machine has no {simd}");
-        }
-        simd.is_available().then(|| Lanes::new(simd))
-    })
-}
-
-/// Bytes that differ from lane to lane and from seed to seed.
-fn bytes(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
-    (0..len)
-        .map(|_| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 56) as u8
-        })
-        .collect()
 }
 
 /// Eight padded blocks in structure-of-arrays form.
@@ -50,17 +31,6 @@ fn digest_of(words: &[[u64; 8]; 4], lane: usize) -> [u8; 32] {
         bytes.copy_from_slice(&word[lane].to_le_bytes());
     }
     digest
-}
-
-/// The twenty bytes of one lane; the lower half of the last word must be empty.
-fn address_in(words: &[[u64; 8]; 3], lane: usize) -> [u8; 20] {
-    let all: Vec<u8> = words.iter().flat_map(|w| w[lane].to_be_bytes()).collect();
-    assert_eq!(all[20..], [0; 4]);
-    all[..20].try_into().expect("twenty bytes")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[test]
@@ -96,7 +66,7 @@ fn every_length_of_one_block_in_every_lane() {
                 let expected = reference(message);
                 assert_eq!(digest_of(&digests, lane), expected, "{lanes:?}, lane {lane}, length {len}");
                 assert_eq!(
-                    address_in(&addresses, lane),
+                    twenty_bytes(&addresses, lane),
                     expected[12..],
                     "{lanes:?}, lane {lane}, length {len}"
                 );
@@ -130,7 +100,7 @@ fn address_of_the_generator() {
     for lanes in all_lanes() {
         let words = address_of_points(lanes, &x.map(|w| [w; 8]), &y.map(|w| [w; 8]));
         for lane in 0..8 {
-            assert_eq!(hex(&address_in(&words, lane)), "7e5f4552091a69125d5dfcb7b8c2659029395bdf");
+            assert_eq!(hex(&twenty_bytes(&words, lane)), "7e5f4552091a69125d5dfcb7b8c2659029395bdf");
         }
     }
 }
@@ -159,7 +129,7 @@ proptest! {
             let words = address_of_points(lanes, &x, &y);
             for lane in 0..8 {
                 let message: Vec<u8> = x.iter().chain(&y).flat_map(|w| w[lane].to_be_bytes()).collect();
-                prop_assert_eq!(&address_in(&words, lane)[..], &reference(&message)[12..]);
+                prop_assert_eq!(&twenty_bytes(&words, lane)[..], &reference(&message)[12..]);
             }
         }
     }

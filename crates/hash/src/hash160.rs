@@ -1,0 +1,178 @@
+//! RIPEMD-160 of SHA-256, of messages of fixed lengths: 33 and 65 bytes with two fields of 32, and 22 bytes with one of
+//! 20. Sixteen side by side, given and returned as eight and eight.
+
+use crate::keccak::Word8;
+use crate::lanes::{Lanewise, Set, Word32, dispatch};
+use crate::platform::Lanes;
+use crate::ripemd160::{self, ripemd160};
+use crate::sha256::{self, Word16, sha256};
+
+/// Twenty bytes of eight messages: words most significant byte first, the last in its upper half.
+pub type Digest8 = [Word8; 3];
+
+/// The RIPEMD-160 of the SHA-256 of a message of any length.
+pub fn hash160(message: &[u8]) -> [u8; 20] {
+    ripemd160(&sha256(message))
+}
+
+/// Word i of eight and of eight more, in halves: 32-bit words of sixteen messages, most significant first.
+#[inline(always)]
+fn halves<const N: usize>(first: &[Word8], second: &[Word8]) -> [Word16; N] {
+    let mut words = [[0; 16]; N];
+    for (i, word) in words.iter_mut().enumerate() {
+        let shift = 32 * (1 - i % 2);
+        for lane in 0..8 {
+            word[lane] = (first[i / 2][lane] >> shift) as u32;
+            word[lane + 8] = (second[i / 2][lane] >> shift) as u32;
+        }
+    }
+    words
+}
+
+/// Hashes blocks of which the words from the last given one to the length are zero: one block each, or two, of which
+/// the second has one word.
+///
+/// # Safety
+/// As for all of [`Word32`].
+#[inline(always)]
+unsafe fn hash<S: Set, const N: usize>(
+    words: &[Word16; N],
+    rest: Option<&Word16>,
+    bytes: u32,
+) -> [Digest8; 2] {
+    let mut out = [[0; 16]; 5];
+    for at in (0..16).step_by(S::Word32::N) {
+        // SAFETY: the caller's.
+        unsafe {
+            let zero = S::Word32::splat(0);
+            let mut block = [zero; 16];
+            for i in 0..N {
+                block[i] = S::Word32::load(&words[i], at);
+            }
+            let bits = S::Word32::splat(8 * bytes);
+            let state = match rest {
+                None => {
+                    block[15] = bits;
+                    sha256::compress(sha256::start(), block)
+                }
+                Some(rest) => {
+                    let mut second = [zero; 16];
+                    (second[0], second[15]) = (S::Word32::load(rest, at), bits);
+                    sha256::compress(sha256::compress(sha256::start(), block), second)
+                }
+            };
+            // SHA-256 gives its digest most significant byte first, RIPEMD-160 reads the least first. The length is
+            // 256 bits in the lower of two words.
+            let [a, b, c, d, e, f, g, h] = state;
+            let block = [
+                a.swap_bytes(),
+                b.swap_bytes(),
+                c.swap_bytes(),
+                d.swap_bytes(),
+                e.swap_bytes(),
+                f.swap_bytes(),
+                g.swap_bytes(),
+                h.swap_bytes(),
+                S::Word32::splat(0x80),
+                zero,
+                zero,
+                zero,
+                zero,
+                zero,
+                S::Word32::splat(256),
+                zero,
+            ];
+            for (word, to) in ripemd160::compress(ripemd160::start(), &block).into_iter().zip(&mut out) {
+                word.swap_bytes().store(to, at);
+            }
+        }
+    }
+    let mut digests = [[[0; 8]; 3]; 2];
+    for (half, digest) in digests.iter_mut().enumerate() {
+        for lane in 0..8 {
+            let word = |i: usize| u64::from(out[i][lane + 8 * half]);
+            digest[0][lane] = word(0) << 32 | word(1);
+            digest[1][lane] = word(2) << 32 | word(3);
+            digest[2][lane] = word(4) << 32;
+        }
+    }
+    digests
+}
+
+/// Of eight messages of 33 bytes, 0x02 and x, and eight more, 0x03 and x. Words of x have the most significant byte
+/// first.
+pub fn compressed(lanes: Lanes, x: &[Word8; 4]) -> [Digest8; 2] {
+    struct Compressed;
+    impl Lanewise for Compressed {
+        type Input = [Word8; 4];
+        type Output = [Digest8; 2];
+        #[inline(always)]
+        unsafe fn run<S: Set>(x: &[Word8; 4]) -> [Digest8; 2] {
+            let x: [Word16; 8] = halves(x, x);
+            let mut words = [[0; 16]; 9];
+            for lane in 0..16 {
+                // One byte on.
+                words[0][lane] = (if lane < 8 { 0x02 } else { 0x03 }) << 24 | x[0][lane] >> 8;
+                for i in 1..8 {
+                    words[i][lane] = x[i - 1][lane] << 24 | x[i][lane] >> 8;
+                }
+                words[8][lane] = x[7][lane] << 24 | 0x80 << 16;
+            }
+            // SAFETY: the caller's.
+            unsafe { hash::<S, 9>(&words, None, 33) }
+        }
+    }
+    dispatch::<Compressed>(lanes, x)
+}
+
+/// Of eight messages of 65 bytes, 0x04, x and the first y, and eight more with the second y.
+pub fn uncompressed(lanes: Lanes, x: &[Word8; 4], y: &[[Word8; 4]; 2]) -> [Digest8; 2] {
+    struct Uncompressed;
+    impl Lanewise for Uncompressed {
+        type Input = [[Word8; 4]; 3];
+        type Output = [Digest8; 2];
+        #[inline(always)]
+        unsafe fn run<S: Set>([x, y, z]: &[[Word8; 4]; 3]) -> [Digest8; 2] {
+            let (x, y): ([Word16; 8], [Word16; 8]) = (halves(x, x), halves(y, z));
+            let (mut words, mut rest) = ([[0; 16]; 16], [0; 16]);
+            for lane in 0..16 {
+                // One byte on; the last byte falls into a block of its own.
+                words[0][lane] = 0x04 << 24 | x[0][lane] >> 8;
+                for i in 1..8 {
+                    words[i][lane] = x[i - 1][lane] << 24 | x[i][lane] >> 8;
+                    words[i + 8][lane] = y[i - 1][lane] << 24 | y[i][lane] >> 8;
+                }
+                words[8][lane] = x[7][lane] << 24 | y[0][lane] >> 8;
+                rest[lane] = y[7][lane] << 24 | 0x80 << 16;
+            }
+            // SAFETY: the caller's.
+            unsafe { hash::<S, 16>(&words, Some(&rest), 65) }
+        }
+    }
+    dispatch::<Uncompressed>(lanes, &[*x, y[0], y[1]])
+}
+
+/// Of sixteen messages of 22 bytes: 0x00, 0x14 and twenty bytes as the functions here return them.
+pub fn witness_scripts(lanes: Lanes, digests: &[Digest8; 2]) -> [Digest8; 2] {
+    struct Scripts;
+    impl Lanewise for Scripts {
+        type Input = [Digest8; 2];
+        type Output = [Digest8; 2];
+        #[inline(always)]
+        unsafe fn run<S: Set>([first, second]: &[Digest8; 2]) -> [Digest8; 2] {
+            let digest: [Word16; 5] = halves(first, second);
+            let mut words = [[0; 16]; 6];
+            for lane in 0..16 {
+                // Two bytes on.
+                words[0][lane] = 0x0014 << 16 | digest[0][lane] >> 16;
+                for i in 1..5 {
+                    words[i][lane] = digest[i - 1][lane] << 16 | digest[i][lane] >> 16;
+                }
+                words[5][lane] = digest[4][lane] << 16 | 0x80 << 8;
+            }
+            // SAFETY: the caller's.
+            unsafe { hash::<S, 6>(&words, None, 22) }
+        }
+    }
+    dispatch::<Scripts>(lanes, digests)
+}
