@@ -44,30 +44,12 @@ impl Word64 for __m256i {
     }
     #[inline(always)]
     unsafe fn rotate_left(self, by: u32) -> __m256i {
-        // SAFETY: see the module's head.
+        // SAFETY: see the module's head. With a constant the shifts take the immediate form.
         unsafe {
-            match by {
-                // Whole bytes: one shuffle instead of two shifts and an or.
-                8 => _mm256_shuffle_epi8(
-                    self,
-                    _mm256_setr_epi8(
-                        7, 0, 1, 2, 3, 4, 5, 6, 15, 8, 9, 10, 11, 12, 13, 14, 7, 0, 1, 2, 3, 4, 5, 6, 15, 8,
-                        9, 10, 11, 12, 13, 14,
-                    ),
-                ),
-                56 => _mm256_shuffle_epi8(
-                    self,
-                    _mm256_setr_epi8(
-                        1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15, 8, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10,
-                        11, 12, 13, 14, 15, 8,
-                    ),
-                ),
-                // Shifts by a register; with a constant they become the immediate form.
-                _ => _mm256_or_si256(
-                    _mm256_sll_epi64(self, _mm_cvtsi32_si128(by as i32)),
-                    _mm256_srl_epi64(self, _mm_cvtsi32_si128(64 - by as i32)),
-                ),
-            }
+            _mm256_or_si256(
+                _mm256_sll_epi64(self, _mm_cvtsi32_si128(by as i32)),
+                _mm256_srl_epi64(self, _mm_cvtsi32_si128(64 - by as i32)),
+            )
         }
     }
     #[inline(always)]
