@@ -14,9 +14,10 @@ pub use address::{decode, encode};
 pub use factory::{FACTORIES, Factory, PROXY_CODE_HASH, Refusal, SaltRequest};
 pub use input::{InputError, hash_init_code, parse_hash, parse_layout};
 pub use salted::{Deployment, Steps, create2};
-pub use warpsmith_hash::keccak::keccak256;
 
 use std::sync::LazyLock;
+
+use sha3::{Digest as _, Keccak256};
 
 use crate::Layout;
 
@@ -25,6 +26,14 @@ pub type Address = [u8; 20];
 
 static LAYOUT: LazyLock<Layout> =
     LazyLock::new(|| Layout::Linear(crate::layout::hex::linear("0x", 20, true)));
+
+/// Keccak-256 as Ethereum uses it: the padding of the competition, not of FIPS 202.
+///
+/// By the `sha3` crate on purpose: this is the code that decides about a device's hits, and it shares nothing with
+/// theirs.
+pub fn keccak256(bytes: &[u8]) -> [u8; 32] {
+    Keccak256::digest(bytes).into()
+}
 
 /// The address in a hash: its last 20 bytes.
 fn address_of(hash: &[u8; 32]) -> Address {

@@ -75,12 +75,10 @@ fn bytes<const N: usize>(hex: &str) -> [u8; N] {
 
 /// The oracle: what is below shares nothing with the code under test.
 mod oracle {
-    use sha3::{Digest, Keccak256};
+    use warpsmith_hash::keccak::keccak256;
 
     pub fn keccak(parts: &[&[u8]]) -> [u8; 32] {
-        let mut keccak = Keccak256::new();
-        parts.iter().for_each(|part| keccak.update(part));
-        keccak.finalize().into()
+        keccak256(&parts.concat())
     }
 
     fn address(hash: [u8; 32]) -> [u8; 20] {
