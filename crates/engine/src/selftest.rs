@@ -35,24 +35,44 @@ struct Case {
     name: &'static str,
     /// Plants in one search; the rest is searched one at a time.
     together: usize,
+    /// Patterns beside those of the plants: a card has another program for thousands than for hundreds.
+    others: usize,
     pattern: fn(&str) -> String,
 }
 
 /// Enough characters that nothing but the planted candidate matches: 48 bits at least.
-const CASES: [Case; 7] = [
-    Case { name: "prefix", together: 1, pattern: |body| body[..12].to_owned() },
-    Case { name: "many prefixes", together: usize::MAX, pattern: |body| body[..12].to_owned() },
-    Case { name: "wildcard", together: 1, pattern: |body| format!("{}?{}", &body[..3], &body[4..14]) },
-    Case { name: "suffix", together: 1, pattern: |body| format!("..{}", &body[body.len() - 12..]) },
+const CASES: [Case; 8] = [
+    Case { name: "prefix", together: 1, others: 0, pattern: |body| body[..12].to_owned() },
+    Case { name: "many prefixes", together: usize::MAX, others: 0, pattern: |body| body[..12].to_owned() },
+    Case {
+        name: "thousands of prefixes",
+        together: usize::MAX,
+        others: THOUSANDS,
+        pattern: |body| body[..12].to_owned(),
+    },
+    Case {
+        name: "wildcard",
+        together: 1,
+        others: 0,
+        pattern: |body| format!("{}?{}", &body[..3], &body[4..14]),
+    },
+    Case {
+        name: "suffix",
+        together: 1,
+        others: 0,
+        pattern: |body| format!("..{}", &body[body.len() - 12..]),
+    },
     Case {
         name: "prefix and suffix",
         together: 1,
+        others: 0,
         pattern: |body| format!("{}..{}", &body[..2], &body[body.len() - 10..]),
     },
-    Case { name: "contains", together: 1, pattern: |body| format!("..{}..", &body[17..29]) },
+    Case { name: "contains", together: 1, others: 0, pattern: |body| format!("..{}..", &body[17..29]) },
     Case {
         name: "regex",
         together: 1,
+        others: 0,
         // A class of two characters that every alphabet has, or just one.
         pattern: |body| format!("/^{}[{}a].{}/", &body[..2], &body[2..3], &body[4..14]).to_lowercase(),
     },
@@ -62,7 +82,11 @@ const SCORES: [Score; 3] = [Score::LeadingZeros, Score::Zeros, Score::Leading(7)
 
 const PREFIX: usize = 0;
 const MANY: usize = 1;
-const SUFFIX: usize = 3;
+const MORE: usize = 2;
+const SUFFIX: usize = 4;
+
+/// More than a card searches for with the bitmap of a small set.
+const THOUSANDS: usize = 2000;
 
 /// Steps walked: the first, one between and the last are planted.
 const STEPS: u64 = 3;
@@ -137,7 +161,8 @@ pub(crate) fn prove(device: &dyn Backend, sample: &Sample, report: &mut dyn FnMu
 }
 
 /// The test at every start. A card is tested with the very program that will search: it compiles for a few ranges, for
-/// a set, for terms or for a score, and a search with one short prefix shows all of its lanes at once.
+/// a small set or a large one, for terms or for a score, and a search with one short prefix shows all of its lanes at
+/// once.
 pub(crate) fn short(device: &dyn Backend, subject: Subject<'_>, filter: &Filter) -> Result<()> {
     if let Some(score) = &filter.score {
         return best(device, subject, score.score).map(drop);
@@ -145,13 +170,17 @@ pub(crate) fn short(device: &dyn Backend, subject: Subject<'_>, filter: &Filter)
     if !filter.terms.is_empty() {
         return plant(device, subject, &CASES[SUFFIX], 4).map(drop);
     }
-    if device.card().is_some() && (1..=4).contains(&filter.top.len()) {
-        return sample(device, subject, filter.top.len());
-    }
     if device.card().is_none() {
         plant(device, subject, &CASES[PREFIX], 8)?;
+        return plant(device, subject, &CASES[MANY], 128).map(drop);
     }
-    plant(device, subject, &CASES[MANY], 128).map(drop)
+    let (others, case) = match filter.top.len() {
+        few @ 1..=4 => (few - 1, None),
+        0..=1024 => (16, Some(&CASES[MANY])),
+        _ => (THOUSANDS, Some(&CASES[MORE])),
+    };
+    sample(device, subject, others)?;
+    case.map_or(Ok(()), |case| plant(device, subject, case, 128).map(drop))
 }
 
 /// A device, a subject and a start whose candidates the host can compute.
@@ -248,6 +277,18 @@ impl<'p> Probe<'p> {
         }
     }
 
+    /// Patterns of candidates that are not searched: of steps or salts behind all others.
+    fn elsewhere(&self, count: usize, pattern: fn(&str) -> String) -> Result<Vec<String>> {
+        let spot = |n: u64| match (&self.shape, &self.start) {
+            (None, Start::Salts(lease)) => Spot::Salt(lease.last + 1 + n),
+            _ => {
+                let step = 1000 + n;
+                Spot::Key(Place { lane: 0, step, index: 1, minus: false, orbit: 0, image: 0, negate: false })
+            }
+        };
+        (0..count as u64).map(|n| Ok(pattern(self.body(&self.text(spot(n))?)))).collect()
+    }
+
     /// Searches from the start for some steps, or all salts of the lease, and returns what came back, how often.
     fn search(&self, filter: &Filter) -> Result<BTreeMap<Spot, (u32, Hit)>> {
         let mut worker = self.worker(filter)?;
@@ -276,7 +317,7 @@ impl<'p> Probe<'p> {
 
 /// Searches for prefixes so short that many candidates have them: every hit is recomputed, none may come twice, their
 /// number must fit the number of candidates, every sign, orbit and image must occur, and a planted one is among them.
-fn sample(device: &dyn Backend, subject: Subject<'_>, patterns: usize) -> Result<()> {
+fn sample(device: &dyn Backend, subject: Subject<'_>, others: usize) -> Result<()> {
     let Some(probe) = Probe::new(device, subject, "sample")? else { return Ok(()) };
     let layout = subject.target().layout();
     // The last candidate of all, and some hundred others that look like it.
@@ -284,11 +325,9 @@ fn sample(device: &dyn Backend, subject: Subject<'_>, patterns: usize) -> Result
     let length = ((candidates / 64.0).log2() / layout.width() as f64).floor().max(1.0) as usize;
     let text = probe.text(planted)?;
     let wanted = &probe.body(&text)[..length];
-    // As many patterns as the job has, so that the same program is built; the others match next to nothing.
-    let others = [layout.edge(false, 60), layout.edge(true, 60), layout.sample(60.0)];
-    let set = probe.compile(
-        std::iter::once(wanted.to_owned()).chain(others.into_iter().take(patterns.saturating_sub(1))),
-    )?;
+    // As many patterns as it takes for the job's program; the others match next to nothing.
+    let others = probe.elsewhere(others, CASES[PREFIX].pattern)?;
+    let set = probe.compile(std::iter::once(wanted.to_owned()).chain(others))?;
     let seen = probe.search(&probe.filter(&set))?;
     if !seen.contains_key(&planted) {
         return Err(probe.fail(format!("the candidate at {planted:?} was missed")));
@@ -343,8 +382,11 @@ fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) 
     if case.together == 1 && limit == usize::MAX && costly {
         plants = plants.into_iter().step_by(7).collect();
     }
+    let others = probe.elsewhere(case.others, case.pattern)?;
     for chunk in plants.chunks(case.together.min(plants.len())) {
-        let wanted = probe.compile(chunk.iter().map(|(_, text)| (case.pattern)(probe.body(text))))?;
+        let wanted = probe.compile(
+            chunk.iter().map(|(_, text)| (case.pattern)(probe.body(text))).chain(others.iter().cloned()),
+        )?;
         let seen = probe.search(&probe.filter(&wanted))?;
         for (spot, _) in chunk {
             match seen.get(spot) {

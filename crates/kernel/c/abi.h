@@ -4,7 +4,15 @@
  * scratch  half h of element i at quad [(2 * i + h) * lanes + l]; GROUP prefix products, points.c has 4 more
  * table    GROUP + 1 entries of TABLE_QUADS quads (a define: 15 for the orbit walk, for points 4, x and y);
  *          entry 0 is the step point (2 * GROUP + 1) * G
- * hits     HITS_HEADER words (count, capacity, one spare, score to beat), then records of HIT_WORDS words */
+ * hits     HITS_HEADER words (count, capacity, lost, score to beat), then records of HIT_WORDS words
+ *
+ * A SET filter has three more:
+ * points   GROUP entries of POINT_QUADS quads: t, beta t, beta^2 t, y of iG; entry i at i - 1
+ * log      the centre of each lane and step: LOG_QUADS quads (x, y) at [(step * lanes + l) * LOG_QUADS];
+ *          zeros where the lane had met its table
+ * lists    for each block LIST_QUADS(capacity, room) quads: the count of candidates and whether anything was lost;
+ *          `capacity` survivors of SURVIVOR_QUADS quads, those of one step; `room` candidates of one quad (a hit
+ *          record), those of all steps */
 
 /* The orbit walk's table. */
 #define TABLE_WORDS 60
@@ -12,11 +20,12 @@
 #define TABLE_Y 8       /* 8 words: y. Entry 0: y of the step point. */
 #define TABLE_T 16      /* 9 digits of t / p, then 9 of beta * t / p. */
 #define TABLE_SQUARE 34 /* 9 digits of t^2 / p, then 9 of beta * t^2 / p. */
-#define TABLE_FINE 52   /* digits 10 and 11 of each of the four. */
+#define TABLE_BYTES 52  /* of each of the four: the top bytes of digits 3..10, two words. */
 
 #define HITS_HEADER 4
 #define HITS_COUNT 0
 #define HITS_CAPACITY 1
+#define HITS_LOST 2 /* blocks whose survivors or candidates did not fit: nothing of them was settled */
 #define HITS_BEST 3
 #define HIT_WORDS 4
 #define HIT_LANE 0
@@ -32,3 +41,9 @@
 /* The lane met a point of its table: nothing of this step and the later ones was tested, and its
  * centre is still that of the step. */
 #define CODE_FAULT 0xffffffffu
+
+#define POINT_QUADS 8
+#define LOG_QUADS 4
+#define SURVIVOR_QUADS 3 /* lane, step, code (index, sign, mask of keys), key 8; keys 0..3; keys 4..7 */
+#define SURVIVOR_MASK 17 /* where the mask begins in a survivor's code, key 8 first */
+#define LIST_QUADS(capacity, room) (1 + (u64)(capacity) * SURVIVOR_QUADS + (room))

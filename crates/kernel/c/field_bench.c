@@ -29,23 +29,20 @@ KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *ou
     } else if (op == 6) {
         fe_mul_inc(&r, &x, &y);
     } else if (op == 7) {
-        /* The top words of x * y, y by digits: with high word 0, and with 2 and one y less. */
-        u32 f[11];
+        /* The top words of x * y, y by digits: with high word 0, and with 2 and one y less; then the same finer, the
+         * second also as the centre's terms are. */
+        u32 f[10], own[2], b0, b1;
         walk_digits(f, &y);
+        walk_bytes(own, x.v);
+        b0 = top_bytes(f[2], f[3], f[4], f[5]);
+        b1 = top_bytes(f[6], f[7], f[8], f[9]);
         r.v[0] = walk_top(x.v, 0, 0, f);
         r.v[1] = walk_top(x.v, 2, 1, f);
-        r.v[2] = f[8];
+        r.v[2] = f[9];
         r.v[3] = f[7];
-        {
-            u32 v[9];
-            u64 wide;
-            UNROLL
-            for (int i = 0; i < 8; i++) v[i] = x.v[i];
-            v[8] = 2;
-            wide = walk_top_wide(v, 1, f);
-            r.v[4] = (u32)wide;
-            r.v[5] = (u32)(wide >> 32);
-        }
+        r.v[4] = r.v[0] + walk_rest(own, b0, b1, 0);
+        r.v[5] = walk_top(x.v, 1, 1, f) + walk_rest(own, b0, b1, 0);
+        r.v[6] = r.v[1] + walk_rest(own, b0, b1, 2 * (f[9] >> 24 << 8) + 65536u - (f[1] >> 16));
     }
     UNROLL
     for (int i = 0; i < 8; i++) out[8 * (u64)n + i] = r.v[i];

@@ -215,6 +215,32 @@ DEV void u64_add_low(u32 *r, u32 a) {
 #endif
 }
 
+/* The top bytes of four words, that of a in the lowest byte. */
+DEV u32 top_bytes(u32 a, u32 b, u32 c, u32 d) {
+#if HAS_PTX
+    u32 low, high, out;
+    ASM("prmt.b32 %0, %1, %2, 0x0073;" : "=r"(low) : "r"(a), "r"(b));
+    ASM("prmt.b32 %0, %1, %2, 0x0073;" : "=r"(high) : "r"(c), "r"(d));
+    ASM("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(out) : "r"(low), "r"(high));
+    return out;
+#else
+    return a >> 24 | b >> 24 << 8 | c >> 24 << 16 | d >> 24 << 24;
+#endif
+}
+
+/* sum + the products of the four bytes of a with those of b. */
+DEV u32 bytes_mad(u32 a, u32 b, u32 sum) {
+#if HAS_PTX
+    u32 out;
+    ASM("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(a), "r"(b), "r"(sum));
+    return out;
+#else
+    UNROLL
+    for (int i = 0; i < 32; i += 8) sum += (a >> i & 255u) * (b >> i & 255u);
+    return sum;
+#endif
+}
+
 /* r = even + odd 2^32, below 2^512: even has limbs 0..15, odd 0..14. */
 DEV void u512_merge(u32 *r, const u32 *even, const u32 *odd) {
     r[0] = even[0];

@@ -1,7 +1,8 @@
 /* The compiler: CUDA (NVRTC), OpenCL C 1.2 or host C. The only file that names one.
  *
- * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, one barrier, two
- * atomics and a few bit operations. All kernels are variable time: they see public points, never a secret.
+ * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, a barrier (and one
+ * that also orders global memory within the block), atomics, a few bit operations and a load that the first-level
+ * cache need not keep. All kernels are variable time: they see public points, never a secret.
  *
  * DEV is inlined, or with INLINE_HELPERS 0 kept out of line: compilers that take minutes over one large function
  * (AMD's) then build in seconds, and the code runs some three times slower. */
@@ -31,7 +32,9 @@ typedef uint4 quad;
 #define LOCAL_ID ((u32)threadIdx.x)
 #define GROUP_ID ((u32)blockIdx.x)
 #define BARRIER() __syncthreads()
+#define BARRIER_GLOBAL() __syncthreads()
 #define ATOMIC_ADD(p, x) atomicAdd(p, x)
+#define ATOMIC_ADD_LOCAL(p, x) atomicAdd(p, x)
 #define ATOMIC_MAX(p, x) atomicMax(p, x)
 #define UNROLL_BY_2 _Pragma("unroll 2")
 #define UNROLL_BY_4 _Pragma("unroll 4")
@@ -39,6 +42,7 @@ typedef uint4 quad;
 #define LEADING_ZEROS(x) ((u32)__clz((int)(x)))
 #define COUNT_ONES(x) ((u32)__popc(x))
 #define CONSTANT_DATA(type, name, n) static __constant__ const type name[n]
+#define LOAD_FAR(p) __ldcg(p)
 
 /* Zero, but the compiler cannot know: a symbol the host could set. */
 __constant__ u32 platform_zero;
@@ -69,7 +73,9 @@ typedef uint4 quad;
 #define LOCAL_ID ((u32)get_local_id(0))
 #define GROUP_ID ((u32)get_group_id(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define BARRIER_GLOBAL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define ATOMIC_ADD(p, x) atomic_add((volatile __global u32 *)(p), x)
+#define ATOMIC_ADD_LOCAL(p, x) atomic_add((volatile __local u32 *)(p), x)
 #define ATOMIC_MAX(p, x) atomic_max((volatile __global u32 *)(p), x)
 #define UNROLL_BY_2 _Pragma("unroll 2")
 #define UNROLL_BY_4 _Pragma("unroll 4")
@@ -77,6 +83,7 @@ typedef uint4 quad;
 #define LEADING_ZEROS(x) clz((u32)(x))
 #define COUNT_ONES(x) popcount((u32)(x))
 #define CONSTANT_DATA(type, name, n) __constant type name[n]
+#define LOAD_FAR(p) (*(p))
 
 #else /* Host C11: a block is BLOCK threads; the program that includes this text defines the hooks. */
 
@@ -106,7 +113,10 @@ extern void host_barrier(void);
 #define LOCAL_ID host_local_id
 #define GROUP_ID host_group_id
 #define BARRIER() host_barrier()
+#define BARRIER_GLOBAL() host_barrier()
 #define ATOMIC_ADD(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
+#define ATOMIC_ADD_LOCAL(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
+#define LOAD_FAR(p) (*(p))
 #define ATOMIC_MAX(p, x) host_atomic_max(p, x)
 #define UNROLL_BY_2
 #define UNROLL_BY_4

@@ -1,12 +1,16 @@
 /* Entry point: the search. */
 
-/* Shared memory of a lane, in quads: c^3, L, digits of c and beta c (two times 9 words), then
- * digits 10 and 11 of each. */
+/* Shared memory of a lane, in quads: c^3, L, digits of c and beta c (two times 9 words), and for finer words the top
+ * bytes of digits 3..10 of each (two times 2 words), then for each (2 words) how many 65536ths limb 8 adds with every
+ * unit, and how many the factor taken off leaves of one. */
 #define SPARE_CUBE 0
 #define SPARE_SLOPE 1
 #define SPARE_DIGITS 4
-#define SPARE_QUADS 10
+#define SPARE_BYTES 9
+#define SPARE_MORE 10
+#define SPARE_QUADS (FILTER_FINE ? 11 : 9)
 
+#if !FILTER_SET
 /* Tests the three images of the centre, f the digits of c and beta c. */
 DEV void search_centre(const filter_state *filter, GLOBAL u32 *hits, u32 lane, u32 step, const u32 *f) {
     u32 tops[3], mask;
@@ -14,23 +18,12 @@ DEV void search_centre(const filter_state *filter, GLOBAL u32 *hits, u32 lane, u
     tops[1] = f[9];
     tops[2] = 0u - f[0] - f[9];
     mask = filter_test(filter, tops, 3);
-#if FILTER_WIDE
-    {
-        u64 wide[3];
-        wide[0] = (u64)f[0] << 32 | f[1];
-        wide[1] = (u64)f[9] << 32 | f[10];
-        wide[2] = 0u - wide[0] - wide[1];
-        UNROLL
-        for (int j = 0; j < 3; j++) {
-            if (mask >> j & 1 && !filter_wide(filter, wide[j])) mask ^= 1u << j;
-        }
-    }
-#endif
     UNROLL
     for (int j = 0; j < 3; j++) {
         if (mask >> j & 1) search_emit(hits, lane, step, (u32)j << CODE_IMAGE, tops[j]);
     }
 }
+#endif
 
 /* Adds up the nine keys of one sign: tops[3 * m + j] is the top word of beta^j times term m. */
 DEV void search_nine(u32 *sums, const u32 *tops) {
@@ -41,64 +34,7 @@ DEV void search_nine(u32 *sums, const u32 *tops) {
     }
 }
 
-#if FILTER_WIDE
-/* Level 2 of the filter for the keys under mask: takes off those it does not accept.
- * v0 = Y + 2Z with limb 8 `high`, z = Z, e = L s.
- * Out of line, and given copies: inlined, its arrays cost the loop above it a quarter of its speed (H200,
- * 122 to 94 G keys/s), and arguments whose address is taken live in memory. */
-COLD u32 search_settle(const filter_state *filter, TABLE const quad *table, LOCAL const quad *spare, u32 entry, u32 mask,
-                      const fe *v0, u32 high, const fe *z, const fe *e) {
-    u32 v[27], f[66], g[36];
-    u64 wide[9];
-    fe t = *v0;
-    UNROLL
-    for (int i = 0; i < 8; i++) v[i] = t.v[i];
-    v[8] = high;
-    v[17] = high - (u256_sub(t.v, z->v) & 1u);
-    UNROLL
-    for (int i = 0; i < 8; i++) v[9 + i] = t.v[i];
-    fe_mul(&t, e, z);
-    UNROLL
-    for (int i = 0; i < 8; i++) v[18 + i] = t.v[i];
-    v[26] = 0;
-    walk_load_digits(g, table, entry);
-    UNROLL
-    for (int m = 0; m < 4; m++) {
-        quad fine = table[entry * TABLE_QUADS + TABLE_FINE / 4 + m / 2];
-        UNROLL
-        for (int i = 0; i < 9; i++) f[22 + 11 * m + i] = g[9 * m + i];
-        f[22 + 11 * m + 9] = m % 2 ? fine.z : fine.x;
-        f[22 + 11 * m + 10] = m % 2 ? fine.w : fine.y;
-    }
-    UNROLL
-    for (int i = 0; i < 6; i++) {
-        quad q = spare[(SPARE_DIGITS + i) * BLOCK];
-        g[4 * i] = q.x;
-        g[4 * i + 1] = q.y;
-        g[4 * i + 2] = q.z;
-        g[4 * i + 3] = q.w;
-    }
-    UNROLL
-    for (int m = 0; m < 2; m++) {
-        UNROLL
-        for (int i = 0; i < 9; i++) f[11 * m + i] = g[9 * m + i];
-        f[11 * m + 9] = g[18 + 2 * m];
-        f[11 * m + 10] = g[19 + 2 * m];
-    }
-    ROLLED
-    for (int m = 0; m < 3; m++) {
-        wide[3 * m] = walk_top_wide(v + 9 * m, m < 2, f + 22 * m);
-        wide[3 * m + 1] = walk_top_wide(v + 9 * m, m < 2, f + 22 * m + 11);
-        wide[3 * m + 2] = 0u - wide[3 * m] - wide[3 * m + 1];
-    }
-    ROLLED
-    for (u32 at = 0; at < 9; at++) {
-        u32 p = at / 3, q = at % 3;
-        if (mask >> at & 1 && !filter_wide(filter, wide[(6 - p - q) % 3] + wide[3 + p] + wide[6 + q])) mask ^= 1u << at;
-    }
-    return mask;
-}
-#endif
+#if !FILTER_SET
 
 /* Emits the keys under mask. */
 DEV void search_emit_nine(GLOBAL u32 *hits, u32 lane, u32 step, u32 index, u32 mask, const u32 *sums) {
@@ -126,18 +62,46 @@ DEV void search_fold(const filter_state *filter, GLOBAL u32 *hits, u32 lane, u32
 }
 #endif
 
-/* `steps` groups of each lane, from the centres on; centres are moved on. lanes is a multiple of BLOCK. */
+#endif
+
+#if FILTER_SET
+#define SET_PARAMS , GLOBAL quad *log, GLOBAL quad *lists, u32 capacity, u32 room
+#else
+#define SET_PARAMS
+#endif
+
+/* `steps` groups of each lane, from the centres on; centres are moved on. lanes is a multiple of BLOCK.
+ * A SET filter leaves candidates in `lists` and their centres in `log` for search_settle. */
 KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch, TABLE_PARAM GLOBAL const u32 *filter,
-                                      GLOBAL u32 *hits, u32 lanes, u32 steps) {
+                                      GLOBAL u32 *hits, u32 lanes, u32 steps SET_PARAMS) {
     LOCAL_ARRAY(quad, spare_block, SPARE_QUADS * BLOCK);
-    LOCAL_ARRAY(quad, nodes, INVERT_SHARED ? 4 * BLOCK : 1);
     u32 lane = GROUP_ID * BLOCK + LOCAL_ID;
     LOCAL quad *spare = spare_block + LOCAL_ID;
+    /* The inversion is over before a lane's digits are written, and begins when all lanes are through with theirs; at
+     * its end a lane writes to its own place only. */
+    LOCAL quad *nodes = spare_block + SPARE_DIGITS * BLOCK;
     u32 alive = 1;
     filter_state state;
+#if FILTER_SET
+    LOCAL_ARRAY(u32, survivors, 1);
+    LOCAL_ARRAY(u32, candidates, 1);
+    u32 lost = 0;
+#if SET_NEAR
+    LOCAL_ARRAY(u32, bitmap, NEAR_WORDS);
+    for (u32 i = LOCAL_ID; i < NEAR_WORDS; i += BLOCK) bitmap[i] = filter[SET_HEADER + i];
+    state.bitmap = bitmap;
+#else
+    state.bitmap = filter + SET_HEADER;
+    state.shift = filter[SET_SHIFT];
+#endif
+    lists += GROUP_ID * LIST_QUADS(capacity, room);
+    if (LOCAL_ID == 0) survivors[0] = candidates[0] = 0;
+    BARRIER();
+#else
+    filter_load(&state, filter);
+#endif
 
     scratch += lane;
-    filter_load(&state, filter);
     ROLLED
     for (u32 step = 0; step < steps; step++) {
         fe c, yc, acc;
@@ -146,6 +110,16 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
             c.v[i] = centres[(u64)i * lanes + lane];
             yc.v[i] = centres[(u64)(i + 8) * lanes + lane];
         }
+#if FILTER_SET
+        {
+            GLOBAL quad *to = log + ((u64)step * lanes + lane) * LOG_QUADS;
+            UNROLL
+            for (int i = 0; i < 2; i++) {
+                to[i] = fe_quad(&c, i);
+                to[2 + i] = fe_quad(&yc, i);
+            }
+        }
+#endif
 
         /* Prefix products of c^3 - t^3: scratch[i] holds those of entries 1..i. */
         {
@@ -178,6 +152,14 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
                 alive = 0;
                 fe_set(&q, 1);
             }
+#if FILTER_SET
+            if (!alive) {
+                quad zero;
+                zero.x = zero.y = zero.z = zero.w = 0;
+                UNROLL
+                for (int i = 0; i < LOG_QUADS; i++) log[((u64)step * lanes + lane) * LOG_QUADS + i] = zero;
+            }
+#endif
             walk_invert(&q, nodes);
             fe_mul(&a, &q, &acc); /* 1 / (2 yc (c - xs)) */
             /* acc = -2 yc / product */
@@ -218,32 +200,42 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
 
         /* The centre's own keys, and its digits. */
         {
-            u32 f[24];
+            u32 f[20];
             fe beta;
             quad q;
             search_beta(&beta);
             fe_mul(&beta, &beta, &c);
             {
-                u32 fine[11];
+                u32 second[10];
                 walk_digits(f, &c);
-                walk_digits(fine, &beta);
-                f[18] = f[9];
-                f[19] = f[10];
-                f[20] = fine[9];
-                f[21] = fine[10];
-                f[22] = f[23] = 0;
+                walk_digits(second, &beta);
+#if FILTER_FINE
+                q.x = top_bytes(f[2], f[3], f[4], f[5]);
+                q.y = top_bytes(f[6], f[7], f[8], f[9]);
+                q.z = top_bytes(second[2], second[3], second[4], second[5]);
+                q.w = top_bytes(second[6], second[7], second[8], second[9]);
+                spare[SPARE_BYTES * BLOCK] = q;
+                q.x = f[9] >> 24 << 8;
+                q.y = 65536u - (f[1] >> 16);
+                q.z = second[9] >> 24 << 8;
+                q.w = 65536u - (second[1] >> 16);
+                spare[SPARE_MORE * BLOCK] = q;
+#endif
                 UNROLL
-                for (int i = 0; i < 9; i++) f[9 + i] = fine[i];
+                for (int i = 0; i < 9; i++) f[9 + i] = second[i];
+                f[18] = f[19] = 0;
             }
             UNROLL
-            for (int i = 0; i < 6; i++) {
+            for (int i = 0; i < 5; i++) {
                 q.x = f[4 * i];
                 q.y = f[4 * i + 1];
                 q.z = f[4 * i + 2];
                 q.w = f[4 * i + 3];
                 spare[(SPARE_DIGITS + i) * BLOCK] = q;
             }
+#if !FILTER_SET
             if (alive) search_centre(&state, hits, lane, step, f);
+#endif
         }
 
         /* The keys, last entry first: acc = -2 yc / product of entries 1..i. */
@@ -263,6 +255,10 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
             for (u32 sign = 0; sign < 2; sign++) {
                 fe z, x;
                 u32 tops[9], sums[9], f[36], g[20], high;
+#if FILTER_FINE
+                u32 own[2];
+                quad bytes;
+#endif
                 if (sign == 0) {
                     fe_sub(&z, &yc, &y);
                 } else {
@@ -278,10 +274,22 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
                 walk_load_digits(f, search_table, i);
                 tops[6] = walk_top(x.v, 0, 0, f + 18);
                 tops[7] = walk_top(x.v, 0, 0, f + 27);
+#if FILTER_FINE
+                bytes = search_table[i * TABLE_QUADS + TABLE_BYTES / 4 + 1];
+                walk_bytes(own, x.v);
+                tops[6] += walk_rest(own, bytes.x, bytes.y, 0);
+                tops[7] += walk_rest(own, bytes.z, bytes.w, 0);
+#endif
                 fe_mul(&x, &c, &x);
                 high = u256_add(x.v, z.v);
                 tops[3] = walk_top(x.v, high, 1, f);
                 tops[4] = walk_top(x.v, high, 1, f + 9);
+#if FILTER_FINE
+                bytes = search_table[i * TABLE_QUADS + TABLE_BYTES / 4];
+                walk_bytes(own, x.v);
+                tops[3] += walk_rest(own, bytes.x, bytes.y, 0);
+                tops[4] += walk_rest(own, bytes.z, bytes.w, 0);
+#endif
                 high += u256_add(x.v, z.v);
                 UNROLL
                 for (int j = 0; j < 5; j++) {
@@ -298,19 +306,50 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
                 search_fold(&state, hits, lane, step, tops, 9);
                 continue;
 #endif
+#if FILTER_FINE
+                {
+                    quad more = spare[SPARE_MORE * BLOCK];
+                    bytes = spare[SPARE_BYTES * BLOCK];
+                    walk_bytes(own, x.v);
+                    tops[0] += walk_rest(own, bytes.x, bytes.y, high * more.x + more.y);
+                    tops[1] += walk_rest(own, bytes.z, bytes.w, high * more.z + more.w);
+                }
+#endif
                 UNROLL
                 for (int m = 0; m < 9; m += 3) tops[m + 2] = 0u - tops[m] - tops[m + 1];
                 search_nine(sums, tops);
+#if FILTER_SET
+                {
+                    u32 mask = filter_nine(&state, sums);
+                    if (mask && alive) {
+                        u32 code = i | sign << CODE_SIGN | mask << SURVIVOR_MASK;
+                        sift_keep(lists, survivors, capacity, lane, step, code, sums);
+                    }
+                }
+#else
                 if (filter_any(&state, sums, 9) && alive) {
                     u32 mask = filter_test(&state, sums, 9);
-#if FILTER_WIDE
-                    filter_state state_copy = state;
-                    fe x_copy = x, z_copy = z, e_copy = e;
-                    mask = search_settle(&state_copy, search_table, spare, i, mask, &x_copy, high, &z_copy, &e_copy);
-#endif
                     search_emit_nine(hits, lane, step, i | sign << CODE_SIGN, mask, sums);
                 }
+#endif
             }
         }
+#if FILTER_SET
+        BARRIER_GLOBAL();
+        lost |= survivors[0] > capacity;
+        sift_out(filter, lists, lost ? 0 : survivors[0], candidates, capacity, room);
+        BARRIER();
+        if (LOCAL_ID == 0) survivors[0] = 0;
+        BARRIER();
+#endif
     }
+#if FILTER_SET
+    if (LOCAL_ID == 0) {
+        quad q;
+        q.x = candidates[0];
+        q.y = lost;
+        q.z = q.w = 0;
+        lists[0] = q;
+    }
+#endif
 }

@@ -11,11 +11,11 @@
  *
  * The filter sees only the top word of a key. The last products (by c, t, t^2 and their multiples by
  * beta) are never formed: the top word of v * tau mod p is that of the fraction v * (tau / p), and
- * tau / p is a constant of the group or of the table, held as 32-bit digits: nine for the top word,
- * eleven for the top two. */
+ * tau / p is a constant of the group or of the table, held as nine 32-bit digits, and the top bytes of
+ * eight for a finer word. */
 
-/* f[0..10] = the digits of a / p after the point (whole turns dropped), a weak: what they leave is below
- * 1 + 2^-90 units of the last, or of any before it.
+/* f[0..9] = the digits of a / p after the point (whole turns dropped), a weak: what they leave is below
+ * 1 + 2^-122 units of the last, or of any before it.
  * a / p = (a + a K / p) / 2^256, and a K / p = a K / 2^256 up to 2^-189. */
 DEV void walk_digits(u32 *f, const fe *a) {
     u32 product[10];
@@ -29,7 +29,6 @@ DEV void walk_digits(u32 *f, const fe *a) {
     }
     f[8] = product[7];
     f[9] = product[6];
-    f[10] = product[5];
     sum = 0;
     UNROLL
     for (int i = 0; i < 8; i++) {
@@ -56,20 +55,17 @@ DEV u32 walk_top(const u32 *v, u32 high, u32 less, const u32 *f) {
     return top + high * f[8];
 }
 
-/* The top two words of the same, with eleven digits: a third product a limb, at 2^(32 (i - m)) with
- * m = i + 3. WIDE_BELOW and WIDE_ABOVE (src/abi.rs) bound what is dropped. Off the hot path: rolled. */
-DEV u64 walk_top_wide(const u32 *v, u32 less, const u32 *f) {
-    u64 low = 0, middle = 0, high = 0;
-    ROLLED
-    for (int i = 0; i < 9; i++) {
-        u64 third = (u64)v[i] * f[i + 2];
-        u64 second = (u64)v[i] * f[i + 1];
-        low += (u32)third;
-        middle += (third >> 32) + (u32)second;
-        high += (second >> 32) + (u32)(v[i] * f[i]);
-    }
-    middle += low >> 32;
-    return ((high << 32) + middle) - (less ? (u64)f[0] << 32 | f[1] : 0);
+/* The top bytes of the eight limbs of v, two words. */
+DEV void walk_bytes(u32 *bytes, const u32 *v) {
+    bytes[0] = top_bytes(v[0], v[1], v[2], v[3]);
+    bytes[1] = top_bytes(v[4], v[5], v[6], v[7]);
+}
+
+/* What walk_top leaves out, nearly: the products with m = i + 3 by top bytes, in units of the top word. `a` holds
+ * the bytes of v, b0 and b1 those of digits 3..10 of tau, `more` further 65536ths. FINE_* (src/abi.rs) bound what
+ * is still left out. */
+DEV u32 walk_rest(const u32 *a, u32 b0, u32 b1, u32 more) {
+    return bytes_mad(a[1], b1, bytes_mad(a[0], b0, more)) >> 16;
 }
 
 /* beta, a cube root of 1 mod p. */

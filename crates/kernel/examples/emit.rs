@@ -1,6 +1,6 @@
 //! Writes a joined text to standard output: `emit [program=orbit|field|x|account|contract|salts] [ptx=0] [group=256]
 //! [block=128] [blocks=4] [table=global] [shared=0] [count=0] [inline=0] [ranges=2]`, for the orbit walk `[unroll=1]
-//! [filter=set] [wide=0] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`,
+//! [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`,
 //! for salts `[guarded=1] [create=1] [byte=52]`.
 //! `emit to=FOLDER` writes every text that a release ships as PTX there, each named by its hash.
 
@@ -32,8 +32,7 @@ fn main() {
                 filter.ranges = number();
                 spec.filter = Filter::Range { count: number() };
             }
-            "wide" => spec.wide = number() != 0,
-            "filter" if value == "set" => spec.filter = Filter::Set,
+            "filter" => spec.filter = Filter::Set { near: value == "near" },
             "inline" => spec.inline = number() != 0,
             "stage" if value == "walk" => spec.stage = Stage::Walk,
             "stage" if value == "words" => spec.stage = Stage::Words,

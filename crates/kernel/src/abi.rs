@@ -25,23 +25,32 @@ pub const TOP_BELOW: u32 = 62;
 /// `W - w <= TOP_ABOVE`.
 pub const TOP_ABOVE: u32 = 30;
 
-/// The same for the top 64 bits of level 2 of the SET filter: true value minus computed one, modulo 2^64.
+/// The same for the finer top words of a large set.
 ///
-/// With eleven digits and three products a limb, a term leaves out less than 8 u (now u = 2^-64) in limbs 0..7, next
-/// to nothing in limb 8, and less than 1 u in the cut; taking off tau by two digits adds less than 1 u below:
-/// (-1, 9), for T2 [0, 9). Images by beta^2: (-18, 2) and (-18, 0]. Sums: (-2, 27), (-54, 4), within (-54, 27).
-pub const WIDE_BELOW: u64 = 54;
-/// See [`WIDE_BELOW`].
-pub const WIDE_ABOVE: u64 = 26;
+/// `walk_rest` adds the products with f_(i+3) by the top bytes of both factors, cut to whole units: of what a term left
+/// out, in limbs 0..7 there remain less than 8 * 511 / 65536 < 0.0624 u of these products (bytes A, B stand for less
+/// than (A + 1) (B + 1)), next to nothing from the digits behind, and less than 1 u in each of the two cuts. T2 lies in
+/// [0, 2.07) u; T1, with v_8 <= 1 times the digits from f_10 on and tau taken off by one digit, in (-1, 3.07) u. The
+/// centre's T0 also adds v_8 times the top byte of f_10 (2 / 256 u remain) and takes off f_2 by its top 16 bits, which
+/// is done by adding 1 u too much: (-1.01, 1.08) u. Images by beta^2: (-2.17, 2.01), (-6.14, 2) and (-4.14, 0] u.
+///
+/// Sums: equal, 0 or 1: (-2.01, 6.23); equal, 2: (-12.45, 4.01); distinct, by the term whose image is 2:
+/// (-3.17, 7.15), (-7.15, 5.16), (-6.15, 4.15). All within (-12.45, 7.15) u, hence W - w within -13..=7.
+/// `c/sift.h` has the terms' bounds in 256ths.
+pub const FINE_BELOW: u32 = 13;
+/// See [`FINE_BELOW`].
+pub const FINE_ABOVE: u32 = 7;
 
 /// Words of a table entry.
 pub const TABLE_WORDS: usize = 60;
 /// Most entries of a group: the index of a hit has 16 bits.
 pub const GROUP_MAX: u32 = 65535;
-/// Words before the first hit record: count, capacity, one spare, the score to beat.
+/// Words before the first hit record: count, capacity, [`HITS_LOST`], [`HITS_BEST`].
 pub const HITS_HEADER: usize = 4;
 /// Where in the header a SCORE filter keeps the best score: the host writes the score to beat, the device raises it.
 pub const HITS_BEST: usize = 3;
+/// Where the number of blocks stands whose survivors did not fit. Nothing of such a block was settled.
+pub const HITS_LOST: usize = 2;
 /// Words of a hit record.
 pub const HIT_WORDS: usize = 4;
 /// The code of a record that reports a fault instead of a hit.
@@ -67,6 +76,31 @@ pub const fn hits_words(capacity: u32) -> usize {
     HITS_HEADER + HIT_WORDS * capacity as usize
 }
 
+/// Words of the points of a SET filter: [`point_words`] of i * G for i = 1, 2, ...
+pub const fn points_words(group: u32) -> usize {
+    32 * group as usize
+}
+
+/// The words of a point of a SET filter.
+pub fn point_words(t: &[u32; 8], beta_t: &[u32; 8], beta2_t: &[u32; 8], y: &[u32; 8]) -> [u32; 32] {
+    let mut words = [0; 32];
+    for (slot, number) in [t, beta_t, beta2_t, y].into_iter().enumerate() {
+        words[8 * slot..][..8].copy_from_slice(number);
+    }
+    words
+}
+
+/// Words of the log of centres of a SET filter.
+pub const fn log_words(lanes: u32, steps: u32) -> usize {
+    16 * lanes as usize * steps as usize
+}
+
+/// Words of the lists of `blocks` blocks of a SET filter, each with room for `capacity` survivors of a step and
+/// `room` candidates of a launch.
+pub const fn lists_words(blocks: u32, capacity: u32, room: u32) -> usize {
+    blocks as usize * 4 * (1 + 3 * capacity as usize + room as usize)
+}
+
 /// Keys a lane tests in one step: 18 an entry, and the centre with its images.
 pub const fn keys_per_step(group: u32) -> u64 {
     18 * group as u64 + 3
@@ -79,24 +113,15 @@ pub fn widen(first: u32, last: u32) -> (u32, u32) {
     (first.wrapping_sub(TOP_ABOVE), width)
 }
 
-/// The buffer of a RANGE filter for up to four inclusive intervals of the top 64 bits.
+/// The buffer of a RANGE filter for up to four inclusive intervals of the top 64 bits: as many of the top word.
 pub fn range_words(intervals: &[(u64, u64)]) -> Vec<u32> {
-    let mut words = Vec::with_capacity(6 * intervals.len());
-    for &(first, last) in intervals {
-        let (first, width) = widen((first >> 32) as u32, (last >> 32) as u32);
-        words.extend([first, width]);
-    }
-    for &(first, last) in intervals {
-        let width = (last - first).saturating_add(WIDE_ABOVE + WIDE_BELOW);
-        let first = first.wrapping_sub(WIDE_ABOVE);
-        words.extend([(first >> 32) as u32, first as u32, (width >> 32) as u32, width as u32]);
-    }
-    words
+    let widened = intervals.iter().map(|&(first, last)| widen((first >> 32) as u32, (last >> 32) as u32));
+    widened.flat_map(|(first, width)| [first, width]).collect()
 }
 
-/// The first eleven 32-bit digits of a / p after the point, for a below p: d with
-/// 0 <= a * 2^352 / p - d < 1 + 2^-90.
-pub fn digits(a: &[u32; 8]) -> [u32; 11] {
+/// The first ten 32-bit digits of a / p after the point, for a below p: d with
+/// 0 <= a * 2^320 / p - d < 1 + 2^-122.
+pub fn digits(a: &[u32; 8]) -> [u32; 10] {
     // a / p = (a + a K / p) / 2^256 with K = 2^32 + 977, and a K / p is a K / 2^256 up to 2^-189: the cut is
     // that of the floor, but for this excess. The device computes the same, and the bound above has room for
     // it (a limb is at most 2^32 - 1, which makes "less than 1 u" less than 1 - 2^-32).
@@ -112,10 +137,9 @@ pub fn digits(a: &[u32; 8]) -> [u32; 11] {
         product[i] = sum as u32;
         sum >>= 32;
     }
-    let mut digits = [0; 11];
+    let mut digits = [0; 10];
     digits[8] = product[7];
     digits[9] = product[6];
-    digits[10] = product[5];
     sum = 0;
     for i in 0..8 {
         sum += u64::from(a[i]) + if i < 2 { u64::from(product[i + 8]) } else { 0 };
@@ -151,7 +175,10 @@ impl Entry {
         for (slot, tau) in [&self.t, &self.beta_t, &self.square, &self.beta_square].into_iter().enumerate() {
             let digits = digits(tau);
             words[16 + 9 * slot..25 + 9 * slot].copy_from_slice(&digits[..9]);
-            words[52 + 2 * slot..54 + 2 * slot].copy_from_slice(&digits[9..]);
+            for (word, digits) in digits[2..].chunks_exact(4).enumerate() {
+                words[52 + 2 * slot + word] =
+                    u32::from_le_bytes(std::array::from_fn(|i| (digits[i] >> 24) as u8));
+            }
         }
         words
     }

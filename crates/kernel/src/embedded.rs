@@ -15,8 +15,9 @@ pub fn embedded(source: &Source) -> Option<&'static str> {
 
 /// The texts a release compiles to PTX: what an NVIDIA card of any size runs that was not tuned.
 pub fn shipped() -> Vec<Source> {
-    let base = Spec { ptx: true, blocks: 5, wide: false, ..Spec::default() };
-    let filters = (1..=4).map(|count| Filter::Range { count }).chain([Filter::Set]);
+    let base = Spec { ptx: true, blocks: 5, ..Spec::default() };
+    let sets = [true, false].map(|near| Filter::Set { near });
+    let filters = (1..=4).map(|count| Filter::Range { count }).chain(sets);
     let mut sources: Vec<Source> = filters.map(|filter| join(&Spec { filter, ..base })).collect();
     sources.push(join_field(&Spec::field()));
     sources

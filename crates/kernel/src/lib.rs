@@ -30,8 +30,11 @@ pub enum Filter {
         /// How many, 1 to 4.
         count: u32,
     },
-    /// Many intervals: a bitmap, then a list of 64-bit intervals ([`set`]).
-    Set,
+    /// Many intervals ([`set`]): a bitmap in the walk, and a second kernel that settles what survives it.
+    Set {
+        /// Whether the bitmap is small enough for shared memory ([`set::NEAR_BITS`]).
+        near: bool,
+    },
 }
 
 /// How far the search goes: for telling what its parts cost. Only a whole one finds keys.
@@ -109,8 +112,6 @@ pub struct Spec {
     pub unroll_signs: bool,
     /// Orbit walk: what is tested.
     pub filter: Filter,
-    /// Orbit walk: whether what passes is tested again on 64 bits before it is reported. A set always is.
-    pub wide: bool,
     /// Whether helper functions are inlined: faster, where the compiler gets through it in bearable time.
     pub inline: bool,
     /// Orbit walk: how far the search goes.
@@ -130,7 +131,6 @@ impl Default for Spec {
             count_carries: false,
             unroll_signs: false,
             filter: Filter::Range { count: 1 },
-            wide: true,
             inline: true,
             stage: Stage::Whole,
         }
@@ -208,17 +208,28 @@ fn join_orbit(spec: &Spec, mut defines: Vec<(&str, u32)>) -> Source {
             assert!((1..=4).contains(&count), "no filter of {count} intervals");
             (fragment!("filter/range.h"), count)
         }
-        Filter::Set => (fragment!("filter/set.h"), 0),
+        Filter::Set { .. } => (fragment!("filter/set.h"), 0),
     };
     let stage = match spec.stage {
         Stage::Walk => 0,
         Stage::Words => 1,
         Stage::Whole => 2,
     };
-    let wide = spec.wide || spec.filter == Filter::Set;
-    defines.extend([("RANGES", ranges), ("FILTER_WIDE", wide.into()), ("STAGE", stage)]);
+    let is_set = matches!(spec.filter, Filter::Set { .. });
+    assert!(!is_set || spec.stage == Stage::Whole, "a set is searched as a whole");
+    defines.extend([
+        ("RANGES", ranges),
+        ("FILTER_SET", is_set.into()),
+        ("SET_NEAR", (spec.filter == Filter::Set { near: true }).into()),
+        ("FILTER_FINE", (spec.filter == Filter::Set { near: false }).into()),
+        ("STAGE", stage),
+    ]);
     let mut text = head(spec, spec.group, &defines);
     text += &format!("#define SIGN_LOOP {}\n", if spec.unroll_signs { "UNROLL" } else { "ROLLED" });
+    if is_set {
+        let fragments = [filter, fragment!("sift.h"), fragment!("search.c"), fragment!("settle.c")];
+        return finish(text, &fragments);
+    }
     finish(text, &[filter, fragment!("search.c")])
 }
 

@@ -17,6 +17,19 @@ const CAPACITY: u32 = 8192;
 struct Program {
     host: HostProgram,
     group: u32,
+    is_set: bool,
+}
+
+/// What a walk did.
+struct Walked {
+    /// The centres after it.
+    ends: Vec<Point>,
+    /// Records counted.
+    count: u32,
+    /// Blocks of a set whose survivors did not fit.
+    lost: u32,
+    /// The records there was room for.
+    records: Vec<Record>,
 }
 
 impl Program {
@@ -34,7 +47,8 @@ impl Program {
 
     fn compile(spec: &Spec, define: &str, text: &str) -> Self {
         let driver = include_str!("host/driver.c");
-        Self { host: HostProgram::build(&format!("{define}{text}"), driver), group: spec.group }
+        let is_set = matches!(spec.filter, Filter::Set { .. });
+        Self { host: HostProgram::build(&format!("{define}{text}"), driver), group: spec.group, is_set }
     }
 
     fn field(&self, op: u32, pairs: &[(BigUint, BigUint)]) -> Vec<[u32; 8]> {
@@ -44,21 +58,30 @@ impl Program {
         self.host.run(&request).chunks_exact(8).map(|w| w.try_into().unwrap()).collect()
     }
 
-    /// Runs the walk; returns the centres after it, the count of records, and the records there was room for.
-    fn walk(
+    /// Runs the walk, and for a set what settles its survivors.
+    fn walk(&self, starts: &[Point], steps: u32, filter: &[u32], capacity: u32) -> Walked {
+        self.walk_with_lists(starts, steps, filter, capacity, (CAPACITY, CAPACITY))
+    }
+
+    /// The same with room for so many survivors and candidates a block.
+    fn walk_with_lists(
         &self,
         starts: &[Point],
         steps: u32,
         filter: &[u32],
         capacity: u32,
-    ) -> (Vec<Point>, u32, Vec<Record>) {
+        (survivors, candidates): (u32, u32),
+    ) -> Walked {
         let lanes = starts.len() as u32;
-        let mut request = vec![1, lanes, steps, filter.len() as u32, capacity, 0, 0, 0];
+        let mut request = vec![1, lanes, steps, filter.len() as u32, capacity, survivors, candidates, 0];
         for w in 0..16 {
             request.extend(starts.iter().map(|(x, y)| if w < 8 { limbs(x)[w] } else { limbs(y)[w - 8] }));
         }
         request.extend(table(self.group));
         request.extend(filter);
+        if self.is_set {
+            request.extend(set_points(self.group));
+        }
         let answer = self.host.run(&request);
         let (centres, hits) = answer.split_at(abi::centres_words(lanes));
         let n = lanes as usize;
@@ -67,7 +90,8 @@ impl Program {
         assert_eq!(hits.len(), abi::hits_words(capacity));
         let written = hits[0].min(capacity) as usize;
         let records = hits[abi::HITS_HEADER..].chunks_exact(abi::HIT_WORDS).take(written);
-        (ends, hits[0], records.map(|r| Record::read(r.try_into().unwrap())).collect())
+        let records = records.map(|r| Record::read(r.try_into().unwrap())).collect();
+        Walked { ends, count: hits[0], lost: hits[abi::HITS_LOST], records }
     }
 }
 
@@ -88,6 +112,17 @@ fn table(group: u32) -> Vec<u32> {
         words.extend(entry.words());
     }
     words
+}
+
+/// The points a set's second kernel reads.
+fn set_points(group: u32) -> Vec<u32> {
+    let words = (1..=group).flat_map(|i| {
+        let (t, y) = point(&Scalar::from(i));
+        let beta_t = &t * beta() % p();
+        let beta2_t = &beta_t * beta() % p();
+        abi::point_words(&limbs(&t), &limbs(&beta_t), &limbs(&beta2_t), &limbs(&y))
+    });
+    words.collect()
 }
 
 /// The key a hit speaks of, from the scalar of its lane's first centre.
@@ -194,7 +229,7 @@ fn shortened_searches_walk_all_the_same() {
     let starts: Vec<Scalar> = (0..4).map(|_| random.scalar()).collect();
     let points: Vec<Point> = starts.iter().map(point).collect();
     for stage in [Stage::Walk, Stage::Words] {
-        let spec = Spec { group: 4, block: 2, wide: false, stage, ..Spec::default() };
+        let spec = Spec { group: 4, block: 2, stage, ..Spec::default() };
         let (ends, count, _) = Program::build(spec).walk(&points, 3, &all_keys(), CAPACITY);
         // One report a sign and entry, and the centre's three.
         assert_eq!(count, 4 * 3 * (2 * 4 + 3));
@@ -210,21 +245,22 @@ fn top_words_of_products_stay_within_their_bound() {
     let pairs = pairs(5000);
     let one = BigUint::from(1u32);
     for ((a, b), out) in pairs.iter().zip(program.field(7, &pairs)) {
-        // Both products of abi's argument: 8 limbs, and 9 limbs with one factor taken off.
-        let values = [a * b, (a + (&one << 257) - 1u32) * b];
-        for (value, word, below, above) in [(&values[0], out[0], 0, 9), (&values[1], out[1], 1, 11)] {
+        // The products of abi's argument: 8 limbs, and 9 limbs with one factor taken off; then the finer words.
+        let long = |high: u32| (a + (&one << 256) * high - 1u32) * b;
+        let cases = [
+            ("plain", a * b, out[0], 0, 9 << 32),
+            ("plain, 9 limbs", long(2), out[1], 1 << 32, 11 << 32),
+            ("fine T2", a * b, out[4], 0, (207i64 << 32) / 100),
+            ("fine T1", long(1), out[5], 1 << 32, (307i64 << 32) / 100),
+            ("fine T0", long(2), out[6], (101i64 << 32) / 100, (108i64 << 32) / 100),
+        ];
+        for (name, value, word, below, above) in cases {
             let fraction: BigUint = ((value % p()) << 64) / p();
             let fraction: u64 = fraction.try_into().unwrap();
             let error = fraction.wrapping_sub(u64::from(word) << 32) as i64;
-            assert!((-below << 32..above << 32).contains(&error), "{a:x} * {b:x}: {error:x}");
+            assert!((-below..above).contains(&error), "{name}: {a:x} * {b:x}: {error:x}");
         }
-        let fraction: BigUint = ((&values[1] % p()) << 80) / p();
-        let fraction: u128 = fraction.try_into().unwrap();
-        let wide = u128::from(out[5]) << 48 | u128::from(out[4]) << 16;
-        let error = fraction.wrapping_sub(wide) as i128;
-        let error = (error << 48) >> 48;
-        assert!((-1 << 16..9 << 16).contains(&error), "{a:x} * {b:x}: {error:x}, wide");
-        assert_eq!(&out[2..4], &[abi::digits(&limbs(b))[8], abi::digits(&limbs(b))[7]]);
+        assert_eq!(&out[2..4], &[abi::digits(&limbs(b))[9], abi::digits(&limbs(b))[7]]);
     }
 }
 
@@ -234,8 +270,16 @@ fn digits_leave_less_than_one_unit_of_the_last() {
     let numbers = edges().into_iter().filter(|a| *a < p()).chain((0..1000).map(|_| random.number() % p()));
     for a in numbers {
         let found = from_limbs(abi::digits(&limbs(&a)).into_iter().rev());
-        let rest = (&a << 352) - found * p();
-        assert!(rest < p() + (p() >> 90), "{a:x}");
+        let rest = (&a << 320) - found * p();
+        assert!(rest < p() + (p() >> 122), "{a:x}");
+    }
+}
+
+/// What the true top word minus the computed one may be.
+fn bound(filter: Filter) -> std::ops::RangeInclusive<i32> {
+    match filter {
+        Filter::Set { near: false } => -(abi::FINE_BELOW as i32)..=abi::FINE_ABOVE as i32,
+        _ => -(abi::TOP_BELOW as i32)..=abi::TOP_ABOVE as i32,
     }
 }
 
@@ -245,7 +289,7 @@ fn every_key_is_tested_once(spec: Spec, blocks: u32, everything: &[u32]) {
     let mut random = Random(u64::from(spec.group) * 977 + 5);
     let starts: Vec<Scalar> = (0..lanes).map(|_| random.scalar()).collect();
     let points: Vec<Point> = starts.iter().map(point).collect();
-    let (ends, count, records) = program.walk(&points, steps, everything, CAPACITY);
+    let Walked { ends, count, records, .. } = program.walk(&points, steps, everything, CAPACITY);
     assert_eq!(u64::from(count), u64::from(lanes * steps) * abi::keys_per_step(spec.group));
     let mut seen = HashSet::new();
     for record in records {
@@ -256,7 +300,7 @@ fn every_key_is_tested_once(spec: Spec, blocks: u32, everything: &[u32]) {
         );
         let (x, _) = point(&key(&starts[hit.lane as usize], spec.group, &hit));
         let error = top(&x).wrapping_sub(hit.top) as i32;
-        assert!((-(abi::TOP_BELOW as i32)..=abi::TOP_ABOVE as i32).contains(&error), "{hit:?}: {error}");
+        assert!(bound(spec.filter).contains(&error), "{hit:?}: {error}");
     }
     for (start, end) in starts.iter().zip(ends) {
         assert_eq!(end, point(&(start + Scalar::from(steps * (2 * spec.group + 1)))));
@@ -276,49 +320,89 @@ fn walk_by_rows_tests_every_key_once() {
 
 #[test]
 fn walk_with_set_filter_tests_every_key_once() {
-    let spec = Spec { group: 4, block: 2, filter: Filter::Set, ..Spec::default() };
-    every_key_is_tested_once(spec, 1, &set::words(&[(0, u64::MAX)], 10));
+    for (near, blocks) in [(false, 1), (true, 3)] {
+        let spec = Spec { group: 4, block: 2, filter: Filter::Set { near }, ..Spec::default() };
+        every_key_is_tested_once(spec, blocks, &everything(near));
+    }
+}
+
+/// A set filter that accepts every key.
+fn everything(near: bool) -> Vec<u32> {
+    set::build(&[(0, u64::MAX)], (!near).then_some(10)).words
+}
+
+/// Keys at every sign, orbit and image, at the first and the last entry and at the centre itself.
+fn planted(lanes: u32, steps: u32, group: u32) -> Vec<abi::Hit> {
+    let mut plants = Vec::new();
+    for (n, index) in [1, group, 0].into_iter().cycle().take(18 * 3).enumerate() {
+        let (n, kind) = (n as u32, n as u32 / 3);
+        let (minus, orbit, image) =
+            (index > 0 && kind % 2 == 1, if index > 0 { kind / 2 % 3 } else { 0 }, kind / 6);
+        let (lane, step) = (n % lanes, n / 2 % steps);
+        let plant = abi::Hit { lane, step, index, minus, orbit, image, negate: false, top: 0 };
+        plants.push(plant);
+    }
+    plants.sort();
+    plants.dedup();
+    plants
 }
 
 #[test]
 fn set_filter_finds_its_keys_and_no_others() {
-    let spec = Spec { group: 8, block: 4, filter: Filter::Set, ..Spec::default() };
-    let program = Program::build(spec);
-    let mut random = Random(2024);
-    let starts: Vec<Scalar> = (0..4).map(|_| random.scalar()).collect();
-    let points: Vec<Point> = starts.iter().map(point).collect();
-    let mut plants = HashSet::new();
-    let mut intervals: Vec<(u64, u64)> =
-        (0..500).map(|_| u64::from(random.next()) << 32).map(|a| (a, a)).collect();
-    for orbit in 0..3 {
-        for image in 0..3 {
-            for (minus, index) in [(false, 1), (true, 8), (false, 0)] {
-                if index == 0 && orbit > 0 {
-                    continue;
-                }
-                let (lane, step) = (random.next() % 4, random.next() % 3);
-                let plant = abi::Hit { lane, step, index, minus, orbit, image, negate: false, top: 0 };
-                let (x, _) = point(&key(&starts[lane as usize], spec.group, &plant));
-                let x = limbs(&x);
-                let top = u64::from(x[7]) << 32 | u64::from(x[6]);
-                intervals.push((top, top));
-                plants.insert(plant);
-            }
+    for near in [false, true] {
+        let spec = Spec { group: 8, block: 4, filter: Filter::Set { near }, ..Spec::default() };
+        let program = Program::build(spec);
+        let mut random = Random(2024);
+        let starts: Vec<Scalar> = (0..8).map(|_| random.scalar()).collect();
+        let points: Vec<Point> = starts.iter().map(point).collect();
+        let plants = planted(8, 3, 8);
+        // Neighbours of the planted keys, each one unit off in the last of 64 bits, must not be found.
+        let mut intervals: Vec<(u64, u64)> =
+            (0..500).map(|_| u64::from(random.next()) << 32).map(|a| (a, a)).collect();
+        let mut decoys = Vec::new();
+        for plant in &plants {
+            let (x, _) = point(&key(&starts[plant.lane as usize], spec.group, plant));
+            let x = limbs(&x);
+            let top = u64::from(x[7]) << 32 | u64::from(x[6]);
+            intervals.push((top, top));
+            decoys.push((top ^ 1, top ^ 1));
+        }
+        let plants: HashSet<abi::Hit> = plants.into_iter().collect();
+        // A coarse bitmap lets nearly all keys survive, which the second kernel must sort out.
+        let sizes = if near { vec![None] } else { vec![Some(8), Some(20), Some(27)] };
+        for far_bits in sizes {
+            let walked = program.walk(&points, 3, &set::build(&intervals, far_bits).words, CAPACITY);
+            let found: HashSet<abi::Hit> = walked
+                .records
+                .iter()
+                .map(|r| match r {
+                    Record::Hit(hit) => abi::Hit { top: 0, ..*hit },
+                    Record::Fault { .. } => panic!("{r:?}"),
+                })
+                .collect();
+            assert_eq!(found, plants);
+            assert_eq!((walked.count as usize, walked.lost), (plants.len(), 0));
+            let nothing = program.walk(&points, 3, &set::build(&decoys, far_bits).words, CAPACITY);
+            assert_eq!((nothing.count, nothing.lost), (0, 0));
         }
     }
-    // A coarse bitmap lets nearly all keys through to level 2, which must sort them out.
-    for bits in [8, 20] {
-        let (_, count, records) = program.walk(&points, 3, &set::words(&intervals, bits), CAPACITY);
-        let found: HashSet<abi::Hit> = records
-            .iter()
-            .map(|r| match r {
-                Record::Hit(hit) => abi::Hit { top: 0, ..*hit },
-                Record::Fault { .. } => panic!("{r:?}"),
-            })
-            .collect();
-        assert_eq!(found, plants);
-        assert_eq!(count as usize, plants.len());
+}
+
+#[test]
+fn full_lists_of_a_set_are_reported_and_not_written_past() {
+    let spec = Spec { group: 2, block: 2, filter: Filter::Set { near: false }, ..Spec::default() };
+    let program = Program::build(spec);
+    let mut random = Random(77);
+    let points: Vec<Point> = (0..4).map(|_| point(&random.scalar())).collect();
+    // Two lanes, two entries and two signs: eight survivors a block and step, of nine candidates each.
+    for (lists, lost) in [((0, 144), 2), ((7, 144), 2), ((8, 143), 2), ((8, 144), 0), ((9, 500), 0)] {
+        let walked = program.walk_with_lists(&points, 2, &everything(false), CAPACITY, lists);
+        let keys = if lost == 0 { 8 * abi::keys_per_step(2) } else { 0 };
+        assert_eq!((walked.lost, u64::from(walked.count)), (lost, keys), "{lists:?}");
     }
+    // An empty set, and lists it leaves empty.
+    let walked = program.walk_with_lists(&points, 1, &set::build(&[], Some(10)).words, CAPACITY, (0, 0));
+    assert_eq!((walked.lost, walked.count), (0, 0));
 }
 
 #[test]
@@ -362,7 +446,8 @@ fn planted_key_is_found_exactly_once() {
         let (x, _) = point(&key(&starts[plant.lane as usize], spec.group, &plant));
         let words = limbs(&x);
         let top = u64::from(words[7]) << 32 | u64::from(words[6]);
-        let (_, count, records) = program.walk(&points, steps, &abi::range_words(&[(top, top)]), 16);
+        let Walked { count, records, .. } =
+            program.walk(&points, steps, &abi::range_words(&[(top, top)]), 16);
         // Level 2 leaves nothing but the planted key.
         assert_eq!(records.len(), 1);
         assert_eq!(count as usize, records.len());
@@ -376,14 +461,23 @@ fn full_hit_buffer_is_counted_past_and_not_written_past() {
     let spec = Spec { group: 2, block: 1, ..Spec::default() };
     let start = point(&Scalar::from(123_456_789u32));
     // The sanitizer sees a write past the buffer; the count tells the host that records are missing.
-    let (_, count, records) = Program::build(spec).walk(&[start], 1, &all_keys(), 5);
+    let Walked { count, records, .. } = Program::build(spec).walk(&[start], 1, &all_keys(), 5);
     assert_eq!(u64::from(count), abi::keys_per_step(2));
     assert_eq!(records.len(), 5);
 }
 
 #[test]
 fn meeting_points_are_reported_and_spoil_no_other_lane() {
-    let spec = Spec { group: 8, block: 4, ..Spec::default() };
+    for filter in [Filter::Range { count: 1 }, Filter::Set { near: false }, Filter::Set { near: true }] {
+        let everything = match filter {
+            Filter::Range { .. } => all_keys(),
+            Filter::Set { near } => everything(near),
+        };
+        meet(Spec { group: 8, block: 4, filter, ..Spec::default() }, &everything);
+    }
+}
+
+fn meet(spec: Spec, everything: &[u32]) {
     let program = Program::build(spec);
     let mut random = Random(3);
     let mut starts: Vec<Scalar> = (0..4).map(|_| random.scalar()).collect();
@@ -391,7 +485,7 @@ fn meeting_points_are_reported_and_spoil_no_other_lane() {
     starts[1] = lambda(1) * Scalar::from(5u32);
     starts[2] = -Scalar::from(2 * 17u32);
     let points: Vec<Point> = starts.iter().map(point).collect();
-    let (ends, _, records) = program.walk(&points, 3, &all_keys(), CAPACITY);
+    let Walked { ends, records, .. } = program.walk(&points, 3, everything, CAPACITY);
     let faults: HashSet<(u32, u32)> = records
         .iter()
         .filter_map(|r| match r {
@@ -408,7 +502,7 @@ fn meeting_points_are_reported_and_spoil_no_other_lane() {
         hits[hit.lane as usize] += 1;
         let (x, _) = point(&key(&starts[hit.lane as usize], 8, hit));
         let error = top(&x).wrapping_sub(hit.top) as i32;
-        assert!((-(abi::TOP_BELOW as i32)..=abi::TOP_ABOVE as i32).contains(&error));
+        assert!(bound(spec.filter).contains(&error), "{hit:?}: {error}");
     }
     let keys = abi::keys_per_step(8);
     assert_eq!(hits, [3 * keys, 0, keys, 3 * keys]);

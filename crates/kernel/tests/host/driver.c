@@ -43,9 +43,22 @@ int main(void) {
 static u32 *centres, *filter, *hits, *table, lanes, steps;
 static quad *scratch;
 
+#if FILTER_SET
+static quad *points, *centre_log, *lists;
+static u32 list_capacity, list_room;
+
+static void walk(void) {
+    search_walk(centres, scratch, (quad *)table, filter, hits, lanes, steps, centre_log, lists, list_capacity, list_room);
+}
+
+static void settle(void) {
+    search_settle(scratch, points, filter, hits, centre_log, lists, list_capacity, list_room, lanes, steps);
+}
+#else
 static void walk(void) {
     search_walk(centres, scratch, (quad *)table, filter, hits, lanes, steps);
 }
+#endif
 
 int main(void) {
     u32 *head = read_words(8);
@@ -58,7 +71,20 @@ int main(void) {
     scratch = malloc((u64)lanes * GROUP * 32);
     hits = calloc(HITS_HEADER + (u64)capacity * HIT_WORDS, 4);
     hits[HITS_CAPACITY] = capacity;
+#if FILTER_SET
+    list_capacity = head[5];
+    list_room = head[6];
+    points = read_words(GROUP * POINT_QUADS * 4);
+    centre_log = malloc((u64)steps * lanes * LOG_QUADS * sizeof(quad));
+    lists = malloc(lanes / BLOCK * LIST_QUADS(list_capacity, list_room) * sizeof(quad));
     launch(walk, lanes / BLOCK);
+    launch(settle, lanes / BLOCK);
+    free(points);
+    free(centre_log);
+    free(lists);
+#else
+    launch(walk, lanes / BLOCK);
+#endif
     fwrite(centres, 64, lanes, stdout);
     fwrite(hits, 4, HITS_HEADER + (u64)capacity * HIT_WORDS, stdout);
     free(centres);

@@ -1,7 +1,7 @@
 //! A GPU as a device: tens of thousands of lanes, two launches in flight, hits read while the next launch runs.
 //!
 //! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
-//! that test x by its top bits, `points` for those that hash points or test all of x, `salts` for contracts. `flight`
+//! that test x by its top bits, with `settle` for many patterns, `points` for those that hash points or test all of x, `salts` for contracts. `flight`
 //! keeps launches under way, `digests` says what is wanted of a whole digest. `field` times the arithmetic by itself.
 
 mod digests;
@@ -10,6 +10,7 @@ mod flight;
 mod orbit;
 mod points;
 mod salts;
+mod settle;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

@@ -13,12 +13,14 @@ use warpsmith_curve::walk::{self, Place, Sieve, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Arg, Buffer, Kernel, Later, Mark, Queue};
 use warpsmith_kernel::abi::{self, Record};
-use warpsmith_kernel::{Filter as FilterKind, Spec, Stage, Table as TablePlace, set};
+use warpsmith_kernel::set::Set;
+use warpsmith_kernel::{Filter as FilterKind, Spec, Stage, Table as TablePlace};
 use warpsmith_pattern::Filter;
 use warpsmith_target::Digest;
 
 pub(super) use profile::profile;
 
+use super::settle::{self, Settle};
 use super::{CAPACITY, Gpu, IN_FLIGHT, LAUNCH_MS, Layout, Outcome, STRIDE, as_bytes, build, limbs, upload};
 use crate::sieve::sieve;
 use crate::worker::batch_add::{add_pairs, multiples};
@@ -27,6 +29,19 @@ use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
 /// Ranges compared one by one; more go through the set.
 const FEW_RANGES: usize = 4;
+
+/// The longest launch, in steps.
+const MOST_STEPS: u32 = 1 << 20;
+
+/// What a finished launch left.
+struct Landed {
+    /// The records there was room for.
+    records: Vec<Record>,
+    /// How many there were meant to be.
+    count: u32,
+    /// Whether something did not fit, so that the launch must be done again in smaller pieces.
+    overflowed: bool,
+}
 
 /// One launch under way.
 struct Flight {
@@ -45,6 +60,8 @@ pub(super) struct OrbitWorker<'a> {
     centres: Buffer,
     scratch: Buffer,
     filter: Buffer,
+    /// For many patterns.
+    settle: Option<Settle>,
     /// Hit buffers, used in turn.
     hits: [Buffer; IN_FLIGHT],
     turn: usize,
@@ -78,30 +95,33 @@ fn table_words(group: u32) -> Vec<u32> {
     words
 }
 
-/// What the device shall test, and the buffer that says so.
-fn filter_words(filter: &Filter) -> (FilterKind, Vec<u32>) {
-    let count = filter.top.len();
+/// What the device shall test: a few ranges, or a set.
+enum Tested {
+    Ranges(Vec<(u64, u64)>),
+    Set(bool, Set),
+}
+
+fn tested(filter: &Filter) -> Tested {
     let intervals: Vec<(u64, u64)> = filter.top.iter().map(|i| (i.first, i.last)).collect();
-    if (1..=FEW_RANGES).contains(&count) {
-        return (FilterKind::Range { count: count as u32 }, abi::range_words(&intervals));
+    if (1..=FEW_RANGES).contains(&intervals.len()) {
+        return Tested::Ranges(intervals);
     }
-    // As fine as a bitmap of 32 MiB allows, which the second-level cache of a large card holds: what passes it
-    // leaves the common path of 32 lanes, so one key in a hundred thousand is what a set should let pass.
-    let bits = (count.max(1).ilog2() + 18).clamp(20, 28);
-    (FilterKind::Set, set::words(&intervals, bits))
+    let (near, set) = settle::filter(&intervals);
+    Tested::Set(near, set)
 }
 
 /// The search for a kind of filter in the shape of `spec`.
 fn program(spec: &Spec, filter: FilterKind) -> Spec {
     // A few ranges are decided on one word, which lets some 2^-25 of all keys pass; the host sorts those out
     // (`exact`). A second test on the device costs a card a fifth of its speed by the registers it takes.
-    Spec { filter, wide: false, ..*spec }
+    Spec { filter, ..*spec }
 }
 
 /// Every program a search in this shape may run.
 pub(super) fn programs(spec: &Spec) -> Vec<Spec> {
     let few = (1..=FEW_RANGES as u32).map(|count| FilterKind::Range { count });
-    few.chain([FilterKind::Set]).map(|filter| program(spec, filter)).collect()
+    let sets = [true, false].map(|near| FilterKind::Set { near });
+    few.chain(sets).map(|filter| program(spec, filter)).collect()
 }
 
 impl<'a> OrbitWorker<'a> {
@@ -112,12 +132,19 @@ impl<'a> OrbitWorker<'a> {
     /// A search that goes so far; only a whole one finds anything.
     fn up_to(gpu: &'a Gpu, filter: &Filter, stage: Stage) -> Outcome<Self> {
         let Layout { spec, lanes } = gpu.layout;
-        let (kind, filter_words) = filter_words(filter);
+        let tested = tested(filter);
+        let kind = match &tested {
+            Tested::Ranges(ranges) => FilterKind::Range { count: ranges.len() as u32 },
+            Tested::Set(near, _) => FilterKind::Set { near: *near },
+        };
         let spec = Spec { stage, ..program(&spec, kind) };
         let info = gpu.device.info();
         let mut queue = gpu.device.queue()?;
         let (program, kernel) = build(queue.as_mut(), info, &spec, "search_walk")?;
-        let filter_buffer = upload(queue.as_mut(), &filter_words)?;
+        let filter_buffer = match &tested {
+            Tested::Ranges(ranges) => upload(queue.as_mut(), &abi::range_words(ranges))?,
+            Tested::Set(_, set) => upload(queue.as_mut(), &set.words)?,
+        };
         let table = table_words(spec.group);
         let table = if spec.table == TablePlace::Constant && info.api == Api::Cuda {
             queue.symbol(program, "search_table", &as_bytes(&table))?;
@@ -127,6 +154,10 @@ impl<'a> OrbitWorker<'a> {
         };
         let centres = queue.alloc(4 * abi::centres_words(lanes) as u64)?;
         let scratch = queue.alloc(4 * abi::scratch_words(spec.group, lanes) as u64)?;
+        let settle = match &tested {
+            Tested::Ranges(_) => None,
+            Tested::Set(_, set) => Some(Settle::new(queue.as_mut(), program, gpu, set)?),
+        };
         let hits_bytes = 4 * abi::hits_words(CAPACITY) as u64;
         let hits = [queue.alloc(hits_bytes)?, queue.alloc(hits_bytes)?];
         Ok(OrbitWorker {
@@ -137,6 +168,7 @@ impl<'a> OrbitWorker<'a> {
             centres,
             scratch,
             filter: filter_buffer,
+            settle,
             hits,
             turn: 0,
             sieve: sieve(filter),
@@ -178,8 +210,12 @@ impl<'a> OrbitWorker<'a> {
         let mut args = vec![Arg::Buffer(centres), Arg::Buffer(self.scratch)];
         args.extend(self.table.map(Arg::Buffer));
         args.extend([Arg::Buffer(self.filter), Arg::Buffer(hits), Arg::U32(lanes), Arg::U32(steps)]);
+        args.extend(self.settle.iter().flat_map(Settle::walk_args));
         let block = self.gpu.layout.spec.block;
         self.queue.launch(self.kernel, lanes / block, block, &args)?;
+        if let Some(settle) = &self.settle {
+            settle.launch(self.queue.as_mut(), [self.scratch, self.filter, hits], (lanes, block), steps)?;
+        }
         self.queue.read_later(hits, 0, 4 * abi::hits_words(CAPACITY) as u64)
     }
 
@@ -195,41 +231,43 @@ impl<'a> OrbitWorker<'a> {
         Ok(())
     }
 
-    /// The records of a finished launch, and how many there were meant to be.
-    fn records(&mut self, later: Later) -> Outcome<(Vec<Record>, u32)> {
+    /// What a launch left, once it has ended.
+    fn records(&mut self, later: Later) -> Outcome<Landed> {
         let mut bytes = std::mem::take(&mut self.bytes);
         self.queue.finish_later(later, &mut bytes)?;
         let word = |i: usize| u32::from_le_bytes(std::array::from_fn(|b| bytes[4 * i + b]));
         let count = word(0);
+        let overflowed = count > CAPACITY || word(abi::HITS_LOST) > 0;
         let records = (0..count.min(CAPACITY) as usize).map(|r| {
             let at = abi::HITS_HEADER + r * abi::HIT_WORDS;
             Record::read(std::array::from_fn(|w| word(at + w)))
         });
         let records = records.collect();
         self.bytes = bytes;
-        Ok((records, count))
+        Ok(Landed { records, count, overflowed })
     }
 
     /// Waits for the oldest launch and accounts for it.
     fn land(&mut self) -> Result<Batch, Fault> {
         let Some(flight) = self.flights.pop_front() else { return Ok(Batch::default()) };
-        let (records, count) = self.records(flight.later).map_err(|e| e.to_string())?;
+        let landed = self.records(flight.later).map_err(|e| e.to_string())?;
         let (before, after) = flight.marks;
         let ms = self.queue.milliseconds(before, after).map_err(|e| e.to_string())?;
         self.pace(flight.steps, ms);
-        if count > CAPACITY {
-            return self.again(flight.first, flight.steps, count);
+        if landed.overflowed {
+            return self.again(flight.first, flight.steps, landed.count);
         }
         let tried = self.lanes() as u64 * flight.steps as u64 * self.keys();
-        let hits = self.sort_out(records, 0, flight.first, flight.steps)?;
+        let hits = self.sort_out(landed.records, 0, flight.first, flight.steps)?;
         Ok(Batch { tried, hits, done: false })
     }
 
     /// Chooses the length of the next launches from what the last one took.
     fn pace(&mut self, steps: u32, ms: f32) {
         let wanted = steps as f32 * LAUNCH_MS / ms.max(0.01);
+        let most = self.settle.as_ref().map_or(MOST_STEPS, Settle::most_steps);
         // No more than fourfold at once: the first launches may not be typical.
-        self.steps_a_launch = (wanted as u32).clamp(1, steps.saturating_mul(4).max(1)).min(1 << 20);
+        self.steps_a_launch = (wanted as u32).clamp(1, steps.saturating_mul(4).max(1)).min(most);
     }
 
     /// Turns records into hits; lanes that met their table are walked on the processor for the rest of the launch.
@@ -270,11 +308,11 @@ impl<'a> OrbitWorker<'a> {
             // The device has left those lanes where they were: put all lanes where they belong. Launches in flight
             // report the same lanes again and are made good the same way.
             while let Some(flight) = self.flights.pop_front() {
-                let (records, count) = self.records(flight.later).map_err(|e| e.to_string())?;
-                let more = if count > CAPACITY {
-                    self.again(flight.first, flight.steps, count)?.hits
+                let landed = self.records(flight.later).map_err(|e| e.to_string())?;
+                let more = if landed.overflowed {
+                    self.again(flight.first, flight.steps, landed.count)?.hits
                 } else {
-                    self.sort_out(records, 0, flight.first, flight.steps)?
+                    self.sort_out(landed.records, 0, flight.first, flight.steps)?
                 };
                 hits.extend(more);
             }
@@ -327,7 +365,7 @@ impl<'a> OrbitWorker<'a> {
     fn again(&mut self, first: u64, steps: u32, count: u32) -> Result<Batch, Fault> {
         let (all, block) = (self.lanes(), self.gpu.layout.spec.block);
         // Pieces expected to fill half the buffer.
-        let share = CAPACITY as f64 / 2.0 * steps as f64 / count as f64;
+        let share = CAPACITY as f64 / 2.0 * steps as f64 / count.max(1) as f64;
         let mut lanes = ((all as f64 * share.min(1.0)) as u32 / block * block).max(block);
         let centres = self.queue.alloc(4 * abi::centres_words(all) as u64).map_err(|e| e.to_string())?;
         let buffer = self.queue.alloc(4 * abi::hits_words(CAPACITY) as u64).map_err(|e| e.to_string())?;
@@ -338,10 +376,11 @@ impl<'a> OrbitWorker<'a> {
                 let to = (from + lanes).min(all);
                 self.place(centres, from..to, step)?;
                 let later = self.launch(centres, buffer, to - from, 1).map_err(|e| e.to_string())?;
-                let (records, count) = self.records(later).map_err(|e| e.to_string())?;
-                if count > CAPACITY {
+                let landed = self.records(later).map_err(|e| e.to_string())?;
+                if landed.overflowed {
                     if lanes == block {
-                        // More than one key in a hundred passes: the processor has no such limit.
+                        // So many keys pass, or survive the bitmap of a set, that not even a block of them fits: the
+                        // processor has no such limit.
                         for lane in from..to {
                             self.walk_lane(lane, step, 1, &mut hits);
                             tried += self.keys();
@@ -355,7 +394,7 @@ impl<'a> OrbitWorker<'a> {
                     }
                     continue;
                 }
-                let more = self.sort_out(records, from, step, 1)?;
+                let more = self.sort_out(landed.records, from, step, 1)?;
                 hits.extend(more);
                 tried += (to - from) as u64 * self.keys();
                 from = to;

@@ -72,21 +72,51 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
 #[test]
 fn lanes_that_meet_their_table_are_made_good() {
     let Some(gpu) = pocl() else { return };
+    steps_agree_with_the_portable_walk(&gpu, &["qq"], None);
+}
+
+/// The same with a set, whose survivors and candidates are settled by a second kernel.
+#[test]
+fn a_set_agrees_with_the_portable_walk() {
+    let Some(gpu) = pocl() else { return };
+    steps_agree_with_the_portable_walk(&gpu, &SIX, None);
+}
+
+/// And when they do not fit: the lists are too short for a step of one block.
+#[test]
+fn survivors_that_do_not_fit_are_found_by_walking_again() {
+    let Some(gpu) = pocl() else { return };
+    steps_agree_with_the_portable_walk(&gpu, &SIX, Some((3, 1000)));
+    steps_agree_with_the_portable_walk(&gpu, &SIX, Some((1000, 3)));
+}
+
+/// More than are compared one by one.
+const SIX: [&str; 6] = ["qq", "pp", "2z", "rr", "7l", "mu"];
+
+/// Walks some steps from a point whose lane 0 meets its table at once, with lists of these lengths in place of the usual.
+fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Option<(u32, u32)>) {
     let target = find("npub").expect("npub is a target");
-    let patterns = compile(["qq"], target, &PatternOptions::default()).expect("possible");
+    let patterns = compile(prefixes.iter().copied(), target, &PatternOptions::default()).expect("possible");
     let filter = patterns.filter(gpu.max_false(&Recipe::X));
-    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+    let mut worker = OrbitWorker::new(gpu, &filter).expect("a worker");
+    if let (Some(lists), Some(settle)) = (lists, &mut worker.settle) {
+        settle.shorten(lists);
+    }
     // Lane 0 begins at 5 G, an entry of its own table.
     let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
     worker.start(&Start::Point(start)).expect("started");
     let mut hits = Vec::new();
+    let mut tried = 0;
     for _ in 0..4 {
-        hits.extend(worker.step().expect("a step").hits);
+        let batch = worker.step().expect("a step");
+        tried += batch.tried;
+        hits.extend(batch.hits);
     }
+    assert_eq!(tried, 4 * u64::from(worker.lanes()) * worker.keys());
     let found: HashSet<Place> = hits.iter().map(place).collect();
-    assert_eq!(found.len(), hits.len());
-    // The portable walk of lanes 0 and 1 as the reference.
-    for lane in [0u32, 1] {
+    assert_eq!(found.len(), hits.len(), "each once");
+    // The portable walk of some lanes as the reference.
+    for lane in [0u32, 1, 8, worker.lanes() - 1] {
         let way = lane.checked_sub(1).map(|l| gpu.ways()[l as usize]);
         let mut walk = Walk::new(gpu.table(), &[group::add(Some(start), way)]);
         let mut expected = Vec::new();
