@@ -230,7 +230,7 @@ fn shortened_searches_walk_all_the_same() {
     let points: Vec<Point> = starts.iter().map(point).collect();
     for stage in [Stage::Walk, Stage::Words] {
         let spec = Spec { group: 4, block: 2, stage, ..Spec::default() };
-        let (ends, count, _) = Program::build(spec).walk(&points, 3, &all_keys(), CAPACITY);
+        let Walked { ends, count, .. } = Program::build(spec).walk(&points, 3, &all_keys(), CAPACITY);
         // One report a sign and entry, and the centre's three.
         assert_eq!(count, 4 * 3 * (2 * 4 + 3));
         for (start, end) in starts.iter().zip(ends) {
