@@ -277,16 +277,16 @@ impl<'p> Probe<'p> {
         }
     }
 
-    /// Patterns of candidates that are not searched: of steps or salts behind all others.
+    /// Patterns of digests out of the air: next to nothing has them.
     fn elsewhere(&self, count: usize, pattern: fn(&str) -> String) -> Result<Vec<String>> {
-        let spot = |n: u64| match (&self.shape, &self.start) {
-            (None, Start::Salts(lease)) => Spot::Salt(lease.last + 1 + n),
-            _ => {
-                let step = 1000 + n;
-                Spot::Key(Place { lane: 0, step, index: 1, minus: false, orbit: 0, image: 0, negate: false })
-            }
+        let target = self.subject.target();
+        let length = self.digest(self.extent().0)?.as_bytes().len();
+        let text = |_| {
+            let mut bytes = [0; Digest::MAX];
+            getrandom::fill(&mut bytes).map_err(Error::Randomness)?;
+            Ok(pattern(self.body(&target.encode(&Digest::new(&bytes[..length])))))
         };
-        (0..count as u64).map(|n| Ok(pattern(self.body(&self.text(spot(n))?)))).collect()
+        (0..count).map(text).collect()
     }
 
     /// Searches from the start for some steps, or all salts of the lease, and returns what came back, how often.

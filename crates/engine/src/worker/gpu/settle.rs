@@ -156,6 +156,7 @@ mod tests {
             driver: "1".to_owned(),
             arch: "sm_90".to_owned(),
             units: 132,
+            threads_per_unit: Some(2048),
             memory,
             largest_buffer: memory / 4,
             constant_memory: 1 << 16,
