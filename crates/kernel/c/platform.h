@@ -5,7 +5,8 @@
  * cache need not keep. All kernels are variable time: they see public points, never a secret.
  *
  * DEV is inlined, or with INLINE_HELPERS 0 kept out of line: compilers that take minutes over one large function
- * (AMD's) then build in seconds, and the code runs some three times slower. */
+ * (AMD's) then build in seconds, and the code runs some three times slower. INLINE is inlined all the same: PoCL 3.1
+ * knows neither a lane's number nor atomics of shared memory in functions out of line. */
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 
@@ -14,6 +15,7 @@ typedef unsigned long long u64;
 typedef uint4 quad;
 
 #define U64C(x) x##ULL
+#define INLINE static __device__ __forceinline__
 #if INLINE_HELPERS
 #define DEV static __device__ __forceinline__
 #else
@@ -55,6 +57,7 @@ typedef ulong u64;
 typedef uint4 quad;
 
 #define U64C(x) x##UL
+#define INLINE static inline __attribute__((always_inline))
 #if INLINE_HELPERS
 #define DEV static inline
 #else
@@ -99,6 +102,7 @@ extern _Thread_local u32 host_local_id, host_group_id;
 extern void host_barrier(void);
 
 #define U64C(x) x##ULL
+#define INLINE DEV
 #define DEV static __attribute__((unused, noinline)) /* sanitizers make inlined code slow to build */
 #define COLD DEV
 #define KERNEL

@@ -14,7 +14,7 @@
 #endif
 
 /* Appends the nine keys of one sign to the block's survivors: counted past the capacity, not written past it. */
-DEV void sift_keep(GLOBAL quad *list, LOCAL u32 *count, u32 capacity, u32 lane, u32 step, u32 code, const u32 *sums) {
+INLINE void sift_keep(GLOBAL quad *list, LOCAL u32 *count, u32 capacity, u32 lane, u32 step, u32 code, const u32 *sums) {
     u32 at = ATOMIC_ADD_LOCAL(count, 1u);
     if (at < capacity) {
         GLOBAL quad *to = list + 1 + (u64)at * SURVIVOR_QUADS;
@@ -40,7 +40,8 @@ DEV void sift_keep(GLOBAL quad *list, LOCAL u32 *count, u32 capacity, u32 lane, 
 
 /* Turns `count` survivors into candidates, counted past their room and not written past it. In each round every way of
  * a lane takes one key: the next of its survivor's mask, or the first of its next survivor's. */
-DEV void sift_out(GLOBAL const u32 *filter, GLOBAL quad *list, u32 count, LOCAL u32 *candidates, u32 capacity, u32 room) {
+INLINE void sift_out(GLOBAL const u32 *filter, GLOBAL quad *list, u32 count, LOCAL u32 *candidates, u32 capacity,
+                     u32 room) {
     GLOBAL quad *out = list + 1 + (u64)capacity * SURVIVOR_QUADS;
     quad head[SIFT_WAYS];
     u32 next[SIFT_WAYS], mask[SIFT_WAYS], key[SIFT_WAYS], top[SIFT_WAYS], start[SIFT_WAYS], busy;

@@ -86,8 +86,9 @@ impl Settle {
 
     /// Makes the lists shorter than they need be.
     #[cfg(test)]
-    pub fn shorten(&mut self, (survivors, candidates): (u32, u32)) {
-        self.lengths = Lengths { survivors, candidates, steps: self.lengths.steps };
+    pub fn shorten(&mut self, survivors: u32, candidates: u32) {
+        self.lengths.survivors = self.lengths.survivors.min(survivors);
+        self.lengths.candidates = self.lengths.candidates.min(candidates);
     }
 
     /// What the walk takes behind its own arguments.
