@@ -1,7 +1,7 @@
 //! Keccak-256 as Ethereum uses it: the sponge of FIPS 202 with rate 136 and the padding of the original
 //! submission (0x01, not SHA-3's 0x06).
 //!
-//! The state is five rows of five words. One permutation is written once over [`Word64`]: `u64` for one message, AVX2
+//! The state is five rows of five words. One permutation is written once over `Word64`: `u64` for one message, AVX2
 //! registers for four, AVX-512 registers for eight.
 
 use crate::lanes::{Lanewise, Set, Word64, dispatch};
