@@ -140,6 +140,9 @@ impl Results {
         let secret_key =
             found.secret.as_ref().map(|secret| Zeroizing::new(const_hex::encode(secret.as_bytes())));
         let split = found.split.as_ref().map(SplitFields::from);
+        // Salt and address have fields of their own.
+        let own = |(name, _): &&(&'static str, String)| !["salt", "address"].contains(name);
+        let details: Vec<(&'static str, String)> = found.details.iter().filter(own).cloned().collect();
         self.publish(&Record {
             event: "match",
             target: found.target,
@@ -151,7 +154,7 @@ impl Results {
             salt: found.salt.map(const_hex::encode_prefixed).as_deref(),
             nonce: found.nonce,
             score: found.score,
-            details: &found.details,
+            details: &details,
             split: split.as_ref(),
             device: Some(&found.device),
             tried: Some(found.tried),
