@@ -482,3 +482,16 @@ fn hashes_layouts_and_init_code_are_read_or_refused() {
         assert!(message.contains(says), "{message}");
     }
 }
+
+/// A proxy other than the usual one, told by its hash: the prediction published in the tests of the miner 1miner (a
+/// CREATE3 deployer at this address, salt zero), which were themselves compared with a contract.
+#[test]
+fn another_proxy_is_told_by_the_hash_of_its_code() {
+    let proxy = keccak256(&const_hex::decode("68363d3d37363d34f0ff3d5260096017f3").unwrap());
+    assert_eq!(proxy, bytes("8d04f296f449a1e795ad35f27e6b1d09af5a2422fa137f3d6cbf52d7a920975c"));
+    let deployer = bytes("9fBB3DF7C40Da2e5A0dE984fFE2CCB7C47cd0ABf");
+    let factory = Factory::find("sequence").unwrap();
+    let deployment = Deployment::create3(factory, Some(deployer), Some(proxy), &SaltRequest::default());
+    let steps = deployment.unwrap().salted().steps(&[0; 32]);
+    assert_eq!(encode(&steps.address), "0x7F35BA6cCe28FdD976c66589F2E109A6fB69aD27");
+}
