@@ -59,6 +59,18 @@ pub enum Error {
         /// What the text should be.
         expected: &'static str,
     },
+    /// Too short or too long for a text that has several lengths.
+    #[error(
+        "the text has {given} characters, but an address has {least} to {most}: some were lost or added in copying"
+    )]
+    Lengths {
+        /// How many characters there are.
+        given: usize,
+        /// The fewest there can be.
+        least: usize,
+        /// The most there can be.
+        most: usize,
+    },
     /// The checksum does not fit.
     #[error(
         "the checksum does not fit, so at least one character is wrong: check the text against its source"
@@ -75,7 +87,7 @@ pub enum Error {
     },
     /// The bits that fill up the last data character are not zero.
     #[error(
-        "character {position} carries data bits beyond the 32 bytes, which must be zero: no correct program wrote \
+        "character {position} carries data bits beyond the last byte, which must be zero: no correct program wrote \
          this text"
     )]
     Padding {

@@ -3,9 +3,11 @@
 //! Knows points and salts as bytes, digests and encodings. Knows no patterns, no devices and no search.
 //! A new chain is a new folder beside `nostr` and one line in [`TARGETS`].
 
+pub mod bitcoin;
 mod digest;
 mod error;
 pub mod ethereum;
+mod hash;
 pub mod layout;
 pub mod nostr;
 mod recipe;
@@ -15,7 +17,7 @@ use zeroize::Zeroizing;
 
 pub use digest::Digest;
 pub use error::Error;
-pub use layout::{Affine, Layout, Linear};
+pub use layout::{Affine, Base58, Layout, Linear};
 pub use recipe::{Guard, Recipe, Salted};
 pub use salt::{MaskError, SaltMask};
 
@@ -35,6 +37,11 @@ pub trait Target: Send + Sync {
 
     /// One line for help texts.
     fn summary(&self) -> &'static str;
+
+    /// The word that tells targets of one name apart in results: the type of a Bitcoin address.
+    fn variant(&self) -> Option<&'static str> {
+        None
+    }
 
     /// How the digest's bits become text.
     fn layout(&self) -> &'static Layout;
@@ -57,6 +64,16 @@ pub trait KeyTarget: Target {
 
     /// The secret key in the chain's own text form, for a wallet to import.
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String>;
+
+    /// What else a person should know to use the key: values between it and the address, other forms to import. Without
+    /// the secret, for a split key, what can be told from the point. The texts may hold the secret.
+    fn explain(
+        &self,
+        _point: &PublicPoint,
+        _secret: Option<&[u8; 32]>,
+    ) -> Vec<(&'static str, Zeroizing<String>)> {
+        Vec::new()
+    }
 }
 
 /// A target whose candidates are salts.

@@ -18,6 +18,17 @@ pub enum Recipe {
         /// The account's nonce, at most 2^64 - 2.
         nonce: u64,
     },
+    /// RIPEMD-160 of SHA-256 of the public key as bytes.
+    Hash160 {
+        /// Whether the bytes are 2 or 3 (y even or odd) and x, or 4, x and y. A key and its negation have the same x and
+        /// are two candidates either way.
+        compressed: bool,
+    },
+    /// RIPEMD-160 of SHA-256 of the script `00 14 hash160(compressed key)`: a witness program in a script hash.
+    ScriptHash160,
+    /// The x coordinate of `P + t*G`, where P has the key's x and an even y, and t is the tagged hash `TapTweak` of that
+    /// x (BIP-341 with no scripts). A key and its negation are one candidate.
+    Taproot,
     /// No key at all: the candidate is a salt.
     Salted(Salted),
 }

@@ -1,4 +1,5 @@
-//! The linear layout of a bech32 text (BIP-173): data symbols of five bits, then six of checksum.
+//! The linear layout of a bech32 text (BIP-173) and of an address of SegWit (BIP-350): data symbols of five bits, then six
+//! of checksum.
 //!
 //! The checksum is a remainder of polynomials over GF(32), so each of its bits is a sum of data bits and a
 //! constant. Knows the code of BIP-173 only; the texts themselves are written and read by another
@@ -15,9 +16,26 @@ pub const CHECKSUM: usize = 6;
 /// Bits in a symbol.
 const WIDTH: usize = 5;
 
-/// The layout of `bytes` bytes under the prefix `hrp`; `head` is the prefix and the separator `1`.
+/// What the remainder is added to: 1, or for bech32m (BIP-350) another number.
+const PLAIN: u32 = 1;
+const MODIFIED: u32 = 0x2bc8_30a3;
+
+/// The layout of `bytes` bytes under a prefix; `head` is the prefix and the separator `1`.
 pub fn linear(head: &'static str, bytes: usize) -> Linear {
     let hrp = head.strip_suffix('1').expect("the head of a bech32 text ends with the separator");
+    Linear { head, ..after(hrp, &[], bytes, PLAIN) }
+}
+
+/// The layout of a witness program of `bytes` bytes; `start` is the prefix, the separator `1` and the symbol of the
+/// program's version, which patterns are written with.
+pub fn segwit(start: &'static str, bytes: usize) -> Linear {
+    let (hrp, version) = start.split_once('1').expect("the start has the separator");
+    let version = ALPHABET.find(version).expect("one symbol is the version") as u8;
+    Linear { start, ..after(hrp, &[version], bytes, if version == 0 { PLAIN } else { MODIFIED }) }
+}
+
+/// The symbols of `bytes` bytes after the prefix and some symbols that are not the digest's.
+fn after(hrp: &str, before: &[u8], bytes: usize, constant: u32) -> Linear {
     let bits = bytes * 8;
     let data = bits.div_ceil(WIDTH);
     debug_assert!(bits <= 256 && hrp.bytes().all(|c| c.is_ascii_lowercase()));
@@ -25,12 +43,13 @@ pub fn linear(head: &'static str, bytes: usize) -> Linear {
     // The checksum of all-zero data is the constant part; flipping one digest bit changes the checksum by the
     // same bits whatever the rest is. So 1 + `bits` evaluations give all the masks.
     let mut values = vec![0; data];
-    let constant = checksum(hrp, &values);
+    let checksum = |values: &[u8]| checksum(hrp, &[before, values].concat()) ^ constant;
+    let constant = checksum(&values);
     let mut masks = [[0; 4]; CHECKSUM * WIDTH];
     for bit in 0..bits {
         let flip = 1 << (WIDTH - 1 - bit % WIDTH);
         values[bit / WIDTH] ^= flip;
-        let change = checksum(hrp, &values) ^ constant;
+        let change = checksum(&values) ^ constant;
         values[bit / WIDTH] ^= flip;
         for (row, mask) in masks.iter_mut().enumerate() {
             if change >> (CHECKSUM * WIDTH - 1 - row) & 1 == 1 {
@@ -54,7 +73,8 @@ pub fn linear(head: &'static str, bytes: usize) -> Linear {
     let all: Vec<Affine> =
         (0..data * WIDTH).map(data_bit).chain(masks.iter().enumerate().map(checksum_bit)).collect();
     Linear {
-        head,
+        head: "",
+        start: "",
         alphabet: ALPHABET.as_bytes(),
         symbols: all.chunks(WIDTH).map(<[Affine]>::to_vec).collect(),
         checked_case: false,
@@ -66,12 +86,13 @@ fn set(mask: &mut [u64; 4], bit: usize) {
     mask[bit / 64] |= 1 << (63 - bit % 64);
 }
 
-/// The six checksum symbols, first symbol in the most significant of 30 bits (BIP-173, "Checksum").
+/// The remainder that the checksum is made of: six symbols, the first in the most significant of 30 bits (BIP-173,
+/// "Checksum").
 fn checksum(hrp: &str, data: &[u8]) -> u32 {
     let high = hrp.bytes().map(|c| c >> 5);
     let low = hrp.bytes().map(|c| c & 31);
     let all = high.chain([0]).chain(low).chain(data.iter().copied()).chain([0; CHECKSUM]);
-    all.fold(1, step) ^ 1
+    all.fold(1, step)
 }
 
 /// One step of the remainder: `state * x + value` modulo the generator of the code, six coefficients of five bits.
@@ -125,6 +146,15 @@ mod tests {
         #[test]
         fn random_digests_agree_with_the_encoder(bytes: [u8; 32]) {
             prop_assert_eq!(linear("npub1", 32).text(&Digest::new(&bytes)), oracle("npub", &bytes));
+        }
+
+        #[test]
+        fn witness_programs_agree_with_the_encoder(bytes: [u8; 32]) {
+            let (main, test) = (Hrp::parse("bc").unwrap(), Hrp::parse("tb").unwrap());
+            let v0 = ::bech32::segwit::encode_v0(main, &bytes[..20]).unwrap();
+            prop_assert_eq!(segwit("bc1q", 20).text(&Digest::new(&bytes[..20])), v0);
+            let v1 = ::bech32::segwit::encode_v1(test, &bytes).unwrap();
+            prop_assert_eq!(segwit("tb1p", 32).text(&Digest::new(&bytes)), v1);
         }
 
         #[test]

@@ -18,6 +18,7 @@ pub fn linear(head: &'static str, bytes: usize, checked_case: bool) -> Linear {
     let all: Vec<Affine> = (0..bytes * 8).map(bit).collect();
     Linear {
         head,
+        start: "",
         alphabet: ALPHABET.as_bytes(),
         symbols: all.chunks(WIDTH).map(<[Affine]>::to_vec).collect(),
         checked_case,

@@ -3,10 +3,13 @@
 //! A pattern uses it to turn text into conditions on digest bits. Knows no pattern; the encoders themselves do
 //! not use it, so that each can be tested against the other.
 
+pub mod base58;
 pub mod bech32;
 pub mod hex;
+mod number;
 
 use crate::Digest;
+pub use base58::Base58;
 
 /// One bit of a text symbol as an affine function over GF(2) of the digest's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,26 +34,38 @@ impl Affine {
 pub enum Layout {
     /// Each symbol holds bits that are affine functions of the digest's bits: bech32, hex.
     Linear(Linear),
+    /// The digest is part of a number that is written in base 58, with a checksum. Texts have different lengths.
+    Base58(Base58),
 }
 
 /// A text of fixed length whose symbols are affine in the digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linear {
-    /// What every text begins with.
+    /// What every text begins with and patterns leave out.
     pub head: &'static str,
+    /// What every text begins with after that, and patterns include: a Bitcoin address is searched with its `bc1q`.
+    pub start: &'static str,
     /// The ASCII character of each symbol value; a power of two of them, all different.
     pub alphabet: &'static [u8],
-    /// For each symbol after the head its bits, most significant first.
+    /// For each symbol after the head and the start its bits, most significant first.
     pub symbols: Vec<Vec<Affine>>,
     /// Whether the text writes letters in upper or lower case as a checksum (EIP-55). The alphabet has lower case.
     pub checked_case: bool,
 }
 
+/// 160 bits without a pattern: the fractional part of the golden ratio.
+const ARBITRARY: [u8; 20] = [
+    0x9e, 0x37, 0x79, 0xb9, 0x7f, 0x4a, 0x7c, 0x15, 0xf3, 0x9c, 0xc0, 0x60, 0x5c, 0xed, 0xc8, 0x34, 0x10,
+    0x82, 0x27, 0x6b,
+];
+
 impl Layout {
-    /// What every text begins with.
+    /// What every text begins with and patterns leave out; empty where they include it.
     pub fn head(&self) -> &'static str {
-        let Self::Linear(linear) = self;
-        linear.head
+        match self {
+            Self::Linear(linear) => linear.head,
+            Self::Base58(_) => "",
+        }
     }
 
     /// What follows the head of a text; the whole text where it has no head.
@@ -60,36 +75,83 @@ impl Layout {
 
     /// Whether the case of letters is a checksum.
     pub fn checks_case(&self) -> bool {
-        let Self::Linear(linear) = self;
-        linear.checked_case
+        matches!(self, Self::Linear(Linear { checked_case: true, .. }))
     }
 
-    /// Bits of the digest a symbol holds.
+    /// The characters of a text after the head and the start.
+    pub fn alphabet(&self) -> &'static str {
+        match self {
+            Self::Linear(linear) => std::str::from_utf8(linear.alphabet).expect("alphabets are ASCII"),
+            Self::Base58(_) => base58::ALPHABET,
+        }
+    }
+
+    /// Bits of the digest a symbol holds; about six in base 58.
     pub fn width(&self) -> usize {
-        let Self::Linear(linear) = self;
-        linear.alphabet.len().trailing_zeros() as usize
+        self.alphabet().len().next_power_of_two().trailing_zeros() as usize
     }
 
-    /// The fewest symbols that hold at least so many bits.
+    /// The fewest characters after the head that hold at least so many bits. In base 58 a text may have leading ones that
+    /// hold more, so one that has none counts.
     pub fn symbols_for(&self, bits: usize) -> usize {
-        bits.div_ceil(self.width())
+        match self {
+            Self::Linear(linear) => linear.start.len() + bits.div_ceil(self.width()),
+            Self::Base58(base58) => base58.start(&Digest::new(&ARBITRARY), bits as f64).len(),
+        }
+    }
+
+    /// The longest start of what follows the head of this text that holds at most so many bits; at least one character
+    /// that is not the same in all texts.
+    pub fn prefix<'t>(&self, body: &'t str, bits: f64) -> &'t str {
+        let length = match self {
+            Self::Linear(linear) => {
+                linear.start.len() + (bits / self.width() as f64).floor().max(1.0) as usize
+            }
+            Self::Base58(base58) => {
+                let values: Vec<u8> = body.bytes().filter_map(base58::value).collect();
+                let share = |length: usize| base58.share(&values[..length]);
+                let varies = (1..values.len()).find(|&length| share(length) < 1.0).unwrap_or(values.len());
+                (varies..values.len())
+                    .take_while(|&length| share(length) >= (-bits).exp2())
+                    .last()
+                    .unwrap_or(varies)
+            }
+        };
+        &body[..length.min(body.len())]
     }
 
     /// A plain prefix of about so many bits: at least one symbol, at most half the text. For self-tests and
     /// benches, which need a pattern that is as rare as they say.
     pub fn sample(&self, bits: f64) -> String {
         const WORDS: &str = "cafewavesbabedeedfacade";
-        let Self::Linear(linear) = self;
-        let count = (bits / self.width() as f64).round() as usize;
-        let words = WORDS.bytes().filter(|byte| linear.alphabet.contains(byte)).cycle();
-        words.take(count.clamp(1, linear.symbols.len() / 2)).map(char::from).collect()
+        match self {
+            Self::Linear(linear) => {
+                let count = (bits / self.width() as f64).round() as usize;
+                let words = WORDS.bytes().filter(|byte| linear.alphabet.contains(byte)).cycle();
+                let words = words.take(count.clamp(1, linear.symbols.len() / 2)).map(char::from);
+                linear.start.chars().chain(words).collect()
+            }
+            Self::Base58(base58) => {
+                let text = base58.text(&Digest::new(&ARBITRARY));
+                // Half a character more or less, as above.
+                let most = &text[..text.len() / 2];
+                self.prefix(most, bits + 58f64.log2() / 2.0).to_owned()
+            }
+        }
     }
 
     /// A plain prefix of at least so many bits, all of them ones or all zeros: the edges of the digest's range.
     pub fn edge(&self, ones: bool, bits: usize) -> String {
-        let Self::Linear(linear) = self;
-        let symbol = linear.alphabet[if ones { linear.alphabet.len() - 1 } else { 0 }];
-        std::iter::repeat_n(char::from(symbol), self.symbols_for(bits)).collect()
+        match self {
+            Self::Linear(linear) => {
+                let symbol = linear.alphabet[if ones { linear.alphabet.len() - 1 } else { 0 }];
+                let count = self.symbols_for(bits) - linear.start.len();
+                linear.start.chars().chain(std::iter::repeat_n(char::from(symbol), count)).collect()
+            }
+            Self::Base58(base58) => {
+                base58.start(&Digest::new(&[if ones { 0xff } else { 0 }; 20]), bits as f64)
+            }
+        }
     }
 }
 
@@ -101,6 +163,7 @@ impl Linear {
             let value = bits.iter().fold(0, |value, bit| value << 1 | usize::from(bit.eval(&words)));
             char::from(self.alphabet[value])
         };
-        self.head.chars().chain(self.symbols.iter().map(symbol)).collect()
+        let before = self.head.chars().chain(self.start.chars());
+        before.chain(self.symbols.iter().map(symbol)).collect()
     }
 }

@@ -1,0 +1,161 @@
+//! What a wallet imports: a private key in wallet import format, and output descriptors (BIP-380 and its followers).
+//!
+//! SEC: everything with a secret in it is built in a string that has its full capacity from the start, and erased.
+
+use zeroize::Zeroizing;
+
+use super::key::{compressed, taproot_output, uncompressed};
+use super::{AddressType, Bitcoin, Network};
+use crate::layout::base58;
+use crate::{Error, PublicPoint};
+
+/// Characters of the longest: a key of 34 bytes and a checksum, of 65 bytes in hex, a function or two, a checksum.
+const WIF: usize = 52;
+const DESCRIPTOR: usize = 160;
+
+impl Network {
+    /// The first byte of a private key in wallet import format.
+    fn secret_version(self) -> u8 {
+        match self {
+            Self::Main => 0x80,
+            Self::Test => 0xef,
+        }
+    }
+}
+
+/// The private key in wallet import format. Whether the public key is compressed is part of it.
+pub(super) fn wif(target: &Bitcoin, secret: &[u8; 32]) -> Zeroizing<String> {
+    let mut payload = Zeroizing::new(Vec::with_capacity(34));
+    payload.push(target.network.secret_version());
+    payload.extend_from_slice(secret);
+    if target.address_type != AddressType::P2pkhUncompressed {
+        payload.push(1);
+    }
+    let mut text = Zeroizing::new(String::with_capacity(WIF));
+    base58::push_checked(&mut text, &payload);
+    text
+}
+
+/// The private key of a wallet import format, whether its public key is compressed, and the network.
+pub fn decode_wif(text: &str) -> Result<(Zeroizing<[u8; 32]>, bool, Network), Error> {
+    const HEADS: &str = "5, K or L (on test networks 9 or c)";
+    let bytes = base58::bytes(text).ok_or(Error::Prefix { given: None, expected: HEADS })?;
+    let payload = base58::checked_payload(&bytes).ok_or(Error::Checksum)?;
+    let (is_compressed, secret) = match payload {
+        [_, secret @ .., 1] if secret.len() == 32 => (true, secret),
+        [_, secret @ ..] if secret.len() == 32 => (false, secret),
+        _ => return Err(Error::Length { given: text.len(), wanted: WIF, expected: "WIF key" }),
+    };
+    let network = Network::ALL.into_iter().find(|network| network.secret_version() == payload[0]);
+    let network = network.ok_or(Error::Prefix { given: None, expected: HEADS })?;
+    let mut key = Zeroizing::new([0; 32]);
+    key.copy_from_slice(secret);
+    Ok((key, is_compressed, network))
+}
+
+/// The descriptor of the address, and for taproot what is between the key and the address. With no secret the descriptor
+/// has the public key: it watches, and becomes the spending one when `join` has made the private key.
+pub(super) fn explain(
+    target: &Bitcoin,
+    point: &PublicPoint,
+    secret: Option<&[u8; 32]>,
+) -> Vec<(&'static str, Zeroizing<String>)> {
+    let key = match secret {
+        Some(secret) => wif(target, secret),
+        None => Zeroizing::new(match target.address_type {
+            AddressType::P2pkhUncompressed => hex(&uncompressed(point)),
+            AddressType::P2pkh | AddressType::P2sh | AddressType::P2wpkh => hex(&compressed(point)),
+            AddressType::P2tr | AddressType::Rawtr => hex(&point.x),
+        }),
+    };
+    let mut lines = Vec::new();
+    if target.address_type == AddressType::P2tr {
+        lines.push(("internal key", Zeroizing::new(hex(&point.x))));
+        lines.push(("output key", Zeroizing::new(hex(&taproot_output(&point.x)))));
+    }
+    lines.push(("descriptor", descriptor(target.address_type, &key)));
+    if let Some(note) = note(target.address_type) {
+        lines.push(("import", Zeroizing::new(note.to_owned())));
+    }
+    lines
+}
+
+/// What must be known to import the key of such an address.
+fn note(address_type: AddressType) -> Option<&'static str> {
+    match address_type {
+        AddressType::P2tr => Some(
+            "the private key is the internal key's, before the tweak of BIP-341; the wallet adds the tweak. A split \
+             result is joined to the internal key as well. Import the descriptor",
+        ),
+        AddressType::Rawtr => Some(
+            "the private key is the output key's itself, with no tweak. A split result is joined to the output key. \
+             Import the descriptor; a wallet that takes only a WIF key would add a tweak and show another address",
+        ),
+        _ => None,
+    }
+}
+
+/// The descriptor with its checksum.
+fn descriptor(address_type: AddressType, key: &str) -> Zeroizing<String> {
+    let (before, after) = match address_type {
+        AddressType::P2pkh | AddressType::P2pkhUncompressed => ("pkh(", ")"),
+        AddressType::P2sh => ("sh(wpkh(", "))"),
+        AddressType::P2wpkh => ("wpkh(", ")"),
+        AddressType::P2tr => ("tr(", ")"),
+        AddressType::Rawtr => ("rawtr(", ")"),
+    };
+    let mut text = Zeroizing::new(String::with_capacity(DESCRIPTOR));
+    for part in [before, key, after] {
+        text.push_str(part);
+    }
+    let checksum =
+        descriptor_checksum(&text).expect("keys and functions are of the characters of descriptors");
+    text.push('#');
+    text.push_str(&checksum);
+    debug_assert!(text.len() <= DESCRIPTOR);
+    text
+}
+
+/// The checksum of a descriptor without one, eight characters (BIP-380); `None` when it has a character no descriptor
+/// has.
+pub fn descriptor_checksum(descriptor: &str) -> Option<String> {
+    /// The characters of descriptors in groups of 32: within a group they are told apart by a symbol of their own.
+    const INPUT: &str =
+        "0123456789()[],'/*abcdefgh@:$%{}IJKLMNOPQRSTUVWXYZ&+-.;<=>?!^_|~ijklmnopqrstuvwxyzABCDEFGH`#\"\\ ";
+    const SYMBOLS: usize = 8;
+    let mut state: u64 = 1;
+    // Each character is a symbol, and after three of them comes one for their groups.
+    let (mut groups, mut count) = (0, 0);
+    for character in descriptor.chars() {
+        let position = INPUT.find(character)? as u64;
+        state = step(state, position & 31);
+        (groups, count) = (groups * 3 + (position >> 5), count + 1);
+        if count == 3 {
+            state = step(state, groups);
+            (groups, count) = (0, 0);
+        }
+    }
+    if count > 0 {
+        state = step(state, groups);
+    }
+    let sum = (0..SYMBOLS).fold(state, |state, _| step(state, 0)) ^ 1;
+    let symbol =
+        |i: usize| crate::layout::bech32::ALPHABET.as_bytes()[(sum >> (5 * (SYMBOLS - 1 - i)) & 31) as usize];
+    Some((0..SYMBOLS).map(|i| char::from(symbol(i))).collect())
+}
+
+/// One step of the remainder, eight coefficients of five bits (BIP-380, `descsum_polymod`).
+fn step(state: u64, value: u64) -> u64 {
+    const MULTIPLES: [u64; 5] =
+        [0xf5_dee5_1989, 0xa9_fdca_3312, 0x1b_ab10_e32d, 0x37_06b1_677a, 0x64_4d62_6ffd];
+    let carry = state >> 35;
+    let shifted = (state & 0x7_ffff_ffff) << 5 ^ value;
+    MULTIPLES
+        .iter()
+        .enumerate()
+        .fold(shifted, |s, (i, multiple)| if carry >> i & 1 == 1 { s ^ multiple } else { s })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
