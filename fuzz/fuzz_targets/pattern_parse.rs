@@ -5,7 +5,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use warpsmith_pattern::{Options, compile};
-use warpsmith_target::{Digest, PublicPoint, TARGETS};
+use warpsmith_target::bitcoin::Bitcoin;
+use warpsmith_target::{Digest, Layout, TARGETS, Target};
 
 fuzz_target!(|data: &[u8]| {
     // The first bytes make a digest, so that the fuzzer can look for one that matches but is not accepted.
@@ -14,11 +15,17 @@ fuzz_target!(|data: &[u8]| {
     let mut digest = [0; 32];
     digest[..bytes.len()].copy_from_slice(bytes);
 
-    for target in TARGETS {
-        let length = target.digest(&PublicPoint { x: [1; 32], y: [1; 32] }).as_bytes().len();
+    let bitcoin: Vec<Bitcoin> = Bitcoin::all().collect();
+    let others = TARGETS.iter().map(|target| *target as &dyn Target);
+    for target in others.chain(bitcoin.iter().map(|target| target as &dyn Target)) {
+        // Of 20 bytes or 32, as the text tells.
+        let length = match target.layout() {
+            Layout::Linear(linear) if linear.symbols.len() > 40 => 32,
+            _ => 20,
+        };
         let digest = Digest::new(&digest[..length]);
         for (ignore_case, checksum) in [(false, false), (true, false), (false, true)] {
-            let Ok(patterns) = compile([pattern], *target, &Options { ignore_case, checksum }) else {
+            let Ok(patterns) = compile([pattern], target, &Options { ignore_case, checksum }) else {
                 continue;
             };
             assert!(patterns.odds() > 0.0 && patterns.odds() <= 1.0);

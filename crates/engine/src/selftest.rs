@@ -322,9 +322,8 @@ fn sample(device: &dyn Backend, subject: Subject<'_>, others: usize) -> Result<(
     let layout = subject.target().layout();
     // The last candidate of all, and some hundred others that look like it.
     let (planted, candidates) = probe.extent();
-    let length = ((candidates / 64.0).log2() / layout.width() as f64).floor().max(1.0) as usize;
     let text = probe.text(planted)?;
-    let wanted = &probe.body(&text)[..length];
+    let wanted = layout.prefix(probe.body(&text), (candidates / 64.0).log2());
     // As many patterns as it takes for the job's program; the others match next to nothing.
     let others = probe.elsewhere(others, CASES[PREFIX].pattern)?;
     let set = probe.compile(std::iter::once(wanted.to_owned()).chain(others))?;

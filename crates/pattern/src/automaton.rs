@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use crate::expr::{Expr, Look};
-use crate::text::{Set, Text};
+use crate::text::{Length, Set, Text};
 
 /// How a random text fares. The two do not add up to exactly 1, because both are rounded; but each is zero only when
 /// it cannot happen.
@@ -20,15 +20,22 @@ pub(crate) struct Chance {
 
 /// The chance that the expression matches somewhere in a random text; `None` when that is too much work to tell.
 pub(crate) fn chance(expr: &Expr, text: &Text) -> Option<Chance> {
-    Walk {
+    let mut walk = Walk {
         nfa: Nfa::new(expr, text.len())?,
         text,
         work: MOST_WORK,
         ids: HashMap::new(),
         sets: Vec::new(),
         steps: Vec::new(),
+    };
+    let (mut hit, mut miss) = (0.0, 0.0);
+    for length in &text.lengths {
+        let chance = walk.run(length)?;
+        hit += length.share * chance.hit;
+        miss += length.share * chance.miss;
     }
-    .run()
+    // Sums of rounded chances may end a little above 1.
+    Some(Chance { hit: f64::min(hit, 1.0), miss })
 }
 
 /// States of the automaton, distinct sets of them, and state visits before giving up. Together they bound a call to
@@ -117,8 +124,9 @@ struct Walk<'t> {
 }
 
 impl Walk<'_> {
-    fn run(mut self) -> Option<Chance> {
-        let length = self.text.len();
+    /// How a random text of one length fares.
+    fn run(&mut self, texts: &Length) -> Option<Chance> {
+        let length = texts.allowed.len();
         let first = match self.close(&[], true, length == 0)? {
             Next::Matched => return Some(Chance { hit: 1.0, miss: 0.0 }),
             Next::Set(id) => id,
@@ -126,9 +134,8 @@ impl Walk<'_> {
         let mut hit = 0.0;
         let mut now = vec![(first, 1.0)];
         for position in 0..length {
-            let allowed = self.text.allowed[position];
-            let share = |symbol: usize| self.text.share(position, 1 << symbol);
-            let shares: Vec<f64> = (0..self.text.character_count()).map(share).collect();
+            let allowed = texts.allowed[position];
+            let shares = self.text.chances(texts, position);
             let at_end = position + 1 == length;
             let mut after: Vec<f64> = Vec::new();
             for (id, chance) in now {
@@ -150,8 +157,7 @@ impl Walk<'_> {
             }
             now = after.into_iter().enumerate().filter(|(_, chance)| *chance > 0.0).collect();
         }
-        // Sums of rounded chances may end a little above 1.
-        Some(Chance { hit: hit.min(1.0), miss: now.iter().map(|(_, chance)| chance).sum() })
+        Some(Chance { hit, miss: now.iter().map(|(_, chance)| chance).sum() })
     }
 
     /// Where each symbol leads from this set.

@@ -42,7 +42,7 @@ pub enum Reason {
         suggestion: String,
     },
     /// More symbols than the text has.
-    #[error("it fixes {given} characters, but {target} text has only {most} after {head}; shorten it")]
+    #[error("it fixes {given} characters, but {target} text has only {most}{}; shorten it", After(head))]
     TooLong {
         /// The target's name.
         target: &'static str,
@@ -55,8 +55,8 @@ pub enum Reason {
     },
     /// A position that can hold only a few symbols.
     #[error(
-        "the {} character after {head} is always {} and never {:?}, so no key matches; change or leave out that \
-         character", Ordinal(*position), OneOf(allowed), given
+        "the {} character{} is always {} and never {:?}, so no key matches; change or leave out that character",
+        Ordinal(*position), After(head), OneOf(allowed), given
     )]
     Position {
         /// What every text begins with.
@@ -64,6 +64,20 @@ pub enum Reason {
         /// The position after the head, counted from 1.
         position: usize,
         /// The characters it can hold.
+        allowed: String,
+        /// The character the pattern asks for.
+        given: char,
+    },
+    /// A start that no text in base58 has.
+    #[error(
+        "no {target} text begins so: after '{start}' comes one of {allowed} and never {given:?}; change that character"
+    )]
+    Start {
+        /// The target's name.
+        target: &'static str,
+        /// As far as texts begin so.
+        start: String,
+        /// The characters that can follow.
         allowed: String,
         /// The character the pattern asks for.
         given: char,
@@ -102,8 +116,9 @@ pub enum Reason {
     Regex(String),
     /// A regular expression that no text matches.
     #[error(
-        "no {target} text matches this regular expression: it is searched in the {length} characters after {head}, \
-         which are out of {alphabet}"
+        "no {target} text matches this regular expression: it is searched in the {length} characters{}, which are out of \
+         {alphabet}",
+        After(head)
     )]
     RegexNever {
         /// The target's name.
@@ -144,6 +159,15 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
+/// " after npub1"; nothing where texts have no common head.
+struct After<'a>(&'a str);
+
+impl fmt::Display for After<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " after {}", self.0) }
+    }
+}
+
 /// "after npub1 there is never 'b' (characters 1 and 3) or 'o' (character 2)".
 struct Never<'a> {
     head: &'static str,
@@ -168,7 +192,10 @@ impl fmt::Display for Never<'_> {
                 format!("{character:?} (character{plural} {})", list(positions, "and"))
             })
             .collect();
-        write!(f, "after {} there is never {}", self.head, list(&named, "or"))?;
+        match self.head {
+            "" => write!(f, "there is never {}", list(&named, "or"))?,
+            head => write!(f, "after {head} there is never {}", list(&named, "or"))?,
+        }
         if self.bad.len() > MOST { f.write_str(" and more") } else { Ok(()) }
     }
 }

@@ -51,7 +51,7 @@ impl Look {
 impl Expr {
     /// What the regex means for this text.
     pub fn new(hir: &Hir, text: &Text) -> Self {
-        debug_assert!(text.layout.alphabet.iter().all(u8::is_ascii_alphanumeric));
+        debug_assert!(text.bytes().all(|(byte, _)| byte.is_ascii_alphanumeric()));
         match hir.kind() {
             HirKind::Empty => Self::Concat(Vec::new()),
             HirKind::Literal(literal) => {

@@ -40,6 +40,9 @@ pub struct Term {
 }
 
 impl Term {
+    /// No condition at all.
+    pub const ALL: Self = Self { mask: [0; 4], value: [0; 4], parities: Vec::new() };
+
     /// Whether the digest satisfies the whole conjunction.
     pub fn accepts(&self, digest: &Words) -> bool {
         (0..4).all(|i| digest[i] & self.mask[i] == self.value[i])
@@ -78,6 +81,20 @@ impl ScoreFilter {
 }
 
 impl Filter {
+    /// The share of all digests that ranges and terms pass, at most 1; where parts overlap, less pass. Scores are not
+    /// counted. A device that reports each digest it accepts should not be given a filter that passes a large share: a
+    /// suffix in base58, for example, passes all.
+    pub fn share(&self) -> f64 {
+        let range = |i: &Interval| ((i.last - i.first) as f64 + 1.0) * (-64f64).exp2();
+        let term = |t: &Term| {
+            let fixed: u32 = t.mask.iter().map(|word| word.count_ones()).sum();
+            (-(f64::from(fixed) + t.parities.len() as f64)).exp2()
+        };
+        let ranges: f64 = self.top.iter().map(range).sum();
+        let terms: f64 = self.terms.iter().map(term).sum();
+        (ranges + terms).min(1.0)
+    }
+
     /// Whether any part of the filter accepts the digest: the reference the device paths are tested against.
     pub fn accepts(&self, digest: &Words) -> bool {
         let head = digest[0];

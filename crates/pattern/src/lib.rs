@@ -5,6 +5,7 @@
 //! sets), a shape is placed in the text, a placement becomes intervals or terms of a [`Filter`].
 
 mod automaton;
+mod base58;
 mod error;
 mod expr;
 pub mod filter;

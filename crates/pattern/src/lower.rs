@@ -5,10 +5,13 @@
 
 use std::collections::HashSet;
 
+use warpsmith_target::Base58;
+
+use crate::base58;
 use crate::filter::{Filter, Interval, Term};
 use crate::shape::{Placement, Shape};
 use crate::system::{Contradiction, System};
-use crate::text::Text;
+use crate::text::{Code, Text};
 
 /// Terms one pattern may become.
 pub(crate) const MOST_TERMS: usize = 4096;
@@ -26,8 +29,7 @@ pub(crate) fn system(placement: &Placement, text: &Text) -> Result<System, Contr
     for (position, set) in placement.iter().enumerate() {
         let common = text.common_bits(set & text.allowed[position]);
         let Some((all, any)) = common else { return Err(Contradiction) };
-        let bits = &text.layout.symbols[position];
-        for (i, bit) in bits.iter().rev().enumerate() {
+        for (i, bit) in text.bits(position).iter().rev().enumerate() {
             if (all ^ any) >> i & 1 == 0 {
                 system.require(bit, all >> i & 1 == 1)?;
             }
@@ -95,6 +97,9 @@ impl<'t> Lowering<'t> {
     /// Adds one pattern.
     pub fn add(&mut self, shapes: Vec<Shape>) {
         let count = shapes.len().max(1);
+        if let Code::Base58(code) = self.text.code {
+            return shapes.iter().for_each(|shape| self.add_number(code, shape, count));
+        }
         for shape in shapes {
             // The case of letters is not in the digest's bits.
             let shape = shape.map(|set| self.text.widen(set));
@@ -117,6 +122,16 @@ impl<'t> Lowering<'t> {
         }
     }
 
+    /// Adds one of `count` shapes of a text that is a number: what it fixes at the start, as ranges. The rest is not in
+    /// the top bits, and the end is a checksum.
+    fn add_number(&mut self, code: &Base58, shape: &Shape, count: usize) {
+        let limit = (self.intervals_each / count).max(1);
+        match base58::intervals(code, &shape.leading(), limit) {
+            Some(top) => self.top.extend(top),
+            None => self.terms.push(Term::ALL),
+        }
+    }
+
     /// The placement as intervals, if they say enough. `parts` share what a pattern may cost; a term would pass
     /// `term_share` of all digests.
     fn intervals(&self, placement: &Placement, parts: f64, term_share: f64) -> Option<Vec<Interval>> {
@@ -134,9 +149,10 @@ impl<'t> Lowering<'t> {
             .map(|position| text.share(position, placement[position]))
             .product();
         // A prefix is left to the top bits even where it is longer: devices test those fastest.
-        let fixed = (0..text.len()).take_while(constrained).count();
+        let start = text.start.len();
+        let fixed = start + (start..text.len()).take_while(constrained).count();
         let is_prefix = (fixed..text.len()).all(|position| !constrained(&position));
-        let is_cut = fixed > seen && seen * text.width < TOP;
+        let is_cut = fixed > seen && (seen - start) * text.width < TOP;
         let is_enough = passed - matched <= self.false_each / parts || passed <= term_share;
         ((is_prefix && !is_cut) || is_enough).then_some(intervals)
     }
@@ -146,10 +162,8 @@ impl<'t> Lowering<'t> {
         // Terms that together pass nearly everything cost a device more than they spare: independent ones with this
         // sum pass 98 of 100 digests.
         const USELESS: f64 = 4.0;
-        let accepts_all = |term: &Term| term.mask == [0; 4] && term.parities.is_empty();
-        if self.terms_share >= USELESS || self.terms.iter().any(accepts_all) {
-            let all = Term { mask: [0; 4], value: [0; 4], parities: Vec::new() };
-            return Filter { terms: vec![all], ..Filter::default() };
+        if self.terms_share >= USELESS || self.terms.contains(&Term::ALL) {
+            return Filter { terms: vec![Term::ALL], ..Filter::default() };
         }
         // Alternatives that were weakened may have become the same.
         let mut seen = HashSet::with_capacity(self.terms.len());
@@ -161,16 +175,19 @@ impl<'t> Lowering<'t> {
 /// The ranges of top bits that the leading positions allow, at most `limit`, and how many positions they speak for:
 /// the last are let go while there would be too many ranges.
 fn top_intervals(placement: &Placement, text: &Text, limit: usize) -> (Vec<Interval>, usize) {
-    let most = text.leading.min(TOP.div_ceil(text.width));
+    let start = text.start.len();
+    let most = (text.leading - start).min(TOP.div_ceil(text.width));
+    let allowed = placement.iter().zip(&text.allowed).map(|(set, allowed)| set & allowed);
+    let sets: Vec<u64> = allowed.skip(start).take(most).collect();
     for seen in (0..=most).rev() {
-        if let Some(intervals) = ranges(&placement[..seen], text, limit) {
-            return (intervals, seen);
+        if let Some(intervals) = ranges(&sets[..seen], text, limit) {
+            return (intervals, start + seen);
         }
     }
     unreachable!("no position at all is one range, and the limit is at least one")
 }
 
-/// The ranges for exactly these leading positions; `None` when there are more than `limit`.
+/// The ranges for exactly these positions after the start; `None` when there are more than `limit`.
 fn ranges(sets: &[u64], text: &Text, limit: usize) -> Option<Vec<Interval>> {
     // From the last position to the first, ranges of the bits from there on.
     let mut low_bits = TOP.saturating_sub(sets.len() * text.width);

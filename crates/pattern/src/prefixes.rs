@@ -5,9 +5,10 @@
 
 use std::cmp::Ordering;
 
+use crate::base58;
 use crate::filter::Interval;
 use crate::lower::merge;
-use crate::text::Text;
+use crate::text::{Code, Text};
 
 /// The patterns as given, in one string.
 #[derive(Default)]
@@ -46,13 +47,28 @@ pub(crate) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Whether a pattern without its head is a plain prefix: fixed symbols within the digest's leading bits. Such a
-    /// pattern is always possible.
+    /// Whether a pattern without its head is a plain prefix: fixed symbols within the digest's leading bits, or in base58
+    /// characters that some texts begin with. Such a pattern is always possible.
     pub fn is_plain(body: &str, text: &Text) -> bool {
         let single =
             |byte: u8| text.written(byte).is_some() && text.symbols(char::from(byte)).count_ones() == 1;
         // Lengths are bits of one word.
-        !body.is_empty() && body.len() <= text.leading.min(63) && body.bytes().all(single)
+        let length = body.len();
+        if length <= text.start.len() || length > text.leading.min(63) || !body.bytes().all(single) {
+            return false;
+        }
+        let values = || body.bytes().filter_map(|byte| text.written(byte));
+        match text.code {
+            Code::Linear(_) => {
+                let start = text.start.bytes().map(|byte| text.value(byte));
+                start.zip(values()).all(|(start, value)| start == Some(value))
+                    && values().skip(text.start.len()).all(|value| text.inner >> value & 1 == 1)
+            }
+            Code::Base58(code) => {
+                let values: Vec<u8> = values().collect();
+                code.is_possible(&values) && code.share(&values) < 1.0
+            }
+        }
     }
 
     /// The prefixes at these indices.
@@ -105,22 +121,39 @@ impl Prefixes {
         let case = |prefix: &[u8]| -> f64 {
             prefix.iter().filter_map(|&byte| text.written(byte)).map(|value| text.case_share(value)).product()
         };
-        let odds = |prefix: &[u8]| (-((prefix.len() * text.width) as f64)).exp2() * case(prefix);
+        let odds = |prefix: &[u8]| match text.code {
+            Code::Linear(_) => {
+                (-(((prefix.len() - text.start.len()) * text.width) as f64)).exp2() * case(prefix)
+            }
+            Code::Base58(code) => code.share(&values(prefix, text)),
+        };
         self.uncovered(texts, text).map(odds).sum()
     }
 
     /// The top bits of their digests: sorted, disjoint and not adjacent.
     pub fn intervals(&self, texts: &Texts, text: &Text) -> Vec<Interval> {
         let mut intervals: Vec<Interval> = Vec::with_capacity(self.order.len());
-        intervals.extend(self.uncovered(texts, text).map(|prefix| {
-            let first = pack(prefix, text);
-            // What does not fit whole symbols of the word is left open.
-            let packed = prefix.len().min(64 / text.width) * text.width;
-            Interval { first, last: first | u64::MAX.checked_shr(packed as u32).unwrap_or(0) }
-        }));
+        for prefix in self.uncovered(texts, text) {
+            match text.code {
+                Code::Linear(_) => {
+                    let symbols = &prefix[text.start.len()..];
+                    let first = pack(symbols, text);
+                    // What does not fit whole symbols of the word is left open.
+                    let packed = symbols.len().min(64 / text.width) * text.width;
+                    let last = first | u64::MAX.checked_shr(packed as u32).unwrap_or(0);
+                    intervals.push(Interval { first, last });
+                }
+                Code::Base58(code) => intervals.extend(base58::ranges(code, &values(prefix, text))),
+            }
+        }
         // Where two characters write one symbol, the order of characters is not that of digests.
         merge(intervals)
     }
+}
+
+/// The characters of a prefix.
+fn values(prefix: &[u8], text: &Text) -> Vec<u8> {
+    prefix.iter().filter_map(|&byte| text.written(byte)).collect()
 }
 
 /// As many leading symbols as fit into a word, from its top bit on: the top bits of the digest.

@@ -38,6 +38,21 @@ impl Shape {
         self
     }
 
+    /// The sets at the first positions, as far as their places are certain.
+    pub fn leading(&self) -> Vec<Set> {
+        let mut sets = Vec::new();
+        for item in &self.items {
+            match *item {
+                Item::One(set) => sets.push(set),
+                Item::Gap { set, min, .. } => {
+                    sets.extend(std::iter::repeat_n(set, min));
+                    break;
+                }
+            }
+        }
+        sets
+    }
+
     /// Whether its position in the text is fixed from the start on.
     pub fn is_anchored(&self) -> bool {
         matches!(self.items.first(), Some(Item::One(_)))

@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
-use warpsmith_target::{Affine, Layout, Linear, Target};
+use warpsmith_target::{Affine, Base58, Layout, Linear, Target};
 
 use crate::Options;
+use crate::base58;
 use crate::system::System;
 
 /// A set of characters, one bit each. There are at most 64.
@@ -16,7 +17,14 @@ pub(crate) type Set = u64;
 /// The fixed facts about a target's text.
 pub(crate) struct Text {
     pub target: &'static str,
-    pub layout: &'static Linear,
+    pub code: Code,
+    /// What every text begins with and patterns leave out.
+    pub head: &'static str,
+    /// What every text begins with after that; patterns include it.
+    pub start: &'static str,
+    /// The characters after the start.
+    pub alphabet: &'static str,
+    checked_case: bool,
     pub ignore_case: bool,
     /// What a position can hold.
     characters: Vec<Character>,
@@ -26,14 +34,39 @@ pub(crate) struct Text {
     exact: [u8; 256],
     /// The same for bytes as a person writes them: where case is ignored, both cases stand for the one there is.
     written: [u8; 256],
-    /// For each position the characters it can hold.
+    /// For each position the characters it can hold; of the longest text, where there are several lengths.
     pub allowed: Vec<Set>,
+    /// Every length a text can have, the longest first.
+    pub lengths: Vec<Length>,
     /// All characters.
     pub any: Set,
-    /// Bits of a symbol.
+    /// Those after the start.
+    pub inner: Set,
+    /// Bits of a symbol, where symbols are bits.
     pub width: usize,
-    /// How many leading positions are the digest's leading bits, in order and unchanged.
+    /// How many leading positions are the start and then the digest's leading bits, in order and unchanged; where symbols
+    /// are not bits, all that can be fixed.
     pub leading: usize,
+}
+
+/// How texts follow from digests.
+#[derive(Clone, Copy)]
+pub(crate) enum Code {
+    /// Symbols are bits.
+    Linear(&'static Linear),
+    /// Texts are numbers.
+    Base58(&'static Base58),
+}
+
+/// Texts of one length.
+#[derive(Clone)]
+pub(crate) struct Length {
+    /// The share of keys with such a text.
+    pub share: f64,
+    /// For each position the characters it can hold.
+    pub allowed: Vec<Set>,
+    /// For the first positions, where not all of these are equally likely, the chance of each character.
+    pub chances: Vec<Vec<f64>>,
 }
 
 /// A character that a text can hold.
@@ -50,17 +83,18 @@ impl Text {
     const NONE: u8 = u8::MAX;
 
     pub fn new(target: &dyn Target, options: &Options) -> Self {
-        let layout = match target.layout() {
-            Layout::Linear(linear) => linear,
+        let layout = target.layout();
+        let (code, start) = match layout {
+            Layout::Linear(linear) => (Code::Linear(linear), linear.start),
+            Layout::Base58(base58) => (Code::Base58(base58), ""),
             other => unreachable!("target {} has a layout patterns do not know: {other:?}", target.name()),
         };
-        let width = layout.alphabet.len().trailing_zeros() as usize;
-        assert!(layout.alphabet.len() == 1 << width, "a linear alphabet has a power of two of symbols");
-        let characters = characters(layout, layout.checked_case && options.checksum);
+        let (alphabet, checked_case) = (layout.alphabet(), layout.checks_case());
+        let characters = characters(alphabet, start, checked_case && options.checksum);
         assert!(characters.len() <= 64, "a text has at most 64 characters");
         let shared = characters.iter().filter(|character| character.same_symbol.count_ones() == 2);
         let halved = shared.fold(0, |all, character| all | character.same_symbol);
-        let ignore_case = if layout.checked_case { !options.checksum } else { options.ignore_case };
+        let ignore_case = if checked_case { !options.checksum } else { options.ignore_case };
         let mut exact = [Self::NONE; 256];
         for (index, character) in characters.iter().enumerate() {
             exact[usize::from(character.byte)] = index as u8;
@@ -71,17 +105,68 @@ impl Text {
             let upper = exact[usize::from(byte.to_ascii_uppercase())];
             written[usize::from(byte)] = if lower != Self::NONE { lower } else { upper };
         }
-        let allowed = layout.symbols.iter().map(|bits| possible(bits, &characters)).collect();
-        let in_place = |(position, bits): &(usize, &Vec<Affine>)| {
-            bits.iter().enumerate().all(|(i, bit)| digest_bit(position * width + i) == Some(*bit))
-        };
-        let leading = layout.symbols.iter().enumerate().take_while(in_place).count();
         let any = u64::MAX >> (64 - characters.len());
-        let target = target.name();
-        Self { target, layout, ignore_case, characters, halved, exact, written, allowed, any, width, leading }
+        let is_inner = |character: &&Character| {
+            alphabet.contains([character.byte, character.byte.to_ascii_lowercase()].map(char::from))
+        };
+        // Those of the start alone come last.
+        let inner = u64::MAX >> (64 - characters.iter().filter(is_inner).count());
+        let (lengths, width, leading) = match code {
+            Code::Linear(linear) => {
+                let width = alphabet.len().trailing_zeros() as usize;
+                assert!(alphabet.len() == 1 << width, "a linear alphabet has a power of two of symbols");
+                let fixed = start.bytes().map(|byte| 1 << exact[usize::from(byte)]);
+                let symbols = linear.symbols.iter().map(|bits| possible(bits, &characters) & inner);
+                let allowed = fixed.chain(symbols).collect();
+                let in_place = |(position, bits): &(usize, &Vec<Affine>)| {
+                    bits.iter().enumerate().all(|(i, bit)| digest_bit(position * width + i) == Some(*bit))
+                };
+                let leading = linear.symbols.iter().enumerate().take_while(in_place).count();
+                (vec![Length { share: 1.0, allowed, chances: Vec::new() }], width, start.len() + leading)
+            }
+            Code::Base58(base58) => {
+                let lengths = base58::lengths(base58, any);
+                let longest = lengths[0].allowed.len();
+                (lengths, 0, longest)
+            }
+        };
+        Self {
+            target: target.name(),
+            code,
+            head: layout.head(),
+            start,
+            alphabet,
+            checked_case,
+            ignore_case,
+            characters,
+            halved,
+            exact,
+            written,
+            allowed: lengths[0].allowed.clone(),
+            lengths,
+            any,
+            inner,
+            width,
+            leading,
+        }
     }
 
-    /// How many characters follow the head.
+    /// The bits that the character at this position holds; none in the start. Only where symbols are bits.
+    pub fn bits(&self, position: usize) -> &'static [Affine] {
+        match self.code {
+            Code::Linear(linear) => {
+                position.checked_sub(self.start.len()).map_or(&[], |i| &linear.symbols[i])
+            }
+            Code::Base58(_) => unreachable!("the characters of base58 hold no bits"),
+        }
+    }
+
+    /// What every text begins with, for messages.
+    pub fn shown_head(&self) -> &'static str {
+        if self.start.is_empty() { self.head } else { self.start }
+    }
+
+    /// How many characters follow the head, at most.
     pub fn len(&self) -> usize {
         self.allowed.len()
     }
@@ -139,15 +224,15 @@ impl Text {
 
     /// What follows the head in a whole text, as patterns look at it.
     pub fn body<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
-        let body = text.strip_prefix(self.layout.head)?;
+        let body = text.strip_prefix(self.head)?;
         // Where the case is a checksum that is not asked for, the text is looked at in the alphabet's case.
-        let is_folded = self.layout.checked_case && self.ignore_case;
+        let is_folded = self.checked_case && self.ignore_case;
         Some(if is_folded { body.to_ascii_lowercase().into() } else { body.into() })
     }
 
     /// What follows the head in a pattern, where it was written with one.
     pub fn strip_head<'t>(&self, written: &'t str) -> &'t str {
-        let head = self.layout.head;
+        let head = self.head;
         match written.get(..head.len()) {
             Some(start) if start == head || (self.ignore_case && start.eq_ignore_ascii_case(head)) => {
                 &written[head.len()..]
@@ -190,6 +275,16 @@ impl Text {
         self.weight(set & allowed) / self.weight(allowed)
     }
 
+    /// The chance of each character at a position of a text of this length.
+    pub fn chances(&self, length: &Length, position: usize) -> Vec<f64> {
+        if let Some(chances) = length.chances.get(position) {
+            return chances.clone();
+        }
+        let allowed = length.allowed[position];
+        let chance = |index: usize| self.weight(allowed & 1 << index) / self.weight(allowed);
+        (0..self.characters.len()).map(chance).collect()
+    }
+
     /// The share of digests whose text has a character of each set at its position, taking positions as independent.
     pub fn shares(&self, sets: &[Set]) -> f64 {
         sets.iter().enumerate().map(|(position, &set)| self.share(position, set)).product()
@@ -201,15 +296,22 @@ impl Text {
     }
 }
 
-/// The characters of a layout; with both cases, letters occur in each, one time in two.
-fn characters(layout: &Linear, both_cases: bool) -> Vec<Character> {
+/// The characters of an alphabet, in its order; with both cases, letters occur in each, one time in two. After them those
+/// that only the start has, which are no symbol.
+fn characters(alphabet: &str, start: &str, both_cases: bool) -> Vec<Character> {
     let mut characters = Vec::new();
-    for (symbol, &byte) in layout.alphabet.iter().enumerate() {
+    for (symbol, byte) in alphabet.bytes().enumerate() {
         let upper = byte.to_ascii_uppercase();
         let bytes = if both_cases && upper != byte { vec![byte, upper] } else { vec![byte] };
         let same_symbol = ((1 << bytes.len()) - 1) << characters.len();
         let character = |byte| Character { byte, symbol: symbol as u8, same_symbol };
         characters.extend(bytes.into_iter().map(character));
+    }
+    let mut others: Vec<u8> = start.bytes().filter(|&byte| !alphabet.contains(char::from(byte))).collect();
+    others.sort_unstable();
+    others.dedup();
+    for byte in others {
+        characters.push(Character { byte, symbol: 0, same_symbol: 1 << characters.len() });
     }
     characters
 }

@@ -2,13 +2,14 @@
 //!
 //! Knows its one run of symbols. Where the run can stand is for the shape to find.
 
-use super::{Kind, Pattern, symbols};
+use super::{Kind, Pattern, symbols, wrong_characters};
 use crate::Reason;
 use crate::automaton::chance;
+use crate::base58;
 use crate::expr::Expr;
 use crate::lower;
 use crate::shape::{Item, Shape};
-use crate::text::{Set, Text};
+use crate::text::{Code, Set, Text};
 
 pub(super) const KIND: Kind = Kind {
     name: "contains",
@@ -31,20 +32,37 @@ impl Contains {
         }
         let run = symbols(body, &[run], text)?.swap_remove(0);
         let mut this = Self { run, odds: 0.0 };
-        // Each place the run can stand at, if the symbols fixed there can occur together.
-        let places = this.shape(text).placements(text, usize::MAX);
-        let places: Vec<f64> = places.iter().filter_map(|place| lower::odds(place, text)).collect();
+        let places = this.places(text);
         if places.is_empty() {
-            return Err(Reason::Nowhere { target: text.target });
+            return Err(match this.run.iter().any(|set| set & text.inner == 0) {
+                true => wrong_characters(body, text),
+                false => Reason::Nowhere { target: text.target },
+            });
         }
         // The automaton knows how runs overlap themselves; with very many '?' it may give up. Then the places count
         // as independent: 1 - prod(1 - q).
         let run = Expr::Concat(this.run.iter().map(|&set| Expr::One(set)).collect());
         this.odds = match chance(&run, text) {
+            Some(chance) if chance.miss == 0.0 => return Err(Reason::EveryKey),
             Some(chance) if chance.hit > 0.0 => chance.hit,
             _ => lower::union(places),
         };
         Ok(this)
+    }
+
+    /// The chance of each place the run can stand at, if the symbols fixed there can occur together.
+    fn places(&self, text: &Text) -> Vec<f64> {
+        match text.code {
+            Code::Linear(_) => {
+                let places = self.shape(text).placements(text, usize::MAX);
+                places.iter().filter_map(|place| lower::odds(place, text)).collect()
+            }
+            // Anything can stand anywhere but at the very start.
+            Code::Base58(_) => {
+                let one = self.run.iter().map(|&set| base58::even(set)).product();
+                vec![one; text.len() - self.run.len()]
+            }
+        }
     }
 
     fn shape(&self, text: &Text) -> Shape {

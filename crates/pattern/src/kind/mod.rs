@@ -9,7 +9,7 @@ mod regex;
 
 use crate::Reason;
 use crate::shape::Shape;
-use crate::text::Text;
+use crate::text::{Set, Text};
 
 /// A kind of pattern, for help texts and for reading.
 #[derive(Debug)]
@@ -62,33 +62,34 @@ fn symbols(body: &str, parts: &[&str], text: &Text) -> Result<Vec<Vec<u64>>, Rea
     }
     let given = parts.iter().map(Vec::len).sum();
     if given > text.len() {
-        let (target, head) = (text.target, text.layout.head);
+        let (target, head) = (text.target, text.head);
         return Err(Reason::TooLong { target, head, given, most: text.len() });
     }
     Ok(parts)
 }
 
-/// Names the characters the text cannot hold and a pattern that looks alike.
+/// Names the characters the text cannot hold, after its start, and a pattern that looks alike.
 fn wrong_characters(body: &str, text: &Text) -> Reason {
+    let start = if body.starts_with("..") { 0 } else { text.start.len() };
+    let possible = |index: usize| if index < start { text.any } else { text.inner };
     let mut bad = Vec::new();
     let mut suggestion = String::new();
     let mut characters = body.chars().enumerate().peekable();
     while let Some((index, character)) = characters.next() {
         if character == '.' && characters.next_if(|(_, next)| *next == '.').is_some() {
             suggestion.push_str("..");
-        } else if character == '?' || text.symbols(character) != 0 {
+        } else if character == '?' || text.symbols(character) & possible(index) != 0 {
             suggestion.push(character);
         } else {
             bad.push((character, index + 1));
-            suggestion.push(look_alike(character, text));
+            suggestion.push(look_alike(character, possible(index), text));
         }
     }
-    let alphabet = std::str::from_utf8(text.layout.alphabet).expect("alphabets are ASCII");
-    Reason::Characters { head: text.layout.head, alphabet, bad, suggestion }
+    Reason::Characters { head: text.shown_head(), alphabet: text.alphabet, bad, suggestion }
 }
 
-/// A character the text can hold that looks like this one; else `?`.
-fn look_alike(character: char, text: &Text) -> char {
+/// A character out of the possible ones that looks like this one; else `?`.
+fn look_alike(character: char, possible: Set, text: &Text) -> char {
     let similar: &[char] = match character.to_ascii_lowercase() {
         'b' => &['8', '6', 'h'],
         'g' => &['9', '6'],
@@ -103,5 +104,5 @@ fn look_alike(character: char, text: &Text) -> char {
         _ => &[],
     };
     let cases = [character.to_ascii_lowercase(), character.to_ascii_uppercase()];
-    cases.iter().chain(similar).copied().find(|&other| text.symbols(other) != 0).unwrap_or('?')
+    cases.iter().chain(similar).copied().find(|&other| text.symbols(other) & possible != 0).unwrap_or('?')
 }

@@ -9,10 +9,11 @@ use regex_syntax::ParserBuilder;
 use super::{Kind, Pattern};
 use crate::Reason;
 use crate::automaton::chance;
+use crate::base58;
 use crate::expr::{Expr, Look};
 use crate::lower;
 use crate::shape::{Item, Placement, Shape, enclose, lengths};
-use crate::text::Text;
+use crate::text::{Code, Text};
 
 pub(super) const KIND: Kind = Kind {
     name: "regex",
@@ -58,12 +59,12 @@ impl Expression {
         let expr = Expr::new(&hir, text);
         let shapes = shapes(&expr, text);
         let chance = chance(&expr, text);
-        let is_possible = places(&shapes, text).any(|place| lower::system(&place, text).is_ok());
+        let is_possible = shapes.iter().any(|shape| is_possible(shape, shapes.len(), text));
         if chance.is_some_and(|chance| chance.hit == 0.0) || !is_possible {
             return Err(Reason::RegexNever {
                 target: text.target,
-                head: text.layout.head,
-                alphabet: std::str::from_utf8(text.layout.alphabet).expect("alphabets are ASCII"),
+                head: text.head,
+                alphabet: text.alphabet,
                 length: text.len(),
             });
         }
@@ -71,7 +72,7 @@ impl Expression {
             Some(chance) if chance.miss == 0.0 => return Err(Reason::EveryKey),
             Some(chance) => chance.hit,
             // An upper bound, since the shapes allow at least what the expression matches.
-            None => lower::union(places(&shapes, text).filter_map(|place| lower::odds(&place, text))),
+            None => lower::union(shapes.iter().flat_map(|shape| odds(shape, shapes.len(), text))),
         };
         Ok(Self { regex, shapes, odds })
     }
@@ -110,7 +111,11 @@ fn shapes(expr: &Expr, text: &Text) -> Vec<Shape> {
     }
     let passed = |shapes: &[Shape]| -> f64 {
         let limit = (lower::MOST_TERMS / shapes.len().max(1)).max(1);
-        shapes.iter().map(|shape| shape.clone().sharpest(text, limit, 0.0).0).sum()
+        let passed = |shape: &Shape| match text.code {
+            Code::Linear(_) => shape.clone().sharpest(text, limit, 0.0).0,
+            Code::Base58(code) => base58::share(code, &shape.leading()).unwrap_or(0.0),
+        };
+        shapes.iter().map(passed).sum()
     };
     let ways = [all, expanded(expr, text, 32), expanded(expr, text, 1)];
     ways.into_iter().min_by(|a, b| passed(a).total_cmp(&passed(b))).unwrap_or_default()
@@ -126,10 +131,27 @@ fn expanded(expr: &Expr, text: &Text, most_alternatives: usize) -> Vec<Shape> {
     shapes
 }
 
-/// Every placement of these shapes, as many as a filter may have terms.
-fn places(shapes: &[Shape], text: &Text) -> impl Iterator<Item = Placement> {
-    let limit = (lower::MOST_TERMS / shapes.len().max(1)).max(1);
-    shapes.iter().flat_map(move |shape| shape.clone().placements(text, limit))
+/// The placements of one of `count` shapes, which together are no more than a filter may have terms.
+fn places(shape: &Shape, count: usize, text: &Text) -> Vec<Placement> {
+    shape.clone().placements(text, (lower::MOST_TERMS / count.max(1)).max(1))
+}
+
+/// Whether a text can have the shape, as far as the ends and the bits tell.
+fn is_possible(shape: &Shape, count: usize, text: &Text) -> bool {
+    match text.code {
+        Code::Linear(_) => places(shape, count, text).iter().any(|place| lower::system(place, text).is_ok()),
+        Code::Base58(code) => base58::share(code, &shape.leading()).is_ok(),
+    }
+}
+
+/// The chances of the ways to have the shape.
+fn odds(shape: &Shape, count: usize, text: &Text) -> Vec<f64> {
+    match text.code {
+        Code::Linear(_) => {
+            places(shape, count, text).iter().filter_map(|place| lower::odds(place, text)).collect()
+        }
+        Code::Base58(code) => base58::share(code, &shape.leading()).into_iter().collect(),
+    }
 }
 
 /// The shape of a sequence found somewhere; `None` when `^` or `$` stand where they cannot hold.
