@@ -29,6 +29,8 @@ const BODY_BITS: u32 = 8 * (HASH + CHECKSUM) as u32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base58 {
     version: u8,
+    /// 58^0 to 58^34.
+    powers: Vec<Number>,
     /// The numbers with this version: with exactly so many leading zero bytes and so many digits, in ascending order.
     classes: Vec<Class>,
 }
@@ -79,20 +81,20 @@ impl Base58 {
         let start = Number::from(version).shifted_left(BODY_BITS);
         let end = start.plus(&Number::below_bit(BODY_BITS));
         let last_with = |zeros: usize| Number::below_bit(8 * (BYTES - zeros) as u32);
+        let powers = std::iter::successors(Some(Number::from(1)), |power| Some(power.times_58_plus(0)));
+        let powers: Vec<Number> = powers.take(MOST_DIGITS).collect();
         let mut classes = Vec::new();
         for zeros in (0..BYTES).rev() {
-            let mut power = Number::from(1);
             for digits in 1..=MOST_DIGITS {
-                let next = power.times_58_plus(0);
+                let power = powers[digits - 1];
                 let first = power.max(start).max(last_with(zeros + 1).plus_one());
-                let last = next.minus_one().min(end).min(last_with(zeros));
+                let last = power.times_58_plus(0).minus_one().min(end).min(last_with(zeros));
                 if first <= last {
                     classes.push(Class { zeros, digits, first, last });
                 }
-                power = next;
             }
         }
-        Self { version, classes }
+        Self { version, powers, classes }
     }
 
     /// The text of a digest of 20 bytes.
@@ -113,16 +115,19 @@ impl Base58 {
             return classes.map(|class| self.range(class, class.first, class.last)).collect();
         }
         // After the zeros come these digits and then any: for each count of digits an interval.
+        let fits = |class: &&Class| class.zeros == zeros && class.digits >= digits.len();
+        let mut classes = self.classes.iter().filter(fits).peekable();
+        if classes.peek().is_none() {
+            return Vec::new();
+        }
+        let fixed = digits.iter().fold(Number::from(0), |number, &digit| number.times_58_plus(digit));
         let of_class = |class: &Class| {
-            let open = class.digits - digits.len();
-            let fixed = digits.iter().fold(Number::from(0), |number, &digit| number.times_58_plus(digit));
-            let raised = |number: Number| (0..open).fold(number, |number, _| number.times_58_plus(0));
-            let first = raised(fixed).max(class.first);
-            let last = raised(fixed.plus_one()).minus_one().min(class.last);
+            let open = self.powers[class.digits - digits.len()];
+            let start = fixed.times(&open);
+            let (first, last) = (start.max(class.first), start.plus(&open).minus_one().min(class.last));
             (first <= last).then(|| self.range(class, first, last))
         };
-        let fits = |class: &&Class| class.zeros == zeros && class.digits >= digits.len();
-        self.classes.iter().filter(fits).filter_map(of_class).collect()
+        classes.filter_map(of_class).collect()
     }
 
     /// The share of keys whose texts begin with these characters.

@@ -34,6 +34,23 @@ impl Number {
         Self(words)
     }
 
+    /// The product, for factors whose product has at most 256 bits.
+    pub fn times(&self, other: &Self) -> Self {
+        let mut words = [0; 4];
+        for i in WORDS_FROM_LOWEST {
+            let mut carry = 0;
+            // Word i counts 2^(64 * (3 - i)), so the products of i and j meet in word i + j - 3.
+            for j in (3 - i..4).rev() {
+                let at = i + j - 3;
+                let value = u128::from(self.0[i]) * u128::from(other.0[j]) + u128::from(words[at]) + carry;
+                words[at] = value as u64;
+                carry = value >> 64;
+            }
+            debug_assert_eq!(carry, 0);
+        }
+        Self(words)
+    }
+
     pub fn plus(&self, other: &Self) -> Self {
         let mut carry = false;
         let mut words = [0; 4];
@@ -112,6 +129,14 @@ mod tests {
             prop_assert_eq!(wide(a).plus(&wide(b)), wide(a + b));
             prop_assert_eq!(wide(a.max(b)).minus(&wide(a.min(b))), wide(a.max(b) - a.min(b)));
             prop_assert_eq!(wide(a).times_58_plus(digit), wide(a * 58 + u128::from(digit)));
+            let (low, high) = (a as u64, b as u64);
+            prop_assert_eq!(wide(low.into()).times(&wide(high.into())), wide(u128::from(low) * u128::from(high)));
+            // (a * 2^64) * b, by words that meet elsewhere.
+            let shifted = Number([0, (a >> 64) as u64, a as u64, 0]);
+            let product = shifted.times(&wide(high.into()));
+            prop_assert_eq!(product.0[3], 0);
+            prop_assert_eq!(&wide(a).times(&wide(high.into())).0[1..], &product.0[..3]);
+            prop_assert_eq!(wide(a).times(&wide(58)), wide(a * 58));
             prop_assert_eq!(wide(a).cmp(&wide(b)), a.cmp(&b));
             prop_assert!((wide(a).to_f64() - a as f64).abs() <= a as f64 * 1e-15);
         }
