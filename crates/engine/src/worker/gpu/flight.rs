@@ -8,8 +8,8 @@ use warpsmith_kernel::abi;
 
 use super::{CAPACITY, IN_FLIGHT, LAUNCH_MS, Outcome, as_bytes};
 
-/// The longest launch, in steps.
-const MOST_STEPS: u32 = 1 << 20;
+/// The longest launch, in steps, where nothing else bounds it.
+pub(super) const MOST_STEPS: u32 = 1 << 20;
 
 /// What a finished launch left.
 pub(super) struct Landed {
@@ -20,6 +20,8 @@ pub(super) struct Landed {
     pub records: Vec<[u32; abi::HIT_WORDS]>,
     /// How many there were meant to be.
     pub count: u32,
+    /// Whether the device could not even write down what it would have looked at again.
+    lost: bool,
     /// The best score, in a search for it.
     pub best: u32,
 }
@@ -27,7 +29,7 @@ pub(super) struct Landed {
 impl Landed {
     /// Whether records are missing: then the launch must be done again in smaller pieces.
     pub fn overflowed(&self) -> bool {
-        self.count > CAPACITY
+        self.count > CAPACITY || self.lost
     }
 }
 
@@ -44,16 +46,18 @@ pub(super) struct Flights {
     hits: [Buffer; IN_FLIGHT + 1],
     turn: usize,
     under_way: VecDeque<Flight>,
-    /// Steps of the next launch.
+    /// Steps of the next launch, and the most there may be.
     pub steps: u32,
+    most: u32,
     bytes: Vec<u8>,
 }
 
 impl Flights {
-    pub fn new(queue: &mut dyn Queue) -> Outcome<Flights> {
+    /// Launches of at most so many steps.
+    pub fn new(queue: &mut dyn Queue, most: u32) -> Outcome<Flights> {
         let bytes = 4 * abi::hits_words(CAPACITY) as u64;
         let hits = [queue.alloc(bytes)?, queue.alloc(bytes)?, queue.alloc(bytes)?];
-        Ok(Flights { hits, turn: 0, under_way: VecDeque::new(), steps: 1, bytes: Vec::new() })
+        Ok(Flights { hits, turn: 0, under_way: VecDeque::new(), steps: 1, most, bytes: Vec::new() })
     }
 
     /// Whether another launch would have to wait for the oldest.
@@ -85,13 +89,18 @@ impl Flights {
 
     /// Waits for the oldest launch, if there is one, and paces the next by it.
     pub fn land(&mut self, queue: &mut dyn Queue) -> Outcome<Option<Landed>> {
+        Ok(self.land_timed(queue)?.map(|(landed, _)| landed))
+    }
+
+    /// The same with the milliseconds the launch took.
+    pub fn land_timed(&mut self, queue: &mut dyn Queue) -> Outcome<Option<(Landed, f32)>> {
         let Some(Flight { first, steps, later, marks }) = self.under_way.pop_front() else { return Ok(None) };
         let landed = self.read(queue, later, first, steps)?;
         let ms = queue.milliseconds(marks.0, marks.1)?;
         let wanted = steps as f32 * LAUNCH_MS / ms.max(0.01);
         // No more than fourfold at once: the first launches may not be typical.
-        self.steps = (wanted as u32).clamp(1, steps.saturating_mul(4).max(1)).min(MOST_STEPS);
-        Ok(Some(landed))
+        self.steps = (wanted as u32).clamp(1, steps.saturating_mul(4).max(1)).min(self.most);
+        Ok(Some((landed, ms)))
     }
 
     /// Does one launch and waits for it, behind those under way.
@@ -125,7 +134,8 @@ impl Flights {
             std::array::from_fn(|w| word(at + w))
         };
         let records = (0..count.min(CAPACITY) as usize).map(record).collect();
-        Ok(Landed { first, steps, records, count, best: word(abi::HITS_BEST) })
+        let (lost, best) = (word(abi::HITS_LOST) > 0, word(abi::HITS_BEST));
+        Ok(Landed { first, steps, records, count, lost, best })
     }
 }
 

@@ -285,6 +285,22 @@ fn limbs(x: Fe) -> [u32; 8] {
     std::array::from_fn(|i| (words[3 - i / 2] >> (32 * (i % 2))) as u32)
 }
 
+/// Puts the table of multiples of G where the program looks for it: constant memory, which on CUDA is a symbol and no
+/// argument, or a buffer.
+fn place_table(
+    queue: &mut dyn Queue,
+    info: &warpsmith_device::Info,
+    program: Program,
+    spec: &Spec,
+    words: &[u32],
+) -> Outcome<Option<Buffer>> {
+    if spec.table == TablePlace::Constant && info.api == Api::Cuda {
+        queue.symbol(program, "search_table", &as_bytes(words))?;
+        return Ok(None);
+    }
+    upload(queue, words).map(Some)
+}
+
 /// Compiles a program for a device, or finds it in the cache, and takes its entry point.
 fn build(
     queue: &mut dyn Queue,

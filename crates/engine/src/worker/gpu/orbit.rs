@@ -6,22 +6,23 @@
 
 mod profile;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::{self, Place, Sieve, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
-use warpsmith_device::{Api, Arg, Buffer, Kernel, Later, Mark, Queue};
+use warpsmith_device::{Arg, Buffer, Kernel, Queue};
 use warpsmith_kernel::abi::{self, Record};
 use warpsmith_kernel::set::Set;
-use warpsmith_kernel::{Filter as FilterKind, Spec, Stage, Table as TablePlace};
+use warpsmith_kernel::{Filter as FilterKind, Spec, Stage};
 use warpsmith_pattern::Filter;
 use warpsmith_target::Digest;
 
 pub(super) use profile::profile;
 
+use super::flight::{Flights, Landed, MOST_STEPS};
 use super::settle::{self, Settle};
-use super::{CAPACITY, Gpu, IN_FLIGHT, LAUNCH_MS, Layout, Outcome, STRIDE, as_bytes, build, limbs, upload};
+use super::{CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, limbs, place_table, upload};
 use crate::sieve::sieve;
 use crate::worker::batch_add::{add_pairs, multiples};
 use crate::worker::cpu::orbit::hit as from_walk;
@@ -30,48 +31,23 @@ use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 /// Ranges compared one by one; more go through the set.
 const FEW_RANGES: usize = 4;
 
-/// The longest launch, in steps.
-const MOST_STEPS: u32 = 1 << 20;
-
-/// What a finished launch left.
-struct Landed {
-    /// The records there was room for.
-    records: Vec<Record>,
-    /// How many there were meant to be.
-    count: u32,
-    /// Whether something did not fit, so that the launch must be done again in smaller pieces.
-    overflowed: bool,
-}
-
-/// One launch under way.
-struct Flight {
-    /// The step its lanes began with.
-    first: u64,
-    steps: u32,
-    later: Later,
-    marks: (Mark, Mark),
-}
-
 pub(super) struct OrbitWorker<'a> {
     gpu: &'a Gpu,
     queue: Box<dyn Queue>,
     kernel: Kernel,
     table: Option<Buffer>,
     centres: Buffer,
+    /// For launches done again.
+    spare: Buffer,
     scratch: Buffer,
     filter: Buffer,
     /// For many patterns.
     settle: Option<Settle>,
-    /// Hit buffers, used in turn.
-    hits: [Buffer; IN_FLIGHT],
-    turn: usize,
     sieve: Sieve,
     origin: Option<Affine>,
     /// The step all lanes are at when everything in flight has landed.
     step: u64,
-    steps_a_launch: u32,
-    flights: VecDeque<Flight>,
-    bytes: Vec<u8>,
+    flights: Flights,
 }
 
 /// The device's table: the step point, then i * G.
@@ -146,37 +122,30 @@ impl<'a> OrbitWorker<'a> {
             Tested::Set(_, set) => upload(queue.as_mut(), &set.words)?,
         };
         let table = table_words(spec.group);
-        let table = if spec.table == TablePlace::Constant && info.api == Api::Cuda {
-            queue.symbol(program, "search_table", &as_bytes(&table))?;
-            None
-        } else {
-            Some(upload(queue.as_mut(), &table)?)
-        };
-        let centres = queue.alloc(4 * abi::centres_words(lanes) as u64)?;
+        let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
+        let centres_bytes = 4 * abi::centres_words(lanes) as u64;
+        let (centres, spare) = (queue.alloc(centres_bytes)?, queue.alloc(centres_bytes)?);
         let scratch = queue.alloc(4 * abi::scratch_words(spec.group, lanes) as u64)?;
         let settle = match &tested {
             Tested::Ranges(_) => None,
             Tested::Set(_, set) => Some(Settle::new(queue.as_mut(), program, gpu, set)?),
         };
-        let hits_bytes = 4 * abi::hits_words(CAPACITY) as u64;
-        let hits = [queue.alloc(hits_bytes)?, queue.alloc(hits_bytes)?];
+        let most = settle.as_ref().map_or(MOST_STEPS, Settle::most_steps);
+        let flights = Flights::new(queue.as_mut(), most)?;
         Ok(OrbitWorker {
             gpu,
             queue,
             kernel,
             table,
             centres,
+            spare,
             scratch,
             filter: filter_buffer,
             settle,
-            hits,
-            turn: 0,
             sieve: sieve(filter),
             origin: None,
             step: 0,
-            steps_a_launch: 1,
-            flights: VecDeque::new(),
-            bytes: Vec::new(),
+            flights,
         })
     }
 
@@ -204,88 +173,73 @@ impl<'a> OrbitWorker<'a> {
         self.queue.write(to, 0, &as_bytes(&words)).map_err(|e| e.to_string())
     }
 
-    /// Enqueues a launch of `lanes` lanes from `centres`, its hits to `hits`.
-    fn launch(&mut self, centres: Buffer, hits: Buffer, lanes: u32, steps: u32) -> Outcome<Later> {
-        self.queue.write(hits, 0, &as_bytes(&[0, CAPACITY, 0, 0]))?;
+    /// What enqueues a launch of `lanes` lanes from `centres`, given the queue, the buffer for its hits and its steps.
+    fn launch(
+        &self,
+        centres: Buffer,
+        lanes: u32,
+    ) -> impl FnOnce(&mut dyn Queue, Buffer, u32) -> Outcome<()> + use<> {
         let mut args = vec![Arg::Buffer(centres), Arg::Buffer(self.scratch)];
         args.extend(self.table.map(Arg::Buffer));
-        args.extend([Arg::Buffer(self.filter), Arg::Buffer(hits), Arg::U32(lanes), Arg::U32(steps)]);
-        args.extend(self.settle.iter().flat_map(Settle::walk_args));
-        let block = self.gpu.layout.spec.block;
-        self.queue.launch(self.kernel, lanes / block, block, &args)?;
-        if let Some(settle) = &self.settle {
-            settle.launch(self.queue.as_mut(), [self.scratch, self.filter, hits], (lanes, block), steps)?;
+        args.push(Arg::Buffer(self.filter));
+        let (kernel, block, settle) = (self.kernel, self.gpu.layout.spec.block, self.settle);
+        let (scratch, filter) = (self.scratch, self.filter);
+        move |queue, hits, steps| {
+            args.extend([Arg::Buffer(hits), Arg::U32(lanes), Arg::U32(steps)]);
+            args.extend(settle.iter().flat_map(Settle::walk_args));
+            queue.launch(kernel, lanes / block, block, &args)?;
+            settle
+                .map_or(Ok(()), |settle| settle.launch(queue, [scratch, filter, hits], (lanes, block), steps))
         }
-        self.queue.read_later(hits, 0, 4 * abi::hits_words(CAPACITY) as u64)
     }
 
     /// Sends the next launch on its way.
     fn take_off(&mut self) -> Outcome<()> {
-        let (first, steps) = (self.step, self.steps_a_launch);
-        let before = self.queue.mark()?;
-        let later = self.launch(self.centres, self.hits[self.turn], self.lanes(), steps)?;
-        let after = self.queue.mark()?;
-        self.turn = (self.turn + 1) % IN_FLIGHT;
+        let launch = self.launch(self.centres, self.lanes());
+        let steps = self.flights.steps;
+        self.flights.take_off(self.queue.as_mut(), self.step, 0, launch)?;
         self.step += steps as u64;
-        self.flights.push_back(Flight { first, steps, later, marks: (before, after) });
         Ok(())
-    }
-
-    /// What a launch left, once it has ended.
-    fn records(&mut self, later: Later) -> Outcome<Landed> {
-        let mut bytes = std::mem::take(&mut self.bytes);
-        self.queue.finish_later(later, &mut bytes)?;
-        let word = |i: usize| u32::from_le_bytes(std::array::from_fn(|b| bytes[4 * i + b]));
-        let count = word(0);
-        let overflowed = count > CAPACITY || word(abi::HITS_LOST) > 0;
-        let records = (0..count.min(CAPACITY) as usize).map(|r| {
-            let at = abi::HITS_HEADER + r * abi::HIT_WORDS;
-            Record::read(std::array::from_fn(|w| word(at + w)))
-        });
-        let records = records.collect();
-        self.bytes = bytes;
-        Ok(Landed { records, count, overflowed })
     }
 
     /// Waits for the oldest launch and accounts for it.
     fn land(&mut self) -> Result<Batch, Fault> {
-        let Some(flight) = self.flights.pop_front() else { return Ok(Batch::default()) };
-        let landed = self.records(flight.later).map_err(|e| e.to_string())?;
-        let (before, after) = flight.marks;
-        let ms = self.queue.milliseconds(before, after).map_err(|e| e.to_string())?;
-        self.pace(flight.steps, ms);
-        if landed.overflowed {
-            return self.again(flight.first, flight.steps, landed.count);
+        match self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? {
+            Some(landed) => self.account(landed),
+            None => Ok(Batch::default()),
         }
-        let tried = self.lanes() as u64 * flight.steps as u64 * self.keys();
-        let hits = self.sort_out(landed.records, 0, flight.first, flight.steps)?;
-        Ok(Batch { tried, hits, done: false })
     }
 
-    /// Chooses the length of the next launches from what the last one took.
-    fn pace(&mut self, steps: u32, ms: f32) {
-        let wanted = steps as f32 * LAUNCH_MS / ms.max(0.01);
-        let most = self.settle.as_ref().map_or(MOST_STEPS, Settle::most_steps);
-        // No more than fourfold at once: the first launches may not be typical.
-        self.steps_a_launch = (wanted as u32).clamp(1, steps.saturating_mul(4).max(1)).min(most);
+    fn account(&mut self, landed: Landed) -> Result<Batch, Fault> {
+        if landed.overflowed() {
+            return self.again(&landed);
+        }
+        let tried = self.lanes() as u64 * landed.steps as u64 * self.keys();
+        let mut batch = Batch { tried, ..Batch::default() };
+        if self.sort_out(&landed, 0, &mut batch.hits) {
+            // The device has left the lanes that met their table where they were: put all lanes where they belong.
+            // Launches in flight report the same lanes again and are made good the same way.
+            while let Some(landed) = self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? {
+                let more = self.account(landed)?;
+                batch.tried += more.tried;
+                batch.hits.extend(more.hits);
+            }
+            let (centres, lanes, step) = (self.centres, self.lanes(), self.step);
+            self.place(centres, 0..lanes, step)?;
+        }
+        Ok(batch)
     }
 
-    /// Turns records into hits; lanes that met their table are walked on the processor for the rest of the launch.
-    fn sort_out(
-        &mut self,
-        records: Vec<Record>,
-        lane0: u32,
-        first: u64,
-        steps: u32,
-    ) -> Result<Vec<Hit>, Fault> {
-        let mut hits = Vec::new();
+    /// Turns records into hits. Lanes that met their table are walked on the processor for the rest of the launch; says
+    /// whether there were any.
+    fn sort_out(&mut self, landed: &Landed, lane0: u32, hits: &mut Vec<Hit>) -> bool {
         let mut met = false;
         let mut places = Vec::new();
-        for record in records {
-            match record {
+        for &record in &landed.records {
+            match Record::read(record) {
                 Record::Hit(hit) => places.push(Place {
                     lane: lane0 + hit.lane,
-                    step: first + hit.step as u64,
+                    step: landed.first + hit.step as u64,
                     index: hit.index,
                     minus: hit.minus,
                     orbit: hit.orbit as u8,
@@ -294,32 +248,17 @@ impl<'a> OrbitWorker<'a> {
                 }),
                 Record::Fault { lane, step } => {
                     met = true;
-                    self.walk_lane(lane0 + lane, first + step as u64, steps - step, &mut hits);
+                    self.walk_lane(lane0 + lane, landed.first + step as u64, landed.steps - step, hits);
                 }
             }
         }
-        for (place, x) in places.iter().zip(self.exact(&places, first)) {
+        for (place, x) in places.iter().zip(self.exact(&places, landed.first)) {
             if x.is_some_and(|x| self.sieve.may_hold(x)) {
                 let digest = x.map(|x| Digest::new(&x.to_be_bytes()));
                 hits.push(Hit { spot: Spot::Key(*place), digest, score: 0 });
             }
         }
-        if met {
-            // The device has left those lanes where they were: put all lanes where they belong. Launches in flight
-            // report the same lanes again and are made good the same way.
-            while let Some(flight) = self.flights.pop_front() {
-                let landed = self.records(flight.later).map_err(|e| e.to_string())?;
-                let more = if landed.overflowed {
-                    self.again(flight.first, flight.steps, landed.count)?.hits
-                } else {
-                    self.sort_out(landed.records, 0, flight.first, flight.steps)?
-                };
-                hits.extend(more);
-            }
-            let (centres, lanes, step) = (self.centres, self.lanes(), self.step);
-            self.place(centres, 0..lanes, step)?;
-        }
-        Ok(hits)
+        met
     }
 
     /// The x coordinates of the keys at places of a launch that began at step `first`. Three additions each, and a few
@@ -362,48 +301,44 @@ impl<'a> OrbitWorker<'a> {
 
     /// Does a launch again whose hits did not fit: step by step, and over as few lanes as it takes. One match retires
     /// the origin, so it ends when there are hits in plenty, and counts the keys up to there.
-    fn again(&mut self, first: u64, steps: u32, count: u32) -> Result<Batch, Fault> {
+    fn again(&mut self, landed: &Landed) -> Result<Batch, Fault> {
         let (all, block) = (self.lanes(), self.gpu.layout.spec.block);
         // Pieces expected to fill half the buffer.
-        let share = CAPACITY as f64 / 2.0 * steps as f64 / count.max(1) as f64;
+        let share = CAPACITY as f64 / 2.0 * landed.steps as f64 / landed.count.max(1) as f64;
         let mut lanes = ((all as f64 * share.min(1.0)) as u32 / block * block).max(block);
-        let centres = self.queue.alloc(4 * abi::centres_words(all) as u64).map_err(|e| e.to_string())?;
-        let buffer = self.queue.alloc(4 * abi::hits_words(CAPACITY) as u64).map_err(|e| e.to_string())?;
-        let (mut hits, mut tried) = (Vec::new(), 0);
-        for step in first..first + steps as u64 {
+        let mut batch = Batch::default();
+        for step in landed.first..landed.first + landed.steps as u64 {
             let mut from = 0;
-            while from < all && hits.len() <= CAPACITY as usize {
+            while from < all && batch.hits.len() <= CAPACITY as usize {
                 let to = (from + lanes).min(all);
-                self.place(centres, from..to, step)?;
-                let later = self.launch(centres, buffer, to - from, 1).map_err(|e| e.to_string())?;
-                let landed = self.records(later).map_err(|e| e.to_string())?;
-                if landed.overflowed {
-                    if lanes == block {
-                        // So many keys pass, or survive the bitmap of a set, that not even a block of them fits: the
-                        // processor has no such limit.
-                        for lane in from..to {
-                            self.walk_lane(lane, step, 1, &mut hits);
-                            tried += self.keys();
-                            if hits.len() > CAPACITY as usize {
-                                break;
-                            }
-                        }
-                        from = to;
-                    } else {
-                        lanes = (lanes / 2 / block * block).max(block);
-                    }
+                self.place(self.spare, from..to, step)?;
+                let launch = self.launch(self.spare, to - from);
+                let landed = self
+                    .flights
+                    .alone(self.queue.as_mut(), step, 1, 0, |queue, hits| launch(queue, hits, 1))
+                    .map_err(|e| e.to_string())?;
+                if landed.overflowed() && lanes > block {
+                    lanes = (lanes / 2 / block * block).max(block);
                     continue;
                 }
-                let more = self.sort_out(landed.records, from, step, 1)?;
-                hits.extend(more);
-                tried += (to - from) as u64 * self.keys();
+                if landed.overflowed() {
+                    // So many keys pass, or survive the bitmap of a set, that not even a block of them fits: the
+                    // processor has no such limit.
+                    for lane in from..to {
+                        self.walk_lane(lane, step, 1, &mut batch.hits);
+                        batch.tried += self.keys();
+                        if batch.hits.len() > CAPACITY as usize {
+                            break;
+                        }
+                    }
+                } else {
+                    self.sort_out(&landed, from, &mut batch.hits);
+                    batch.tried += (to - from) as u64 * self.keys();
+                }
                 from = to;
             }
         }
-        for buffer in [centres, buffer] {
-            self.queue.free(buffer).map_err(|e| e.to_string())?;
-        }
-        Ok(Batch { tried, hits, done: false })
+        Ok(batch)
     }
 }
 
@@ -415,9 +350,7 @@ impl Worker for OrbitWorker<'_> {
     fn start(&mut self, start: &Start) -> Result<(), Fault> {
         let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
         // What is in flight belongs to an origin nobody asks about any more.
-        while let Some(flight) = self.flights.pop_front() {
-            self.records(flight.later).map_err(|e| e.to_string())?;
-        }
+        self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
         self.origin = Some(origin);
         self.step = 0;
         let (centres, lanes) = (self.centres, self.lanes());
@@ -425,17 +358,17 @@ impl Worker for OrbitWorker<'_> {
     }
 
     fn run(&mut self) -> Result<Batch, Fault> {
-        while self.flights.len() < IN_FLIGHT {
+        while !self.flights.full() {
             self.take_off().map_err(|e| e.to_string())?;
         }
         self.land()
     }
 
     fn step(&mut self) -> Result<Batch, Fault> {
-        let steps = std::mem::replace(&mut self.steps_a_launch, 1);
+        let steps = std::mem::replace(&mut self.flights.steps, 1);
         self.take_off().map_err(|e| e.to_string())?;
         let batch = self.land();
-        self.steps_a_launch = steps;
+        self.flights.steps = steps;
         batch
     }
 }

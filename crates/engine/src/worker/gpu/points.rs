@@ -9,16 +9,16 @@ use std::ops::Range;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::Place;
 use warpsmith_curve::{Affine, Scalar};
-use warpsmith_device::{Api, Arg, Buffer, Kernel, Queue};
+use warpsmith_device::{Arg, Buffer, Kernel, Queue};
 use warpsmith_kernel::abi::{self, Record};
 use warpsmith_kernel::points::{self, Digest as Made};
-use warpsmith_kernel::{Program, Spec, Table as TablePlace};
+use warpsmith_kernel::{Program, Spec};
 use warpsmith_pattern::Filter;
 use warpsmith_target::ethereum::{Account, Contract};
 use warpsmith_target::{Digest, KeyTarget, PublicPoint, Recipe};
 
-use super::flight::{Flights, Landed};
-use super::{CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, digests, limbs, upload};
+use super::flight::{Flights, Landed, MOST_STEPS};
+use super::{CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, digests, limbs, place_table, upload};
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
 
 pub(super) struct PointsWorker<'a> {
@@ -58,12 +58,7 @@ impl<'a> PointsWorker<'a> {
         let mut queue = gpu.device.queue()?;
         let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
         let table = table_words(gpu.entries(), &spec);
-        let table = if spec.table == TablePlace::Constant && info.api == Api::Cuda {
-            queue.symbol(program, "search_table", &as_bytes(&table))?;
-            None
-        } else {
-            Some(upload(queue.as_mut(), &table)?)
-        };
+        let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
         let centres_bytes = 4 * abi::centres_words(lanes) as u64;
         Ok(PointsWorker {
             gpu,
@@ -81,7 +76,7 @@ impl<'a> PointsWorker<'a> {
             beat: digests::beat(search.filter),
             origin: None,
             step: 0,
-            flights: Flights::new(queue.as_mut())?,
+            flights: Flights::new(queue.as_mut(), MOST_STEPS)?,
             queue,
         })
     }

@@ -8,7 +8,7 @@ use warpsmith_kernel::Program;
 use warpsmith_kernel::salts::{SALTS_PER_STEP, Salts};
 use warpsmith_target::{Guard, Salted};
 
-use super::flight::{Flights, Landed};
+use super::flight::{Flights, Landed, MOST_STEPS};
 use super::{CAPACITY, Gpu, Layout, Outcome, as_bytes, build, digests, upload};
 use crate::space::Lease;
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
@@ -60,7 +60,7 @@ impl SaltsWorker {
             beat: digests::beat(search.filter),
             last: 0,
             next: None,
-            flights: Flights::new(queue.as_mut())?,
+            flights: Flights::new(queue.as_mut(), MOST_STEPS)?,
             queue,
         })
     }

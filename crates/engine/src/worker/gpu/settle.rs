@@ -8,7 +8,7 @@ use warpsmith_device::{Arg, Buffer, Info, Kernel, Program, Queue};
 use warpsmith_kernel::abi;
 use warpsmith_kernel::set::{self, Set};
 
-use super::{Gpu, Layout, Outcome, as_bytes, limbs};
+use super::{Gpu, Layout, Outcome, limbs, upload};
 
 /// Intervals up to which the bitmap in shared memory lets little enough survive: at a thousand 0.8 % of all keys, and
 /// writing them down costs less than reading a larger bitmap (docs/performance.md).
@@ -32,6 +32,7 @@ pub(super) fn filter(intervals: &[(u64, u64)]) -> (bool, Set) {
 }
 
 /// What settles survivors.
+#[derive(Clone, Copy)]
 pub(super) struct Settle {
     kernel: Kernel,
     points: Buffer,
@@ -68,11 +69,7 @@ impl Settle {
                 abi::point_words(&t, &beta_t, &beta2_t, &y)
             })
             .collect();
-        let points = {
-            let buffer = queue.alloc(4 * points.len() as u64)?;
-            queue.write(buffer, 0, &as_bytes(&points))?;
-            buffer
-        };
+        let points = upload(queue, &points)?;
         let log = queue.alloc(4 * abi::log_words(lanes, lengths.steps) as u64)?;
         let lists =
             queue.alloc(4 * abi::lists_words(blocks, lengths.survivors, lengths.candidates) as u64)?;

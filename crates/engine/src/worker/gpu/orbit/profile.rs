@@ -50,13 +50,9 @@ pub(in crate::worker::gpu) fn profile(gpu: &Gpu, filter: &Filter) -> Result<Prof
 impl OrbitWorker<'_> {
     /// One launch by itself, whatever it hits: its steps and the device's time for it.
     fn timed(&mut self) -> Result<(u32, f32), Fault> {
-        let steps = self.steps_a_launch;
         self.take_off().map_err(|e| e.to_string())?;
-        let flight = self.flights.pop_front().ok_or("a launch went missing")?;
-        self.records(flight.later).map_err(|e| e.to_string())?;
-        let (before, after) = flight.marks;
-        let ms = self.queue.milliseconds(before, after).map_err(|e| e.to_string())?;
-        self.pace(steps, ms);
-        Ok((steps, ms))
+        let timed = self.flights.land_timed(self.queue.as_mut()).map_err(|e| e.to_string())?;
+        let (landed, ms) = timed.ok_or("a launch went missing")?;
+        Ok((landed.steps, ms))
     }
 }

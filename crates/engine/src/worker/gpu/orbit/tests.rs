@@ -46,7 +46,7 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     let origin = Origin::known(secret);
     worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
     // Ten steps of 64 lanes and 291 keys hold about 5,800 keys that begin with q: more than the buffer.
-    worker.steps_a_launch = 10;
+    worker.flights.steps = 10;
     worker.take_off().expect("launched");
     let batch = worker.land().expect("landed");
     assert!(batch.hits.len() > CAPACITY as usize, "{}", batch.hits.len());
