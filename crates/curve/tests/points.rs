@@ -1,63 +1,21 @@
 //! The walk over points against k*G of libsecp256k1: both coordinates of every key.
 
+mod common;
+
 use std::collections::BTreeMap;
 
-use warpsmith_curve::group::Point;
+use warpsmith_curve::Scalar;
 use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{self, Block, KEYS_PER_POINT, Place, Points, Table, Walk};
-use warpsmith_curve::{Affine, Fe, Scalar};
 
-/// Distance of neighbouring lanes in these tests, in steps.
-const STRIDE: u64 = 1 << 20;
+use common::{STRIDE, available, key, point, some_scalar, starts};
 
 /// x and y, most significant word first.
 type Coordinates = [[u64; 4]; 2];
 
 /// k*G by the independent library; none for infinity.
 fn coordinates(k: Scalar) -> Option<Coordinates> {
-    let secret = secp256k1::SecretKey::from_secret_bytes(k.to_be_bytes()).ok()?;
-    let bytes = secp256k1::PublicKey::from_secret_key(&secret).serialize_uncompressed();
-    let word = |i: usize| u64::from_be_bytes(bytes[i..i + 8].try_into().expect("eight bytes"));
-    Some([1, 33].map(|at| std::array::from_fn(|i| word(at + 8 * i))))
-}
-
-fn point(k: Scalar) -> Point {
-    let [x, y] = coordinates(k)?.map(|words| {
-        let mut bytes = [0; 32];
-        for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
-            bytes.copy_from_slice(&word.to_be_bytes());
-        }
-        Fe::from_be_bytes(&bytes)
-    });
-    Some(Affine { x, y })
-}
-
-fn starts(origin: Scalar, half: u32, lanes: usize) -> Vec<Point> {
-    let way = |l: u64| Scalar::from_u64(l * STRIDE * (2 * half as u64 + 1));
-    (0..lanes as u64).map(|l| point(origin.add(way(l)))).collect()
-}
-
-/// The key of a place.
-fn key(origin: Scalar, place: &Place, half: u32) -> Scalar {
-    let key = Scalar::lambda_power(place.image).mul(origin.add(place.offset(half, STRIDE)));
-    if place.negate { key.negate() } else { key }
-}
-
-fn some_scalar(seed: u64) -> Scalar {
-    let mut s = Scalar::from_u64(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    for _ in 0..6 {
-        s = s.mul(s).add(Scalar::LAMBDA);
-    }
-    s
-}
-
-fn available() -> impl Iterator<Item = Simd> {
-    Simd::ALL.into_iter().filter(|s| {
-        if !s.is_available() {
-            eprintln!("SKIPPED: this machine has no {s}");
-        }
-        s.is_available()
-    })
+    point(k).map(|point| [point.x.to_words(), point.y.to_words()])
 }
 
 /// Notes every key it is handed; y only if asked for.

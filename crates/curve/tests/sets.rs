@@ -1,11 +1,15 @@
 //! Sets of prefixes in the walk: whatever the tables and queues between do, the hits are those of the ranges.
 
+mod common;
+
 use std::collections::BTreeMap;
 
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{self, Bits, Hit, Place, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Scalar};
+
+use common::available;
 
 /// Tops are computed to within this.
 const SLACK: u64 = 1 << 19;
@@ -21,10 +25,6 @@ impl Random {
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
     }
-}
-
-fn available() -> impl Iterator<Item = Simd> {
-    Simd::ALL.into_iter().filter(|s| s.is_available())
 }
 
 fn starts(simd: Simd, seed: u64) -> Vec<Point> {

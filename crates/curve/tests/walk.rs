@@ -1,52 +1,18 @@
 //! The walk against k*G of libsecp256k1, key by key.
 
+mod common;
+
 use std::collections::BTreeMap;
 
-use warpsmith_curve::group::{self, Point};
+use warpsmith_curve::group;
 use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{self, Bits, Hit, Place, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
 
-/// Distance of neighbouring lanes in these tests, in steps.
-const STRIDE: u64 = 1 << 20;
-
-fn point(k: Scalar) -> Point {
-    let secret = secp256k1::SecretKey::from_secret_bytes(k.to_be_bytes()).ok()?;
-    let bytes = secp256k1::PublicKey::from_secret_key(&secret).serialize_uncompressed();
-    let coordinate = |i: usize| Fe::from_be_bytes(bytes[i..i + 32].try_into().expect("32 bytes"));
-    Some(Affine { x: coordinate(1), y: coordinate(33) })
-}
-
-fn starts(origin: Scalar, half: u32, lanes: usize) -> Vec<Point> {
-    (0..lanes as u64)
-        .map(|l| point(origin.add(Scalar::from_u64(l * STRIDE * (2 * half as u64 + 1)))))
-        .collect()
-}
-
-/// The key of a place.
-fn key(origin: Scalar, place: &Place, half: u32) -> Scalar {
-    Scalar::lambda_power(place.image).mul(origin.add(place.offset(half, STRIDE)))
-}
+use common::{STRIDE, available, key, point, some_scalar, starts};
 
 fn n_minus(k: u64) -> Scalar {
     Scalar::from_u64(k).negate()
-}
-
-fn some_scalar(seed: u64) -> Scalar {
-    let mut s = Scalar::from_u64(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    for _ in 0..6 {
-        s = s.mul(s).add(Scalar::LAMBDA);
-    }
-    s
-}
-
-fn available() -> impl Iterator<Item = Simd> {
-    Simd::ALL.into_iter().filter(|s| {
-        if !s.is_available() {
-            eprintln!("SKIPPED: this machine has no {s}");
-        }
-        s.is_available()
-    })
 }
 
 /// Everything passes, and x is formed.

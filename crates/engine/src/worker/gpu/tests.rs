@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use warpsmith_curve::walk::Place;
 use warpsmith_device::{Error, Info};
 use warpsmith_kernel::shipped;
 
 use super::*;
+use crate::worker::{Batch, Hit, Spot};
 
 /// The OpenCL processor of this machine.
 pub fn pocl() -> Option<Gpu> {
@@ -14,6 +16,22 @@ pub fn pocl() -> Option<Gpu> {
         println!("SKIPPED: no OpenCL on the processor (pocl-opencl-icd): the kernels were not run");
     }
     device.map(|device| Gpu::new(device, Inline::Auto))
+}
+
+/// The place of a key that was hit.
+pub fn place(hit: &Hit) -> Place {
+    let Spot::Key(place) = hit.spot else { panic!("{hit:?} is no key") };
+    place
+}
+
+/// A batch of more hits than a launch has room for: each once, and as many as the odds lead one to expect.
+pub fn assert_flood(batch: &Batch, odds: f64) {
+    assert!(batch.hits.len() > CAPACITY as usize, "{}", batch.hits.len());
+    let expected = batch.tried as f64 * odds;
+    let off = (batch.hits.len() as f64 - expected).abs();
+    assert!(off < 6.0 * expected.sqrt(), "{} hits of {} keys", batch.hits.len(), batch.tried);
+    let places: HashSet<Place> = batch.hits.iter().map(place).collect();
+    assert_eq!(places.len(), batch.hits.len(), "each once");
 }
 
 #[test]

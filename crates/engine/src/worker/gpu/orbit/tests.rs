@@ -15,12 +15,7 @@ use crate::origin::{Origin, Recovered, Secret, public_point};
 use crate::samples::Sample;
 use crate::selftest::prove;
 use crate::space::Subject;
-use crate::worker::gpu::tests::pocl;
-
-fn place(hit: &Hit) -> Place {
-    let Spot::Key(place) = hit.spot else { panic!("{hit:?} is no key") };
-    place
-}
+use crate::worker::gpu::tests::{assert_flood, place, pocl};
 
 /// Prefixes by this walk; what is decided elsewhere by the point walk, which the device turns to.
 #[test]
@@ -49,12 +44,7 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     worker.flights.steps = 10;
     worker.take_off().expect("launched");
     let batch = worker.land().expect("landed");
-    assert!(batch.hits.len() > CAPACITY as usize, "{}", batch.hits.len());
-    let expected = batch.tried as f64 / 32.0;
-    let off = (batch.hits.len() as f64 - expected).abs();
-    assert!(off < 6.0 * expected.sqrt(), "{} hits of {} keys", batch.hits.len(), batch.tried);
-    let places: HashSet<Place> = batch.hits.iter().map(place).collect();
-    assert_eq!(places.len(), batch.hits.len(), "each once");
+    assert_flood(&batch, 1.0 / 32.0);
     let shape = worker.shape().expect("a walk");
     for hit in batch.hits.iter().step_by(97) {
         let place = place(hit);

@@ -12,12 +12,7 @@ use crate::selftest::prove;
 use crate::session::score_filter;
 use crate::space::Subject;
 use crate::worker::Backend;
-use crate::worker::gpu::tests::pocl;
-
-fn place(hit: &Hit) -> Place {
-    let Spot::Key(place) = hit.spot else { panic!("{hit:?} is no key") };
-    place
-}
+use crate::worker::gpu::tests::{assert_flood, place, pocl};
 
 /// A worker for one prefix.
 fn worker<'a>(gpu: &'a Gpu, target: &dyn Target, prefix: &str) -> (PointsWorker<'a>, Filter) {
@@ -53,12 +48,7 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     worker.flights.steps = 8;
     worker.take_off().expect("launched");
     let batch = worker.land().expect("landed");
-    assert!(batch.hits.len() > CAPACITY as usize, "{}", batch.hits.len());
-    let expected = batch.tried as f64 / 16.0;
-    let off = (batch.hits.len() as f64 - expected).abs();
-    assert!(off < 6.0 * expected.sqrt(), "{} hits of {} keys", batch.hits.len(), batch.tried);
-    let places: HashSet<Place> = batch.hits.iter().map(place).collect();
-    assert_eq!(places.len(), batch.hits.len(), "each once");
+    assert_flood(&batch, 1.0 / 16.0);
     let shape = worker.shape().expect("a walk");
     for hit in batch.hits.iter().step_by(97) {
         let place = place(hit);
