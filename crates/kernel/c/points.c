@@ -114,7 +114,7 @@ DEV void points_add(fe *x, fe *y, GLOBAL quad *scratch, TABLE const quad *search
  * one x, and leaves the centre. */
 DEV u32 points_prepare(GLOBAL u32 *centres, GLOBAL quad *scratch, TABLE const quad *search_table, LOCAL quad *nodes,
                        u32 lanes, u32 lane, u32 alive) {
-    fe c, yc, acc, q, dx, a, b, x, y;
+    fe c, yc, acc, q, dx, a, b;
     UNROLL
     for (int i = 0; i < 8; i++) {
         c.v[i] = centres[(u64)i * lanes + lane];
@@ -144,25 +144,8 @@ DEV u32 points_prepare(GLOBAL u32 *centres, GLOBAL quad *scratch, TABLE const qu
     walk_invert(&q, nodes);
     fe_mul(&dx, &q, &dx);
     fe_store_global(scratch, KEEP_PRODUCT, lanes, &dx);
-    /* The next centre: m = (yc - ys) / (c - xs), x = m^2 - c - xs, y = m (c - x) - yc. */
     fe_mul(&acc, &q, &acc);
-    fe_sub(&b, &yc, &b);
-    fe_mul(&acc, &acc, &b);
-    fe_sqr(&x, &acc);
-    fe_sub(&x, &x, &c);
-    fe_sub(&x, &x, &a);
-    fe_norm(&x, &x);
-    fe_sub(&y, &c, &x);
-    fe_mul(&y, &y, &acc);
-    fe_sub(&y, &y, &yc);
-    fe_norm(&y, &y);
-    if (alive) {
-        UNROLL
-        for (int i = 0; i < 8; i++) {
-            centres[(u64)i * lanes + lane] = x.v[i];
-            centres[(u64)(i + 8) * lanes + lane] = y.v[i];
-        }
-    }
+    walk_next(centres, lanes, lane, &c, &yc, &a, &b, &acc, alive);
     return alive;
 }
 

@@ -139,7 +139,7 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
 
         /* One inversion for the products, 2 yc and the centre's step. */
         {
-            fe q, dx, y2, a, b, xs, ys, x, y;
+            fe q, dx, y2, a, b, xs, ys, x;
             fe_load_table(&xs, search_table, 0, TABLE_CUBE);
             fe_load_table(&ys, search_table, 0, TABLE_Y);
             fe_sub(&dx, &c, &xs);
@@ -176,26 +176,9 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
             fe_add(&q, &q, &x);
             fe_mul(&b, &b, &q);
             fe_store_local(spare, SPARE_SLOPE, BLOCK, &b);
-            /* The next centre: m = (yc - ys) / (c - xs), x = m^2 - c - xs, y = m (c - x) - yc. */
             fe_mul(&a, &a, &y2);
-            fe_sub(&b, &yc, &ys);
-            fe_mul(&a, &a, &b);
             fe_norm(&c, &c);
-            fe_sqr(&x, &a);
-            fe_sub(&x, &x, &c);
-            fe_sub(&x, &x, &xs);
-            fe_norm(&x, &x);
-            fe_sub(&y, &c, &x);
-            fe_mul(&y, &y, &a);
-            fe_sub(&y, &y, &yc);
-            fe_norm(&y, &y);
-            if (alive) {
-                UNROLL
-                for (int i = 0; i < 8; i++) {
-                    centres[(u64)i * lanes + lane] = x.v[i];
-                    centres[(u64)(i + 8) * lanes + lane] = y.v[i];
-                }
-            }
+            walk_next(centres, lanes, lane, &c, &yc, &xs, &ys, &a, alive);
         }
 
         /* The centre's own keys, and its digits. */
