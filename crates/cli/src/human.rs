@@ -100,6 +100,11 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads a number of matches.
+pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "give a whole number, 0 for a search that never stops by itself".to_owned())
+}
+
 /// Reads a number of threads.
 pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
     const MOST: usize = 4096;

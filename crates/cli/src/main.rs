@@ -29,6 +29,9 @@ Examples:
   warpsmith npub cafe --estimate              how long that takes on this machine
   warpsmith npub ..0ace --output keys.txt     ends with 0ace; the secret goes to keys.txt alone
   warpsmith npub cafe --split-key 02f9...     mine for a public key, without its private key
+  warpsmith eth cafe                          an Ethereum account at 0xcafe...
+  warpsmith create2 --zeros --factory arachnid --init-code token.hex
+                                              the salt that gives a contract the most zero bytes
   warpsmith bench --baseline                  verified speed, beside the usual loop
 
 Exit codes: 0 found or done, 1 ended without a match, 2 wrong usage, 3 no usable device or a failed

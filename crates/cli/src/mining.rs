@@ -34,7 +34,7 @@ pub(crate) struct Mining {
     patterns: Option<String>,
 
     /// Stop after N matches (0: never) [default: 1; in a search for the best: never]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = human::parse_count)]
     count: Option<u64>,
 
     /// Stop after this time: 90, 90s, 1.5m, 2h, 1d or 500ms

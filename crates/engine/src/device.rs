@@ -148,9 +148,8 @@ pub fn survey() -> Survey {
     let any = by_default.contains(&true);
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
         let cpu = Cpu::new(simd, threads(None));
-        let best = simd == Simd::detect();
-        let id = if best { cpu.id() } else { format!("cpu:{simd}") };
-        found.push(Found { id, description: cpu.describe(), default: best && !any });
+        let default = simd == Simd::detect() && !any;
+        found.push(Found { id: cpu.id(), description: cpu.describe(), default });
     }
     if !Simd::Avx512Ifma.is_available() {
         let why = format!("this processor lacks AVX-512 IFMA; {} is used", Simd::detect());

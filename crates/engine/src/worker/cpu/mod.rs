@@ -84,7 +84,7 @@ fn for_a_moment(mut step: impl FnMut() -> Result<Batch, Fault>) -> Result<Batch,
 
 impl Backend for Cpu {
     fn id(&self) -> String {
-        "cpu".to_owned()
+        if self.simd == Simd::detect() { "cpu".to_owned() } else { format!("cpu:{}", self.simd) }
     }
 
     fn describe(&self) -> String {
