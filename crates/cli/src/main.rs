@@ -30,6 +30,7 @@ Examples:
   warpsmith npub ..0ace --output keys.txt     ends with 0ace; the secret goes to keys.txt alone
   warpsmith npub cafe --split-key 02f9...     mine for a public key, without its private key
   warpsmith eth cafe                          an Ethereum account at 0xcafe...
+  warpsmith btc 1Love                         a Bitcoin address that begins with 1Love
   warpsmith create2 --zeros --factory arachnid --init-code token.hex
                                               the salt that gives a contract the most zero bytes
   warpsmith bench --baseline                  verified speed, beside the usual loop
@@ -55,6 +56,7 @@ struct Cli {
 enum Command {
     Npub(Npub),
     Eth(command::ethereum::Eth),
+    Btc(command::bitcoin::Btc),
     Create2(command::ethereum::Create2),
     Create3(command::ethereum::Create3),
     Join(command::join::Join),
@@ -121,6 +123,7 @@ fn run(command: Command) -> Result<Ending, Failure> {
     match command {
         Command::Npub(npub) => npub.run(stdout),
         Command::Eth(eth) => eth.run(stdout),
+        Command::Btc(btc) => btc.run(stdout),
         Command::Create2(create2) => create2.run(stdout),
         Command::Create3(create3) => create3.run(stdout),
         Command::Join(join) => join.run(stdout),

@@ -18,10 +18,11 @@ use warpsmith::{
 };
 
 use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::patterns::Written;
 use crate::results::Results;
 use crate::screen::{Screen, time_to};
 use crate::stdout::Stdout;
-use crate::{human, patterns};
 
 #[derive(Args)]
 pub(crate) struct Mining {
@@ -217,12 +218,28 @@ struct Estimate {
 }
 
 impl Mining {
+    /// The patterns as they were written, for a command whose target follows from them. Standard input can be read
+    /// once only.
+    pub fn patterns(&self) -> Result<Written<'_>, Failure> {
+        Written::read(&self.pattern, self.patterns.as_deref())
+    }
+
     /// Searches.
-    pub fn run(&self, quest: &Quest<'_>, mut stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, quest: &Quest<'_>, stdout: Stdout) -> Result<Ending, Failure> {
+        self.run_for(&self.patterns()?, quest, stdout)
+    }
+
+    /// Searches for these patterns.
+    pub fn run_for(
+        &self,
+        written: &Written<'_>,
+        quest: &Quest<'_>,
+        mut stdout: Stdout,
+    ) -> Result<Ending, Failure> {
         let target = quest.subject.target();
         let patterns = match quest.score {
             Some(_) => None,
-            None => Some(patterns::load(target, &self.pattern, self.patterns.as_deref(), &quest.options)?),
+            None => Some(written.compile(target, &quest.options)?),
         };
         let wanted = match (&patterns, quest.score) {
             (Some(patterns), _) => Wanted::Patterns(patterns),

@@ -10,34 +10,51 @@ use warpsmith::{Options, Patterns, compile};
 
 use crate::ending::Failure;
 
-/// Reads and compiles patterns: first the arguments, then the file's. Any mistake ends it.
-pub(crate) fn load(
-    target: &dyn Target,
-    arguments: &[String],
-    file: Option<&str>,
-    options: &Options,
-) -> Result<Patterns, Failure> {
-    let text = file.map(read).transpose()?.unwrap_or_default();
-    let lines: Vec<(usize, &str)> = lines(&text).collect();
-    let all = arguments.iter().map(String::as_str).chain(lines.iter().map(|(_, pattern)| *pattern));
-    let patterns = compile(all, target, options).map_err(|error| {
-        Failure::Usage(match error.index.checked_sub(arguments.len()) {
-            None => error.to_string(),
-            Some(at) => format!("{}, line {}: {error}", name(file.unwrap_or_default()), lines[at].0),
+/// Patterns as they were written: first the arguments, then the file's.
+pub(crate) struct Written<'a> {
+    arguments: &'a [String],
+    file: Option<&'a str>,
+    text: String,
+}
+
+impl<'a> Written<'a> {
+    pub fn read(arguments: &'a [String], file: Option<&'a str>) -> Result<Written<'a>, Failure> {
+        let text = file.map(read).transpose()?.unwrap_or_default();
+        Ok(Written { arguments, file, text })
+    }
+
+    /// Every pattern.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.arguments.iter().map(String::as_str).chain(lines(&self.text).map(|(_, pattern)| pattern))
+    }
+
+    /// A mistake if there is no pattern at all; the example is one of the command's.
+    pub fn require(&self, command: &str, example: &str) -> Result<(), Failure> {
+        match (self.all().next(), self.file) {
+            (Some(_), _) => Ok(()),
+            (None, Some(file)) => Err(Failure::Usage(format!(
+                "{} holds no pattern: every line is blank or begins with '#'; write one pattern a line",
+                name(file)
+            ))),
+            (None, None) => Err(Failure::Usage(format!(
+                "no pattern was given; say what the text shall look like, for example: warpsmith {command} {example}\n\
+                 more about patterns: warpsmith {command} --help"
+            ))),
+        }
+    }
+
+    /// The patterns for this target. Any mistake in any of them ends it.
+    pub fn compile(&self, target: &dyn Target, options: &Options) -> Result<Patterns, Failure> {
+        self.require(target.name(), "cafe")?;
+        compile(self.all(), target, options).map_err(|error| {
+            Failure::Usage(match error.index.checked_sub(self.arguments.len()) {
+                None => error.to_string(),
+                Some(at) => {
+                    let line = lines(&self.text).nth(at).map_or(0, |(line, _)| line);
+                    format!("{}, line {line}: {error}", name(self.file.unwrap_or_default()))
+                }
+            })
         })
-    })?;
-    match (patterns.is_empty(), file) {
-        (false, _) => Ok(patterns),
-        (true, Some(file)) => Err(Failure::Usage(format!(
-            "{} holds no pattern: every line is blank or begins with '#'; write one pattern a line",
-            name(file)
-        ))),
-        (true, None) => Err(Failure::Usage(format!(
-            "no pattern was given; say what the text shall look like, for example: warpsmith {} cafe\n\
-             more about patterns: warpsmith {} --help",
-            target.name(),
-            target.name()
-        ))),
     }
 }
 

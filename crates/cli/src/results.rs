@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use warpsmith::{Joined, Match, Split};
+use warpsmith::target::Target;
+use warpsmith::{Details, Joined, Match, Split};
 use zeroize::Zeroizing;
 
 use crate::ending::Failure;
@@ -20,6 +21,8 @@ use crate::stdout::Stdout;
 struct Record<'a> {
     event: &'static str,
     target: &'a str,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    variant: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pattern: Option<&'a str>,
     address: &'a str,
@@ -35,9 +38,9 @@ struct Record<'a> {
     nonce: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<u32>,
-    /// What lies between salt and address, in the order of computation.
+    /// What lies between key or salt and address, in the order of computation.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "as_map")]
-    details: &'a [(&'static str, String)],
+    details: &'a [(&'static str, Zeroizing<String>)],
     #[serde(skip_serializing_if = "Option::is_none")]
     split: Option<&'a SplitFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,8 +53,11 @@ struct Record<'a> {
     output: Option<&'a str>,
 }
 
-fn as_map<S: serde::Serializer>(pairs: &[(&'static str, String)], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+fn as_map<S: serde::Serializer>(
+    pairs: &[(&'static str, Zeroizing<String>)],
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_map(pairs.iter().map(|(name, value)| (name, value.as_str())))
 }
 
 /// A split result's fields, as `join` reads them again.
@@ -141,17 +147,22 @@ impl Results {
             found.secret.as_ref().map(|secret| Zeroizing::new(const_hex::encode(secret.as_bytes())));
         let split = found.split.as_ref().map(SplitFields::from);
         // Salt and address have fields of their own.
-        let own = |(name, _): &&(&'static str, String)| !["salt", "address"].contains(name);
-        let details: Vec<(&'static str, String)> = found.details.iter().filter(own).cloned().collect();
-        self.publish(&Record {
+        let own = |details: &Details| -> Details {
+            details.iter().filter(|(name, _)| !["salt", "address"].contains(name)).cloned().collect()
+        };
+        let public_key = found.public_key.map(const_hex::encode);
+        let salt = found.salt.map(const_hex::encode_prefixed);
+        let details = own(&found.details);
+        let record = Record {
             event: "match",
             target: found.target,
+            variant: found.variant,
             pattern: found.pattern.as_deref(),
             address: &found.address,
-            public_key: found.public_key.map(const_hex::encode).as_deref(),
+            public_key: public_key.as_deref(),
             secret_key: secret_key.as_ref().map(|hex| hex.as_str()),
             export: found.export.as_ref().map(|text| text.as_str()),
-            salt: found.salt.map(const_hex::encode_prefixed).as_deref(),
+            salt: salt.as_deref(),
             nonce: found.nonce,
             score: found.score,
             details: &details,
@@ -160,38 +171,43 @@ impl Results {
             tried: Some(found.tried),
             elapsed_s: Some((found.elapsed.as_secs_f64() * 1e6).round() / 1e6),
             output: None,
-        })
+        };
+        self.publish(&record, &own(&found.public_details))
     }
 
     /// Delivers a joined key.
     pub fn publish_joined(
         &mut self,
-        target: &str,
+        target: &dyn Target,
         nonce: Option<u64>,
         joined: &Joined,
     ) -> Result<(), Failure> {
         let secret_key = Zeroizing::new(const_hex::encode(joined.secret.as_bytes()));
-        self.publish(&Record {
+        let public_key = const_hex::encode(joined.public_key);
+        let record = Record {
             event: "joined",
-            target,
+            target: target.name(),
+            variant: target.variant(),
             pattern: None,
             address: &joined.address,
-            public_key: Some(&const_hex::encode(joined.public_key)),
+            public_key: Some(&public_key),
             secret_key: Some(&secret_key),
             export: Some(&joined.export),
             salt: None,
             nonce,
             score: None,
-            details: &[],
+            details: &joined.details,
             split: None,
             device: None,
             tried: None,
             elapsed_s: None,
             output: None,
-        })
+        };
+        self.publish(&record, &joined.public_details)
     }
 
-    fn publish(&mut self, record: &Record<'_>) -> Result<(), Failure> {
+    /// Delivers a record; where its secret goes to a file, stdout gets it with these details and without the secret.
+    fn publish(&mut self, record: &Record<'_>, public_details: &Details) -> Result<(), Failure> {
         let (json, first) = (self.json, self.published == 0);
         let render = |record: &Record<'_>| if json { record.json() } else { record.human() };
         let separator: &[u8] = if json || first { b"" } else { b"\n" };
@@ -206,7 +222,13 @@ impl Results {
             Some(file) => {
                 file.append(&whole, !json)?;
                 let name = file.name();
-                let public = Record { secret_key: None, export: None, output: Some(&name), ..record.clone() };
+                let public = Record {
+                    secret_key: None,
+                    export: None,
+                    details: public_details,
+                    output: Some(&name),
+                    ..record.clone()
+                };
                 let told = self.stdout.show(&[separator, &render(&public)].concat());
                 told.map_err(|failure| match failure {
                     Failure::Other(why) => {

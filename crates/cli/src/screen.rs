@@ -42,7 +42,11 @@ impl Screen {
 
     /// Says what will be done.
     pub fn introduce(&mut self, quest: &Quest<'_>, wanted: &Wanted<'_>, devices: &[(String, String)]) {
-        let name = quest.subject.target().name();
+        let target = quest.subject.target();
+        let name = match target.variant() {
+            Some(variant) => format!("{} ({variant})", target.name()),
+            None => target.name().to_owned(),
+        };
         match wanted {
             Wanted::Patterns(patterns) => {
                 let what = match patterns.len() {

@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
+use crate::session::Details;
 
 /// How the final key follows from the user's: `(-1)^negate * lambda^endo * (key + offset)` modulo n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,10 @@ pub struct Joined {
     pub address: String,
     /// The key in the form its users import.
     pub export: Zeroizing<String>,
+    /// What lies between the key and the address, and how to use it. SEC: the texts may hold the private key.
+    pub details: Details,
+    /// The same without the private key.
+    pub public_details: Details,
 }
 
 /// Joins the user's own key with a split result and checks that the outcome is the address promised.
@@ -49,10 +54,17 @@ pub fn join(
     for candidate in [own.clone(), own.negated()] {
         let Some(secret) = candidate.moved(offset, split.endo, split.negate) else { continue };
         let public = secret.public_key();
-        let text = target.encode(&target.digest(&public_point(&public)));
+        let point = public_point(&public);
+        let text = target.encode(&target.digest(&point));
         if text == address && public_key.is_none_or(|p| *p == public.serialize()) {
-            let export = target.export(secret.as_bytes());
-            return Ok(Joined { public_key: public.serialize(), address: text, export, secret });
+            return Ok(Joined {
+                public_key: public.serialize(),
+                address: text,
+                export: target.export(secret.as_bytes()),
+                details: target.explain(&point, Some(secret.as_bytes())),
+                public_details: target.explain(&point, None),
+                secret,
+            });
         }
     }
     Err(Error::Join(format!(

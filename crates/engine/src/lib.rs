@@ -34,7 +34,7 @@ pub use origin::{PublicKeyError, Secret, parse_public_key};
 pub use samples::{Sample, samples};
 pub use secp256k1::PublicKey;
 pub use selftest::{SelfTest, selftest};
-pub use session::{Ended, Event, Job, Match, Outcome, Wanted, run};
+pub use session::{Details, Ended, Event, Job, Match, Outcome, Wanted, run};
 pub use simd::Simd;
 pub use space::Subject;
 pub use stats::Progress;

@@ -27,13 +27,6 @@ impl<'a> Subject<'a> {
             Subject::Salt(target) => target,
         }
     }
-
-    pub(crate) fn key(self) -> Option<&'a dyn KeyTarget> {
-        match self {
-            Subject::Key(target) => Some(target),
-            Subject::Salt(_) => None,
-        }
-    }
 }
 
 /// A stretch of salts: those of the mask with these counters.

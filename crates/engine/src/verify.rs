@@ -21,14 +21,14 @@ pub(crate) struct Confirmed {
 /// What was found.
 pub(crate) enum Found {
     Key { public_key: PublicKey, secret: Option<Secret>, split: Option<Split> },
-    Salt { salt: [u8; 32], details: Vec<(&'static str, String)> },
+    Salt { salt: [u8; 32] },
 }
 
 impl Confirmed {
     /// The salt, if it is one.
     pub fn salt(&self) -> Option<&[u8; 32]> {
         match &self.found {
-            Found::Salt { salt, .. } => Some(salt),
+            Found::Salt { salt } => Some(salt),
             Found::Key { .. } => None,
         }
     }
@@ -110,7 +110,7 @@ pub(crate) fn recompute(
                 return Err(format!("salt {counter} is not in the stretch it was given"));
             }
             let salt = salts.salt(counter);
-            Ok((target.digest(&salt), Found::Salt { salt, details: target.explain(&salt) }))
+            Ok((target.digest(&salt), Found::Salt { salt }))
         }
         (spot, ..) => Err(format!("{spot:?} is no candidate of this search")),
     }

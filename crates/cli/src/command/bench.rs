@@ -15,9 +15,10 @@ use warpsmith::{BASELINE_DESCRIPTION, BenchOptions, Devices, Options, Sample};
 
 use self::detail::DetailFields;
 use crate::ending::{Ending, Failure};
+use crate::human;
 use crate::mining::DeviceFlags;
+use crate::patterns::Written;
 use crate::stdout::Stdout;
-use crate::{human, patterns};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -112,7 +113,7 @@ impl Bench {
         }
         let load = |sample: &Sample| {
             let target = sample.subject.target();
-            file.map(|_| patterns::load(target, &[], file, &Options::default())).transpose()
+            file.map(|_| Written::read(&[], file)?.compile(target, &Options::default())).transpose()
         };
         let patterns = targets.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let devices = self.devices.open()?;

@@ -13,8 +13,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
+use warpsmith::target::bitcoin::{self, AddressType, Bitcoin, Network};
 use warpsmith::target::ethereum::Contract;
-use warpsmith::target::{KeyTarget, TARGETS, nostr};
+use warpsmith::target::{KeyTarget, TARGETS, Target as _, nostr};
 use warpsmith::{Secret, Split};
 use zeroize::Zeroizing;
 
@@ -28,7 +29,7 @@ Examples:
   warpsmith join --secret-key-file own.key result.json              on your own machine
   warpsmith join --secret-key-file - result.json --output keys.txt  the key by standard input
 
-The key file holds 64 hex digits or an nsec.";
+The key file holds 64 hex digits, an nsec, or a Bitcoin key in wallet import format (WIF).";
 
 /// Make the private key of a split result
 ///
@@ -37,7 +38,7 @@ The key file holds 64 hex digits or an nsec.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Join {
-    /// The file with your own private key: 64 hex digits or an nsec (- for standard input)
+    /// The file with your own private key: 64 hex digits, an nsec or a WIF key (- for standard input)
     #[arg(long, value_name = "FILE")]
     secret_key_file: String,
 
@@ -58,6 +59,8 @@ pub(crate) struct Join {
 #[derive(Deserialize)]
 struct Fields {
     target: String,
+    #[serde(rename = "type")]
+    variant: Option<String>,
     address: String,
     public_key: Option<String>,
     nonce: Option<u64>,
@@ -85,7 +88,7 @@ impl Join {
         let Mined { target, nonce, address, public_key, split } = &mined;
         let joined = warpsmith::join(&own, split, target.get(), address, public_key.as_ref())?;
         let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
-        results.publish_joined(target.get().name(), *nonce, &joined)?;
+        results.publish_joined(target.get(), *nonce, &joined)?;
         Ok(Ending::Done)
     }
 
@@ -94,7 +97,7 @@ impl Join {
         let bad = |why: String| {
             Failure::Usage(format!(
                 "the key in {name} cannot be used: {why}. The file must hold your own private key and nothing else: \
-                 64 hex digits, or an nsec"
+                 64 hex digits, an nsec, or a WIF key"
             ))
         };
         // A fixed buffer: a growing one would leave copies of the key behind.
@@ -107,6 +110,10 @@ impl Join {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
         let bytes = match text.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("nsec")) {
             true => nostr::decode_secret(text).map_err(|error| bad(error.to_string()))?,
+            // Hex has 64 digits, with 0x 66: a WIF key is shorter, and rarely of hex digits alone.
+            false if WIF_LENGTHS.contains(&text.len()) && !is_hex(text) => {
+                bitcoin::decode_wif(text).map_err(|error| bad(error.to_string()))?.0
+            }
             false => hex_key(text).map_err(bad)?,
         };
         Secret::from_bytes(*bytes).ok_or_else(|| {
@@ -170,7 +177,7 @@ impl Join {
 
 /// Checks the form of a result; whether it is true is for the join to see.
 fn check(fields: Fields) -> Result<Mined, String> {
-    let target = Target::new(&fields.target, fields.nonce)?;
+    let target = Target::new(&fields)?;
     target.get().decode(&fields.address).map_err(|error| format!("its address cannot be read: {error}"))?;
     let mut split = Split { offset: [0; 32], endo: fields.split.endo, negate: fields.split.negate };
     const_hex::decode_to_slice(&fields.split.offset, &mut split.offset)
@@ -191,19 +198,22 @@ fn check(fields: Fields) -> Result<Mined, String> {
 enum Target {
     Listed(&'static dyn KeyTarget),
     Contract(Contract),
+    Bitcoin(Bitcoin),
 }
 
 impl Target {
-    /// A target by its name; with a nonce, the contract its account creates.
-    fn new(name: &str, nonce: Option<u64>) -> Result<Target, String> {
-        match (warpsmith::target::find(name), nonce) {
+    /// A target by its name; with a nonce, the contract its account creates; with a type, that of a Bitcoin address.
+    fn new(fields: &Fields) -> Result<Target, String> {
+        let name = fields.target.as_str();
+        match (warpsmith::target::find(name), fields.nonce) {
+            (None, None) if name == "btc" => bitcoin_target(fields).map(Target::Bitcoin),
             (Some(account), Some(nonce)) if account.name() == "eth" => Contract::new(nonce)
                 .map(Target::Contract)
                 .map_err(|error| format!("its nonce is wrong: {error}")),
             (Some(found), None) => Ok(Target::Listed(found)),
             (Some(_), Some(_)) => Err(format!("its target is {name:?}, which has no nonce")),
             (None, _) => {
-                let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+                let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).chain(["btc"]).collect();
                 Err(format!("its target is {name:?}; known are {}", names.join(", ")))
             }
         }
@@ -213,8 +223,21 @@ impl Target {
         match self {
             Target::Listed(target) => *target,
             Target::Contract(contract) => contract,
+            Target::Bitcoin(bitcoin) => bitcoin,
         }
     }
+}
+
+/// Addresses of the result's type, on the network its address is of.
+fn bitcoin_target(fields: &Fields) -> Result<Bitcoin, String> {
+    let names = AddressType::ALL.map(AddressType::name).join(", ");
+    let variant =
+        fields.variant.as_deref().ok_or_else(|| format!("its type is missing; known are {names}"))?;
+    let address_type =
+        AddressType::find(variant).ok_or_else(|| format!("its type is {variant:?}; known are {names}"))?;
+    let on = |network| Bitcoin { address_type, network };
+    let fits = Network::ALL.map(on).into_iter().find(|target| target.decode(&fields.address).is_ok());
+    Ok(fits.unwrap_or(on(Network::Main)))
 }
 
 /// Every JSON object in a text, whatever stands between them: lines, indented documents, or the labelled lines a
@@ -235,14 +258,21 @@ fn documents(text: &str) -> impl Iterator<Item = Value> {
     })
 }
 
+/// A key in wallet import format has so many characters: uncompressed, compressed.
+const WIF_LENGTHS: [usize; 2] = [51, 52];
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// A key of 64 hex digits. SEC: what is wrong is said without repeating any of it.
 fn hex_key(text: &str) -> Result<Zeroizing<[u8; 32]>, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     if digits.is_empty() {
         return Err("it is empty".to_owned());
     }
-    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err("it holds something that is neither an nsec nor hex digits".to_owned());
+    if !is_hex(digits) {
+        return Err("it holds something that is neither an nsec, nor a WIF key, nor hex digits".to_owned());
     }
     let mut bytes = Zeroizing::new([0; 32]);
     const_hex::decode_to_slice(digits, bytes.as_mut_slice())

@@ -1,6 +1,7 @@
 //! The commands, a file each; what those that mine share is in `mining`.
 
 pub(crate) mod bench;
+pub(crate) mod bitcoin;
 pub(crate) mod devices;
 pub(crate) mod ethereum;
 pub(crate) mod join;

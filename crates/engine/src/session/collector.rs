@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use warpsmith_pattern::Filter;
 use warpsmith_target::Recipe;
+use zeroize::Zeroizing;
 
-use super::{Answer, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Wanted};
+use super::{Answer, Details, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Wanted};
 use crate::device::Devices;
 use crate::error::{Error, Result};
-use crate::space::{Source, Space};
+use crate::origin::{Secret, public_point};
+use crate::space::{Source, Space, Subject};
 use crate::stats::{Meter, Progress, eta_50, probability};
 use crate::steady::HostCpu;
 use crate::verify::{Confirmed, Found, Verdict, verify};
@@ -280,6 +282,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         let device = self.devices.list[self.desks[worker].device].id();
         let mut found = Match {
             target: target.name(),
+            variant: target.variant(),
             pattern,
             address: confirmed.address,
             score,
@@ -289,22 +292,32 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
             split: None,
             salt: None,
             nonce,
-            details: Vec::new(),
+            details: Details::new(),
+            public_details: Details::new(),
             device,
             tried,
             elapsed: self.started.elapsed(),
         };
         match confirmed.found {
-            Found::Salt { salt, details } => {
+            Found::Salt { salt } => {
                 if !self.salts.insert(salt) {
                     return Ok(false);
                 }
-                (found.salt, found.details) = (Some(salt), details);
+                found.salt = Some(salt);
+                if let Subject::Salt(target) = self.job.subject {
+                    let details = target.explain(&salt).into_iter();
+                    found.details = details.map(|(name, text)| (name, Zeroizing::new(text))).collect();
+                    found.public_details = found.details.clone();
+                }
             }
             Found::Key { public_key, secret, split } => {
-                let key = self.job.subject.key();
                 found.public_key = Some(public_key.serialize());
-                found.export = key.zip(secret.as_ref()).map(|(key, secret)| key.export(secret.as_bytes()));
+                if let Subject::Key(target) = self.job.subject {
+                    let (point, secret) = (public_point(&public_key), secret.as_ref().map(Secret::as_bytes));
+                    found.export = secret.map(|secret| target.export(secret));
+                    found.details = target.explain(&point, secret);
+                    found.public_details = target.explain(&point, None);
+                }
                 (found.secret, found.split) = (secret, split);
             }
         }

@@ -80,11 +80,15 @@ pub struct Job<'a> {
     pub interval: Duration,
 }
 
+/// What else a person should know of a result: names and texts, in the order of computation.
+pub type Details = Vec<(&'static str, Zeroizing<String>)>;
+
 /// A verified result.
-#[derive(Debug)]
 pub struct Match {
     /// The target's name.
     pub target: &'static str,
+    /// The word that tells targets of one name apart: the type of a Bitcoin address.
+    pub variant: Option<&'static str>,
     /// The pattern as it was written; none in a search for the best.
     pub pattern: Option<String>,
     /// The text that matches.
@@ -103,14 +107,30 @@ pub struct Match {
     pub salt: Option<[u8; 32]>,
     /// The nonce at which the key's account creates the contract that `address` is.
     pub nonce: Option<u64>,
-    /// What lies between the salt and the address, and how to use it.
-    pub details: Vec<(&'static str, String)>,
+    /// What lies between the key or salt and the address, and how to use it. SEC: the texts may hold the private key.
+    pub details: Details,
+    /// The same without the private key, for where it must not go.
+    pub public_details: Details,
     /// Where it was found.
     pub device: String,
     /// Addresses tested until then.
     pub tried: u64,
     /// Time since the start.
     pub elapsed: Duration,
+}
+
+/// SEC: shows nothing that holds a private key.
+impl std::fmt::Debug for Match {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Match { target, pattern, address, device, .. } = self;
+        let mut shown = f.debug_struct("Match");
+        shown
+            .field("target", target)
+            .field("pattern", pattern)
+            .field("address", address)
+            .field("device", device);
+        shown.finish_non_exhaustive()
+    }
 }
 
 /// What a search reports while it runs.
@@ -248,7 +268,12 @@ pub(crate) fn run_with(
         for (id, (worker, answers)) in workers.into_iter().enumerate() {
             let (sender, stop, best) = (sender.clone(), &stop, &best);
             let tally = Tally { started, counter: &counters[id], track: &tracks[id] };
-            scope.spawn(move || work(id, worker, answers, sender, tally, best, stop));
+            let report = sender.clone();
+            let run = move || work(id, worker, answers, sender, tally, best, stop);
+            if let Err(error) = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run) {
+                let fault = format!("it got no thread: {error}");
+                drop(report.send(Message::Lost { worker: id, fault }));
+            }
         }
         drop(sender);
         let mut collector =
@@ -320,6 +345,9 @@ struct Tally<'t> {
     counter: &'t AtomicU64,
     track: &'t Track,
 }
+
+/// A worker's stack. The lanes of a build without optimisation keep every value of a walk on it.
+const STACK: usize = 16 << 20;
 
 /// A worker's thread: search, count, report, obey.
 fn work(
