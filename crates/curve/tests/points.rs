@@ -20,20 +20,21 @@ fn coordinates(k: Scalar) -> Option<Coordinates> {
 
 /// Notes every key it is handed; y only if asked for.
 #[derive(Default)]
-struct Notes<const Y: bool> {
+struct Notes<const Y: bool, const RELATIVES: bool = true> {
     seen: BTreeMap<Place, Coordinates>,
     twice: Option<Place>,
     blocks: usize,
 }
 
-impl<const Y: bool> Points for Notes<Y> {
+impl<const Y: bool, const RELATIVES: bool> Points for Notes<Y, RELATIVES> {
     const Y: bool = Y;
+    const RELATIVES: bool = RELATIVES;
 
     fn points(&mut self, block: &Block) {
         self.blocks += 1;
         for point in (0..8).filter(|i| block.live >> i & 1 == 1) {
-            for image in 0..3 {
-                for negate in [false, true] {
+            for image in 0..if RELATIVES { 3 } else { 1 } {
+                for &negate in if RELATIVES { &[false, true][..] } else { &[false] } {
                     let place = block.place(point, image, negate);
                     let x = block.x[image as usize].map(|w| w[point]);
                     let y = if Y { block.y[negate as usize].map(|w| w[point]) } else { [0; 4] };
@@ -48,10 +49,15 @@ impl<const Y: bool> Points for Notes<Y> {
 
 /// Every key of a few groups: each place once, each coordinate that of k*G.
 fn check_groups<const Y: bool>(simd: Simd, origin: Scalar, half: u32, groups: u64) {
+    check::<Y, true>(simd, origin, half, groups);
+    check::<Y, false>(simd, origin, half, groups);
+}
+
+fn check<const Y: bool, const RELATIVES: bool>(simd: Simd, origin: Scalar, half: u32, groups: u64) {
     let table = Table::new(simd, half);
     let lanes = walk::lanes(simd);
     let mut walk = Walk::new(&table, &starts(origin, half, lanes));
-    let mut notes = Notes::<Y>::default();
+    let mut notes = Notes::<Y, RELATIVES>::default();
     let keys: u64 = (0..groups).map(|_| walk.points(&mut notes)).sum();
     assert_eq!(walk.step(), groups);
     assert_eq!(notes.twice, None, "{simd}: twice");
@@ -62,7 +68,8 @@ fn check_groups<const Y: bool>(simd: Simd, origin: Scalar, half: u32, groups: u6
             for (index, minus) in
                 (0..=half).flat_map(|i| [(i, false), (i, true)]).filter(|&at| at != (0, true))
             {
-                for (image, negate) in (0..3).flat_map(|i| [(i, false), (i, true)]) {
+                let relatives = (0..3).flat_map(|i| [(i, false), (i, true)]);
+                for (image, negate) in relatives.take(if RELATIVES { 6 } else { 1 }) {
                     let place = Place { lane, step, index, minus, orbit: 0, image, negate };
                     let seen = notes.seen.remove(&place);
                     let expected = coordinates(key(origin, &place, half));
@@ -74,7 +81,8 @@ fn check_groups<const Y: bool>(simd: Simd, origin: Scalar, half: u32, groups: u6
         }
     }
     assert!(notes.seen.is_empty(), "{simd}: no such place: {:?}", notes.seen.keys().next());
-    assert_eq!(keys + infinite, KEYS_PER_POINT * (2 * half as u64 + 1) * groups * lanes as u64);
+    let keys_per_point = if RELATIVES { KEYS_PER_POINT } else { 1 };
+    assert_eq!(keys + infinite, keys_per_point * (2 * half as u64 + 1) * groups * lanes as u64);
 }
 
 #[test]

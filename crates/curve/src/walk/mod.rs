@@ -329,7 +329,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Walks one group in every lane, hands its points to `visitor`, eight at a time, and returns the number of
-    /// keys they stand for, each once: [`KEYS_PER_POINT`] a point.
+    /// keys they stand for, each once: [`KEYS_PER_POINT`] a point, or one where the visitor wants no relatives.
     pub fn points<V: Points>(&mut self, visitor: &mut V) -> u64 {
         // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
         let keys = unsafe {

@@ -11,6 +11,7 @@
 //! the opposite of each has -y. Cost a point: prefix product and its undoing 1.5 M, m 1 M + 1 S, y 1 M, beta x 1 M.
 //!
 //! A visitor that needs no y (a compressed key is x and a parity, and both parities are tried) saves its product.
+//! One that scans a range wants the points themselves and nothing that goes with them: a point is then one key.
 
 use super::exact;
 use super::{Lanewise, Place};
@@ -24,6 +25,10 @@ pub const KEYS_PER_POINT: u64 = 6;
 pub trait Points {
     /// Whether it reads y; if not, [`Block::y`] is not filled.
     const Y: bool;
+
+    /// Whether it reads the images and opposites of a point too; if not, only the first of [`Block::x`] and of
+    /// [`Block::y`] is filled, and a point is one key.
+    const RELATIVES: bool = true;
 
     /// Up to eight points.
     fn points(&mut self, block: &Block);
@@ -80,14 +85,16 @@ impl<V: Points> Filling<'_, V> {
     unsafe fn lanes<L: Lanes>(&mut self, first: u32, skip: u32, index: u32, minus: bool, x: L, y: [L; 2]) {
         // SAFETY: the caller's.
         unsafe {
-            let beta = x.mul(L::splat(&L::constant(Fe::BETA)));
-            let images = [x, beta, x.add(beta).negate()];
-            for (x, to) in images.into_iter().zip(&mut self.block.x) {
-                L::wide_store(&x.wide(), to, self.taken);
+            L::wide_store(&x.wide(), &mut self.block.x[0], self.taken);
+            if V::RELATIVES {
+                let beta = x.mul(L::splat(&L::constant(Fe::BETA)));
+                L::wide_store(&beta.wide(), &mut self.block.x[1], self.taken);
+                L::wide_store(&x.add(beta).negate().wide(), &mut self.block.x[2], self.taken);
             }
             if V::Y {
-                for (y, to) in y.into_iter().zip(&mut self.block.y) {
-                    L::wide_store(&y.wide(), to, self.taken);
+                L::wide_store(&y[0].wide(), &mut self.block.y[0], self.taken);
+                if V::RELATIVES {
+                    L::wide_store(&y[1].wide(), &mut self.block.y[1], self.taken);
                 }
             }
         }
@@ -174,6 +181,6 @@ impl<L: Lanes> Lanewise<'_, L> {
             }
         }
         filling.hand_over();
-        filling.points * KEYS_PER_POINT
+        filling.points * if V::RELATIVES { KEYS_PER_POINT } else { 1 }
     }
 }
