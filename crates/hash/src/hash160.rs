@@ -102,17 +102,22 @@ unsafe fn hash<S: Set, const N: usize>(
 /// Of eight messages of 33 bytes, 0x02 and x, and eight more, 0x03 and x. Words of x have the most significant byte
 /// first.
 pub fn compressed(lanes: Lanes, x: &[Word8; 4]) -> [Digest8; 2] {
+    compressed_keys(lanes, &[*x, *x], [0, u8::MAX])
+}
+
+/// Of sixteen messages of 33 bytes, eight and eight: 0x02 and x, or 0x03 and x where the bit of `odd` is set.
+pub fn compressed_keys(lanes: Lanes, x: &[[Word8; 4]; 2], odd: [u8; 2]) -> [Digest8; 2] {
     struct Compressed;
     impl Lanewise for Compressed {
-        type Input = [Word8; 4];
+        type Input = ([[Word8; 4]; 2], u16);
         type Output = [Digest8; 2];
         #[inline(always)]
-        unsafe fn run<S: Set>(x: &[Word8; 4]) -> [Digest8; 2] {
-            let x: [Word16; 8] = halves(x, x);
+        unsafe fn run<S: Set>(([first, second], odd): &Self::Input) -> [Digest8; 2] {
+            let x: [Word16; 8] = halves(first, second);
             let mut words = [[0; 16]; 9];
             for lane in 0..16 {
                 // One byte on.
-                words[0][lane] = (if lane < 8 { 0x02 } else { 0x03 }) << 24 | x[0][lane] >> 8;
+                words[0][lane] = (0x02 | u32::from(odd >> lane & 1)) << 24 | x[0][lane] >> 8;
                 for i in 1..8 {
                     words[i][lane] = x[i - 1][lane] << 24 | x[i][lane] >> 8;
                 }
@@ -122,18 +127,23 @@ pub fn compressed(lanes: Lanes, x: &[Word8; 4]) -> [Digest8; 2] {
             unsafe { hash::<S, 9>(&words, None, 33) }
         }
     }
-    dispatch::<Compressed>(lanes, x)
+    dispatch::<Compressed>(lanes, &(*x, u16::from_le_bytes(odd)))
 }
 
 /// Of eight messages of 65 bytes, 0x04, x and the first y, and eight more with the second y.
 pub fn uncompressed(lanes: Lanes, x: &[Word8; 4], y: &[[Word8; 4]; 2]) -> [Digest8; 2] {
+    uncompressed_keys(lanes, &[*x, *x], y)
+}
+
+/// Of sixteen messages of 65 bytes, eight and eight: 0x04, x and y.
+pub fn uncompressed_keys(lanes: Lanes, x: &[[Word8; 4]; 2], y: &[[Word8; 4]; 2]) -> [Digest8; 2] {
     struct Uncompressed;
     impl Lanewise for Uncompressed {
-        type Input = [[Word8; 4]; 3];
+        type Input = [[[Word8; 4]; 2]; 2];
         type Output = [Digest8; 2];
         #[inline(always)]
-        unsafe fn run<S: Set>([x, y, z]: &[[Word8; 4]; 3]) -> [Digest8; 2] {
-            let (x, y): ([Word16; 8], [Word16; 8]) = (halves(x, x), halves(y, z));
+        unsafe fn run<S: Set>([x, y]: &Self::Input) -> [Digest8; 2] {
+            let (x, y): ([Word16; 8], [Word16; 8]) = (halves(&x[0], &x[1]), halves(&y[0], &y[1]));
             let (mut words, mut rest) = ([[0; 16]; 16], [0; 16]);
             for lane in 0..16 {
                 // One byte on; the last byte falls into a block of its own.
@@ -149,7 +159,7 @@ pub fn uncompressed(lanes: Lanes, x: &[Word8; 4], y: &[[Word8; 4]; 2]) -> [Diges
             unsafe { hash::<S, 16>(&words, Some(&rest), 65) }
         }
     }
-    dispatch::<Uncompressed>(lanes, &[*x, y[0], y[1]])
+    dispatch::<Uncompressed>(lanes, &[*x, *y])
 }
 
 /// Of sixteen messages of 22 bytes: 0x00, 0x14 and twenty bytes as the functions here return them.

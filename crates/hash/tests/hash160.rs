@@ -4,7 +4,9 @@
 use proptest::prelude::*;
 use ripemd::Ripemd160;
 use sha2::{Digest, Sha256};
-use warpsmith_hash::hash160::{Digest8, compressed, hash160, uncompressed, witness_scripts};
+use warpsmith_hash::hash160::{
+    Digest8, compressed, compressed_keys, hash160, uncompressed, uncompressed_keys, witness_scripts,
+};
 use warpsmith_hash::ripemd160::{self, ripemd160};
 use warpsmith_hash::sha256::{self, Word16, sha256};
 
@@ -152,6 +154,23 @@ proptest! {
                     prop_assert_eq!(twenty_bytes(&whole[half], lane), expected);
                     let script = reference(&[&[0x00, 0x14], &key[..]].concat());
                     prop_assert_eq!(twenty_bytes(&scripts[half], lane), script);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_sixteen_keys(x in coordinate(), z in coordinate(), y in coordinate(), odd in any::<[u8; 2]>()) {
+        for lanes in all_lanes() {
+            let keys = compressed_keys(lanes, &[x, z], odd);
+            let whole = uncompressed_keys(lanes, &[x, z], &[y, x]);
+            for lane in 0..8 {
+                for (half, (x, y)) in [(&x, &y), (&z, &x)].into_iter().enumerate() {
+                    let (own_x, own_y) = (lane_bytes(x, lane), lane_bytes(y, lane));
+                    let head = 2 + (odd[half] >> lane & 1);
+                    prop_assert_eq!(twenty_bytes(&keys[half], lane), reference(&[&[head], &own_x[..]].concat()));
+                    let expected = reference(&[&[4], &own_x[..], &own_y].concat());
+                    prop_assert_eq!(twenty_bytes(&whole[half], lane), expected);
                 }
             }
         }
