@@ -37,7 +37,7 @@ enum Rule {
 
 /// Keccak-256 of the code of the proxy that all factories here use: `67363d3d37363d34f03d5260086018f3` returns
 /// `363d3d37363d34f0`, which creates a contract out of its call data. Solmate, Solady and CreateX have it, and
-/// 0xSequence in its released form (its first versions had longer proxies).
+/// 0xSequence in its released form (its first versions, and copies of them in use, have longer proxies).
 pub const PROXY_CODE_HASH: [u8; 32] = [
     0x21, 0xc3, 0x5d, 0xbe, 0x1b, 0x34, 0x4a, 0x24, 0x88, 0xcf, 0x33, 0x21, 0xd6, 0xce, 0x54, 0x2f, 0x8e,
     0x9f, 0x30, 0x55, 0x44, 0xff, 0x09, 0xe4, 0x99, 0x3a, 0x62, 0x31, 0x9a, 0x49, 0x7c, 0x1f,

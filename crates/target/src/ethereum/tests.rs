@@ -50,12 +50,22 @@ struct Created2 {
 
 /// Something a factory made: with a code hash by CREATE2, without by CREATE3.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Deployed {
     source: String,
+    /// The chain it is on; none for what someone else only predicted.
+    on: Option<String>,
     factory: String,
+    /// Where the factory is, other than at its own address.
+    deployer: Option<String>,
     caller: Option<String>,
+    chain: Option<u64>,
     salt: String,
     code_hash: Option<String>,
+    /// Where the proxy is another than the usual one.
+    proxy_code_hash: Option<String>,
+    /// The address between, where the source has it.
+    proxy: Option<String>,
     address: String,
 }
 
@@ -230,18 +240,58 @@ fn the_proxy_code_has_the_hash_written_down() {
 
 #[test]
 fn known_deployments_come_out_of_their_factories() {
-    for Deployed { source, factory, caller, salt, code_hash, address } in vectors().deployments {
-        let factory = Factory::find(&factory).unwrap();
-        let request = SaltRequest { caller: caller.map(|caller| bytes(&caller)), ..Default::default() };
-        let made = match code_hash {
-            Some(hash) => Deployment::create2(factory, None, parse_hash(&hash).unwrap(), &request),
-            None => Deployment::create3(factory, None, None, &request),
+    for known in vectors().deployments {
+        let source = known.source;
+        let factory = Factory::find(&known.factory).unwrap();
+        let deployer = known.deployer.map(|deployer| decode(&deployer).unwrap());
+        let hash = |text: String| parse_hash(&text).unwrap();
+        let request = SaltRequest {
+            caller: known.caller.map(|caller| decode(&caller).unwrap()),
+            chain_id: known.chain,
+            mask: None,
+        };
+        let made = match known.code_hash {
+            Some(code_hash) => Deployment::create2(factory, deployer, hash(code_hash), &request),
+            None => Deployment::create3(factory, deployer, known.proxy_code_hash.map(hash), &request),
         };
         let made = made.unwrap_or_else(|refusal| panic!("{source}: {refusal}"));
-        assert_eq!(made.encode(&made.digest(&bytes(&salt))), address, "{source}");
-        let explained = made.explain(&bytes(&salt));
-        assert_eq!(explained.first(), Some(&("salt", salt)), "{source}");
-        assert_eq!(explained.last(), Some(&("address", address)), "{source}");
+        let salt = bytes(&known.salt);
+        assert!(made.salted().salt.can_begin(&salt), "{source}: a search would not come to this salt");
+        assert_eq!(made.encode(&made.digest(&salt)), known.address, "{source}");
+        let explained = made.explain(&salt);
+        assert_eq!(explained.first(), Some(&("salt", known.salt)), "{source}");
+        assert_eq!(explained.last(), Some(&("address", known.address)), "{source}");
+        if let Some(proxy) = known.proxy {
+            assert!(explained.contains(&("proxy", proxy)), "{source}: {explained:?}");
+        }
+    }
+}
+
+/// What a factory offers and no contract is known for that was made with it and published with its salt.
+const NOT_DEPLOYED: [(&str, &str); 1] = [
+    // Another miner's predictions stand in.
+    ("createx", "CREATE2"),
+];
+
+/// A factory cannot be added, nor offer more, without an example from a chain.
+#[test]
+fn every_factory_has_a_known_deployment() {
+    let all = vectors().deployments;
+    let opcode = |known: &Deployed| if known.code_hash.is_some() { "CREATE2" } else { "CREATE3" };
+    for factory in FACTORIES {
+        for (offer, wanted) in [(factory.create2, "CREATE2"), (factory.create3, "CREATE3")] {
+            let deployed = all
+                .iter()
+                .any(|known| known.on.is_some() && known.factory == factory.name && opcode(known) == wanted);
+            let expected = offer.is_some() && !NOT_DEPLOYED.contains(&(factory.name, wanted));
+            assert_eq!(deployed, expected, "{} with {wanted}", factory.name);
+        }
+    }
+    // CreateX with every kind of guard.
+    for (caller, chain) in [(false, false), (false, true), (true, false), (true, true)] {
+        let guarded = |known: &&Deployed| (known.caller.is_some(), known.chain.is_some()) == (caller, chain);
+        let count = all.iter().filter(|known| known.factory == "createx").filter(guarded).count();
+        assert!(count > 0, "no salt for createx with a caller {caller} and a chain {chain}");
     }
 }
 
@@ -481,17 +531,4 @@ fn hashes_layouts_and_init_code_are_read_or_refused() {
         let message = hash_init_code(file).unwrap_err().to_string();
         assert!(message.contains(says), "{message}");
     }
-}
-
-/// A proxy other than the usual one, told by its hash: the prediction published in the tests of the miner 1miner (a
-/// CREATE3 deployer at this address, salt zero), which were themselves compared with a contract.
-#[test]
-fn another_proxy_is_told_by_the_hash_of_its_code() {
-    let proxy = keccak256(&const_hex::decode("68363d3d37363d34f0ff3d5260096017f3").unwrap());
-    assert_eq!(proxy, bytes("8d04f296f449a1e795ad35f27e6b1d09af5a2422fa137f3d6cbf52d7a920975c"));
-    let deployer = bytes("9fBB3DF7C40Da2e5A0dE984fFE2CCB7C47cd0ABf");
-    let factory = Factory::find("sequence").unwrap();
-    let deployment = Deployment::create3(factory, Some(deployer), Some(proxy), &SaltRequest::default());
-    let steps = deployment.unwrap().salted().steps(&[0; 32]);
-    assert_eq!(encode(&steps.address), "0x7F35BA6cCe28FdD976c66589F2E109A6fB69aD27");
 }
