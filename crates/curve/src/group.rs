@@ -1,7 +1,7 @@
 //! Points of y^2 = x^3 + 7, with every case of addition handled: the reference for the walk, and what the walk
 //! falls back to where its formulas do not hold.
 //!
-//! Each addition pays one inversion. Speed is the walk's business.
+//! Each addition pays one inversion, but for those of one point to many. Speed is the walk's business.
 
 use crate::{Fe, Scalar};
 
@@ -78,6 +78,17 @@ pub fn add(a: Point, b: Point) -> Point {
         (None, p) | (p, None) => p,
         (Some(a), Some(b)) => a.plus(b),
     }
+}
+
+/// `point + other` for each of `others`, for one inversion in all; none if any of them has the same x as `point`.
+pub fn add_all(point: Affine, others: &[Affine]) -> Option<Vec<Affine>> {
+    let mut inverses: Vec<Fe> = others.iter().map(|o| o.x.sub(point.x)).collect();
+    if inverses.iter().any(|d| d.is_zero()) {
+        return None;
+    }
+    Fe::invert_all(&mut inverses);
+    let sum = |(other, inverse): (&Affine, Fe)| point.third(other.x, other.y.sub(point.y).mul(inverse));
+    Some(others.iter().zip(inverses).map(sum).collect())
 }
 
 /// `scalar * point`: double and add.

@@ -6,6 +6,7 @@
 
 pub mod field;
 pub mod group;
+pub mod multiply;
 pub mod platform;
 pub mod scalar;
 pub mod walk;

@@ -58,7 +58,12 @@ fn check<const Y: bool, const RELATIVES: bool>(simd: Simd, origin: Scalar, half:
     let lanes = walk::lanes(simd);
     let mut walk = Walk::new(&table, &starts(origin, half, lanes));
     let mut notes = Notes::<Y, RELATIVES>::default();
-    let keys: u64 = (0..groups).map(|_| walk.points(&mut notes)).sum();
+    let mut keys = 0;
+    for step in 0..groups {
+        let moved = Scalar::from_u64(step * (2 * half as u64 + 1));
+        assert_eq!(walk.centres(), starts(origin.add(moved), half, lanes), "{simd}: centres of step {step}");
+        keys += walk.points(&mut notes);
+    }
     assert_eq!(walk.step(), groups);
     assert_eq!(notes.twice, None, "{simd}: twice");
     assert_eq!(keys, notes.seen.len() as u64, "{simd}: keys counted are keys handed over");

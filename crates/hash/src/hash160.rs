@@ -5,7 +5,7 @@ use crate::keccak::Word8;
 use crate::lanes::{Lanewise, Set, Word32, dispatch};
 use crate::platform::Lanes;
 use crate::ripemd160::{self, ripemd160};
-use crate::sha256::{self, Word16, sha256};
+use crate::sha256::{self, Word16, halves, sha256};
 
 /// Twenty bytes of eight messages: words most significant byte first, the last in its upper half.
 pub type Digest8 = [Word8; 3];
@@ -13,20 +13,6 @@ pub type Digest8 = [Word8; 3];
 /// The RIPEMD-160 of the SHA-256 of a message of any length.
 pub fn hash160(message: &[u8]) -> [u8; 20] {
     ripemd160(&sha256(message))
-}
-
-/// Word i of eight and of eight more, in halves: 32-bit words of sixteen messages, most significant first.
-#[inline(always)]
-fn halves<const N: usize>(first: &[Word8], second: &[Word8]) -> [Word16; N] {
-    let mut words = [[0; 16]; N];
-    for (i, word) in words.iter_mut().enumerate() {
-        let shift = 32 * (1 - i % 2);
-        for lane in 0..8 {
-            word[lane] = (first[i / 2][lane] >> shift) as u32;
-            word[lane + 8] = (second[i / 2][lane] >> shift) as u32;
-        }
-    }
-    words
 }
 
 /// Hashes blocks of which the words from the last given one to the length are zero: one block each, or two, of which

@@ -2,6 +2,7 @@
 //!
 //! Words are numbers here: a block's bytes are read most significant first by whoever makes one.
 
+use crate::keccak::Word8;
 use crate::lanes::{Lanewise, Set, Word32, dispatch, sixteen};
 use crate::platform::Lanes;
 
@@ -153,4 +154,79 @@ pub fn one_block(lanes: Lanes, block: &[Word16; 16]) -> [Word16; 8] {
         }
     }
     dispatch::<OneBlock>(lanes, block)
+}
+
+/// Tagged hashes (BIP-340): SHA-256 of the tag's digest, the same again, and a message. Those 64 bytes are one block and
+/// hashed once.
+#[derive(Clone, Debug)]
+pub struct Tagged {
+    state: [u32; 8],
+}
+
+impl Tagged {
+    /// Hashes with this tag.
+    pub fn new(tag: &[u8]) -> Tagged {
+        let digest = sha256(tag);
+        let (words, _) = digest.as_chunks();
+        let words = std::array::from_fn(|i| u32::from_be_bytes(words[i % 8]));
+        // SAFETY: `u32` needs no instruction set.
+        Tagged { state: unsafe { compress(START, words) } }
+    }
+
+    /// The digests of eight messages of 32 bytes and eight more. Words have the most significant byte first.
+    pub fn of_32_bytes(&self, lanes: Lanes, messages: [&[Word8; 4]; 2]) -> [[Word8; 4]; 2] {
+        struct OneMore;
+        impl Lanewise for OneMore {
+            type Input = ([u32; 8], [Word16; 8]);
+            type Output = [Word16; 8];
+            #[inline(always)]
+            unsafe fn run<S: Set>((state, message): &Self::Input) -> [Word16; 8] {
+                let mut output = [[0; 16]; 8];
+                for at in (0..16).step_by(S::Word32::N) {
+                    // SAFETY: the caller's.
+                    unsafe {
+                        let zero = S::Word32::splat(0);
+                        let (mut start, mut block) = ([zero; 8], [zero; 16]);
+                        for i in 0..8 {
+                            start[i] = S::Word32::splat(state[i]);
+                            block[i] = S::Word32::load(&message[i], at);
+                        }
+                        // 64 bytes of tag and 32 of message.
+                        block[8] = S::Word32::splat(0x80 << 24);
+                        block[15] = S::Word32::splat(8 * 96);
+                        for (word, to) in compress(start, block).into_iter().zip(&mut output) {
+                            word.store(to, at);
+                        }
+                    }
+                }
+                output
+            }
+        }
+        let message = halves(messages[0], messages[1]);
+        let digests = dispatch::<OneMore>(lanes, &(self.state, message));
+        let mut out = [[[0; 8]; 4]; 2];
+        for (half, out) in out.iter_mut().enumerate() {
+            for (i, word) in out.iter_mut().enumerate() {
+                for lane in 0..8 {
+                    let part = |i: usize| u64::from(digests[i][lane + 8 * half]);
+                    word[lane] = part(2 * i) << 32 | part(2 * i + 1);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Word i of eight and of eight more, in halves: 32-bit words of sixteen messages, most significant first.
+#[inline(always)]
+pub(crate) fn halves<const N: usize>(first: &[Word8], second: &[Word8]) -> [Word16; N] {
+    let mut words = [[0; 16]; N];
+    for (i, word) in words.iter_mut().enumerate() {
+        let shift = 32 * (1 - i % 2);
+        for lane in 0..8 {
+            word[lane] = (first[i / 2][lane] >> shift) as u32;
+            word[lane + 8] = (second[i / 2][lane] >> shift) as u32;
+        }
+    }
+    words
 }

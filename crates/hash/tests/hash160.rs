@@ -8,7 +8,7 @@ use warpsmith_hash::hash160::{
     Digest8, compressed, compressed_keys, hash160, uncompressed, uncompressed_keys, witness_scripts,
 };
 use warpsmith_hash::ripemd160::{self, ripemd160};
-use warpsmith_hash::sha256::{self, Word16, sha256};
+use warpsmith_hash::sha256::{self, Tagged, Word16, sha256};
 
 mod common;
 use common::{all_lanes, bytes, hex, twenty_bytes};
@@ -136,6 +136,21 @@ proptest! {
     fn any_message(message in proptest::collection::vec(any::<u8>(), 0..2000)) {
         prop_assert_eq!(sha256(&message), reference_sha256(&message));
         prop_assert_eq!(ripemd160(&message), reference_ripemd160(&message));
+    }
+
+    #[test]
+    fn tagged_hashes_in_every_lane(x in coordinate(), y in coordinate(), tag in "[A-Za-z/0-9]{0,80}") {
+        let tagged = Tagged::new(tag.as_bytes());
+        let tag = reference_sha256(tag.as_bytes());
+        for lanes in all_lanes() {
+            let digests = tagged.of_32_bytes(lanes, [&x, &y]);
+            for lane in 0..8 {
+                for (digests, message) in digests.iter().zip([&x, &y]) {
+                    let expected = reference_sha256(&[&tag[..], &tag, &lane_bytes(message, lane)].concat());
+                    prop_assert_eq!(lane_bytes(digests, lane), expected);
+                }
+            }
+        }
     }
 
     #[test]

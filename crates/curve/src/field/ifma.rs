@@ -173,6 +173,26 @@ unsafe fn beta_fraction(x: &Fe8) -> __m512i {
     }
 }
 
+/// Four limbs of 64 bits, least significant first, as five of 52: below 2^256, so tight.
+#[inline(always)]
+unsafe fn split(l: [__m512i; 4]) -> Fe8 {
+    // SAFETY: AVX-512F is present where this is called.
+    unsafe {
+        let mask = _mm512_set1_epi64(MASK52);
+        let l1 = _mm512_or_si512(_mm512_slli_epi64::<12>(l[1]), _mm512_srli_epi64::<52>(l[0]));
+        let l2 = _mm512_or_si512(_mm512_slli_epi64::<24>(l[2]), _mm512_srli_epi64::<40>(l[1]));
+        let l3 = _mm512_or_si512(_mm512_slli_epi64::<36>(l[3]), _mm512_srli_epi64::<28>(l[2]));
+        Fe8([
+            _mm512_and_si512(l[0], mask),
+            _mm512_and_si512(l1, mask),
+            _mm512_and_si512(l2, mask),
+            _mm512_and_si512(l3, mask),
+            _mm512_srli_epi64::<16>(l[3]),
+        ])
+        .check_tight()
+    }
+}
+
 /// See [`Lanes::now`]. Registers of this kind may be named only in code for AVX-512.
 #[target_feature(enable = "avx512f")]
 #[inline]
@@ -229,6 +249,33 @@ impl Lanes for Fe8 {
                 limb[lane] = v;
             }
             core::mem::transmute(limbs)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: &[&Fe; 8]) -> Fe8 {
+        // SAFETY: see the module `lanes`; an element is four limbs of 64 bits.
+        unsafe {
+            // Elements i and i + 4 in one register, limb by limb.
+            let mut rows = [_mm512_setzero_si512(); 4];
+            for i in 0..4 {
+                let low = _mm256_loadu_si256(from[i].0.as_ptr().cast());
+                let high = _mm256_loadu_si256(from[i + 4].0.as_ptr().cast());
+                rows[i] = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+            }
+            // Limbs 0 and 2, then 1 and 3, of elements 0, 1, 4, 5 and of 2, 3, 6, 7.
+            let (even, even_on) =
+                (_mm512_unpacklo_epi64(rows[0], rows[1]), _mm512_unpacklo_epi64(rows[2], rows[3]));
+            let (odd, odd_on) =
+                (_mm512_unpackhi_epi64(rows[0], rows[1]), _mm512_unpackhi_epi64(rows[2], rows[3]));
+            let first = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+            let second = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+            split([
+                _mm512_permutex2var_epi64(even, first, even_on),
+                _mm512_permutex2var_epi64(odd, first, odd_on),
+                _mm512_permutex2var_epi64(even, second, even_on),
+                _mm512_permutex2var_epi64(odd, second, odd_on),
+            ])
         }
     }
 
@@ -309,6 +356,34 @@ impl Lanes for Fe8 {
     }
 
     #[inline(always)]
+    unsafe fn add_or_sub(self, other: Fe8, minus: u32) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            let (a, b, minus) = (self.check_tight().0, other.check_tight().0, minus as u8);
+            let mut l = a;
+            for i in 0..5 {
+                l[i] = _mm512_mask_sub_epi64(_mm512_add_epi64(a[i], b[i]), minus, a[i], b[i]);
+            }
+            // As for `sub`, 2p more where it is a difference.
+            l[0] = _mm512_mask_add_epi64(l[0], minus, l[0], _mm512_set1_epi64(-2 * FOLD_256));
+            l[4] = _mm512_mask_add_epi64(l[4], minus, l[4], _mm512_set1_epi64(1 << 49));
+            Fe8(carry(l)).check_loose()
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn tighten(self) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            // Bits from 256 up, below 2^3, fold in: less than 2^36, so the top limb ends below 2^48 + 1.
+            let mut l = self.check_loose().0;
+            l[0] = _mm512_madd52lo_epu64(l[0], _mm512_srli_epi64::<48>(l[4]), _mm512_set1_epi64(FOLD_256));
+            l[4] = _mm512_and_si512(l[4], _mm512_set1_epi64(MASK48));
+            Fe8(carry(l)).check_tight()
+        }
+    }
+
+    #[inline(always)]
     unsafe fn negate(self) -> Fe8 {
         // SAFETY: see the module `lanes`.
         unsafe {
@@ -336,11 +411,8 @@ impl Lanes for Fe8 {
     unsafe fn wide(self) -> [__m512i; 4] {
         // SAFETY: see the module `lanes`.
         unsafe {
-            // Bits from 256 up, below 2^3, fold in: the value is now below 2^256 + 2^36.
-            let mut l = self.check_loose().0;
-            l[0] = _mm512_madd52lo_epu64(l[0], _mm512_srli_epi64::<48>(l[4]), _mm512_set1_epi64(FOLD_256));
-            l[4] = _mm512_and_si512(l[4], _mm512_set1_epi64(MASK48));
-            let l = carry(l);
+            // The value is now below 2^256 + 2^36.
+            let l = self.tighten().0;
             // It is p or more exactly when adding 2^256 - p reaches 2^256; what is left then is the residue.
             let mut u = l;
             u[0] = _mm512_add_epi64(u[0], _mm512_set1_epi64(FOLD_256));
@@ -365,6 +437,20 @@ impl Lanes for Fe8 {
         for (to, word) in to.iter_mut().zip(x) {
             // SAFETY: see the module `lanes`; the array is as large as the register.
             unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), *word) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn wide_load(from: &[[u64; 8]; 4], at: usize) -> Fe8 {
+        debug_assert_eq!(at, 0);
+        // SAFETY: see the module `lanes`; the arrays are as large as the registers.
+        unsafe {
+            split([
+                _mm512_loadu_si512(from[3].as_ptr().cast()),
+                _mm512_loadu_si512(from[2].as_ptr().cast()),
+                _mm512_loadu_si512(from[1].as_ptr().cast()),
+                _mm512_loadu_si512(from[0].as_ptr().cast()),
+            ])
         }
     }
 

@@ -78,6 +78,8 @@ pub trait Lanes: Copy {
     unsafe fn lane(&self, lane: usize) -> Fe;
     /// The same elements but for one lane; tight if they were.
     unsafe fn with_lane(self, lane: usize, value: Fe) -> Self;
+    /// One element from each of the first `N` places; tight.
+    unsafe fn gather(from: &[&Fe; 8]) -> Self;
     /// The product; tight.
     unsafe fn mul(self, other: Self) -> Self;
     /// `self * factor + addend`, `addend` tight, reduced once; tight.
@@ -88,8 +90,12 @@ pub trait Lanes: Copy {
     unsafe fn add(self, other: Self) -> Self;
     /// The difference of a tight or loose element and a tight one; loose. At most three of them in a row.
     unsafe fn sub(self, other: Self) -> Self;
+    /// The sum, and where the lane's bit in `minus` is set the difference, of two tight elements; loose.
+    unsafe fn add_or_sub(self, other: Self, minus: u32) -> Self;
     /// Minus a loose element; loose.
     unsafe fn negate(self) -> Self;
+    /// The same element, of a loose one; tight.
+    unsafe fn tighten(self) -> Self;
     /// Whether any lane holds zero; of a tight element.
     unsafe fn any_zero(self) -> bool;
 
@@ -97,6 +103,8 @@ pub trait Lanes: Copy {
     unsafe fn wide(self) -> Self::Wide;
     /// Writes the words of the lanes, lane 0 to place `at`, for which there must be room.
     unsafe fn wide_store(x: &Self::Wide, to: &mut [[u64; 8]; 4], at: usize);
+    /// Reads what `wide_store` wrote, or the words of any residues; tight.
+    unsafe fn wide_load(from: &[[u64; 8]; 4], at: usize) -> Self;
     /// Bit l of the result is set where lane l satisfies the term.
     unsafe fn wide_accepts(x: &Self::Wide, term: &Term) -> u32;
 
@@ -175,6 +183,10 @@ impl Lanes for Fe {
         value
     }
     #[inline(always)]
+    unsafe fn gather(from: &[&Fe; 8]) -> Fe {
+        *from[0]
+    }
+    #[inline(always)]
     unsafe fn mul(self, other: Fe) -> Fe {
         Fe::mul(self, other)
     }
@@ -195,8 +207,16 @@ impl Lanes for Fe {
         Fe::sub(self, other)
     }
     #[inline(always)]
+    unsafe fn add_or_sub(self, other: Fe, minus: u32) -> Fe {
+        if minus & 1 == 1 { Fe::sub(self, other) } else { Fe::add(self, other) }
+    }
+    #[inline(always)]
     unsafe fn negate(self) -> Fe {
         Fe::negate(self)
+    }
+    #[inline(always)]
+    unsafe fn tighten(self) -> Fe {
+        self
     }
     #[inline(always)]
     unsafe fn any_zero(self) -> bool {
@@ -212,6 +232,10 @@ impl Lanes for Fe {
         for (to, word) in to.iter_mut().zip(x) {
             to[at] = *word;
         }
+    }
+    #[inline(always)]
+    unsafe fn wide_load(from: &[[u64; 8]; 4], at: usize) -> Fe {
+        Fe([from[3][at], from[2][at], from[1][at], from[0][at]])
     }
     #[inline(always)]
     unsafe fn wide_accepts(x: &[u64; 4], term: &Term) -> u32 {
@@ -312,6 +336,37 @@ impl Lanes for Fe {
     #[inline(always)]
     unsafe fn word(a: &[u32; 2], _: usize, side: usize) -> u32 {
         a[side]
+    }
+}
+
+/// The inverses of a tight element's lanes, but for those in `skip`. Lanes that hold zero join `skip`. The inverse of a
+/// lane in it is one.
+///
+/// # Safety
+/// As for all of [`Lanes`].
+#[inline(always)]
+pub(crate) unsafe fn invert<L: Lanes>(of: L, skip: &mut u32) -> L {
+    // SAFETY: the caller's.
+    unsafe {
+        if of.any_zero() {
+            for lane in 0..L::N {
+                if of.lane(lane).is_zero() {
+                    *skip |= 1 << lane;
+                }
+            }
+        }
+        let mut inverses = [Fe::ONE; 16];
+        for (lane, value) in inverses.iter_mut().take(L::N).enumerate() {
+            if *skip >> lane & 1 == 0 {
+                *value = of.lane(lane);
+            }
+        }
+        Fe::invert_all(&mut inverses[..L::N]);
+        let mut inverse = of;
+        for (lane, &value) in inverses.iter().take(L::N).enumerate() {
+            inverse = inverse.with_lane(lane, value);
+        }
+        inverse
     }
 }
 

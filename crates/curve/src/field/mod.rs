@@ -67,6 +67,12 @@ impl Fe {
         [d, c, b, a]
     }
 
+    /// The value of four words, most significant first, taken modulo p.
+    pub const fn from_words(words: &[u64; 4]) -> Fe {
+        let [d, c, b, a] = *words;
+        Fe([a, b, c, d])
+    }
+
     /// The same residue in 0..p. One subtraction is enough, since 2^256 < 2p.
     #[inline]
     pub const fn canonical(self) -> Fe {

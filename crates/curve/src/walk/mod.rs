@@ -41,7 +41,7 @@ pub use points::{Block, KEYS_PER_POINT, Points};
 pub use sieve::{Range, Sieve};
 pub use table::Table;
 
-use crate::field::lanes::Lanes;
+use crate::field::lanes::{self, Lanes};
 use crate::group::Point;
 use crate::platform::Simd;
 use crate::{Affine, Fe, Scalar};
@@ -169,31 +169,24 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
         (self.infinite >> lane & 1 == 0).then_some(at)
     }
 
+    #[inline(always)]
+    unsafe fn centres(&self) -> Vec<Point> {
+        let mut centres = Vec::with_capacity(L::N);
+        for lane in 0..L::N {
+            // SAFETY: the caller's.
+            centres.push(unsafe { self.centre(lane) });
+        }
+        centres
+    }
+
     /// The inverses of a group's products, and the lanes that leave the formulas: those whose product vanishes
-    /// or whose centre is infinity. Their inverse is some value.
+    /// or whose centre is infinity. Their inverse means nothing.
     #[inline(always)]
     unsafe fn invert(&self, product: L) -> (L, u32) {
         // SAFETY: the caller's.
         unsafe {
             let mut skip = self.infinite;
-            if product.any_zero() {
-                for lane in 0..L::N {
-                    if product.lane(lane).is_zero() {
-                        skip |= 1 << lane;
-                    }
-                }
-            }
-            let mut inverses = [Fe::ONE; 16];
-            for (lane, value) in inverses.iter_mut().take(L::N).enumerate() {
-                if skip >> lane & 1 == 0 {
-                    *value = product.lane(lane);
-                }
-            }
-            Fe::invert_all(&mut inverses[..L::N]);
-            let mut inverse = product;
-            for (lane, &value) in inverses.iter().take(L::N).enumerate() {
-                inverse = inverse.with_lane(lane, value);
-            }
+            let inverse = lanes::invert(product, &mut skip);
             (inverse, skip)
         }
     }
@@ -313,6 +306,18 @@ impl<'t> Walk<'t> {
         self.step
     }
 
+    /// The centres of the groups that are walked next, one a lane.
+    pub fn centres(&self) -> Vec<Point> {
+        // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
+        unsafe {
+            match &self.kind {
+                Kind::Portable(walk) => walk.centres(),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Ifma(walk) => centres_ifma(walk),
+            }
+        }
+    }
+
     /// Walks one group in every lane, appends what passes the sieve to `hits`, and returns the number of
     /// keys tested, each once.
     pub fn group(&mut self, sieve: &Sieve, hits: &mut Vec<Hit>) -> u64 {
@@ -366,6 +371,13 @@ unsafe fn points_ifma<V: Points>(
 ) -> u64 {
     // SAFETY: the caller checked the instruction set.
     unsafe { walk.points(step, visitor) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2,popcnt")]
+unsafe fn centres_ifma(walk: &Lanewise<'_, crate::field::ifma::Fe8>) -> Vec<Point> {
+    // SAFETY: the caller checked the instruction set.
+    unsafe { walk.centres() }
 }
 
 #[cfg(target_arch = "x86_64")]

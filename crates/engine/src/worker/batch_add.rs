@@ -1,17 +1,8 @@
 //! Many affine additions for one inversion: the start points of many lanes, and the keys of many hits.
 
+pub(crate) use warpsmith_curve::group::add_all;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::{Affine, Fe};
-
-/// `point + other` for each of `others`; none if any of them has the same x as `point`.
-pub(crate) fn add_all(point: Affine, others: &[Affine]) -> Option<Vec<Affine>> {
-    let mut inverses: Vec<Fe> = others.iter().map(|o| o.x.sub(point.x)).collect();
-    if inverses.iter().any(|d| d.is_zero()) {
-        return None;
-    }
-    Fe::invert_all(&mut inverses);
-    Some(others.iter().zip(inverses).map(|(&other, inverse)| chord(point, other, inverse)).collect())
-}
 
 /// Sums pair by pair, with every case of addition, for one inversion in all.
 pub(crate) fn add_pairs(pairs: &[(Point, Point)]) -> Vec<Point> {
