@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use warpsmith_target::bitcoin::{AddressType, Bitcoin};
 use warpsmith_target::ethereum::{Account, Contract, Deployment, Factory, SaltRequest};
 use warpsmith_target::nostr::Npub;
 
@@ -37,14 +38,26 @@ static GUARDED: LazyLock<Deployment> = LazyLock::new(|| {
     Deployment::create3(factory, None, None, &request).expect("eleven bytes are free")
 });
 
+/// Bitcoin addresses of every type; `btc` alone is the oldest one.
+static BTC: [(&str, Bitcoin); 6] = [
+    ("btc", Bitcoin::main(AddressType::P2pkh)),
+    ("btc-p2pkh-uncompressed", Bitcoin::main(AddressType::P2pkhUncompressed)),
+    ("btc-p2sh", Bitcoin::main(AddressType::P2sh)),
+    ("btc-p2wpkh", Bitcoin::main(AddressType::P2wpkh)),
+    ("btc-p2tr", Bitcoin::main(AddressType::P2tr)),
+    ("btc-rawtr", Bitcoin::main(AddressType::Rawtr)),
+];
+
 /// All of them.
 pub fn samples() -> Vec<Sample> {
-    vec![
+    let mut samples = vec![
         Sample { name: "npub", subject: Subject::Key(&Npub) },
         Sample { name: "eth", subject: Subject::Key(&Account) },
         Sample { name: "eth-contract", subject: Subject::Key(&*FIRST_CONTRACT) },
         Sample { name: "create2", subject: Subject::Salt(&*CREATE2) },
         Sample { name: "create3", subject: Subject::Salt(&*CREATE3) },
         Sample { name: "create3-guarded", subject: Subject::Salt(&*GUARDED) },
-    ]
+    ];
+    samples.extend(BTC.iter().map(|(name, target)| Sample { name, subject: Subject::Key(target) }));
+    samples
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::{Filter, Options, Patterns, Score, compile};
-use warpsmith_target::{Digest, Recipe};
+use warpsmith_target::{Digest, Layout, Recipe};
 
 use crate::device::Devices;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::samples::{Sample, samples};
 use crate::session::score_filter;
 use crate::space::{Lease, Source, Space, Start, Subject};
 use crate::verify::recompute;
-use crate::worker::{Backend, Hit, Search, Shape, Spot, Worker};
+use crate::worker::{Backend, Hit, Search, Shape, Spot, Worker, suits};
 
 /// What a self-test proved on one device.
 #[derive(Clone, Debug)]
@@ -37,44 +37,81 @@ struct Case {
     together: usize,
     /// Patterns beside those of the plants: a card has another program for thousands than for hundreds.
     others: usize,
-    pattern: fn(&str) -> String,
+    pattern: fn(&Cut<'_>) -> String,
 }
 
-/// Enough characters that nothing but the planted candidate matches: 48 bits at least.
+/// A text without its head, and how it is cut so that nothing but the planted candidate matches: 48 bits at least.
+struct Cut<'t> {
+    body: &'t str,
+    /// Characters that all texts begin with.
+    fixed: usize,
+    /// Characters of a start that is rare enough.
+    start: usize,
+    /// Whether letters may be written in lower case.
+    any_case: bool,
+}
+
+impl<'t> Cut<'t> {
+    fn new(layout: &Layout, text: &'t str) -> Self {
+        let fixed = match layout {
+            Layout::Linear(linear) => linear.start.len(),
+            // The version.
+            _ => 1,
+        };
+        // In base58 some starts of a length are up to one character more likely than others.
+        Cut { body: layout.body(text), fixed, start: layout.symbols_for(54), any_case: layout.checks_case() }
+    }
+
+    fn start(&self) -> &'t str {
+        &self.body[..self.start]
+    }
+
+    fn end(&self, length: usize) -> &'t str {
+        &self.body[self.body.len() - length..]
+    }
+}
+
 const CASES: [Case; 8] = [
-    Case { name: "prefix", together: 1, others: 0, pattern: |body| body[..12].to_owned() },
-    Case { name: "many prefixes", together: usize::MAX, others: 0, pattern: |body| body[..12].to_owned() },
+    Case { name: "prefix", together: 1, others: 0, pattern: |cut| cut.start().to_owned() },
+    Case { name: "many prefixes", together: usize::MAX, others: 0, pattern: |cut| cut.start().to_owned() },
     Case {
         name: "thousands of prefixes",
         together: usize::MAX,
         others: THOUSANDS,
-        pattern: |body| body[..12].to_owned(),
+        pattern: |cut| cut.start().to_owned(),
     },
     Case {
         name: "wildcard",
         together: 1,
         others: 0,
-        pattern: |body| format!("{}?{}", &body[..3], &body[4..14]),
+        pattern: |cut| {
+            let (before, from) = cut.start().split_at(cut.fixed + 1);
+            format!("{before}?{}", &from[1..])
+        },
     },
-    Case {
-        name: "suffix",
-        together: 1,
-        others: 0,
-        pattern: |body| format!("..{}", &body[body.len() - 12..]),
-    },
+    Case { name: "suffix", together: 1, others: 0, pattern: |cut| format!("..{}", cut.end(12)) },
     Case {
         name: "prefix and suffix",
         together: 1,
         others: 0,
-        pattern: |body| format!("{}..{}", &body[..2], &body[body.len() - 10..]),
+        pattern: |cut| format!("{}..{}", &cut.body[..cut.fixed + 2], cut.end(10)),
     },
-    Case { name: "contains", together: 1, others: 0, pattern: |body| format!("..{}..", &body[17..29]) },
+    Case {
+        name: "contains",
+        together: 1,
+        others: 0,
+        pattern: |cut| format!("..{}..", &cut.body[cut.body.len() / 2..][..12]),
+    },
     Case {
         name: "regex",
         together: 1,
         others: 0,
-        // A class of two characters that every alphabet has, or just one.
-        pattern: |body| format!("/^{}[{}a].{}/", &body[..2], &body[2..3], &body[4..14]).to_lowercase(),
+        pattern: |cut| {
+            let (before, from) = cut.start().split_at(cut.fixed + 1);
+            // A class of two characters that every alphabet has, or just one.
+            let regex = format!("/^{before}[{}a].{}/", &from[..1], &from[2..]);
+            if cut.any_case { regex.to_lowercase() } else { regex }
+        },
     },
 ];
 /// What is scored.
@@ -151,13 +188,18 @@ pub(crate) fn prove(device: &dyn Backend, sample: &Sample, report: &mut dyn FnMu
         let planted = plant(device, subject, case, usize::MAX)?;
         report(&SelfTest { device: device.id(), target, case: case.name.to_owned(), planted });
     }
-    if subject.target().recipe() != Recipe::X {
+    if has_scores(subject) {
         for score in SCORES {
             let planted = best(device, subject, score)?;
             report(&SelfTest { device: device.id(), target, case: score.to_string(), planted });
         }
     }
     Ok(())
+}
+
+/// Whether digests are scored: scores count the zeros and digits of a text in hex.
+fn has_scores(subject: Subject<'_>) -> bool {
+    matches!(subject.target().recipe(), Recipe::Account | Recipe::Contract { .. } | Recipe::Salted(_))
 }
 
 /// The test at every start. A card is tested with the very program that will search: it compiles for a few ranges, for
@@ -199,7 +241,9 @@ struct Probe<'p> {
 impl<'p> Probe<'p> {
     /// None where the device leaves such subjects to others.
     fn new(device: &'p dyn Backend, subject: Subject<'p>, case: &str) -> Result<Option<Self>> {
-        let what = format!("{} {case}", subject.target().name());
+        let target = subject.target();
+        let variant = target.variant().map(|variant| format!("{variant} ")).unwrap_or_default();
+        let what = format!("{} {variant}{case}", target.name());
         let recipe = subject.target().recipe();
         let mut space = Space::new(subject, None, 1)?;
         let fail = |what: String| Error::SelfTest { device: device.id(), what };
@@ -235,8 +279,9 @@ impl<'p> Probe<'p> {
         self.device.worker(&Search { recipe: &self.recipe, filter }).map_err(|e| self.fail(e))
     }
 
+    /// Whether the device is to do such a search; nothing planted here is likely.
     fn supports(&self, filter: &Filter) -> bool {
-        self.device.supports(&Search { recipe: &self.recipe, filter }).is_ok()
+        suits(self.device, &Search { recipe: &self.recipe, filter }, 0.0).is_ok()
     }
 
     fn digest(&self, spot: Spot) -> Result<Digest> {
@@ -250,8 +295,8 @@ impl<'p> Probe<'p> {
         Ok(self.subject.target().encode(&self.digest(spot)?))
     }
 
-    fn body<'t>(&self, text: &'t str) -> &'t str {
-        self.subject.target().layout().body(text)
+    fn pattern(&self, case: &Case, text: &str) -> String {
+        (case.pattern)(&Cut::new(self.subject.target().layout(), text))
     }
 
     /// All spots worth planting.
@@ -278,13 +323,13 @@ impl<'p> Probe<'p> {
     }
 
     /// Patterns of digests out of the air: next to nothing has them.
-    fn elsewhere(&self, count: usize, pattern: fn(&str) -> String) -> Result<Vec<String>> {
+    fn elsewhere(&self, count: usize, case: &Case) -> Result<Vec<String>> {
         let target = self.subject.target();
         let length = self.digest(self.extent().0)?.as_bytes().len();
         let text = |_| {
             let mut bytes = [0; Digest::MAX];
             getrandom::fill(&mut bytes).map_err(Error::Randomness)?;
-            Ok(pattern(self.body(&target.encode(&Digest::new(&bytes[..length])))))
+            Ok(self.pattern(case, &target.encode(&Digest::new(&bytes[..length]))))
         };
         (0..count).map(text).collect()
     }
@@ -323,9 +368,9 @@ fn sample(device: &dyn Backend, subject: Subject<'_>, others: usize) -> Result<(
     // The last candidate of all, and some hundred others that look like it.
     let (planted, candidates) = probe.extent();
     let text = probe.text(planted)?;
-    let wanted = layout.prefix(probe.body(&text), (candidates / 64.0).log2());
+    let wanted = layout.prefix(layout.body(&text), (candidates / 64.0).log2());
     // As many patterns as it takes for the job's program; the others match next to nothing.
-    let others = probe.elsewhere(others, CASES[PREFIX].pattern)?;
+    let others = probe.elsewhere(others, &CASES[PREFIX])?;
     let set = probe.compile(std::iter::once(wanted.to_owned()).chain(others))?;
     let seen = probe.search(&probe.filter(&set))?;
     if !seen.contains_key(&planted) {
@@ -363,7 +408,7 @@ fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) 
     // A kind of pattern the device leaves to others is not its failure; `selftest` reports nothing planted. One that it
     // does with another walk has the places of that walk.
     let text = probe.text(probe.spots()[0])?;
-    let filter = probe.filter(&probe.compile([(case.pattern)(probe.body(&text))])?);
+    let filter = probe.filter(&probe.compile([probe.pattern(case, &text)])?);
     if !probe.supports(&filter) {
         return Ok(0);
     }
@@ -381,11 +426,10 @@ fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) 
     if case.together == 1 && limit == usize::MAX && costly {
         plants = plants.into_iter().step_by(7).collect();
     }
-    let others = probe.elsewhere(case.others, case.pattern)?;
+    let others = probe.elsewhere(case.others, case)?;
     for chunk in plants.chunks(case.together.min(plants.len())) {
-        let wanted = probe.compile(
-            chunk.iter().map(|(_, text)| (case.pattern)(probe.body(text))).chain(others.iter().cloned()),
-        )?;
+        let wanted = probe
+            .compile(chunk.iter().map(|(_, text)| probe.pattern(case, text)).chain(others.iter().cloned()))?;
         let seen = probe.search(&probe.filter(&wanted))?;
         for (spot, _) in chunk {
             match seen.get(spot) {
@@ -453,7 +497,8 @@ mod tests {
                     cases += 1;
                 })
                 .expect("the processor computes rightly");
-                assert_eq!(cases, CASES.len() * samples().len() + SCORES.len() * (samples().len() - 1));
+                let scored = samples().iter().filter(|sample| has_scores(sample.subject)).count();
+                assert_eq!(cases, CASES.len() * samples().len() + SCORES.len() * scored);
                 continue;
             }
             // The slower ones plant fewer of what is searched one by one, or this would take minutes.

@@ -177,7 +177,10 @@ fn key_files_hold_hex_or_an_nsec_and_their_faults_are_told_without_repeating_the
     ];
     for (text, fragment) in bad {
         case.write("bad.key", &text);
-        let run = case.join("bad.key", "result.json").code(2).says(&[fragment, "64 hex digits, an nsec, or a WIF key"]);
+        let run = case
+            .join("bad.key", "result.json")
+            .code(2)
+            .says(&[fragment, "64 hex digits, an nsec, or a WIF key"]);
         assert!(!run.stderr.contains(&own[8..40]) && !run.stderr.contains(&nsec[10..40]), "{run:?}");
     }
     fs::set_permissions(case.path("own.key"), Permissions::from_mode(0o644)).unwrap();

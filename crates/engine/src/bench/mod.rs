@@ -1,9 +1,11 @@
 //! Benchmarks of the real path: the search itself, its matches verified as always.
 //!
-//! `field` times the arithmetic by itself, `detail` is what can be told beside a rate.
+//! `field` times the arithmetic by itself, `detail` is what can be told beside a rate, `in_turn` is the baseline of
+//! targets that hash points.
 
 pub(crate) mod detail;
 pub(crate) mod field;
+mod in_turn;
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -11,21 +13,17 @@ use std::time::{Duration, Instant};
 
 use detail::Detail;
 use secp256k1::{PublicKey, SecretKey};
-use sha3::{Digest as _, Keccak256};
 use warpsmith_curve::field::chains::Op;
-use warpsmith_curve::walk::{Block, Points, Walk};
-use warpsmith_pattern::{Filter, Options, Patterns, compile};
-use warpsmith_target::{Digest, Recipe};
+use warpsmith_pattern::{Options, Patterns, compile};
 
 use crate::device::Devices;
 use crate::error::{Error, Result};
-use crate::origin::{Origin, public_point};
+use crate::origin::public_point;
 use crate::samples::Sample;
 use crate::session::{Event, Job, Rule, Wanted, run_with};
 use crate::simd::Simd;
 use crate::space::Subject;
-use crate::worker::cpu::{Cpu, create};
-use crate::worker::{Search, Start};
+use crate::worker::{Search, suits};
 
 /// What a benchmark measures.
 pub struct BenchOptions<'a> {
@@ -66,7 +64,8 @@ pub struct Bench {
 
 /// What the baseline is.
 pub const BASELINE_DESCRIPTION: &str = "one key at a time: 32 bytes from the operating system, the secp256k1 crate's public key, its text compared; \
-     for eth the same walk as the search's, each key hashed in turn with the sha3 crate";
+     for what hashes points (eth, btc but for taproot) the same walk as the search's, each key hashed in turn with the sha3, \
+     or the sha2 and ripemd crates";
 
 /// How long the field is timed for a detailed report.
 const FIELD_TIME: Duration = Duration::from_millis(300);
@@ -92,7 +91,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     let standard = compile([text], target, &Options::default()).map_err(|e| wrong(e.to_string()))?;
     let patterns = options.patterns.unwrap_or(&standard);
     let filter = patterns.filter(backend.max_false(&recipe));
-    if let Err(why) = backend.supports(&Search { recipe: &recipe, filter: &filter }) {
+    if let Err(why) = suits(backend.as_ref(), &Search { recipe: &recipe, filter: &filter }, patterns.odds()) {
         return Err(Error::NoDevice(format!(
             "{device} cannot search for these patterns: {why}; try --device cpu"
         )));
@@ -128,9 +127,9 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         (steady_rate, host_cpu) = (outcome.steady_rate, outcome.host_cpu);
         if options.baseline {
             let (keys, time) = match sample.subject {
-                Subject::Key(_) if InTurn::new(&recipe, &filter).is_some() => {
+                Subject::Key(_) if in_turn::has(&recipe) => {
                     let simd = backend.simd().unwrap_or_else(Simd::detect);
-                    hash_in_turn(&recipe, &filter, simd, options.baseline_threads, slice)?
+                    in_turn::run(&recipe, &filter, simd, options.baseline_threads, slice)?
                 }
                 subject => baseline(subject, patterns, options.baseline_threads, slice),
             };
@@ -193,84 +192,6 @@ fn baseline(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: Dur
         handles.into_iter().map(|h| h.join().unwrap_or(0)).sum()
     });
     (tried, started.elapsed().as_secs_f64())
-}
-
-/// The search's own walk, one hash at a time with the usual crate; returns candidates and seconds.
-fn hash_in_turn(
-    recipe: &Recipe,
-    filter: &Filter,
-    simd: Simd,
-    threads: usize,
-    time: Duration,
-) -> Result<(u64, f64)> {
-    let cpu = Cpu::new(simd, threads);
-    let mut walks = Vec::new();
-    for _ in 0..threads.max(1) {
-        let start = loop {
-            if let Some(point) = Origin::fresh(None)?.point() {
-                break Start::Point(point);
-            }
-        };
-        walks.push(cpu.walk(&start).map_err(Error::NoDevice)?);
-    }
-    let started = Instant::now();
-    let tried = thread::scope(|scope| {
-        let one = |mut walk: Walk<'_>| {
-            let Some(mut hashing) = InTurn::new(recipe, filter) else { return 0 };
-            let mut tried = 0;
-            while started.elapsed() < time {
-                tried += walk.points(&mut hashing);
-            }
-            tried
-        };
-        let handles: Vec<_> = walks.into_iter().map(|walk| scope.spawn(move || one(walk))).collect();
-        handles.into_iter().map(|h| h.join().unwrap_or(0)).sum()
-    });
-    Ok((tried, started.elapsed().as_secs_f64()))
-}
-
-/// Hashes the points of a walk one key at a time with the `sha3` crate.
-struct InTurn<'t> {
-    filter: &'t Filter,
-    /// What CREATE hashes, where the digest is a contract; without the account.
-    contract: Option<Vec<u8>>,
-    found: u64,
-}
-
-impl<'t> InTurn<'t> {
-    /// None for what is no hash of a point.
-    fn new(recipe: &Recipe, filter: &'t Filter) -> Option<Self> {
-        let contract = match *recipe {
-            Recipe::Account => None,
-            Recipe::Contract { nonce } => Some(create::message(nonce)),
-            _ => return None,
-        };
-        Some(InTurn { filter, contract, found: 0 })
-    }
-}
-
-impl Points for InTurn<'_> {
-    const Y: bool = true;
-
-    fn points(&mut self, block: &Block) {
-        for point in (0..8).filter(|i| block.live >> i & 1 == 1) {
-            for y in &block.y {
-                for x in &block.x {
-                    let mut message = [0; 64];
-                    for (bytes, word) in message.chunks_exact_mut(8).zip(x.iter().chain(y)) {
-                        bytes.copy_from_slice(&word[point].to_be_bytes());
-                    }
-                    let mut hash = Keccak256::digest(message);
-                    if let Some(contract) = &mut self.contract {
-                        contract[create::ACCOUNT..][..20].copy_from_slice(&hash[12..]);
-                        hash = Keccak256::digest(contract);
-                    }
-                    self.found += u64::from(self.filter.accepts(&Digest::new(&hash[12..]).words()));
-                }
-            }
-        }
-        std::hint::black_box(self.found);
-    }
 }
 
 /// The rate of all devices together over a moment: for estimates.

@@ -4,6 +4,7 @@
 //! no origin gives two matches, and a flood of hits from an easy pattern cannot pile up.
 
 mod collector;
+mod sift;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
@@ -23,8 +24,9 @@ use crate::selftest;
 use crate::space::{Space, Subject};
 use crate::stats::Progress;
 use crate::steady::Track;
-use crate::worker::{Fault, Hit, Search, Start, Worker};
+use crate::worker::{Fault, Hit, Search, Start, Worker, suits};
 use collector::{Collector, Desk};
+use sift::Sift;
 
 /// What a person likes.
 #[derive(Clone, Copy)]
@@ -229,7 +231,7 @@ pub(crate) fn run_with(
     for (at, device) in devices.list.iter().enumerate() {
         let filter = job.wanted.filter(device.max_false(&recipe), 0);
         let search = Search { recipe: &recipe, filter: &filter };
-        if let Err(why) = device.supports(&search) {
+        if let Err(why) = suits(device.as_ref(), &search, job.wanted.odds(0)) {
             unfit += 1;
             sink(Event::Warning(format!("{} is not used: {why}", device.id()))).map_err(Error::Sink)?;
             continue;
@@ -262,12 +264,13 @@ pub(crate) fn run_with(
     let tracks: Vec<Track> = workers.iter().map(|_| Track::default()).collect();
     let stop = AtomicBool::new(false);
     let best = AtomicU32::new(0);
+    let sift = Sift::new(job);
     let (sender, receiver) = bounded(2 * workers.len());
     let started = Instant::now();
     thread::scope(|scope| {
         for (id, (worker, answers)) in workers.into_iter().enumerate() {
             let (sender, stop, best) = (sender.clone(), &stop, &best);
-            let tally = Tally { started, counter: &counters[id], track: &tracks[id] };
+            let tally = Tally { started, counter: &counters[id], track: &tracks[id], sift: &sift };
             let report = sender.clone();
             let run = move || work(id, worker, answers, sender, tally, best, stop);
             if let Err(error) = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run) {
@@ -293,7 +296,7 @@ pub(crate) fn run_with(
         ended,
         tried: counters.iter().map(|c| c.load(Ordering::Relaxed)).sum(),
         matches,
-        false_hits,
+        false_hits: false_hits + sift.dropped(),
         elapsed: started.elapsed(),
         steady_rate: tracks.iter().map(Track::rate).sum(),
         host_cpu,
@@ -339,11 +342,12 @@ fn hire<'d>(
     Ok((desks, workers))
 }
 
-/// Where a worker counts.
+/// Where a worker counts, and what it looks at itself.
 struct Tally<'t> {
     started: Instant,
     counter: &'t AtomicU64,
     track: &'t Track,
+    sift: &'t Sift<'t>,
 }
 
 /// A worker's stack. The lanes of a build without optimisation keep every value of a walk on it.
@@ -369,12 +373,13 @@ fn work(
                 return faulty(fault);
             }
         }
-        let batch = match worker.run() {
+        let mut batch = match worker.run() {
             Ok(batch) => batch,
             Err(fault) => return faulty(fault),
         };
         let tried = tally.counter.fetch_add(batch.tried, Ordering::Relaxed) + batch.tried;
         tally.track.note(tally.started, Instant::now(), tried);
+        tally.sift.sift(&mut batch.hits);
         if batch.hits.is_empty() && !batch.done {
             continue;
         }
@@ -393,6 +398,8 @@ fn work(
     }
 }
 
+#[cfg(test)]
+mod bitcoin_tests;
 #[cfg(test)]
 mod salt_tests;
 #[cfg(test)]

@@ -30,6 +30,27 @@ pub(crate) struct Search<'s> {
     pub filter: &'s Filter,
 }
 
+/// The largest share of candidates that may pass a card's filter where few of them match: each is a hit that the host
+/// recomputes, and beyond this a processor that looks at its own digests is faster (docs/performance.md).
+const MOST_HITS: f64 = 1.0 / 1024.0;
+
+/// Hits a match may cost that are not worth asking another device: a quarter of a second.
+const FEW_HITS: f64 = 4096.0;
+
+/// Whether a device is to do a search whose candidates match with these odds; if not, why.
+pub(crate) fn suits(device: &dyn Backend, search: &Search<'_>, odds: f64) -> Result<(), Fault> {
+    device.supports(search)?;
+    let share = search.filter.share();
+    if device.card().is_some() && share > MOST_HITS && share > odds * FEW_HITS {
+        let every = (1.0 / share).round();
+        return Err(format!(
+            "these patterns say too little about the digest, the rest is for the text to decide, and one candidate in \
+             {every} would have to leave the card"
+        ));
+    }
+    Ok(())
+}
+
 /// How a walker numbers its keys: see [`warpsmith_curve::walk::Place::offset`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {

@@ -196,20 +196,33 @@ pub fn push_checked(text: &mut String, payload: &[u8]) {
     let mut bytes = Zeroizing::new(Vec::with_capacity(payload.len() + CHECKSUM));
     bytes.extend_from_slice(payload);
     bytes.extend_from_slice(&checksum(payload));
-    // Long division by 58, a digit a pass: from the least significant on.
     let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
-    let mut digits = Zeroizing::new(Vec::with_capacity(2 * bytes.len()));
-    let mut start = zeros;
-    while start < bytes.len() {
+    // Long division by 58^5, five digits a pass, from the least significant on: a limb and the rest before it are below
+    // 2^62, and a quotient fits a limb again.
+    const DIGITS: usize = 5;
+    const POWER: u64 = 58u64.pow(DIGITS as u32);
+    let mut limbs = Zeroizing::new(Vec::with_capacity(bytes.len().div_ceil(4)));
+    limbs.extend(
+        bytes.rchunks(4).rev().map(|bytes| bytes.iter().fold(0, |limb, &b| limb << 8 | u32::from(b))),
+    );
+    let mut digits = Zeroizing::new(Vec::with_capacity(2 * bytes.len() + DIGITS));
+    let mut start = 0;
+    while start < limbs.len() {
         let mut rest = 0;
-        for byte in &mut bytes[start..] {
-            let value = rest << 8 | u32::from(*byte);
-            *byte = (value / 58) as u8;
-            rest = value % 58;
+        for limb in &mut limbs[start..] {
+            let value = rest << 32 | u64::from(*limb);
+            *limb = (value / POWER) as u32;
+            rest = value % POWER;
         }
-        digits.push(rest as u8);
-        start += bytes[start..].iter().take_while(|&&byte| byte == 0).count();
+        for _ in 0..DIGITS {
+            digits.push((rest % 58) as u8);
+            rest /= 58;
+        }
+        start += limbs[start..].iter().take_while(|&&limb| limb == 0).count();
     }
+    // The last pass may have brought zeros in front.
+    let significant = digits.iter().rposition(|&digit| digit != 0).map_or(0, |last| last + 1);
+    digits.truncate(significant);
     let all = std::iter::repeat_n(&0, zeros).chain(digits.iter().rev());
     text.extend(all.map(|&digit| char::from(ALPHABET.as_bytes()[usize::from(digit)])));
 }

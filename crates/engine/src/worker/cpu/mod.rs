@@ -1,21 +1,24 @@
 //! The CPU as a device: one searcher of several lanes a thread. Each kind has its own file: `orbit` for targets that
-//! test x, `points` for those that hash points, `salts` for those without a key.
+//! test x, `points` for those that hash points, `taproot` for those that tweak them, `salts` for those without a key.
 
 pub(crate) mod create;
 pub(super) mod orbit;
 mod points;
 mod salts;
 mod screen;
+mod taproot;
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::group::{self, Point};
+use warpsmith_curve::multiply::Multiples;
 use warpsmith_curve::walk::{self, Table, Walk};
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_target::Recipe;
 
+use super::batch_add::multiples;
 use super::{Backend, Batch, Fault, Search, Shape, Start, Worker};
 use crate::bench::field::{FieldRate, bench_cpu};
 use crate::simd::Simd;
@@ -36,11 +39,20 @@ pub(crate) struct Cpu {
     threads: usize,
     table: OnceLock<Table>,
     lanes: OnceLock<Vec<Point>>,
+    entries: OnceLock<Vec<Affine>>,
+    multiples: OnceLock<Multiples>,
 }
 
 impl Cpu {
     pub fn new(simd: Simd, threads: usize) -> Cpu {
-        Cpu { simd, threads, table: OnceLock::new(), lanes: OnceLock::new() }
+        Cpu {
+            simd,
+            threads,
+            table: OnceLock::new(),
+            lanes: OnceLock::new(),
+            entries: OnceLock::new(),
+            multiples: OnceLock::new(),
+        }
     }
 
     fn table(&self) -> &Table {
@@ -55,6 +67,16 @@ impl Cpu {
             let ways = std::iter::successors(Some(None), |&at| Some(group::add(at, way)));
             ways.take(walk::lanes(self.simd.curve())).collect()
         })
+    }
+
+    /// i * G for every entry of the table.
+    fn entries(&self) -> &[Affine] {
+        self.entries.get_or_init(|| multiples(Affine::G, HALF as usize))
+    }
+
+    /// What any multiple of G is made of.
+    fn multiples(&self) -> &Multiples {
+        self.multiples.get_or_init(|| Multiples::new(self.simd.curve()))
     }
 
     /// How walkers number their keys, all orbits and no signs.
@@ -116,19 +138,30 @@ impl Backend for Cpu {
 
     fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
         match search.recipe {
-            Recipe::X | Recipe::Account | Recipe::Contract { .. } | Recipe::Salted(_) => Ok(()),
+            Recipe::X
+            | Recipe::Account
+            | Recipe::Contract { .. }
+            | Recipe::Hash160 { .. }
+            | Recipe::ScriptHash160
+            | Recipe::Taproot
+            | Recipe::Salted(_) => Ok(()),
             other => Err(format!("it has no walk for {other:?}")),
         }
     }
 
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
-        self.supports(search)?;
-        let filter = search.filter;
-        Ok(match search.recipe {
-            Recipe::Account => Box::new(points::PointsWorker::new(self, None, filter)),
-            Recipe::Contract { nonce } => Box::new(points::PointsWorker::new(self, Some(*nonce), filter)),
+        let Search { recipe, filter } = *search;
+        if let Some(worker) = points::PointsWorker::new(self, recipe, filter) {
+            return Ok(Box::new(worker));
+        }
+        Ok(match recipe {
+            Recipe::X => Box::new(orbit::OrbitWorker::new(self, filter)),
+            Recipe::Taproot => Box::new(taproot::TaprootWorker::new(self, filter)),
             Recipe::Salted(salted) => Box::new(salts::SaltsWorker::new(self, salted, filter)),
-            _ => Box::new(orbit::OrbitWorker::new(self, filter)),
+            other => return Err(format!("it has no walk for {other:?}")),
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

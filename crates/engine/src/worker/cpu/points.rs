@@ -1,28 +1,57 @@
 //! The walk over points on the processor: for targets whose digest is a hash of the point.
+//!
+//! A compressed key is x and the parity of y. Both parities of each x are hashed, so y is never formed; which of a point
+//! and its opposite a digest belongs to is found out for the hits alone.
 
+use warpsmith_curve::Affine;
+use warpsmith_curve::group::Point;
 use warpsmith_curve::walk::{Block, Points, Walk};
-use warpsmith_hash::{Lanes, keccak};
+use warpsmith_hash::{Lanes, hash160, keccak};
 use warpsmith_pattern::Filter;
+use warpsmith_target::Recipe;
 
 use super::create::Create;
 use super::screen::Screen;
 use super::{Cpu, for_a_moment};
+use crate::worker::batch_add::add_pairs;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
+
+/// What is hashed of a point, and how.
+enum Hash {
+    /// Both coordinates: the account, or the contract it creates.
+    Keccak(Option<Box<Create>>),
+    /// Both coordinates, as the bytes of an uncompressed key.
+    Uncompressed,
+    /// x with either parity; then the script of that hash, if so.
+    Compressed { script: bool },
+}
 
 pub(super) struct PointsWorker<'a> {
     cpu: &'a Cpu,
     lanes: Lanes,
-    /// Where the digest is a contract of the account.
-    create: Option<Create>,
+    hash: Hash,
     screen: Screen,
     walk: Option<Walk<'a>>,
 }
 
 impl<'a> PointsWorker<'a> {
-    /// Looks for accounts, or for the contracts they create at a nonce.
-    pub fn new(cpu: &'a Cpu, nonce: Option<u64>, filter: &Filter) -> Self {
-        let (lanes, create, screen) = (cpu.simd.hash_lanes(), nonce.map(Create::new), Screen::new(filter));
-        PointsWorker { cpu, lanes, create, screen, walk: None }
+    /// Looks for digests of this recipe; none if they are no hashes of points.
+    pub fn new(cpu: &'a Cpu, recipe: &Recipe, filter: &Filter) -> Option<Self> {
+        let hash = match *recipe {
+            Recipe::Account => Hash::Keccak(None),
+            Recipe::Contract { nonce } => Hash::Keccak(Some(Box::new(Create::new(nonce)))),
+            Recipe::Hash160 { compressed: false } => Hash::Uncompressed,
+            Recipe::Hash160 { compressed: true } => Hash::Compressed { script: false },
+            Recipe::ScriptHash160 => Hash::Compressed { script: true },
+            _ => return None,
+        };
+        Some(PointsWorker {
+            cpu,
+            lanes: cpu.simd.hash_lanes(),
+            hash,
+            screen: Screen::new(filter),
+            walk: None,
+        })
     }
 }
 
@@ -43,8 +72,16 @@ impl Worker for PointsWorker<'_> {
     fn step(&mut self) -> Result<Batch, Fault> {
         let walk = self.walk.as_mut().ok_or("a worker was run before it was given an origin")?;
         let mut hits = Vec::new();
-        let (lanes, create, screen) = (self.lanes, self.create.as_ref(), &self.screen);
-        let tried = walk.points(&mut Hashing { lanes, create, screen, hits: &mut hits });
+        let (lanes, screen) = (self.lanes, &self.screen);
+        let tried = match &self.hash {
+            &Hash::Compressed { script } => {
+                let centres = walk.centres();
+                let tried = walk.points(&mut OfX { lanes, script, screen, hits: &mut hits });
+                settle_signs(&centres, self.cpu.entries(), &mut hits);
+                tried
+            }
+            hash => walk.points(&mut OfBoth { lanes, hash, screen, hits: &mut hits }),
+        };
         Ok(Batch { tried, hits, done: false })
     }
 
@@ -54,26 +91,79 @@ impl Worker for PointsWorker<'_> {
     }
 }
 
-/// Hashes the points of a walk and looks at the digests.
-struct Hashing<'w> {
+/// Hashes both coordinates of the points of a walk and looks at the digests.
+struct OfBoth<'w> {
     lanes: Lanes,
-    create: Option<&'w Create>,
+    hash: &'w Hash,
     screen: &'w Screen,
     hits: &'w mut Vec<Hit>,
 }
 
-impl Points for Hashing<'_> {
+impl Points for OfBoth<'_> {
     const Y: bool = true;
 
     fn points(&mut self, block: &Block) {
-        for (y, negate) in block.y.iter().zip([false, true]) {
-            for (x, image) in block.x.iter().zip(0..) {
-                let mut digests = keccak::address_of_points(self.lanes, x, y);
-                if let Some(create) = self.create {
-                    digests = create.addresses(self.lanes, &digests);
+        for (x, image) in block.x.iter().zip(0..) {
+            let digests = match self.hash {
+                Hash::Keccak(create) => {
+                    let accounts = block.y.each_ref().map(|y| keccak::address_of_points(self.lanes, x, y));
+                    match create {
+                        Some(create) => accounts.map(|accounts| create.addresses(self.lanes, &accounts)),
+                        None => accounts,
+                    }
                 }
+                _ => hash160::uncompressed(self.lanes, x, &block.y),
+            };
+            for (digests, negate) in digests.iter().zip([false, true]) {
                 let spot = |point| Spot::Key(block.place(point, image, negate));
-                self.screen.look(&digests, block.live, spot, self.hits);
+                self.screen.look(digests, block.live, spot, self.hits);
+            }
+        }
+    }
+}
+
+/// Hashes x of the points of a walk with both parities and looks at the digests. `negate` of the hits says for now
+/// whether the parity was odd.
+struct OfX<'w> {
+    lanes: Lanes,
+    script: bool,
+    screen: &'w Screen,
+    hits: &'w mut Vec<Hit>,
+}
+
+impl Points for OfX<'_> {
+    const Y: bool = false;
+
+    fn points(&mut self, block: &Block) {
+        for (x, image) in block.x.iter().zip(0..) {
+            let mut digests = hash160::compressed(self.lanes, x);
+            if self.script {
+                digests = hash160::witness_scripts(self.lanes, &digests);
+            }
+            for (digests, odd) in digests.iter().zip([false, true]) {
+                let spot = |point| Spot::Key(block.place(point, image, odd));
+                self.screen.look(digests, block.live, spot, self.hits);
+            }
+        }
+    }
+}
+
+/// Points that are formed together: enough to share an inversion, and few enough for a small memory.
+const TOGETHER: usize = 1 << 10;
+
+/// Turns the parity that was hashed into the sign of the key: the point is centre +- entry, and its opposite has the
+/// other parity. The images have the same y.
+fn settle_signs(centres: &[Point], entries: &[Affine], hits: &mut [Hit]) {
+    for hits in hits.chunks_mut(TOGETHER) {
+        let pair = |hit: &Hit| {
+            let Spot::Key(place) = hit.spot else { unreachable!("a walk has no salts") };
+            let entry = place.index.checked_sub(1).map(|i| entries[i as usize]);
+            (centres[place.lane as usize], if place.minus { entry.map(Affine::negate) } else { entry })
+        };
+        let points = add_pairs(&hits.iter().map(pair).collect::<Vec<_>>());
+        for (hit, point) in hits.iter_mut().zip(points) {
+            if let (Spot::Key(place), Some(point)) = (&mut hit.spot, point) {
+                place.negate ^= point.y.is_odd();
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The filter on digests of 20 bytes, eight at a time: a quick look that lets nothing wanted go by, then the exact
-//! filter for what is left.
+//! The filter on digests of 20 or 32 bytes, eight at a time: a quick look that lets nothing wanted go by, then the
+//! exact filter for what is left.
 
 use warpsmith_hash::keccak::Word8;
 use warpsmith_pattern::{Filter, Interval, Score, ScoreFilter, Words};
@@ -7,8 +7,9 @@ use warpsmith_target::Digest;
 
 use crate::worker::{Hit, Spot};
 
-/// Eight digests of 20 bytes: words most significant first, the last in its upper half.
-pub(super) type Digests = [Word8; 3];
+/// Eight digests: words most significant first. Those of 20 bytes have three, the last in its upper half; those of 32
+/// have four.
+pub(super) type Digests<const WORDS: usize = 3> = [Word8; WORDS];
 
 /// More ranges than this go through the bitmap, whose look-up costs about as much.
 const FEW_RANGES: usize = 4;
@@ -84,7 +85,13 @@ impl Screen {
     /// Adds the digests that pass to `hits`; of those that are scored only the best, if it beats all before it.
     /// Bit i of `live` is set where there is an i-th digest, which then belongs to `spot(i)`.
     #[inline]
-    pub fn look(&self, digests: &Digests, live: u8, spot: impl Fn(usize) -> Spot, hits: &mut Vec<Hit>) {
+    pub fn look<const WORDS: usize>(
+        &self,
+        digests: &Digests<WORDS>,
+        live: u8,
+        spot: impl Fn(usize) -> Spot,
+        hits: &mut Vec<Hit>,
+    ) {
         let passed = self.may_pass(digests);
         if u64::from_le_bytes(passed) != 0 {
             self.look_again(digests, live, passed, spot, hits);
@@ -93,7 +100,7 @@ impl Screen {
 
     /// 1 for each digest that may pass, 0 for those that cannot.
     #[inline]
-    fn may_pass(&self, digests: &Digests) -> [u8; 8] {
+    fn may_pass<const WORDS: usize>(&self, digests: &Digests<WORDS>) -> [u8; 8] {
         let mut passed = [0; 8];
         for range in &self.ranges {
             let width = range.last - range.first;
@@ -107,10 +114,9 @@ impl Screen {
             }
         }
         for term in &self.filter.terms {
-            let ([m0, m1, m2, _], [v0, v1, v2, _]) = (term.mask, term.value);
             for lane in 0..8 {
-                let [d0, d1, d2] = [digests[0][lane], digests[1][lane], digests[2][lane]];
-                let wrong = (d0 & m0) ^ v0 | (d1 & m1) ^ v1 | (d2 & m2) ^ v2;
+                let wrong =
+                    (0..WORDS).fold(0, |wrong, i| wrong | (digests[i][lane] & term.mask[i]) ^ term.value[i]);
                 passed[lane] |= u8::from(wrong == 0);
             }
         }
@@ -129,16 +135,16 @@ impl Screen {
 
     #[cold]
     #[inline(never)]
-    fn look_again(
+    fn look_again<const WORDS: usize>(
         &self,
-        digests: &Digests,
+        digests: &Digests<WORDS>,
         live: u8,
         passed: [u8; 8],
         spot: impl Fn(usize) -> Spot,
         hits: &mut Vec<Hit>,
     ) {
         for lane in (0..8).filter(|&i| passed[i] == 1 && live >> i & 1 == 1) {
-            let words: Words = [digests[0][lane], digests[1][lane], digests[2][lane], 0];
+            let words = words(digests, lane);
             if !self.filter.accepts(&words) {
                 continue;
             }
@@ -149,7 +155,7 @@ impl Screen {
                 }
                 hits.clear();
             }
-            hits.push(Hit { spot: spot(lane), digest: Some(digest(&words)), score });
+            hits.push(Hit { spot: spot(lane), digest: Some(digest::<WORDS>(&words)), score });
         }
     }
 }
@@ -162,13 +168,19 @@ fn zero_bytes(word: u64) -> u64 {
     !(((word & LOW) + LOW) | word | LOW) >> 7
 }
 
+/// One of the digests as a filter reads it.
+#[inline]
+fn words<const WORDS: usize>(digests: &Digests<WORDS>, lane: usize) -> Words {
+    std::array::from_fn(|i| if i < WORDS { digests[i][lane] } else { 0 })
+}
+
 /// The digest in these words.
-fn digest(words: &Words) -> Digest {
+fn digest<const WORDS: usize>(words: &Words) -> Digest {
     let mut bytes = [0; 32];
     for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
         bytes.copy_from_slice(&word.to_be_bytes());
     }
-    Digest::new(&bytes[..20])
+    Digest::new(&bytes[..if WORDS == 3 { 20 } else { 32 }])
 }
 
 #[cfg(test)]

@@ -1,0 +1,74 @@
+//! Every candidate of a step against the target's own code, for every recipe that hashes or tweaks points.
+
+use std::collections::BTreeMap;
+
+use warpsmith_curve::Scalar;
+use warpsmith_pattern::{Filter, Interval};
+
+use super::*;
+use crate::origin::{Origin, Secret};
+use crate::samples::samples;
+use crate::space::{Source, Space, Subject};
+use crate::verify::recompute;
+
+/// All candidates of the first steps from a known origin: each once, and those looked at with the right digest.
+fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u64, stride: usize) {
+    let recipe = subject.target().recipe();
+    let cpu = Cpu::new(simd, 1);
+    let everything = Filter { top: vec![Interval { first: 0, last: u64::MAX }], ..Filter::default() };
+    let mut worker = cpu.worker(&Search { recipe: &recipe, filter: &everything }).expect("a worker");
+    let shape = worker.shape().expect("a walk");
+    let origin = Origin::known(secret);
+    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+    let (source, space) = (Source::Origin(origin), Space::Keys { split: None });
+    let (mut seen, mut tried) = (BTreeMap::new(), 0);
+    for _ in 0..steps {
+        let batch = worker.step().expect("a step");
+        tried += batch.tried;
+        for hit in batch.hits {
+            assert_eq!(seen.insert(hit.spot, hit), None, "{simd} {name}: {:?} twice", hit.spot);
+        }
+    }
+    assert_eq!(tried, seen.len() as u64, "{simd} {name}");
+    // Infinity, met by small origins only, is no key.
+    let keys = shape.keys_per_step() * steps;
+    assert!(tried <= keys && keys - tried <= 6, "{simd} {name}: {tried} of {keys}");
+    for hit in seen.values().step_by(stride) {
+        let expected = recompute(&source, &space, Some(&shape), hit, subject);
+        let (digest, _) = expected.unwrap_or_else(|e| panic!("{simd} {name}: {e}"));
+        assert_eq!(hit.digest, Some(digest), "{simd} {name}: {:?}", hit.spot);
+    }
+}
+
+#[test]
+fn candidates_have_the_digests_of_their_targets() {
+    for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+        for sample in samples() {
+            let Subject::Key(target) = sample.subject else { continue };
+            if target.recipe() == Recipe::X {
+                continue;
+            }
+            // Every lane, sign and image over the list: the stride is no divisor of anything.
+            let stride = if simd == Simd::Avx512Ifma { 31 } else { 7 };
+            check(simd, sample.name, sample.subject, Secret::random().expect("random"), 2, stride);
+        }
+    }
+}
+
+#[test]
+fn candidates_around_the_table_and_infinity_are_exact() {
+    let small = |k: u64| Secret::from_bytes(Scalar::from_u64(k).to_be_bytes()).expect("a key");
+    let minus = |k: u64| Secret::from_bytes(Scalar::from_u64(k).negate().to_be_bytes()).expect("a key");
+    let half = u64::from(HALF);
+    for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+        for sample in samples().into_iter().filter(|sample| sample.name.starts_with("btc")) {
+            if sample.subject.target().recipe() == Recipe::X {
+                continue;
+            }
+            // A centre on an entry, one beside infinity, and one whose next centre is infinity.
+            for secret in [small(1), small(half), minus(3), minus(2 * half + 1)] {
+                check(simd, sample.name, sample.subject, secret, 2, 331);
+            }
+        }
+    }
+}
