@@ -8,6 +8,7 @@ mod digest;
 mod error;
 pub mod ethereum;
 mod hash;
+mod identify;
 pub mod layout;
 pub mod nostr;
 mod recipe;
@@ -17,6 +18,7 @@ use zeroize::Zeroizing;
 
 pub use digest::Digest;
 pub use error::Error;
+pub use identify::{Address, identify};
 pub use layout::{Affine, Base58, Layout, Linear};
 pub use recipe::{Guard, Recipe, Salted};
 pub use salt::{MaskError, SaltMask};

@@ -50,6 +50,14 @@ pub(super) fn head(target: &Bitcoin) -> &'static str {
     }
 }
 
+/// The version byte of base58 addresses.
+pub(super) fn version(target: &Bitcoin) -> Option<u8> {
+    match form(target) {
+        Form::Base58(_, version, _) => Some(version),
+        Form::Bech32(..) => None,
+    }
+}
+
 pub(super) fn layout(target: &Bitcoin) -> &'static Layout {
     match form(target) {
         Form::Base58(layout, ..) | Form::Bech32(layout, ..) => layout,

@@ -105,6 +105,11 @@ impl Bitcoin {
         Network::ALL.into_iter().flat_map(on)
     }
 
+    /// The version byte of addresses in base58.
+    pub(crate) fn base58_version(&self) -> Option<u8> {
+        address::version(self)
+    }
+
     /// Whether addresses are of taproot, where the private key belongs to x alone.
     pub fn is_taproot(&self) -> bool {
         matches!(self.address_type, AddressType::P2tr | AddressType::Rawtr)
