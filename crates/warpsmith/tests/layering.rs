@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-device", &[]),
     ("warpsmith-target", &["warpsmith-hash"]),
     ("warpsmith-pattern", &["warpsmith-target"]),
+    ("warpsmith-store", &["warpsmith-target"]),
     (
         "warpsmith-engine",
         &[
@@ -20,10 +21,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-hash",
             "warpsmith-kernel",
             "warpsmith-pattern",
+            "warpsmith-store",
             "warpsmith-target",
         ],
     ),
-    ("warpsmith", &["warpsmith-curve", "warpsmith-engine", "warpsmith-pattern", "warpsmith-target"]),
+    (
+        "warpsmith",
+        &["warpsmith-curve", "warpsmith-engine", "warpsmith-pattern", "warpsmith-store", "warpsmith-target"],
+    ),
     ("warpsmith-cli", &["warpsmith"]),
 ];
 

@@ -1,0 +1,189 @@
+//! What can go wrong with what is kept on disk, in words a person can act on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::input::BadLine;
+
+/// A file or database that could not be read, written or used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused.
+    #[error("could not {doing} {path}: {source}{}", advice(source))]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Not a file of ours.
+    #[error("{path} is not a {expected}: it begins otherwise. It was left as it is; name another file")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// Written in another version of the format.
+    #[error(
+        "{path} is a {what} of format {found}, and this program reads format {known}: {} It was left as it is",
+        if found > known { "it was made by a newer version, so use that." }
+        else { "it was made by an older version, which can still read it." }
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// Its format.
+        found: u32,
+        /// The format known here.
+        known: u32,
+    },
+    /// The end is missing.
+    #[error(
+        "{path} is a {what} whose end is missing ({reason}). It was left as it is; restore it from a copy"
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What is missing.
+        reason: String,
+    },
+    /// The content was changed since it was written.
+    #[error("{path} is a damaged {what}: {reason}. It was left as it is; restore it from a copy")]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A map of another job.
+    #[error(
+        "{path} is the map of another job, and was left as it is:\n  {}\nGive the same job to resume it, or another map",
+        differences.join("\n  ")
+    )]
+    OtherJob {
+        /// The map.
+        path: PathBuf,
+        /// Each difference in words.
+        differences: Vec<String>,
+    },
+    /// Another process works with it.
+    #[error("{path} is in use by another process; wait for it, or give another name")]
+    InUse {
+        /// The file or database.
+        path: PathBuf,
+    },
+    /// Something is there already.
+    #[error("{path} is there already and was left as it is; give another name, or remove it first")]
+    Exists {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// Not a finished database.
+    #[error("{path} is not an address database: {reason}")]
+    NotADatabase {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// LMDB failed.
+    #[error("could not {doing} the database {path}: {source}{}", advice_of_lmdb(source))]
+    Lmdb {
+        /// What was tried.
+        doing: &'static str,
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: heed::Error,
+    },
+    /// A filter made from other addresses.
+    #[error(
+        "{path} is a filter of another database (identity {found}, this one has {expected}), and was left as it is; \
+         remove it, and it is made anew"
+    )]
+    OtherDatabase {
+        /// The filter.
+        path: PathBuf,
+        /// The identity it names.
+        found: String,
+        /// The database's.
+        expected: String,
+    },
+    /// A line that is not an address, where none may be.
+    #[error("{0}")]
+    BadLine(BadLine),
+    /// Not lines of text.
+    #[error("{path} is not a list of addresses: line {line} is longer than a megabyte")]
+    NotLines {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: u64,
+    },
+    /// No address at all.
+    #[error("{path} has no address of a single key in it")]
+    NoAddress {
+        /// The file, or the first of several.
+        path: PathBuf,
+    },
+    /// Maps that cannot be joined in memory.
+    #[error(
+        "a map in random order with {pieces} pieces cannot be rewritten in another order (more than {most}); join maps of \
+         the same order instead"
+    )]
+    TooManyPieces {
+        /// How many pieces would have to be listed.
+        pieces: String,
+        /// The most that are.
+        most: u64,
+    },
+    /// No filter could be made.
+    #[error("could not make a filter of {keys} addresses: {reason}")]
+    Filter {
+        /// How many distinct keys.
+        keys: u64,
+        /// Why not.
+        reason: String,
+    },
+    /// Stopped from outside.
+    #[error("stopped; nothing was left behind")]
+    Stopped,
+}
+
+impl Error {
+    /// For `map_err`: what was tried with which file.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { doing, path: path.to_owned(), source }
+    }
+
+    /// For `map_err`: what was tried with which database.
+    pub(crate) fn lmdb(doing: &'static str, path: &Path) -> impl FnOnce(heed::Error) -> Self {
+        move |source| Self::Lmdb { doing, path: path.to_owned(), source }
+    }
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            " (what was there before is unchanged; make room and run it again)"
+        }
+        _ => "",
+    }
+}
+
+fn advice_of_lmdb(error: &heed::Error) -> &'static str {
+    match error {
+        heed::Error::Io(error) => advice(error),
+        _ => "",
+    }
+}

@@ -1,0 +1,258 @@
+//! Binary fuse filters of a database's addresses: small enough for a device, wrong once in 256 or 65,536 times, and never
+//! in the other direction.
+//!
+//! What a filter holds of an address are the first 64 bits of its digest as a number, most significant first: the first of
+//! [`Digest::words`](warpsmith_target::Digest::words). The kind is not in it: a key's hash is looked up once for all kinds
+//! that have it, and the database says which it is.
+//!
+//! # Looking a key up
+//!
+//! All in 64-bit and 32-bit unsigned numbers, `seed`, `segment_length`, `segment_mask` and `segment_count_length` being the
+//! filter's:
+//!
+//! ```text
+//! h  = key + seed;  h ^= h >> 33;  h *= 0xff51afd7ed558ccd;
+//! h ^= h >> 33;  h *= 0xc4ceb9fe1a85ec53;  h ^= h >> 33
+//! h0 = high 64 bits of (h * segment_count_length)
+//! h1 = (h0 + segment_length)     ^ ((h >> 18) & segment_mask)
+//! h2 = (h0 + 2 * segment_length) ^ (h & segment_mask)
+//! the key may be in the set if  f[h0] ^ f[h1] ^ f[h2] = low bits of (h ^ (h >> 32))
+//! ```
+//!
+//! (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022.) The construction is that of the crate
+//! `xorf`, whose formula this is; [`Filter::contains`] is written after the text above and tested against the crate's.
+//!
+//! Making one for 100 million addresses takes about 2.9 GB of memory: 8 bytes an address for the keys and 20 more while
+//! `xorf` works.
+
+mod choose;
+mod file;
+
+pub use choose::{Choice, Load, choose};
+
+use std::path::{Path, PathBuf};
+
+use xorf::{BinaryFuse8, BinaryFuse16};
+
+use crate::database::{About, Database};
+use crate::{Error, Kind};
+
+/// How many bits a filter keeps of each address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// 8 bits, about 9 with the overhead: one of 256 other keys passes.
+    Fuse8,
+    /// 16 bits, about 18 with the overhead: one of 65,536 other keys passes.
+    Fuse16,
+}
+
+impl Width {
+    /// Both, the larger first.
+    pub const ALL: [Self; 2] = [Self::Fuse16, Self::Fuse8];
+
+    /// The word for it on the command line and in file names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fuse8 => "fuse8",
+            Self::Fuse16 => "fuse16",
+        }
+    }
+
+    /// The width with this name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|width| width.name() == name)
+    }
+
+    /// Bits of a fingerprint.
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::Fuse8 => 8,
+            Self::Fuse16 => 16,
+        }
+    }
+
+    /// The share of keys that pass although they are not in the set.
+    pub fn false_share(self) -> f64 {
+        (-f64::from(self.bits())).exp2()
+    }
+}
+
+/// What a device needs besides the fingerprints, see the formula above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Added to a key before it is mixed.
+    pub seed: u64,
+    /// Fingerprints of a segment, a power of two.
+    pub segment_length: u32,
+    /// One less.
+    pub segment_mask: u32,
+    /// Fingerprints of all segments but the last two.
+    pub segment_count_length: u32,
+}
+
+/// Fingerprints, by width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fingerprints {
+    /// One byte each.
+    Bytes(Box<[u8]>),
+    /// Two bytes each.
+    Words(Box<[u16]>),
+}
+
+/// A filter of the addresses of some kinds in one database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    layout: Layout,
+    fingerprints: Fingerprints,
+    kinds: Vec<Kind>,
+    keys: u64,
+    /// The database's.
+    identity: [u8; 16],
+}
+
+impl Filter {
+    /// Makes a filter of the addresses of these kinds, of all kinds where none are given.
+    pub fn build(database: &Database, kinds: &[Kind], width: Width) -> Result<Self, Error> {
+        let kinds = kinds_in(database.about(), kinds);
+        let count: u64 = kinds.iter().map(|kind| database.about().count(*kind)).sum();
+        let mut keys = Vec::with_capacity(count as usize);
+        let reader = database.reader()?;
+        for kind in &kinds {
+            for digest in reader.digests(*kind)? {
+                keys.push(key_of(digest?));
+            }
+        }
+        // One hash may have several kinds, and duplicates make the construction slow or impossible.
+        keys.sort_unstable();
+        keys.dedup();
+        Self::of_keys(&keys, width, kinds, database.about().identity)
+    }
+
+    fn of_keys(keys: &[u64], width: Width, kinds: Vec<Kind>, identity: [u8; 16]) -> Result<Self, Error> {
+        let failed = |reason: &str| Error::Filter { keys: keys.len() as u64, reason: reason.to_owned() };
+        // Fingerprints are numbered by 32 bits, and there are 1.125 a key and three segments of 2^18 at most.
+        if keys.len() > 3_800_000_000 {
+            return Err(failed("more than 3.8 billion do not fit one filter"));
+        }
+        let (descriptor, fingerprints) = match width {
+            Width::Fuse8 => {
+                let filter = BinaryFuse8::try_from(keys).map_err(failed)?;
+                (filter.descriptor, Fingerprints::Bytes(filter.fingerprints))
+            }
+            Width::Fuse16 => {
+                let filter = BinaryFuse16::try_from(keys).map_err(failed)?;
+                (filter.descriptor, Fingerprints::Words(filter.fingerprints))
+            }
+        };
+        let layout = Layout {
+            seed: descriptor.seed,
+            segment_length: descriptor.segment_length,
+            segment_mask: descriptor.segment_length_mask,
+            segment_count_length: descriptor.segment_count_length,
+        };
+        Ok(Self { layout, fingerprints, kinds, keys: keys.len() as u64, identity })
+    }
+
+    /// What a device needs besides the fingerprints.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The fingerprints, to be uploaded as they are.
+    pub fn fingerprints(&self) -> &Fingerprints {
+        &self.fingerprints
+    }
+
+    /// How many bits it keeps of each address.
+    pub fn width(&self) -> Width {
+        match self.fingerprints {
+            Fingerprints::Bytes(_) => Width::Fuse8,
+            Fingerprints::Words(_) => Width::Fuse16,
+        }
+    }
+
+    /// The kinds whose addresses are in it.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// How many different keys are in it.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Bytes of the fingerprints.
+    pub fn size(&self) -> u64 {
+        match &self.fingerprints {
+            Fingerprints::Bytes(bytes) => bytes.len() as u64,
+            Fingerprints::Words(words) => 2 * words.len() as u64,
+        }
+    }
+
+    /// Whether a digest may be one of the database's: always true for those that are.
+    pub fn contains(&self, digest: &[u8]) -> bool {
+        self.contains_key(key_of(digest))
+    }
+
+    /// The same by the first 64 bits of the digest.
+    pub fn contains_key(&self, key: u64) -> bool {
+        let Layout { seed, segment_length, segment_mask, segment_count_length } = self.layout;
+        let mut h = key.wrapping_add(seed);
+        h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        h ^= h >> 33;
+        let h0 = ((u128::from(h) * u128::from(segment_count_length)) >> 64) as u32;
+        let h1 = (h0 + segment_length) ^ ((h >> 18) as u32 & segment_mask);
+        let h2 = (h0 + 2 * segment_length) ^ (h as u32 & segment_mask);
+        let (f, [h0, h1, h2]) = (h ^ h >> 32, [h0, h1, h2].map(|h| h as usize));
+        match &self.fingerprints {
+            Fingerprints::Bytes(bytes) => bytes[h0] ^ bytes[h1] ^ bytes[h2] == f as u8,
+            Fingerprints::Words(words) => words[h0] ^ words[h1] ^ words[h2] == f as u16,
+        }
+    }
+
+    /// The filter of a database's kinds, from the file beside the database, or made and saved there. `made` is called
+    /// before one is made, which takes a while.
+    pub fn open_or_build(
+        database: &Database,
+        kinds: &[Kind],
+        width: Width,
+        made: impl FnOnce(),
+    ) -> Result<Self, Error> {
+        match Self::open(database, kinds, width) {
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                made();
+                let filter = Self::build(database, kinds, width)?;
+                filter.save(database)?;
+                Ok(filter)
+            }
+            opened => opened,
+        }
+    }
+}
+
+/// What a filter sees of a digest: its first 64 bits, most significant byte first.
+pub fn key_of(digest: &[u8]) -> u64 {
+    digest[..8].iter().fold(0, |key, &byte| key << 8 | u64::from(byte))
+}
+
+/// The kinds asked for that a database has, in order and once each; all it has where none are asked for.
+fn kinds_in(about: &About, asked: &[Kind]) -> Vec<Kind> {
+    let kinds = about.kinds.iter().map(|(kind, _)| *kind);
+    kinds.filter(|kind| asked.is_empty() || asked.contains(kind)).collect()
+}
+
+/// Where the filter of these kinds lies: in the database's folder.
+fn path_of(database: &Path, about: &About, kinds: &[Kind], width: Width) -> PathBuf {
+    let mut name = width.name().to_owned();
+    if kinds.len() < about.kinds.len() {
+        for kind in kinds {
+            name += "+";
+            name += kind.name();
+        }
+    }
+    database.join(name)
+}
+
+#[cfg(test)]
+mod tests;

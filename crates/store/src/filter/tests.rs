@@ -1,0 +1,202 @@
+use std::collections::HashSet;
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use xorf::Filter as _;
+
+use super::*;
+use crate::BuildOptions;
+
+/// Numbers without a pattern.
+fn numbers(seed: u64) -> impl Iterator<Item = u64> {
+    (1..).map(move |step: u64| {
+        let mixed = (step.wrapping_add(seed << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        mixed ^ mixed >> 32
+    })
+}
+
+fn filter_of(keys: &[u64], width: Width) -> Filter {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable();
+    keys.dedup();
+    Filter::of_keys(&keys, width, vec![Kind::P2pkh], [1; 16]).unwrap()
+}
+
+/// The formula in this crate and the crate that makes the filters agree on every key, in the set or not.
+#[test]
+fn the_formula_is_that_of_the_crate() {
+    for count in [0, 1, 2, 3, 10, 1000, 100_000] {
+        let keys: Vec<u64> = numbers(1).take(count).collect();
+        let (eight, sixteen) =
+            (BinaryFuse8::try_from(&keys).unwrap(), BinaryFuse16::try_from(&keys).unwrap());
+        let ours = Width::ALL.map(|width| filter_of(&keys, width));
+        let edges = [0, 1, u64::MAX, 1 << 63];
+        for key in keys.iter().copied().chain(numbers(2).take(100_000)).chain(edges) {
+            assert_eq!(ours[0].contains_key(key), sixteen.contains(&key));
+            assert_eq!(ours[1].contains_key(key), eight.contains(&key));
+        }
+        for key in keys {
+            assert!(ours.iter().all(|filter| filter.contains_key(key)));
+        }
+    }
+}
+
+/// Values of the formula for a filter of known numbers, computed in another language: a kernel is checked against the same, and a change of the crate
+/// that made old files wrong would show here.
+#[test]
+fn the_formula_is_what_it_always_was() {
+    let layout =
+        Layout { seed: 0x0123_4567_89ab_cdef, segment_length: 4, segment_mask: 3, segment_count_length: 12 };
+    let fingerprints: Vec<u8> = (0..20).map(|index: u8| index.wrapping_mul(37)).collect();
+    let filter = Filter {
+        layout,
+        fingerprints: Fingerprints::Bytes(fingerprints.into()),
+        kinds: vec![],
+        keys: 0,
+        identity: [0; 16],
+    };
+    let passing: Vec<u64> = (0..2000).filter(|&key| filter.contains_key(key)).collect();
+    assert_eq!(passing, PINNED);
+}
+const PINNED: [u64; 6] = [728, 1125, 1567, 1606, 1843, 1879];
+
+#[test]
+fn false_positives_are_as_rare_as_they_should_be() {
+    let keys: HashSet<u64> = numbers(3).take(300_000).collect();
+    let list: Vec<u64> = keys.iter().copied().collect();
+    for width in Width::ALL {
+        let filter = filter_of(&list, width);
+        let trials = 1 << 22;
+        let others = numbers(4).filter(|key| !keys.contains(key)).take(trials);
+        let passed = others.filter(|key| filter.contains_key(*key)).count() as f64;
+        let expected = trials as f64 * width.false_share();
+        // Five deviations: less than one run in a million is outside.
+        assert!((passed - expected).abs() < 5.0 * expected.sqrt(), "{width:?}: {passed} of {expected}");
+    }
+}
+
+#[test]
+fn sizes_are_as_foretold() {
+    for count in [0, 1, 2, 10, 1000, 99_999, 1_000_000] {
+        let keys: Vec<u64> = numbers(5).take(count).collect();
+        for width in Width::ALL {
+            let (size, foretold) = (filter_of(&keys, width).size(), choose::bytes_for(count as u64, width));
+            assert!(size <= foretold && foretold <= size + size / 8 + 64, "{count}: {size} of {foretold}");
+        }
+    }
+}
+
+/// A database of so many hashes, each as P2PKH and as P2WPKH, and one Ethereum account.
+fn database(folder: &Path, name: &str, count: u64) -> Database {
+    let list = folder.join(format!("{name}.txt"));
+    let mut text = String::new();
+    for number in 0..count {
+        let digest = digest(number);
+        for kind in [Kind::P2pkh, Kind::P2wpkh] {
+            text += &kind.text(&digest);
+            text += "\n";
+        }
+    }
+    text += &Kind::Ethereum.text(&digest(count));
+    fs::write(&list, text).unwrap();
+    let options = BuildOptions {
+        strict: true,
+        threads: 1,
+        memory: 1 << 20,
+        stop: &AtomicBool::new(false),
+        progress: &|_| (),
+    };
+    Database::build(&folder.join(name), &[list], &options).unwrap();
+    Database::open(&folder.join(name)).unwrap()
+}
+
+fn digest(number: u64) -> warpsmith_target::Digest {
+    use sha2::Digest as _;
+    warpsmith_target::Digest::new(&sha2::Sha256::digest(number.to_le_bytes())[..20])
+}
+
+#[test]
+fn a_filter_has_all_addresses_of_its_kinds_each_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = database(folder.path(), "db", 2000);
+    for width in Width::ALL {
+        let all = Filter::build(&database, &[], width).unwrap();
+        assert_eq!((all.keys(), all.width()), (2001, width));
+        assert_eq!(all.kinds(), [Kind::P2pkh, Kind::P2wpkh, Kind::Ethereum]);
+        assert!((0..=2000).all(|number| all.contains(digest(number).as_bytes())));
+        let some = Filter::build(&database, &[Kind::P2wpkh, Kind::P2tr], width).unwrap();
+        assert_eq!((some.keys(), some.kinds()), (2000, &[Kind::P2wpkh][..]));
+        assert!((0..2000).all(|number| some.contains(digest(number).as_bytes())));
+        assert_eq!(key_of(digest(7).as_bytes()), digest(7).words()[0]);
+    }
+}
+
+#[test]
+fn filters_are_saved_beside_their_database_and_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = database(folder.path(), "db", 500);
+    let kinds: [&[Kind]; 2] = [&[], &[Kind::P2pkh]];
+    for width in Width::ALL {
+        for kinds in kinds {
+            let mut made = 0;
+            let built = Filter::open_or_build(&database, kinds, width, || made += 1).unwrap();
+            let read = Filter::open_or_build(&database, kinds, width, || made += 1).unwrap();
+            assert_eq!(made, 1);
+            assert_eq!(built, read);
+        }
+    }
+    let mut names: Vec<_> =
+        fs::read_dir(database.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["data.mdb", "fuse16", "fuse16+p2pkh", "fuse8", "fuse8+p2pkh"]);
+}
+
+#[test]
+fn a_filter_of_another_database_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (database(folder.path(), "one", 100), database(folder.path(), "two", 101));
+    Filter::build(&one, &[], Width::Fuse8).unwrap().save(&one).unwrap();
+    let path = two.path().join("fuse8");
+    fs::copy(one.path().join("fuse8"), &path).unwrap();
+    let before = fs::read(&path).unwrap();
+    let error = Filter::open_or_build(&two, &[], Width::Fuse8, || panic!("it is not made")).unwrap_err();
+    assert!(matches!(error, Error::OtherDatabase { .. }));
+    assert!(error.to_string().contains(&two.about().identity_text()), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    // One of other kinds or another width under a wrong name is no better.
+    fs::rename(one.path().join("fuse8"), one.path().join("fuse16")).unwrap();
+    assert!(matches!(Filter::open(&one, &[], Width::Fuse16), Err(Error::Corrupt { .. })));
+}
+
+#[test]
+fn damaged_filters_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = database(folder.path(), "db", 50);
+    Filter::build(&database, &[], Width::Fuse16).unwrap().save(&database).unwrap();
+    let path = database.path().join("fuse16");
+    let whole = fs::read(&path).unwrap();
+    let open = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        let opened = Filter::open(&database, &[], Width::Fuse16);
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+        opened
+    };
+    for at in 0..whole.len() {
+        for change in [1, 0x80] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= change;
+            let error = open(&damaged).unwrap_err();
+            match at {
+                0..8 => assert!(matches!(error, Error::Foreign { .. }), "{error}"),
+                8..12 => assert!(matches!(error, Error::Version { .. }), "{error}"),
+                _ => {
+                    assert!(matches!(error, Error::Corrupt { .. } | Error::Truncated { .. }), "{at}: {error}")
+                }
+            }
+        }
+        assert!(matches!(open(&whole[..at]), Err(Error::Truncated { .. })));
+    }
+    assert!(matches!(open(&[&whole[..], &[0]].concat()), Err(Error::Corrupt { .. })));
+    open(&whole).unwrap();
+}

@@ -1,0 +1,131 @@
+//! One line of a list: an address, perhaps with an amount.
+
+use warpsmith_target::{Address, identify};
+
+use crate::{Kind, Record};
+
+/// What a line turned out to be.
+pub(crate) enum Line {
+    Record(Record),
+    /// An address that no single key has.
+    Script,
+    /// Empty, a comment, or the head of a table.
+    Nothing,
+    /// Not an address, with the reason.
+    Bad(String),
+}
+
+/// What separates columns. No address has one of these in it.
+const SEPARATORS: [char; 3] = ['\t', ',', ';'];
+
+/// How Blockchair's dumps name outputs without an address: data, multisig and other scripts.
+const SCRIPTS: [&str; 3] = ["d-", "m-", "s-"];
+
+/// Reads a line: an address and, in a second column, an amount. Further columns are for others. Lines that begin with
+/// `#`, and a first line whose first column is the word `address`, say nothing.
+pub(crate) fn read_line(number: u64, line: &[u8]) -> Line {
+    let Ok(text) = std::str::from_utf8(line) else { return Line::Bad("it is not text (UTF-8)".into()) };
+    // A mark that some editors put at the front.
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() || text.starts_with('#') {
+        return Line::Nothing;
+    }
+    let mut columns = text.split(SEPARATORS).map(str::trim);
+    let address = columns.next().unwrap_or_default();
+    if number == 1 && address.eq_ignore_ascii_case("address") {
+        return Line::Nothing;
+    }
+    if SCRIPTS.iter().any(|head| address.starts_with(head)) {
+        return Line::Script;
+    }
+    let address = match identify(address) {
+        Ok(address) => address,
+        Err(error) => return Line::Bad(error.to_string()),
+    };
+    let Some((kind, digest)) = Kind::of_address(&address) else {
+        debug_assert!(matches!(address, Address::Script(_)));
+        return Line::Script;
+    };
+    let amount = match columns.next().filter(|amount| !amount.is_empty()) {
+        None => None,
+        Some(amount) if amount.bytes().all(|byte| byte.is_ascii_digit()) => match amount.parse() {
+            Ok(amount) => Some(amount),
+            Err(_) => return Line::Bad("the amount is beyond 2^128".into()),
+        },
+        Some(_) => {
+            return Line::Bad("the amount is not a whole number in the smallest unit (satoshi, wei)".into());
+        }
+    };
+    Line::Record(Record { kind, digest, amount })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADDRESS: &str = "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2";
+
+    fn amount(line: &str) -> Option<u128> {
+        match read_line(7, line.as_bytes()) {
+            Line::Record(record) => {
+                assert_eq!((record.kind, record.text().as_str()), (Kind::P2pkh, ADDRESS));
+                record.amount
+            }
+            _ => panic!("{line}"),
+        }
+    }
+
+    #[test]
+    fn an_address_may_have_an_amount_and_more() {
+        for (rest, expected) in [
+            ("", None),
+            ("\t", None),
+            ("\t5", Some(5)),
+            (",5,x,y", Some(5)),
+            ("; 12 ;", Some(12)),
+            ("\t0", Some(0)),
+            ("\t340282366920938463463374607431768211455", Some(u128::MAX)),
+        ] {
+            assert_eq!(amount(&format!("{ADDRESS}{rest}")), expected, "{rest}");
+            assert_eq!(amount(&format!("\u{feff}  {ADDRESS}{rest} ")), expected);
+        }
+    }
+
+    #[test]
+    fn lines_without_an_address_are_nothing() {
+        for line in ["", "  ", "# a comment", "\t"] {
+            assert!(matches!(read_line(7, line.as_bytes()), Line::Nothing | Line::Bad(_)));
+        }
+        assert!(matches!(read_line(1, b"address\tbalance"), Line::Nothing));
+        assert!(matches!(read_line(1, b"Address"), Line::Nothing));
+        // Only at the top.
+        assert!(matches!(read_line(2, b"address\tbalance"), Line::Bad(_)));
+    }
+
+    #[test]
+    fn scripts_are_told_from_errors() {
+        for line in [
+            "bc1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qccfmv3\t100",
+            "d-87a2dde3d4f7ab8b1f4f1b3a3a45cd7d\t5",
+            "m-0d8b6c6e0d6e1cb0d6e1cb0d6e1cb0d6\t5",
+            "s-22ac6cbda3d33b21ab4e2b6c4ae6cd1c",
+        ] {
+            assert!(matches!(read_line(7, line.as_bytes()), Line::Script), "{line}");
+        }
+    }
+
+    #[test]
+    fn bad_lines_say_why_and_never_repeat_a_secret() {
+        let reason = |line: &str| match read_line(7, line.as_bytes()) {
+            Line::Bad(reason) => reason,
+            _ => panic!("{line}"),
+        };
+        assert!(reason(&format!("{ADDRESS}\t0.5")).contains("whole number"));
+        assert!(reason(&format!("{ADDRESS}\t-5")).contains("whole number"));
+        assert!(reason(&format!("{ADDRESS}\t{}0", u128::MAX)).contains("2^128"));
+        assert!(reason("1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN3").contains("checksum"));
+        let wif = "5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ";
+        assert!(!reason(wif).contains(wif) && reason(wif).contains("SECRET"));
+        assert!(matches!(read_line(7, b"\xff\xfe"), Line::Bad(_)));
+    }
+}

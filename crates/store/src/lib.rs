@@ -1,0 +1,29 @@
+//! What a scan keeps on disk: the map of what it covered, the address database, and the filters made from it.
+//!
+//! Knows numbers, digests and fixed-width records. Reads addresses through `warpsmith-target`; knows no curve, no device
+//! and no search. The formats are described in `docs/scanning.md`.
+
+mod database;
+mod durable;
+mod error;
+mod filter;
+mod input;
+mod interval;
+mod kind;
+mod map;
+mod order;
+mod range;
+mod record;
+mod targets;
+
+pub use database::{About, BuildOptions, Built, Database, Progress, Reader, Stage};
+pub use error::Error;
+pub use filter::{Choice, Filter, Fingerprints, Layout as FilterLayout, Load, Width, choose, key_of};
+pub use input::{BadLine, Report};
+pub use interval::{Interval, IntervalSet, U256};
+pub use kind::Kind;
+pub use map::{Batch, Job, Map, MapFile, MergeError, Planner, Source, Stretch, Targets};
+pub use order::Order;
+pub use range::{RangeError, key_order, parse_range};
+pub use record::Record;
+pub use targets::TargetList;

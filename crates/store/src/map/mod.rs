@@ -1,0 +1,365 @@
+//! The map of a scan: which job it is, what of it is covered, and how fast it went.
+//!
+//! Knows keys as numbers, and targets by a digest. What a key has to go through before it counts as covered is for the
+//! scan to say: it calls [`Map::complete`] when a batch's hits are confirmed and written.
+
+mod file;
+mod plan;
+mod text;
+
+pub use file::MapFile;
+pub use plan::{Batch, Planner};
+
+use std::fmt;
+
+use crate::Error;
+use crate::interval::{Interval, IntervalSet, U256};
+use crate::order::Order;
+
+/// What a person asked for. Two maps belong together when their jobs are equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    range: Interval,
+    types: Vec<String>,
+    targets: Targets,
+}
+
+/// What keys are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Targets {
+    /// Where they come from.
+    pub source: Source,
+    /// How many there are.
+    pub count: u64,
+    /// SHA-256 over all of them in order.
+    pub digest: [u8; 32],
+}
+
+/// Where targets come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Files of addresses.
+    Addresses,
+    /// An address database.
+    Database,
+}
+
+impl Source {
+    /// The word for it in maps.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Addresses => "addresses",
+            Self::Database => "database",
+        }
+    }
+}
+
+impl fmt::Display for Targets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.source.name(), self.count)?;
+        self.digest.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Job {
+    /// A scan of these keys for targets of these types. Types are words of lower-case letters, digits and hyphens; their
+    /// order does not matter.
+    ///
+    /// # Panics
+    ///
+    /// When a type is no such word.
+    pub fn new(range: Interval, types: &[&str], targets: Targets) -> Self {
+        let mut types: Vec<String> = types.iter().map(|name| (*name).to_owned()).collect();
+        types.sort();
+        types.dedup();
+        assert!(types.iter().all(|name| is_type(name)), "types are words: {types:?}");
+        Self { range, types, targets }
+    }
+
+    /// The keys to scan.
+    pub fn range(&self) -> Interval {
+        self.range
+    }
+
+    /// The types of addresses, in order.
+    pub fn types(&self) -> &[String] {
+        &self.types
+    }
+
+    /// What keys are compared with.
+    pub fn targets(&self) -> &Targets {
+        &self.targets
+    }
+
+    /// In what `self`, the job of a map, differs from the job asked for.
+    pub fn differences(&self, asked: &Self) -> Vec<String> {
+        let difference = |what: &str, of_map: String, of_asked: String| {
+            (of_map != of_asked).then(|| format!("{what}: the map has {of_map}, asked for is {of_asked}"))
+        };
+        let kinds = |job: &Self| job.types.join(",");
+        [
+            difference("range", self.range.to_string(), asked.range.to_string()),
+            difference("types", kinds(self), kinds(asked)),
+            difference("targets", self.targets.to_string(), asked.targets.to_string()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+fn is_type(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.is_empty() && name.bytes().all(fits)
+}
+
+/// A time of work on a job, and what it covered: a whole run, or about an hour of one. In a long history neighbours
+/// become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// When it began, in seconds since 1970.
+    pub began: u64,
+    /// For how long the job ran, in seconds: less than the time that passed where two stretches became one.
+    pub seconds: u64,
+    /// How many keys were covered.
+    pub keys: U256,
+}
+
+impl Stretch {
+    /// After so many seconds a run begins a new stretch.
+    const LENGTH: u64 = 3600;
+    /// With more stretches than this, neighbours become one.
+    const MOST: usize = 512;
+
+    /// Keys a second.
+    pub fn rate(&self) -> f64 {
+        self.keys.as_f64() / self.seconds.max(1) as f64
+    }
+}
+
+/// The map of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map {
+    job: Job,
+    order: Order,
+    /// Positions of the order, see [`Order`].
+    covered: IntervalSet,
+    history: Vec<Stretch>,
+    /// Whether the next keys begin a stretch.
+    is_new_run: bool,
+}
+
+impl Map {
+    /// The most pieces that are listed one by one, for showing keys of a map in random order or giving it another one:
+    /// a gigabyte of them.
+    pub const MOST_PIECES: u64 = 1 << 24;
+
+    /// The map of a job of which nothing is done.
+    ///
+    /// # Panics
+    ///
+    /// When the order is not one of the job's range; [`Order::random`] makes one that is.
+    pub fn new(job: Job, order: Order) -> Self {
+        assert!(order.fits(&job.range), "the order is for another range");
+        Self { job, order, covered: IntervalSet::new(), history: Vec::new(), is_new_run: true }
+    }
+
+    /// Whose map it is.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// In which order keys are taken.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// How many keys are covered.
+    pub fn covered(&self) -> U256 {
+        self.covered.total()
+    }
+
+    /// How many keys are not.
+    pub fn remaining(&self) -> U256 {
+        self.job.range.count() - self.covered()
+    }
+
+    /// The covered share of the range, 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.covered().as_f64() / self.job.range.count().as_f64()
+    }
+
+    /// Whether every key is covered.
+    pub fn is_complete(&self) -> bool {
+        self.covered.covers(&self.job.range)
+    }
+
+    /// Whether a key is covered.
+    pub fn is_covered(&self, key: U256) -> bool {
+        let Some(key) = Interval::new(key, key).filter(|key| self.job.range.covers(key)) else {
+            return false;
+        };
+        self.covered.covers(&self.order.positions_of(&self.job.range, &key).0)
+    }
+
+    /// The covered keys. In a random order they are many intervals; more than [`Map::MOST_PIECES`] are refused.
+    pub fn covered_keys(&self) -> Result<IntervalSet, Error> {
+        let pieces =
+            self.covered.iter().fold(U256::ZERO, |sum, interval| sum + self.order.pieces_in(&interval));
+        self.keys_of(self.covered.iter(), pieces)
+    }
+
+    /// The keys that are not covered, as [`Map::covered_keys`].
+    pub fn gaps(&self) -> Result<IntervalSet, Error> {
+        let gaps = || self.covered.gaps(self.job.range);
+        let pieces = gaps().fold(U256::ZERO, |sum, interval| sum + self.order.pieces_in(&interval));
+        self.keys_of(gaps(), pieces)
+    }
+
+    /// What was worked when, oldest first.
+    pub fn history(&self) -> &[Stretch] {
+        &self.history
+    }
+
+    /// Counts a batch as done: its hits are confirmed and written. `now` is in seconds since 1970, `seconds` what passed
+    /// since the last call of this run (of its start, at first). Returns how many keys were not covered before.
+    pub fn complete(&mut self, batch: &Batch, now: u64, seconds: u64) -> U256 {
+        let keys = self.covered.insert(batch.positions());
+        match self.history.last_mut() {
+            Some(stretch) if !self.is_new_run && stretch.seconds + seconds <= Stretch::LENGTH => {
+                stretch.seconds += seconds;
+                stretch.keys += keys;
+            }
+            _ => self.history.push(Stretch { began: now.saturating_sub(seconds), seconds, keys }),
+        }
+        self.is_new_run = false;
+        self.shorten_history();
+        keys
+    }
+
+    /// The same coverage in another order. Refused where too many pieces would have to be listed, as in
+    /// [`Map::covered_keys`].
+    pub fn with_order(&self, order: Order) -> Result<Self, Error> {
+        assert!(order.fits(&self.job.range), "the order is for another range");
+        if order == self.order {
+            return Ok(self.clone());
+        }
+        let keys = self.covered_keys()?;
+        let pieces = keys.iter().fold(U256::ZERO, |sum, interval| sum + order.pieces_in(&interval));
+        check_pieces(pieces)?;
+        let mut covered = IntervalSet::new();
+        for interval in keys.iter() {
+            split(
+                &self.job.range,
+                interval,
+                |range, keys| order.positions_of(range, keys),
+                |positions| {
+                    covered.insert(positions);
+                },
+            );
+        }
+        Ok(Self { order, covered, ..self.clone() })
+    }
+
+    /// Joins maps of one job: what any of them covers is covered. The order is theirs when they agree, else the keys' own.
+    /// `None` for no maps at all; maps of different jobs are told with their differences and the number of the map.
+    pub fn merge(maps: &[Self]) -> Result<Option<Self>, MergeError> {
+        let Some((first, others)) = maps.split_first() else { return Ok(None) };
+        for (index, other) in others.iter().enumerate() {
+            let differences = first.job.differences(&other.job);
+            if !differences.is_empty() {
+                return Err(MergeError::OtherJob { map: index + 2, differences });
+            }
+        }
+        let order =
+            if others.iter().all(|map| map.order == first.order) { first.order } else { Order::Sequential };
+        let mut joined = first.with_order(order).map_err(MergeError::Order)?;
+        for other in others {
+            joined.covered.extend(&other.with_order(order).map_err(MergeError::Order)?.covered);
+            joined.history.extend(other.history.iter().filter(|stretch| !first.history.contains(stretch)));
+        }
+        joined.history.sort_by_key(|stretch| stretch.began);
+        joined.history.dedup();
+        joined.is_new_run = true;
+        joined.shorten_history();
+        Ok(Some(joined))
+    }
+
+    fn keys_of(&self, positions: impl Iterator<Item = Interval>, pieces: U256) -> Result<IntervalSet, Error> {
+        if self.order != Order::Sequential {
+            check_pieces(pieces)?;
+        }
+        let mut keys = IntervalSet::new();
+        for interval in positions {
+            split(
+                &self.job.range,
+                interval,
+                |range, positions| self.order.keys_at(range, positions),
+                |run| {
+                    keys.insert(run);
+                },
+            );
+        }
+        Ok(keys)
+    }
+
+    fn shorten_history(&mut self) {
+        while self.history.len() > Stretch::MOST {
+            let joined = |pair: &[Stretch]| match *pair {
+                [one, other] => Stretch {
+                    began: one.began,
+                    seconds: one.seconds + other.seconds,
+                    keys: one.keys.saturating_add(other.keys),
+                },
+                _ => pair[0],
+            };
+            // The newest stay as they are.
+            let old = Stretch::MOST / 2;
+            let mut history: Vec<Stretch> = self.history[..old].chunks(2).map(joined).collect();
+            history.extend(&self.history[old..]);
+            self.history = history;
+        }
+    }
+}
+
+/// Maps that do not go together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// They are of different jobs.
+    #[error("map {map} is of another job than the first:\n  {}", differences.join("\n  "))]
+    OtherJob {
+        /// Which map, counted from 1.
+        map: usize,
+        /// Each difference in words, the first map being "the map".
+        differences: Vec<String>,
+    },
+    /// Their orders differ and cannot be brought to one.
+    #[error(transparent)]
+    Order(Error),
+}
+
+fn check_pieces(pieces: U256) -> Result<(), Error> {
+    if pieces > U256::from(Map::MOST_PIECES) {
+        return Err(Error::TooManyPieces { pieces: pieces.to_string(), most: Map::MOST_PIECES });
+    }
+    Ok(())
+}
+
+/// Turns an interval run by run.
+fn split(
+    range: &Interval,
+    interval: Interval,
+    turn: impl Fn(&Interval, &Interval) -> (Interval, U256),
+    mut take: impl FnMut(Interval),
+) {
+    let mut rest = Some(interval);
+    while let Some(from) = rest {
+        let (run, count) = turn(range, &from);
+        take(run);
+        rest = from.first().checked_add(count).and_then(|next| Interval::new(next, interval.last()));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,319 @@
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn number(value: u64) -> U256 {
+    U256::from(value)
+}
+
+fn targets(count: u64) -> Targets {
+    Targets { source: Source::Addresses, count, digest: [0xab; 32] }
+}
+
+fn job(first: U256, count: u64) -> Job {
+    Job::new(Interval::starting(first, number(count)).unwrap(), &["p2wpkh", "p2pkh"], targets(3))
+}
+
+fn interval(first: u64, last: u64) -> Interval {
+    Interval::new(number(first), number(last)).unwrap()
+}
+
+/// A map with a bit of everything.
+fn sample(order: fn(&Job) -> Order) -> Map {
+    let job = job(number(0x8000), 0x8000);
+    let order = order(&job);
+    let mut map = Map::new(job, order);
+    let mut planner = Planner::new(&map);
+    let (now, second) = (1_763_200_000, 5);
+    for size in [100, 7, 5000] {
+        let batch = planner.next(number(size)).unwrap();
+        planner.next(number(3));
+        map.complete(&batch, now, second);
+    }
+    map
+}
+
+fn random(job: &Job) -> Order {
+    Order::random(&job.range(), 0x1234, number(600))
+}
+
+#[test]
+fn a_map_is_text_that_a_person_can_read() {
+    let map = sample(|_| Order::Sequential);
+    let text = text::write(&map);
+    let digest = "ab".repeat(32);
+    let expected = format!(
+        "warpsmith map 1\nrange 8000:ffff\ntypes p2pkh,p2wpkh\ntargets addresses 3 {digest}\norder sequential\n\
+         stretch 1763199995 15 5107\ncovered 8000:8063\ncovered 8067:806d\ncovered 8071:93f8\ntotal 5107\nsha256 "
+    );
+    assert_eq!(text[..expected.len()], expected);
+    assert_eq!(text.len(), expected.len() + 65);
+}
+
+#[test]
+fn what_is_written_is_read() {
+    for order in [|_: &Job| Order::Sequential, random] {
+        let map = sample(order);
+        let read = text::read("m".as_ref(), text::write(&map).as_bytes()).unwrap();
+        assert_eq!((read.job(), read.order(), read.history()), (map.job(), map.order(), map.history()));
+        assert_eq!(read.covered, map.covered);
+    }
+}
+
+/// Every single changed byte and every cut is noticed.
+#[test]
+fn damage_is_noticed_wherever_it_is() {
+    let text = text::write(&sample(random)).into_bytes();
+    for at in 0..text.len() {
+        for change in [1, 0x20, 0x80] {
+            let mut damaged = text.clone();
+            damaged[at] ^= change;
+            assert!(text::read("m".as_ref(), &damaged).is_err(), "byte {at}");
+        }
+        let error = text::read("m".as_ref(), &text[..at]).unwrap_err();
+        assert!(matches!(error, Error::Truncated { .. }), "cut at {at}: {error}");
+    }
+    let mut longer = text.clone();
+    longer.extend(b"covered 1:2\n");
+    assert!(matches!(text::read("m".as_ref(), &longer), Err(Error::Truncated { .. })));
+}
+
+/// Texts with a right digest that say something impossible, as a wrong program would write them.
+#[test]
+fn a_map_that_does_not_add_up_is_refused() {
+    use sha2::Digest as _;
+    let text = text::write(&sample(|_| Order::Sequential));
+    let body = &text[..text.rfind("sha256").unwrap()];
+    let read = |body: String| {
+        let sum: String = sha2::Sha256::digest(&body).iter().map(|byte| format!("{byte:02x}")).collect();
+        text::read("m".as_ref(), format!("{body}sha256 {sum}\n").as_bytes())
+    };
+    assert!(read(body.to_owned()).is_ok());
+    for (from, to) in [
+        ("total 5107", "total 5108"),
+        ("covered 8067:806d", "covered 8064:806d"),
+        ("covered 8000:8063", "covered 7fff:8063"),
+        ("covered 8000:8063", "covered 8063:8000"),
+        ("range 8000:ffff", "range 8000:9000"),
+        ("order sequential", "order random 1 0"),
+        ("order sequential", "order backwards"),
+        ("targets addresses", "targets nobody"),
+        ("types p2pkh,p2wpkh", "types p2pkh,,"),
+        ("stretch 1763199995", "stretch -1"),
+        ("total 5107\n", "total 5107\ncovered 9500:9501\n"),
+        ("types", "kinds"),
+    ] {
+        let wrong = body.replace(from, to);
+        assert_ne!(wrong, body);
+        assert!(matches!(read(wrong), Err(Error::Corrupt { .. })), "{from} -> {to}");
+    }
+}
+
+#[test]
+fn foreign_and_other_versions_are_told() {
+    let read = |text: &str| text::read("m".as_ref(), text.as_bytes()).unwrap_err();
+    assert!(matches!(read("# Mapfile. Created by GNU ddrescue\n"), Error::Foreign { .. }));
+    assert!(matches!(read("\0\0\0"), Error::Foreign { .. }));
+    assert!(matches!(read(""), Error::Truncated { .. }));
+    let newer = read("warpsmith map 2\nanything");
+    assert!(matches!(newer, Error::Version { found: 2, known: 1, .. }));
+    assert!(newer.to_string().contains("newer version"), "{newer}");
+    assert!(read("warpsmith map 0\n").to_string().contains("older version"));
+    assert!(matches!(read("warpsmith map x\n"), Error::Corrupt { .. }));
+}
+
+#[test]
+fn another_job_is_refused_with_every_difference_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map");
+    drop(MapFile::open(&path, job(number(5), 10), |_| Order::Sequential).unwrap());
+    let before = fs::read(&path).unwrap();
+    let other = Job::new(interval(5, 15), &["eth"], Targets { source: Source::Database, ..targets(3) });
+    let error = MapFile::open(&path, other, |_| Order::Sequential).unwrap_err();
+    let Error::OtherJob { ref differences, .. } = error else { panic!("{error}") };
+    let digest = "ab".repeat(32);
+    assert_eq!(
+        differences,
+        &[
+            "range: the map has 5:e, asked for is 5:f".to_owned(),
+            "types: the map has p2pkh,p2wpkh, asked for is eth".to_owned(),
+            format!("targets: the map has addresses 3 {digest}, asked for is database 3 {digest}"),
+        ]
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+    // The order of types and the order of keys are no difference.
+    let same = Job::new(interval(5, 14), &["p2pkh", "p2wpkh", "p2pkh"], targets(3));
+    let opened = MapFile::open(&path, same, random).unwrap();
+    assert_eq!(opened.map().order(), Order::Sequential);
+}
+
+#[test]
+fn two_cannot_have_one_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map");
+    let open = || MapFile::open(&path, job(number(5), 10), |_| Order::Sequential);
+    let first = open().unwrap();
+    assert!(matches!(open(), Err(Error::InUse { .. })));
+    // Looking is always possible.
+    assert_eq!(MapFile::read(&path).unwrap().covered(), U256::ZERO);
+    drop(first);
+    open().unwrap();
+}
+
+#[test]
+fn a_file_that_is_no_map_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map");
+    for content in ["my notes\n", "", "warpsmith map 9\n", "warpsmith map 1\nrange 1:5\n"] {
+        fs::write(&path, content).unwrap();
+        assert!(MapFile::open(&path, job(number(5), 10), |_| Order::Sequential).is_err());
+        assert!(matches!(MapFile::create(&path, sample(random)), Err(Error::Exists { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+    let missing = folder.path().join("no folder").join("map");
+    assert!(matches!(MapFile::open(&missing, job(number(5), 10), random), Err(Error::Io { .. })));
+}
+
+#[test]
+fn merged_maps_cover_what_any_covers() {
+    let whole = job(number(0x8000), 0x8000);
+    let part = |order: Order, skip: usize| {
+        let mut map = Map::new(whole.clone(), order);
+        let mut planner = Planner::new(&map);
+        let mut batches = Vec::new();
+        while let Some(batch) = planner.next(number(100)) {
+            batches.push(batch);
+        }
+        for batch in batches.iter().skip(skip).step_by(3) {
+            map.complete(batch, 10, 1);
+        }
+        map
+    };
+    let random = random(&whole);
+    for orders in [[Order::Sequential; 3], [random; 3], [Order::Sequential, random, random]] {
+        let maps: Vec<Map> = (0..3).map(|skip| part(orders[skip], skip)).collect();
+        let joined = Map::merge(&maps).unwrap().unwrap();
+        let mut expected = IntervalSet::new();
+        for map in &maps {
+            expected.extend(&map.covered_keys().unwrap());
+        }
+        assert_eq!(joined.covered_keys().unwrap(), expected);
+        assert_eq!(joined.covered(), expected.total());
+        for key in (0x7ff0..0x10010).map(number) {
+            assert_eq!(joined.is_covered(key), expected.contains(key));
+            assert_eq!(joined.is_covered(key), maps.iter().any(|map| map.is_covered(key)));
+        }
+        let gaps = joined.gaps().unwrap();
+        assert_eq!(gaps.total() + joined.covered(), number(0x8000));
+        if orders[0] == orders[1] {
+            assert!(joined.is_complete() && joined.order() == orders[0]);
+        }
+    }
+    assert!(Map::merge(&[]).unwrap().is_none());
+    let other = Map::new(job(number(0x8000), 0x8001), Order::Sequential);
+    let error = Map::merge(&[part(random, 0), other]).unwrap_err().to_string();
+    assert!(error.contains("map 2 is of another job") && error.contains("8000:10000"), "{error}");
+}
+
+#[test]
+fn a_map_with_countless_pieces_is_not_listed() {
+    let job = Job::new(Interval::new(U256::ONE, U256::MAX).unwrap(), &["eth"], targets(1));
+    let order = Order::random(&job.range(), 1, U256::ONE);
+    let mut map = Map::new(job, order);
+    let batch = Planner::new(&map).next(number(1000)).unwrap();
+    assert_eq!(map.complete(&batch, 1, 1), number(1000));
+    // What is covered is one piece; what is not are 2^62.
+    assert_eq!(map.covered_keys().unwrap().total(), number(1000));
+    assert!(matches!(map.gaps(), Err(Error::TooManyPieces { .. })));
+    assert!(map.is_covered(batch.keys().last()) && !map.is_covered(batch.keys().last() + U256::ONE));
+}
+
+#[test]
+fn history_counts_seconds_and_keys_and_stays_short() {
+    let mut map = Map::new(job(number(1), 1 << 40), Order::Sequential);
+    let mut planner = Planner::new(&map);
+    let (mut keys, mut now) = (U256::ZERO, 1_000_000);
+    for _ in 0..60_000 {
+        let batch = planner.next(number(1000)).unwrap();
+        now += 600;
+        keys += map.complete(&batch, now, 600);
+    }
+    let history = map.history();
+    assert!(history.len() <= Stretch::MOST);
+    assert_eq!(history.iter().fold(U256::ZERO, |sum, stretch| sum + stretch.keys), keys);
+    assert_eq!(history.iter().map(|stretch| stretch.seconds).sum::<u64>(), 60_000 * 600);
+    assert!(history.windows(2).all(|pair| pair[0].began < pair[1].began));
+    assert!(history.iter().all(|stretch| (stretch.rate() - 1000.0 / 600.0).abs() < 1e-9));
+    assert_eq!(history.last().unwrap().seconds, 3600);
+}
+
+proptest! {
+    /// Batches of any sizes, some given back, some cut short, some lost with their process: every key is given out, none
+    /// twice at a time, and the sums are exact.
+    #[test]
+    fn plans_cover_every_key_once(
+        base in any::<[u128; 2]>(),
+        near_order in any::<bool>(),
+        count in 1u64..3000,
+        piece in prop::option::of(1u64..700),
+        seed in any::<u64>(),
+        steps in prop::collection::vec((0..8u8, 1u64..900), 1..60),
+    ) {
+        let highest = crate::key_order() - number(count);
+        let first = if near_order { highest } else { U256(base).max(U256::ONE).min(highest) };
+        let job = job(first, count);
+        let range = job.range();
+        let order = piece.map_or(Order::Sequential, |piece| Order::random(&range, seed, number(piece)));
+        let mut map = Map::new(job, order);
+        let mut planner = Planner::new(&map);
+        let mut done = vec![0u32; count as usize];
+        let mut out: Vec<Batch> = Vec::new();
+        let mut finish = |map: &mut Map, batch: &Batch| {
+            let keys = batch.keys();
+            for key in 0..keys.count().as_usize() {
+                done[(keys.first() - range.first()).as_usize() + key] += 1;
+            }
+            assert_eq!(map.complete(batch, 1, 1), keys.count());
+        };
+        for (step, size) in steps {
+            match (step, out.is_empty()) {
+                (0, false) => planner.give_back(out.swap_remove(0)),
+                (1, false) => {
+                    let part = planner.split(out.remove(0), number(size - 1));
+                    part.iter().for_each(|batch| finish(&mut map, batch));
+                }
+                // A kill: what is out is lost, what is covered was saved.
+                (2, _) => {
+                    out.clear();
+                    let read = text::read("m".as_ref(), text::write(&map).as_bytes()).unwrap();
+                    prop_assert_eq!(&read.covered, &map.covered);
+                    map = read;
+                    planner = Planner::new(&map);
+                }
+                (3 | 4, false) => finish(&mut map, &out.swap_remove(size as usize % out.len())),
+                _ => {
+                    if let Some(batch) = planner.next(number(size)) {
+                        prop_assert!(range.covers(&batch.keys()) && batch.keys().count() <= number(size));
+                        for other in &out {
+                            prop_assert!(other.keys().intersection(&batch.keys()).is_none());
+                        }
+                        out.push(batch);
+                    }
+                }
+            }
+        }
+        for batch in out.drain(..) {
+            finish(&mut map, &batch);
+        }
+        while let Some(batch) = planner.next(number(97)) {
+            finish(&mut map, &batch);
+        }
+        prop_assert!(done.iter().all(|&times| times == 1));
+        prop_assert!(map.is_complete() && map.remaining() == U256::ZERO && map.gaps().unwrap().is_empty());
+        prop_assert_eq!(map.covered(), number(count));
+        prop_assert_eq!(map.covered_keys().unwrap().iter().collect::<Vec<_>>(), vec![range]);
+    }
+}

@@ -1,0 +1,195 @@
+//! The map as text: lines of words, so that a person can read it, with a digest at the end, so that nobody can change it
+//! unseen.
+//!
+//! ```text
+//! warpsmith map 1
+//! range 8000:ffff
+//! types p2pkh,p2wpkh
+//! targets addresses 3 <64 hex digits>
+//! order sequential                        or: order random <seed, hex> <piece, hex>
+//! stretch <began> <seconds> <keys>        any number, decimal
+//! covered 8000:8fff                       any number, ascending, apart
+//! total <keys>                            decimal
+//! sha256 <64 hex digits>                  of all lines before
+//! ```
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::str::FromStr;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Job, Map, Source, Stretch, Targets, is_type};
+use crate::Error;
+use crate::interval::{Interval, IntervalSet, U256};
+use crate::order::Order;
+
+const WHAT: &str = "scan map";
+const HEAD: &str = "warpsmith map ";
+const VERSION: u32 = 1;
+const SUM: &str = "sha256 ";
+
+pub(super) fn write(map: &Map) -> String {
+    let mut text = format!("{HEAD}{VERSION}\n");
+    let mut line = |words: std::fmt::Arguments| {
+        text.write_fmt(words).expect("a string takes all");
+        text.push('\n');
+    };
+    line(format_args!("range {}", map.job.range));
+    line(format_args!("types {}", map.job.types.join(",")));
+    line(format_args!("targets {}", map.job.targets));
+    match map.order {
+        Order::Sequential => line(format_args!("order sequential")),
+        Order::Random { seed, piece } => line(format_args!("order random {seed:x} {piece:x}")),
+    }
+    for Stretch { began, seconds, keys } in &map.history {
+        line(format_args!("stretch {began} {seconds} {keys}"));
+    }
+    for interval in map.covered.iter() {
+        line(format_args!("covered {interval}"));
+    }
+    line(format_args!("total {}", map.covered()));
+    let sum = hex(&Sha256::digest(&text));
+    text + SUM + &sum + "\n"
+}
+
+pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Map, Error> {
+    let (path, what) = (path.to_owned(), WHAT);
+    if bytes.is_empty() {
+        return Err(Error::Truncated { path, what, reason: "it is empty".into() });
+    }
+    if !bytes.starts_with(HEAD.as_bytes()) && !HEAD.as_bytes().starts_with(bytes) {
+        return Err(Error::Foreign { path, expected: what });
+    }
+    let corrupt = |reason: &str| Error::Corrupt { path: path.clone(), what, reason: reason.into() };
+    let Ok(text) = std::str::from_utf8(bytes) else { return Err(corrupt("it is not text")) };
+    let truncated = || Error::Truncated {
+        path: path.clone(),
+        what,
+        reason: format!("the last line is not {SUM}and a newline"),
+    };
+    // A version that is not ours may end otherwise, so it comes first.
+    let (head, _) = text.split_once('\n').ok_or_else(truncated)?;
+    let version = head[HEAD.len()..].parse().map_err(|_| corrupt("line 1 has no format"))?;
+    if version != VERSION {
+        return Err(Error::Version { path, what, found: version, known: VERSION });
+    }
+    let body = text.strip_suffix('\n').ok_or_else(truncated)?;
+    let at = body.rfind('\n').map_or(0, |at| at + 1);
+    let sum = body[at..].strip_prefix(SUM).filter(|sum| sum.len() == 64).ok_or_else(truncated)?;
+    if hex(&Sha256::digest(&text[..at])) != sum {
+        return Err(corrupt("its SHA-256 is not the one in its last line"));
+    }
+    let mut lines = Lines { lines: text[..at].lines().enumerate().skip(1).peekable() };
+    lines.map().map_err(|reason| corrupt(&reason))
+}
+
+/// The lines after the first, with their numbers from 0. The digest fits, so what is wrong here was written wrongly.
+struct Lines<'a, I: Iterator<Item = (usize, &'a str)>> {
+    lines: std::iter::Peekable<I>,
+}
+
+impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
+    fn map(&mut self) -> Result<Map, String> {
+        let range = self.only("range", interval)?;
+        let types = self.only("types", |words| match words {
+            [names] => {
+                let names: Vec<&str> = names.split(',').collect();
+                names.iter().all(|name| is_type(name)).then_some(names)
+            }
+            _ => None,
+        })?;
+        let targets = self.only("targets", targets)?;
+        let job = Job::new(range, &types, targets);
+        let order = self.only("order", |words| order(words).filter(|order| order.fits(&range)))?;
+        let mut history = Vec::new();
+        while let Some(stretch) = self.next("stretch", stretch)? {
+            history.push(stretch);
+        }
+        let mut covered = IntervalSet::new();
+        let mut listed = 0;
+        let within = |words: &[&str]| interval(words).filter(|interval| range.covers(interval));
+        while let Some(interval) = self.next("covered", within)? {
+            covered.insert(interval);
+            listed += 1;
+        }
+        let total: U256 = self.only("total", number)?;
+        if let Some((number, _)) = self.lines.next() {
+            return Err(format!("line {} follows the total", number + 1));
+        }
+        // Intervals that overlap or touch would have become fewer.
+        if covered.len() != listed || covered.total() != total {
+            return Err("the covered intervals do not add up to the total".into());
+        }
+        Ok(Map { job, order, covered, history, is_new_run: true })
+    }
+
+    /// The words after `name` in the next line, which must be one of that name.
+    fn only<T>(&mut self, name: &str, read: impl FnOnce(&[&'a str]) -> Option<T>) -> Result<T, String> {
+        self.next(name, read)?.ok_or_else(|| format!("there is no line '{name}' where it belongs"))
+    }
+
+    /// The same where the line may be another: then `None`.
+    fn next<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&[&'a str]) -> Option<T>,
+    ) -> Result<Option<T>, String> {
+        let is_named = |line: &str| line.split(' ').next() == Some(name);
+        let Some((number, line)) = self.lines.next_if(|(_, line)| is_named(line)) else { return Ok(None) };
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        read(&words).map(Some).ok_or_else(|| format!("line {} cannot be read", number + 1))
+    }
+}
+
+fn interval(words: &[&str]) -> Option<Interval> {
+    let [ends] = words else { return None };
+    let (first, last) = ends.split_once(':')?;
+    Interval::new(hex_number(first)?, hex_number(last)?)
+}
+
+fn targets(words: &[&str]) -> Option<Targets> {
+    let &[source, count, digest] = words else { return None };
+    let source = [Source::Addresses, Source::Database].into_iter().find(|known| known.name() == source)?;
+    let is_digest = digest.len() == 64;
+    let digest = hex_number(digest).filter(|_| is_digest)?.to_be_bytes();
+    Some(Targets { source, count: decimal(count)?, digest })
+}
+
+fn order(words: &[&str]) -> Option<Order> {
+    match *words {
+        ["sequential"] => Some(Order::Sequential),
+        ["random", seed, piece] => {
+            let seed = u64::try_from(hex_number(seed)?).ok()?;
+            Some(Order::Random { seed, piece: hex_number(piece)? })
+        }
+        _ => None,
+    }
+}
+
+fn stretch(words: &[&str]) -> Option<Stretch> {
+    let &[began, seconds, keys] = words else { return None };
+    Some(Stretch { began: decimal(began)?, seconds: decimal(seconds)?, keys: decimal(keys)? })
+}
+
+fn number<T: FromStr>(words: &[&str]) -> Option<T> {
+    let &[digits] = words else { return None };
+    decimal(digits)
+}
+
+fn decimal<T: FromStr>(digits: &str) -> Option<T> {
+    let fits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| fits)
+}
+
+fn hex_number(digits: &str) -> Option<U256> {
+    let fits = (1..=64).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    U256::from_str_radix(digits, 16).ok().filter(|_| fits)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes all");
+        text
+    })
+}

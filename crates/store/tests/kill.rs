@@ -1,0 +1,263 @@
+//! Processes killed at random moments, as a person or the system does it, and started again.
+//!
+//! The killed process is this test program itself, in one of the roles marked `ignore`.
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use warpsmith_store::*;
+
+const FOLDER: &str = "WARPSMITH_STORE_TEST_FOLDER";
+const MOST: &str = "WARPSMITH_STORE_TEST_MOST";
+
+fn start(role: &str, folder: &Path, most: u64) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", role])
+        .env(FOLDER, folder)
+        .env(MOST, most.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn folder() -> PathBuf {
+    std::env::var_os(FOLDER).expect("this role is for the kill tests alone").into()
+}
+
+/// Numbers without a pattern.
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).unwrap();
+    u64::from_le_bytes(bytes)
+}
+
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+const FIRST: u128 = (1 << 64) - 5000;
+const COUNT: u128 = 3_000_017;
+const IN_FLIGHT: usize = 3;
+
+fn job() -> Job {
+    let range = Interval::starting(U256::new(FIRST), U256::new(COUNT)).unwrap();
+    Job::new(range, &["p2pkh"], Targets { source: Source::Addresses, count: 1, digest: [9; 32] })
+}
+
+/// A scan: takes batches, three at a time, writes what it found in each, and then marks it covered.
+#[test]
+#[ignore = "a role of the kill tests"]
+fn scan() {
+    let folder = folder();
+    let most: u64 = std::env::var(MOST).unwrap().parse().unwrap();
+    let order = |job: &Job| match folder.join("random").exists() {
+        true => Order::random(&job.range(), 77, U256::new(10_000)),
+        false => Order::Sequential,
+    };
+    let mut file = MapFile::open(&folder.join("map"), job(), order).unwrap();
+    let mut planner = Planner::new(file.map());
+    let mut log = OpenOptions::new().create(true).append(true).open(folder.join("log")).unwrap();
+    let mut out = Vec::new();
+    loop {
+        while out.len() < IN_FLIGHT {
+            let Some(batch) = planner.next(U256::from(most)) else { break };
+            out.push(batch);
+        }
+        if out.is_empty() {
+            return;
+        }
+        // Any of them is done first.
+        let batch = out.swap_remove(random() as usize % out.len());
+        log.write_all(format!("{}\n", batch.keys()).as_bytes()).unwrap();
+        assert_eq!(file.map_mut().complete(&batch, 1_763_200_000, 1), batch.keys().count());
+        file.save().unwrap();
+    }
+}
+
+#[test]
+fn a_scan_killed_fifty_times_in_either_order_covers_every_key() {
+    for is_random in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        if is_random {
+            fs::write(folder.path().join("random"), "").unwrap();
+        }
+        let map = folder.path().join("map");
+        let covered = || if map.exists() { MapFile::read(&map).unwrap().covered() } else { U256::ZERO };
+        // How long a process takes to its first save: what the moments of kills are measured by.
+        let child = start("scan", folder.path(), 1000);
+        let time = Instant::now();
+        while covered() == U256::ZERO {
+            assert!(time.elapsed() < Duration::from_secs(60), "the scan does not get anywhere");
+        }
+        let time = time.elapsed();
+        kill(child);
+        let (mut before, mut advances) = (U256::ZERO, 0);
+        for _ in 0..50 {
+            let child = start("scan", folder.path(), 3000);
+            sleep(Duration::from_micros(random() % (4 * time.as_micros() as u64)));
+            kill(child);
+            let covered = covered();
+            assert!(covered >= before);
+            advances += u32::from(covered > before);
+            before = covered;
+        }
+        assert!(advances > 5, "kills were too early to test anything: {advances}");
+        assert!(start("scan", folder.path(), 100_000).wait().unwrap().success());
+
+        let done = MapFile::read(&map).unwrap();
+        assert!(done.is_complete());
+        assert_eq!(done.covered(), U256::new(COUNT));
+        assert_eq!(
+            done.history().iter().fold(U256::ZERO, |sum, stretch| sum + stretch.keys),
+            U256::new(COUNT)
+        );
+        // Every key was scanned, and those scanned again are the ones whose batch was done but not yet saved: one a kill.
+        let log = fs::read_to_string(folder.path().join("log")).unwrap();
+        let scanned: Vec<Interval> = log.lines().map(|line| parse_range(line).unwrap()).collect();
+        let all: IntervalSet = scanned.iter().copied().collect();
+        assert_eq!(all.iter().collect::<Vec<_>>(), [job().range()]);
+        let sum = scanned.iter().fold(U256::ZERO, |sum, batch| sum + batch.count());
+        assert!(sum - U256::new(COUNT) <= U256::new(51 * 3000), "{sum}");
+        // A killed process leaves its lock file and perhaps half a map; the last one clears both away.
+        let names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        assert_eq!(names.len(), if is_random { 3 } else { 2 }, "{names:?}");
+    }
+}
+
+fn build_in(folder: &Path) -> Result<Built, Error> {
+    let stop = AtomicBool::new(false);
+    let options = BuildOptions { strict: true, threads: 2, memory: 4 << 20, stop: &stop, progress: &|_| () };
+    Database::build(&folder.join("db"), &[folder.join("list")], &options)
+}
+
+#[test]
+#[ignore = "a role of the kill tests"]
+fn build() {
+    build_in(&folder()).unwrap();
+}
+
+#[test]
+fn a_killed_build_leaves_no_database_and_the_next_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    for number in 0..150_000u64 {
+        let mut digest = [0; 20];
+        digest[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        text +=
+            &format!("0x{}\t{number}\n", digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    }
+    fs::write(folder.path().join("list"), text).unwrap();
+    let database = folder.path().join("db");
+    let time = Instant::now();
+    assert!(start("build", folder.path(), 0).wait().unwrap().success());
+    let time = time.elapsed();
+    let whole = Database::open(&database).unwrap().about().clone();
+    assert_eq!(whole.records, 150_000);
+    let mut outcomes: HashMap<bool, u32> = HashMap::new();
+    for _ in 0..25 {
+        fs::remove_dir_all(&database).ok();
+        let child = start("build", folder.path(), 0);
+        sleep(Duration::from_micros(random() % (time.as_micros() as u64 * 11 / 10)));
+        kill(child);
+        if database.exists() {
+            let found = Database::open(&database).unwrap();
+            found.verify(|_| ()).unwrap();
+            assert_eq!((found.about().records, found.about().addresses), (whole.records, whole.addresses));
+        }
+        *outcomes.entry(database.exists()).or_default() += 1;
+    }
+    assert!(outcomes.get(&false).is_some_and(|&count| count > 5), "{outcomes:?}");
+    fs::remove_dir_all(&database).ok();
+    assert!(start("build", folder.path(), 0).wait().unwrap().success());
+    let found = Database::open(&database).unwrap();
+    found.verify(|_| ()).unwrap();
+    assert_eq!((found.about().addresses, found.about().amounts), (whole.addresses, whole.amounts));
+    let mut names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["db", "list"]);
+}
+
+/// What a role says of a disk that takes no more.
+fn write_verdict(verdict: &str) {
+    // The test reads it from standard error, since files are limited.
+    eprintln!("verdict: {verdict}");
+}
+
+#[test]
+#[ignore = "a role of the full disk tests"]
+fn save_on_a_full_disk() {
+    let mut file = MapFile::open(&folder().join("map"), job(), |_| Order::Sequential).unwrap();
+    let mut planner = Planner::new(file.map());
+    let (mut now, mut kept) = (0, Vec::new());
+    loop {
+        // Every other batch: the map grows by a line each time.
+        let batch = planner.next(U256::new(10)).unwrap();
+        kept.push(planner.next(U256::new(10)).unwrap());
+        now += 1;
+        file.map_mut().complete(&batch, now, 1);
+        if now % 100 == 0
+            && let Err(error) = file.save()
+        {
+            write_verdict(&error.to_string());
+            // Still usable: what is done later is saved when there is room.
+            assert!(file.save().is_err());
+            return;
+        }
+    }
+}
+
+#[test]
+#[ignore = "a role of the full disk tests"]
+fn build_on_a_full_disk() {
+    write_verdict(&build_in(&folder()).unwrap_err().to_string());
+}
+
+/// Runs a role that can write files of 64 KiB at most: a write beyond fails as on a full disk, with an error and not with
+/// a signal, which is ignored.
+#[cfg(unix)]
+fn verdict_with_small_files(role: &str, folder: &Path) -> String {
+    let script = "trap '' XFSZ; ulimit -f 128; exec \"$0\" --ignored --exact --nocapture \"$1\"";
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .arg(role)
+        .env(FOLDER, folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stdout));
+    said.lines().find_map(|line| line.strip_prefix("verdict: ")).expect("a verdict").to_owned()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_an_error_and_the_map_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let verdict = verdict_with_small_files("save_on_a_full_disk", folder.path());
+    assert!(verdict.contains("could not write") && verdict.contains("make room"), "{verdict}");
+    let map = MapFile::read(&folder.path().join("map")).unwrap();
+    assert!(map.covered() > U256::new(1000));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_ends_a_build_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let text: String = (0..20_000).map(|number| format!("0x{number:040x}\n")).collect();
+    fs::write(folder.path().join("list"), text).unwrap();
+    let verdict = verdict_with_small_files("build_on_a_full_disk", folder.path());
+    assert!(verdict.contains("could not write"), "{verdict}");
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(names, ["list"]);
+}
