@@ -34,7 +34,10 @@ const HALF: usize = 1 << (WINDOW - 1);
 const LAST: usize = 1 << (256 - WINDOW as usize * (WINDOWS - 1));
 
 /// Sums, by eight, that share an inversion: more would leave the cache, fewer would pay more for it.
-const TOGETHER: usize = 256;
+pub const TOGETHER: usize = 256;
+
+/// Pairs of vectors between the fetching of an entry and its use.
+const AHEAD: usize = 8;
 
 /// Eight sums side by side. Words are most significant first, those of one place for all eight together.
 #[derive(Clone, Debug)]
@@ -61,7 +64,7 @@ pub struct Multiples {
     entries: Vec<Entry>,
 }
 
-/// What is read of a number in a window, for eight of them: entries, and the places where their opposites are meant.
+/// What a window of a number stands for, of one number a lane: entries, and the lanes where their opposites are meant.
 struct Picked {
     at: [u32; 8],
     opposite: u32,
@@ -131,21 +134,29 @@ impl Multiples {
         // SAFETY: the caller's, throughout.
         unsafe {
             let one = L::splat(&L::constant(Fe::ONE));
-            let mut state = Vec::with_capacity(sums.len() * (8 / L::N));
-            for eight in sums.iter() {
-                for at in (0..8).step_by(L::N) {
-                    let (x, y) = (L::wide_load(&eight.x, at), L::wide_load(&eight.y, at));
-                    state.push(Sum { x, y, before: one });
-                }
+            // Two at a time, in two chains of products: one alone would wait for its own latency. The last may be there
+            // twice.
+            let count = sums.len() * (8 / L::N);
+            let mut state = Vec::with_capacity(count.next_multiple_of(2));
+            for i in 0..count.next_multiple_of(2) {
+                let (eight, at) = where_is::<L>(i.min(count - 1));
+                let (x, y) = (L::wide_load(&sums[eight].x, at), L::wide_load(&sums[eight].y, at));
+                state.push(Sum { x, y, before: one, picked: Picked { at: [0; 8], opposite: 0 } });
             }
+            let (pairs, _) = state.as_chunks_mut::<2>();
             for window in 0..WINDOWS {
-                // Two interleaved chains of products: one would wait for its own latency.
                 let mut chain = [one, one];
-                for (i, sum) in state.iter_mut().enumerate() {
-                    let picked = pick(&sums[i * L::N / 8].t, window);
-                    let d = sum.x.sub(L::gather(&self.coordinates::<L>(&picked, i)[0]));
-                    sum.before = chain[i & 1];
-                    chain[i & 1] = chain[i & 1].mul(d);
+                for i in 0..pairs.len().min(AHEAD) {
+                    self.pick::<L>(sums, &mut pairs[i], i, window);
+                }
+                for i in 0..pairs.len() {
+                    if i + AHEAD < pairs.len() {
+                        self.pick::<L>(sums, &mut pairs[i + AHEAD], i + AHEAD, window);
+                    }
+                    let [a, b] = &mut pairs[i];
+                    let d = [a.x.sub(self.x::<L>(&a.picked)), b.x.sub(self.x::<L>(&b.picked))];
+                    (a.before, b.before) = (chain[0], chain[1]);
+                    chain = [chain[0].mul(d[0]), chain[1].mul(d[1])];
                 }
                 let mut met = 0;
                 let inverse = lanes::invert(chain[0].mul(chain[1]), &mut met);
@@ -153,41 +164,71 @@ impl Multiples {
                     return false;
                 }
                 let mut undo = [inverse.mul(chain[1]), inverse.mul(chain[0])];
-                for (i, sum) in state.iter_mut().enumerate().rev() {
-                    let picked = pick(&sums[i * L::N / 8].t, window);
-                    let [x, y] = self.coordinates::<L>(&picked, i);
-                    let (xt, yt) = (L::gather(&x), L::gather(&y));
-                    let v = undo[i & 1].mul(sum.before);
-                    undo[i & 1] = undo[i & 1].mul(sum.x.sub(xt));
-                    // Every other time y is that of the opposite, and so is the entry's: the difference then is of the
-                    // opposite entry, and a sum of the entry itself.
-                    let turned = if window & 1 == 1 { u32::MAX } else { 0 };
-                    let minus = !(picked.opposite ^ turned) >> (i * L::N % 8);
-                    let m = sum.y.add_or_sub(yt, minus).mul(v);
-                    let x = m.square().sub(sum.x).sub(xt).tighten();
+                // Every other time y is that of the opposite, and so is the entry's: the difference then is of the
+                // opposite entry, and a sum of the entry itself.
+                let turned = if window & 1 == 1 { 0 } else { u32::MAX };
+                for [a, b] in pairs.iter_mut().rev() {
+                    let xt = [self.x::<L>(&a.picked), self.x::<L>(&b.picked)];
+                    let v = [undo[0].mul(a.before), undo[1].mul(b.before)];
+                    undo = [undo[0].mul(a.x.sub(xt[0])), undo[1].mul(b.x.sub(xt[1]))];
+                    let yt = [self.y::<L>(&a.picked), self.y::<L>(&b.picked)];
+                    let n = [
+                        a.y.add_or_sub(yt[0], a.picked.opposite ^ turned),
+                        b.y.add_or_sub(yt[1], b.picked.opposite ^ turned),
+                    ];
+                    let m = [n[0].mul(v[0]), n[1].mul(v[1])];
+                    let square = [m[0].square(), m[1].square()];
+                    let x =
+                        [square[0].sub(a.x).sub(xt[0]).tighten(), square[1].sub(b.x).sub(xt[1]).tighten()];
                     if window < WINDOWS - 1 {
-                        sum.y = m.mul_add(x.sub(sum.x), sum.y);
+                        a.y = m[0].mul_add(x[0].sub(a.x), a.y);
+                        b.y = m[1].mul_add(x[1].sub(b.x), b.y);
                     }
-                    sum.x = x;
+                    (a.x, b.x) = (x[0], x[1]);
                 }
             }
-            for (i, sum) in state.iter().enumerate() {
-                L::wide_store(&sum.x.wide(), &mut sums[i * L::N / 8].x, i * L::N % 8);
+            for (i, sum) in pairs.as_flattened().iter().enumerate().take(count) {
+                let (eight, at) = where_is::<L>(i);
+                L::wide_store(&sum.x.wide(), &mut sums[eight].x, at);
             }
             true
         }
     }
 
-    /// Where the coordinates x and y lie that were picked for the lanes of the i-th element.
+    /// Reads a window for the i-th pair, and has its entries fetched.
     #[inline(always)]
-    fn coordinates<L: Lanes>(&self, picked: &Picked, i: usize) -> [[&Fe; 8]; 2] {
-        let first = &self.entries[0].0;
-        let mut all = [[&first.x; 8], [&first.y; 8]];
-        for lane in 0..L::N {
-            let entry = &self.entries[picked.at[i * L::N % 8 + lane] as usize].0;
-            (all[0][lane], all[1][lane]) = (&entry.x, &entry.y);
+    unsafe fn pick<L: Lanes>(&self, sums: &[Eight], pair: &mut [Sum<L>; 2], i: usize, window: usize) {
+        let last = sums.len() * (8 / L::N) - 1;
+        for (side, sum) in pair.iter_mut().enumerate() {
+            let (eight, at) = where_is::<L>((2 * i + side).min(last));
+            sum.picked = pick::<L>(&sums[eight].t, at, window);
+            for lane in 0..L::N {
+                // SAFETY: the caller's.
+                unsafe { L::fetch(&self.entries[sum.picked.at[lane] as usize].0.x) };
+            }
         }
-        all
+    }
+
+    /// x of the entries picked.
+    #[inline(always)]
+    unsafe fn x<L: Lanes>(&self, picked: &Picked) -> L {
+        let mut from = [&self.entries[0].0.x; 8];
+        for lane in 0..L::N {
+            from[lane] = &self.entries[picked.at[lane] as usize].0.x;
+        }
+        // SAFETY: the caller's.
+        unsafe { L::gather(&from) }
+    }
+
+    /// y of the entries picked.
+    #[inline(always)]
+    unsafe fn y<L: Lanes>(&self, picked: &Picked) -> L {
+        let mut from = [&self.entries[0].0.y; 8];
+        for lane in 0..L::N {
+            from[lane] = &self.entries[picked.at[lane] as usize].0.y;
+        }
+        // SAFETY: the caller's.
+        unsafe { L::gather(&from) }
     }
 
     /// Each by itself, with complete additions.
@@ -197,9 +238,9 @@ impl Multiples {
                 let coordinate = |words: &[[u64; 8]; 4]| Fe::from_words(&words.map(|word| word[lane]));
                 let mut sum: Point = Some(Affine { x: coordinate(&eight.x), y: coordinate(&eight.y) });
                 for window in 0..WINDOWS {
-                    let Picked { at, opposite } = pick(&eight.t, window);
-                    let entry = self.entries[at[lane] as usize].0;
-                    let entry = if opposite >> lane & 1 == 1 { entry.negate() } else { entry };
+                    let Picked { at, opposite } = pick::<Fe>(&eight.t, lane, window);
+                    let entry = self.entries[at[0] as usize].0;
+                    let entry = if opposite == 1 { entry.negate() } else { entry };
                     sum = group::add(sum, Some(entry));
                 }
                 match sum {
@@ -215,25 +256,33 @@ impl Multiples {
     }
 }
 
-/// Sums under way: a point, x tight and y or -y tight, and the product of the differences before its own.
+/// Sums under way, one a lane: a point, x tight and y or -y tight, the product of the differences before its own, and the
+/// entry that is added next.
 struct Sum<L> {
     x: L,
     y: L,
     before: L,
+    picked: Picked,
 }
 
-/// Reads a window of eight numbers.
+/// Which of the eights the i-th vector of lanes belongs to, and where in it.
 #[inline(always)]
-fn pick(t: &[[u64; 8]; 4], window: usize) -> Picked {
+fn where_is<L: Lanes>(i: usize) -> (usize, usize) {
+    (i * L::N / 8, i * L::N % 8)
+}
+
+/// Reads a window of the numbers from `at` on, one for each lane.
+#[inline(always)]
+fn pick<L: Lanes>(t: &[[u64; 8]; 4], at: usize, window: usize) -> Picked {
     let bit = window * WINDOW as usize;
     let (word, shift) = (3 - bit / 64, bit % 64);
+    let first = (window * HALF) as u32;
     let mut picked = Picked { at: [0; 8], opposite: 0 };
-    for lane in 0..8 {
-        let mut value = t[word][lane] >> shift;
+    for lane in 0..L::N {
+        let mut value = t[word][at + lane] >> shift;
         if shift > 64 - WINDOW as usize && word > 0 {
-            value |= t[word - 1][lane] << (64 - shift);
+            value |= t[word - 1][at + lane] << (64 - shift);
         }
-        let first = (window * HALF) as u32;
         if window == WINDOWS - 1 {
             picked.at[lane] = first + value as u32;
             continue;

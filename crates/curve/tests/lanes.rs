@@ -85,6 +85,20 @@ unsafe fn check_all(values: &[Fe]) {
                     equations: vec![Equation { mask: [3, 5, 7, u64::MAX], odd: true }],
                 };
                 let accepted = [Fe8::wide_accepts(&wide[0], &term), Fe8::wide_accepts(&wide[1], &term)];
+                // Loaded and gathered elements, of any name of their residue, are tight: factors and addends.
+                let mut stored = [[0; 8]; 4];
+                Fe8::wide_store(&low.wide(), &mut stored, 0);
+                let loaded = Fe8::wide_load(&stored, 0);
+                let mut from_memory = [&values[0]; 8];
+                for lane in 0..8 {
+                    from_memory[lane] = &values[(from + lane) % values.len()];
+                }
+                let gathered = Fe8::gather(&from_memory);
+                let minus = 0b1011_0010 ^ shift as u32;
+                let either = loaded.add_or_sub(gathered, minus);
+                let tightened =
+                    [low.tighten(), either.tighten(), sum.tighten(), a.sub(a.mul(tight)).tighten()];
+                let of_tight = tightened[0].sub(tightened[1]).mul_add(tightened[2], tightened[3]);
                 let words = Fe8::words(products[0], products[1]);
                 let beta_words = Fe8::beta_words(products[0], products[1]);
                 let tops = [products[0].tops(), products[0].beta_tops()];
@@ -107,6 +121,13 @@ unsafe fn check_all(values: &[Fe]) {
                         Fe8::wide_store(got, &mut stored, 0);
                         assert_eq!(stored.map(|w| w[lane]), want.to_words());
                     }
+                    assert_eq!((loaded.lane(lane), gathered.lane(lane)), (low, x));
+                    let portable = <Fe as Lanes>::add_or_sub(low, x, minus >> lane);
+                    assert_eq!(portable, if minus >> lane & 1 == 1 { low.sub(x) } else { low.add(x) });
+                    for (got, want) in tightened.iter().zip([low, portable, s, Fe::ZERO]) {
+                        assert_eq!(got.lane(lane), want);
+                    }
+                    assert_eq!(of_tight.lane(lane), low.sub(portable).mul(s));
                     for (got, want) in accepted.iter().zip([s, d]) {
                         let portable = <Fe as Lanes>::wide_accepts(&want.to_words(), &term);
                         assert_eq!(got >> lane & 1, portable);

@@ -253,6 +253,12 @@ impl Lanes for Fe8 {
     }
 
     #[inline(always)]
+    unsafe fn fetch(of: &Fe) {
+        // SAFETY: see the module `lanes`; asking for memory that is there.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(of.0.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
     unsafe fn gather(from: &[&Fe; 8]) -> Fe8 {
         // SAFETY: see the module `lanes`; an element is four limbs of 64 bits.
         unsafe {

@@ -80,6 +80,8 @@ pub trait Lanes: Copy {
     unsafe fn with_lane(self, lane: usize, value: Fe) -> Self;
     /// One element from each of the first `N` places; tight.
     unsafe fn gather(from: &[&Fe; 8]) -> Self;
+    /// Has the line of memory of an element brought near, where the instruction set has a way to ask for that.
+    unsafe fn fetch(of: &Fe);
     /// The product; tight.
     unsafe fn mul(self, other: Self) -> Self;
     /// `self * factor + addend`, `addend` tight, reduced once; tight.
@@ -186,6 +188,8 @@ impl Lanes for Fe {
     unsafe fn gather(from: &[&Fe; 8]) -> Fe {
         *from[0]
     }
+    #[inline(always)]
+    unsafe fn fetch(_: &Fe) {}
     #[inline(always)]
     unsafe fn mul(self, other: Fe) -> Fe {
         Fe::mul(self, other)

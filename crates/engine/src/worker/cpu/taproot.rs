@@ -1,7 +1,7 @@
 //! Taproot's output keys on the processor: the points of a walk, each tweaked by a hash of its x (BIP-341 with no
 //! scripts). A key and its opposite have the same x and so the same output key: one candidate.
 
-use warpsmith_curve::multiply::{Eight, Multiples};
+use warpsmith_curve::multiply::{self, Eight, Multiples};
 use warpsmith_curve::walk::{Block, KEYS_PER_POINT, Place, Points, Walk};
 use warpsmith_hash::Lanes;
 use warpsmith_hash::sha256::Tagged;
@@ -14,8 +14,8 @@ use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 /// Images of a point: candidates it stands for.
 const IMAGES: u64 = 3;
 
-/// Blocks of a walk whose tweaks are added together, three images each.
-const TOGETHER: usize = 128;
+/// Blocks of a walk whose tweaks are added together.
+const TOGETHER: usize = multiply::TOGETHER / IMAGES as usize;
 
 pub(super) struct TaprootWorker<'a> {
     cpu: &'a Cpu,
