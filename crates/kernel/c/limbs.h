@@ -15,6 +15,19 @@ DEV u64 limbs_wide(u32 a, u32 b, u64 c) {
 #endif
 }
 
+/* a + b on the multiplier's pipe, which code that is all logic leaves idle. `one` is 1 and comes from memory (OPAQUE_ONE),
+ * so that no compiler makes it an addition again, whose pipe is that of logic. */
+DEV u32 u32_sum(u32 a, u32 b, u32 one) {
+#if HAS_PTX
+    u32 sum = b;
+    ASM("mad.lo.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(a), "r"(one));
+    return sum;
+#else
+    (void)one;
+    return a + b;
+#endif
+}
+
 #if !HAS_PTX
 /* acc[0..1] += a * b + carry, carry 0 or 1; returns the carry: one link of a chain. */
 DEV u32 limbs_step(u32 *acc, u32 a, u32 b, u32 carry) {

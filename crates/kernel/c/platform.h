@@ -49,6 +49,7 @@ typedef uint4 quad;
 /* Zero, but the compiler cannot know: a symbol the host could set. */
 __constant__ u32 platform_zero;
 #define OPAQUE_ZERO platform_zero
+#define OPAQUE_ONE (platform_zero + 1)
 
 #elif defined(__OPENCL_VERSION__)
 
@@ -87,6 +88,8 @@ typedef uint4 quad;
 #define COUNT_ONES(x) popcount((u32)(x))
 #define CONSTANT_DATA(type, name, n) __constant type name[n]
 #define LOAD_FAR(p) (*(p))
+/* Nothing is launched with an offset, but the compiler cannot know. */
+#define OPAQUE_ONE ((u32)get_global_offset(0) + 1)
 
 #else /* Host C11: a block is BLOCK threads; the program that includes this text defines the hooks. */
 
@@ -121,6 +124,7 @@ extern void host_barrier(void);
 #define ATOMIC_ADD(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
 #define ATOMIC_ADD_LOCAL(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
 #define LOAD_FAR(p) (*(p))
+#define OPAQUE_ONE 1u
 #define ATOMIC_MAX(p, x) host_atomic_max(p, x)
 #define UNROLL_BY_2
 #define UNROLL_BY_4

@@ -1,16 +1,15 @@
-/* Entry point of the point walk: whole points, so that targets can hash them. 6 keys a point, or 3 without y.
+/* Entry point of the point walk: for targets that hash points, or test all of x. 6 keys a point, or 3 without signs.
  *
  * Centre C = (c, yc), table point iG = (t, y). C + iG and C - iG share one inverse of c - t, all inverses of a
  * group come from one (Montgomery's trick): m = (yc -+ y) / (c - t), x = m^2 - c - t, y = m (c - x) - yc.
  * With beta^j x and both signs of y a point gives six keys, 11 M for twelve of them: 3 M inversion, 3 M for
- * each point, 1 M for beta x, while beta^2 x = -(x + beta x). The hashes cost thirty times as much, so
- * what matters is what they need: all that the walk keeps across them lies in memory, and there is one copy of
- * them in the code, which the centre and both signs come to in turn. */
-
-/* Elements of a lane in shared memory: beta^j x at j, y and -y behind. */
-#define MESSAGE_Y 3
-#define MESSAGE_ELEMENTS (POINT_SIGNS == 2 ? 5 : 3)
-#define MESSAGE_QUADS (2 * MESSAGE_ELEMENTS)
+ * each point, 1 M for beta x, while beta^2 x = -(x + beta x). Without y (POINT_Y 0) a point costs 1 M less. The hashes cost
+ * ten to thirty times as much, so what matters is what they need: all that the walk keeps across them lies in memory, and
+ * there is one copy of them in the code, which the centre and both signs come to in turn.
+ *
+ * digest/ says what becomes of a point: `message` is what both keys of an image share, message_load fetches it, and
+ * message_digest makes the digest of one. POINT_SIGNS is how many those are: 2 where y or its parity matters. Where only
+ * the parity does, y is not computed; the key is then the one whose y is even or odd, and CODE_NEGATE says odd. */
 
 /* Elements of a lane in scratch, behind the prefix products. */
 #define KEEP_X (GROUP + 0)
@@ -18,11 +17,11 @@
 #define KEEP_PRODUCT (GROUP + 2) /* the inverse of the product of the entries still to come */
 #define KEEP_INVERSE (GROUP + 3) /* 1 / (c - t) of the entry at hand */
 
-/* Stores a, which is below p, as digests read it: most significant word first, and hashes read bytes. */
+/* Stores a, which is below p, as digests read it: most significant word first, and in it for Keccak the first byte lowest. */
 DEV void points_store(LOCAL quad *spare, u32 element, const fe *a) {
     fe words;
     UNROLL
-    for (int i = 0; i < 8; i++) words.v[i] = DIGEST_HASHED ? SWAP_BYTES(a->v[7 - i]) : a->v[7 - i];
+    for (int i = 0; i < 8; i++) words.v[i] = MESSAGE_SWAPPED ? SWAP_BYTES(a->v[7 - i]) : a->v[7 - i];
     fe_store_local(spare, element, BLOCK, &words);
 }
 
@@ -35,42 +34,16 @@ DEV void points_images(LOCAL quad *spare, const fe *x, const fe *y) {
     fe_mul(&a, &a, x);
     fe_norm(&a, &a);
     points_store(spare, 1, &a);
-    fe_add(&b, &a, x);
-    fe_norm(&b, &b);
-    fe_sub(&b, &zero, &b);
-    fe_norm(&b, &b);
+    /* p - x, as x > 0 (7 is no square), and without beta x a value from 1 to p - 1, or p added: below p as it is. */
+    fe_sub(&b, &zero, x);
+    fe_sub(&b, &b, &a);
     points_store(spare, 2, &b);
-#if POINT_SIGNS == 2
+#if POINT_Y
     points_store(spare, MESSAGE_Y, y);
     fe_sub(&b, &zero, y); /* p - y: no point has y = 0 */
     points_store(spare, MESSAGE_Y + 1, &b);
 #endif
     (void)y;
-}
-
-/* The digest of key `key`: image key / POINT_SIGNS, sign key % POINT_SIGNS. */
-DEV void points_digest(u32 *digest, LOCAL const quad *spare, GLOBAL const u32 *params, u32 key) {
-    fe x;
-    fe_load_local(&x, spare, key / POINT_SIGNS, BLOCK);
-#if DIGEST_HASHED
-    u32 message[16], address[5];
-    fe y;
-    fe_load_local(&y, spare, MESSAGE_Y + key % POINT_SIGNS, BLOCK);
-    UNROLL
-    for (int i = 0; i < 8; i++) {
-        message[i] = x.v[i];
-        message[i + 8] = y.v[i];
-    }
-    address_account(address, message);
-#if DIGEST_CREATE
-    address_create(address, params[0], params[1], (u64)params[3] << 32 | params[2]);
-#endif
-    address_digest(digest, address);
-#else
-    UNROLL
-    for (int i = 0; i < 8; i++) digest[i] = x.v[i];
-#endif
-    (void)params;
 }
 
 /* The point C + iG (sign 0) or C - iG (sign 1). acc is read and written in scratch with sign 0, which comes first. */
@@ -102,7 +75,7 @@ DEV void points_add(fe *x, fe *y, GLOBAL quad *scratch, TABLE const quad *search
     fe_sub(x, x, &c);
     fe_sub(x, x, &t);
     fe_norm(x, x);
-#if POINT_SIGNS == 2
+#if POINT_Y
     fe_sub(&c, &c, x);
     fe_mul(&a, &a, &c);
     fe_sub(y, &a, y);
@@ -154,7 +127,7 @@ KERNEL void LAUNCH_BOUNDS points_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
                                       GLOBAL const u32 *params, GLOBAL u32 *hits, u32 lanes, u32 steps) {
     LOCAL_ARRAY(quad, block, MESSAGE_QUADS * BLOCK);
     LOCAL quad *spare = block + LOCAL_ID;
-    u32 lane = GROUP_ID * BLOCK + LOCAL_ID, alive = 1;
+    u32 lane = GROUP_ID * BLOCK + LOCAL_ID, alive = 1, one = OPAQUE_ONE;
     filter_state state;
 
     scratch += lane;
@@ -178,13 +151,17 @@ KERNEL void LAUNCH_BOUNDS points_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
             }
             points_images(spare, &x, &y);
             ROLLED
-            for (u32 key = 0; key < 3 * POINT_SIGNS; key++) {
-                u32 digest[DIGEST_WORDS], told;
-                points_digest(digest, spare, params, key);
-                if (alive && filter_test(&state, digest, hits, &told)) {
-                    u32 image = key / POINT_SIGNS, negate = key % POINT_SIGNS;
-                    u32 code = index | sign << CODE_SIGN | image << CODE_IMAGE | negate << CODE_NEGATE;
-                    search_emit(hits, lane, step, code, told);
+            for (u32 image = 0; image < 3; image++) {
+                message shared;
+                message_load(&shared, spare, image);
+                ROLLED
+                for (u32 negate = 0; negate < POINT_SIGNS; negate++) {
+                    u32 digest[DIGEST_WORDS], told;
+                    message_digest(digest, &shared, spare, params, negate, one);
+                    if (alive && filter_test(&state, digest, hits, &told)) {
+                        u32 code = index | sign << CODE_SIGN | image << CODE_IMAGE | negate << CODE_NEGATE;
+                        search_emit(hits, lane, step, code, told);
+                    }
                 }
             }
         }

@@ -1,7 +1,7 @@
-//! Writes a joined text to standard output: `emit [program=orbit|field|x|account|contract|salts] [ptx=0] [group=256]
-//! [block=128] [blocks=4] [table=global] [shared=0] [count=0] [inline=0] [ranges=2]`, for the orbit walk `[unroll=1]
-//! [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`,
-//! for salts `[guarded=1] [create=1] [byte=52]`.
+//! Writes a joined text to standard output: `emit [ptx=0] [group=256] [block=128] [blocks=4] [table=global] [shared=0]
+//! [count=0] [inline=0] [ranges=2] [program=orbit|field|salts|x|account|contract|hash160|script|uncompressed]`, for the
+//! orbit walk `[unroll=1] [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1]
+//! [score=zeros|leading-zeros|leading]`, for salts `[guarded=1] [create=1] [byte=52]`.
 //! `emit to=FOLDER` writes every text that a release ships as PTX there, each named by its hash.
 
 use std::{env, fs};
@@ -62,6 +62,9 @@ fn main() {
         "x" => points(Digest::X),
         "account" => points(Digest::Account),
         "contract" => points(Digest::Contract),
+        "hash160" => points(Digest::Hash160),
+        "script" => points(Digest::ScriptHash160),
+        "uncompressed" => points(Digest::Hash160Uncompressed),
         "salts" => Program::Salts { stages, filter },
         _ => panic!("what is {program}?"),
     };

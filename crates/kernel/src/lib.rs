@@ -163,6 +163,7 @@ macro_rules! fragment {
         ($path, include_str!(concat!("../c/", $path)))
     };
 }
+use fragment;
 
 /// Constant memory of a card, and what of it the table leaves to other constants.
 const CONSTANT_BYTES: usize = 65536;
@@ -187,16 +188,16 @@ pub fn join(spec: &Spec) -> Source {
         ("TABLE_QUADS", entry_words as u32 / 4),
         ("INVERT_SHARED", spec.shared_inversion.into()),
     ];
-    let digests = [fragment!("hash/keccak.h"), fragment!("hash/address.h"), fragment!("filter/digest.h")];
     let fragments = match spec.program {
         Program::Orbit => return join_orbit(spec, defines),
         Program::Points { digest, filter } => {
             defines.extend(digest.defines().into_iter().chain(filter.defines()));
-            [digests.as_slice(), &[fragment!("points.c")]].concat()
+            [digest.fragments(), vec![fragment!("filter/digest.h"), fragment!("points.c")]].concat()
         }
         Program::Salts { stages, filter } => {
             defines.extend(stages.defines().into_iter().chain(filter.defines()));
-            [digests.as_slice(), &[fragment!("salts.c")]].concat()
+            let hashes = [fragment!("hash/keccak.h"), fragment!("hash/address.h")];
+            [hashes, [fragment!("filter/digest.h"), fragment!("salts.c")]].concat()
         }
     };
     finish(head(spec, spec.group, &defines), &fragments)

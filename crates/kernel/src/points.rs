@@ -2,7 +2,7 @@
 //!
 //! Centres and hits lie as in [`abi`]. A key is `lambda^image * (centre +- index)` or its negative.
 
-use crate::abi;
+use crate::{Fragment, abi, fragment};
 
 /// Words of a table entry: x, then y, least significant word first. Entry 0 is the step point, entry i is i * G.
 pub const TABLE_WORDS: usize = 16;
@@ -16,23 +16,60 @@ pub enum Digest {
     Account,
     /// The contract which that account creates at the nonce of [`create_words`], 5 words.
     Contract,
+    /// RIPEMD-160 of SHA-256 of the compressed key, 5 words. y is not computed: of a key and its negative, which
+    /// [`abi::Hit::negate`] tells apart otherwise, it says here whether it is the one whose y is odd.
+    Hash160,
+    /// The same of the script that holds such a hash, 5 words; `negate` as for [`Digest::Hash160`].
+    ScriptHash160,
+    /// RIPEMD-160 of SHA-256 of the uncompressed key, 5 words.
+    Hash160Uncompressed,
 }
 
 impl Digest {
-    /// Keys of a point: three images, and where y counts two signs.
+    /// Keys of a point: three images, and where y or its parity counts two signs.
     pub const fn keys(self) -> u64 {
         match self {
             Self::X => 3,
-            Self::Account | Self::Contract => 6,
+            _ => 6,
         }
     }
 
+    /// Words of the digest.
+    pub const fn words(self) -> usize {
+        match self {
+            Self::X => 8,
+            _ => 5,
+        }
+    }
+
+    /// Whether [`abi::Hit::negate`] says that the key's y is odd, instead of that the key is the negative.
+    pub const fn tells_parity(self) -> bool {
+        matches!(self, Self::Hash160 | Self::ScriptHash160)
+    }
+
+    pub(crate) fn fragments(self) -> Vec<Fragment> {
+        let own = match self {
+            Self::X => vec![fragment!("digest/x.h")],
+            Self::Account | Self::Contract => {
+                vec![fragment!("hash/keccak.h"), fragment!("hash/address.h"), fragment!("digest/account.h")]
+            }
+            Self::Hash160 | Self::ScriptHash160 | Self::Hash160Uncompressed => {
+                vec![fragment!("hash/sha256.h"), fragment!("hash/ripemd160.h"), fragment!("digest/hash160.h")]
+            }
+        };
+        [vec![fragment!("message.h")], own].concat()
+    }
+
     pub(crate) fn defines(self) -> Vec<(&'static str, u32)> {
+        let keccak = matches!(self, Self::Account | Self::Contract);
         vec![
-            ("DIGEST_WORDS", if self == Self::X { 8 } else { 5 }),
-            ("DIGEST_HASHED", (self != Self::X).into()),
+            ("DIGEST_WORDS", self.words() as u32),
             ("DIGEST_CREATE", (self == Self::Contract).into()),
-            ("POINT_SIGNS", if self == Self::X { 1 } else { 2 }),
+            ("DIGEST_SCRIPT", (self == Self::ScriptHash160).into()),
+            ("DIGEST_WHOLE", (self == Self::Hash160Uncompressed).into()),
+            ("MESSAGE_SWAPPED", keccak.into()),
+            ("POINT_SIGNS", self.keys() as u32 / 3),
+            ("POINT_Y", (keccak || self == Self::Hash160Uncompressed).into()),
         ]
     }
 }

@@ -1,11 +1,14 @@
-//! The point walk as host C under sanitizers: every key of small groups against k256 and the `sha3` crate.
+//! The point walk as host C under sanitizers: every key of small groups against k256 and the crates `sha3`, `sha2` and
+//! `ripemd`.
 
 mod support;
 
 use std::collections::HashSet;
 
 use k256::Scalar;
-use support::{HostProgram, Point, Random, address, create, from_limbs, lambda, limbs, point, top, words};
+use support::{
+    HostProgram, Point, Random, address, create, from_limbs, hash160, lambda, limbs, point, top, words,
+};
 use warpsmith_kernel::abi::{self, Hit, Record};
 use warpsmith_kernel::digest_filter::{Score, Shape, Term, Wanted, build};
 use warpsmith_kernel::points::{self, Digest};
@@ -69,10 +72,15 @@ impl Walk {
         let (x, y) = point(&if hit.negate { -key } else { key });
         let bytes: Vec<u8> =
             [x, y].iter().flat_map(|a| limbs(a).into_iter().rev().flat_map(u32::to_be_bytes)).collect();
+        // The key of this x whose y has the parity told.
+        let compressed = [&[2 + u8::from(hit.negate)], &bytes[..32]].concat();
         match self.digest {
             Digest::X => bytes[..32].to_vec(),
             Digest::Account => address(&bytes).to_vec(),
             Digest::Contract => create(&address(&bytes), self.nonce).to_vec(),
+            Digest::Hash160 => hash160(&compressed).to_vec(),
+            Digest::ScriptHash160 => hash160(&[&[0, 20], hash160(&compressed).as_slice()].concat()).to_vec(),
+            Digest::Hash160Uncompressed => hash160(&[&[4], bytes.as_slice()].concat()).to_vec(),
         }
     }
 
@@ -148,6 +156,15 @@ fn accounts_are_tested_once_each_without_a_shared_inversion() {
 }
 
 #[test]
+fn bitcoin_hashes_are_tested_once_each() {
+    for digest in [Digest::Hash160, Digest::ScriptHash160, Digest::Hash160Uncompressed] {
+        every_key_is_tested_once(digest, 0, Spec { group: 3, block: 4, ..Spec::default() }, 2);
+        let alone = Spec { group: 2, block: 1, shared_inversion: false, ..Spec::default() };
+        every_key_is_tested_once(digest, 0, alone, 3);
+    }
+}
+
+#[test]
 fn x_coordinates_are_tested_once_each() {
     every_key_is_tested_once(Digest::X, 0, Spec { group: 5, block: 2, ..Spec::default() }, 2);
 }
@@ -170,14 +187,24 @@ fn contracts_of_every_length_of_nonce_are_tested_once_each() {
     }
 }
 
-/// Each key, planted in every kind of filter by all bits of its digest, comes back alone.
 #[test]
-fn planted_keys_come_back_through_every_filter() {
+fn planted_accounts_contracts_and_x_come_back_through_every_filter() {
+    planted_keys_come_back_through_every_filter(&[Digest::Account, Digest::Contract, Digest::X]);
+}
+
+#[test]
+fn planted_bitcoin_hashes_come_back_through_every_filter() {
+    let all = [Digest::Hash160, Digest::ScriptHash160, Digest::Hash160Uncompressed];
+    planted_keys_come_back_through_every_filter(&all);
+}
+
+/// Each key, planted in every kind of filter by all bits of its digest, comes back alone.
+fn planted_keys_come_back_through_every_filter(digests: &[Digest]) {
     let spec = Spec { group: 4, block: 2, ..Spec::default() };
     let starts = starts(11, 4);
     let steps = 2;
-    for digest in [Digest::Account, Digest::Contract, Digest::X] {
-        let words_of_digest = if digest == Digest::X { 8 } else { 5 };
+    for &digest in digests {
+        let words_of_digest = digest.words();
         let mut random = Random(5);
         let probe = Walk::build(digest, everything().0, spec);
         let mut places = probe.places(4, steps);

@@ -137,6 +137,12 @@ pub fn address(message: &[u8]) -> [u8; 20] {
     keccak(message)[12..].try_into().unwrap()
 }
 
+/// RIPEMD-160 of SHA-256 by other implementations.
+pub fn hash160(message: &[u8]) -> [u8; 20] {
+    use sha2::Digest;
+    ripemd::Ripemd160::digest(sha2::Sha256::digest(message)).into()
+}
+
 /// The contract an account creates, by the RLP of the yellow paper's appendix B.
 pub fn create(sender: &[u8; 20], nonce: u64) -> [u8; 20] {
     fn string(bytes: &[u8]) -> Vec<u8> {
