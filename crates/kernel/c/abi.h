@@ -33,11 +33,13 @@
 #define HIT_CODE 2
 #define HIT_TOP 3 /* of a SCORE filter: the score */
 
-/* code: index in bits 0..15, sign in 16, orbit k in 17..18, image j in 19..20, negative of the key in 21. */
+/* code: index in bits 0..15, sign in 16, orbit k in 17..18, image j in 19..20, negative of the key in 21; in 22 whether the
+ * device could not form the key's digest, so that the host has to look whether it is wanted. */
 #define CODE_SIGN 16
 #define CODE_ORBIT 17
 #define CODE_IMAGE 19
 #define CODE_NEGATE 21
+#define CODE_OPEN 22
 /* The lane met a point of its table: nothing of this step and the later ones was tested, and its
  * centre is still that of the step. */
 #define CODE_FAULT 0xffffffffu

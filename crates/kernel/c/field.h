@@ -47,6 +47,21 @@ DEV void fe_sub(fe *r, const fe *a, const fe *b) {
     *r = t;
 }
 
+/* r = a - b, b weak as well. The second borrow, which needs b > p, leaves a value above 2^256 - K: taking K off once more
+ * stays within limbs 0 and 1, since those above are all ones before and after. */
+DEV void fe_sub_weak(fe *r, const fe *a, const fe *b) {
+    fe t = *a, fold;
+    u64 low;
+    u32 borrow = u256_sub(t.v, b->v);
+    fe_set(&fold, borrow & 977u);
+    fold.v[1] = borrow & 1u;
+    borrow = u256_sub(t.v, fold.v);
+    low = ((u64)t.v[1] << 32 | t.v[0]) - ((u64)(borrow & 1u) << 32 | (borrow & 977u));
+    t.v[0] = (u32)low;
+    t.v[1] = (u32)(low >> 32);
+    *r = t;
+}
+
 /* r = wide mod p, weakly. */
 DEV void fe_reduce(fe *r, const u32 *wide) {
     /* wide = low + high 2^256 = low + high K, and high K = 977 even(high) + (977 odd(high) + high) 2^32

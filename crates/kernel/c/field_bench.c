@@ -43,6 +43,8 @@ KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *ou
         r.v[4] = r.v[0] + walk_rest(own, b0, b1, 0);
         r.v[5] = walk_top(x.v, 1, 1, f) + walk_rest(own, b0, b1, 0);
         r.v[6] = r.v[1] + walk_rest(own, b0, b1, 2 * (f[9] >> 24 << 8) + 65536u - (f[1] >> 16));
+    } else if (op == 8) {
+        fe_sub_weak(&r, &x, &y);
     }
     UNROLL
     for (int i = 0; i < 8; i++) out[8 * (u64)n + i] = r.v[i];

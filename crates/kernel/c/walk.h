@@ -131,21 +131,27 @@ DEV void walk_load_digits(u32 *digits, TABLE const quad *table, u32 entry) {
     }
 }
 
-/* Moves the centre (c, yc) of a lane on by the step point (xs, ys), all below p, given 1 / (c - xs):
- * m = (yc - ys) / (c - xs), x = m^2 - c - xs, y = m (c - x) - yc. */
-DEV void walk_next(GLOBAL u32 *centres, u32 lanes, u32 lane, const fe *c, const fe *yc, const fe *xs, const fe *ys,
-                   const fe *inverse, u32 alive) {
-    fe m, x, y;
+/* (x, y) = (c, yc) + (xs, ys), all below p, given 1 / (c - xs): m = (yc - ys) / (c - xs), x = m^2 - c - xs,
+ * y = m (c - x) - yc. */
+DEV void walk_add(fe *x, fe *y, const fe *c, const fe *yc, const fe *xs, const fe *ys, const fe *inverse) {
+    fe m;
     fe_sub(&m, yc, ys);
     fe_mul(&m, inverse, &m);
-    fe_sqr(&x, &m);
-    fe_sub(&x, &x, c);
-    fe_sub(&x, &x, xs);
-    fe_norm(&x, &x);
-    fe_sub(&y, c, &x);
-    fe_mul(&y, &y, &m);
-    fe_sub(&y, &y, yc);
-    fe_norm(&y, &y);
+    fe_sqr(x, &m);
+    fe_sub(x, x, c);
+    fe_sub(x, x, xs);
+    fe_norm(x, x);
+    fe_sub(y, c, x);
+    fe_mul(y, y, &m);
+    fe_sub(y, y, yc);
+    fe_norm(y, y);
+}
+
+/* Moves the centre (c, yc) of a lane on by the step point (xs, ys), given 1 / (c - xs). */
+DEV void walk_next(GLOBAL u32 *centres, u32 lanes, u32 lane, const fe *c, const fe *yc, const fe *xs, const fe *ys,
+                   const fe *inverse, u32 alive) {
+    fe x, y;
+    walk_add(&x, &y, c, yc, xs, ys, inverse);
     if (alive) {
         UNROLL
         for (int i = 0; i < 8; i++) {

@@ -1,7 +1,8 @@
 //! Writes a joined text to standard output: `emit [ptx=0] [group=256] [block=128] [blocks=4] [table=global] [shared=0]
-//! [count=0] [inline=0] [ranges=2] [program=orbit|field|salts|x|account|contract|hash160|script|uncompressed]`, for the
-//! orbit walk `[unroll=1] [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1]
-//! [score=zeros|leading-zeros|leading]`, for salts `[guarded=1] [create=1] [byte=52]`.
+//! [count=0] [inline=0] [ranges=2]
+//! [program=orbit|field|salts|x|account|contract|hash160|script|uncompressed|taproot]`, for the orbit walk `[unroll=1]
+//! [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`, for
+//! taproot `[bits=24]`, for salts `[guarded=1] [create=1] [byte=52]`.
 //! `emit to=FOLDER` writes every text that a release ships as PTX there, each named by its hash.
 
 use std::{env, fs};
@@ -16,6 +17,7 @@ fn main() {
     let mut filter = Shape { ranges: 1, ..Shape::default() };
     let mut stages = Stages { guarded: false, create: false, byte: 52 };
     let mut program = "orbit".to_owned();
+    let mut bits = 24;
     for argument in env::args().skip(1) {
         let (name, value) = argument.split_once('=').expect("name=value");
         let number = || value.parse::<u32>().expect("a number");
@@ -45,6 +47,7 @@ fn main() {
             "guarded" => stages.guarded = number() != 0,
             "create" => stages.create = number() != 0,
             "byte" => stages.byte = number(),
+            "bits" => bits = number(),
             "to" => {
                 fs::create_dir_all(value).expect("the folder can be made");
                 for source in shipped() {
@@ -65,6 +68,7 @@ fn main() {
         "hash160" => points(Digest::Hash160),
         "script" => points(Digest::ScriptHash160),
         "uncompressed" => points(Digest::Hash160Uncompressed),
+        "taproot" => points(Digest::Taproot { bits }),
         "salts" => Program::Salts { stages, filter },
         _ => panic!("what is {program}?"),
     };

@@ -211,6 +211,8 @@ pub struct Hit {
     pub image: u32,
     /// Whether the key is the negative of that.
     pub negate: bool,
+    /// Whether the device could not form the key's digest: the host has to look whether it is wanted.
+    pub open: bool,
     /// The top word the device tested: of x (computed, see above), or of the digest; with a SCORE filter the score.
     pub top: u32,
 }
@@ -245,6 +247,7 @@ impl Record {
             orbit: code >> 17 & 3,
             image: code >> 19 & 3,
             negate: code >> 21 & 1 == 1,
+            open: code >> 22 & 1 == 1,
             top,
         })
     }

@@ -10,6 +10,7 @@ mod embedded;
 pub mod points;
 pub mod salts;
 pub mod set;
+pub mod taproot;
 
 pub use embedded::{embedded, shipped};
 
@@ -53,7 +54,7 @@ pub enum Stage {
 pub enum Program {
     /// Keys by their x coordinate alone, 18 an entry of the table: `search_walk`, tested by [`Spec::filter`].
     Orbit,
-    /// Keys by their whole point: `points_walk` ([`points`]).
+    /// Keys by their whole point: `points_walk`, or for taproot `taproot_walk` ([`points`]).
     Points {
         /// What becomes of a point.
         digest: points::Digest,
@@ -74,7 +75,7 @@ impl Program {
     pub const fn entry(&self) -> &'static str {
         match self {
             Self::Orbit => "search_walk",
-            Self::Points { .. } => "points_walk",
+            Self::Points { digest, .. } => digest.entry(),
             Self::Salts { .. } => "salts_walk",
         }
     }
@@ -192,7 +193,7 @@ pub fn join(spec: &Spec) -> Source {
         Program::Orbit => return join_orbit(spec, defines),
         Program::Points { digest, filter } => {
             defines.extend(digest.defines().into_iter().chain(filter.defines()));
-            [digest.fragments(), vec![fragment!("filter/digest.h"), fragment!("points.c")]].concat()
+            digest.fragments()
         }
         Program::Salts { stages, filter } => {
             defines.extend(stages.defines().into_iter().chain(filter.defines()));

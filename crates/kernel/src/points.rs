@@ -2,7 +2,7 @@
 //!
 //! Centres and hits lie as in [`abi`]. A key is `lambda^image * (centre +- index)` or its negative.
 
-use crate::{Fragment, abi, fragment};
+use crate::{Fragment, abi, fragment, taproot};
 
 /// Words of a table entry: x, then y, least significant word first. Entry 0 is the step point, entry i is i * G.
 pub const TABLE_WORDS: usize = 16;
@@ -23,13 +23,19 @@ pub enum Digest {
     ScriptHash160,
     /// RIPEMD-160 of SHA-256 of the uncompressed key, 5 words.
     Hash160Uncompressed,
+    /// The x coordinate of the taproot output of the key, 8 words, by a program of its own ([`taproot`]). Three keys, each
+    /// up to its sign.
+    Taproot {
+        /// Bits of a digit of the tweak.
+        bits: u32,
+    },
 }
 
 impl Digest {
     /// Keys of a point: three images, and where y or its parity counts two signs.
     pub const fn keys(self) -> u64 {
         match self {
-            Self::X => 3,
+            Self::X | Self::Taproot { .. } => 3,
             _ => 6,
         }
     }
@@ -37,7 +43,7 @@ impl Digest {
     /// Words of the digest.
     pub const fn words(self) -> usize {
         match self {
-            Self::X => 8,
+            Self::X | Self::Taproot { .. } => 8,
             _ => 5,
         }
     }
@@ -56,21 +62,35 @@ impl Digest {
             Self::Hash160 | Self::ScriptHash160 | Self::Hash160Uncompressed => {
                 vec![fragment!("hash/sha256.h"), fragment!("hash/ripemd160.h"), fragment!("digest/hash160.h")]
             }
+            Self::Taproot { .. } => vec![fragment!("hash/sha256.h"), fragment!("tweak.h")],
         };
-        [vec![fragment!("message.h")], own].concat()
+        let entry =
+            if let Self::Taproot { .. } = self { fragment!("taproot.c") } else { fragment!("points.c") };
+        [vec![fragment!("points.h"), fragment!("filter/digest.h")], own, vec![entry]].concat()
+    }
+
+    /// The name of the entry point.
+    pub(crate) const fn entry(self) -> &'static str {
+        match self {
+            Self::Taproot { .. } => "taproot_walk",
+            _ => "points_walk",
+        }
     }
 
     pub(crate) fn defines(self) -> Vec<(&'static str, u32)> {
         let keccak = matches!(self, Self::Account | Self::Contract);
-        vec![
+        let taproot = if let Self::Taproot { bits } = self { taproot::defines(bits) } else { Vec::new() };
+        let mut defines = vec![
             ("DIGEST_WORDS", self.words() as u32),
             ("DIGEST_CREATE", (self == Self::Contract).into()),
             ("DIGEST_SCRIPT", (self == Self::ScriptHash160).into()),
             ("DIGEST_WHOLE", (self == Self::Hash160Uncompressed).into()),
             ("MESSAGE_SWAPPED", keccak.into()),
             ("POINT_SIGNS", self.keys() as u32 / 3),
-            ("POINT_Y", (keccak || self == Self::Hash160Uncompressed).into()),
-        ]
+            ("POINT_Y", (keccak || self == Self::Hash160Uncompressed || !taproot.is_empty()).into()),
+        ];
+        defines.extend(taproot);
+        defines
     }
 }
 

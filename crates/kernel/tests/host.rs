@@ -177,13 +177,14 @@ fn field_operations_agree_with_big_integers() {
     for count_carries in [false, true] {
         let program = Program::build_field(Spec { block: 4, count_carries, ..Spec::default() });
         type Operation = fn(&BigUint, &BigUint) -> BigUint;
-        let operations: [(u32, &str, Operation); 6] = [
+        let operations: [(u32, &str, Operation); 7] = [
             (0, "mul", |a, b| a * b),
             (1, "sqr", |a, _| a * a),
             (2, "add", |a, b| a + b),
             (3, "sub", |a, b| a + p() - b % p()),
             (5, "norm", |a, _| a.clone()),
             (6, "mul_inc", |a, b| a * b + 1u32),
+            (8, "sub_weak", |a, b| a + p() + p() - b),
         ];
         for (op, name, expected) in operations {
             for ((a, b), out) in pairs.iter().zip(program.field(op, &pairs)) {
@@ -339,7 +340,7 @@ fn planted(lanes: u32, steps: u32, group: u32) -> Vec<abi::Hit> {
         let (minus, orbit, image) =
             (index > 0 && kind % 2 == 1, if index > 0 { kind / 2 % 3 } else { 0 }, kind / 6);
         let (lane, step) = (n % lanes, n / 2 % steps);
-        let plant = abi::Hit { lane, step, index, minus, orbit, image, negate: false, top: 0 };
+        let plant = abi::Hit { lane, step, index, minus, orbit, image, negate: false, open: false, top: 0 };
         plants.push(plant);
     }
     plants.sort();
@@ -435,6 +436,7 @@ fn planted_key_is_found_exactly_once() {
                             orbit,
                             image,
                             negate: false,
+                            open: false,
                             top: 0,
                         });
                     }

@@ -81,6 +81,7 @@ impl Walk {
             Digest::Hash160 => hash160(&compressed).to_vec(),
             Digest::ScriptHash160 => hash160(&[&[0, 20], hash160(&compressed).as_slice()].concat()).to_vec(),
             Digest::Hash160Uncompressed => hash160(&[&[4], bytes.as_slice()].concat()).to_vec(),
+            Digest::Taproot { .. } => unreachable!("tests/taproot.rs has its own walk"),
         }
     }
 
@@ -94,7 +95,9 @@ impl Walk {
                         for image in 0..3 {
                             for negate in [false, true] {
                                 let is_key = (index > 0 || !minus) && (!negate || self.digest != Digest::X);
-                                let hit = Hit { lane, step, index, minus, orbit: 0, image, negate, top: 0 };
+                                let open = false;
+                                let hit =
+                                    Hit { lane, step, index, minus, orbit: 0, image, negate, open, top: 0 };
                                 places.extend(is_key.then_some(hit));
                             }
                         }

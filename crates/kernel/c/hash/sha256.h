@@ -30,12 +30,12 @@ DEV void sha256_start(u32 *state) {
     state[7] = 0x5be0cd19u;
 }
 
-/* Word i >= 16 of the schedule takes the place of word i - 16. The sum begins with the words furthest back. */
+/* Word i + 16 of the schedule takes the place of word i. The sum begins with the words furthest back. */
 DEV void sha256_expand(u32 *w, int i, u32 one) {
     u32 x = w[(i + 1) & 15], y = w[(i + 14) & 15];
-    u32 sum = u32_sum(sha256_rotr(x, 7) ^ sha256_rotr(x, 18) ^ x >> 3, w[i & 15], one);
+    u32 sum = u32_sum(sha256_rotr(x, 7) ^ sha256_rotr(x, 18) ^ x >> 3, w[i], one);
     sum = u32_sum(sum, w[(i + 9) & 15], one);
-    w[i & 15] = u32_sum(sha256_rotr(y, 17) ^ sha256_rotr(y, 19) ^ y >> 10, sum, one);
+    w[i] = u32_sum(sha256_rotr(y, 17) ^ sha256_rotr(y, 19) ^ y >> 10, sum, one);
 }
 
 /* Round i with the sum of its word and its constant. Instead of moving eight words round by round, a is found at s[-i],
@@ -55,14 +55,15 @@ DEV void sha256_round(u32 *s, int i, u32 word, u32 one) {
  *
  * The first half is spelled out: constant words of a message fold into the constants, and a loop around two messages
  * that share words keeps what depends on those alone out of it. The second half is a loop of eight rounds, since a hash
- * with all of them spelled out does not fit the instruction cache (32 KiB of an H200). */
+ * with all of them spelled out does not fit an instruction cache of 32 KiB. Words are expanded between the rounds: apart from
+ * them they leave too little to do side by side. */
 DEV void sha256_block(u32 *state, u32 *w, u32 one) {
     u32 s[8];
     UNROLL
     for (int i = 0; i < 8; i++) s[i] = state[i];
     UNROLL
     for (int i = 0; i < 32; i++) {
-        if (i >= 16) sha256_expand(w, i, one);
+        if (i >= 16) sha256_expand(w, i & 15, one);
         sha256_round(s, i, u32_sum(w[i & 15], sha256_constants[i], one), one);
     }
     ROLLED

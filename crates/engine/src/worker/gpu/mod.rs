@@ -2,7 +2,7 @@
 //!
 //! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
 //! that test x by its top bits, with `settle` for many patterns, `points` for those that hash points or test all of x, `salts` for contracts. `flight`
-//! keeps launches under way, `digests` says what is wanted of a whole digest. `field` times the arithmetic by itself.
+//! keeps launches under way, `digests` says what is wanted of a whole digest, `tweaks` multiplies G for taproot. `field` times the arithmetic by itself.
 
 mod digests;
 mod field;
@@ -11,7 +11,9 @@ mod orbit;
 mod points;
 mod salts;
 mod settle;
+mod tweaks;
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,13 +21,13 @@ use std::time::Duration;
 use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::platform::Simd;
-use warpsmith_curve::walk::Table;
+use warpsmith_curve::walk::{Place, Table};
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program, Queue, Source, Vendor};
 use warpsmith_kernel::{Program as Text, Spec, Table as TablePlace, abi, embedded, join};
 use warpsmith_target::Recipe;
 
-use super::batch_add::{add_all, multiples};
+use super::batch_add::{add_all, add_pairs, multiples};
 use super::{Backend, Fault, Search, Worker};
 use crate::bench::detail::Profile;
 use crate::bench::field::FieldRate;
@@ -142,6 +144,29 @@ impl Gpu {
         })
     }
 
+    /// The public keys at places of a launch that began at step `first`, signs left out. Three additions each, and a few
+    /// inversions for all of them: cards report thousands of keys a second that pass on their top word alone.
+    fn keys_at(&self, origin: Point, places: &[Place], first: u64) -> Vec<Point> {
+        let strides = self.strides();
+        let run = strides.len() as u64 + 1;
+        let mut bases = HashMap::new();
+        let mut centres = |place: &Place| {
+            let (runs, rest) = ((place.step - first) / run, (place.step - first) % run);
+            let base = *bases.entry(runs).or_insert_with(|| self.at_step(origin, first + runs * run));
+            (base, rest.checked_sub(1).map(|at| strides[at as usize]))
+        };
+        let steps: Vec<(Point, Point)> = places.iter().map(&mut centres).collect();
+        let ways = places.iter().map(|p| p.lane.checked_sub(1).map(|l| self.ways()[l as usize]));
+        let starts: Vec<(Point, Point)> = add_pairs(&steps).into_iter().zip(ways).collect();
+        let entries = places.iter().map(|place| {
+            let entry = self.entries()[place.index.checked_sub(1)? as usize].endomorphism(place.orbit);
+            Some(if place.minus { entry.negate() } else { entry })
+        });
+        let sums: Vec<(Point, Point)> = add_pairs(&starts).into_iter().zip(entries).collect();
+        let keys = add_pairs(&sums).into_iter().zip(places);
+        keys.map(|(key, place)| key.map(|key| key.endomorphism(place.image))).collect()
+    }
+
     /// The portable walk of the same shape, for lanes the device cannot do.
     fn table(&self) -> &Table {
         self.table.get_or_init(|| Table::new(Simd::Portable, self.layout.spec.group))
@@ -239,7 +264,13 @@ impl Backend for Gpu {
         }
         match search.recipe {
             Recipe::X if search.filter.score.is_some() => Err("x coordinates have no score".to_owned()),
-            Recipe::X | Recipe::Account | Recipe::Contract { .. } | Recipe::Salted(_) => Ok(()),
+            Recipe::X
+            | Recipe::Account
+            | Recipe::Contract { .. }
+            | Recipe::Hash160 { .. }
+            | Recipe::ScriptHash160
+            | Recipe::Taproot
+            | Recipe::Salted(_) => Ok(()),
             other => Err(format!("it has no kernel for {other:?}")),
         }
     }

@@ -6,8 +6,6 @@
 
 mod profile;
 
-use std::collections::HashMap;
-
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::{self, Place, Sieve, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
@@ -24,7 +22,7 @@ use super::flight::{Flights, Landed, MOST_STEPS};
 use super::settle::{self, Settle};
 use super::{CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, limbs, place_table, upload};
 use crate::sieve::sieve;
-use crate::worker::batch_add::{add_pairs, multiples};
+use crate::worker::batch_add::multiples;
 use crate::worker::cpu::orbit::hit as from_walk;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
@@ -252,36 +250,14 @@ impl<'a> OrbitWorker<'a> {
                 }
             }
         }
-        for (place, x) in places.iter().zip(self.exact(&places, landed.first)) {
+        for (place, key) in places.iter().zip(self.gpu.keys_at(self.origin, &places, landed.first)) {
+            let x = key.map(|key| key.x.canonical());
             if x.is_some_and(|x| self.sieve.may_hold(x)) {
                 let digest = x.map(|x| Digest::new(&x.to_be_bytes()));
                 hits.push(Hit { spot: Spot::Key(*place), digest, score: 0 });
             }
         }
         met
-    }
-
-    /// The x coordinates of the keys at places of a launch that began at step `first`. Three additions each, and a few
-    /// inversions for all of them: cards report thousands of keys a second that pass on their top word alone.
-    fn exact(&self, places: &[Place], first: u64) -> Vec<Option<Fe>> {
-        let strides = self.gpu.strides();
-        let run = strides.len() as u64 + 1;
-        let mut bases = HashMap::new();
-        let mut centres = |place: &Place| {
-            let (runs, rest) = ((place.step - first) / run, (place.step - first) % run);
-            let base = *bases.entry(runs).or_insert_with(|| self.at_step(first + runs * run));
-            (base, rest.checked_sub(1).map(|at| strides[at as usize]))
-        };
-        let steps: Vec<(Point, Point)> = places.iter().map(&mut centres).collect();
-        let ways = places.iter().map(|p| p.lane.checked_sub(1).map(|l| self.gpu.ways()[l as usize]));
-        let starts: Vec<(Point, Point)> = add_pairs(&steps).into_iter().zip(ways).collect();
-        let entries = places.iter().map(|place| {
-            let entry = self.gpu.entries()[place.index.checked_sub(1)? as usize].endomorphism(place.orbit);
-            Some(if place.minus { entry.negate() } else { entry })
-        });
-        let keys: Vec<(Point, Point)> = add_pairs(&starts).into_iter().zip(entries).collect();
-        let x = |(key, place): (Point, &Place)| Some(key?.endomorphism(place.image).x.canonical());
-        add_pairs(&keys).into_iter().zip(places).map(x).collect()
     }
 
     /// Walks one lane on the processor, exactly.

@@ -12,13 +12,16 @@ use warpsmith_curve::{Affine, Scalar};
 use warpsmith_device::{Arg, Buffer, Kernel, Queue};
 use warpsmith_kernel::abi::{self, Record};
 use warpsmith_kernel::points::{self, Digest as Made};
-use warpsmith_kernel::{Program, Spec};
+use warpsmith_kernel::{Program, Spec, taproot};
 use warpsmith_pattern::Filter;
+use warpsmith_target::bitcoin::{AddressType, Bitcoin};
 use warpsmith_target::ethereum::{Account, Contract};
 use warpsmith_target::{Digest, KeyTarget, PublicPoint, Recipe};
 
 use super::flight::{Flights, Landed, MOST_STEPS};
-use super::{CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, digests, limbs, place_table, upload};
+use super::{
+    CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, digests, limbs, place_table, tweaks, upload,
+};
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
 
 pub(super) struct PointsWorker<'a> {
@@ -34,7 +37,8 @@ pub(super) struct PointsWorker<'a> {
     spare: Buffer,
     scratch: Buffer,
     filter_words: Buffer,
-    params: Buffer,
+    /// What the digest takes besides: its parameters, or the table of the tweak and room for sums.
+    more: Vec<Buffer>,
     filter: Filter,
     /// The score to beat.
     beat: u32,
@@ -46,19 +50,30 @@ pub(super) struct PointsWorker<'a> {
 
 impl<'a> PointsWorker<'a> {
     pub fn new(gpu: &'a Gpu, search: &Search<'_>) -> Outcome<Self> {
+        let info = gpu.device.info();
         let (made, nonce) = match search.recipe {
             Recipe::Account => (Made::Account, 0),
             Recipe::Contract { nonce } => (Made::Contract, *nonce),
+            Recipe::Hash160 { compressed: true } => (Made::Hash160, 0),
+            Recipe::Hash160 { compressed: false } => (Made::Hash160Uncompressed, 0),
+            Recipe::ScriptHash160 => (Made::ScriptHash160, 0),
+            Recipe::Taproot => (Made::Taproot { bits: tweaks::bits(info) }, 0),
             _ => (Made::X, 0),
         };
-        let (shape, filter_words) = digests::filter(search.filter, if made == Made::X { 8 } else { 5 });
+        let (shape, filter_words) = digests::filter(search.filter, made.words());
         let layout = gpu.digest_layout(Program::Points { digest: made, filter: shape });
         let Layout { spec, lanes } = layout;
-        let info = gpu.device.info();
         let mut queue = gpu.device.queue()?;
         let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
         let table = table_words(gpu.entries(), &spec);
         let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
+        let more = match made {
+            Made::Taproot { bits } => {
+                let table = tweaks::table(queue.as_mut(), program, spec.block, bits)?;
+                vec![table, queue.alloc(4 * taproot::sums_words(lanes) as u64)?]
+            }
+            _ => vec![upload(queue.as_mut(), &points::create_words(nonce))?],
+        };
         let centres_bytes = 4 * abi::centres_words(lanes) as u64;
         Ok(PointsWorker {
             gpu,
@@ -71,7 +86,7 @@ impl<'a> PointsWorker<'a> {
             spare: queue.alloc(centres_bytes)?,
             scratch: queue.alloc(4 * points::scratch_words(spec.group, lanes) as u64)?,
             filter_words: upload(queue.as_mut(), &filter_words)?,
-            params: upload(queue.as_mut(), &points::create_words(nonce))?,
+            more,
             filter: search.filter.clone(),
             beat: digests::beat(search.filter),
             origin: None,
@@ -104,7 +119,8 @@ impl<'a> PointsWorker<'a> {
     ) -> impl FnOnce(&mut dyn Queue, Buffer, u32) -> Outcome<()> + use<> {
         let mut args = vec![Arg::Buffer(centres), Arg::Buffer(self.scratch)];
         args.extend(self.table.map(Arg::Buffer));
-        args.extend([Arg::Buffer(self.filter_words), Arg::Buffer(self.params)]);
+        args.push(Arg::Buffer(self.filter_words));
+        args.extend(self.more.iter().copied().map(Arg::Buffer));
         let (kernel, block) = (self.kernel, self.layout.spec.block);
         move |queue, hits, steps| {
             args.extend([Arg::Buffer(hits), Arg::U32(lanes), Arg::U32(steps)]);
@@ -155,21 +171,10 @@ impl<'a> PointsWorker<'a> {
     /// whether there were any.
     fn sort_out(&mut self, landed: &Landed, lane0: u32, hits: &mut Vec<Hit>) -> bool {
         let mut met = false;
+        let mut told = Vec::new();
         for &record in &landed.records {
             match Record::read(record) {
-                Record::Hit(hit) => {
-                    let place = Place {
-                        lane: lane0 + hit.lane,
-                        step: landed.first + u64::from(hit.step),
-                        index: hit.index,
-                        minus: hit.minus,
-                        orbit: 0,
-                        image: hit.image as u8,
-                        negate: hit.negate,
-                    };
-                    let score = if self.filter.score.is_some() { hit.top } else { 0 };
-                    hits.push(Hit { spot: Spot::Key(place), digest: None, score });
-                }
+                Record::Hit(hit) => told.push(hit),
                 Record::Fault { lane, step } => {
                     met = true;
                     for step in step..landed.steps {
@@ -178,8 +183,40 @@ impl<'a> PointsWorker<'a> {
                 }
             }
         }
+        let place = |hit: &abi::Hit| Place {
+            lane: lane0 + hit.lane,
+            step: landed.first + u64::from(hit.step),
+            index: hit.index,
+            minus: hit.minus,
+            orbit: 0,
+            image: hit.image as u8,
+            negate: hit.negate,
+        };
+        let mut places: Vec<Place> = told.iter().map(place).collect();
+        let wanted = self.settle(&told, &mut places, landed.first);
+        for ((place, hit), _) in places.into_iter().zip(&told).zip(wanted).filter(|(_, wanted)| *wanted) {
+            let score = if self.filter.score.is_some() { hit.top } else { 0 };
+            hits.push(Hit { spot: Spot::Key(place), digest: None, score });
+        }
         self.beat = self.beat.max(landed.best);
         met
+    }
+
+    /// What the device leaves to the host, which knows the keys: which of them has the parity of y it speaks of, and
+    /// whether one is wanted whose digest it could not form. Says of each whether it is.
+    fn settle(&self, told: &[abi::Hit], places: &mut [Place], first: u64) -> Vec<bool> {
+        let mut wanted = vec![true; told.len()];
+        if !self.made.tells_parity() && told.iter().all(|hit| !hit.open) {
+            return wanted;
+        }
+        let keys = self.gpu.keys_at(self.origin, places, first);
+        for (n, key) in keys.into_iter().enumerate() {
+            // Infinity is no key, and the device reports none.
+            let Some(key) = key else { continue };
+            places[n].negate ^= self.made.tells_parity() && key.y.is_odd();
+            wanted[n] = !told[n].open || self.filter.accepts(&digest(&self.recipe, key).words());
+        }
+        wanted
     }
 
     /// Walks one lane by one step on the processor, point by point with complete additions.
@@ -268,6 +305,10 @@ fn digest(recipe: &Recipe, point: Affine) -> Digest {
         Recipe::Contract { nonce } => {
             Contract::new(*nonce).expect("checked when the target was made").digest(&point)
         }
+        Recipe::Hash160 { compressed: true } => Bitcoin::main(AddressType::P2pkh).digest(&point),
+        Recipe::Hash160 { compressed: false } => Bitcoin::main(AddressType::P2pkhUncompressed).digest(&point),
+        Recipe::ScriptHash160 => Bitcoin::main(AddressType::P2sh).digest(&point),
+        Recipe::Taproot => Bitcoin::main(AddressType::P2tr).digest(&point),
         _ => Digest::new(&point.x),
     }
 }
@@ -275,7 +316,7 @@ fn digest(recipe: &Recipe, point: Affine) -> Digest {
 impl Worker for PointsWorker<'_> {
     fn shape(&self) -> Option<Shape> {
         let (half, lanes) = (self.layout.spec.group, self.lanes());
-        Some(Shape { half, lanes, stride: STRIDE, orbits: 1, signs: self.made != Made::X })
+        Some(Shape { half, lanes, stride: STRIDE, orbits: 1, signs: self.made.keys() == 6 })
     }
 
     fn start(&mut self, start: &Start) -> Result<(), Fault> {

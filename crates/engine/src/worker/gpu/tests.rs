@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use warpsmith_curve::walk::Place;
 use warpsmith_device::{Error, Info};
 use warpsmith_kernel::shipped;
 
 use super::*;
+use crate::origin::{Origin, Recovered, Secret, public_point};
 use crate::worker::{Batch, Hit, Spot};
 
 /// The OpenCL processor of this machine.
@@ -109,4 +109,35 @@ fn inlining_follows_the_vendor_unless_it_is_asked_for() {
     }
     let amd = Gpu::new(Arc::new(card(Vendor::Amd, Api::OpenCl)), Inline::Auto);
     assert!(amd.describe().contains("out of line") && amd.describe().contains("--inline yes"));
+}
+
+#[test]
+fn keys_of_hits_are_computed_exactly_wherever_they_lie() {
+    let Some(gpu) = pocl() else { return };
+    let origin = Origin::known(Secret::random().expect("random"));
+    let Layout { spec, lanes } = gpu.layout;
+    let first = 1000;
+    let mut places = Vec::new();
+    // Before, at and after the end of the prepared strides, and far behind it.
+    for (n, step) in [0, 1, 254, 255, 256, 257, 511, 512, 100_000].into_iter().enumerate() {
+        for lane in [0, 1, lanes - 1] {
+            for index in [0, 1, spec.group] {
+                let (orbit, image) =
+                    if index == 0 { (0, n as u8 % 3) } else { (n as u8 % 3, lane as u8 % 3) };
+                let minus = index > 0 && n % 2 == 1;
+                places.push(Place { lane, step: first + step, index, minus, orbit, image, negate: false });
+            }
+        }
+    }
+    let found = gpu.keys_at(origin.point(), &places, first);
+    assert_eq!(found.len(), places.len());
+    for (place, found) in places.iter().zip(found) {
+        let offset = place.offset(spec.group, STRIDE);
+        let Some(Recovered::Key(key)) = origin.recover(offset, place.image, false) else {
+            panic!("{place:?}")
+        };
+        let (found, expected) = (found.expect("not infinity"), public_point(&key.public_key()));
+        assert_eq!((found.x.to_be_bytes(), found.y.to_be_bytes()), (expected.x, expected.y), "{place:?}");
+    }
+    assert!(gpu.keys_at(origin.point(), &[], first).is_empty());
 }

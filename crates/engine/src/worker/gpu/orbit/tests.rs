@@ -135,44 +135,6 @@ fn helpers_out_of_line_find_the_same() {
 }
 
 #[test]
-fn keys_of_hits_are_computed_exactly_wherever_they_lie() {
-    let Some(gpu) = pocl() else { return };
-    let target = find("npub").expect("npub is a target");
-    let patterns = compile(["qqqqqq"], target, &PatternOptions::default()).expect("possible");
-    let filter = patterns.filter(gpu.max_false(&Recipe::X));
-    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
-    let origin = Origin::known(Secret::random().expect("random"));
-    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
-    let (shape, first) = (worker.shape().expect("a walk"), 1000);
-    let mut places = Vec::new();
-    // Before, at and after the end of the prepared strides, and far behind it.
-    for (n, step) in [0, 1, 254, 255, 256, 257, 511, 512, 100_000].into_iter().enumerate() {
-        for lane in [0, 1, shape.lanes - 1] {
-            for index in [0, 1, shape.half] {
-                let (orbit, image) =
-                    if index == 0 { (0, n as u8 % 3) } else { (n as u8 % 3, lane as u8 % 3) };
-                let minus = index > 0 && n % 2 == 1;
-                places.push(Place { lane, step: first + step, index, minus, orbit, image, negate: false });
-            }
-        }
-    }
-    let found = worker.exact(&places, first);
-    assert_eq!(found.len(), places.len());
-    for (place, x) in places.iter().zip(found) {
-        let offset = place.offset(shape.half, shape.stride);
-        let Some(Recovered::Key(key)) = origin.recover(offset, place.image, false) else {
-            panic!("{place:?}")
-        };
-        assert_eq!(
-            x.map(Fe::to_words),
-            Some(Fe::from_be_bytes(&public_point(&key.public_key()).x).to_words()),
-            "{place:?}"
-        );
-    }
-    assert!(worker.exact(&[], first).is_empty());
-}
-
-#[test]
 fn the_parts_of_a_search_are_told_apart() {
     let Some(gpu) = pocl() else { return };
     let target = find("npub").expect("npub is a target");

@@ -63,9 +63,17 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     assert!(!next.hits.is_empty() && next.hits.iter().all(|h| place(h).step == 8));
 }
 
-/// Every key of some lanes and steps that begins with `prefix`, by the target's own code.
-fn reference(gpu: &Gpu, start: Affine, lanes: &[u32], steps: u64, filter: &Filter) -> HashSet<Place> {
+/// Every key of some lanes and steps that the filter accepts, by the target's own code.
+fn reference(
+    gpu: &Gpu,
+    target: &dyn KeyTarget,
+    start: Affine,
+    lanes: &[u32],
+    steps: u64,
+    filter: &Filter,
+) -> HashSet<Place> {
     let mut found = HashSet::new();
+    let signs = !matches!(target.recipe(), Recipe::X | Recipe::Taproot);
     for &lane in lanes {
         let way = lane.checked_sub(1).map(|l| gpu.ways()[l as usize]);
         for step in 0..steps {
@@ -79,11 +87,11 @@ fn reference(gpu: &Gpu, start: Affine, lanes: &[u32], steps: u64, filter: &Filte
                     let way = if minus { way.map(Affine::negate) } else { way };
                     let Some(point) = group::add(centre, way) else { continue };
                     for image in 0..3 {
-                        for negate in [false, true] {
+                        for negate in [false, true].into_iter().take(if signs { 2 } else { 1 }) {
                             let key = point.endomorphism(image);
                             let key = if negate { key.negate() } else { key };
                             let point = PublicPoint { x: key.x.to_be_bytes(), y: key.y.to_be_bytes() };
-                            if filter.accepts(&Account.digest(&point).words()) {
+                            if filter.accepts(&target.digest(&point).words()) {
                                 found.insert(Place { lane, step, index, minus, orbit: 0, image, negate });
                             }
                         }
@@ -117,7 +125,7 @@ fn lanes_that_meet_their_table_are_made_good() {
     hits.extend(worker.step().expect("a step").hits.into_iter().filter(|h| place(h).step < 2));
     let found: HashSet<Place> = together.hits.iter().map(place).collect();
     assert_eq!(found.len(), together.hits.len(), "each once");
-    let expected = reference(&gpu, start, &[0, 1, 63], 4, &filter);
+    let expected = reference(&gpu, &Account, start, &[0, 1, 63], 4, &filter);
     let of = |lane: u32, places: &HashSet<Place>| -> HashSet<Place> {
         places.iter().copied().filter(|p| p.lane == lane).collect()
     };
@@ -144,10 +152,54 @@ fn the_processor_finds_what_the_device_leaves() {
     let scores: HashSet<u32> = hits.iter().map(|h| h.score).collect();
     let best = *scores.iter().max().expect("some account has a zero byte");
     // Lane 0 is the processor's: its best is among them, or a lane of the device has a better one.
-    let lane = reference(&gpu, start, &[0], 1, &score_filter(Score::Zeros, 0));
+    let lane = reference(&gpu, &Account, start, &[0], 1, &score_filter(Score::Zeros, 0));
     assert_eq!(lane.len() as u64, worker.keys() - 6, "all but the point at infinity");
-    let known = reference(&gpu, start, &[0], 1, &score_filter(Score::Zeros, best + 1));
+    let known = reference(&gpu, &Account, start, &[0], 1, &score_filter(Score::Zeros, best + 1));
     assert!(known.is_empty(), "{known:?} beat {best}");
     worker.raise(21).expect("raised");
     assert!(worker.step().expect("a step").hits.is_empty(), "no account has 21 zero bytes");
+}
+
+/// Every key of some lanes that a Bitcoin filter accepts comes back once, with the sign whose address it is: by the device,
+/// and where a lane meets its table by the processor.
+#[test]
+fn bitcoin_addresses_are_found_with_their_signs() {
+    let Some(gpu) = pocl() else { return };
+    let many = ["1A", "1C", "1E", "1G", "1K"];
+    let cases: [(AddressType, &[&str]); 8] = [
+        (AddressType::P2pkh, &["1B"]),
+        (AddressType::P2pkh, &many),
+        (AddressType::P2wpkh, &["bc1qq"]),
+        (AddressType::P2wpkh, &["..7"]),
+        (AddressType::P2pkhUncompressed, &["1B"]),
+        (AddressType::P2sh, &["3A"]),
+        (AddressType::P2tr, &["bc1pq"]),
+        (AddressType::P2tr, &["..7"]),
+    ];
+    for (address_type, patterns) in cases {
+        let target = Bitcoin::main(address_type);
+        let compiled = compile(patterns, &target, &Options::default()).expect("possible");
+        let recipe = target.recipe();
+        let filter = compiled.filter(gpu.max_false(&recipe));
+        let search = Search { recipe: &recipe, filter: &filter };
+        let mut worker = PointsWorker::new(&gpu, &search).expect("a worker");
+        // Lane 0 meets its table from the first start.
+        for scalar in [5, 0x1234_5678_9abc] {
+            let start = group::multiply(Scalar::from_u64(scalar), Some(Affine::G)).expect("not infinity");
+            worker.start(&Start::Point(start)).expect("started");
+            let mut found = HashSet::new();
+            for _ in 0..2 {
+                let batch = worker.step().expect("a step");
+                assert_eq!(batch.tried, u64::from(worker.lanes()) * worker.keys());
+                for hit in &batch.hits {
+                    assert!(found.insert(place(hit)), "{hit:?} twice");
+                }
+            }
+            let lanes = [0, 1, worker.lanes() - 1];
+            let expected = reference(&gpu, &target, start, &lanes, 2, &filter);
+            assert!(expected.len() > 3, "{patterns:?}: {}", expected.len());
+            let of_lanes = found.into_iter().filter(|p| lanes.contains(&p.lane)).collect();
+            assert_eq!(expected, of_lanes, "{address_type:?} {patterns:?} from {scalar}");
+        }
+    }
 }
