@@ -26,9 +26,9 @@ pub(crate) fn sieve(filter: &Filter) -> Sieve {
     if ranges.len() <= FEW_RANGES {
         return Sieve { ranges, bits: None, terms };
     }
-    // 128 to 256 bits a range where the cache allows, which next to nothing passes; never less than eight.
+    // 512 to 1024 bits a range where the cache allows, which next to nothing passes; never less than eight.
     let many = ranges.len().ilog2();
-    let log2 = (many + 7).clamp(15, MAX_LOG2).max(many + 3).min(27);
+    let log2 = (many + 10).clamp(15, MAX_LOG2).max(many + 3).min(27);
     Sieve { ranges: Vec::new(), bits: Some(Bits::new(&ranges, log2)), terms }
 }
 

@@ -576,12 +576,22 @@ impl Lanes for Fe8 {
         unsafe { _mm512_loadu_si512(from.cast()) }
     }
     #[inline(always)]
-    unsafe fn word_probe<const STRIDE: usize>(
+    unsafe fn word_store(a: __m512i, to: *mut u32) {
+        // SAFETY: see the module `lanes`; the caller gives room for a whole vector.
+        unsafe { _mm512_storeu_si512(to.cast(), a) }
+    }
+    #[inline(always)]
+    unsafe fn word_or(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_or_si512(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn word_ask<const STRIDE: usize>(
         a: __m512i,
         table: *const u32,
         [at, first, second]: &[__m512i; 3],
         asking: u32,
-    ) -> u32 {
+    ) -> __m512i {
         // SAFETY: see the module `lanes`; the table has an entry for every number.
         unsafe {
             let at = _mm512_srl_epi32(a, _mm512_castsi512_si128(*at));
@@ -590,11 +600,16 @@ impl Lanes for Fe8 {
                 1 => _mm512_mask_i32gather_epi32::<4>(none, asking, at, table.cast()),
                 _ => _mm512_mask_i32gather_epi32::<8>(none, asking, at, table.cast()),
             };
-            // Rotations take their count modulo 32, and bring the bits to where a mask is made from.
+            // Rotations take their count modulo 32, and bring the bits to the top.
             let first = _mm512_rolv_epi32(entry, _mm512_srl_epi32(a, _mm512_castsi512_si128(*first)));
             let second = _mm512_rolv_epi32(entry, _mm512_srl_epi32(a, _mm512_castsi512_si128(*second)));
-            _mm512_movepi32_mask(_mm512_and_si512(first, second)) as u32
+            _mm512_and_si512(first, second)
         }
+    }
+    #[inline(always)]
+    unsafe fn word_signs(a: __m512i) -> u32 {
+        // SAFETY: see the module `lanes`.
+        unsafe { _mm512_movepi32_mask(a) as u32 }
     }
     #[inline(always)]
     unsafe fn word_append(a: __m512i, passed: u32, to: *mut u32) -> usize {

@@ -140,18 +140,25 @@ pub trait Lanes: Copy {
     unsafe fn word_places() -> Self::Words;
     /// Reads 2N words, place by place.
     unsafe fn word_load(from: *const u32) -> Self::Words;
-    /// Asks a table. `at`, `first` and `second` say by how much a word is shifted right, each less than 32, to be the
-    /// number of a table entry, and to have in its low five bits the numbers of two bits of that, counted from the
-    /// most significant. Bit i of the result is set where both of these are, for the word in place i.
+    /// Writes 2N words, place by place.
+    unsafe fn word_store(a: Self::Words, to: *mut u32);
+    /// The bits set in either.
+    unsafe fn word_or(a: Self::Words, b: Self::Words) -> Self::Words;
+    /// Asks a table. The shifts say by how much a word is shifted right, each less than 32, to be the number of a table
+    /// entry, and to have in its low five bits the numbers of two bits of that, counted from the most significant. The
+    /// top bit of the result is set where both of these are.
     ///
-    /// Only places whose bit is set in `asking` take part. A table entry is the first of `STRIDE` (1 or 2) words, and `table` must have one for every number.
-    unsafe fn word_probe<const STRIDE: usize>(
+    /// Only places whose bit is set in `asking` take part. A table entry is the first of `STRIDE` (1 or 2) words, and
+    /// `table` must have one for every number.
+    unsafe fn word_ask<const STRIDE: usize>(
         a: Self::Words,
         table: *const u32,
         shifts: &[Self::Words; 3],
         asking: u32,
-    ) -> u32;
-    /// Writes the words whose bit in `passed` is set (numbered as those of `word_probe`) one after another, and
+    ) -> Self::Words;
+    /// Bit i is the top bit of the word in place i.
+    unsafe fn word_signs(a: Self::Words) -> u32;
+    /// Writes the words whose bit in `passed` is set (numbered as those of `word_signs`) one after another, and
     /// returns how many. There must be room for all of them.
     unsafe fn word_append(a: Self::Words, passed: u32, to: *mut u32) -> usize;
     /// The same element; the compiler forms it before what the program does next, not where it is needed. Left alone
@@ -308,19 +315,38 @@ impl Lanes for Fe {
         unsafe { [*from, *from.add(1)] }
     }
     #[inline(always)]
-    unsafe fn word_probe<const STRIDE: usize>(
+    unsafe fn word_store(a: [u32; 2], to: *mut u32) {
+        // SAFETY: the caller's.
+        unsafe {
+            to.write(a[0]);
+            to.add(1).write(a[1]);
+        }
+    }
+    #[inline(always)]
+    unsafe fn word_or(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
+        [a[0] | b[0], a[1] | b[1]]
+    }
+    #[inline(always)]
+    unsafe fn word_ask<const STRIDE: usize>(
         a: [u32; 2],
         table: *const u32,
         shifts: &[[u32; 2]; 3],
         asking: u32,
-    ) -> u32 {
+    ) -> [u32; 2] {
         let shifts = [shifts[0][0], shifts[1][0], shifts[2][0]];
         // A place that does not ask reads the first entry, not one nobody has fetched.
-        let a = [a[0] & (asking & 1).wrapping_neg(), a[1] & (asking >> 1 & 1).wrapping_neg()];
+        let [first, second] = [(asking & 1).wrapping_neg(), (asking >> 1 & 1).wrapping_neg()];
         // SAFETY: the caller's.
-        let passed =
-            unsafe { probe::<STRIDE>(a[0], table, &shifts) | probe::<STRIDE>(a[1], table, &shifts) << 1 };
-        passed & asking
+        unsafe {
+            [
+                probe::<STRIDE>(a[0] & first, table, &shifts) & first,
+                probe::<STRIDE>(a[1] & second, table, &shifts) & second,
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn word_signs(a: [u32; 2]) -> u32 {
+        a[0] >> 31 | a[1] >> 31 << 1
     }
     #[inline(always)]
     unsafe fn word_append(a: [u32; 2], passed: u32, to: *mut u32) -> usize {
@@ -374,7 +400,7 @@ pub(crate) unsafe fn invert<L: Lanes>(of: L, skip: &mut u32) -> L {
     }
 }
 
-/// One place of [`Lanes::word_probe`].
+/// One place of [`Lanes::word_ask`].
 ///
 /// # Safety
 /// The table must have an entry for every number.
@@ -383,7 +409,7 @@ pub(crate) unsafe fn probe<const STRIDE: usize>(word: u32, table: *const u32, sh
     // SAFETY: the caller's.
     let entry = unsafe { *table.add((word >> shifts[0]) as usize * STRIDE) };
     // The count of these shifts is taken modulo 32, which leaves the low five bits.
-    (entry.wrapping_shl(word >> shifts[1]) & entry.wrapping_shl(word >> shifts[2])) >> 31
+    entry.wrapping_shl(word >> shifts[1]) & entry.wrapping_shl(word >> shifts[2])
 }
 
 /// The top 64 bits of beta * x: the products that end at weight 2^-64, low halves of the neighbours one step apart

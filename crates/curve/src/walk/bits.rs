@@ -29,7 +29,7 @@ const WITHIN: u32 = 10;
 /// lanes.
 const SPARSE: f64 = 1.0 / 256.0;
 
-/// A table of the first or second level as `Lanes::word_probe` reads it.
+/// A table of the first or second level as `Lanes::word_ask` reads it.
 #[derive(Clone, Copy)]
 pub(super) struct Probed {
     pub table: *const u32,
@@ -156,7 +156,7 @@ impl Bits {
     #[inline(always)]
     pub(super) fn may_hold(&self, word: u32) -> bool {
         // SAFETY: the table has an entry for every number the shift leaves.
-        unsafe { probe::<2>(word, self.fine.as_ptr().cast(), &shifts(self.fine_log2)) == 1 }
+        unsafe { probe::<2>(word, self.fine.as_ptr().cast(), &shifts(self.fine_log2)) >> 31 == 1 }
     }
 
     /// Whether a key with this computed top can lie in a range.
@@ -170,7 +170,7 @@ impl Bits {
     pub(super) fn holds_exactly(&self, top: u64) -> bool {
         // SAFETY: the table has an entry for every number the shift leaves.
         let near = unsafe { probe::<1>((top >> 32) as u32, self.coarse.as_ptr(), &shifts(self.coarse_log2)) };
-        near == 1 && self.holds(top, 1)
+        near >> 31 == 1 && self.holds(top, 1)
     }
 
     /// Whether an x whose top bits are within the slack of `top` can lie in a range.
@@ -216,7 +216,7 @@ mod tests {
                     let Probed { table, shifts } = bits.coarse();
                     // SAFETY: the table and its shifts belong together.
                     let near = unsafe { probe::<1>(word, table, &shifts) };
-                    assert_eq!(near, 1, "{word:x} for {top:x}, 2^{log2} bits");
+                    assert_eq!(near >> 31, 1, "{word:x} for {top:x}, 2^{log2} bits");
                     assert!(bits.may_hold(word), "{word:x} for {top:x}, 2^{log2} bits");
                 }
             }
@@ -266,7 +266,7 @@ mod tests {
             let top = random();
             let Probed { table, shifts } = bits.coarse();
             // SAFETY: the table and its shifts belong together.
-            let one = unsafe { probe::<1>((top >> 32) as u32, table, &shifts) } == 1;
+            let one = unsafe { probe::<1>((top >> 32) as u32, table, &shifts) } >> 31 == 1;
             let two = one && bits.may_hold((top >> 32) as u32);
             first += one as u32;
             second += two as u32;

@@ -26,12 +26,14 @@
 //! A search for a hash needs whole points, not words of x: `points` visits those of the same groups.
 
 mod bits;
+mod dense;
 mod exact;
 mod full;
 mod many;
 mod pages;
 mod points;
 mod sieve;
+mod sparse;
 mod table;
 mod words;
 

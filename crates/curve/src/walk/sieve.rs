@@ -3,8 +3,9 @@
 //! A sieve may let a key pass that nobody asked for, never hold one back.
 
 use super::bits::Bits;
+use super::dense::Dense;
 use super::full::{Full, Term};
-use super::many::Many;
+use super::sparse::{self, Sparse};
 use super::words::Words;
 use super::{Hit, Lanes, Lanewise, Orbit, Visitor};
 use crate::Fe;
@@ -106,20 +107,21 @@ pub(super) unsafe fn run<L: Lanes>(
 ) -> u64 {
     let first = hits.len();
     let mut full_hits = Vec::new();
+    let entries = walk.table.entries.len();
     // SAFETY: the caller's.
     let keys = unsafe {
         match (&sieve.bits, &sieve.terms[..]) {
             (None, []) => walk.group(&mut Words::new(&sieve.ranges, step, hits)),
-            (Some(bits), []) if bits.is_sparse() => walk.group(&mut Many::<L, true>::new(bits, step, hits)),
-            (Some(bits), []) => walk.group(&mut Many::<L, false>::new(bits, step, hits)),
+            (Some(bits), []) if bits.is_sparse() && entries <= sparse::MOST => {
+                walk.group(&mut Sparse::<L>::new(entries, bits, step, hits))
+            }
+            (Some(bits), []) => walk.group(&mut Dense::<L>::new(bits, step, hits)),
             (None, terms) => walk.group(&mut Both(
                 Words::new(&sieve.ranges, step, hits),
                 Full::new(terms, step, &mut full_hits),
             )),
-            (Some(bits), terms) => walk.group(&mut Both(
-                Many::<L, false>::new(bits, step, hits),
-                Full::new(terms, step, &mut full_hits),
-            )),
+            (Some(bits), terms) => walk
+                .group(&mut Both(Dense::<L>::new(bits, step, hits), Full::new(terms, step, &mut full_hits))),
         }
     };
     // A key both visitors accept is one hit; the one that knows x is kept.

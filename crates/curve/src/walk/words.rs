@@ -20,6 +20,22 @@ pub(super) const fn image_of(p: usize, q: usize) -> usize {
     (2 * p + 3 - q) % 3
 }
 
+/// The words of the nine keys from those of T0, T1, T2 times 1, beta, beta^2.
+///
+/// # Safety
+/// As for all of [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn sums<L: Lanes>([t0, t1, t2]: &[[L::Words; 3]; 3]) -> [L::Words; 9] {
+    let mut words = [t0[0]; 9];
+    for p in 0..3 {
+        for q in 0..3 {
+            // SAFETY: the caller's.
+            words[p * 3 + q] = unsafe { L::word_add(L::word_add(t1[p], t2[q]), t0[image_of(p, q)]) };
+        }
+    }
+    words
+}
+
 /// The top 64 bits of x: 2^64 x/p rounded down, off by less than one.
 pub(super) fn top64(x: Fe) -> u64 {
     x.to_words()[0]
@@ -140,12 +156,7 @@ impl<L: Lanes> Visitor<L> for Words<'_, L> {
             let t0 = Self::images(&orbit.t0);
             let t1 = Self::images(&orbit.t1);
             let t2 = Self::images(&orbit.t2);
-            let mut words = [t0[0]; 9];
-            for p in 0..3 {
-                for q in 0..3 {
-                    words[p * 3 + q] = L::word_add(L::word_add(t1[p], t2[q]), t0[image_of(p, q)]);
-                }
-            }
+            let words = sums::<L>(&[t0, t1, t2]);
             if self.any(&words) {
                 self.sort_out(index, &words, orbit);
             }

@@ -1,0 +1,134 @@
+//! The sieve for some prefixes, up to about a hundred thousand: the first table lets few entries pass.
+//!
+//! Between the multiplications of the next entry, a slice at a time, the nine sums of an entry ask the table, which
+//! takes load ports and time the multiplications leave free. Only whether any of the keys passed is looked at. An entry
+//! of which one did is noted without a branch: a wrong guess would throw away what the processor has begun of the next
+//! one, which costs more than all the asking. When the group is done the entries noted ask again, sum by sum, and their
+//! keys go on to the second table and to the ranges.
+
+use core::hint::black_box;
+
+use super::bits::Bits;
+use super::many::{Judge, Level, Tops, tops, words};
+use super::{Hit, Lanes, Orbit, SLICES, Visitor};
+use crate::Fe;
+
+/// The most entries of a group: what is noted of them takes 768 bytes each.
+pub(super) const MOST: usize = 1 << 12;
+
+/// An entry of which a key passed. Number 0 is no entry.
+struct Noted<L: Lanes> {
+    index: u32,
+    tops: Tops<L>,
+}
+
+/// The visitor that asks the table.
+pub(super) struct Sparse<'a, L: Lanes> {
+    judge: Judge<'a>,
+    /// How many entries were noted; the one visited last follows, and there is room for all of the group.
+    count: usize,
+    noted: Vec<Noted<L>>,
+    /// Its words, and in the top bits which keys of the sums that have asked passed.
+    words: [L::Words; SLICES],
+    passed: L::Words,
+    coarse: Level<L>,
+}
+
+impl<'a, L: Lanes> Sparse<'a, L> {
+    /// For groups of as many entries.
+    ///
+    /// # Safety
+    /// As for all of [`Lanes`].
+    #[inline(always)]
+    pub unsafe fn new(entries: usize, bits: &'a Bits, step: u64, hits: &'a mut Vec<Hit>) -> Self {
+        let judge = Judge::new(bits, step, hits);
+        // SAFETY: the caller's.
+        let (coarse, word, top) =
+            unsafe { (Level::new(bits.coarse()), L::word_splat(0), L::splat(&L::constant(Fe::ZERO)).tops()) };
+        let mut noted = Vec::with_capacity(entries + 2);
+        noted.push(Noted { index: 0, tops: [[[top; 2]; 2]; 3] });
+        Sparse { judge, count: 0, noted, words: [word; SLICES], passed: word, coarse }
+    }
+
+    /// One sum of the entry visited last asks the table.
+    #[inline(always)]
+    unsafe fn ask(&mut self, sum: usize) {
+        // SAFETY: the caller's; the table is borrowed.
+        unsafe { self.passed = L::word_or(self.passed, self.coarse.ask::<1>(self.words[sum], u32::MAX)) }
+    }
+
+    /// Keeps the note of the entry visited last where a key of it passed.
+    #[inline(always)]
+    unsafe fn keep(&mut self) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.count += (L::word_signs(self.passed) != 0) as usize;
+            self.passed = L::word_splat(0);
+        }
+    }
+}
+
+impl<L: Lanes> Visitor<L> for Sparse<'_, L> {
+    #[inline(always)]
+    unsafe fn centre(&mut self, c: L, skip: u32) {
+        // SAFETY: the caller's.
+        unsafe { self.judge.centre(c, skip) }
+    }
+
+    #[inline(always)]
+    unsafe fn between(&mut self, slice: usize, product: L) -> L {
+        // SAFETY: the caller's.
+        unsafe {
+            let product = product.now();
+            self.ask(slice);
+            product
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>) {
+        // SAFETY: the caller's; with the one that is none, no more were noted than entries visited, and there is room
+        // for one more than the group has.
+        unsafe {
+            self.keep();
+            debug_assert!(self.count < self.noted.capacity());
+            let tops = tops(orbit);
+            self.noted.as_mut_ptr().add(self.count).write(Noted { index, tops });
+            self.words = words::<L>(&tops);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(&mut self) {
+        // A loop, not nine copies: once a group there is no hurry.
+        for sum in 0..black_box(SLICES) {
+            // SAFETY: the caller's.
+            unsafe { self.ask(sum) }
+        }
+        // SAFETY: the caller's; so many were written.
+        unsafe {
+            self.keep();
+            self.noted.set_len(self.count);
+        }
+        for Noted { index, tops } in self.noted.iter().filter(|noted| noted.index != 0) {
+            // SAFETY: the caller's.
+            for (sum, words) in unsafe { words::<L>(tops) }.iter().enumerate() {
+                // SAFETY: the caller's; the table is borrowed.
+                let mut passed = unsafe { L::word_signs(self.coarse.ask::<1>(*words, u32::MAX)) };
+                while passed != 0 {
+                    let place = passed.trailing_zeros();
+                    passed &= passed - 1;
+                    // SAFETY: words exist only where their instruction set does.
+                    let word = unsafe { L::word(words, place as usize / 2, place as usize % 2) };
+                    if self.judge.bits.may_hold(word) {
+                        self.judge.decide::<L>(*index, sum, place, tops);
+                    }
+                }
+            }
+        }
+    }
+
+    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
+        self.judge.exact(lane, index, minus, orbit, x);
+    }
+}
