@@ -133,12 +133,18 @@ fn planted_keys_come_back_exactly_once_from_every_sieve() {
                 r.dedup();
                 r.into_iter().map(|v| Range { first: v, last: v }).collect()
             };
+            // Holds for no key, or next to none.
+            let elsewhere = Term { value: [0, 0, 0, !words[3]], ..term.clone() };
+            let bits = || Some(Bits::new(&others, 14));
             let sieves = [
                 Sieve { ranges: vec![range], ..Sieve::default() },
                 Sieve { ranges: vec![Range { first: 5, last: 5 }, range], ..Sieve::default() },
-                Sieve { bits: Some(Bits::new(&others, 14)), ..Sieve::default() },
+                Sieve { bits: bits(), ..Sieve::default() },
                 Sieve { terms: vec![term.clone()], ..Sieve::default() },
-                Sieve { ranges: vec![range], terms: vec![term], ..Sieve::default() },
+                Sieve { ranges: vec![range], terms: vec![term.clone()], ..Sieve::default() },
+                Sieve { ranges: vec![range], terms: vec![elsewhere.clone()], ..Sieve::default() },
+                Sieve { bits: bits(), terms: vec![term], ..Sieve::default() },
+                Sieve { bits: bits(), terms: vec![elsewhere], ..Sieve::default() },
             ];
             let origin = origin_for(wanted, &place, half);
             let starts = starts(origin, half, lanes);
