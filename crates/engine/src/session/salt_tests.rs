@@ -30,6 +30,8 @@ struct Reference {
     life: AtomicU32,
     /// How long a batch takes at least.
     pace: Duration,
+    /// The search its workers do not start for.
+    refuses: Option<Filter>,
 }
 
 struct ReferenceWorker<'a> {
@@ -69,6 +71,9 @@ impl Worker for ReferenceWorker<'_> {
     }
     fn start(&mut self, start: &Start) -> std::result::Result<(), Fault> {
         let Start::Salts(lease) = *start else { return Err("salts only".to_owned()) };
+        if self.device.refuses.as_ref() == Some(&self.filter) {
+            return Err("out of memory".to_owned());
+        }
         (self.lease, self.next) = (Some(lease), lease.first);
         Ok(())
     }
@@ -103,12 +108,17 @@ impl Worker for ReferenceWorker<'_> {
     }
 }
 
+impl Reference {
+    /// One that dies after so many batches.
+    fn new(target: &Deployment, life: u32) -> Self {
+        let (target, life) = (target.clone(), AtomicU32::new(life));
+        Reference { id: "reference", target, life, pace: Duration::ZERO, refuses: None }
+    }
+}
+
 /// Devices that die after so many batches.
 fn devices(target: &Deployment, lives: &[u32]) -> Devices {
-    let list = lives.iter().map(|&life| {
-        let (target, life) = (target.clone(), AtomicU32::new(life));
-        Arc::new(Reference { id: "reference", target, life, pace: Duration::ZERO }) as Arc<dyn Backend>
-    });
+    let list = lives.iter().map(|&life| Arc::new(Reference::new(target, life)) as Arc<dyn Backend>);
     Devices::of(list.collect())
 }
 
@@ -175,6 +185,19 @@ fn what_a_dying_device_leaves_is_searched_by_the_others_and_nothing_is_told_twic
     assert!(all.found.len() > 100, "about 256 are expected: {}", all.found.len());
 }
 
+/// A worker is given its salts before it starts; when it cannot, they are still to be searched.
+#[test]
+fn what_a_device_that_does_not_start_was_given_is_searched_by_the_others() {
+    let target = deployment(2);
+    let patterns = compile(["ab"], &target as &dyn Target, &Options::default()).expect("possible");
+    let wanted = Wanted::Patterns(&patterns);
+    let refuses = Some(wanted.filter(1.0, 0));
+    let stillborn = Reference { id: "stillborn", refuses, ..Reference::new(&target, FOREVER) };
+    let list: Vec<Arc<dyn Backend>> = vec![Arc::new(stillborn), Arc::new(Reference::new(&target, FOREVER))];
+    let seen = search(&target, wanted, None, &Devices::of(list));
+    assert_eq!((seen.ended, seen.tried, seen.warnings), (Ended::Exhausted, 1 << 16, 1));
+}
+
 #[test]
 fn the_count_asked_for_ends_a_search_over_salts() {
     let target = deployment(32);
@@ -219,8 +242,8 @@ fn a_score_that_is_enough_ends_the_search() {
 fn what_the_last_batch_held_is_not_lost() {
     let target = deployment(32);
     let patterns = compile(["a"], &target as &dyn Target, &Options::default()).expect("possible");
-    let (life, pace) = (AtomicU32::new(FOREVER), Duration::from_millis(400));
-    let slow = Reference { id: "slow", target: target.clone(), life, pace };
+    let pace = Duration::from_millis(400);
+    let slow = Reference { id: "slow", pace, ..Reference::new(&target, FOREVER) };
     let job = Job {
         subject: Subject::Salt(&target),
         wanted: Wanted::Patterns(&patterns),
