@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::{Options, compile};
-use warpsmith_target::find;
+use warpsmith_target::{Digest, find};
 
 use super::*;
 use crate::bench::field::FieldRate;
@@ -23,6 +23,8 @@ enum Fate {
     Dies(u32),
     /// Reports a place that holds no such key.
     Lies,
+    /// Reports keys that are there with the digests of others.
+    Confuses,
     /// Keeps planted keys to itself.
     Misses,
     /// Reports everything twice.
@@ -79,6 +81,13 @@ impl Worker for MaskedWorker<'_> {
                     Place { lane: 0, step: 5, index: 7, minus: false, orbit: 1, image: 2, negate: false };
                 let hit = Hit { spot: Spot::Key(place), digest: None, score: 0 };
                 Ok(Batch { tried: 1, hits: vec![hit], done: false })
+            }
+            Fate::Confuses => {
+                let mut batch = self.inner.run()?;
+                for hit in &mut batch.hits {
+                    hit.digest = Some(Digest::new(&[0x5a; 32]));
+                }
+                Ok(batch)
             }
             _ => self.inner.run(),
         }
@@ -236,6 +245,19 @@ fn a_device_that_reports_keys_that_are_not_there_is_dropped() {
 }
 
 #[test]
+fn a_device_that_reports_keys_with_the_digests_of_others_is_dropped() {
+    let seen = search("qq", Some(1), LONG, &devices(&[("confused", Fate::Confuses)]));
+    match seen.outcome {
+        Err(Error::DevicesLost { device, what }) => {
+            assert_eq!(device, "confused");
+            assert!(what.contains("has another digest"), "{what}");
+        }
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    assert!(seen.matches.is_empty());
+}
+
+#[test]
 fn a_device_that_misses_or_repeats_planted_keys_does_not_start() {
     for (fate, what) in [(Fate::Misses, "was missed"), (Fate::Stutters, "came back 2 times")] {
         let seen = search("qq", Some(1), LONG, &devices(&[("broken", fate)]));
@@ -271,15 +293,16 @@ fn a_sink_that_fails_ends_the_search_with_its_error() {
 #[test]
 fn split_results_join_and_altered_ones_do_not() {
     use crate::{join, parse_public_key};
-    let target = find("npub").expect("npub is a target");
-    let patterns = compile(["qq"], target, &Options::default()).expect("possible");
     let devices = devices(&[("a", Fate::Honest)]);
-    let mut images = [0; 3];
-    for n in 0..24 {
+    let (mut images, mut signs) = ([0; 3], [0; 2]);
+    // A target that knows no sign, and one that does.
+    for (n, (name, pattern)) in [("npub", "qq"), ("eth", "ab")].into_iter().cycle().take(48).enumerate() {
+        let target = find(name).expect("a target");
+        let patterns = compile([pattern], target, &Options::default()).expect("possible");
         let own = Secret::random().expect("random");
         let public = own.public_key();
         let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        let given = match n % 3 {
+        let given = match n / 2 % 3 {
             0 => hex(&public.serialize()),
             1 => hex(&public.serialize_uncompressed()),
             _ => hex(&public.serialize()[1..]),
@@ -304,6 +327,7 @@ fn split_results_join_and_altered_ones_do_not() {
         .expect("a match");
         let (split, address, public_key) = found.expect("a match");
         images[split.endo as usize] += 1;
+        signs[usize::from(split.negate)] += 1;
         let joined = join(&own, &split, target, &address, Some(&public_key)).expect("they belong together");
         assert_eq!(joined.address, address);
         assert_eq!(joined.secret.public_key().serialize(), public_key);
@@ -315,10 +339,12 @@ fn split_results_join_and_altered_ones_do_not() {
         assert!(join(&own, &altered, target, &address, None).is_err());
         altered = Split { endo: (split.endo + 1) % 3, ..split };
         assert!(join(&own, &altered, target, &address, None).is_err());
+        let turned = join(&own, &Split { negate: !split.negate, ..split }, target, &address, None);
+        assert_eq!(turned.is_ok(), name == "npub", "where y does not count its sign does not either");
         assert!(join(&own, &Split { endo: 3, ..split }, target, &address, None).is_err());
         assert!(join(&own, &Split { offset: [0xff; 32], ..split }, target, &address, None).is_err());
     }
-    assert!(images.iter().all(|&n| n > 0), "every image occurs: {images:?}");
+    assert!(images.iter().chain(&signs).all(|&n| n > 0), "every image and sign occurs: {images:?} {signs:?}");
 }
 
 #[test]
