@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sha3::Digest;
-use warpsmith_hash::{Lanes, Simd, hash160, keccak};
+use warpsmith_hash::{Lanes, Simd, chacha, hash160, keccak};
 
 fn all_lanes() -> impl Iterator<Item = Lanes> {
     Simd::ALL.into_iter().filter(|s| s.is_available()).map(Lanes::new)
@@ -55,5 +55,20 @@ fn hash160(c: &mut Criterion) {
     g.finish();
 }
 
-criterion_group!(benches, keccak, hash160);
+fn chacha(c: &mut Criterion) {
+    let mut g = c.benchmark_group("chacha12-64-bytes");
+    let (key, place) = ([7; 8], [7; 4]);
+    g.throughput(Throughput::Elements(1));
+    g.bench_function("scalar", |b| b.iter(|| chacha::words(black_box(&key), black_box(place))));
+    g.throughput(Throughput::Elements(16));
+    for lanes in all_lanes() {
+        let places = [[7; 16]; 4];
+        g.bench_function(lanes.simd().name(), |b| {
+            b.iter(|| chacha::words_of_sixteen(lanes, black_box(&key), black_box(&places)))
+        });
+    }
+    g.finish();
+}
+
+criterion_group!(benches, keccak, hash160, chacha);
 criterion_main!(benches);

@@ -1,11 +1,13 @@
-//! Hashes for search: of one message, and of eight or sixteen messages side by side.
+//! Hashes for search, and ChaCha12: of one message, and of eight or sixteen messages side by side.
 //!
 //! Knows bytes only: no curve, no address, no pattern. Nothing here is secret and nothing runs in constant time
-//! on purpose; the messages are public keys and what is made of them.
+//! on purpose; the messages are public keys and what is made of them. (ChaCha has no branch and no table: its time depends on
+//! nothing.)
 //!
 //! The form for lanes is structure of arrays: word i of eight messages is one `[u64; 8]`, or of sixteen one
 //! `[u32; 16]`, so that a word of all of them is one register. [`Lanes`] says with which instruction set, decided once, at run time.
 
+pub mod chacha;
 pub mod hash160;
 pub mod keccak;
 mod lanes;

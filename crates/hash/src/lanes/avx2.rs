@@ -96,6 +96,11 @@ impl Word32 for __m256i {
         unsafe { _mm256_add_epi32(self, b) }
     }
     #[inline(always)]
+    unsafe fn xor(self, b: __m256i) -> __m256i {
+        // SAFETY: see the module's head.
+        unsafe { _mm256_xor_si256(self, b) }
+    }
+    #[inline(always)]
     unsafe fn xor3(self, b: __m256i, c: __m256i) -> __m256i {
         // SAFETY: see the module's head.
         unsafe { _mm256_xor_si256(_mm256_xor_si256(self, b), c) }

@@ -89,6 +89,11 @@ impl Word32 for __m512i {
         unsafe { _mm512_add_epi32(self, b) }
     }
     #[inline(always)]
+    unsafe fn xor(self, b: __m512i) -> __m512i {
+        // SAFETY: see the module's head.
+        unsafe { _mm512_xor_si512(self, b) }
+    }
+    #[inline(always)]
     unsafe fn xor3(self, b: __m512i, c: __m512i) -> __m512i {
         // SAFETY: see the module's head. Bit 4a + 2b + c of each immediate is the result for the bits a, b, c.
         unsafe { _mm512_ternarylogic_epi32::<0b1001_0110>(self, b, c) }

@@ -171,6 +171,8 @@ pub(crate) trait Word32: Copy {
     unsafe fn splat(word: u32) -> Self;
     /// The sum modulo 2^32.
     unsafe fn add(self, b: Self) -> Self;
+    /// `self ^ b`.
+    unsafe fn xor(self, b: Self) -> Self;
     /// `self ^ b ^ c`.
     unsafe fn xor3(self, b: Self, c: Self) -> Self;
     /// Bits of `b` where `self` has ones, else bits of `c`.
@@ -207,6 +209,10 @@ impl Word32 for u32 {
     #[inline(always)]
     unsafe fn add(self, b: u32) -> u32 {
         self.wrapping_add(b)
+    }
+    #[inline(always)]
+    unsafe fn xor(self, b: u32) -> u32 {
+        self ^ b
     }
     #[inline(always)]
     unsafe fn xor3(self, b: u32, c: u32) -> u32 {
