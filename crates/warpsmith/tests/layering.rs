@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-target",
         ],
     ),
+    ("warpsmith-pir", &["warpsmith-hash"]),
     (
         "warpsmith",
         &["warpsmith-curve", "warpsmith-engine", "warpsmith-pattern", "warpsmith-store", "warpsmith-target"],

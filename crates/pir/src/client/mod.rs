@@ -1,0 +1,409 @@
+//! The client: a state of hints, which it spends one by one, and never one twice.
+//!
+//! The state is a file and its journal. Before a query leaves, the journal says durably which slot it spends; the same
+//! query can be sent again, byte for byte, after a crash or a lost connection, but no other can be made from that hint.
+
+mod journal;
+mod private_file;
+mod snapshot;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use warpsmith_hash::Lanes;
+
+use self::journal::{Found, Journal, Record, stale};
+use self::snapshot::Head;
+use self::table::Table;
+use crate::error::{Error, Result};
+use crate::hints::Hints;
+use crate::pairs;
+use crate::params::{Params, Place};
+use crate::prf::{Key, Prf};
+use crate::random::{self, Random};
+use crate::wire::{Query, Update, queries_body, read_answers};
+
+/// Which database, and which version of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The database's identity.
+    pub database: [u8; 32],
+    /// The epoch.
+    pub epoch: u64,
+}
+
+/// A client.
+pub struct Client {
+    path: PathBuf,
+    head: Head,
+    table: Table,
+    journal: Journal,
+    /// An error left the journal in doubt: nothing more may be sent.
+    broken: bool,
+}
+
+/// Queries that may be sent: they are in the journal.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The body of the request.
+    pub body: Vec<u8>,
+    /// A number for each query, in order.
+    queries: Vec<Sent>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Sent {
+    Hint {
+        query: u64,
+    },
+    /// No hint held the entry; what was sent is random.
+    Miss,
+}
+
+impl Asked {
+    /// How many queries.
+    pub fn len(&self) -> usize {
+        self.queries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.queries.is_empty()
+    }
+}
+
+/// An entry that was fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// Its bytes.
+    pub entry: Vec<u8>,
+    /// The slot whose hint was made from it: what [`Client::spoil`] takes when the entry proves wrong.
+    pub slot: usize,
+}
+
+impl Client {
+    /// Writes a new state with fresh hints. The key must be the one the hints were made with.
+    ///
+    /// # Errors
+    ///
+    /// When there is a state at that path already, the hints do not fit, or the files cannot be written.
+    pub fn create(
+        path: &Path,
+        params: Params,
+        version: Version,
+        key: Key,
+        hints: Hints,
+        lanes: Lanes,
+    ) -> Result<Client> {
+        if path.exists() {
+            return Err(Error::format(
+                path.display().to_string(),
+                "there is a file already; a state is never written over",
+            ));
+        }
+        let prf = Prf::new(&key, &params, lanes);
+        let table = Table::new(params, prf, hints)?;
+        let mut state_id = [0; 16];
+        random::fill(&mut state_id)?;
+        let head = Head {
+            database: version.database,
+            epoch: version.epoch,
+            state_id,
+            generation: 1,
+            folded: 0,
+            next_query: 1,
+            key,
+        };
+        let sum = snapshot::write(path, &head, &table)?;
+        let journal = Journal::create(path, &head, sum)?;
+        Ok(Client { path: path.to_owned(), head, table, journal, broken: false })
+    }
+
+    /// Opens a state and repeats what its journal says.
+    ///
+    /// # Errors
+    ///
+    /// When a file is missing, damaged, in use, or the state file is older than its journal.
+    pub fn open(path: &Path, lanes: Lanes) -> Result<Client> {
+        // The journal first: its lock keeps others out.
+        let Found { journal, records, base } = Journal::open(path)?;
+        let (mut head, mut table, sum) = snapshot::read(path, lanes)?;
+        if journal.state_id() != head.state_id {
+            return Err(stale(path, "its journal belongs to another state"));
+        }
+        if journal.generation() > head.generation {
+            return Err(stale(path, "it is an older copy: its journal has gone on since"));
+        }
+        if journal.generation() < head.generation {
+            // Written just before the journal was renewed: it must hold all the journal says.
+            if journal.generation() + 1 != head.generation || journal.length() != head.folded {
+                return Err(stale(path, "its journal is of another time"));
+            }
+            let journal = Journal::create(path, &head, sum)?;
+            return Ok(Client { path: path.to_owned(), head, table, journal, broken: false });
+        }
+        if base != sum {
+            return Err(stale(path, "its journal was begun for another version of it"));
+        }
+        for record in &records {
+            apply(&mut head, &mut table, record)?;
+        }
+        Ok(Client { path: path.to_owned(), head, table, journal, broken: false })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.table.params
+    }
+
+    /// The database and the epoch the hints are of.
+    pub fn version(&self) -> Version {
+        Version { database: self.head.database, epoch: self.head.epoch }
+    }
+
+    /// Queries that can still be made.
+    pub fn remaining(&self) -> u64 {
+        self.table.remaining()
+    }
+
+    /// The id of the next pair to ask a hint maker for, and the key to make it with.
+    ///
+    /// SEC: the key is for the hint maker of the two-server mode only.
+    pub fn next_pair(&self) -> (u64, &Key) {
+        (self.table.pairs.first + self.table.pairs.cutoffs.len() as u64, &self.head.key)
+    }
+
+    /// Makes queries for some entries and records them durably; then they may be sent. An entry may be asked for twice.
+    ///
+    /// # Errors
+    ///
+    /// When an index is too large, too few queries remain, or the journal cannot be written. Then nothing may be sent.
+    pub fn ask(&mut self, indices: &[u64]) -> Result<Asked> {
+        self.check()?;
+        let places = indices.iter().map(|&i| self.params().place(i)).collect::<Result<Vec<Place>>>()?;
+        if (indices.len() as u64) > self.remaining() {
+            return Err(Error::Exhausted(self.params().backups()));
+        }
+        let mut random = Random::new();
+        let (mut records, mut queries, mut sent) = (Vec::new(), Vec::new(), Vec::new());
+        for (&index, place) in indices.iter().zip(places) {
+            let query = self.head.next_query;
+            self.head.next_query += 1;
+            let flip = random.coin()?;
+            match self.table.find(place) {
+                Some(slot) => {
+                    self.table.spend(query, slot, place, flip)?;
+                    records.push(Record::Spent { query, slot: slot as u64, index, flip });
+                    queries.push(self.table.query(query)?);
+                    sent.push(Sent::Hint { query });
+                }
+                None => {
+                    // SEC: a miss looks like any other query.
+                    records.push(Record::Missed { query });
+                    queries.push(random_query(self.params(), &mut random)?);
+                    sent.push(Sent::Miss);
+                }
+            }
+        }
+        self.record(&records)?;
+        Ok(Asked { body: queries_body(self.params(), self.head.epoch, &queries), queries: sent })
+    }
+
+    /// The queries that wait for an answer, as they were sent, byte for byte: to be sent again after a crash or a
+    /// failure of the network.
+    ///
+    /// # Errors
+    ///
+    /// When the state is in doubt.
+    pub fn resend(&self) -> Result<Asked> {
+        self.check()?;
+        let numbers: Vec<u64> = self.table.pending.keys().copied().collect();
+        let queries = numbers.iter().map(|&query| self.table.query(query)).collect::<Result<Vec<Query>>>()?;
+        let sent = numbers.into_iter().map(|query| Sent::Hint { query }).collect();
+        Ok(Asked { body: queries_body(self.params(), self.head.epoch, &queries), queries: sent })
+    }
+
+    /// Takes the answers to what was asked: for each query the entry, or why there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the body is not the answers to these queries; then they still wait.
+    pub fn receive(&mut self, asked: &Asked, body: &[u8]) -> Result<Vec<Result<Fetched>>> {
+        self.check()?;
+        let (epoch, answers) = read_answers(self.params(), body)?;
+        if epoch != self.head.epoch || answers.len() != asked.len() {
+            let reason = format!(
+                "{} answers of epoch {epoch} to {} queries of epoch {}",
+                answers.len(),
+                asked.len(),
+                self.head.epoch
+            );
+            return Err(Error::Mismatch(reason));
+        }
+        let (mut records, mut results) = (Vec::new(), Vec::new());
+        for (sent, answer) in asked.queries.iter().zip(answers) {
+            let Sent::Hint { query } = *sent else {
+                results.push(Err(Error::Miss { log2_chance: self.params().log2_miss() }));
+                continue;
+            };
+            let entry = self.table.decode(query, answer)?;
+            let slot = self.table.pending[&query].slot;
+            self.table.settle(query, entry.as_deref())?;
+            records.push(Record::Settled { query, entry: entry.clone() });
+            results.push(entry.map(|entry| Fetched { entry, slot }).ok_or(Error::Poisoned));
+        }
+        self.record(&records)?;
+        Ok(results)
+    }
+
+    /// Gives up on all queries that wait. The hints that took their places are worthless, but stay where they are: an
+    /// entry that only they hold cannot be read until the next offline phase.
+    ///
+    /// # Errors
+    ///
+    /// When the journal cannot be written.
+    pub fn abandon(&mut self) -> Result<usize> {
+        self.check()?;
+        let numbers: Vec<u64> = self.table.pending.keys().copied().collect();
+        let mut records = Vec::new();
+        for &query in &numbers {
+            self.table.settle(query, None)?;
+            records.push(Record::Settled { query, entry: None });
+        }
+        self.record(&records)?;
+        Ok(numbers.len())
+    }
+
+    /// Declares a fetched entry wrong, as its tag or proof says: the hint made from it is worthless.
+    ///
+    /// # Errors
+    ///
+    /// When the journal cannot be written.
+    pub fn spoil(&mut self, fetched: &Fetched) -> Result<()> {
+        self.check()?;
+        self.table.spoil(fetched.slot)?;
+        self.record(&[Record::Spoilt { slot: fetched.slot as u64 }])
+    }
+
+    /// Brings the hints to the next epoch.
+    ///
+    /// # Errors
+    ///
+    /// When it is not the next one, a query waits for an answer, or the journal cannot be written.
+    pub fn update(&mut self, update: &Update) -> Result<()> {
+        self.check()?;
+        let bytes = update.to_bytes(self.params().entry_size());
+        let record = Record::Updated(bytes);
+        apply(&mut self.head, &mut self.table, &record)?;
+        self.record(&[record])
+    }
+
+    /// Adds pairs a hint maker made, in the body it sends.
+    ///
+    /// # Errors
+    ///
+    /// When they are not the next ones or of another epoch, or the journal cannot be written.
+    pub fn top_up(&mut self, body: &[u8]) -> Result<()> {
+        self.check()?;
+        let record = Record::Pairs(body.to_vec());
+        apply(&mut self.head, &mut self.table, &record)?;
+        self.record(&[record])
+    }
+
+    /// Writes the state anew and begins an empty journal.
+    ///
+    /// # Errors
+    ///
+    /// When queries wait for answers, or a file cannot be written.
+    pub fn compact(&mut self) -> Result<()> {
+        self.check()?;
+        if !self.table.pending.is_empty() {
+            return Err(Error::Mismatch("queries wait for answers: receive or abandon them first".into()));
+        }
+        if self.journal.is_empty() {
+            return Ok(());
+        }
+        let mut head = self.head.clone();
+        head.generation += 1;
+        head.folded = self.journal.length();
+        self.broken = true;
+        let sum = snapshot::write(&self.path, &head, &self.table)?;
+        self.journal = Journal::create(&self.path, &head, sum)?;
+        self.head = head;
+        self.broken = false;
+        Ok(())
+    }
+
+    /// The ids of the hints that queries which wait have spent: for tests of what is sent.
+    pub fn spent_ids(&self) -> Vec<u64> {
+        self.table.pending.keys().filter_map(|&query| self.table.spent_id(query)).collect()
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.broken {
+            return Err(stale(&self.path, "writing it failed before; open it again"));
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, records: &[Record]) -> Result<()> {
+        // Until it is known to be durable, memory is ahead of the file.
+        self.broken = true;
+        self.journal.append(records)?;
+        self.broken = false;
+        Ok(())
+    }
+}
+
+/// Does what a record says.
+fn apply(head: &mut Head, table: &mut Table, record: &Record) -> Result<()> {
+    match record {
+        Record::Spent { query, slot, index, flip } => {
+            let place = table.params.place(*index)?;
+            table.spend(*query, *slot as usize, place, *flip)?;
+            head.next_query = query + 1;
+            Ok(())
+        }
+        Record::Missed { query } => {
+            head.next_query = query + 1;
+            Ok(())
+        }
+        Record::Settled { query, entry } => table.settle(*query, entry.as_deref()),
+        Record::Spoilt { slot } => table.spoil(*slot as usize),
+        Record::Updated(bytes) => {
+            let (update, _) = Update::read(&table.params, bytes)?;
+            if update.number != head.epoch + 1 {
+                let reason = format!(
+                    "the hints are of epoch {}; an update to {} does not follow",
+                    head.epoch, update.number
+                );
+                return Err(Error::Mismatch(reason));
+            }
+            table.update(&update)?;
+            head.epoch = update.number;
+            Ok(())
+        }
+        Record::Pairs(body) => {
+            let (epoch, hints) = pairs::read(&table.params, body)?;
+            if epoch != head.epoch {
+                return Err(Error::Mismatch(format!(
+                    "pairs of epoch {epoch} for hints of epoch {}",
+                    head.epoch
+                )));
+            }
+            table.top_up(&hints)
+        }
+    }
+}
+
+/// A query for nothing, distributed as all others: a balanced mask and uniform offsets.
+fn random_query(params: &Params, random: &mut Random) -> Result<Query> {
+    let c = params.blocks();
+    let mut colours: Vec<bool> = (0..c).map(|block| block % 2 == 0).collect();
+    // Fisher and Yates.
+    for block in (1..c).rev() {
+        colours.swap(block as usize, random.below(block + 1)? as usize);
+    }
+    let offsets = (0..c / 2).map(|_| random.below(params.block_size())).collect::<Result<Vec<u32>>>()?;
+    Ok(Query::new(params, &colours, &offsets))
+}

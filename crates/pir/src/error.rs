@@ -1,0 +1,79 @@
+//! What can go wrong, sorted by what a caller does about it.
+
+use std::path::{Path, PathBuf};
+
+/// The result of an operation of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of private retrieval.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Parameters that cannot be.
+    #[error("{0}")]
+    Params(String),
+    /// There is no such entry.
+    #[error("there is no entry {index}: the database has {entries}, counted from 0")]
+    Index {
+        /// The index asked for.
+        index: u64,
+        /// The entries there are.
+        entries: u64,
+    },
+    /// A file cannot be read or written.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A file or a message is not what it should be.
+    #[error("{what}: {reason}")]
+    Format {
+        /// Which file or message.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A client's state must not be used: it could send a hint a second time.
+    #[error("{path}: {reason}", path = path.display())]
+    Stale {
+        /// The state file.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// All backup pairs are used up.
+    #[error("all {0} queries of this state are spent; run the offline phase again")]
+    Exhausted(u64),
+    /// No hint holds the entry: the query was sent all the same, and the answer is of no use.
+    #[error(
+        "no hint holds this entry (a chance of 2^{log2_chance:.0}); ask again after the next offline phase"
+    )]
+    Miss {
+        /// The binary logarithm of the chance of this.
+        log2_chance: f64,
+    },
+    /// The only hint for the entry was spoilt by an answer that was lost or wrong.
+    #[error("the hint for this entry was spoilt by an answer that never came or was wrong")]
+    Poisoned,
+    /// State, query, answer or update are of different databases, versions or epochs.
+    #[error("{0}")]
+    Mismatch(String),
+}
+
+impl Error {
+    pub(crate) fn params(reason: impl Into<String>) -> Error {
+        Error::Params(reason.into())
+    }
+
+    pub(crate) fn format(what: impl Into<String>, reason: impl Into<String>) -> Error {
+        Error::Format { what: what.into(), reason: reason.into() }
+    }
+
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+        let path = path.to_owned();
+        move |source| Error::Io { path, source }
+    }
+}

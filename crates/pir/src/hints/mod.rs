@@ -1,0 +1,148 @@
+//! The offline phase: cutoffs and extras, which need no database, then parities, for which it is streamed once.
+//!
+//! Each piece exists twice: [`reference`] is meant to be read, the other is fast ([`cutoff`], [`parity`]), and both give
+//! the same bytes. A device that makes hints takes part at the same seams: it gets a [`Skeleton`] and gives [`Hints`].
+//!
+//! A hint holds the c/2 blocks whose order lies below its cutoff, one entry of each. A regular hint holds one entry more,
+//! its extra, from a block of the other half. A backup is a pair: the parity of each half, so that one of them can be
+//! completed by an entry of the other.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::params::{GROUP, Params, Place};
+use crate::prf::Prf;
+use crate::random::Random;
+
+pub mod cutoff;
+pub mod measure;
+pub mod parity;
+pub mod reference;
+
+/// The cutoff of a hint whose two middle orders are equal, so that no cutoff divides its blocks in halves. No order lies
+/// below it. It happens to one hint of 2^32 / c; such hints are skipped by all.
+pub const INVALID: u32 = 0;
+
+/// What hints hold, before any entry is known: all that parities are made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skeleton {
+    /// Ids of regular hints; both ends are multiples of sixteen.
+    pub regular: Range<u64>,
+    /// Ids of backup pairs; likewise.
+    pub backups: Range<u64>,
+    /// Cutoffs, first of the regular hints, then of the pairs.
+    pub cutoffs: Vec<u32>,
+    /// Extras of the regular hints; of an invalid hint the first entry, which counts for nothing.
+    pub extras: Vec<Place>,
+}
+
+impl Skeleton {
+    /// The skeleton of a whole offline phase: all regular hints, and the backups after them.
+    ///
+    /// # Errors
+    ///
+    /// When the system gives no random bytes.
+    pub fn new(prf: &Prf, params: &Params, threads: usize) -> Result<Skeleton> {
+        let (m, q) = (params.regular(), params.backups());
+        Skeleton::of_ids(prf, params, 0..m, m..m + q, threads)
+    }
+
+    /// The skeleton of some ids: what a hint maker is asked for later.
+    ///
+    /// # Errors
+    ///
+    /// When a range is not of whole groups, or the system gives no random bytes.
+    pub fn of_ids(
+        prf: &Prf,
+        params: &Params,
+        regular: Range<u64>,
+        backups: Range<u64>,
+        threads: usize,
+    ) -> Result<Skeleton> {
+        for end in [regular.start, regular.end, backups.start, backups.end] {
+            if !end.is_multiple_of(GROUP) {
+                return Err(Error::params(format!("hints come in groups of sixteen; {end} is no multiple")));
+            }
+        }
+        let mut cutoffs = cutoff::cutoffs(prf, params.blocks(), regular.clone(), threads);
+        let extras = extras(prf, params, regular.start, &cutoffs)?;
+        cutoffs.extend(cutoff::cutoffs(prf, params.blocks(), backups.clone(), threads));
+        Ok(Skeleton { regular, backups, cutoffs, extras })
+    }
+
+    /// Regular hints.
+    pub fn regular_len(&self) -> usize {
+        (self.regular.end - self.regular.start) as usize
+    }
+
+    /// Backup pairs.
+    pub fn backups_len(&self) -> usize {
+        (self.backups.end - self.backups.start) as usize
+    }
+}
+
+/// Hints with their parities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// What they hold.
+    pub skeleton: Skeleton,
+    /// Parities of the regular hints, an entry each.
+    pub parities: Vec<u8>,
+    /// Parities of the pairs' lower halves.
+    pub low: Vec<u8>,
+    /// Parities of the pairs' upper halves.
+    pub high: Vec<u8>,
+}
+
+impl Hints {
+    /// Clears what belongs to invalid hints, so that all makers of hints give the same bytes.
+    fn clear_invalid(&mut self, entry_size: usize) {
+        let regular = self.skeleton.regular_len();
+        for (i, &cutoff) in self.skeleton.cutoffs.iter().enumerate() {
+            if cutoff != INVALID {
+                continue;
+            }
+            if i < regular {
+                self.parities[i * entry_size..][..entry_size].fill(0);
+            } else {
+                let at = (i - regular) * entry_size;
+                self.low[at..][..entry_size].fill(0);
+                self.high[at..][..entry_size].fill(0);
+            }
+        }
+    }
+}
+
+/// A uniform entry of a uniform block of the upper half, for each of the regular hints from `first` on.
+///
+/// SEC: from the system's randomness, never from the PRF or anything public.
+pub fn extras(prf: &Prf, params: &Params, first: u64, cutoffs: &[u32]) -> Result<Vec<Place>> {
+    let mut random = Random::new();
+    let mut extras = vec![Place { block: 0, offset: 0 }; cutoffs.len()];
+    // Draw for sixteen hints at once; those that drew a block of the lower half draw again.
+    let mut waiting = (0..cutoffs.len()).filter(|&i| cutoffs[i] != INVALID);
+    let mut again: Vec<usize> = Vec::with_capacity(16);
+    loop {
+        while again.len() < 16 {
+            let Some(next) = waiting.next() else { break };
+            again.push(next);
+        }
+        if again.is_empty() {
+            return Ok(extras);
+        }
+        let (mut ids, mut blocks) = ([0; 16], [0; 16]);
+        for (lane, &hint) in again.iter().enumerate() {
+            ids[lane] = first + hint as u64;
+            blocks[lane] = random.below(params.blocks())?;
+        }
+        let choices = prf.choices_of_ids(&ids, &blocks);
+        for (lane, hint) in std::mem::take(&mut again).into_iter().enumerate() {
+            if prf.is_below(choices[lane], cutoffs[hint], ids[lane], blocks[lane]) {
+                again.push(hint);
+            } else {
+                let offset = random.below(params.block_size())?;
+                extras[hint] = Place { block: blocks[lane], offset };
+            }
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Parities, fast: the database goes by once, a few blocks at a time, and every hint takes what it holds.
+//!
+//! Sixteen calls of the PRF run side by side: for B blocks and 16 / B groups of hints. Their words become numbers of
+//! entries in a buffer of B blocks, all lanes at once and without a branch: where a hint does not hold a block, the number
+//! is that of a zero entry at the buffer's end. Then each hint adds up B entries in a register. B is chosen so that the
+//! blocks stay in the processor's second cache.
+
+use super::{Hints, Skeleton};
+use crate::error::{Error, Result};
+use crate::params::{GROUP, Params};
+use crate::prf::Prf;
+use crate::wide::{Sum, Work, dispatch};
+
+/// Bytes of the buffer that still count as resident in a core's own cache.
+const RESIDENT: usize = 3 << 19;
+
+/// Makes parities from a stream of the database.
+pub struct Parities<'a> {
+    prf: &'a Prf,
+    params: &'a Params,
+    threads: usize,
+    hints: Hints,
+    /// Regular hints in the order of their extras' blocks, and where each block's begin.
+    by_extra: Vec<u32>,
+    extras_start: Vec<u32>,
+    /// B blocks and a zero entry.
+    buffer: Vec<u8>,
+    side_by_side: usize,
+    /// Bytes of the database that have come, in the buffer and in all.
+    filled: usize,
+    seen: u64,
+}
+
+impl<'a> Parities<'a> {
+    /// Parities for a skeleton.
+    pub fn new(prf: &'a Prf, params: &'a Params, skeleton: Skeleton, threads: usize) -> Parities<'a> {
+        let block = params.block_bytes();
+        // Blocks too large for any cache: the more side by side, the less the parities themselves travel.
+        let side_by_side = [16, 8, 4].into_iter().find(|b| b * block <= RESIDENT);
+        let side_by_side = side_by_side.unwrap_or(if 16 * block <= 64 << 20 { 16 } else { 4 });
+        let size = params.entry_size();
+        let (by_extra, extras_start) = sorted_by_block(&skeleton, params.blocks());
+        let hints = Hints {
+            parities: vec![0; skeleton.regular_len() * size],
+            low: vec![0; skeleton.backups_len() * size],
+            high: vec![0; skeleton.backups_len() * size],
+            skeleton,
+        };
+        let buffer = vec![0; side_by_side * block + size];
+        let threads = threads.max(1);
+        Parities {
+            prf,
+            params,
+            threads,
+            hints,
+            by_extra,
+            extras_start,
+            buffer,
+            side_by_side,
+            filled: 0,
+            seen: 0,
+        }
+    }
+
+    /// Takes the next bytes of the database.
+    ///
+    /// # Errors
+    ///
+    /// When they are more than the database has.
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
+        let whole = self.params.entries() * self.params.entry_size() as u64;
+        if bytes.len() as u64 > whole - self.seen {
+            return Err(Error::format(
+                "the stream of the database",
+                format!("it is longer than {whole} bytes"),
+            ));
+        }
+        let capacity = self.side_by_side * self.params.block_bytes();
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(capacity - self.filled));
+            self.buffer[self.filled..self.filled + now.len()].copy_from_slice(now);
+            self.filled += now.len();
+            self.seen += now.len() as u64;
+            if self.filled == capacity {
+                self.absorb();
+            }
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// The hints, once all of the database has come.
+    ///
+    /// # Errors
+    ///
+    /// When bytes are missing.
+    pub fn finish(mut self) -> Result<Hints> {
+        let whole = self.params.entries() * self.params.entry_size() as u64;
+        if self.seen != whole {
+            let reason = format!("it ended after {} of {whole} bytes", self.seen);
+            return Err(Error::format("the stream of the database", reason));
+        }
+        // The entries that fill the last blocks are zeros. They add nothing, so blocks of them alone need no work.
+        if self.filled > 0 {
+            self.buffer[self.filled..].fill(0);
+            self.absorb();
+        }
+        self.hints.clear_invalid(self.params.entry_size());
+        Ok(self.hints)
+    }
+
+    /// Adds what the buffer holds to all parities.
+    fn absorb(&mut self) {
+        let size = self.params.entry_size();
+        let block_bytes = self.params.block_bytes() as u64;
+        let first_block = ((self.seen - self.filled as u64) / block_bytes) as u32;
+        self.filled = 0;
+        let Skeleton { regular, backups, cutoffs, extras } = &self.hints.skeleton;
+        let (of_regular, of_backups) = cutoffs.split_at(extras.len());
+        let share = |hints: usize| hints.div_ceil(self.threads).next_multiple_of(GROUP as usize).max(16);
+        let (regular_share, backup_share) = (share(of_regular.len()), share(of_backups.len()));
+        let regular_shares = of_regular
+            .chunks(regular_share)
+            .zip(self.hints.parities.chunks_mut(regular_share * size))
+            .zip((regular.start..).step_by(regular_share))
+            .map(|((cutoffs, low), id)| Share { first: id / GROUP, cutoffs, low, high: None });
+        let backup_shares = of_backups
+            .chunks(backup_share)
+            .zip(self.hints.low.chunks_mut(backup_share * size))
+            .zip(self.hints.high.chunks_mut(backup_share * size))
+            .zip((backups.start..).step_by(backup_share))
+            .map(|(((cutoffs, low), high), id)| Share { first: id / GROUP, cutoffs, low, high: Some(high) });
+        let (mut regular_shares, mut backup_shares) = (regular_shares.fuse(), backup_shares.fuse());
+        let blocks = Blocks { prf: self.prf, buffer: &self.buffer, size, first: first_block };
+        let side_by_side = self.side_by_side;
+        std::thread::scope(|scope| {
+            let mut own = [regular_shares.next(), backup_shares.next()];
+            loop {
+                let mut shares = [regular_shares.next(), backup_shares.next()];
+                if shares.iter().all(Option::is_none) {
+                    break;
+                }
+                scope.spawn(move || blocks.absorb(side_by_side, &mut shares));
+            }
+            blocks.absorb(side_by_side, &mut own);
+        });
+        self.add_extras(first_block);
+    }
+
+    /// Adds the extras that lie in the buffer.
+    fn add_extras(&mut self, first_block: u32) {
+        let size = self.params.entry_size();
+        for (i, block) in self.buffer.chunks_exact(self.params.block_bytes()).enumerate() {
+            let Some(window) =
+                self.extras_start.get(first_block as usize + i..).and_then(|s| s.first_chunk())
+            else {
+                break;
+            };
+            let [start, end]: [u32; 2] = *window;
+            for &hint in &self.by_extra[start as usize..end as usize] {
+                let offset = self.hints.skeleton.extras[hint as usize].offset as usize;
+                let parity = &mut self.hints.parities[hint as usize * size..][..size];
+                for (sum, byte) in parity.iter_mut().zip(&block[offset * size..]) {
+                    *sum ^= byte;
+                }
+            }
+        }
+    }
+}
+
+/// Regular hints sorted by the blocks of their extras (a counting sort), and where each block's begin.
+fn sorted_by_block(skeleton: &Skeleton, blocks: u32) -> (Vec<u32>, Vec<u32>) {
+    let mut start = vec![0u32; blocks as usize + 1];
+    for extra in &skeleton.extras {
+        start[extra.block as usize + 1] += 1;
+    }
+    for block in 0..blocks as usize {
+        start[block + 1] += start[block];
+    }
+    let mut next = start.clone();
+    let mut sorted = vec![0; skeleton.extras.len()];
+    for (hint, extra) in skeleton.extras.iter().enumerate() {
+        let place = &mut next[extra.block as usize];
+        sorted[*place as usize] = hint as u32;
+        *place += 1;
+    }
+    (sorted, start)
+}
+
+/// Consecutive hints, whole groups: one thread's.
+struct Share<'a> {
+    first: u64,
+    cutoffs: &'a [u32],
+    low: &'a mut [u8],
+    /// The upper halves of pairs; a regular hint has none.
+    high: Option<&'a mut [u8]>,
+}
+
+/// The blocks in the buffer.
+#[derive(Clone, Copy)]
+struct Blocks<'a> {
+    prf: &'a Prf,
+    buffer: &'a [u8],
+    size: usize,
+    first: u32,
+}
+
+impl Blocks<'_> {
+    fn absorb(self, side_by_side: usize, shares: &mut [Option<Share<'_>>]) {
+        for share in shares.iter_mut().flatten() {
+            let lanes = self.prf.lanes();
+            match side_by_side {
+                16 => dispatch(lanes, Absorb::<16> { blocks: self, share }),
+                8 => dispatch(lanes, Absorb::<8> { blocks: self, share }),
+                _ => dispatch(lanes, Absorb::<4> { blocks: self, share }),
+            }
+        }
+    }
+}
+
+/// One thread's work on `B` blocks.
+struct Absorb<'a, 'b, const B: usize> {
+    blocks: Blocks<'a>,
+    share: &'a mut Share<'b>,
+}
+
+impl<const B: usize> Work for Absorb<'_, '_, B> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Sum>(self) {
+        let Absorb { blocks: Blocks { prf, buffer, size, first }, share } = self;
+        let block_size = (buffer.len() / size / B) as u32;
+        // The entry after the last block, which is zero.
+        let zero = B as u32 * block_size;
+        assert_eq!(buffer.len(), (zero as usize + 1) * size);
+        assert!(share.cutoffs.len().is_multiple_of(16) && share.low.len() == share.cutoffs.len() * size);
+        let side = 16 / B;
+        let (mut blocks, mut start) = ([0; 16], [0; 16]);
+        for lane in 0..16 {
+            blocks[lane] = first + (lane % B) as u32;
+            start[lane] = (lane % B) as u32 * block_size;
+        }
+        for (step, cutoffs) in share.cutoffs.chunks(16 * side).enumerate() {
+            let mut groups = [0; 16];
+            for lane in 0..16 {
+                groups[lane] = share.first + (step * side + lane / B) as u64;
+            }
+            let draw = prf.draw(&groups, &blocks);
+            let (choices, offsets) = (draw.choices(), draw.offsets());
+            // Numbers of entries for either half, zero's where the block belongs to the other.
+            let (mut low, mut high) = ([[zero; 16]; 16], [[zero; 16]; 16]);
+            let mut ties = false;
+            for (g, cutoffs) in cutoffs.chunks_exact(16).enumerate() {
+                for i in 0..16 {
+                    let cutoff = cutoffs[i] >> 16;
+                    for lane in g * B..(g + 1) * B {
+                        let entry = start[lane] + prf.offset_of(offsets[i][lane]);
+                        let choice = choices[i][lane] >> 16;
+                        let is_low = choice < cutoff;
+                        low[i][lane] = if is_low { entry } else { zero };
+                        high[i][lane] = if is_low { zero } else { entry };
+                        ties |= choice == cutoff;
+                    }
+                }
+            }
+            if ties {
+                settle_ties::<B>(prf, cutoffs, &groups, &blocks, choices, &mut low, &mut high, zero);
+            }
+            for hint in 0..cutoffs.len() {
+                let (g, i) = (hint / 16, hint % 16);
+                let at = (step * side * 16 + hint) * size;
+                // SAFETY: `at` is the place of one of the share's hints, whose parities have `size` bytes each; the
+                // numbers lie below block_size * B, as offsets lie below block_size, or are `zero`, the last entry.
+                unsafe {
+                    S::add(
+                        share.low[at..][..size].as_mut_ptr(),
+                        buffer.as_ptr(),
+                        &low[i][g * B..(g + 1) * B],
+                        size,
+                    );
+                    if let Some(parities) = &mut share.high {
+                        let numbers = &high[i][g * B..(g + 1) * B];
+                        S::add(parities[at..][..size].as_mut_ptr(), buffer.as_ptr(), numbers, size);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Moves the entries whose order's upper half equals the cutoff's to the half they belong to.
+#[cold]
+#[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "the inner loop's variables, out of its way")]
+fn settle_ties<const B: usize>(
+    prf: &Prf,
+    cutoffs: &[u32],
+    groups: &[u64; 16],
+    blocks: &[u32; 16],
+    choices: &[[u32; 16]; 16],
+    low: &mut [[u32; 16]; 16],
+    high: &mut [[u32; 16]; 16],
+    zero: u32,
+) {
+    for (g, cutoffs) in cutoffs.chunks_exact(16).enumerate() {
+        for (i, &cutoff) in cutoffs.iter().enumerate() {
+            for lane in g * B..(g + 1) * B {
+                if choices[i][lane] >> 16 != cutoff >> 16 {
+                    continue;
+                }
+                let id = groups[lane] * GROUP + i as u64;
+                if prf.low_order(id, blocks[lane]) < cutoff & 0xffff {
+                    low[i][lane] = std::mem::replace(&mut high[i][lane], zero);
+                }
+            }
+        }
+    }
+}

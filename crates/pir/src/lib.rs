@@ -1,0 +1,29 @@
+//! Private information retrieval: a server holds a database, a client reads entries of it, and the server does not
+//! learn which.
+//!
+//! The scheme is RMS24 (Ren, Mughees, Sun, "Simple and Practical Amortized Sublinear PIR using Dummy Subsets", CCS 2024,
+//! ePrint 2023/1072), whole and exact. In the *offline* phase the client streams the database once and keeps the
+//! parities of many pseudorandom sets of entries, the *hints* ([`hints`]). To read an entry it names a set that holds it,
+//! without the entry, beside a dummy set; the server answers with both parities.
+//!
+//! SEC: what is sent must not depend on what is asked. Where a line is there for that reason, a comment with this tag
+//! says so.
+
+pub mod answer;
+mod client;
+pub mod database;
+mod error;
+pub mod hints;
+pub mod keyword;
+pub mod pairs;
+mod params;
+mod prf;
+mod random;
+pub mod updates;
+mod wide;
+pub mod wire;
+
+pub use client::{Asked, Client, Fetched, Version};
+pub use error::{Error, Result};
+pub use params::{Choice, ENTRY_SIZES, GROUP, PACKED_BLOCK, Params, Place};
+pub use prf::{Domain, Key, Prf};

@@ -1,0 +1,290 @@
+//! A database that goes on: the file of one epoch, and the changes since, which are kept beside it.
+//!
+//! Changes are XOR deltas, numbered by epoch and appended to `FILE.updates` before they count. Queries name their epoch;
+//! one for an older epoch is answered from the newest entries, and the changes since are taken back.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
+
+use memmap2::MmapMut;
+use warpsmith_hash::Lanes;
+
+use crate::answer::{answer, take_back};
+use crate::database::{Database, Description};
+use crate::error::{Error, Result};
+use crate::params::Params;
+use crate::wire::{Picks, Update, answers_body, read_queries, updates_body};
+
+const MAGIC: &[u8; 8] = b"WPIRUPDS";
+
+/// A database with its updates, from which queries are answered.
+pub struct Live {
+    base: Database,
+    lanes: Lanes,
+    log: Mutex<Log>,
+    now: RwLock<Now>,
+    /// Changes that may be taken back for one query: beyond, the client must update first.
+    most_taken_back: u64,
+}
+
+/// The newest entries.
+struct Now {
+    entries: MmapMut,
+    epoch: u64,
+    /// All changes since the file, in order.
+    updates: Vec<Arc<Update>>,
+    /// How many changes happened up to each epoch, the file's first.
+    changes: Vec<u64>,
+}
+
+struct Log {
+    file: File,
+    path: PathBuf,
+}
+
+impl Now {
+    fn apply(&mut self, params: &Params, update: Update) {
+        let size = params.entry_size();
+        for (index, delta) in update.changes(size) {
+            let entry = &mut self.entries[index as usize * size..][..size];
+            entry.iter_mut().zip(delta).for_each(|(old, change)| *old ^= change);
+        }
+        self.epoch = update.number;
+        let before = self.changes.last().copied().unwrap_or(0);
+        self.changes.push(before + update.indices.len() as u64);
+        self.updates.push(Arc::new(update));
+    }
+}
+
+impl Live {
+    /// Opens a database and applies the updates kept beside it. A last one that was cut short by a crash is dropped.
+    ///
+    /// # Errors
+    ///
+    /// When a file is damaged or belongs to another database.
+    pub fn open(path: &Path, lanes: Lanes, most_taken_back: u64) -> Result<Live> {
+        let base = Database::open(path)?;
+        let description = base.description();
+        let mut now = Now {
+            entries: base.writable_copy()?,
+            epoch: description.epoch,
+            updates: Vec::new(),
+            changes: vec![0],
+        };
+        let mut log_path = path.as_os_str().to_owned();
+        log_path.push(".updates");
+        let log_path = PathBuf::from(log_path);
+        let mut log = Log {
+            file: OpenOptions::new()
+                .read(true)
+                .append(true)
+                .create(true)
+                .open(&log_path)
+                .map_err(Error::io(&log_path))?,
+            path: log_path,
+        };
+        for update in log.read(description)? {
+            now.apply(&description.params, update);
+        }
+        Ok(Live { base, lanes, log: Mutex::new(log), now: RwLock::new(now), most_taken_back })
+    }
+
+    /// The file the updates started from.
+    pub fn base(&self) -> &Database {
+        &self.base
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.base.description().params
+    }
+
+    /// The newest epoch.
+    pub fn epoch(&self) -> u64 {
+        self.read().epoch
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Now> {
+        // A panic while it was written would leave half an update: then nothing may be answered.
+        self.now.read().expect("no update failed half-way")
+    }
+
+    /// Makes the next epoch: durable first, then visible.
+    ///
+    /// # Errors
+    ///
+    /// When it is not the next one, names an entry that is not there, or cannot be written.
+    pub fn update(&self, update: Update) -> Result<()> {
+        let params = self.params();
+        let size = params.entry_size();
+        let mut log = self.log.lock().expect("no update failed half-way");
+        let epoch = self.epoch();
+        if update.number != epoch + 1 || update.deltas.len() != update.indices.len() * size {
+            return Err(Error::Mismatch(format!("update {} does not follow epoch {epoch}", update.number)));
+        }
+        update.indices.iter().try_for_each(|&index| params.place(index).map(drop))?;
+        log.append(&update.to_bytes(size))?;
+        self.now.write().expect("no update failed half-way").apply(params, update);
+        Ok(())
+    }
+
+    /// The update that gives some entries new values.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such entry or a value has the wrong size.
+    pub fn difference(&self, values: &[(u64, Vec<u8>)]) -> Result<Update> {
+        let size = self.params().entry_size();
+        let now = self.read();
+        let mut update = Update { number: now.epoch + 1, indices: Vec::new(), deltas: Vec::new() };
+        let mut changed = std::collections::BTreeMap::new();
+        for (index, value) in values {
+            self.params().place(*index)?;
+            if value.len() != size {
+                return Err(Error::format("value", format!("{} bytes instead of {size}", value.len())));
+            }
+            changed.insert(*index, value);
+        }
+        for (index, value) in changed {
+            let old = &now.entries[index as usize * size..][..size];
+            update.indices.push(index);
+            update.deltas.extend(old.iter().zip(value).map(|(old, new)| old ^ new));
+        }
+        Ok(update)
+    }
+
+    /// The newest value of an entry.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such entry.
+    pub fn entry(&self, index: u64) -> Result<Vec<u8>> {
+        let size = self.params().entry_size();
+        self.params().place(index)?;
+        Ok(self.read().entries[index as usize * size..][..size].to_vec())
+    }
+
+    /// The body with all updates after an epoch, as many as fit in `limit` bytes, but at least one if there is any.
+    ///
+    /// # Errors
+    ///
+    /// When the epoch lies before the file's or after the newest.
+    pub fn updates_after(&self, epoch: u64, limit: usize) -> Result<Vec<u8>> {
+        let updates = {
+            let now = self.read();
+            let first = self.position(&now, epoch)?;
+            now.updates[first..].to_vec()
+        };
+        let size = self.params().entry_size();
+        let mut room = limit;
+        let mut parts = Vec::new();
+        for update in &updates {
+            let length = 24 + update.indices.len() * (8 + size);
+            if length > room && !parts.is_empty() {
+                break;
+            }
+            room = room.saturating_sub(length);
+            parts.push(update.to_bytes(size));
+        }
+        Ok(updates_body(self.params(), parts.iter().map(Vec::as_slice)))
+    }
+
+    /// Where the updates after an epoch begin.
+    fn position(&self, now: &Now, epoch: u64) -> Result<usize> {
+        let first = self.base.description().epoch;
+        if epoch < first || epoch > now.epoch {
+            return Err(Error::Mismatch(format!(
+                "epoch {epoch} is not known; there are {first} to {}",
+                now.epoch
+            )));
+        }
+        Ok((epoch - first) as usize)
+    }
+
+    /// Answers a batch of queries, all against the epoch it names.
+    ///
+    /// # Errors
+    ///
+    /// When the body is malformed, has more queries than `most`, or its epoch is unknown or too old.
+    pub fn answer(&self, body: &[u8], most: usize) -> Result<Vec<u8>> {
+        let params = self.params();
+        let (epoch, queries) = read_queries(params, body)?;
+        if queries.len() > most {
+            return Err(Error::format("queries", format!("{} at once; at most {most}", queries.len())));
+        }
+        let picks = queries.map(|query| Picks::read(params, query)).collect::<Result<Vec<Picks>>>()?;
+        let now = self.read();
+        let first = self.position(&now, epoch)?;
+        let behind = now.changes[now.changes.len() - 1] - now.changes[first];
+        if behind > self.most_taken_back {
+            return Err(Error::Mismatch(format!(
+                "epoch {epoch} is {behind} changes behind; update the hints first"
+            )));
+        }
+        let mut answers = Vec::with_capacity(picks.len());
+        for picks in &picks {
+            let mut sums = answer(params, self.lanes, &now.entries, picks);
+            for update in &now.updates[first..] {
+                take_back(params, picks, update, &mut sums);
+            }
+            answers.push(sums);
+        }
+        Ok(answers_body(epoch, &answers))
+    }
+}
+
+impl Log {
+    /// Reads all updates; begins the file if it is empty.
+    fn read(&mut self, description: &Description) -> Result<Vec<Update>> {
+        let name = self.path.display().to_string();
+        let mut bytes = Vec::new();
+        self.file.read_to_end(&mut bytes).map_err(Error::io(&self.path))?;
+        let mut head = MAGIC.to_vec();
+        head.extend_from_slice(&description.identity);
+        if bytes.len() < head.len() && head.starts_with(&bytes) {
+            self.cut(0)?;
+            self.append(&head)?;
+            return Ok(Vec::new());
+        }
+        if !bytes.starts_with(&head) {
+            return Err(Error::format(name, "these updates belong to another database"));
+        }
+        let (mut updates, mut at) = (Vec::new(), head.len());
+        while at < bytes.len() {
+            let Ok((update, length)) = Update::read(&description.params, &bytes[at..]) else { break };
+            let expected = description.epoch + 1 + updates.len() as u64;
+            if update.number != expected {
+                return Err(Error::format(
+                    name,
+                    format!("update {} stands where {expected} should", update.number),
+                ));
+            }
+            updates.push(update);
+            at += length;
+        }
+        if at < bytes.len() {
+            // Cut short in the middle of writing: it was never confirmed to anyone. A whole one behind it would mean
+            // damage instead.
+            let next = description.epoch + 1 + updates.len() as u64;
+            let later = (at + 1..bytes.len()).any(|at| {
+                Update::read(&description.params, &bytes[at..]).is_ok_and(|(update, _)| update.number > next)
+            });
+            if later {
+                return Err(Error::format(name, format!("update {next} is damaged")));
+            }
+            self.cut(at as u64)?;
+        }
+        Ok(updates)
+    }
+
+    fn cut(&mut self, length: u64) -> Result<()> {
+        let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
+        cut.and_then(|()| self.file.seek(SeekFrom::End(0)).map(drop)).map_err(Error::io(&self.path))
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).and_then(|()| self.file.sync_data()).map_err(Error::io(&self.path))
+    }
+}

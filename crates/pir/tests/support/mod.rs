@@ -1,0 +1,88 @@
+//! What several tests need: a database with its server side, and a client.
+
+#![allow(dead_code, reason = "no test needs all of it")]
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use warpsmith_hash::Lanes;
+use warpsmith_pir::database::{Builder, Database};
+use warpsmith_pir::hints::measure::pseudorandom;
+use warpsmith_pir::hints::parity::Parities;
+use warpsmith_pir::hints::{Hints, Skeleton};
+use warpsmith_pir::updates::Live;
+use warpsmith_pir::{Choice, Client, Key, Params, Prf, Version};
+
+/// Small random numbers that a failed test can repeat.
+pub struct Dice(u64);
+
+impl Dice {
+    /// Prints its seed.
+    pub fn new() -> Dice {
+        let seed = u64::from_le_bytes(*Key::random().unwrap().expose().first_chunk().unwrap());
+        println!("seed {seed}");
+        Dice(seed)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// A database, its server side, and a folder for the files of both sides.
+pub struct Bench {
+    pub folder: TempDir,
+    pub live: Live,
+    pub params: Params,
+}
+
+impl Bench {
+    pub fn new(choice: Choice) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let params = Params::new(choice).unwrap();
+        let mut builder = Builder::new(&path, choice, 5, None).unwrap();
+        builder.push(&pseudorandom(params.entries() as usize * params.entry_size())).unwrap();
+        builder.finish().unwrap();
+        let live = Live::open(&path, Lanes::detect(), 100_000).unwrap();
+        Bench { folder, live, params }
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    /// The offline phase, from the database's file.
+    pub fn client(&self) -> Client {
+        let (key, hints) = offline(self.live.base(), &self.params);
+        Client::create(&self.state(), self.params, self.version(), key, hints, Lanes::detect()).unwrap()
+    }
+
+    pub fn version(&self) -> Version {
+        let description = self.live.base().description();
+        Version { database: description.identity, epoch: description.epoch }
+    }
+
+    /// Asks, answers, and checks every entry.
+    pub fn fetch(&self, client: &mut Client, indices: &[u64]) {
+        let asked = client.ask(indices).unwrap();
+        let answers = self.live.answer(&asked.body, 1000).unwrap();
+        for (index, result) in indices.iter().zip(client.receive(&asked, &answers).unwrap()) {
+            assert_eq!(result.unwrap().entry, self.live.entry(*index).unwrap(), "entry {index}");
+        }
+    }
+}
+
+pub fn open(path: &Path) -> Client {
+    Client::open(path, Lanes::detect()).unwrap()
+}
+
+/// Fresh hints for the file of a database.
+pub fn offline(database: &Database, params: &Params) -> (Key, Hints) {
+    let key = Key::random().unwrap();
+    let prf = Prf::new(&key, params, Lanes::detect());
+    let mut parities = Parities::new(&prf, params, Skeleton::new(&prf, params, 1).unwrap(), 1);
+    parities.push(&database.bytes()[..params.entries() as usize * params.entry_size()]).unwrap();
+    (key, parities.finish().unwrap())
+}
