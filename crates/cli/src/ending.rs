@@ -81,6 +81,7 @@ impl From<warpsmith::Error> for Failure {
                 "{error}\nnothing this device says can be trusted; try another one with --device, and \
                  `warpsmith selftest` for the details"
             )),
+            warpsmith::Error::Scan(text) => Failure::Usage(text),
             warpsmith::Error::DevicesLost { .. } => Failure::Device(error.to_string()),
             // Our own sinks fail with a `Failure`, which passes through the engine unchanged.
             warpsmith::Error::Sink(inner) => match inner.downcast::<Failure>() {

@@ -114,6 +114,23 @@ pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
     }
 }
 
+/// `2026-11-15 09:30 UTC`.
+pub(crate) fn date(time: std::time::SystemTime) -> String {
+    let seconds = time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
+    // Years of 365.2425 days that begin in March, so that the leap day is the last of its year (Hinnant,
+    // "chrono-compatible low-level date algorithms").
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = 400 * era + year + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,5 +179,17 @@ mod tests {
             let why = parse_duration(text).expect_err(text);
             assert!(why.contains("such as 90s"), "{text}: {why}");
         }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let at = |seconds| date(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds));
+        assert_eq!(at(0), "1970-01-01 00:00 UTC");
+        assert_eq!(at(951_782_340), "2000-02-28 23:59 UTC");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(at(1_709_251_199), "2024-02-29 23:59 UTC");
+        assert_eq!(at(1_709_251_200), "2024-03-01 00:00 UTC");
+        assert_eq!(at(4_107_542_399), "2100-02-28 23:59 UTC");
+        assert_eq!(at(4_107_542_400), "2100-03-01 00:00 UTC");
     }
 }

@@ -149,7 +149,7 @@ pub(crate) struct Quest<'a> {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum ProgressFormat {
+pub(crate) enum ProgressFormat {
     Json,
 }
 
@@ -362,7 +362,7 @@ pub(crate) fn hangup_is_ignored() -> bool {
 }
 
 /// A flag that is raised by Ctrl-C or a request to terminate. The second one ends the program at once.
-fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&flag);
     let set = ctrlc::set_handler(move || {

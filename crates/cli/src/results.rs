@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use warpsmith::target::Target;
-use warpsmith::{Details, Joined, Match, Split};
+use warpsmith::{Details, Finding, Joined, Match, Split};
 use zeroize::Zeroizing;
 
 use crate::ending::Failure;
@@ -38,6 +38,9 @@ struct Record<'a> {
     nonce: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<u32>,
+    /// What the source said the address holds, in the smallest unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amount: Option<&'a str>,
     /// What lies between key or salt and address, in the order of computation.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "as_map")]
     details: &'a [(&'static str, Zeroizing<String>)],
@@ -92,8 +95,13 @@ impl Record<'_> {
         let split = self.split.map(|_| self.json());
         let split = split.as_ref().map(|line| String::from_utf8_lossy(line.trim_ascii_end()));
         let (score, nonce) = (self.score.map(|s| s.to_string()), self.nonce.map(|n| n.to_string()));
-        let mut fields =
-            vec![("address", Some(self.address)), ("score", score.as_deref()), ("nonce", nonce.as_deref())];
+        let mut fields = vec![
+            ("address", Some(self.address)),
+            ("score", score.as_deref()),
+            ("nonce", nonce.as_deref()),
+            ("type", self.amount.and(self.variant)),
+            ("amount", self.amount),
+        ];
         match self.output {
             Some(_) => fields.push(("output", self.output)),
             None => fields.extend([
@@ -165,6 +173,7 @@ impl Results {
             salt: salt.as_deref(),
             nonce: found.nonce,
             score: found.score,
+            amount: None,
             details: &details,
             split: split.as_ref(),
             device: Some(&found.device),
@@ -173,6 +182,34 @@ impl Results {
             output: None,
         };
         self.publish(&record, &own(&found.public_details))
+    }
+
+    /// Delivers what a scan found.
+    pub fn publish_finding(&mut self, found: &Finding) -> Result<(), Failure> {
+        let secret_key = Zeroizing::new(const_hex::encode(found.secret.as_bytes()));
+        let public_key = const_hex::encode(found.public_key);
+        let amount = found.amount.map(|amount| amount.to_string());
+        let record = Record {
+            event: "match",
+            target: found.target,
+            variant: Some(found.found_as.name()),
+            pattern: None,
+            address: &found.address,
+            public_key: Some(&public_key),
+            secret_key: Some(&secret_key),
+            export: Some(&found.export),
+            salt: None,
+            nonce: None,
+            score: None,
+            amount: amount.as_deref(),
+            details: &found.details,
+            split: None,
+            device: Some(&found.device),
+            tried: None,
+            elapsed_s: None,
+            output: None,
+        };
+        self.publish(&record, &found.public_details)
     }
 
     /// Delivers a joined key.
@@ -196,6 +233,7 @@ impl Results {
             salt: None,
             nonce,
             score: None,
+            amount: None,
             details: &joined.details,
             split: None,
             device: None,

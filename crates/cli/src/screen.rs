@@ -92,17 +92,23 @@ impl Screen {
                 human::rate(progress.rate)
             ));
         }
+        self.live(&[&status(progress, true), &status(progress, false)]);
+    }
+
+    /// Shows how it goes: the first of these lines that fits, else what fits of the last.
+    pub fn live(&mut self, lines: &[&str]) {
+        let Some(last) = lines.last().filter(|_| !self.quiet) else { return };
         if self.terminal {
             let size = terminal_size::terminal_size_of(std::io::stderr());
             // The last column stays free: some terminals wrap as soon as it is filled.
             let room = size.map_or(80, |(width, _)| usize::from(width.0)).saturating_sub(1);
-            let line = Some(status(progress, true)).filter(|line| line.len() <= room);
-            let line: String = line.unwrap_or_else(|| status(progress, false)).chars().take(room).collect();
+            let line = lines.iter().find(|line| line.len() <= room).unwrap_or(last);
+            let line: String = line.chars().take(room).collect();
             let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
             self.drawn = true;
         } else if self.last_plain.elapsed() >= PLAIN {
             self.last_plain = Instant::now();
-            self.say(format_args!("{}", status(progress, true)));
+            self.say(format_args!("{}", lines[0]));
         }
     }
 
@@ -146,7 +152,8 @@ impl Screen {
         ));
     }
 
-    fn say(&mut self, line: std::fmt::Arguments<'_>) {
+    /// Says something, unless quiet was asked for.
+    pub fn say(&mut self, line: std::fmt::Arguments<'_>) {
         if !self.quiet {
             self.clear();
             let _ = writeln!(std::io::stderr(), "{line}");

@@ -34,6 +34,12 @@ pub enum Error {
     /// The receiver of results failed; the search stopped there.
     #[error("{0}")]
     Sink(Box<dyn StdError + Send + Sync>),
+    /// A scan that cannot be done as it was asked for.
+    #[error("{0}")]
+    Scan(String),
+    /// What a scan keeps on disk failed.
+    #[error(transparent)]
+    Store(#[from] warpsmith_store::Error),
     /// A split result and a secret key do not belong together.
     #[error("{0}")]
     Join(String),

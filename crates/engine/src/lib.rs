@@ -13,6 +13,7 @@ mod error;
 mod join;
 mod origin;
 mod samples;
+mod scan;
 mod selftest;
 mod session;
 mod sieve;
@@ -32,6 +33,10 @@ pub use error::{Error, Result};
 pub use join::{Joined, Split, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key};
 pub use samples::{Sample, samples};
+pub use scan::{
+    Finding, Form, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType,
+    Unkept, scan,
+};
 pub use secp256k1::PublicKey;
 pub use selftest::{SelfTest, selftest};
 pub use session::{Details, Ended, Event, Job, Match, Outcome, Wanted, run};

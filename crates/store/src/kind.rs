@@ -119,7 +119,7 @@ impl Kind {
     }
 
     /// The kind of an address, `None` for that of a script.
-    pub(crate) fn of_address(address: &Address) -> Option<(Self, Digest)> {
+    pub fn of_address(address: &Address) -> Option<(Self, Digest)> {
         match *address {
             Address::Bitcoin(Bitcoin { address_type, network }, digest) => {
                 let kind = match (address_type, network) {

@@ -2,9 +2,12 @@
 
 pub(crate) mod bench;
 pub(crate) mod bitcoin;
+pub(crate) mod db;
 pub(crate) mod devices;
 pub(crate) mod ethereum;
 pub(crate) mod join;
 pub(crate) mod manual;
+pub(crate) mod map;
+pub(crate) mod scan;
 pub(crate) mod selftest;
 pub(crate) mod tune;

@@ -8,5 +8,6 @@ mod ethereum;
 mod files;
 mod harness;
 mod mining;
+mod scan;
 mod split;
 mod tools;

@@ -351,7 +351,7 @@ struct Tally<'t> {
 }
 
 /// A worker's stack. The lanes of a build without optimisation keep every value of a walk on it.
-const STACK: usize = 16 << 20;
+pub(crate) const STACK: usize = 16 << 20;
 
 /// A worker's thread: search, count, report, obey.
 fn work(

@@ -12,6 +12,7 @@ use warpsmith_curve::walk::Place;
 use warpsmith_pattern::Filter;
 use warpsmith_target::{Digest, Recipe};
 
+use crate::scan::{AnySieve, Form, Scanner};
 use crate::simd::Simd;
 pub(crate) use crate::space::Start;
 
@@ -149,6 +150,18 @@ pub(crate) trait Backend: Send + Sync {
     /// What this search takes of a card, and what its parts cost; none where that is not known.
     fn profile(&self, _search: &Search<'_>) -> Option<Result<Profile, Fault>> {
         None
+    }
+    /// How many scanners run on it side by side.
+    fn scanners(&self) -> usize {
+        self.workers()
+    }
+    /// A scanner that makes these forms of keys and shows those the sieve lets pass.
+    fn scanner<'a>(
+        &'a self,
+        _forms: &'a [Form],
+        _sieve: &'a AnySieve,
+    ) -> Result<Box<dyn Scanner + 'a>, Fault> {
+        Err("it cannot scan ranges yet".to_owned())
     }
     /// A worker for this search.
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault>;

@@ -21,6 +21,7 @@ use warpsmith_target::Recipe;
 use super::batch_add::multiples;
 use super::{Backend, Batch, Fault, Search, Shape, Start, Worker};
 use crate::bench::field::{FieldRate, bench_cpu};
+use crate::scan::{AnySieve, CpuScanner, Form, Scanner};
 use crate::simd::Simd;
 
 /// Table entries: table and prefix products of one walker, about 700 bytes an entry with eight lanes, fit a
@@ -55,7 +56,13 @@ impl Cpu {
         }
     }
 
-    fn table(&self) -> &Table {
+    /// How it hashes.
+    pub fn hash_lanes(&self) -> warpsmith_hash::Lanes {
+        self.simd.hash_lanes()
+    }
+
+    /// What its walks are made with.
+    pub fn table(&self) -> &Table {
         self.table.get_or_init(|| Table::new(self.simd.curve(), HALF))
     }
 
@@ -75,12 +82,12 @@ impl Cpu {
     }
 
     /// What any multiple of G is made of.
-    fn multiples(&self) -> &Multiples {
+    pub fn multiples(&self) -> &Multiples {
         self.multiples.get_or_init(|| Multiples::new(self.simd.curve()))
     }
 
     /// How walkers number their keys, all orbits and no signs.
-    fn shape(&self) -> Shape {
+    pub fn shape(&self) -> Shape {
         let lanes = walk::lanes(self.simd.curve()) as u32;
         Shape { half: HALF, lanes, stride: STRIDE, orbits: 3, signs: false }
     }
@@ -134,6 +141,13 @@ impl Backend for Cpu {
 
     fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
         bench_cpu(self.simd.curve(), self.threads, op, time)
+    }
+
+    fn scanner<'a>(&'a self, forms: &'a [Form], sieve: &'a AnySieve) -> Result<Box<dyn Scanner + 'a>, Fault> {
+        match sieve {
+            AnySieve::Few(few) => Ok(Box::new(CpuScanner::new(self, forms, few))),
+            AnySieve::Fuse(filter) => Ok(Box::new(CpuScanner::new(self, forms, filter.as_ref()))),
+        }
     }
 
     fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {

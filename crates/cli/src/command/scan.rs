@@ -1,0 +1,340 @@
+//! `warpsmith scan`: every key of a range against addresses, with a map of what was covered.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::store::{
+    Database, Filter, Interval, Job, Load, Map, MapFile, Order, TargetList, U256, Width, choose, parse_range,
+};
+use warpsmith::{
+    Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, Unkept,
+};
+
+use super::db::remarks;
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::mining::{DeviceFlags, ProgressFormat, interrupt};
+use crate::results::Results;
+use crate::screen::Screen;
+use crate::stdout::Stdout;
+
+const EXAMPLES: &str = "\
+Bounds are private keys, both included: hexadecimal digits, or powers of two.
+
+Examples:
+  warpsmith scan --range 2^65:2^66-1 --targets puzzle.txt --map puzzle.map
+  warpsmith scan --range 8000:ffff --targets mine.txt --type p2pkh --output keys.txt
+  warpsmith map show puzzle.map
+
+The same command with the same --map goes on where it ended. Scan only for keys that are yours,
+or that their owner has published as a puzzle.";
+
+/// Test every key of a range against addresses
+///
+/// Tests each key once, in every form an address of the targets can have, and goes on after each match until the range is
+/// done. With --map what was covered survives a crash, and the same command goes on from there.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Scan {
+    /// The first and the last key, both included: 8000:ffff, or 2^65:2^66-1
+    #[arg(long, value_name = "A:B")]
+    range: String,
+
+    /// Files with the addresses to look for, one a line, plain or .gz or .zst; repeatable
+    #[arg(long, value_name = "FILE", required_unless_present = "database", num_args = 1..)]
+    targets: Vec<PathBuf>,
+
+    /// The database to look in instead, made by `warpsmith db build`
+    #[arg(long, value_name = "DB", conflicts_with = "targets")]
+    database: Option<PathBuf>,
+
+    /// With --database: the filter that devices test first, fuse8 or fuse16 [default: the finer that fits]
+    #[arg(long, value_name = "NAME", requires = "database", value_parser = parse_width)]
+    filter: Option<Width>,
+
+    /// Only these types of addresses: p2pkh, p2pkh-uncompressed, p2sh, p2wpkh, p2tr, rawtr, eth [default: all that the
+    /// targets can be]
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    types: Vec<ScanType>,
+
+    /// The record of what was covered; made if there is none
+    #[arg(long, value_name = "FILE")]
+    map: Option<PathBuf>,
+
+    /// Take the range in pieces in a random order, each once
+    #[arg(long)]
+    random: bool,
+
+    /// Stop at the first line of a targets file that is no address, instead of counting such lines
+    #[arg(long)]
+    strict: bool,
+
+    /// Stop after this time: 90, 90s, 1.5m, 2h, 1d or 500ms
+    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
+    time_limit: Option<Duration>,
+
+    #[command(flatten)]
+    devices: DeviceFlags,
+
+    /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print results as JSON, one document a line
+    #[arg(long)]
+    json: bool,
+
+    /// With --json: print progress on stdout as well, in this format
+    #[arg(long, value_name = "FORMAT", requires = "json")]
+    progress: Option<ProgressFormat>,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// A piece of a random order: an hour of a processor's core, ten seconds of a card.
+const PIECE: u64 = 1 << 36;
+
+/// Memory a filter may take, digests a second to test and to confirm: of a processor.
+const MEMORY: u64 = 8 << 30;
+const TESTS: f64 = 5e8;
+const CONFIRMED: f64 = 2e5;
+
+fn parse_width(text: &str) -> Result<Width, String> {
+    Width::find(text).ok_or_else(|| "give fuse8 or fuse16".to_owned())
+}
+
+#[derive(Serialize)]
+struct DoneLine {
+    event: &'static str,
+    /// Keys of the range that are covered, earlier runs included.
+    covered: String,
+    matches: u64,
+    tried: u64,
+    elapsed_s: f64,
+}
+
+#[derive(Serialize)]
+struct ProgressLine<'a> {
+    event: &'static str,
+    tried: u64,
+    rate: f64,
+    elapsed_s: f64,
+    share: f64,
+    left_s: Option<f64>,
+    matches: u64,
+    devices: Vec<DeviceRate<'a>>,
+}
+
+#[derive(Serialize)]
+struct DeviceRate<'a> {
+    id: &'a str,
+    rate: f64,
+}
+
+impl Scan {
+    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+        let usage = |text: String| Failure::Usage(text);
+        let range = parse_range(&self.range).map_err(|error| usage(format!("--range: {error}")))?;
+        let mut screen = Screen::new(self.quiet);
+        let (targets, remarks) = match &self.database {
+            Some(path) => (self.open_database(path, &mut screen)?, Vec::new()),
+            None => {
+                let list = TargetList::read(&self.targets, self.strict);
+                let list = list.map_err(|error| usage(format!("--targets: {error}")))?;
+                let targets =
+                    ScanTargets::list(&list, &self.types).map_err(|error| usage(error.to_string()))?;
+                (targets, remarks(&list.report))
+            }
+        };
+        let devices = self.devices.open()?;
+        let mut ledger = self.ledger(range, &targets)?;
+        let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
+        let interrupt = interrupt()?;
+        for line in &remarks {
+            screen.warn(line);
+        }
+        self.introduce(&mut screen, &targets, ledger.map(), &devices.describe());
+        let interval = if self.progress.is_some() { Duration::from_secs(1) } else { screen.interval() };
+        let job = ScanJob { targets: &targets, time_limit: self.time_limit, interval };
+        let outcome = self.scan(&job, ledger.as_mut(), &devices, &interrupt, &mut results, &mut screen);
+        screen.clear();
+        let outcome = outcome?;
+        self.conclude(&mut screen, &mut results, &outcome, ledger.map())?;
+        Ok(match (outcome.ended, outcome.matches) {
+            (ScanEnded::Interrupted, _) => Ending::Interrupted,
+            (ScanEnded::Complete | ScanEnded::TimeLimit, 0) => Ending::NoMatch,
+            (ScanEnded::Complete | ScanEnded::TimeLimit, _) => Ending::Done,
+        })
+    }
+
+    /// A database, with the filter that goes before it.
+    fn open_database(&self, path: &Path, screen: &mut Screen) -> Result<ScanTargets, Failure> {
+        let failed = |error: warpsmith::store::Error| Failure::Other(format!("--database: {error}"));
+        let database = Database::open(path).map_err(failed)?;
+        let (types, kinds) = ScanTargets::choose(&database, &self.types)?;
+        let width = match self.filter {
+            Some(width) => width,
+            None => {
+                let keys = kinds.iter().map(|kind| database.about().count(*kind)).sum();
+                let choice = choose(&Load {
+                    keys,
+                    memory: MEMORY,
+                    tests_per_second: TESTS,
+                    survivors_per_second: CONFIRMED,
+                });
+                screen.say(format_args!("filter    {}", choice.reason));
+                choice.width.unwrap_or(Width::Fuse8)
+            }
+        };
+        let made = || {
+            screen
+                .say(format_args!("filter    {} is being made; it is kept beside the database", width.name()))
+        };
+        let filter = Filter::open_or_build(&database, &kinds, width, made).map_err(failed)?;
+        Ok(ScanTargets::database(database, types, filter))
+    }
+
+    /// The map of this job, from its file or new.
+    fn ledger(&self, range: Interval, targets: &ScanTargets) -> Result<Box<dyn Ledger>, Failure> {
+        let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
+        let job = Job::new(range, &names, *targets.identity());
+        let random = |job: &Job| {
+            let mut seed = [0; 8];
+            let seeded = getrandom::fill(&mut seed);
+            // The order is no secret; without randomness any will do.
+            let seed = if seeded.is_ok() { u64::from_le_bytes(seed) } else { 1 };
+            Order::random(&job.range(), seed, U256::from(PIECE))
+        };
+        let order = |job: &Job| if self.random { random(job) } else { Order::Sequential };
+        match &self.map {
+            None => {
+                let order = order(&job);
+                Ok(Box::new(Unkept(Map::new(job, order))))
+            }
+            Some(path) => {
+                let file = MapFile::open(path, job, order);
+                let file = file.map_err(|error| Failure::Other(format!("--map: {error}")))?;
+                Ok(Box::new(file))
+            }
+        }
+    }
+
+    fn scan(
+        &self,
+        job: &ScanJob<'_>,
+        ledger: &mut dyn Ledger,
+        devices: &warpsmith::Devices,
+        interrupt: &AtomicBool,
+        results: &mut Results,
+        screen: &mut Screen,
+    ) -> Result<ScanOutcome, Failure> {
+        let outcome = warpsmith::scan(job, ledger, devices, interrupt, &mut |event| {
+            match event {
+                ScanEvent::Found(finding) => {
+                    screen.clear();
+                    results.publish_finding(finding)?;
+                }
+                ScanEvent::Progress(_) if self.quiet => {}
+                ScanEvent::Progress(progress) => match self.progress {
+                    Some(ProgressFormat::Json) => results.stdout().progress_json(&progress_line(progress))?,
+                    None => screen.live(&[&status(progress, true), &status(progress, false)]),
+                },
+                ScanEvent::Warning(text) => screen.warn(&text),
+            }
+            Ok(())
+        });
+        Ok(outcome?)
+    }
+
+    fn introduce(&self, screen: &mut Screen, targets: &ScanTargets, map: &Map, devices: &[(String, String)]) {
+        let range = map.job().range();
+        let count = human::power_of_two(range.count().as_f64());
+        screen.say(format_args!("range     {range} ({count} keys)"));
+        let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
+        let addresses = human::count(targets.identity().count as f64);
+        screen.say(format_args!("targets   {addresses} addresses, as {}", names.join(", ")));
+        if let Some(path) = &self.map {
+            let share = human::percent(map.share());
+            screen.say(format_args!("map       {}, {share} covered", path.display()));
+        }
+        for (id, description) in devices {
+            screen.say(format_args!("device    {id}: {description}"));
+        }
+    }
+
+    fn conclude(
+        &self,
+        screen: &mut Screen,
+        results: &mut Results,
+        outcome: &ScanOutcome,
+        map: &Map,
+    ) -> Result<(), Failure> {
+        let what = match outcome.ended {
+            ScanEnded::Complete => "the whole range is covered",
+            ScanEnded::TimeLimit => "time limit reached",
+            ScanEnded::Interrupted => "interrupted",
+        };
+        let matches = match outcome.matches {
+            0 => "no match".to_owned(),
+            1 => "1 match".to_owned(),
+            n => format!("{} matches", human::count(n as f64)),
+        };
+        let (tried, seconds) = (outcome.tried as f64, outcome.elapsed.as_secs_f64());
+        screen.say(format_args!(
+            "{what}: {matches}, {} keys tested in {}, {}, {} of the range covered",
+            human::count(tried),
+            human::seconds(seconds),
+            human::rate(tried / seconds.max(1e-9)),
+            human::percent(map.share()),
+        ));
+        if outcome.ended != ScanEnded::Complete && self.map.is_some() {
+            screen.say(format_args!("the same command goes on from here"));
+        }
+        if self.json {
+            let line = DoneLine {
+                event: "done",
+                covered: map.covered().to_string(),
+                matches: outcome.matches,
+                tried: outcome.tried,
+                elapsed_s: seconds,
+            };
+            results.stdout().show_json(&line)?;
+        }
+        Ok(())
+    }
+}
+
+fn progress_line(progress: &ScanProgress) -> ProgressLine<'_> {
+    ProgressLine {
+        event: "progress",
+        tried: progress.tried,
+        rate: progress.rate,
+        elapsed_s: progress.elapsed.as_secs_f64(),
+        share: progress.share,
+        left_s: progress.left.map(|left| left.as_secs_f64()),
+        matches: progress.matches,
+        devices: progress.devices.iter().map(|(id, rate)| DeviceRate { id, rate: *rate }).collect(),
+    }
+}
+
+/// `15.2 M/s, 2^31.2 keys tested, 12.3 % covered, 3 min 20 s left`; the exact number on wish.
+fn status(progress: &ScanProgress, exact: bool) -> String {
+    let tried = progress.tried as f64;
+    let mut line = format!("{}, {} keys tested", human::rate(progress.rate), human::power_of_two(tried));
+    if exact {
+        line += &format!(" ({})", human::count(tried));
+    }
+    line += &format!(", {} covered", human::percent(progress.share));
+    if let Some(left) = progress.left {
+        line += &format!(", {} left", human::seconds(left.as_secs_f64()));
+    }
+    if progress.matches > 0 {
+        line += &format!(", {} found", human::count(progress.matches as f64));
+    }
+    line
+}

@@ -1,0 +1,264 @@
+//! Scans: every planted key is found, once; what was covered survives being killed; maps and databases are what they say.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use miniscript::bitcoin::key::Secp256k1;
+use miniscript::bitcoin::{Address, CompressedPublicKey, KnownHrp, Network, PrivateKey, PublicKey};
+use serde_json::Value;
+use tempfile::tempdir;
+
+use crate::harness::{BINARY, Run, text, warpsmith};
+
+/// A private key by its number.
+fn private(number: u128) -> PrivateKey {
+    let mut bytes = [0; 32];
+    bytes[16..].copy_from_slice(&number.to_be_bytes());
+    PrivateKey::from_slice(&bytes, Network::Bitcoin).expect("a key")
+}
+
+/// The addresses of a key by the `bitcoin` crate, with the names of their types.
+fn addresses(number: u128) -> Vec<(&'static str, String)> {
+    let secp = Secp256k1::new();
+    let key = private(number);
+    let public = key.public_key(&secp);
+    let compressed = CompressedPublicKey(public.inner);
+    let (x, _) = public.inner.x_only_public_key();
+    let main = Network::Bitcoin;
+    vec![
+        ("p2pkh", Address::p2pkh(compressed, main).to_string()),
+        ("p2pkh-uncompressed", Address::p2pkh(PublicKey::new_uncompressed(public.inner), main).to_string()),
+        ("p2sh", Address::p2shwpkh(&compressed, main).to_string()),
+        ("p2wpkh", Address::p2wpkh(&compressed, main).to_string()),
+        ("p2tr", Address::p2tr(&secp, x, None, KnownHrp::Mainnet).to_string()),
+    ]
+}
+
+fn p2pkh(number: u128) -> String {
+    addresses(number).remove(0).1
+}
+
+/// Scans on the processor with one thread.
+fn scan(args: &[&str]) -> Run {
+    warpsmith(&[&["scan"], args, &["--device", "cpu", "--threads", "1", "--json"]].concat())
+}
+
+fn write(path: &Path, lines: impl IntoIterator<Item = String>) {
+    fs::write(path, lines.into_iter().map(|line| line + "\n").collect::<String>()).expect("written");
+}
+
+/// The matches of a run as (type, number of the key), and its last line.
+#[track_caller]
+fn findings(run: &Run) -> (Vec<(String, u128)>, Value) {
+    let mut lines = run.json();
+    let done = lines.pop().expect("a last line");
+    assert_eq!(text(&done, "event"), "done", "{done}");
+    let number =
+        |line: &Value| u128::from_str_radix(text(line, "secret_key"), 16).expect("a number of 128 bits");
+    let mut found: Vec<(String, u128)> =
+        lines.iter().map(|line| (text(line, "type").to_owned(), number(line))).collect();
+    for line in &lines {
+        let wif = PrivateKey::from_wif(text(line, "export")).expect("WIF");
+        assert_eq!(const_hex::encode(wif.to_bytes()), text(line, "secret_key"));
+        let own = addresses(number(line)).into_iter().find(|(name, _)| *name == text(line, "type"));
+        assert_eq!(own.expect("a known type").1, text(line, "address"));
+    }
+    found.sort_unstable();
+    (found, done)
+}
+
+#[test]
+fn every_type_is_found_at_both_ends_of_a_range() {
+    let folder = tempdir().unwrap();
+    let targets = folder.path().join("targets");
+    // Across 2^64, not aligned to anything.
+    let (first, last) = ((1u128 << 64) - 777, (1u128 << 64) + 3456);
+    let planted = [first, first + 1, 1 << 64, last - 1, last];
+    let outside = [first - 1, last + 1];
+    write(
+        &targets,
+        planted.iter().chain(&outside).flat_map(|&key| addresses(key)).map(|(_, address)| address),
+    );
+    let targets = targets.to_str().unwrap();
+    let range = format!("{first:x}:{last:x}");
+    let run = scan(&["--range", &range, "--targets", targets]).code(0);
+    let (found, done) = findings(&run);
+    let mut expected: Vec<(String, u128)> = planted
+        .iter()
+        .flat_map(|&key| addresses(key).into_iter().map(move |(name, _)| (name.to_owned(), key)))
+        .collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    assert_eq!(done["matches"], expected.len());
+    assert_eq!(text(&done, "covered"), (last - first + 1).to_string());
+    // One type alone; a range of one key; a range without any.
+    let (found, _) = findings(&scan(&["--range", &range, "--targets", targets, "--type", "p2pkh"]).code(0));
+    assert_eq!(found, planted.map(|key| ("p2pkh".to_owned(), key)));
+    let one = format!("{last:x}:{last:x}");
+    let (found, done) =
+        findings(&scan(&["--range", &one, "--targets", targets, "--type", "p2sh,p2wpkh"]).code(0));
+    assert_eq!(found, [("p2sh".to_owned(), last), ("p2wpkh".to_owned(), last)]);
+    assert_eq!(text(&done, "covered"), "1");
+    let none = format!("{:x}:{:x}", first + 2, first + 500);
+    assert_eq!(findings(&scan(&["--range", &none, "--targets", targets]).code(1)).0, []);
+}
+
+#[test]
+fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
+    const KILLS: u32 = 100;
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (first, count) = (0x1234_5678_9abc_def0_u128, 1u128 << 27);
+    // Some of them early, so that killed runs find them too.
+    let planted: BTreeSet<u128> = [0, 1, 100_000, 3_000_000, 20_000_000, count / 2, count - 1]
+        .into_iter()
+        .map(|at| first + at)
+        .collect();
+    write(Path::new(&path("targets")), planted.iter().map(|&key| p2pkh(key)));
+    let range = format!("{first:x}:{:x}", first + count - 1);
+    let (targets, map, keys) = (path("targets"), path("map"), path("keys"));
+    let args = [
+        "scan",
+        "--range",
+        &range,
+        "--targets",
+        &targets,
+        "--type",
+        "p2pkh",
+        "--map",
+        &map,
+        "--output",
+        &keys,
+        "--device",
+        "cpu",
+        "--threads",
+        "2",
+        "--json",
+    ];
+    let mut seed = 0x9e37_79b9_u64;
+    for _ in 0..KILLS {
+        let mut child = Command::new(BINARY);
+        let mut child = child.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis(20 + (seed >> 33) % 130));
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+    }
+    let mut command = assert_cmd::Command::new(BINARY);
+    let run: Run = command.args(args).timeout(Duration::from_secs(300)).output().expect("starts").into();
+    let done = run.json().pop().expect("a last line");
+    assert_eq!(text(&done, "covered"), count.to_string(), "{run:?}");
+    // What was found before a kill may be found again after it, since its batch was not yet counted; nothing else is.
+    let lines = fs::read_to_string(&keys).unwrap();
+    let found: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("whole lines")).collect();
+    let numbers: BTreeSet<u128> =
+        found.iter().map(|line| u128::from_str_radix(text(line, "secret_key"), 16).unwrap()).collect();
+    assert_eq!(numbers, planted);
+    // The history counts keys that were not covered before: together they are the range, each key once.
+    let shown = warpsmith(&["map", "show", &map, "--json"]).code(0).json().remove(0);
+    assert_eq!((text(&shown, "covered"), text(&shown, "remaining")), (count.to_string().as_str(), "0"));
+    let history = shown["history"].as_array().expect("a list");
+    let keys: u128 = history.iter().map(|stretch| text(stretch, "keys").parse::<u128>().unwrap()).sum();
+    assert_eq!(keys, count);
+    assert!(history.len() > 1, "killed runs left something: {shown}");
+}
+
+#[test]
+fn a_map_is_resumed_by_the_same_job_alone() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    write(Path::new(&path("targets")), [p2pkh(0x5000)]);
+    write(Path::new(&path("others")), [p2pkh(0x5001)]);
+    let run = |range: &str, targets: &str, more: &[&str]| {
+        let (targets, map) = (path(targets), path("map"));
+        scan(&[&["--range", range, "--targets", &targets, "--map", &map], more].concat())
+    };
+    // Random order, resumed after a stop.
+    let first = run("1:7fff", "targets", &["--random"]).code(0);
+    assert_eq!(findings(&first).0, [("p2pkh".to_owned(), 0x5000)]);
+    assert_eq!(findings(&run("1:7fff", "targets", &[]).code(1)).0, []);
+    run("1:8000", "targets", &[]).code(4).says(&["another job", "1:7fff", "1:8000"]);
+    run("1:7fff", "others", &[]).code(4).says(&["another job", "targets"]);
+    run("1:7fff", "targets", &["--type", "p2pkh"]).code(4).says(&["another job", "types"]);
+    // What is no map is left as it is.
+    fs::write(path("map"), "something else\n").unwrap();
+    run("1:7fff", "targets", &[]).code(4).says(&["not a"]);
+    assert_eq!(fs::read_to_string(path("map")).unwrap(), "something else\n");
+}
+
+#[test]
+fn maps_of_one_job_are_joined() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    write(Path::new(&path("targets")), [p2pkh(0x5000)]);
+    let (targets, a, b, c) = (path("targets"), path("a"), path("b"), path("c"));
+    scan(&["--range", "1:7fff", "--targets", &targets, "--map", &a]).code(0);
+    scan(&["--range", "1:7fff", "--targets", &targets, "--map", &b, "--time-limit", "1ms"]);
+    warpsmith(&["map", "merge", &c, &a, &b]).code(0);
+    let shown = warpsmith(&["map", "show", &c, "--json"]).code(0).json().remove(0);
+    assert_eq!(text(&shown, "covered"), "32767");
+    warpsmith(&["map", "merge", &c, &a]).code(4);
+    assert!(warpsmith(&["map", "show", &c]).code(0).stdout.contains("100 %"));
+}
+
+#[test]
+fn a_database_is_searched_like_a_list() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let planted = [0x1000u128, 0x1fff, 0x2222];
+    // Two hundred thousand others, all of them beyond the range.
+    let others = (0..200_000u32).map(|i| {
+        let mut program = [0x5a; 20];
+        program[..4].copy_from_slice(&i.wrapping_mul(2_654_435_761).to_be_bytes());
+        let program =
+            miniscript::bitcoin::WitnessProgram::new(miniscript::bitcoin::WitnessVersion::V0, &program);
+        Address::from_witness_program(program.expect("twenty bytes"), KnownHrp::Mainnet).to_string()
+    });
+    write(
+        Path::new(&path("list")),
+        planted.iter().map(|&key| format!("{}\t{key}", p2pkh(key))).chain(others),
+    );
+    let (list, database) = (path("list"), path("database"));
+    let built = warpsmith(&["db", "build", &database, &list, "--json"]).code(0).json().remove(0);
+    assert_eq!(built["records"], 200_003);
+    warpsmith(&["db", "build", &database, &list]).code(4).says(&["database"]);
+    warpsmith(&["db", "verify", &database]).code(0);
+    warpsmith(&["db", "lookup", &database, &p2pkh(0x1000), &p2pkh(0x1001)]).code(1);
+    let looked = warpsmith(&["db", "lookup", &database, &p2pkh(0x1000), "--json"]).code(0).json().remove(0);
+    assert_eq!((looked["found"].as_bool(), text(&looked, "amount")), (Some(true), "4096"));
+    for filter in ["fuse8", "fuse16"] {
+        let run = scan(&["--range", "1000:2222", "--database", &database, "--filter", filter]).code(0);
+        let (found, _) = findings(&run);
+        assert_eq!(found, planted.map(|key| ("p2pkh".to_owned(), key)), "{filter}");
+        assert_eq!(text(&run.json()[0], "amount"), "4096");
+    }
+}
+
+#[test]
+fn what_cannot_be_scanned_is_refused_before_any_work() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    write(Path::new(&path("targets")), [p2pkh(5), "nonsense".to_owned()]);
+    write(Path::new(&path("none")), ["# nothing".to_owned()]);
+    let (targets, none) = (path("targets"), path("none"));
+    let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+    let cases: [(&[&str], &[&str]); 8] = [
+        (&["--range", "0:5", "--targets", &targets], &["--range", "1 to n - 1"]),
+        (&["--range", "5", "--targets", &targets], &["--range", "colon"]),
+        (&["--range", "9:5", "--targets", &targets], &["exchange"]),
+        (&["--range", &format!("1:{order}"), "--targets", &targets], &["n - 1"]),
+        (&["--range", "1:5", "--targets", &none], &["--targets"]),
+        (&["--range", "1:5", "--targets", &path("missing")], &["--targets"]),
+        (&["--range", "1:5", "--targets", &targets, "--strict"], &["line 2"]),
+        (&["--range", "1:5", "--targets", &targets, "--type", "p2tr"], &["p2tr"]),
+    ];
+    for (args, fragments) in cases {
+        let run = scan(args).code(2).says(fragments);
+        assert_eq!(run.stdout, "");
+    }
+    scan(&["--range", "1:5"]).code(2).says(&["--targets"]);
+}

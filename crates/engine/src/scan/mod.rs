@@ -1,0 +1,46 @@
+//! Scanning: every key of a range once, compared with targets, and a map of what was covered.
+//!
+//! ```text
+//! Map -> planner -> batches -> scanners -> survivors of the sieve -> exact look-up -> libsecp256k1 -> sink -> Map
+//! ```
+//!
+//! A key counts as covered when everything its batch hit was confirmed and handed to the sink, not before. What is out
+//! when a scan ends is given out again by the next.
+
+mod cpu;
+mod form;
+mod session;
+mod sieve;
+mod targets;
+
+pub use form::Form;
+pub use session::{Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};
+pub use targets::{ScanTargets, ScanType};
+
+use warpsmith_curve::Scalar;
+use warpsmith_target::Digest;
+
+pub(crate) use cpu::CpuScanner;
+pub(crate) use sieve::{AnySieve, Sieve};
+
+use crate::worker::Fault;
+
+/// A key of which one form passed the sieve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Survivor {
+    pub(crate) key: Scalar,
+    pub(crate) form: Form,
+    pub(crate) digest: Digest,
+}
+
+/// Something that scans stretches of keys.
+pub(crate) trait Scanner: Send {
+    /// How many keys are best asked for at a time: some tenths of a second, or seconds on a card.
+    fn most(&self) -> u64;
+
+    /// Begins with so many keys from `first` on. None of them is 0 or beyond n - 1.
+    fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault>;
+
+    /// Covers the next keys: how many, at least one until all are covered, and those of them that passed the sieve.
+    fn go_on(&mut self) -> Result<(u64, Vec<Survivor>), Fault>;
+}

@@ -1,0 +1,526 @@
+//! One scan from start to end: scanners that take batches from a planner, and one collector that confirms, publishes and
+//! keeps the map.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use warpsmith_curve::Scalar;
+use warpsmith_store::{Batch, Map, MapFile, Planner, Record, U256};
+use warpsmith_target::KeyTarget;
+use zeroize::Zeroizing;
+
+use super::{AnySieve, Form, ScanTargets, ScanType, Scanner, Survivor};
+use crate::device::Devices;
+use crate::error::{Error, Result};
+use crate::origin::{Secret, public_point};
+use crate::session::Details;
+use crate::stats::Meter;
+use crate::worker::Fault;
+
+/// A map and where it is kept.
+pub trait Ledger {
+    /// The map.
+    fn map(&self) -> &Map;
+    /// The map, to note what was done.
+    fn map_mut(&mut self) -> &mut Map;
+    /// Makes durable what was noted.
+    fn save(&mut self) -> Result<()>;
+}
+
+impl Ledger for MapFile {
+    fn map(&self) -> &Map {
+        MapFile::map(self)
+    }
+    fn map_mut(&mut self) -> &mut Map {
+        MapFile::map_mut(self)
+    }
+    fn save(&mut self) -> Result<()> {
+        Ok(MapFile::save(self)?)
+    }
+}
+
+/// A map that is forgotten at the end.
+pub struct Unkept(pub Map);
+
+impl Ledger for Unkept {
+    fn map(&self) -> &Map {
+        &self.0
+    }
+    fn map_mut(&mut self) -> &mut Map {
+        &mut self.0
+    }
+    fn save(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What a person asked for.
+pub struct ScanJob<'a> {
+    /// What is looked for.
+    pub targets: &'a ScanTargets,
+    /// Stop then.
+    pub time_limit: Option<Duration>,
+    /// How often progress is reported.
+    pub interval: Duration,
+}
+
+/// A key that was looked for.
+pub struct Finding {
+    /// The target's name: `btc` or `eth`.
+    pub target: &'static str,
+    /// The type of the address.
+    pub found_as: ScanType,
+    /// The address.
+    pub address: String,
+    /// What the source said it holds, in the smallest unit.
+    pub amount: Option<u128>,
+    /// The compressed public key.
+    pub public_key: [u8; 33],
+    /// The private key.
+    pub secret: Secret,
+    /// The private key as its users import it.
+    pub export: Zeroizing<String>,
+    /// What else a person should know. SEC: the texts may hold the private key.
+    pub details: Details,
+    /// The same without the private key.
+    pub public_details: Details,
+    /// Where it was found.
+    pub device: String,
+}
+
+/// SEC: shows nothing that holds a private key.
+impl std::fmt::Debug for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Finding")
+            .field("address", &self.address)
+            .field("as", &self.found_as)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a scan stands.
+#[derive(Clone, Debug)]
+pub struct ScanProgress {
+    /// Keys tested since the start of this run, each once.
+    pub tried: u64,
+    /// Keys a second, over the last seconds.
+    pub rate: f64,
+    /// Since this run began.
+    pub elapsed: Duration,
+    /// The covered share of the range, 0 to 1; what is being scanned is not in it.
+    pub share: f64,
+    /// Until the rest is covered, at this rate.
+    pub left: Option<Duration>,
+    /// Findings of this run.
+    pub matches: u64,
+    /// Each device and its rate.
+    pub devices: Vec<(String, f64)>,
+}
+
+/// What a scan reports while it runs.
+#[derive(Debug)]
+pub enum ScanEvent<'a> {
+    /// A confirmed finding. It counts as delivered when the sink returns.
+    Found(&'a Finding),
+    /// How it goes.
+    Progress(&'a ScanProgress),
+    /// Something a person should know; the scan goes on.
+    Warning(String),
+}
+
+/// Why a scan ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanEnded {
+    /// Every key of the range is covered.
+    Complete,
+    /// By request.
+    Interrupted,
+    /// The time was up.
+    TimeLimit,
+}
+
+/// How a scan ended.
+#[derive(Clone, Debug)]
+pub struct ScanOutcome {
+    /// Why.
+    pub ended: ScanEnded,
+    /// Keys tested in this run.
+    pub tried: u64,
+    /// Findings of this run.
+    pub matches: u64,
+    /// Digests that passed the sieve and were none of the targets'.
+    pub false_hits: u64,
+    /// How long this run took.
+    pub elapsed: Duration,
+}
+
+/// Receives events; an error ends the scan, and the batch it was about does not count as covered.
+type ScanSink<'s> =
+    dyn FnMut(ScanEvent<'_>) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + 's;
+
+/// How long the collector sleeps at most: an interrupt is noticed within this time.
+const NAP: Duration = Duration::from_millis(50);
+
+/// A survivor that is wanted, with what says so.
+type Hit = (Survivor, Vec<(ScanType, Record)>);
+
+enum Message {
+    /// A batch, or the part of it that was scanned, and what it hit.
+    Done { device: usize, batch: Batch, hits: Vec<Hit> },
+    /// A scanner failed; its batch was given back.
+    Lost { device: usize, fault: Fault },
+    /// The look-up of targets failed.
+    Broken(Error),
+}
+
+/// What scanners share.
+struct Floor<'f> {
+    targets: &'f ScanTargets,
+    planner: Mutex<Planner>,
+    stop: AtomicBool,
+    tried: Vec<AtomicU64>,
+    false_hits: AtomicU64,
+}
+
+impl Floor<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn planner(&self) -> std::sync::MutexGuard<'_, Planner> {
+        // A scanner that panicked left the planner as it was: every change of it is one call.
+        self.planner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// A scanner's thread: batches until there are none.
+    fn work(&self, device: usize, mut scanner: Box<dyn Scanner + '_>, sender: &Sender<Message>) {
+        while !self.stopped() {
+            let Some(batch) = self.planner().next(U256::from(scanner.most())) else { return };
+            let message = match self.cover(device, scanner.as_mut(), batch) {
+                Ok(Some(message)) => message,
+                Ok(None) => continue,
+                Err(fault) => {
+                    self.planner().give_back(batch);
+                    drop(sender.send(Message::Lost { device, fault }));
+                    return;
+                }
+            };
+            if sender.send(message).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Scans a batch, or as much of it as there is time for.
+    fn cover(
+        &self,
+        device: usize,
+        scanner: &mut dyn Scanner,
+        batch: Batch,
+    ) -> std::result::Result<Option<Message>, Fault> {
+        let (first, count) = (batch.keys().first(), batch.keys().count());
+        let count = u64::try_from(count).map_err(|_| "a batch was larger than asked for".to_owned())?;
+        let first =
+            Scalar::from_be_bytes(&first.to_be_bytes()).ok_or("a batch begins beyond the last key")?;
+        scanner.begin(first, count)?;
+        let (mut done, mut hits) = (0, Vec::new());
+        while done < count && !self.stopped() {
+            let (keys, survivors) = scanner.go_on()?;
+            if keys == 0 || keys > count - done {
+                return Err(format!("{keys} keys of {} were reported covered", count - done));
+            }
+            for survivor in survivors {
+                match self.targets.find(survivor.form, &survivor.digest) {
+                    Ok(wanted) if wanted.is_empty() => _ = self.false_hits.fetch_add(1, Ordering::Relaxed),
+                    Ok(wanted) => hits.push((survivor, wanted)),
+                    Err(error) => {
+                        self.planner().give_back(batch);
+                        return Ok(Some(Message::Broken(error)));
+                    }
+                }
+            }
+            done += keys;
+            self.tried[device].fetch_add(keys, Ordering::Relaxed);
+        }
+        let part = self.planner().split(batch, U256::from(done));
+        Ok(part.map(|batch| Message::Done { device, batch, hits }))
+    }
+}
+
+/// Scans what the map lacks, until all is covered, time is up or `interrupt` is raised.
+pub fn scan(
+    job: &ScanJob<'_>,
+    ledger: &mut dyn Ledger,
+    devices: &Devices,
+    interrupt: &AtomicBool,
+    sink: &mut ScanSink<'_>,
+) -> Result<ScanOutcome> {
+    let (forms, sieve) = (job.targets.forms(), job.targets.sieve());
+    let mut able = vec![true; devices.list.len()];
+    for (at, device) in devices.list.iter().enumerate() {
+        if let Err(why) = prove(device.as_ref(), &forms) {
+            able[at] = false;
+            let text = format!("{} is not used: {why}", device.id());
+            sink(ScanEvent::Warning(text)).map_err(Error::Sink)?;
+        }
+    }
+    let started = Instant::now();
+    let mut collector = Collector {
+        job,
+        ledger,
+        devices,
+        sink,
+        interrupt,
+        started,
+        noted: started,
+        report: started + job.interval,
+        meters: devices.list.iter().map(|_| Meter::new(started)).collect(),
+        able,
+        matches: 0,
+        fault: None,
+    };
+    let floor = Floor {
+        targets: job.targets,
+        planner: Mutex::new(Planner::new(collector.ledger.map())),
+        stop: AtomicBool::new(false),
+        tried: devices.list.iter().map(|_| AtomicU64::new(0)).collect(),
+        false_hits: AtomicU64::new(0),
+    };
+    let ended = loop {
+        if collector.ledger.map().is_complete() {
+            break Ok(ScanEnded::Complete);
+        }
+        // A batch that a failing scanner gave back when the others had ended is taken up by another round.
+        match collector.round(&floor, &forms, sieve) {
+            Ok(None) => {}
+            Ok(Some(ended)) => break Ok(ended),
+            Err(error) => break Err(error),
+        }
+    };
+    // What was confirmed is kept whatever ended the scan.
+    let saved = collector.ledger.save();
+    let (ended, matches) = (ended?, collector.matches);
+    saved?;
+    Ok(ScanOutcome {
+        ended,
+        tried: floor.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
+        matches,
+        false_hits: floor.false_hits.load(Ordering::Relaxed),
+        elapsed: started.elapsed(),
+    })
+}
+
+struct Collector<'c, 's> {
+    job: &'c ScanJob<'c>,
+    ledger: &'c mut dyn Ledger,
+    devices: &'c Devices,
+    sink: &'c mut ScanSink<'s>,
+    interrupt: &'c AtomicBool,
+    started: Instant,
+    /// When work was noted in the map last, and when to report next.
+    noted: Instant,
+    report: Instant,
+    meters: Vec<Meter>,
+    /// Devices that are in use.
+    able: Vec<bool>,
+    matches: u64,
+    /// The last fault of a device.
+    fault: Option<(String, Fault)>,
+}
+
+impl Collector<'_, '_> {
+    /// Runs all scanners until there are no batches left. Returns why the scan ends, if it does.
+    fn round(&mut self, floor: &Floor<'_>, forms: &[Form], sieve: &AnySieve) -> Result<Option<ScanEnded>> {
+        let mut scanners = Vec::new();
+        for (at, device) in self.devices.list.iter().enumerate().filter(|(at, _)| self.able[*at]) {
+            for _ in 0..device.scanners() {
+                match device.scanner(forms, sieve) {
+                    Ok(scanner) => scanners.push((at, scanner)),
+                    Err(fault) => self.fault = Some((device.id(), fault)),
+                }
+            }
+        }
+        if scanners.is_empty() {
+            return Err(match self.fault.take() {
+                Some((device, what)) => Error::DevicesLost { device, what },
+                None => Error::NoDevice("none of those selected can scan for these targets".to_owned()),
+            });
+        }
+        let (sender, receiver) = bounded(2 * scanners.len());
+        thread::scope(|scope| {
+            for (device, scanner) in scanners {
+                let sender = sender.clone();
+                let lost = sender.clone();
+                let run = move || floor.work(device, scanner, &sender);
+                if let Err(error) =
+                    thread::Builder::new().stack_size(crate::session::STACK).spawn_scoped(scope, run)
+                {
+                    drop(lost.send(Message::Lost { device, fault: format!("it got no thread: {error}") }));
+                }
+            }
+            drop(sender);
+            let ended = self.collect(floor, &receiver);
+            floor.stop.store(true, Ordering::Relaxed);
+            let drained = match ended {
+                // What scanners have covered until they hear of the end is still taken in.
+                Ok(_) => receiver.iter().try_for_each(|message| self.take(message)),
+                Err(_) => Ok(()),
+            };
+            drop(receiver);
+            let ended = ended?;
+            drained?;
+            floor.stop.store(ended.is_some(), Ordering::Relaxed);
+            Ok(ended)
+        })
+    }
+
+    fn collect(&mut self, floor: &Floor<'_>, receiver: &Receiver<Message>) -> Result<Option<ScanEnded>> {
+        let deadline = self.job.time_limit.map(|limit| self.started + limit);
+        loop {
+            let now = Instant::now();
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Ok(Some(ScanEnded::Interrupted));
+            }
+            if deadline.is_some_and(|deadline| now >= deadline) {
+                return Ok(Some(ScanEnded::TimeLimit));
+            }
+            if now >= self.report {
+                self.report = now + self.job.interval;
+                self.progress(floor, now)?;
+            }
+            match receiver.recv_timeout(NAP) {
+                Ok(message) => {
+                    self.take(message)?;
+                    // Others may have come meanwhile: one writing of the map serves all.
+                    receiver.try_iter().try_for_each(|message| self.take(message))?;
+                    self.ledger.save()?;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // Every scanner has ended.
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) -> Result<()> {
+        match message {
+            Message::Done { device, batch, hits } => {
+                for (survivor, wanted) in hits {
+                    self.confirm(device, &survivor, wanted)?;
+                }
+                // Whole seconds; what is left over is counted with the next batch.
+                let seconds = self.noted.elapsed().as_secs();
+                self.noted += Duration::from_secs(seconds);
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+                self.ledger.map_mut().complete(&batch, now, seconds);
+                Ok(())
+            }
+            Message::Lost { device, fault } => {
+                let id = self.devices.list[device].id();
+                let first = std::mem::replace(&mut self.able[device], false);
+                self.fault = Some((id.clone(), fault.clone()));
+                if self.able.iter().any(|able| *able) && first {
+                    let text = format!("{id} was dropped: {fault}; the others go on");
+                    (self.sink)(ScanEvent::Warning(text)).map_err(Error::Sink)?;
+                }
+                Ok(())
+            }
+            Message::Broken(error) => Err(error),
+        }
+    }
+
+    /// Recomputes a key by libsecp256k1 and the reference code, and publishes it.
+    fn confirm(&mut self, device: usize, survivor: &Survivor, wanted: Vec<(ScanType, Record)>) -> Result<()> {
+        let id = self.devices.list[device].id();
+        let wrong = |what: &str| Error::SelfTest { device: id.clone(), what: what.to_owned() };
+        let secret = Secret::from_bytes(survivor.key.to_be_bytes());
+        let secret = secret.ok_or_else(|| wrong("it found something that is no key"))?;
+        let public = secret.public_key();
+        let point = public_point(&public);
+        if survivor.form.digest(&point) != survivor.digest {
+            return Err(wrong("a key it found does not have the digest it computed"));
+        }
+        for (found_as, record) in wanted {
+            let target: Box<dyn KeyTarget> = found_as.target(&record);
+            let finding = Finding {
+                target: target.name(),
+                found_as,
+                address: target.encode(&survivor.digest),
+                amount: record.amount,
+                public_key: public.serialize(),
+                export: target.export(secret.as_bytes()),
+                details: target.explain(&point, Some(secret.as_bytes())),
+                public_details: target.explain(&point, None),
+                secret: secret.clone(),
+                device: id.clone(),
+            };
+            self.matches += 1;
+            (self.sink)(ScanEvent::Found(&finding)).map_err(Error::Sink)?;
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, floor: &Floor<'_>, now: Instant) -> Result<()> {
+        let mut devices = Vec::new();
+        for (at, device) in self.devices.list.iter().enumerate() {
+            let rate = self.meters[at].rate(now, floor.tried[at].load(Ordering::Relaxed));
+            if self.able[at] {
+                devices.push((device.id(), rate));
+            }
+        }
+        let rate: f64 = devices.iter().map(|(_, rate)| rate).sum();
+        let map = self.ledger.map();
+        let seconds = map.remaining().as_f64() / rate;
+        let progress = ScanProgress {
+            tried: floor.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
+            rate,
+            elapsed: self.started.elapsed(),
+            share: map.share(),
+            left: (seconds.is_finite() && seconds < 1e18).then(|| Duration::from_secs_f64(seconds)),
+            matches: self.matches,
+            devices,
+        };
+        (self.sink)(ScanEvent::Progress(&progress)).map_err(Error::Sink)
+    }
+}
+
+/// Whether a device finds keys planted for it, in every form.
+fn prove(device: &dyn crate::worker::Backend, forms: &[Form]) -> std::result::Result<(), Fault> {
+    // Any keys do: these are where nothing special lies.
+    let first = Scalar::LAMBDA;
+    let count = 5000;
+    let offsets = [0, 1, 1023, 2500, count - 1];
+    let mut planted = Vec::new();
+    for &form in forms {
+        for offset in offsets {
+            let key = first.add(Scalar::from_u64(offset));
+            let secret = Secret::from_bytes(key.to_be_bytes()).ok_or("no key was planted")?;
+            planted.push((key, form, form.digest(&public_point(&secret.public_key()))));
+        }
+    }
+    let sieve = AnySieve::Few(super::sieve::Few::new(planted.iter().map(|(_, _, digest)| digest.words()[0])));
+    let mut scanner = device.scanner(forms, &sieve)?;
+    scanner.begin(first, count)?;
+    let (mut done, mut found) = (0, Vec::new());
+    while done < count {
+        let (keys, survivors) = scanner.go_on()?;
+        if keys == 0 {
+            return Err("it stopped in the middle of its self-test".to_owned());
+        }
+        done += keys;
+        found.extend(survivors);
+    }
+    for (key, form, digest) in &planted {
+        let times = found.iter().filter(|s| (s.key, s.form, s.digest) == (*key, *form, *digest)).count();
+        if times != 1 {
+            return Err(format!("a key planted for its self-test came back {times} times as {form:?}"));
+        }
+    }
+    match found.len() - planted.len() {
+        0 => Ok(()),
+        more => Err(format!("{more} keys that were not planted came back from its self-test")),
+    }
+}

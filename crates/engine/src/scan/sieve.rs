@@ -1,0 +1,79 @@
+//! The quick look at a digest: may it be one that is wanted? Lets nothing wanted go by.
+
+use warpsmith_store::Filter;
+
+/// The first 64 bits of digests, looked up.
+pub(crate) trait Sieve: Sync {
+    /// Whether a wanted digest may begin with these 64 bits.
+    fn may_hold(&self, top: u64) -> bool;
+}
+
+/// Whichever a scan has.
+pub(crate) enum AnySieve {
+    Few(Few),
+    Fuse(Box<Filter>),
+}
+
+impl Sieve for Filter {
+    #[inline(always)]
+    fn may_hold(&self, top: u64) -> bool {
+        self.contains_key(top)
+    }
+}
+
+/// Some thousand digests: a bitmap by their leading bits, then the exact list.
+pub(crate) struct Few {
+    bits: Vec<u64>,
+    shift: u32,
+    /// Sorted.
+    tops: Vec<u64>,
+}
+
+/// The largest bitmap: half a mebibyte stays in the second-level cache.
+const MAX_LOG2: u32 = 22;
+
+impl Few {
+    pub fn new(tops: impl IntoIterator<Item = u64>) -> Few {
+        let mut tops: Vec<u64> = tops.into_iter().collect();
+        tops.sort_unstable();
+        tops.dedup();
+        // About one bit in 256 set.
+        let log2 = (tops.len().max(1).ilog2() + 8).clamp(12, MAX_LOG2);
+        let mut few = Few { bits: vec![0; 1 << (log2 - 6)], shift: 64 - log2, tops: Vec::new() };
+        for &top in &tops {
+            let at = top >> few.shift;
+            few.bits[(at >> 6) as usize] |= 1 << (at & 63);
+        }
+        few.tops = tops;
+        few
+    }
+}
+
+impl Sieve for Few {
+    #[inline(always)]
+    fn may_hold(&self, top: u64) -> bool {
+        let at = top >> self.shift;
+        self.bits[(at >> 6) as usize] >> (at & 63) & 1 == 1 && self.tops.binary_search(&top).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_what_it_was_made_of_and_nothing_else() {
+        for count in [0u64, 1, 2, 1000, 300_000] {
+            let top = |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i << 40).rotate_left(13);
+            let edges = [0, u64::MAX, 1 << 63];
+            let few = Few::new((0..count).map(top).chain(edges));
+            for at in (0..count).map(top).chain(edges) {
+                assert!(few.may_hold(at));
+                for near in [at.wrapping_add(1), at.wrapping_sub(1), at ^ 1 << 63] {
+                    assert_eq!(few.may_hold(near), few.tops.binary_search(&near).is_ok());
+                }
+            }
+        }
+        assert!(!Few::new([]).may_hold(0));
+    }
+}
