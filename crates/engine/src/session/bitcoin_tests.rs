@@ -128,3 +128,40 @@ fn split_keys_of_every_type_rejoin() {
         assert!(kinds.len() >= least, "{address_type:?}: {kinds:?}");
     }
 }
+
+/// A card is not asked to hand over every candidate: the processor steps in, and the person is told.
+#[test]
+fn ends_of_base58_are_left_to_the_processor() {
+    use crate::Inline;
+    use crate::worker::gpu::Gpu;
+    use std::sync::Arc;
+
+    let Some(card) = warpsmith_device::survey().devices.into_iter().find(|d| d.can_build().is_ok()) else {
+        eprintln!("SKIPPED: this machine has no OpenCL or CUDA");
+        return;
+    };
+    let devices = Devices::of(vec![Arc::new(Gpu::new(card, Inline::Auto))]);
+    let target = Bitcoin::main(AddressType::P2pkh);
+    let patterns = compile(["..777"], &target, &Options::default()).expect("possible");
+    let job = Job {
+        subject: Subject::Key(&target),
+        wanted: Wanted::Patterns(&patterns),
+        split: None,
+        count: Some(1),
+        time_limit: Some(LONG),
+        interval: LONG,
+    };
+    let (mut warnings, mut addresses) = (Vec::new(), Vec::new());
+    let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
+        match event {
+            Event::Match(found) => addresses.push(found.address.clone()),
+            Event::Warning(text) => warnings.push(text),
+            Event::Progress(_) => {}
+        }
+        Ok(())
+    });
+    assert_eq!(outcome.expect("the processor finds it").matches, 1);
+    assert!(addresses[0].ends_with("777"));
+    assert!(warnings[0].contains("is not used"), "{warnings:?}");
+    assert!(warnings[1].contains("the processor searches instead"), "{warnings:?}");
+}

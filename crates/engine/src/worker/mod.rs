@@ -166,3 +166,38 @@ pub(crate) trait Backend: Send + Sync {
     /// A worker for this search.
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Inline;
+    use warpsmith_pattern::{Interval, Term};
+
+    /// Cards leave searches to others in which nearly everything passes and next to nothing matches; the processor
+    /// does them.
+    #[test]
+    fn cards_do_not_suit_filters_that_pass_nearly_everything() {
+        let everything = Filter { terms: vec![Term::ALL], ..Filter::default() };
+        let first = |bits: u32| Filter {
+            top: vec![Interval { first: 0, last: u64::MAX >> bits }],
+            ..Filter::default()
+        };
+        let cpu = cpu::Cpu::new(Simd::Portable, 1);
+        let fits = |device: &dyn Backend, filter: &Filter, odds| {
+            suits(device, &Search { recipe: &Recipe::Account, filter }, odds)
+        };
+        assert_eq!(fits(&cpu, &everything, 1e-9), Ok(()));
+        let Some(card) = warpsmith_device::survey().devices.into_iter().find(|d| d.can_build().is_ok())
+        else {
+            eprintln!("SKIPPED: this machine has no OpenCL or CUDA");
+            return;
+        };
+        let card = gpu::Gpu::new(card, Inline::Auto);
+        let why = fits(&card, &everything, 1e-9).expect_err("everything passes");
+        assert!(why.contains("one candidate in 1 "), "{why}");
+        assert!(fits(&card, &first(8), 1e-9).is_err());
+        // An easy pattern matches as often as its filter passes.
+        assert_eq!(fits(&card, &first(8), 1.0 / 256.0), Ok(()));
+        assert_eq!(fits(&card, &first(20), 1e-9), Ok(()));
+    }
+}

@@ -49,7 +49,7 @@ impl<'a> PointsWorker<'a> {
             cpu,
             lanes: cpu.simd.hash_lanes(),
             hash,
-            screen: Screen::new(filter),
+            screen: Screen::new(filter, cpu.simd),
             walk: None,
         })
     }

@@ -121,7 +121,7 @@ impl SaltsWorker {
             lanes: cpu.simd.hash_lanes(),
             salted: salted.clone(),
             create: salted.create.then(|| Create::new(1)),
-            screen: Screen::new(filter),
+            screen: Screen::new(filter, cpu.simd),
             counting: None,
         }
     }

@@ -27,7 +27,8 @@ pub(super) struct TaprootWorker<'a> {
 
 impl<'a> TaprootWorker<'a> {
     pub fn new(cpu: &'a Cpu, filter: &Filter) -> Self {
-        let (lanes, tagged, screen) = (cpu.simd.hash_lanes(), Tagged::new(b"TapTweak"), Screen::new(filter));
+        let (lanes, tagged, screen) =
+            (cpu.simd.hash_lanes(), Tagged::new(b"TapTweak"), Screen::new(filter, cpu.simd));
         TaprootWorker { cpu, lanes, tagged, screen, walk: None }
     }
 }
