@@ -50,7 +50,7 @@ impl Work for AddUp<'_> {
     #[inline(always)]
     unsafe fn run<S: Sum>(self) {
         // SAFETY: the only caller checked that all numbers lie within `bytes` and that `sum` has `size` bytes.
-        unsafe { S::add(self.sum.as_mut_ptr(), self.bytes.as_ptr(), self.numbers, self.size) }
+        unsafe { S::add(self.sum.as_mut_ptr(), self.bytes.as_ptr(), self.numbers, self.size, self.size) }
     }
 }
 

@@ -15,10 +15,13 @@ pub mod database;
 mod error;
 pub mod hints;
 pub mod keyword;
-pub mod pairs;
+pub mod maker;
 mod params;
 mod prf;
 mod random;
+#[cfg(feature = "server")]
+pub mod server;
+pub mod state;
 pub mod updates;
 mod wide;
 pub mod wire;

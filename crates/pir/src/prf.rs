@@ -95,7 +95,7 @@ impl Draw {
         &self.choices
     }
 
-    /// Words that [`Prf::offset_of`] turns into offsets.
+    /// Words whose lower bits, those of [`Prf::offset_mask`], are offsets.
     pub(crate) fn offsets(&self) -> &[Word16; 16] {
         self.offsets.as_ref().unwrap_or(&self.choices)
     }
@@ -152,7 +152,7 @@ impl Prf {
 
     /// The offset a word stands for.
     #[inline(always)]
-    pub(crate) fn offset_of(&self, word: u32) -> u32 {
+    fn offset_of(&self, word: u32) -> u32 {
         if self.packed {
             word & (self.block_size - 1)
         } else {
@@ -171,8 +171,22 @@ impl Prf {
     pub(crate) fn draw(&self, groups: &[u64; 16], blocks: &Word16) -> Draw {
         Draw {
             choices: self.words(Domain::Choice, groups, blocks),
-            offsets: (!self.packed).then(|| self.words(Domain::Offset, groups, blocks)),
+            offsets: (!self.packed).then(|| self.offset_words(groups, blocks)),
         }
+    }
+
+    /// The bits of a [`Draw`]'s words that are an offset.
+    pub(crate) fn offset_mask(&self) -> u32 {
+        if self.packed { self.block_size - 1 } else { u32::MAX }
+    }
+
+    /// The offsets of sixteen groups, each in its block.
+    fn offset_words(&self, groups: &[u64; 16], blocks: &Word16) -> [Word16; 16] {
+        let mut words = self.words(self.offset_domain(), groups, blocks);
+        for word in words.as_flattened_mut() {
+            *word = self.offset_of(*word);
+        }
+        words
     }
 
     /// The choices alone.
@@ -182,11 +196,7 @@ impl Prf {
 
     /// The offsets of sixteen groups in one block.
     pub(crate) fn offsets_of_groups(&self, groups: &[u64; 16], block: u32) -> [Word16; 16] {
-        let mut words = self.words(self.offset_domain(), groups, &[block; 16]);
-        for word in words.as_flattened_mut() {
-            *word = self.offset_of(*word);
-        }
-        words
+        self.offset_words(groups, &[block; 16])
     }
 
     /// The offsets of sixteen hints in one block.
@@ -219,6 +229,6 @@ impl Prf {
     pub(crate) fn draw_of_id(&self, id: u64, blocks: &Word16) -> (Word16, Word16) {
         let draw = self.draw(&[id >> 4; 16], blocks);
         let word = (id % 16) as usize;
-        (draw.choices()[word], draw.offsets()[word].map(|w| self.offset_of(w)))
+        (draw.choices()[word], draw.offsets()[word].map(|w| w & self.offset_mask()))
     }
 }

@@ -155,6 +155,13 @@ impl Live {
         Ok(update)
     }
 
+    /// Calls `with` with the newest epoch and all its entries, without those that only fill the last blocks. Updates wait
+    /// until it returns.
+    pub fn with_entries<T>(&self, with: impl FnOnce(u64, &[u8]) -> T) -> T {
+        let now = self.read();
+        with(now.epoch, &now.entries[..self.params().entries() as usize * self.params().entry_size()])
+    }
+
     /// The newest value of an entry.
     ///
     /// # Errors

@@ -16,11 +16,13 @@ pub(crate) trait Work {
 
 /// Adds up entries, without carry.
 pub(crate) trait Sum {
-    /// Adds to the `size` bytes of `sum` the entries of that size with the numbers `at`, counted from `from`.
+    /// Adds to the `size` bytes of `sum` the entries of that size with the numbers `at`, which stand `stride` bytes apart
+    /// from `from` on.
     ///
     /// # Safety
-    /// All of these bytes must be there to be read, those of `sum` to be written; and the instruction set.
-    unsafe fn add(sum: *mut u8, from: *const u8, at: &[u32], size: usize);
+    /// All of these bytes must be there to be read, the gaps between entries and after the last one too, and those of `sum`
+    /// to be written; and the instruction set.
+    unsafe fn add(sum: *mut u8, from: *const u8, at: &[u32], stride: usize, size: usize);
 }
 
 /// Does the work with the instruction set of `lanes`.
@@ -54,7 +56,7 @@ pub(crate) struct Words;
 
 impl Sum for Words {
     #[inline(always)]
-    unsafe fn add(sum: *mut u8, from: *const u8, at: &[u32], size: usize) {
+    unsafe fn add(sum: *mut u8, from: *const u8, at: &[u32], stride: usize, size: usize) {
         /// Adds up `N` words of each entry.
         ///
         /// # Safety
@@ -79,24 +81,24 @@ impl Sum for Words {
         // SAFETY: the caller's; `done` and what is added then stay below `size`.
         unsafe {
             while size - done >= 64 {
-                piece::<8>(sum.add(done), from.add(done), at, size);
+                piece::<8>(sum.add(done), from.add(done), at, stride);
                 done += 64;
             }
             let (sum, from) = (sum.add(done), from.add(done));
             match (size - done) / 8 {
                 0 => {}
-                1 => piece::<1>(sum, from, at, size),
-                2 => piece::<2>(sum, from, at, size),
-                3 => piece::<3>(sum, from, at, size),
-                4 => piece::<4>(sum, from, at, size),
-                5 => piece::<5>(sum, from, at, size),
-                6 => piece::<6>(sum, from, at, size),
-                _ => piece::<7>(sum, from, at, size),
+                1 => piece::<1>(sum, from, at, stride),
+                2 => piece::<2>(sum, from, at, stride),
+                3 => piece::<3>(sum, from, at, stride),
+                4 => piece::<4>(sum, from, at, stride),
+                5 => piece::<5>(sum, from, at, stride),
+                6 => piece::<6>(sum, from, at, stride),
+                _ => piece::<7>(sum, from, at, stride),
             }
             let rest = (size - done) % 8;
             for byte in size - done - rest..size - done {
                 for &entry in at {
-                    *sum.add(byte) ^= *from.add(entry as usize * size + byte);
+                    *sum.add(byte) ^= *from.add(entry as usize * stride + byte);
                 }
             }
         }
@@ -114,18 +116,28 @@ mod x86 {
 
     impl Sum for Masked {
         #[inline(always)]
-        unsafe fn add(sum: *mut u8, from: *const u8, at: &[u32], size: usize) {
+        unsafe fn add(sum: *mut u8, from: *const u8, at: &[u32], stride: usize, size: usize) {
             let mut done = 0;
             while done < size {
                 let mask = u64::MAX >> (64 - (size - done).min(64));
-                // SAFETY: the caller's; a masked load or store touches the bytes of its mask only.
+                // SAFETY: the caller's; a masked load or store touches the bytes of its mask only, a whole load those of
+                // one entry and of the gap after it.
                 unsafe {
                     let sum = sum.add(done).cast::<i8>();
                     let from = from.add(done);
                     let mut words = _mm512_maskz_loadu_epi8(mask, sum);
-                    for &entry in at {
-                        let other = _mm512_maskz_loadu_epi8(mask, from.add(entry as usize * size).cast());
-                        words = _mm512_xor_si512(words, other);
+                    // Room to the next entry: a whole load costs less, and what it brings too much is not stored.
+                    if done + 64 <= stride {
+                        for &entry in at {
+                            let other = _mm512_loadu_si512(from.add(entry as usize * stride).cast());
+                            words = _mm512_xor_si512(words, other);
+                        }
+                    } else {
+                        for &entry in at {
+                            let other =
+                                _mm512_maskz_loadu_epi8(mask, from.add(entry as usize * stride).cast());
+                            words = _mm512_xor_si512(words, other);
+                        }
                     }
                     _mm512_mask_storeu_epi8(sum, mask, words);
                 }
@@ -143,6 +155,7 @@ mod tests {
         sum: &'a mut [u8],
         from: &'a [u8],
         at: &'a [u32],
+        stride: usize,
         size: usize,
     }
 
@@ -151,7 +164,7 @@ mod tests {
         #[inline(always)]
         unsafe fn run<S: Sum>(self) {
             // SAFETY: the test gives whole entries.
-            unsafe { S::add(self.sum.as_mut_ptr(), self.from.as_ptr(), self.at, self.size) }
+            unsafe { S::add(self.sum.as_mut_ptr(), self.from.as_ptr(), self.at, self.stride, self.size) }
         }
     }
 
@@ -159,16 +172,17 @@ mod tests {
     fn every_size_adds_up_and_touches_nothing_else() {
         for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
             for size in (8..=200).chain([1000, 4095, 4096]) {
-                let from: Vec<u8> = (0..20 * size).map(|i| (i * i % 251) as u8).collect();
+                let stride = size + size % 5;
+                let from: Vec<u8> = (0..20 * stride).map(|i| (i * i % 251) as u8).collect();
                 let at = [0, 19, 7, 7, 3, 12];
                 let mut sum: Vec<u8> = (0..size + 64).map(|i| i as u8).collect();
                 let mut expected = sum.clone();
                 for entry in at {
                     for i in 0..size {
-                        expected[i] ^= from[entry as usize * size + i];
+                        expected[i] ^= from[entry as usize * stride + i];
                     }
                 }
-                dispatch(Lanes::new(simd), AddUp { sum: &mut sum, from: &from, at: &at, size });
+                dispatch(Lanes::new(simd), AddUp { sum: &mut sum, from: &from, at: &at, stride, size });
                 assert_eq!(sum, expected, "{simd}, {size} bytes");
             }
         }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use warpsmith_hash::Lanes;
 use warpsmith_pir::wire::{Picks, read_queries};
-use warpsmith_pir::{Choice, Client, Error};
+use warpsmith_pir::{Choice, Client, Error, Key, Version};
 
 mod support;
 use support::{Bench, Dice, open};
@@ -335,22 +335,31 @@ fn states_are_private_and_never_written_over() {
 /// The two-server mode: a hint maker sends pairs, and queries never end.
 #[test]
 fn a_hint_maker_tops_up() {
-    use warpsmith_pir::hints::{Skeleton, parity::Parities};
-    use warpsmith_pir::{Prf, pairs};
+    use warpsmith_pir::maker::{self, Request};
     let bench = Bench::new(Choice { backups: Some(16), ..small() });
-    let mut client = bench.client();
+    // The hint maker's side: it sees a key and numbers. An update came before the client did.
+    let make = |request: &[u8]| {
+        let (epoch, hints) = Request::read(request).unwrap().fulfil(&bench.live, Lanes::detect(), 1).unwrap();
+        maker::body(epoch, &hints)
+    };
+    bench.live.update(bench.live.difference(&[(3, vec![9; 40]), (499, vec![8; 40])]).unwrap()).unwrap();
+    let first = Request {
+        key: Key::random().unwrap(),
+        lambda: 60,
+        regular: true,
+        first: bench.params.regular(),
+        pairs: 16,
+    };
+    let (epoch, hints) = maker::read(&bench.params, &make(&first.to_bytes())).unwrap();
+    let version = Version { epoch, ..bench.version() };
+    let mut client =
+        Client::create(&bench.state(), bench.params, version, first.key.clone(), hints, Lanes::detect())
+            .unwrap();
     for round in 0..6 {
         bench.fetch(&mut client, &[round, 3, 3]);
-        let (first, key) = client.next_pair();
-        let request = pairs::request(key, first, 16);
-        // The hint maker's side: it sees a key and a number.
-        let (key, first, count) = pairs::read_request(&request).unwrap();
-        let prf = Prf::new(&key, &bench.params, Lanes::detect());
-        let skeleton =
-            Skeleton::of_ids(&prf, &bench.params, 0..0, first..first + u64::from(count), 1).unwrap();
-        let mut parities = Parities::new(&prf, &bench.params, skeleton, 1);
-        parities.push(&bench.live.base().bytes()[..500 * 40]).unwrap();
-        let body = pairs::body(5, &parities.finish().unwrap());
+        let (next, key) = client.next_pair();
+        let request = Request { key: key.clone(), regular: false, first: next, pairs: 16, ..first.clone() };
+        let body = make(&request.to_bytes());
         let before = client.remaining();
         client.top_up(&body).unwrap();
         assert_eq!(client.remaining(), before + 16);
@@ -363,4 +372,20 @@ fn a_hint_maker_tops_up() {
         }
     }
     bench.fetch(&mut client, &[0; 40]);
+}
+
+/// A query that uses what another left pending is answered after it; asked the other way round, nothing breaks.
+#[test]
+fn answers_are_taken_in_an_order_that_works() {
+    let bench = Bench::new(small());
+    let mut client = bench.client();
+    let (first, second) = (client.ask(&[3]).unwrap(), client.ask(&[3, 8]).unwrap());
+    let answers = bench.live.answer(&second.body, 2).unwrap();
+    assert!(matches!(client.receive(&second, &answers), Err(Error::Mismatch(_))));
+    let before = bench.live.answer(&first.body, 1).unwrap();
+    assert!(client.receive(&first, &before).unwrap()[0].is_ok());
+    for (index, result) in [3, 8].iter().zip(client.receive(&second, &answers).unwrap()) {
+        assert_eq!(result.unwrap().entry, bench.live.entry(*index).unwrap());
+    }
+    bench.fetch(&mut client, &[3, 8]);
 }

@@ -160,6 +160,10 @@ impl Journal {
             other => other?,
         };
         lock(&file, &path)?;
+        // Renewed by its owner between the opening and the lock: then the lock is on a file that is gone.
+        if !private_file::is_at(&file, &path) {
+            return Err(Error::format(path.display().to_string(), "another process uses this state"));
+        }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(Error::io(&path))?;
         let is_whole = bytes.len() >= HEAD

@@ -17,7 +17,7 @@ use self::snapshot::Head;
 use self::table::Table;
 use crate::error::{Error, Result};
 use crate::hints::Hints;
-use crate::pairs;
+use crate::maker;
 use crate::params::{Params, Place};
 use crate::prf::{Key, Prf};
 use crate::random::{self, Random};
@@ -114,8 +114,10 @@ impl Client {
             next_query: 1,
             key,
         };
-        let sum = snapshot::write(path, &head, &table)?;
+        // The journal is there before the state: a crash in between leaves no state that nobody can open.
+        let sum = snapshot::prepare(path, &head, &table)?;
         let journal = Journal::create(path, &head, sum)?;
+        snapshot::put_in_place(path)?;
         Ok(Client { path: path.to_owned(), head, table, journal, broken: false })
     }
 
@@ -185,6 +187,8 @@ impl Client {
             return Err(Error::Exhausted(self.params().backups()));
         }
         let mut random = Random::new();
+        // From here to the record's end memory is ahead of the journal.
+        self.broken = true;
         let (mut records, mut queries, mut sent) = (Vec::new(), Vec::new(), Vec::new());
         for (&index, place) in indices.iter().zip(places) {
             let query = self.head.next_query;
@@ -240,6 +244,16 @@ impl Client {
             );
             return Err(Error::Mismatch(reason));
         }
+        let numbers: Vec<u64> = asked
+            .queries
+            .iter()
+            .filter_map(|sent| match sent {
+                Sent::Hint { query } => Some(*query),
+                Sent::Miss => None,
+            })
+            .collect();
+        self.table.check_order(&numbers)?;
+        self.broken = true;
         let (mut records, mut results) = (Vec::new(), Vec::new());
         for (sent, answer) in asked.queries.iter().zip(answers) {
             let Sent::Hint { query } = *sent else {
@@ -265,6 +279,7 @@ impl Client {
     pub fn abandon(&mut self) -> Result<usize> {
         self.check()?;
         let numbers: Vec<u64> = self.table.pending.keys().copied().collect();
+        self.broken = true;
         let mut records = Vec::new();
         for &query in &numbers {
             self.table.settle(query, None)?;
@@ -327,7 +342,8 @@ impl Client {
         head.generation += 1;
         head.folded = self.journal.length();
         self.broken = true;
-        let sum = snapshot::write(&self.path, &head, &self.table)?;
+        let sum = snapshot::prepare(&self.path, &head, &self.table)?;
+        snapshot::put_in_place(&self.path)?;
         self.journal = Journal::create(&self.path, &head, sum)?;
         self.head = head;
         self.broken = false;
@@ -384,7 +400,7 @@ fn apply(head: &mut Head, table: &mut Table, record: &Record) -> Result<()> {
             Ok(())
         }
         Record::Pairs(body) => {
-            let (epoch, hints) = pairs::read(&table.params, body)?;
+            let (epoch, hints) = maker::read(&table.params, body)?;
             if epoch != head.epoch {
                 return Err(Error::Mismatch(format!(
                     "pairs of epoch {epoch} for hints of epoch {}",

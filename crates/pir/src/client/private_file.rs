@@ -34,6 +34,22 @@ pub(super) fn open(path: &Path) -> Result<File> {
     Ok(file)
 }
 
+/// Whether this is the file that stands at the path now.
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let ids = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+        file.metadata().map(ids).ok() == std::fs::metadata(path).map(ids).ok()
+    }
+    #[cfg(not(unix))]
+    {
+        // There a file that is open cannot be replaced.
+        let _ = (file, path);
+        true
+    }
+}
+
 /// Makes a rename in the folder of `path` durable.
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
     #[cfg(unix)]

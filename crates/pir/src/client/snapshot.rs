@@ -67,16 +67,19 @@ impl<W: Write> Summing<W> {
     }
 }
 
-/// Writes the state beside its place, makes it durable and puts it there. Returns its checksum.
+/// Writes the state beside its place and makes it durable. Returns its checksum.
 ///
 /// The pairs that are used up are left out.
-pub(super) fn write(path: &Path, head: &Head, table: &Table) -> Result<[u8; 32]> {
+pub(super) fn prepare(path: &Path, head: &Head, table: &Table) -> Result<[u8; 32]> {
     debug_assert!(table.pending.is_empty(), "a query that waits lives in the journal");
     let new = beside(path, "new");
-    let sum = write_to(&new, head, table).map_err(Error::io(&new))?;
-    std::fs::rename(&new, path).map_err(Error::io(path))?;
-    private_file::sync_folder(path)?;
-    Ok(sum)
+    write_to(&new, head, table).map_err(Error::io(&new))
+}
+
+/// Puts the state that was prepared in its place.
+pub(super) fn put_in_place(path: &Path) -> Result<()> {
+    std::fs::rename(beside(path, "new"), path).map_err(Error::io(path))?;
+    private_file::sync_folder(path)
 }
 
 fn write_to(path: &Path, head: &Head, table: &Table) -> std::io::Result<[u8; 32]> {

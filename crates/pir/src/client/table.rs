@@ -233,6 +233,17 @@ impl Table {
         self.pending.get(&query).ok_or_else(|| Error::Mismatch(format!("query {query} waits for no answer")))
     }
 
+    /// Whether answers to these queries can be taken in this order: all of them wait, and for no other than each other.
+    pub(super) fn check_order(&self, queries: &[u64]) -> Result<()> {
+        for (i, &query) in queries.iter().enumerate() {
+            let pending = self.pending_query(query)?;
+            if let Some(other) = pending.waits_for.filter(|other| !queries[..i].contains(other)) {
+                return Err(Error::Mismatch(format!("query {query} waits for the answer to query {other}")));
+            }
+        }
+        Ok(())
+    }
+
     /// What an answer says: the entry, or none where the spent hint's parity was worthless.
     pub(super) fn decode(&self, query: u64, answer: &[u8]) -> Result<Option<Vec<u8>>> {
         let pending = self.pending_query(query)?;

@@ -107,23 +107,13 @@ fn middle(values: &[u16]) -> (u16, usize) {
 #[inline(always)]
 fn count_below(values: &[u16], bound: u16) -> usize {
     let mut total = 0;
-    // A lane of the counters sees at most 256 values before they are added up.
-    for part in values.chunks(256 * 64) {
-        let mut counters = [0u16; 64];
-        let (rows, rest) = part.as_chunks::<64>();
-        for row in rows {
-            for i in 0..64 {
-                counters[i] += u16::from(row[i] < bound);
-            }
+    // One counter of the values' own width, which the compiler keeps in registers of many: it cannot overflow.
+    for part in values.chunks(usize::from(u16::MAX)) {
+        let mut below = 0u16;
+        for &value in part {
+            below += u16::from(value < bound);
         }
-        let mut sum = 0u32;
-        for counter in counters {
-            sum += u32::from(counter);
-        }
-        for value in rest {
-            sum += u32::from(*value < bound);
-        }
-        total += sum as usize;
+        total += usize::from(below);
     }
     total
 }

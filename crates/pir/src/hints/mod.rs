@@ -9,9 +9,11 @@
 
 use std::ops::Range;
 
+use warpsmith_hash::Lanes;
+
 use crate::error::{Error, Result};
 use crate::params::{GROUP, Params, Place};
-use crate::prf::Prf;
+use crate::prf::{Key, Prf};
 use crate::random::Random;
 
 pub mod cutoff;
@@ -111,6 +113,26 @@ impl Hints {
             }
         }
     }
+}
+
+/// The whole offline phase: a fresh key, and hints from a stream of the database. `stream` is called once and hands over the
+/// entries in order, in pieces of any size.
+///
+/// # Errors
+///
+/// When the stream fails or has the wrong length, or the system gives no random bytes.
+pub fn offline(
+    params: &Params,
+    lanes: Lanes,
+    threads: usize,
+    stream: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+) -> Result<(Key, Hints)> {
+    let key = Key::random()?;
+    let prf = Prf::new(&key, params, lanes);
+    let skeleton = Skeleton::new(&prf, params, threads)?;
+    let mut parities = parity::Parities::new(&prf, params, skeleton, threads);
+    stream(&mut |bytes| parities.push(bytes))?;
+    Ok((key.clone(), parities.finish()?))
 }
 
 /// A uniform entry of a uniform block of the upper half, for each of the regular hints from `first` on.

@@ -23,8 +23,7 @@ pub struct Parities<'a> {
     /// Regular hints in the order of their extras' blocks, and where each block's begin.
     by_extra: Vec<u32>,
     extras_start: Vec<u32>,
-    /// B blocks and a zero entry.
-    buffer: Vec<u8>,
+    buffer: Buffer,
     side_by_side: usize,
     /// Bytes of the database that have come, in the buffer and in all.
     filled: usize,
@@ -34,7 +33,7 @@ pub struct Parities<'a> {
 impl<'a> Parities<'a> {
     /// Parities for a skeleton.
     pub fn new(prf: &'a Prf, params: &'a Params, skeleton: Skeleton, threads: usize) -> Parities<'a> {
-        let block = params.block_bytes();
+        let block = params.block_size() as usize * stride_of(params.entry_size());
         // Blocks too large for any cache: the more side by side, the less the parities themselves travel.
         let side_by_side = [16, 8, 4].into_iter().find(|b| b * block <= RESIDENT);
         let side_by_side = side_by_side.unwrap_or(if 16 * block <= 64 << 20 { 16 } else { 4 });
@@ -46,7 +45,7 @@ impl<'a> Parities<'a> {
             high: vec![0; skeleton.backups_len() * size],
             skeleton,
         };
-        let buffer = vec![0; side_by_side * block + size];
+        let buffer = Buffer::new(side_by_side * params.block_size() as usize, size);
         let threads = threads.max(1);
         Parities {
             prf,
@@ -78,7 +77,7 @@ impl<'a> Parities<'a> {
         let capacity = self.side_by_side * self.params.block_bytes();
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(capacity - self.filled));
-            self.buffer[self.filled..self.filled + now.len()].copy_from_slice(now);
+            self.buffer.write(self.filled, now);
             self.filled += now.len();
             self.seen += now.len() as u64;
             if self.filled == capacity {
@@ -102,7 +101,7 @@ impl<'a> Parities<'a> {
         }
         // The entries that fill the last blocks are zeros. They add nothing, so blocks of them alone need no work.
         if self.filled > 0 {
-            self.buffer[self.filled..].fill(0);
+            self.buffer.clear_from(self.filled);
             self.absorb();
         }
         self.hints.clear_invalid(self.params.entry_size());
@@ -131,7 +130,12 @@ impl<'a> Parities<'a> {
             .zip((backups.start..).step_by(backup_share))
             .map(|(((cutoffs, low), high), id)| Share { first: id / GROUP, cutoffs, low, high: Some(high) });
         let (mut regular_shares, mut backup_shares) = (regular_shares.fuse(), backup_shares.fuse());
-        let blocks = Blocks { prf: self.prf, buffer: &self.buffer, size, first: first_block };
+        let blocks = Blocks {
+            prf: self.prf,
+            buffer: &self.buffer,
+            block_size: self.params.block_size(),
+            first: first_block,
+        };
         let side_by_side = self.side_by_side;
         std::thread::scope(|scope| {
             let mut own = [regular_shares.next(), backup_shares.next()];
@@ -150,21 +154,68 @@ impl<'a> Parities<'a> {
     /// Adds the extras that lie in the buffer.
     fn add_extras(&mut self, first_block: u32) {
         let size = self.params.entry_size();
-        for (i, block) in self.buffer.chunks_exact(self.params.block_bytes()).enumerate() {
-            let Some(window) =
-                self.extras_start.get(first_block as usize + i..).and_then(|s| s.first_chunk())
-            else {
-                break;
-            };
-            let [start, end]: [u32; 2] = *window;
+        let last = (first_block + self.side_by_side as u32).min(self.params.blocks());
+        for block in first_block..last {
+            let (start, end) = (self.extras_start[block as usize], self.extras_start[block as usize + 1]);
             for &hint in &self.by_extra[start as usize..end as usize] {
-                let offset = self.hints.skeleton.extras[hint as usize].offset as usize;
+                let offset = self.hints.skeleton.extras[hint as usize].offset;
+                let entry = (block - first_block) * self.params.block_size() + offset;
                 let parity = &mut self.hints.parities[hint as usize * size..][..size];
-                for (sum, byte) in parity.iter_mut().zip(&block[offset * size..]) {
+                for (sum, byte) in parity.iter_mut().zip(self.buffer.entry(entry as usize)) {
                     *sum ^= byte;
                 }
             }
         }
+    }
+}
+
+/// Bytes from one entry to the next in the buffer: never across the lines of a cache more often than needed.
+fn stride_of(size: usize) -> usize {
+    if size <= 64 { size.next_power_of_two() } else { size.next_multiple_of(64) }
+}
+
+/// Some blocks and a zero entry after them, entries at a stride that suits the cache.
+struct Buffer {
+    bytes: Vec<u8>,
+    /// Where the first line begins.
+    start: usize,
+    entries: usize,
+    stride: usize,
+    size: usize,
+}
+
+impl Buffer {
+    fn new(entries: usize, size: usize) -> Buffer {
+        let stride = stride_of(size);
+        let bytes = vec![0; (entries + 1) * stride + 63];
+        let start = bytes.as_ptr().align_offset(64).min(63);
+        Buffer { bytes, start, entries, stride, size }
+    }
+
+    /// Writes bytes of the entries, which stand without gaps outside, from byte `at` on.
+    fn write(&mut self, mut at: usize, mut bytes: &[u8]) {
+        debug_assert!(at + bytes.len() <= self.entries * self.size);
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(self.size - at % self.size));
+            let to = self.start + at / self.size * self.stride + at % self.size;
+            self.bytes[to..to + now.len()].copy_from_slice(now);
+            at += now.len();
+            bytes = later;
+        }
+    }
+
+    /// Clears all from a byte on.
+    fn clear_from(&mut self, at: usize) {
+        self.bytes[self.start + at / self.size * self.stride + at % self.size..].fill(0);
+    }
+
+    fn entry(&self, number: usize) -> &[u8] {
+        &self.bytes[self.start + number * self.stride..][..self.size]
+    }
+
+    /// The first entry; all of them, and the zero entry with the number `entries`, can be read from there.
+    fn first(&self) -> *const u8 {
+        self.bytes[self.start..][..(self.entries + 1) * self.stride].as_ptr()
     }
 }
 
@@ -200,8 +251,8 @@ struct Share<'a> {
 #[derive(Clone, Copy)]
 struct Blocks<'a> {
     prf: &'a Prf,
-    buffer: &'a [u8],
-    size: usize,
+    buffer: &'a Buffer,
+    block_size: u32,
     first: u32,
 }
 
@@ -229,13 +280,13 @@ impl<const B: usize> Work for Absorb<'_, '_, B> {
 
     #[inline(always)]
     unsafe fn run<S: Sum>(self) {
-        let Absorb { blocks: Blocks { prf, buffer, size, first }, share } = self;
-        let block_size = (buffer.len() / size / B) as u32;
+        let Absorb { blocks: Blocks { prf, buffer, block_size, first }, share } = self;
         // The entry after the last block, which is zero.
         let zero = B as u32 * block_size;
-        assert_eq!(buffer.len(), (zero as usize + 1) * size);
+        assert_eq!(buffer.entries, zero as usize);
+        let (entries, stride, size) = (buffer.first(), buffer.stride, buffer.size);
         assert!(share.cutoffs.len().is_multiple_of(16) && share.low.len() == share.cutoffs.len() * size);
-        let side = 16 / B;
+        let (side, mask) = (16 / B, prf.offset_mask());
         let (mut blocks, mut start) = ([0; 16], [0; 16]);
         for lane in 0..16 {
             blocks[lane] = first + (lane % B) as u32;
@@ -255,11 +306,10 @@ impl<const B: usize> Work for Absorb<'_, '_, B> {
                 for i in 0..16 {
                     let cutoff = cutoffs[i] >> 16;
                     for lane in g * B..(g + 1) * B {
-                        let entry = start[lane] + prf.offset_of(offsets[i][lane]);
+                        let entry = start[lane] + (offsets[i][lane] & mask);
                         let choice = choices[i][lane] >> 16;
-                        let is_low = choice < cutoff;
-                        low[i][lane] = if is_low { entry } else { zero };
-                        high[i][lane] = if is_low { zero } else { entry };
+                        low[i][lane] = if choice < cutoff { entry } else { zero };
+                        high[i][lane] = if choice < cutoff { zero } else { entry };
                         ties |= choice == cutoff;
                     }
                 }
@@ -275,13 +325,14 @@ impl<const B: usize> Work for Absorb<'_, '_, B> {
                 unsafe {
                     S::add(
                         share.low[at..][..size].as_mut_ptr(),
-                        buffer.as_ptr(),
+                        entries,
                         &low[i][g * B..(g + 1) * B],
+                        stride,
                         size,
                     );
                     if let Some(parities) = &mut share.high {
                         let numbers = &high[i][g * B..(g + 1) * B];
-                        S::add(parities[at..][..size].as_mut_ptr(), buffer.as_ptr(), numbers, size);
+                        S::add(parities[at..][..size].as_mut_ptr(), entries, numbers, stride, size);
                     }
                 }
             }

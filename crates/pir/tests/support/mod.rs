@@ -8,10 +8,9 @@ use tempfile::TempDir;
 use warpsmith_hash::Lanes;
 use warpsmith_pir::database::{Builder, Database};
 use warpsmith_pir::hints::measure::pseudorandom;
-use warpsmith_pir::hints::parity::Parities;
-use warpsmith_pir::hints::{Hints, Skeleton};
+use warpsmith_pir::hints::{self, Hints};
 use warpsmith_pir::updates::Live;
-use warpsmith_pir::{Choice, Client, Key, Params, Prf, Version};
+use warpsmith_pir::{Choice, Client, Key, Params, Version};
 
 /// Small random numbers that a failed test can repeat.
 pub struct Dice(u64);
@@ -80,9 +79,6 @@ pub fn open(path: &Path) -> Client {
 
 /// Fresh hints for the file of a database.
 pub fn offline(database: &Database, params: &Params) -> (Key, Hints) {
-    let key = Key::random().unwrap();
-    let prf = Prf::new(&key, params, Lanes::detect());
-    let mut parities = Parities::new(&prf, params, Skeleton::new(&prf, params, 1).unwrap(), 1);
-    parities.push(&database.bytes()[..params.entries() as usize * params.entry_size()]).unwrap();
-    (key, parities.finish().unwrap())
+    let entries = &database.bytes()[..params.entries() as usize * params.entry_size()];
+    hints::offline(params, Lanes::detect(), 1, |push| push(entries)).unwrap()
 }

@@ -1,0 +1,60 @@
+//! What a query costs: the client's search and query, the server's answer, an update.
+//!
+//! `cargo bench -p warpsmith-pir --bench online [-- LOG2_ENTRIES]`; with `--test` a small size, to see that it runs. The
+//! figures are the best and the median of many; the entries are zeros on the client's side, which costs the same.
+
+use std::time::Instant;
+
+use warpsmith_hash::Lanes;
+use warpsmith_pir::answer::answer;
+use warpsmith_pir::hints::measure::pseudorandom;
+use warpsmith_pir::hints::{Hints, Skeleton};
+use warpsmith_pir::wire::{Picks, Update, answers_body, read_queries};
+use warpsmith_pir::{Choice, Client, Key, Params, Prf, Version};
+
+fn report(what: &str, mut times: Vec<f64>) {
+    times.sort_by(f64::total_cmp);
+    println!("{what}: best {:.3} ms, median {:.3} ms", times[0] * 1e3, times[times.len() / 2] * 1e3);
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let test = arguments.iter().any(|a| a == "--test");
+    let log2 = arguments.iter().find_map(|a| a.parse::<u32>().ok()).unwrap_or(if test { 12 } else { 24 });
+    let p = Params::new(Choice::new(1 << log2, 40)).expect("good parameters");
+    println!(
+        "2^{log2} entries of 40 bytes; query {} bytes, answer {} bytes",
+        p.query_bytes(),
+        p.answer_bytes()
+    );
+    let lanes = Lanes::detect();
+    let key = Key::random().expect("random bytes");
+    let prf = Prf::new(&key, &p, lanes);
+    let skeleton = Skeleton::new(&prf, &p, 2).expect("a skeleton");
+    let (m, q) = (skeleton.regular_len(), skeleton.backups_len());
+    let hints = Hints { skeleton, parities: vec![0; m * 40], low: vec![0; q * 40], high: vec![0; q * 40] };
+    let folder = tempfile::tempdir().expect("a folder");
+    let version = Version { database: [0; 32], epoch: 0 };
+    let mut client =
+        Client::create(&folder.path().join("state"), p, version, key, hints, lanes).expect("a new state");
+    let database = pseudorandom(p.blocks() as usize * p.block_bytes());
+    let (mut asks, mut answers, mut updates) = (Vec::new(), Vec::new(), Vec::new());
+    for i in 0..if test { 5 } else { 60 } {
+        let begin = Instant::now();
+        let asked = client.ask(&[i * 7919 % p.entries()]).expect("a query");
+        asks.push(begin.elapsed().as_secs_f64());
+        let begin = Instant::now();
+        let (_, mut queries) = read_queries(&p, &asked.body).expect("queries");
+        let picks = Picks::read(&p, queries.next().expect("one query")).expect("a good query");
+        let sums = answer(&p, lanes, &database, &picks);
+        answers.push(begin.elapsed().as_secs_f64());
+        client.receive(&asked, &answers_body(client.version().epoch, &[sums])).expect("an answer");
+        let update = Update { number: i + 1, indices: vec![i], deltas: vec![1; 40] };
+        let begin = Instant::now();
+        client.update(&update).expect("an update");
+        updates.push(begin.elapsed().as_secs_f64());
+    }
+    report("client: search, query, journal", asks);
+    report("server: check and answer", answers);
+    report("client: one changed entry, journal", updates);
+}

@@ -1,0 +1,76 @@
+//! What the server counts. Nothing of it depends on what was asked for.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// Why a request was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub(super) enum Reason {
+    Malformed,
+    Slow,
+    Large,
+    Epoch,
+    Rate,
+    Busy,
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Refusal {
+    reason: Reason,
+}
+
+pub(super) struct Metrics {
+    registry: Registry,
+    pub(super) queries: Counter,
+    pub(super) batches: Counter,
+    pub(super) answer_seconds: Histogram,
+    pub(super) streamed: Counter,
+    pub(super) hint_requests: Counter,
+    pub(super) connections: Gauge,
+    refused: Family<Refusal, Counter>,
+    epoch: Gauge,
+}
+
+impl Metrics {
+    pub(super) fn new() -> Metrics {
+        let mut registry = Registry::with_prefix("warpsmith_pir");
+        let metrics = Metrics {
+            queries: Counter::default(),
+            batches: Counter::default(),
+            answer_seconds: Histogram::new(exponential_buckets(1e-5, 2.0, 20)),
+            streamed: Counter::default(),
+            hint_requests: Counter::default(),
+            connections: Gauge::default(),
+            refused: Family::default(),
+            epoch: Gauge::default(),
+            registry: Registry::default(),
+        };
+        registry.register("queries", "Queries answered", metrics.queries.clone());
+        registry.register("batches", "Requests with queries answered", metrics.batches.clone());
+        registry.register("answer_seconds", "Time to answer a batch", metrics.answer_seconds.clone());
+        registry.register("streamed_bytes", "Bytes of blocks offered", metrics.streamed.clone());
+        registry.register("hint_requests", "Requests for hints fulfilled", metrics.hint_requests.clone());
+        registry.register("connections", "Open connections", metrics.connections.clone());
+        registry.register("refused", "Requests refused", metrics.refused.clone());
+        registry.register("epoch", "The newest epoch", metrics.epoch.clone());
+        Metrics { registry, ..metrics }
+    }
+
+    pub(super) fn refuse(&self, reason: Reason) {
+        self.refused.get_or_create(&Refusal { reason }).inc();
+    }
+
+    /// The text for Prometheus.
+    pub(super) fn text(&self, epoch: u64) -> String {
+        self.epoch.set(epoch as i64);
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("writing to a string does not fail");
+        text
+    }
+}

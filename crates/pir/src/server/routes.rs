@@ -1,0 +1,301 @@
+//! What each request gets.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Extension, Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use hyper::body::{Frame, SizeHint};
+use tokio::time::timeout;
+
+use super::metrics::Reason;
+use super::{Peer, Role, Shared};
+use crate::error::Error;
+use crate::maker::{self, REQUEST_BYTES};
+use crate::updates::Live;
+use crate::wire::HEAD_BYTES;
+
+type App = State<Arc<Shared>>;
+type Answer = Result<Response, Refused>;
+
+const BINARY: [(header::HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/octet-stream")];
+
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    let router = Router::new().route("/v1/info", get(info)).route("/v1/updates/{epoch}", get(updates));
+    let router = match shared.role {
+        Role::Library => router
+            .route("/v1/digests", get(digests))
+            .route("/v1/blocks", get(blocks))
+            .route("/v1/query", post(query)),
+        Role::HintMaker { .. } => router.route("/v1/hints", post(hints)),
+    };
+    let limited = router.layer(from_fn_with_state(shared.clone(), limit));
+    limited.route("/health", get(health)).route("/metrics", get(metrics)).with_state(shared)
+}
+
+/// A refusal, with what to do where that is known.
+struct Refused(StatusCode, Reason, String);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let retry = matches!(self.0, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
+        let mut response = (self.0, format!("{}\n", self.2)).into_response();
+        if retry {
+            response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+        }
+        response.extensions_mut().insert(self.1);
+        response
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        let (status, reason) = match error {
+            Error::Mismatch(_) => (StatusCode::CONFLICT, Reason::Epoch),
+            Error::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, Reason::Failed),
+            _ => (StatusCode::BAD_REQUEST, Reason::Malformed),
+        };
+        Refused(status, reason, error.to_string())
+    }
+}
+
+/// Counts refusals, and refuses addresses that ask too often.
+async fn limit(
+    State(shared): App,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let response = if shared.rates.take(peer.0.ip(), Instant::now()) {
+        next.run(request).await
+    } else {
+        Refused(StatusCode::TOO_MANY_REQUESTS, Reason::Rate, "too many requests from this address".into())
+            .into_response()
+    };
+    if let Some(reason) = response.extensions().get::<Reason>() {
+        shared.metrics.refuse(*reason);
+    }
+    response
+}
+
+async fn health() -> &'static str {
+    "ok\n"
+}
+
+async fn metrics(State(shared): App) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], shared.metrics.text(shared.live.epoch())).into_response()
+}
+
+async fn info(State(shared): App) -> Response {
+    let mut response = (BINARY, shared.live.base().description().to_bytes()).into_response();
+    response.headers_mut().insert("warpsmith-epoch", shared.live.epoch().into());
+    response
+}
+
+async fn digests(State(shared): App) -> Response {
+    (BINARY, shared.live.base().digests().to_vec()).into_response()
+}
+
+async fn updates(State(shared): App, Path(epoch): Path<u64>) -> Answer {
+    let limit = shared.limits.updates_bytes;
+    let body = work(&shared, move |shared| shared.live.updates_after(epoch, limit)).await?;
+    Ok((BINARY, body).into_response())
+}
+
+/// The blocks of the file, whole or a range of their bytes. They never change, so a download can go on where it broke off.
+async fn blocks(State(shared): App, headers: HeaderMap) -> Answer {
+    let description = shared.live.base().description();
+    let whole = description.data_bytes();
+    let tag: String = description.identity.iter().map(|byte| format!("{byte:02x}")).collect();
+    let tag = format!("\"{tag}\"");
+    // A range of another database would be of no use: then the whole of this one is sent, as RFC 9110 says.
+    let same = headers.get(header::IF_RANGE).is_none_or(|condition| condition.as_bytes() == tag.as_bytes());
+    let range = headers.get(header::RANGE).filter(|_| same).and_then(|range| range.to_str().ok());
+    let (status, start, end) = match range.map(|range| parse_range(range, whole)) {
+        None | Some(Range::Ignored) => (StatusCode::OK, 0, whole),
+        Some(Range::Of(start, end)) => (StatusCode::PARTIAL_CONTENT, start, end),
+        Some(Range::Outside) => {
+            let text = format!("there are {whole} bytes");
+            return Err(Refused(StatusCode::RANGE_NOT_SATISFIABLE, Reason::Malformed, text));
+        }
+    };
+    shared.metrics.streamed.inc_by(end - start);
+    let mut response = Body::new(Stretch { live: shared.live.clone(), at: start, end }).into_response();
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(BINARY[0].1));
+    headers.insert(header::ACCEPT_RANGES, header::HeaderValue::from_static("bytes"));
+    if let Ok(tag) = tag.parse() {
+        headers.insert(header::ETAG, tag);
+    }
+    if let Some(range) = (status == StatusCode::PARTIAL_CONTENT)
+        .then(|| format!("bytes {start}-{}/{whole}", end - 1))
+        .and_then(|range| range.parse().ok())
+    {
+        headers.insert(header::CONTENT_RANGE, range);
+    }
+    Ok(response)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Range {
+    /// From the first byte to before the second.
+    Of(u64, u64),
+    Outside,
+    /// Several ranges, or another unit: the whole is sent.
+    Ignored,
+}
+
+/// `bytes=A-B`, `bytes=A-` or `bytes=-N`.
+fn parse_range(text: &str, whole: u64) -> Range {
+    let Some((first, last)) = text.strip_prefix("bytes=").and_then(|range| range.split_once('-')) else {
+        return Range::Ignored;
+    };
+    let (start, end) = match (first.trim().parse::<u64>(), last.trim().parse::<u64>()) {
+        (Ok(first), Ok(last)) if first <= last => (first, last.saturating_add(1).min(whole)),
+        (Ok(first), Err(_)) if last.trim().is_empty() => (first, whole),
+        (Err(_), Ok(length)) if first.trim().is_empty() => (whole.saturating_sub(length), whole),
+        _ => return Range::Ignored,
+    };
+    if start < end { Range::Of(start, end) } else { Range::Outside }
+}
+
+/// A part of the blocks, copied from the file as the connection takes it.
+struct Stretch {
+    live: Arc<Live>,
+    at: u64,
+    end: u64,
+}
+
+impl hyper::body::Body for Stretch {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let length = (self.end - self.at).min(1 << 18);
+        if length == 0 {
+            return std::task::Poll::Ready(None);
+        }
+        let bytes = Bytes::copy_from_slice(&self.live.base().bytes()[self.at as usize..][..length as usize]);
+        self.at += length;
+        std::task::Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.end - self.at)
+    }
+}
+
+/// The body of a request, if it comes in time and is not too long.
+async fn body(shared: &Shared, request: Request, limit: usize) -> Result<Bytes, Refused> {
+    let large = || Refused(StatusCode::PAYLOAD_TOO_LARGE, Reason::Large, format!("at most {limit} bytes"));
+    let announced = request
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > limit as u64) {
+        return Err(large());
+    }
+    match timeout(shared.limits.request_time, to_bytes(request.into_body(), limit)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(large()),
+        Err(_) => {
+            let text = format!("the request did not come within {:?}", shared.limits.request_time);
+            Err(Refused(StatusCode::REQUEST_TIMEOUT, Reason::Slow, text))
+        }
+    }
+}
+
+/// Does something that takes a processor's time, if not too much else is going on.
+async fn work<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    what: impl FnOnce(&Shared) -> crate::Result<T> + Send + 'static,
+) -> Result<T, Refused> {
+    let Ok(place) = shared.working.clone().try_acquire_owned() else {
+        let text = "too many requests at once".to_owned();
+        return Err(Refused(StatusCode::SERVICE_UNAVAILABLE, Reason::Busy, text));
+    };
+    let shared = shared.clone();
+    let done = tokio::task::spawn_blocking(move || {
+        // Held until the work ends, also when the client has gone.
+        let _place = place;
+        what(&shared)
+    });
+    match done.await {
+        Ok(result) => Ok(result?),
+        Err(_) => {
+            Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, Reason::Failed, "the request failed".into()))
+        }
+    }
+}
+
+async fn query(State(shared): App, request: Request) -> Answer {
+    let limit = HEAD_BYTES + shared.limits.batch * shared.live.params().query_bytes();
+    let body = body(&shared, request, limit).await?;
+    let answers = work(&shared, move |shared| {
+        let begin = Instant::now();
+        let answers = shared.live.answer(&body, shared.limits.batch)?;
+        shared.metrics.answer_seconds.observe(begin.elapsed().as_secs_f64());
+        shared.metrics.batches.inc();
+        let each = shared.live.params().answer_bytes();
+        shared.metrics.queries.inc_by(((answers.len() - HEAD_BYTES) / each) as u64);
+        Ok(answers)
+    });
+    Ok((BINARY, answers.await?).into_response())
+}
+
+async fn hints(State(shared): App, request: Request) -> Answer {
+    let body = body(&shared, request, REQUEST_BYTES).await?;
+    let request = maker::Request::read(&body)?;
+    if request.cost(shared.live.params())? > shared.limits.hint_pairs {
+        return Err(Refused(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            Reason::Large,
+            "more hints than one request may ask for".into(),
+        ));
+    }
+    let made = work(&shared, move |shared| {
+        let Role::HintMaker { threads } = shared.role else {
+            return Err(Error::Mismatch("this server makes no hints".into()));
+        };
+        let (epoch, hints) = request.fulfil(&shared.live, shared.lanes, threads)?;
+        shared.metrics.hint_requests.inc();
+        Ok(maker::body(epoch, &hints))
+    });
+    Ok((BINARY, made.await?).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        for (text, expected) in [
+            ("bytes=0-9", Range::Of(0, 10)),
+            ("bytes=5-", Range::Of(5, 100)),
+            ("bytes=-7", Range::Of(93, 100)),
+            ("bytes=-700", Range::Of(0, 100)),
+            ("bytes=99-99", Range::Of(99, 100)),
+            ("bytes=0-18446744073709551615", Range::Of(0, 100)),
+            ("bytes=100-", Range::Outside),
+            ("bytes=-0", Range::Outside),
+            ("bytes=9-5", Range::Ignored),
+            ("bytes=0-1,3-4", Range::Ignored),
+            ("bytes=a-b", Range::Ignored),
+            ("lines=0-1", Range::Ignored),
+            ("bytes=-", Range::Ignored),
+        ] {
+            assert_eq!(parse_range(text, 100), expected, "{text}");
+        }
+    }
+}

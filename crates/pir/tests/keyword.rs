@@ -1,0 +1,171 @@
+//! Lookups by key, end to end: a synthetic state, its table, and a client that asks for every place every time.
+
+use warpsmith_hash::Lanes;
+use warpsmith_pir::database::{Builder, Database};
+use warpsmith_pir::keyword::{Layout, Shape, arrange, tagged_entry, tagged_value};
+use warpsmith_pir::state::{self, RECORD};
+use warpsmith_pir::updates::Live;
+use warpsmith_pir::{Choice, Client, Params, Version};
+
+mod support;
+use support::Dice;
+
+/// The entries of all places of a key, in order; how much was sent is the same for all keys.
+fn fetch(live: &Live, client: &mut Client, shape: &Shape, key: &[u8]) -> Vec<Vec<u8>> {
+    let asked = client.ask(&shape.places_of(key)).unwrap();
+    assert_eq!(asked.len(), usize::from(shape.places));
+    assert_eq!(asked.body.len(), 16 + usize::from(shape.places) * client.params().query_bytes());
+    let answers = live.answer(&asked.body, 10).unwrap();
+    client.receive(&asked, &answers).unwrap().into_iter().map(|result| result.unwrap().entry).collect()
+}
+
+fn client(live: &Live, folder: &tempfile::TempDir, backups: u64) -> Client {
+    let description = live.base().description();
+    let params = Params::new(Choice { backups: Some(backups), ..description.params.choice() }).unwrap();
+    let (key, hints) = support::offline(live.base(), &params);
+    let version = Version { database: description.identity, epoch: description.epoch };
+    Client::create(&folder.path().join("state"), params, version, key, hints, Lanes::detect()).unwrap()
+}
+
+#[test]
+fn a_synthetic_state_is_read_by_address_and_slot() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, data) = (folder.path().join("source"), folder.path().join("data"));
+    state::write_synthetic(&source, 500, 1500, 7).unwrap();
+    let records = std::fs::read(source.join("database.bin")).unwrap();
+    assert_eq!(records.len(), 2000 * RECORD);
+    let description = state::build(&source, &data, 0).unwrap();
+    let shape = description.keyword.clone().unwrap();
+    assert_eq!(
+        (shape.keys, shape.layout, description.params.entries()),
+        (2000, Layout::State, shape.entries)
+    );
+    assert!(shape.entries < 2400, "{}", shape.entries);
+    Database::open(&data).unwrap().verify().unwrap();
+    let live = Live::open(&data, Lanes::detect(), 1000).unwrap();
+    let mut client = client(&live, &folder, 1000);
+    let accounts = std::fs::read(source.join("account-mapping.bin")).unwrap();
+    let slots = std::fs::read(source.join("storage-mapping.bin")).unwrap();
+    let mut dice = Dice::new();
+    for _ in 0..80 {
+        let index = dice.below(500) as usize;
+        let address: [u8; 20] = accounts[24 * index..][..20].try_into().unwrap();
+        let account = state::find_account(&address, &fetch(&live, &mut client, &shape, &address)).unwrap();
+        assert_eq!(state::account_record(&address, &account), records[index * RECORD..][..RECORD]);
+        let index = dice.below(1500) as usize;
+        let key = &slots[56 * index..][..52];
+        let value = state::find_slot(key, &fetch(&live, &mut client, &shape, key)).unwrap();
+        assert_eq!(value, records[(500 + index) * RECORD..][..32]);
+        // Keys that are not there look the same from outside.
+        let mut absent = address;
+        absent[3] ^= 1;
+        assert_eq!(state::find_account(&absent, &fetch(&live, &mut client, &shape, &absent)), None);
+    }
+    // The same seed, the same state; another, another.
+    let again = folder.path().join("again");
+    state::write_synthetic(&again, 500, 1500, 7).unwrap();
+    assert_eq!(std::fs::read(again.join("database.bin")).unwrap(), records);
+    state::write_synthetic(&again, 500, 1500, 8).unwrap();
+    assert_ne!(std::fs::read(again.join("database.bin")).unwrap(), records);
+    // A record that belongs to another key.
+    let mut mixed = records.clone();
+    mixed.copy_within(0..RECORD, RECORD);
+    std::fs::write(source.join("database.bin"), mixed).unwrap();
+    assert!(state::build(&source, &data, 0).is_err());
+}
+
+#[test]
+fn pairs_of_keys_and_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let keys: Vec<String> = (0..300).map(|i| format!("key number {i}")).collect();
+    let shape = Shape::new(300, 2, Layout::Tagged).unwrap();
+    let (shape, table) = match arrange(&shape, &keys) {
+        Ok(table) => (shape, table),
+        Err(_) => (0..20)
+            .find_map(|_| {
+                let shape = Shape::new(300, 2, Layout::Tagged).unwrap();
+                arrange(&shape, &keys).ok().map(|table| (shape, table))
+            })
+            .unwrap(),
+    };
+    let mut builder = Builder::new(&path, Choice::new(shape.entries, 24), 0, Some(shape.clone())).unwrap();
+    for key in table {
+        let entry = key.map_or(vec![0; 24], |key| {
+            tagged_entry(keys[key as usize].as_bytes(), &u64::from(key).to_be_bytes(), 24).unwrap()
+        });
+        builder.push(&entry).unwrap();
+    }
+    builder.finish().unwrap();
+    let live = Live::open(&path, Lanes::detect(), 0).unwrap();
+    let mut client = client(&live, &folder, 400);
+    for i in (0..300).step_by(7) {
+        let entries = fetch(&live, &mut client, &shape, keys[i].as_bytes());
+        assert_eq!(tagged_value(keys[i].as_bytes(), &entries).unwrap()[..8], (i as u64).to_be_bytes());
+    }
+    let entries = fetch(&live, &mut client, &shape, b"key number 300");
+    assert_eq!(tagged_value(b"key number 300", &entries), None);
+}
+
+#[test]
+fn delta_files() {
+    let mut bytes = [2u64.to_le_bytes(), 5u64.to_le_bytes()].concat();
+    for index in [7u64, 9] {
+        bytes.extend_from_slice(&index.to_le_bytes());
+        bytes.extend_from_slice(&[index as u8; 40]);
+    }
+    let update = state::read_delta(3, &bytes).unwrap();
+    assert_eq!((update.number, &update.indices[..], update.deltas.len()), (3, &[7, 9][..], 80));
+    for bad in [&bytes[..bytes.len() - 1], &bytes[..15], &[&bytes[..8], &[6], &bytes[9..]].concat()] {
+        assert!(state::read_delta(3, bad).is_err());
+    }
+}
+
+#[test]
+fn damaged_databases_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let mut builder = Builder::new(&path, Choice::new(1000, 40), 3, None).unwrap();
+    builder.push(&[5; 40_000]).unwrap();
+    assert!(builder.push(&[5]).is_err());
+    let description = builder.finish().unwrap();
+    assert_eq!(Database::open(&path).unwrap().description(), &description);
+    let good = std::fs::read(&path).unwrap();
+    let entries = 4096..4096 + description.data_bytes() as usize;
+    // Head, entries, digests.
+    for at in [0, 12, 17, 50, 4090, entries.start, entries.end - 1, entries.end, good.len() - 1] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        std::fs::write(&path, &bad).unwrap();
+        let opened = Database::open(&path);
+        match entries.contains(&at) {
+            true => assert!(opened.unwrap().verify().is_err(), "byte {at}"),
+            false => assert!(opened.is_err(), "byte {at}"),
+        }
+    }
+    std::fs::write(&path, &good[..good.len() - 1]).unwrap();
+    assert!(Database::open(&path).is_err());
+    std::fs::write(&path, &good).unwrap();
+    // Updates: a torn end is dropped, a damaged middle is not.
+    let live = Live::open(&path, Lanes::detect(), 100).unwrap();
+    for epoch in 0..3u8 {
+        live.update(live.difference(&[(u64::from(epoch), vec![epoch; 40])]).unwrap()).unwrap();
+    }
+    assert!(
+        live.update(live.difference(&[]).map(|u| warpsmith_pir::wire::Update { number: 9, ..u }).unwrap())
+            .is_err()
+    );
+    drop(live);
+    let log = folder.path().join("data.updates");
+    let updates = std::fs::read(&log).unwrap();
+    std::fs::write(&log, &updates[..updates.len() - 1]).unwrap();
+    let live = Live::open(&path, Lanes::detect(), 100).unwrap();
+    assert_eq!((live.epoch(), live.entry(1).unwrap(), live.entry(2).unwrap()), (5, vec![1; 40], vec![5; 40]));
+    drop(live);
+    let mut damaged = updates.clone();
+    damaged[70] ^= 1;
+    std::fs::write(&log, &damaged).unwrap();
+    assert!(Live::open(&path, Lanes::detect(), 100).is_err());
+    std::fs::write(&log, &updates).unwrap();
+    assert_eq!(Live::open(&path, Lanes::detect(), 100).unwrap().epoch(), 6);
+}

@@ -1,0 +1,377 @@
+//! The server over real connections: the whole protocol, both HTTP versions, both roles; and under requests that are
+//! malformed, oversized, slow or many, it stays up and answers the good ones.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use warpsmith_hash::Lanes;
+use warpsmith_pir::database::{Builder, Description, SEGMENT_BYTES};
+use warpsmith_pir::hints::{self, measure::pseudorandom};
+use warpsmith_pir::maker::{self, Request};
+use warpsmith_pir::server::{Limits, Role, Server};
+use warpsmith_pir::updates::Live;
+use warpsmith_pir::wire::read_updates;
+use warpsmith_pir::{Choice, Client, Key, Params, Version};
+
+/// A server on a port of its own; ends with the value.
+struct Running {
+    address: SocketAddr,
+    live: Arc<Live>,
+    folder: tempfile::TempDir,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+const ENTRIES: u64 = 40_000;
+
+fn start(role: Role, limits: Limits) -> Running {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let mut builder = Builder::new(&path, Choice::new(ENTRIES, 40), 0, None).unwrap();
+    builder.push(&pseudorandom(ENTRIES as usize * 40)).unwrap();
+    builder.finish().unwrap();
+    let live = Arc::new(Live::open(&path, Lanes::detect(), 10_000).unwrap());
+    let (stop, stopped) = oneshot::channel();
+    let (say, address) = std::sync::mpsc::channel();
+    let server = Server::new(live.clone(), role, limits);
+    let thread = std::thread::spawn(move || {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            say.send(listener.local_addr().unwrap()).unwrap();
+            server.serve(listener, async { drop(stopped.await) }).await.unwrap();
+        });
+    });
+    let address = address.recv().unwrap();
+    Running { address, live, folder, stop: Some(stop), thread: Some(thread) }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        self.thread.take().unwrap().join().expect("the server ended well");
+    }
+}
+
+struct Reply {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+/// Sends bytes and reads until the connection ends.
+fn exchange(address: SocketAddr, request: &[u8]) -> Reply {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(request).unwrap();
+    let mut bytes = Vec::new();
+    // A server that refuses a body may close before it has read it all.
+    let _ = stream.read_to_end(&mut bytes);
+    parse(&bytes)
+}
+
+fn parse(bytes: &[u8]) -> Reply {
+    let end =
+        bytes.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or_else(|| panic!("no reply in {bytes:?}"));
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_lowercase();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Reply { status, head, body: bytes[end + 4..].to_vec() }
+}
+
+fn get(address: SocketAddr, path: &str, headers: &str) -> Reply {
+    exchange(
+        address,
+        format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n").as_bytes(),
+    )
+}
+
+fn post(address: SocketAddr, path: &str, body: &[u8]) -> Reply {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    exchange(address, &[head.as_bytes(), body].concat())
+}
+
+impl Running {
+    /// The offline phase over the network, in pieces, each from where the last one broke off.
+    fn client(&self, name: &str) -> Client {
+        let info = get(self.address, "/v1/info", "");
+        assert_eq!(info.status, 200);
+        assert!(info.head.contains("warpsmith-epoch: 0"), "{}", info.head);
+        let description = Description::read("info", &info.body).unwrap();
+        let digests = get(self.address, "/v1/digests", "").body;
+        assert_eq!(description.identity_of(&digests), description.identity);
+        let params =
+            Params::new(Choice { backups: Some(200), lambda: 40, ..description.params.choice() }).unwrap();
+        let (mut blocks, whole) = (Vec::new(), description.data_bytes() as usize);
+        while blocks.len() < whole {
+            let range = format!("Range: bytes={}-{}\r\n", blocks.len(), blocks.len() + 700_000);
+            let part = get(self.address, "/v1/blocks", &range);
+            assert_eq!(part.status, 206);
+            let end = (blocks.len() + 700_000).min(whole - 1);
+            assert!(
+                part.head.contains(&format!("content-range: bytes {}-{end}/{whole}", blocks.len())),
+                "{}",
+                part.head
+            );
+            blocks.extend_from_slice(&part.body);
+        }
+        assert_eq!(blocks, self.live.base().bytes());
+        for (segment, digest) in blocks.chunks(SEGMENT_BYTES).zip(digests.chunks(32)) {
+            assert_eq!(warpsmith_hash::sha256::sha256(segment), *digest);
+        }
+        let entries = &blocks[..ENTRIES as usize * 40];
+        let (key, hints) = hints::offline(&params, Lanes::detect(), 1, |push| push(entries)).unwrap();
+        let version = Version { database: description.identity, epoch: description.epoch };
+        let path = self.folder.path().join(name);
+        Client::create(&path, params, version, key, hints, Lanes::detect()).unwrap()
+    }
+
+    fn fetch(&self, client: &mut Client, indices: &[u64]) {
+        let asked = client.ask(indices).unwrap();
+        let reply = post(self.address, "/v1/query", &asked.body);
+        assert_eq!(reply.status, 200, "{}", String::from_utf8_lossy(&reply.body));
+        for (index, result) in indices.iter().zip(client.receive(&asked, &reply.body).unwrap()) {
+            assert_eq!(result.unwrap().entry, self.live.entry(*index).unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_whole_protocol() {
+    let server = start(Role::Library, Limits { updates_bytes: 500, ..Limits::default() });
+    let mut client = server.client("state");
+    server.fetch(&mut client, &[0]);
+    server.fetch(&mut client, &[ENTRIES - 1, 5, 5, 20_000]);
+    // Twenty epochs, of which an answer holds a few.
+    for epoch in 0..20u8 {
+        let values: Vec<_> = (0..3).map(|i| (u64::from(epoch) * 7 % 11 + i, vec![epoch; 40])).collect();
+        let update = server.live.difference(&values).unwrap();
+        server.live.update(update).unwrap();
+    }
+    let mut requests = 0;
+    while client.version().epoch < 20 {
+        let reply = get(server.address, &format!("/v1/updates/{}", client.version().epoch), "");
+        assert_eq!(reply.status, 200);
+        for update in read_updates(client.params(), &reply.body).unwrap() {
+            client.update(&update).unwrap();
+        }
+        requests += 1;
+    }
+    assert!((3..20).contains(&requests), "{requests}");
+    server.fetch(&mut client, &[0, 5, 10, 12, 13, 14]);
+    assert_eq!(get(server.address, "/v1/updates/21", "").status, 409);
+    assert_eq!(get(server.address, "/v1/updates/x", "").status, 400);
+    assert_eq!(get(server.address, "/v1/blocks", "Range: bytes=99999999-\r\n").status, 416);
+    // Another database's tag: the whole is sent.
+    let other = get(server.address, "/v1/blocks", "Range: bytes=0-9\r\nIf-Range: \"00\"\r\n");
+    assert_eq!((other.status, other.body.len()), (200, server.live.base().bytes().len()));
+    assert_eq!(get(server.address, "/health", "").body, b"ok\n");
+    let metrics = String::from_utf8(get(server.address, "/metrics", "").body).unwrap();
+    for line in [
+        "warpsmith_pir_queries_total 11",
+        "warpsmith_pir_epoch 20",
+        "warpsmith_pir_refused_total{reason=\"Epoch\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+}
+
+#[test]
+fn http_2_on_the_same_port() {
+    let server = start(Role::Library, Limits::default());
+    let mut client = server.client("state");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+        let (mut sender, connection) = h2::client::handshake(stream).await.unwrap();
+        tokio::spawn(async move { drop(connection.await) });
+        // Several queries on one connection.
+        for index in [1, 2, 39_999] {
+            let asked = client.ask(&[index]).unwrap();
+            let request = http::Request::post("http://x/v1/query").body(()).unwrap();
+            let (response, mut body) = sender.send_request(request, false).unwrap();
+            body.send_data(asked.body.clone().into(), true).unwrap();
+            let response = response.await.unwrap();
+            assert_eq!((response.status().as_u16(), response.version()), (200, http::Version::HTTP_2));
+            let (mut body, mut bytes) = (response.into_body(), Vec::new());
+            while let Some(part) = body.data().await {
+                let part = part.unwrap();
+                let _ = body.flow_control().release_capacity(part.len());
+                bytes.extend_from_slice(&part);
+            }
+            let fetched = client.receive(&asked, &bytes).unwrap().remove(0).unwrap();
+            assert_eq!(fetched.entry, server.live.entry(index).unwrap());
+        }
+    });
+}
+
+#[test]
+fn malformed_and_oversized_requests() {
+    let server = start(Role::Library, Limits { batch: 4, ..Limits::default() });
+    let mut client = server.client("state");
+    let good = client.ask(&[1]).unwrap().body;
+    let query = |body: &[u8]| post(server.address, "/v1/query", body).status;
+    assert_eq!(query(&good), 200);
+    let with = |at: usize, bits: u8| {
+        let mut bad = good.clone();
+        bad[at] ^= bits;
+        bad
+    };
+    // Magic, epoch, count, mask.
+    for (bad, status) in [(with(0, 1), 400), (with(4, 7), 409), (with(12, 2), 400), (with(16, 1), 400)] {
+        assert_eq!(query(&bad), status);
+    }
+    assert_eq!(query(b""), 400);
+    assert_eq!(query(&good[..good.len() - 1]), 400);
+    assert_eq!(query(&vec![0; 1 << 20]), 413);
+    // More queries than allowed, each of them good.
+    let many = [&good[..12], &[5, 0, 0, 0], &good[16..].repeat(5)].concat();
+    assert_eq!(query(&many), 413);
+    // No announced length, and no end.
+    let mut endless =
+        b"POST /v1/query HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+            .to_vec();
+    for _ in 0..100 {
+        endless.extend_from_slice(b"1000\r\n");
+        endless.extend_from_slice(&[0; 4096]);
+        endless.extend_from_slice(b"\r\n");
+    }
+    assert_eq!(exchange(server.address, &endless).status, 413);
+    // No HTTP at all.
+    for garbage in [
+        &b"\x00\xff\x00\xff\r\n\r\n"[..],
+        b"GET\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff",
+    ] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.write_all(garbage).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "a".repeat(1 << 20));
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let _ = stream.write_all(long.as_bytes());
+    let _ = stream.read_to_end(&mut Vec::new());
+    assert_eq!(get(server.address, "/v1/hints", "").status, 404);
+    assert_eq!(post(server.address, "/v1/hints", b"").status, 404);
+    assert_eq!(get(server.address, "/v1/query", "").status, 405);
+    // And the query that was sent first still can be answered.
+    let asked = client.resend().unwrap();
+    let reply = post(server.address, "/v1/query", &asked.body);
+    assert_eq!(
+        client.receive(&asked, &reply.body).unwrap().remove(0).unwrap().entry,
+        server.live.entry(1).unwrap()
+    );
+}
+
+#[test]
+fn slow_requests_end_and_others_do_not_wait_for_them() {
+    let limits = Limits {
+        request_time: Duration::from_millis(500),
+        idle: Duration::from_secs(1),
+        ..Limits::default()
+    };
+    let server = start(Role::Library, limits);
+    let mut client = server.client("state");
+    let begun = Instant::now();
+    let mut slow: Vec<TcpStream> = [
+        "",
+        "P",
+        "GET /v1/info HTT",
+        "POST /v1/query HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nWPQ1",
+    ]
+    .iter()
+    .cycle()
+    .take(80)
+    .map(|start| {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.write_all(start.as_bytes()).unwrap();
+        stream
+    })
+    .collect();
+    server.fetch(&mut client, &[1, 2, 3]);
+    for (i, stream) in slow.iter_mut().enumerate() {
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut bytes = Vec::new();
+        let end = stream.read_to_end(&mut bytes);
+        assert!(
+            !matches!(&end, Err(e) if e.kind() == std::io::ErrorKind::WouldBlock),
+            "connection {i} stays open"
+        );
+        if i % 4 == 3 && end.is_ok() {
+            assert_eq!(parse(&bytes).status, 408);
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+    server.fetch(&mut client, &[4]);
+}
+
+#[test]
+fn many_clients_at_once() {
+    let server = start(Role::Library, Limits { rate: 1e6, burst: 1e6, ..Limits::default() });
+    let clients: Vec<Client> = (0..6).map(|i| server.client(&format!("state{i}"))).collect();
+    std::thread::scope(|scope| {
+        for (i, mut client) in clients.into_iter().enumerate() {
+            let server = &server;
+            scope.spawn(move || {
+                for round in 0..15 {
+                    server.fetch(&mut client, &[round * 31 + i as u64, 77]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_address_that_asks_too_often_is_told_so() {
+    let server = start(Role::Library, Limits { rate: 0.01, burst: 5.0, ..Limits::default() });
+    let statuses: Vec<u16> = (0..8).map(|_| get(server.address, "/v1/info", "").status).collect();
+    assert_eq!(statuses, [200, 200, 200, 200, 200, 429, 429, 429]);
+    // Whoever watches the server is not limited.
+    assert_eq!(get(server.address, "/health", "").status, 200);
+}
+
+#[test]
+fn two_servers() {
+    let library = start(Role::Library, Limits::default());
+    let maker = start(Role::HintMaker { threads: 2 }, Limits { hint_pairs: 1 << 30, ..Limits::default() });
+    // Both hold the same database.
+    assert_eq!(library.live.base().description(), maker.live.base().description());
+    let params =
+        Params::new(Choice { lambda: 30, backups: Some(16), ..library.live.params().choice() }).unwrap();
+    let request = Request {
+        key: Key::random().unwrap(),
+        lambda: 30,
+        regular: true,
+        first: params.regular(),
+        pairs: 16,
+    };
+    let reply = post(maker.address, "/v1/hints", &request.to_bytes());
+    assert_eq!(reply.status, 200);
+    let (epoch, hints) = maker::read(&params, &reply.body).unwrap();
+    let version = Version { database: library.live.base().description().identity, epoch };
+    let path = library.folder.path().join("state");
+    let mut client =
+        Client::create(&path, params, version, request.key.clone(), hints, Lanes::detect()).unwrap();
+    for round in 0..4 {
+        library.fetch(&mut client, &[round, 39_999, 39_999]);
+        let (first, key) = client.next_pair();
+        let more = Request { key: key.clone(), regular: false, first, ..request.clone() };
+        client.top_up(&post(maker.address, "/v1/hints", &more.to_bytes()).body).unwrap();
+    }
+    library.fetch(&mut client, &[7; 50]);
+    // The hint maker answers no queries and streams nothing; and does no more than it may.
+    assert_eq!(post(maker.address, "/v1/query", b"").status, 404);
+    assert_eq!(get(maker.address, "/v1/blocks", "").status, 404);
+    let greedy = Request { lambda: 100_000, first: 1 << 50, ..request.clone() };
+    assert_eq!(post(maker.address, "/v1/hints", &greedy.to_bytes()).status, 413);
+    let early = Request { first: 0, ..request };
+    assert_eq!(post(maker.address, "/v1/hints", &early.to_bytes()).status, 409);
+}
