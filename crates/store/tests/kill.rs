@@ -77,7 +77,7 @@ fn scan() {
         // Any of them is done first.
         let batch = out.swap_remove(random() as usize % out.len());
         log.write_all(format!("{}\n", batch.keys()).as_bytes()).unwrap();
-        assert_eq!(file.map_mut().complete(&batch, 1_763_200_000, 1), batch.keys().count());
+        assert_eq!(file.map_mut().complete(&batch, 1_763_200_000), batch.keys().count());
         file.save().unwrap();
     }
 }
@@ -204,7 +204,7 @@ fn save_on_a_full_disk() {
         let batch = planner.next(U256::new(10)).unwrap();
         kept.push(planner.next(U256::new(10)).unwrap());
         now += 1;
-        file.map_mut().complete(&batch, now, 1);
+        file.map_mut().complete(&batch, now);
         if now % 100 == 0
             && let Err(error) = file.save()
         {

@@ -149,6 +149,13 @@ impl Reader<'_> {
         Ok(found)
     }
 
+    /// The records of an address: of its kind, and what is known of its hash without a kind.
+    pub fn find_address(&self, address: &Record) -> Result<Vec<Record>, Error> {
+        let is_hash = address.kind.bitcoin().is_some() && address.kind.digest_bytes() == 20;
+        let kinds = [address.kind, Kind::Hash160];
+        self.find_any(if is_hash { &kinds } else { &kinds[..1] }, address.digest.as_bytes())
+    }
+
     /// The digests of a kind in ascending order.
     pub(crate) fn digests(&self, kind: Kind) -> Result<impl Iterator<Item = Result<&[u8], Error>>, Error> {
         let failed = || Error::lmdb("read", &self.database.path);

@@ -207,6 +207,15 @@ fn databases_of_the_finder_and_our_own_are_sources() {
     assert_eq!(amount(Kind::Hash160, &[4; 20]), None);
     assert_eq!(amount(Kind::Ethereum, record(Kind::Ethereum, 1, None).digest.as_bytes()), Some(Some(7)));
 
+    // A hash of unknown type is found by any address that has it.
+    let hash = Digest::new(&[1; 20]);
+    for (kind, count) in [(Kind::P2pkh, 1), (Kind::P2sh, 1), (Kind::P2wpkhTest, 1), (Kind::Ethereum, 0)] {
+        let address = Record::parse(&kind.text(&hash)).unwrap().unwrap();
+        let found = reader.find_address(&address).unwrap();
+        assert_eq!(found.len(), count);
+        assert!(found.iter().all(|found| found.kind == Kind::Hash160 && found.digest == hash));
+    }
+
     // Ours to the finder's reader, and the finder's to ours.
     let error = Database::open(&shop.path("lmdb")).unwrap_err().to_string();
     assert!(error.contains("of another program; build one from it"), "{error}");

@@ -1,8 +1,6 @@
 //! One line of a list: an address, perhaps with an amount.
 
-use warpsmith_target::{Address, identify};
-
-use crate::{Kind, Record};
+use crate::Record;
 
 /// What a line turned out to be.
 pub(crate) enum Line {
@@ -38,13 +36,10 @@ pub(crate) fn read_line(number: u64, line: &[u8]) -> Line {
     if SCRIPTS.iter().any(|head| address.starts_with(head)) {
         return Line::Script;
     }
-    let address = match identify(address) {
-        Ok(address) => address,
+    let record = match Record::parse(address) {
+        Ok(Some(record)) => record,
+        Ok(None) => return Line::Script,
         Err(error) => return Line::Bad(error.to_string()),
-    };
-    let Some((kind, digest)) = Kind::of_address(&address) else {
-        debug_assert!(matches!(address, Address::Script(_)));
-        return Line::Script;
     };
     let amount = match columns.next().filter(|amount| !amount.is_empty()) {
         None => None,
@@ -56,12 +51,13 @@ pub(crate) fn read_line(number: u64, line: &[u8]) -> Line {
             return Line::Bad("the amount is not a whole number in the smallest unit (satoshi, wei)".into());
         }
     };
-    Line::Record(Record { kind, digest, amount })
+    Line::Record(Record { amount, ..record })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
 
     const ADDRESS: &str = "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2";
 

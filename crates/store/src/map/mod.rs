@@ -145,8 +145,8 @@ pub struct Map {
     /// Positions of the order, see [`Order`].
     covered: IntervalSet,
     history: Vec<Stretch>,
-    /// Whether the next keys begin a stretch.
-    is_new_run: bool,
+    /// Up to when the last stretch counts time; `None` before this run has begun.
+    counted_to: Option<u64>,
 }
 
 impl Map {
@@ -161,7 +161,7 @@ impl Map {
     /// When the order is not one of the job's range; [`Order::random`] makes one that is.
     pub fn new(job: Job, order: Order) -> Self {
         assert!(order.fits(&job.range), "the order is for another range");
-        Self { job, order, covered: IntervalSet::new(), history: Vec::new(), is_new_run: true }
+        Self { job, order, covered: IntervalSet::new(), history: Vec::new(), counted_to: None }
     }
 
     /// Whose map it is.
@@ -221,18 +221,31 @@ impl Map {
         &self.history
     }
 
-    /// Counts a batch as done: its hits are confirmed and written. `now` is in seconds since 1970, `seconds` what passed
-    /// since the last call of this run (of its start, at first). Returns how many keys were not covered before.
-    pub fn complete(&mut self, batch: &Batch, now: u64, seconds: u64) -> U256 {
+    /// Begins a run: time is counted from now on, in seconds since 1970.
+    pub fn begin(&mut self, now: u64) {
+        self.counted_to = Some(now);
+        // A run that ended before its first batch leaves no trace.
+        self.history.pop_if(|stretch| stretch.keys == U256::ZERO);
+        self.history.push(Stretch { began: now, seconds: 0, keys: U256::ZERO });
+        self.shorten_history();
+    }
+
+    /// Counts a batch as done: its hits are confirmed and written. `now` is in seconds since 1970. Returns how many keys were
+    /// not covered before.
+    pub fn complete(&mut self, batch: &Batch, now: u64) -> U256 {
         let keys = self.covered.insert(batch.positions());
-        match self.history.last_mut() {
-            Some(stretch) if !self.is_new_run && stretch.seconds + seconds <= Stretch::LENGTH => {
-                stretch.seconds += seconds;
-                stretch.keys += keys;
-            }
-            _ => self.history.push(Stretch { began: now.saturating_sub(seconds), seconds, keys }),
+        let Some(counted_to) = self.counted_to else {
+            self.begin(now);
+            self.add_to_history(0, keys);
+            return keys;
+        };
+        // Whole seconds of one clock: what is cut off now is counted with a later batch. A clock put back counts nothing.
+        self.counted_to = Some(now.max(counted_to));
+        let seconds = now.saturating_sub(counted_to);
+        if self.history.last().is_some_and(|stretch| stretch.seconds + seconds > Stretch::LENGTH) {
+            self.history.push(Stretch { began: counted_to, seconds: 0, keys: U256::ZERO });
         }
-        self.is_new_run = false;
+        self.add_to_history(seconds, keys);
         self.shorten_history();
         keys
     }
@@ -280,7 +293,7 @@ impl Map {
         }
         joined.history.sort_by_key(|stretch| stretch.began);
         joined.history.dedup();
-        joined.is_new_run = true;
+        joined.counted_to = None;
         joined.shorten_history();
         Ok(Some(joined))
     }
@@ -301,6 +314,13 @@ impl Map {
             );
         }
         Ok(keys)
+    }
+
+    fn add_to_history(&mut self, seconds: u64, keys: U256) {
+        if let Some(stretch) = self.history.last_mut() {
+            stretch.seconds += seconds;
+            stretch.keys += keys;
+        }
     }
 
     fn shorten_history(&mut self) {

@@ -26,11 +26,11 @@ fn sample(order: fn(&Job) -> Order) -> Map {
     let order = order(&job);
     let mut map = Map::new(job, order);
     let mut planner = Planner::new(&map);
-    let (now, second) = (1_763_200_000, 5);
-    for size in [100, 7, 5000] {
+    map.begin(1_763_200_000);
+    for (size, now) in [(100, 1_763_200_005), (7, 1_763_200_005), (5000, 1_763_200_015)] {
         let batch = planner.next(number(size)).unwrap();
         planner.next(number(3));
-        map.complete(&batch, now, second);
+        map.complete(&batch, now);
     }
     map
 }
@@ -46,7 +46,7 @@ fn a_map_is_text_that_a_person_can_read() {
     let digest = "ab".repeat(32);
     let expected = format!(
         "warpsmith map 1\nrange 8000:ffff\ntypes p2pkh,p2wpkh\ntargets addresses 3 {digest}\norder sequential\n\
-         stretch 1763199995 15 5107\ncovered 8000:8063\ncovered 8067:806d\ncovered 8071:93f8\ntotal 5107\nsha256 "
+         stretch 1763200000 15 5107\ncovered 8000:8063\ncovered 8067:806d\ncovered 8071:93f8\ntotal 5107\nsha256 "
     );
     assert_eq!(text[..expected.len()], expected);
     assert_eq!(text.len(), expected.len() + 65);
@@ -101,7 +101,7 @@ fn a_map_that_does_not_add_up_is_refused() {
         ("order sequential", "order backwards"),
         ("targets addresses", "targets nobody"),
         ("types p2pkh,p2wpkh", "types p2pkh,,"),
-        ("stretch 1763199995", "stretch -1"),
+        ("stretch 1763200000", "stretch -1"),
         ("total 5107\n", "total 5107\ncovered 9500:9501\n"),
         ("types", "kinds"),
     ] {
@@ -188,7 +188,7 @@ fn merged_maps_cover_what_any_covers() {
             batches.push(batch);
         }
         for batch in batches.iter().skip(skip).step_by(3) {
-            map.complete(batch, 10, 1);
+            map.complete(batch, 10);
         }
         map
     };
@@ -224,7 +224,7 @@ fn a_map_with_countless_pieces_is_not_listed() {
     let order = Order::random(&job.range(), 1, U256::ONE);
     let mut map = Map::new(job, order);
     let batch = Planner::new(&map).next(number(1000)).unwrap();
-    assert_eq!(map.complete(&batch, 1, 1), number(1000));
+    assert_eq!(map.complete(&batch, 1), number(1000));
     // What is covered is one piece; what is not are 2^62.
     assert_eq!(map.covered_keys().unwrap().total(), number(1000));
     assert!(matches!(map.gaps(), Err(Error::TooManyPieces { .. })));
@@ -236,10 +236,11 @@ fn history_counts_seconds_and_keys_and_stays_short() {
     let mut map = Map::new(job(number(1), 1 << 40), Order::Sequential);
     let mut planner = Planner::new(&map);
     let (mut keys, mut now) = (U256::ZERO, 1_000_000);
+    map.begin(now);
     for _ in 0..60_000 {
         let batch = planner.next(number(1000)).unwrap();
         now += 600;
-        keys += map.complete(&batch, now, 600);
+        keys += map.complete(&batch, now);
     }
     let history = map.history();
     assert!(history.len() <= Stretch::MOST);
@@ -248,6 +249,21 @@ fn history_counts_seconds_and_keys_and_stays_short() {
     assert!(history.windows(2).all(|pair| pair[0].began < pair[1].began));
     assert!(history.iter().all(|stretch| (stretch.rate() - 1000.0 / 600.0).abs() < 1e-9));
     assert_eq!(history.last().unwrap().seconds, 3600);
+}
+
+#[test]
+fn short_batches_lose_no_time_and_a_clock_put_back_none_either() {
+    let mut map = Map::new(job(number(1), 1 << 20), Order::Sequential);
+    let mut planner = Planner::new(&map);
+    map.begin(100);
+    for now in [100, 100, 101, 101, 101, 103, 90, 95, 104] {
+        map.complete(&planner.next(number(10)).unwrap(), now);
+    }
+    assert_eq!(map.history(), [Stretch { began: 100, seconds: 4, keys: number(90) }]);
+    // Another run, hours later: the time between is not worked.
+    map.begin(9000);
+    map.complete(&planner.next(number(10)).unwrap(), 9010);
+    assert_eq!(map.history()[1..], [Stretch { began: 9000, seconds: 10, keys: number(10) }]);
 }
 
 proptest! {
@@ -276,7 +292,7 @@ proptest! {
             for key in 0..keys.count().as_usize() {
                 done[(keys.first() - range.first()).as_usize() + key] += 1;
             }
-            assert_eq!(map.complete(batch, 1, 1), keys.count());
+            assert_eq!(map.complete(batch, 1), keys.count());
         };
         for (step, size) in steps {
             match (step, out.is_empty()) {

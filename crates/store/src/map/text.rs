@@ -121,7 +121,7 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
         if covered.len() != listed || covered.total() != total {
             return Err("the covered intervals do not add up to the total".into());
         }
-        Ok(Map { job, order, covered, history, is_new_run: true })
+        Ok(Map { job, order, covered, history, counted_to: None })
     }
 
     /// The words after `name` in the next line, which must be one of that name.
