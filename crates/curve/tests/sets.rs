@@ -119,9 +119,19 @@ fn sets_sparse_dense_and_full_find_each_key_once() {
 
 #[test]
 fn keys_planted_among_a_million_come_back_once_from_every_place() {
+    planted_come_back(1 << 20);
+}
+
+#[test]
+fn keys_planted_among_ten_thousand_come_back_once_from_every_place() {
+    // So few that next to nothing passes the first table: another sieve.
+    planted_come_back(10_000);
+}
+
+fn planted_come_back(others: usize) {
     let half = 33;
     let mut random = Random(2);
-    let million: Vec<u64> = (0..1 << 20).map(|_| random.next()).collect();
+    let others: Vec<u64> = (0..others).map(|_| random.next()).collect();
     for simd in available() {
         let table = Table::new(simd, half);
         let starts = starts(simd, 3);
@@ -130,7 +140,7 @@ fn keys_planted_among_a_million_come_back_once_from_every_place() {
         let chosen = |p: &Place| [0, 1, 2, 16, 17, 32, 33].contains(&p.index);
         let planted: BTreeMap<Place, u64> = tops.into_iter().filter(|(p, _)| chosen(p)).collect();
         for bits in [64, 55, 40] {
-            let ranges = prefixes(million.iter().chain(planted.values()).copied(), bits);
+            let ranges = prefixes(others.iter().chain(planted.values()).copied(), bits);
             let sieve = Sieve { bits: Some(Bits::new(&ranges, 23)), ..Sieve::default() };
             let found = hits(&table, &starts, &sieve, 2);
             for place in planted.keys() {
@@ -155,5 +165,16 @@ fn a_lane_that_leaves_the_formulas_is_tested_once() {
                 check(&table, &starts, 2, &tops, &[Range { first: 0, last: u64::MAX }], 12);
             }
         }
+    }
+}
+
+#[test]
+fn a_sparse_set_in_a_group_too_large_to_be_noted_finds_each_key_once() {
+    for simd in available() {
+        let table = Table::new(simd, 4097);
+        let starts = starts(simd, 5);
+        let tops = tops(&table, &starts, 1);
+        let ranges = prefixes(tops.values().copied().step_by(tops.len() / 20), 60);
+        check(&table, &starts, 1, &tops, &ranges, 16);
     }
 }

@@ -526,9 +526,9 @@ impl Lanes for Fe8 {
     }
     #[inline(always)]
     unsafe fn tops_lane(a: &__m512i, lane: usize) -> u64 {
-        // SAFETY: both are 64 bytes of plain integers.
-        let tops: [u64; 8] = unsafe { core::mem::transmute(*a) };
-        tops[lane]
+        debug_assert!(lane < 8);
+        // SAFETY: 64 bytes of plain integers. Only the one is read: they lie in memory, and a copy would be waited for.
+        unsafe { *(&raw const *a).cast::<u64>().add(lane) }
     }
     #[inline(always)]
     unsafe fn tops_words(plus: __m512i, minus: __m512i) -> __m512i {

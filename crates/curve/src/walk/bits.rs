@@ -96,8 +96,8 @@ impl Bits {
         assert!((5..=27).contains(&log2), "a table has 2^5 to 2^27 bits, not 2^{log2}");
         let coarse_log2 = (log2 - 5).max(1);
         let mut coarse = Pages::new(0u32, 1 << coarse_log2);
-        // One range an entry, but enough entries to look further than the first level does.
-        let fine_log2 = ranges.len().max(1).ilog2().clamp((coarse_log2 + 2).min(22), 22);
+        // Half a range an entry, but enough entries to look further than the first level does.
+        let fine_log2 = (ranges.len().max(1).ilog2() + 1).clamp((coarse_log2 + 2).min(22), 22);
         let mut fine = Pages::new([0u32; 2], 1 << fine_log2);
         for range in ranges {
             let below = (BELOW << 32) + SLACK;

@@ -1,10 +1,13 @@
 //! The sieve for many prefixes, up to millions, whose first table lets some percent of all keys pass.
 //!
-//! No branch may depend on a single answer, a wrong guess every few keys would cost more than the walk, and the second
-//! table, too large for any private cache, may not be waited for. So what passes the first table is appended to a
-//! queue without a branch. After each entry the queue moves on: the next keys' entries of the second table are asked
-//! for, and those asked for an entry earlier are read. What passes that too, about two keys in a thousand, waits until
-//! some entries have gathered, and is settled by its top 64 bits.
+//! Every key asks a table that is too large for the first-level cache, and some percent of them a second one that is too
+//! large for any private cache. Neither may be waited for, and no branch may depend on a single answer: a wrong guess
+//! every few keys would cost more than the walk. So the sums of an entry ask between the multiplications of the next,
+//! a slice at a time. When 64 keys or the last of the entry have asked, those that passed are appended to a queue
+//! without a branch, and what they will read of the second table is asked for. An entry later they read it. What passes
+//! that too, about two keys in a thousand, waits until some entries have gathered, and is settled by its top 64 bits.
+//!
+//! The walk keeps the vector ports busy and hardly any other, so what can be done one key at a time is.
 
 use core::hint::black_box;
 
@@ -15,33 +18,29 @@ use crate::Fe;
 
 /// Entries whose keys are settled together.
 const ENTRIES: usize = 16;
-/// Sums of an entry: one a slice.
-const SUMS: usize = SLICES;
 /// The most keys of an entry: nine sums in both signs of at most eight lanes.
-const MOST: usize = SUMS * 16;
+const MOST: usize = SLICES * 16;
+/// Keys that are appended together, at most.
+const CHUNK: usize = 64;
+/// How many of them are appended without a branch; of 64 keys with 7 % that pass, more do in 4 of 100 cases.
+const SLOTS: usize = 8;
 
-/// The number of a sum of an entry in each byte.
-const MARKS: [u32; ENTRIES * SUMS] = {
-    let mut marks = [0; ENTRIES * SUMS];
-    let mut i = 0;
-    while i < marks.len() {
-        marks[i] = i as u32 * 0x0101_0101;
-        i += 1;
-    }
-    marks
-};
+/// The words of some sums of an entry, and zeros for the keys that are none.
+#[repr(C, align(64))]
+struct Chunk {
+    words: [u32; CHUNK],
+    none: [u32; 16],
+}
 
 /// What is remembered of the keys that passed the first table.
 struct Pending<L: Lanes> {
-    /// Their words, and room for two vectors more.
-    words: [u32; ENTRIES * MOST + 32],
+    /// The words of the entry visited last.
+    entry: [Chunk; 3],
+    /// The words of the keys that passed, with room for what is no key, and the number of each: entry, sum and place.
+    words: [u32; ENTRIES * MOST + CHUNK],
+    numbers: [u16; ENTRIES * MOST + CHUNK],
     /// Places in `words` of those that passed the second table too.
     passed: [u32; ENTRIES * MOST + 16],
-    /// The sum each of them came from.
-    sums: [u8; ENTRIES * MOST + 16],
-    /// For each sum where its words begin, and which of its places passed.
-    begins: [u16; ENTRIES * SUMS],
-    masks: [u16; ENTRIES * SUMS],
     /// For each entry its number and tops. Number 0 is no entry, and its keys are none.
     indexes: [u32; ENTRIES],
     tops: [Tops<L>; ENTRIES],
@@ -51,12 +50,13 @@ struct Pending<L: Lanes> {
 pub(super) struct Dense<'a, L: Lanes> {
     judge: Judge<'a>,
     pending: Box<Pending<L>>,
-    /// The words of the entry visited last, and its place in `pending`.
-    words: [L::Words; SUMS],
+    /// The place of the entry visited last in `pending`.
     slot: usize,
-    /// Words appended, those whose entry of the second table was asked for, and those for which it was read.
+    /// Which keys of the chunk passed so far.
+    mask: u64,
+    /// Words appended, those that were when the entry was visited, and those for which the second table was read.
     end: usize,
-    asked: usize,
+    ready: usize,
     read: usize,
     /// How many of these passed.
     passed: usize,
@@ -65,6 +65,12 @@ pub(super) struct Dense<'a, L: Lanes> {
 }
 
 impl<'a, L: Lanes> Dense<'a, L> {
+    /// Keys of a sum, and of an entry.
+    const KEYS: usize = 2 * L::N;
+    const ALL: usize = SLICES * Self::KEYS;
+    /// Sums of a chunk.
+    const SUMS: usize = CHUNK / Self::KEYS;
+
     /// # Safety
     /// As for all of [`Lanes`].
     #[inline(always)]
@@ -72,64 +78,71 @@ impl<'a, L: Lanes> Dense<'a, L> {
         // SAFETY: the caller's.
         let (coarse, fine) = unsafe { (Level::new(bits.coarse()), Level::new(bits.fine())) };
         // SAFETY: the caller's.
-        let (word, top) = unsafe { (L::word_splat(0), L::splat(&L::constant(Fe::ZERO)).tops()) };
+        let top = unsafe { L::splat(&L::constant(Fe::ZERO)).tops() };
         let pending = Box::new(Pending {
-            words: [0; ENTRIES * MOST + 32],
+            entry: [const { Chunk { words: [0; CHUNK], none: [0; 16] } }; 3],
+            words: [0; ENTRIES * MOST + CHUNK],
+            numbers: [0; ENTRIES * MOST + CHUNK],
             passed: [0; ENTRIES * MOST + 16],
-            sums: [0; ENTRIES * MOST + 16],
-            begins: [0; ENTRIES * SUMS],
-            masks: [0; ENTRIES * SUMS],
             indexes: [0; ENTRIES],
             tops: [[[[top; 2]; 2]; 3]; ENTRIES],
         });
         let judge = Judge::new(bits, step, hits);
-        Dense {
-            judge,
-            pending,
-            words: [word; SUMS],
-            slot: 0,
-            end: 0,
-            asked: 0,
-            read: 0,
-            passed: 0,
-            coarse,
-            fine,
-        }
+        Dense { judge, pending, slot: 0, mask: 0, end: 0, ready: 0, read: 0, passed: 0, coarse, fine }
+    }
+
+    /// Where the words of a sum lie.
+    #[inline(always)]
+    fn at(&mut self, sum: usize) -> *mut u32 {
+        // SAFETY: within the chunk's words.
+        unsafe { self.pending.entry[sum / Self::SUMS].words.as_mut_ptr().add(sum % Self::SUMS * Self::KEYS) }
     }
 
     /// One sum of the entry visited last: both signs in all lanes ask the first table.
     #[inline(always)]
     unsafe fn ask(&mut self, sum: usize) {
-        let (word, at) = (self.words[sum], self.slot * SUMS + sum);
-        debug_assert!(self.end + 16 <= self.pending.sums.len() && at < ENTRIES * SUMS);
-        // SAFETY: the caller's; the table is borrowed; each sum appends 16 words at most, so there is room for as many
-        // sums as there are and a vector more.
+        // SAFETY: the caller's; the table is borrowed.
         unsafe {
+            let word = L::word_load(self.at(sum));
             let passed = L::word_signs(self.coarse.ask::<1>(word, u32::MAX));
-            *self.pending.begins.get_unchecked_mut(at) = self.end as u16;
-            *self.pending.masks.get_unchecked_mut(at) = passed as u16;
-            self.pending
-                .sums
-                .as_mut_ptr()
-                .add(self.end)
-                .cast::<[u32; 4]>()
-                .write_unaligned([*MARKS.get_unchecked(at); 4]);
-            self.end += L::word_append(word, passed, self.pending.words.as_mut_ptr().add(self.end));
+            self.mask |= u64::from(passed) << (sum % Self::SUMS * Self::KEYS);
+        }
+        if sum % Self::SUMS == Self::SUMS - 1 || sum == SLICES - 1 {
+            self.append(sum / Self::SUMS);
         }
     }
 
-    /// Asks for the entries of the second table of the next keys, where there are any.
+    /// Appends the keys of a chunk that passed.
     #[inline(always)]
-    unsafe fn fetch(&mut self) {
-        // SAFETY: the caller's; `asked` is at most `end`, after which there is room for two vectors.
-        unsafe {
-            // What is no key asks for the first entry, which does no harm; any other would cost as much as a key's.
-            L::word_store(L::word_splat(0), self.pending.words.as_mut_ptr().add(self.end));
-            for i in 0..L::N {
-                self.judge.bits.prefetch(*self.pending.words.get_unchecked(self.asked + i));
+    fn append(&mut self, chunk: usize) {
+        debug_assert!(self.end + CHUNK <= self.pending.words.len());
+        let mut mask = core::mem::take(&mut self.mask);
+        let count = mask.count_ones() as usize;
+        let first = self.slot * Self::ALL + chunk * CHUNK;
+        let words = (&raw const self.pending.entry[chunk]).cast::<u32>();
+        let mut one = |at: usize| {
+            // Where no key is left this is CHUNK, whose word is zero.
+            let place = mask.trailing_zeros() as usize;
+            mask &= mask.wrapping_sub(1);
+            // SAFETY: at most CHUNK, and a chunk has more words; a chunk appends as many at most, for which there is
+            // room after those of all entries.
+            unsafe {
+                let word = *words.add(place);
+                // What is no key asks for the first entry, which does no harm; any other would cost as much as a key's.
+                self.judge.bits.prefetch(word);
+                *self.pending.words.get_unchecked_mut(self.end + at) = word;
+                *self.pending.numbers.get_unchecked_mut(self.end + at) = (first + place) as u16;
+            }
+        };
+        for at in 0..SLOTS {
+            one(at);
+        }
+        if count > SLOTS {
+            for at in SLOTS..count {
+                one(at);
             }
         }
-        self.asked = (self.asked + L::N).min(self.end);
+        self.end += count;
     }
 
     /// Reads the second table for some keys for which it was asked an entry ago or earlier, where there are any.
@@ -139,7 +152,7 @@ impl<'a, L: Lanes> Dense<'a, L> {
         // for a vector after both.
         unsafe {
             let word = L::word_load(self.pending.words.as_ptr().add(self.read));
-            let count = (self.asked - self.read).min(2 * L::N);
+            let count = (self.ready - self.read).min(Self::KEYS);
             let passed = L::word_signs(self.fine.ask::<2>(word, (1 << count) - 1));
             let places = L::word_add(L::word_places(), L::word_splat(self.read as u32));
             self.passed += L::word_append(places, passed, self.pending.passed.as_mut_ptr().add(self.passed));
@@ -150,41 +163,33 @@ impl<'a, L: Lanes> Dense<'a, L> {
     /// Settles all keys of the entries so far and begins with the first again.
     #[inline(always)]
     fn settle(&mut self) {
-        settle(&mut self.judge, &mut self.pending, self.asked, self.read, self.passed, self.end);
-        (self.slot, self.end, self.asked, self.read, self.passed) = (0, 0, 0, 0, 0);
+        settle(&mut self.judge, &mut self.pending, self.read, self.passed, self.end);
+        (self.slot, self.end, self.ready, self.read, self.passed) = (0, 0, 0, 0, 0);
     }
 }
 
-/// Decides the keys up to `end`: of those from `asked` on no entry of the second table was asked for, of those from
-/// `read` on none was read, and `passed` of the others passed it. Apart from `Dense`, whose fields can so stay in
-/// registers.
+/// Decides the keys up to `end`: of those from `read` on the second table was not read, and `passed` of the others
+/// passed it. Apart from `Dense`, whose fields can so stay in registers.
 #[cold]
 #[inline(never)]
 fn settle<L: Lanes>(
     judge: &mut Judge<'_>,
     pending: &mut Pending<L>,
-    asked: usize,
     read: usize,
     mut passed: usize,
     end: usize,
 ) {
-    for &word in &pending.words[asked..end] {
-        judge.bits.prefetch(word);
-    }
     for at in read..end {
         pending.passed[passed] = at as u32;
         passed += judge.bits.may_hold(pending.words[at]) as usize;
     }
     for &at in &pending.passed[..passed] {
-        let sum = pending.sums[at as usize] as usize;
-        let mut mask = pending.masks[sum];
-        for _ in u32::from(pending.begins[sum])..at {
-            mask &= mask - 1;
-        }
-        let (entry, sum) = (sum / SUMS, sum % SUMS);
+        let number = pending.numbers[at as usize] as usize;
+        let (entry, key) = (number / Dense::<L>::ALL, number % Dense::<L>::ALL);
+        let (sum, place) = (key / Dense::<L>::KEYS, key % Dense::<L>::KEYS);
         let index = pending.indexes[entry];
         if index != 0 {
-            judge.decide::<L>(index, sum, mask.trailing_zeros(), &pending.tops[entry]);
+            judge.decide::<L>(index, sum, place as u32, &pending.tops[entry]);
         }
     }
 }
@@ -202,10 +207,8 @@ impl<L: Lanes> Visitor<L> for Dense<'_, L> {
         unsafe {
             let product = product.now();
             self.ask(slice);
-            match slice {
-                2 => self.read(),
-                4 | 8 => self.fetch(),
-                _ => {}
+            if slice == 5 {
+                self.read();
             }
             product
         }
@@ -214,22 +217,25 @@ impl<L: Lanes> Visitor<L> for Dense<'_, L> {
     #[inline(always)]
     unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>) {
         self.slot += 1;
+        self.ready = self.end;
         if self.slot == ENTRIES {
             self.settle();
         }
         // SAFETY: the caller's.
         unsafe {
             let tops = tops(orbit);
-            self.pending.indexes[self.slot] = index;
-            self.pending.tops[self.slot] = tops;
-            self.words = words::<L>(&tops);
+            *self.pending.indexes.get_unchecked_mut(self.slot) = index;
+            *self.pending.tops.get_unchecked_mut(self.slot) = tops;
+            for (sum, words) in words::<L>(&tops).into_iter().enumerate() {
+                L::word_store(words, self.at(sum));
+            }
         }
     }
 
     #[inline(always)]
     unsafe fn finish(&mut self) {
         // A loop, not nine copies: once a group there is no hurry.
-        for sum in 0..black_box(SUMS) {
+        for sum in 0..black_box(SLICES) {
             // SAFETY: the caller's.
             unsafe { self.ask(sum) }
         }

@@ -125,7 +125,11 @@ impl<'a> Judge<'a> {
             // SAFETY: tops exist only where their instruction set does.
             let (a, b) =
                 unsafe { (L::tops_lane(&a[side], lane as usize), L::tops_lane(&b[side], lane as usize)) };
-            [a, b, a.wrapping_add(b).wrapping_neg()][power]
+            match power {
+                0 => a,
+                1 => b,
+                _ => a.wrapping_add(b).wrapping_neg(),
+            }
         };
         let top = top(0, j).wrapping_add(top(1, p)).wrapping_add(top(2, q));
         if self.bits.holds_near(top) {
