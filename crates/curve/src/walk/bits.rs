@@ -19,7 +19,7 @@ use crate::field::lanes::probe;
 pub(super) const SLACK: u64 = 1 << 19;
 
 /// How far the word of a key, a sum of three words of tops, can lie below the leading half of the sum of the tops:
-/// three fractions of at most 1 (see `Many::term`) were cut off. It is never above.
+/// three fractions of at most 1 (see `many::words`) were cut off. It is never above.
 const BELOW: u64 = 3;
 
 /// Bits that choose within an entry.
