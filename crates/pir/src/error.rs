@@ -58,6 +58,14 @@ pub enum Error {
     /// The only hint for the entry was spoilt by an answer that was lost or wrong.
     #[error("the hint for this entry was spoilt by an answer that never came or was wrong")]
     Poisoned,
+    /// A server cannot be reached, or does not do what it should.
+    #[error("{server}: {reason}")]
+    Remote {
+        /// Its address.
+        server: String,
+        /// What happened.
+        reason: String,
+    },
     /// State, query, answer or update are of different databases, versions or epochs.
     #[error("{0}")]
     Mismatch(String),

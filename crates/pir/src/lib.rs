@@ -19,6 +19,7 @@ pub mod maker;
 mod params;
 mod prf;
 mod random;
+pub mod remote;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod state;

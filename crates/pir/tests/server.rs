@@ -12,10 +12,11 @@ use warpsmith_hash::Lanes;
 use warpsmith_pir::database::{Builder, Description, SEGMENT_BYTES};
 use warpsmith_pir::hints::{self, measure::pseudorandom};
 use warpsmith_pir::maker::{self, Request};
+use warpsmith_pir::remote::Remote;
 use warpsmith_pir::server::{Limits, Role, Server};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::wire::read_updates;
-use warpsmith_pir::{Choice, Client, Key, Params, Version};
+use warpsmith_pir::{Choice, Client, Error, Key, Params, Version};
 
 /// A server on a port of its own; ends with the value.
 struct Running {
@@ -181,6 +182,66 @@ fn the_whole_protocol() {
     ] {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
+}
+
+/// All of it again as programs do it.
+#[test]
+fn a_remote_client() {
+    let server = start(Role::Library, Limits { updates_bytes: 300, ..Limits::default() });
+    let remote = Remote::new(&format!("http://{}", server.address)).unwrap();
+    let (description, epoch) = remote.description().unwrap();
+    assert_eq!((&description, epoch), (server.live.base().description(), 0));
+    let params =
+        Params::new(Choice { lambda: 40, backups: Some(64), ..description.params.choice() }).unwrap();
+    let (key, hints) =
+        hints::offline(&params, Lanes::detect(), 1, |push| remote.entries(&description, push)).unwrap();
+    let version = Version { database: description.identity, epoch };
+    let path = server.folder.path().join("state");
+    let mut client = Client::create(&path, params, version, key, hints, Lanes::detect()).unwrap();
+    for epoch in 1..10u8 {
+        let values: Vec<_> = (0..4).map(|i| (i * 10_000 + u64::from(epoch), vec![epoch; 40])).collect();
+        server.live.update(server.live.difference(&values).unwrap()).unwrap();
+    }
+    remote.synchronise(&mut client).unwrap();
+    assert_eq!(client.version().epoch, 9);
+    for index in [0, 5, 10_005, 39_999] {
+        let asked = client.ask(&[index, 5]).unwrap();
+        let mut results = remote.fetch(&mut client, &asked).unwrap().into_iter();
+        assert_eq!(results.next().unwrap().unwrap().entry, server.live.entry(index).unwrap());
+        assert_eq!(results.next().unwrap().unwrap().entry, server.live.entry(5).unwrap());
+    }
+    // What the server refuses is said; a database that is not the one described is noticed.
+    assert!(matches!(remote.updates(client.params(), 99), Err(Error::Mismatch(_))));
+    let other = Description { epoch: 1, ..description };
+    assert!(matches!(remote.entries(&other, &mut |_| Ok(())), Err(Error::Remote { .. })));
+}
+
+/// A connection that breaks off in the middle of a segment, again and again.
+#[test]
+fn a_download_goes_on_where_it_broke_off() {
+    let server = start(Role::Library, Limits::default());
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = proxy.local_addr().unwrap();
+    let target = server.address;
+    std::thread::spawn(move || {
+        for (i, from) in proxy.incoming().enumerate() {
+            let (mut from, mut to) = (from.unwrap(), TcpStream::connect(target).unwrap());
+            let mut request = vec![0; 4096];
+            let length = from.read(&mut request).unwrap();
+            to.write_all(&request[..length]).unwrap();
+            // The second connection (after that for the digests) passes 1.2 MB, the third none, others all.
+            let limit = [u64::MAX, 1_200_000, 0, u64::MAX][i.min(3)];
+            let _ = std::io::copy(&mut to.take(limit), &mut from);
+        }
+    });
+    let remote = Remote::new(&format!("http://{address}")).unwrap();
+    let mut bytes = Vec::new();
+    let mut push = |part: &[u8]| {
+        bytes.extend_from_slice(part);
+        Ok(())
+    };
+    remote.entries(server.live.base().description(), &mut push).unwrap();
+    assert_eq!(bytes, server.live.base().bytes()[..ENTRIES as usize * 40]);
 }
 
 #[test]
