@@ -94,7 +94,8 @@ const CASES: [Case; 8] = [
         name: "prefix and suffix",
         together: 1,
         others: 0,
-        pattern: |cut| format!("{}..{}", &cut.body[..cut.fixed + 2], cut.end(10)),
+        // Of base58 a card tests the start alone: two characters would flood it.
+        pattern: |cut| format!("{}..{}", &cut.body[..cut.fixed + 4], cut.end(10)),
     },
     Case {
         name: "contains",

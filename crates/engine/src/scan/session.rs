@@ -250,6 +250,11 @@ impl Floor<'_> {
     }
 }
 
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 /// Scans what the map lacks, until all is covered, time is up or `interrupt` is raised.
 pub fn scan(
     job: &ScanJob<'_>,
@@ -268,6 +273,7 @@ pub fn scan(
         }
     }
     let started = Instant::now();
+    ledger.map_mut().begin(now());
     let mut collector = Collector {
         job,
         ledger,
@@ -275,7 +281,6 @@ pub fn scan(
         sink,
         interrupt,
         started,
-        noted: started,
         report: started + job.interval,
         meters: devices.list.iter().map(|_| Meter::new(started)).collect(),
         able,
@@ -320,8 +325,7 @@ struct Collector<'c, 's> {
     sink: &'c mut ScanSink<'s>,
     interrupt: &'c AtomicBool,
     started: Instant,
-    /// When work was noted in the map last, and when to report next.
-    noted: Instant,
+    /// When to report next.
     report: Instant,
     meters: Vec<Meter>,
     /// Devices that are in use.
@@ -411,11 +415,7 @@ impl Collector<'_, '_> {
                 for (survivor, wanted) in hits {
                     self.confirm(device, &survivor, wanted)?;
                 }
-                // Whole seconds; what is left over is counted with the next batch.
-                let seconds = self.noted.elapsed().as_secs();
-                self.noted += Duration::from_secs(seconds);
-                let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-                self.ledger.map_mut().complete(&batch, now, seconds);
+                self.ledger.map_mut().complete(&batch, now());
                 Ok(())
             }
             Message::Lost { device, fault } => {
