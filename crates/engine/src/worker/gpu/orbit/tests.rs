@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use warpsmith_pattern::{Options as PatternOptions, compile};
+use warpsmith_target::bitcoin::{AddressType, Bitcoin};
 use warpsmith_target::nostr::Npub;
-use warpsmith_target::{Recipe, find};
+use warpsmith_target::{KeyTarget, Recipe, find};
 
 use super::*;
 use crate::worker::{Backend, Search};
@@ -19,15 +20,18 @@ use crate::worker::gpu::tests::{assert_flood, place, pocl};
 
 /// Prefixes by this walk; what is decided elsewhere by the point walk, which the device turns to.
 #[test]
-fn npubs_prove_themselves_on_the_processor() {
+fn npubs_and_untweaked_taproot_keys_prove_themselves_on_the_processor() {
     let Some(gpu) = pocl() else { return };
-    let mut cases = 0;
-    prove(&gpu, &Sample { name: "npub", subject: Subject::Key(&Npub) }, &mut |test| {
-        assert!(test.planted > 5, "{test:?}");
-        cases += 1;
-    })
-    .expect("planted keys come back");
-    assert!(cases >= 7, "prefix, suffix, both, contains, wildcard, regex, many prefixes");
+    static RAWTR: Bitcoin = Bitcoin::main(AddressType::Rawtr);
+    for (name, target) in [("npub", &Npub as &'static dyn KeyTarget), ("btc-rawtr", &RAWTR)] {
+        let mut cases = 0;
+        prove(&gpu, &Sample { name, subject: Subject::Key(target) }, &mut |test| {
+            assert!(test.planted > 5, "{test:?}");
+            cases += 1;
+        })
+        .expect("planted keys come back");
+        assert!(cases >= 7, "prefix, suffix, both, contains, wildcard, regex, many prefixes");
+    }
 }
 
 #[test]
