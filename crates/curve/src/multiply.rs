@@ -1,6 +1,6 @@
 //! Many sums P + t*G at once: a table of multiples of G, and affine additions that share their inversions.
 //!
-//! t is read in windows of w = [`WINDOW`] bits with values v, from the lowest on. For every window i but the last the table
+//! t is read in windows of w = `WINDOW` bits with values v, from the lowest on. For every window i but the last the table
 //! has (v - M/2) 2^(w i) G, M = 2^w - 1: an odd multiple of half a point, so never infinity, and that of v is the opposite
 //! of that of M - v, so half of them are stored. The last window, of the bits that are left, has v 2^(w i) G and what all
 //! the others are short of together. So a sum takes one addition a window, and none of them is a special case:
@@ -11,7 +11,7 @@
 //!
 //! That leaves -y where there was y; the next addition takes -y and the opposite of its entry, and leaves y again.
 //!
-//! Cost a sum: with [`WINDOWS`] additions of 5 M + 1 S, the last without y, and its share of an inversion a window.
+//! Cost a sum: with `WINDOWS` additions of 5 M + 1 S, the last without y, and its share of an inversion a window.
 //!
 //! Points of equal x, which nobody meets who has not looked for them, make a product vanish. All sums that shared it are
 //! then done one by one with complete additions.
