@@ -206,7 +206,7 @@ impl Bench {
 
     fn heading(&self) -> String {
         let mut text =
-            format!("{:<9}  {:<14}  {:>11}  {:>9}  {:>8}", "target", "device", "rate", "verified", "time");
+            format!("{:<22}  {:<14}  {:>11}  {:>9}  {:>8}", "target", "device", "rate", "verified", "time");
         if self.baseline {
             let _ = write!(text, "  {:>11}  {:>7}", "baseline", "ratio");
         }
@@ -216,7 +216,7 @@ impl Bench {
 
 fn columns(target: &str, device: &str, rate: f64, verified: u64, seconds: f64) -> String {
     let (rate, verified) = (human::rate(rate), human::count(verified as f64));
-    format!("{target:<9}  {device:<14}  {rate:>11}  {verified:>9}  {:>8}", human::seconds(seconds))
+    format!("{target:<22}  {device:<14}  {rate:>11}  {verified:>9}  {:>8}", human::seconds(seconds))
 }
 
 fn row(line: &Line<'_>) -> String {

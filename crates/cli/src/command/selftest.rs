@@ -57,7 +57,7 @@ impl Selftest {
                         0 => "not tested by this device: such patterns run on the processor".to_owned(),
                         _ => format!("{planted} planted, all found"),
                     };
-                    let line = format!("{device:<14}  {target:<8}  {case:<18}  {result}\n");
+                    let line = format!("{device:<14}  {target:<22}  {case:<21}  {result}\n");
                     stdout.show(line.as_bytes())
                 }
             };

@@ -143,7 +143,7 @@ fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
         let mut child = Command::new(BINARY);
         let mut child = child.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_millis(20 + (seed >> 33) % 130));
+        std::thread::sleep(Duration::from_millis(30 + (seed >> 33) % 400));
         child.kill().expect("killed");
         child.wait().expect("gone");
     }

@@ -25,7 +25,7 @@ const GROUPS: u64 = 48;
 const TOGETHER: usize = 256;
 
 /// Stretches a scanner is given at a time.
-const STRETCHES: u64 = 8;
+const STRETCHES: u64 = 2;
 
 /// One thread's scanner.
 pub(crate) struct CpuScanner<'a, S> {
