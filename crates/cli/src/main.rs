@@ -11,6 +11,7 @@ mod mining;
 mod output;
 mod patterns;
 mod results;
+mod running;
 mod screen;
 mod stdout;
 
@@ -116,7 +117,7 @@ impl Npub {
 }
 
 fn main() -> ExitCode {
-    mining::hangup_is_ignored();
+    running::hangup_is_ignored();
     let cli = Cli::parse();
     run(cli.command).unwrap_or_else(Failure::report).into()
 }

@@ -4,23 +4,18 @@
 //! is read and checked before any work begins: patterns, split key, devices, and last the output file, so that a
 //! mistake elsewhere leaves none behind.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use warpsmith::pattern::Score;
 use warpsmith::{
-    Devices, Ended, Event, Inline, Job, Options, Progress, PublicKey, Selector, Subject, Wanted,
-    parse_public_key, quick_rate,
+    Devices, Ended, Event, Job, Options, Progress, PublicKey, Subject, Wanted, parse_public_key, quick_rate,
 };
 
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::patterns::Written;
 use crate::results::Results;
+use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
 use crate::screen::{Screen, time_to};
 use crate::stdout::Stdout;
 
@@ -38,28 +33,8 @@ pub(crate) struct Mining {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = human::parse_count)]
     count: Option<u64>,
 
-    /// Stop after this time: 90, 90s, 1.5m, 2h, 1d or 500ms
-    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
-    time_limit: Option<Duration>,
-
     #[command(flatten)]
-    devices: DeviceFlags,
-
-    /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Print results as JSON, one document a line
-    #[arg(long)]
-    json: bool,
-
-    /// With --json: print progress on stdout as well, in this format
-    #[arg(long, value_name = "FORMAT", requires = "json")]
-    progress: Option<ProgressFormat>,
-
-    /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
-    quiet: bool,
+    run: RunFlags,
 
     /// Print difficulty, speed and expected times on these devices, and stop
     #[arg(long)]
@@ -148,34 +123,6 @@ pub(crate) struct Quest<'a> {
     pub split: Option<PublicKey>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum ProgressFormat {
-    Json,
-}
-
-/// Which devices, for every command that uses them.
-#[derive(Args)]
-pub(crate) struct DeviceFlags {
-    /// Use this device: cpu, cuda, opencl, cuda:0, opencl:1 or all; repeatable [default: every GPU, else the CPU]
-    #[arg(long, value_name = "SEL")]
-    device: Vec<Selector>,
-
-    /// CPU worker threads [default: one a core]
-    #[arg(long, value_name = "N", value_parser = human::parse_threads)]
-    pub threads: Option<usize>,
-
-    /// Whether GPU kernels have their helper functions inlined: auto, yes or no. Out of line, AMD's compiler needs
-    /// seconds instead of minutes, and the search is several times slower
-    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
-    inline: Inline,
-}
-
-impl DeviceFlags {
-    pub fn open(&self) -> Result<Devices, Failure> {
-        Ok(Devices::open_with(&self.device, self.threads, self.inline)?)
-    }
-}
-
 #[derive(Serialize)]
 struct ProgressLine<'a> {
     event: &'static str,
@@ -187,12 +134,6 @@ struct ProgressLine<'a> {
     devices: Vec<DeviceRate<'a>>,
 }
 
-#[derive(Serialize)]
-struct DeviceRate<'a> {
-    id: &'a str,
-    rate: f64,
-}
-
 impl<'a> From<&'a Progress> for ProgressLine<'a> {
     fn from(progress: &'a Progress) -> ProgressLine<'a> {
         ProgressLine {
@@ -202,7 +143,7 @@ impl<'a> From<&'a Progress> for ProgressLine<'a> {
             elapsed_s: progress.elapsed.as_secs_f64(),
             eta_50_s: progress.eta_50.map(|eta| eta.as_secs_f64()),
             probability: progress.probability,
-            devices: progress.devices.iter().map(|(id, rate)| DeviceRate { id, rate: *rate }).collect(),
+            devices: device_rates(&progress.devices),
         }
     }
 }
@@ -246,14 +187,14 @@ impl Mining {
             (None, Some((score, enough))) => Wanted::Best { score, enough },
             (None, None) => unreachable!("patterns are loaded where nothing is scored"),
         };
-        let devices = self.devices.open()?;
+        let devices = self.run.devices.open()?;
         if self.estimate {
             return self.estimate(quest, wanted, &devices, &mut stdout);
         }
-        let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
+        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json)?;
         let interrupt = interrupt()?;
 
-        let mut screen = Screen::new(self.quiet);
+        let mut screen = Screen::new(self.run.quiet);
         screen.introduce(quest, &wanted, &devices.describe());
         let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
         let job = Job {
@@ -261,8 +202,8 @@ impl Mining {
             wanted,
             split: quest.split,
             count: (count > 0).then_some(count),
-            time_limit: self.time_limit,
-            interval: if self.progress.is_some() { Duration::from_secs(1) } else { screen.interval() },
+            time_limit: self.run.time_limit,
+            interval: self.run.interval(&screen),
         };
         let outcome = warpsmith::run(&job, &devices, &interrupt, &mut |event| {
             match event {
@@ -270,8 +211,8 @@ impl Mining {
                     screen.clear();
                     results.publish_match(found)?;
                 }
-                Event::Progress(_) if self.quiet => {}
-                Event::Progress(progress) => match self.progress {
+                Event::Progress(_) if self.run.quiet => {}
+                Event::Progress(progress) => match self.run.progress {
                     Some(ProgressFormat::Json) => {
                         results.stdout().progress_json(&ProgressLine::from(progress))?
                     }
@@ -312,7 +253,7 @@ impl Mining {
             p50_s: time_to(0.5, odds, rate),
             p90_s: time_to(0.9, odds, rate),
         };
-        if self.json {
+        if self.run.json {
             stdout.show_json(&line)?;
         } else {
             let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
@@ -345,36 +286,4 @@ fn bad_split_key(text: &str, error: &warpsmith::PublicKeyError) -> Failure {
         );
     }
     Failure::Usage(format!("--split-key: {error}"))
-}
-
-/// Whether the program was started with SIGHUP ignored, as `nohup` does. To be asked first in `main`: libraries that
-/// are opened later (the compiler within an OpenCL driver) may put handlers of their own in its place.
-pub(crate) fn hangup_is_ignored() -> bool {
-    static IGNORED: OnceLock<bool> = OnceLock::new();
-    *IGNORED.get_or_init(|| {
-        // SAFETY: an all-zero `sigaction` is a valid value to be overwritten, and a null new action changes nothing.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action) == 0
-                && action.sa_sigaction == libc::SIG_IGN
-        }
-    })
-}
-
-/// A flag that is raised by Ctrl-C or a request to terminate. The second one ends the program at once.
-pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let raised = Arc::clone(&flag);
-    let set = ctrlc::set_handler(move || {
-        if raised.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
-    if hangup_is_ignored() {
-        // `nohup` works by ignoring SIGHUP, which the handler has just undone.
-        // SAFETY: `signal` takes a signal's number and one of its two fixed dispositions; no handler is involved.
-        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
-    }
-    set.map_err(|error| Failure::Other(format!("Ctrl-C cannot be handled: {error}")))?;
-    Ok(flag)
 }

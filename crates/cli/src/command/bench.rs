@@ -16,8 +16,8 @@ use warpsmith::{BASELINE_DESCRIPTION, BenchOptions, Devices, Options, Sample};
 use self::detail::DetailFields;
 use crate::ending::{Ending, Failure};
 use crate::human;
-use crate::mining::DeviceFlags;
 use crate::patterns::Written;
+use crate::running::DeviceFlags;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\

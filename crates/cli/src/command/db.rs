@@ -12,7 +12,7 @@ use warpsmith::target::identify;
 
 use crate::ending::{Ending, Failure};
 use crate::human;
-use crate::mining::interrupt;
+use crate::running::interrupt;
 use crate::screen::Screen;
 use crate::stdout::Stdout;
 

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -16,8 +15,8 @@ use warpsmith::{
 use super::db::remarks;
 use crate::ending::{Ending, Failure};
 use crate::human;
-use crate::mining::{DeviceFlags, ProgressFormat, interrupt};
 use crate::results::Results;
+use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
 use crate::screen::Screen;
 use crate::stdout::Stdout;
 
@@ -52,7 +51,7 @@ pub(crate) struct Scan {
     database: Option<PathBuf>,
 
     /// With --database: the filter that devices test first, fuse8 or fuse16 [default: the finer that fits]
-    #[arg(long, value_name = "NAME", requires = "database", value_parser = parse_width)]
+    #[arg(long, value_name = "NAME", conflicts_with = "targets", value_parser = parse_width)]
     filter: Option<Width>,
 
     /// Only these types of addresses: p2pkh, p2pkh-uncompressed, p2sh, p2wpkh, p2tr, rawtr, eth [default: all that the
@@ -72,28 +71,8 @@ pub(crate) struct Scan {
     #[arg(long)]
     strict: bool,
 
-    /// Stop after this time: 90, 90s, 1.5m, 2h, 1d or 500ms
-    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
-    time_limit: Option<Duration>,
-
     #[command(flatten)]
-    devices: DeviceFlags,
-
-    /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Print results as JSON, one document a line
-    #[arg(long)]
-    json: bool,
-
-    /// With --json: print progress on stdout as well, in this format
-    #[arg(long, value_name = "FORMAT", requires = "json")]
-    progress: Option<ProgressFormat>,
-
-    /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
-    quiet: bool,
+    run: RunFlags,
 }
 
 /// A piece of a random order: an hour of a processor's core, ten seconds of a card.
@@ -130,17 +109,11 @@ struct ProgressLine<'a> {
     devices: Vec<DeviceRate<'a>>,
 }
 
-#[derive(Serialize)]
-struct DeviceRate<'a> {
-    id: &'a str,
-    rate: f64,
-}
-
 impl Scan {
     pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
         let usage = |text: String| Failure::Usage(text);
         let range = parse_range(&self.range).map_err(|error| usage(format!("--range: {error}")))?;
-        let mut screen = Screen::new(self.quiet);
+        let mut screen = Screen::new(self.run.quiet);
         let (targets, remarks) = match &self.database {
             Some(path) => (self.open_database(path, &mut screen)?, Vec::new()),
             None => {
@@ -151,16 +124,19 @@ impl Scan {
                 (targets, remarks(&list.report))
             }
         };
-        let devices = self.devices.open()?;
+        let devices = self.run.devices.open()?;
         let mut ledger = self.ledger(range, &targets)?;
-        let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
+        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json)?;
         let interrupt = interrupt()?;
         for line in &remarks {
             screen.warn(line);
         }
         self.introduce(&mut screen, &targets, ledger.map(), &devices.describe());
-        let interval = if self.progress.is_some() { Duration::from_secs(1) } else { screen.interval() };
-        let job = ScanJob { targets: &targets, time_limit: self.time_limit, interval };
+        let job = ScanJob {
+            targets: &targets,
+            time_limit: self.run.time_limit,
+            interval: self.run.interval(&screen),
+        };
         let outcome = self.scan(&job, ledger.as_mut(), &devices, &interrupt, &mut results, &mut screen);
         screen.clear();
         let outcome = outcome?;
@@ -239,8 +215,8 @@ impl Scan {
                     screen.clear();
                     results.publish_finding(finding)?;
                 }
-                ScanEvent::Progress(_) if self.quiet => {}
-                ScanEvent::Progress(progress) => match self.progress {
+                ScanEvent::Progress(_) if self.run.quiet => {}
+                ScanEvent::Progress(progress) => match self.run.progress {
                     Some(ProgressFormat::Json) => results.stdout().progress_json(&progress_line(progress))?,
                     None => screen.live(&[&status(progress, true), &status(progress, false)]),
                 },
@@ -295,7 +271,7 @@ impl Scan {
         if outcome.ended != ScanEnded::Complete && self.map.is_some() {
             screen.say(format_args!("the same command goes on from here"));
         }
-        if self.json {
+        if self.run.json {
             let line = DoneLine {
                 event: "done",
                 covered: map.covered().to_string(),
@@ -318,7 +294,7 @@ fn progress_line(progress: &ScanProgress) -> ProgressLine<'_> {
         share: progress.share,
         left_s: progress.left.map(|left| left.as_secs_f64()),
         matches: progress.matches,
-        devices: progress.devices.iter().map(|(id, rate)| DeviceRate { id, rate: *rate }).collect(),
+        devices: device_rates(&progress.devices),
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::ending::{Ending, Failure};
-use crate::mining::DeviceFlags;
+use crate::running::DeviceFlags;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\

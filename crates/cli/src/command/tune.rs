@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::ending::{Ending, Failure};
 use crate::human;
-use crate::mining::DeviceFlags;
+use crate::running::DeviceFlags;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\

@@ -1,0 +1,120 @@
+//! What every command that runs for a while shares: devices, when to stop, where results go, how progress is told, and
+//! Ctrl-C.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use warpsmith::{Devices, Inline, Selector};
+
+use crate::ending::Failure;
+use crate::human;
+use crate::screen::Screen;
+
+/// How a search or a scan runs.
+#[derive(Args)]
+pub(crate) struct RunFlags {
+    /// Stop after this time: 90, 90s, 1.5m, 2h, 1d or 500ms
+    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
+    pub time_limit: Option<Duration>,
+
+    #[command(flatten)]
+    pub devices: DeviceFlags,
+
+    /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Print results as JSON, one document a line
+    #[arg(long)]
+    pub json: bool,
+
+    /// With --json: print progress on stdout as well, in this format
+    #[arg(long, value_name = "FORMAT", requires = "json")]
+    pub progress: Option<ProgressFormat>,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl RunFlags {
+    /// How often progress is to be reported.
+    pub fn interval(&self, screen: &Screen) -> Duration {
+        if self.progress.is_some() { Duration::from_secs(1) } else { screen.interval() }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ProgressFormat {
+    Json,
+}
+
+/// Which devices, for every command that uses them.
+#[derive(Args)]
+pub(crate) struct DeviceFlags {
+    /// Use this device: cpu, cuda, opencl, cuda:0, opencl:1 or all; repeatable [default: every GPU, else the CPU]
+    #[arg(long, value_name = "SEL")]
+    device: Vec<Selector>,
+
+    /// CPU worker threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = human::parse_threads)]
+    pub threads: Option<usize>,
+
+    /// Whether GPU kernels have their helper functions inlined: auto, yes or no. Out of line, AMD's compiler needs
+    /// seconds instead of minutes, and the search is several times slower
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    inline: Inline,
+}
+
+impl DeviceFlags {
+    pub fn open(&self) -> Result<Devices, Failure> {
+        Ok(Devices::open_with(&self.device, self.threads, self.inline)?)
+    }
+}
+
+/// A device's share in a line of progress.
+#[derive(Serialize)]
+pub(crate) struct DeviceRate<'a> {
+    id: &'a str,
+    rate: f64,
+}
+
+pub(crate) fn device_rates(rates: &[(String, f64)]) -> Vec<DeviceRate<'_>> {
+    rates.iter().map(|(id, rate)| DeviceRate { id, rate: *rate }).collect()
+}
+
+/// Whether the program was started with SIGHUP ignored, as `nohup` does. To be asked first in `main`: libraries that
+/// are opened later (the compiler within an OpenCL driver) may put handlers of their own in its place.
+pub(crate) fn hangup_is_ignored() -> bool {
+    static IGNORED: OnceLock<bool> = OnceLock::new();
+    *IGNORED.get_or_init(|| {
+        // SAFETY: an all-zero `sigaction` is a valid value to be overwritten, and a null new action changes nothing.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action) == 0
+                && action.sa_sigaction == libc::SIG_IGN
+        }
+    })
+}
+
+/// A flag that is raised by Ctrl-C or a request to terminate. The second one ends the program at once.
+pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&flag);
+    let set = ctrlc::set_handler(move || {
+        if raised.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    if hangup_is_ignored() {
+        // `nohup` works by ignoring SIGHUP, which the handler has just undone.
+        // SAFETY: `signal` takes a signal's number and one of its two fixed dispositions; no handler is involved.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    }
+    set.map_err(|error| Failure::Other(format!("Ctrl-C cannot be handled: {error}")))?;
+    Ok(flag)
+}
