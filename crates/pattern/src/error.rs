@@ -213,7 +213,8 @@ impl fmt::Display for Advice<'_> {
         let is_upper = |character: char| {
             character.is_ascii_uppercase() && alphabet.contains(character.to_ascii_lowercase())
         };
-        if bad.iter().all(|(character, _)| is_upper(*character)) {
+        let has_upper = alphabet.bytes().any(|byte| byte.is_ascii_uppercase());
+        if !has_upper && bad.iter().all(|(character, _)| is_upper(*character)) {
             write!(f, "there are only lower case and digits: {alphabet}")?;
         } else {
             write!(f, "the only characters are {alphabet}")?;
