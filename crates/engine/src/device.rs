@@ -273,6 +273,19 @@ impl Devices {
         self.list.iter().map(|device| Devices { list: vec![Arc::clone(device)], ..*self })
     }
 
+    /// Whether there is nothing but cards.
+    pub(crate) fn are_cards(&self) -> bool {
+        self.list.iter().all(|device| device.card().is_some())
+    }
+
+    /// The processor, for what no card can do (better slow than not at all), and the words that tell a person.
+    pub(crate) fn processor_instead(&self) -> Result<(Devices, String)> {
+        let cpu = Devices::open(&[Selector::Cpu(None)], self.threads)?;
+        let says = cpu.describe().into_iter().map(|(id, line)| format!("{id}: {line}"));
+        let says = says.collect::<Vec<_>>().join(", ");
+        Ok((cpu, format!("the processor searches instead ({says})")))
+    }
+
     /// What each device is called, with a line about it.
     pub fn describe(&self) -> Vec<(String, String)> {
         self.list.iter().map(|d| (d.id(), d.describe())).collect()

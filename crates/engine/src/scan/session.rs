@@ -9,16 +9,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use warpsmith_curve::Scalar;
 use warpsmith_store::{Batch, Map, MapFile, Planner, Record, U256};
-use warpsmith_target::KeyTarget;
+use warpsmith_target::{Digest, KeyTarget};
 use zeroize::Zeroizing;
 
+use super::sieve::Few;
 use super::{AnySieve, Form, ScanTargets, ScanType, Scanner, Survivor};
 use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
 use crate::session::Details;
 use crate::stats::Meter;
-use crate::worker::Fault;
+use crate::worker::{Backend, Fault};
 
 /// A map and where it is kept.
 pub trait Ledger {
@@ -264,13 +265,24 @@ pub fn scan(
     sink: &mut ScanSink<'_>,
 ) -> Result<ScanOutcome> {
     let (forms, sieve) = (job.targets.forms(), job.targets.sieve());
-    let mut able = vec![true; devices.list.len()];
+    let (mut able, mut unfit) = (vec![true; devices.list.len()], 0);
     for (at, device) in devices.list.iter().enumerate() {
-        if let Err(why) = prove(device.as_ref(), &forms) {
-            able[at] = false;
-            let text = format!("{} is not used: {why}", device.id());
-            sink(ScanEvent::Warning(text)).map_err(Error::Sink)?;
-        }
+        let why = match prove(device.as_ref(), &forms) {
+            Some(Ok(())) => continue,
+            Some(Err(why)) => why,
+            None => {
+                unfit += 1;
+                "it cannot scan ranges yet".to_owned()
+            }
+        };
+        able[at] = false;
+        let text = format!("{} is not used: {why}", device.id());
+        sink(ScanEvent::Warning(text)).map_err(Error::Sink)?;
+    }
+    if unfit > 0 && unfit == devices.list.len() && devices.are_cards() {
+        let (cpu, says) = devices.processor_instead()?;
+        sink(ScanEvent::Warning(says)).map_err(Error::Sink)?;
+        return scan(job, ledger, &cpu, interrupt, sink);
     }
     let started = Instant::now();
     ledger.map_mut().begin(now());
@@ -341,10 +353,7 @@ impl Collector<'_, '_> {
         let mut scanners = Vec::new();
         for (at, device) in self.devices.list.iter().enumerate().filter(|(at, _)| self.able[*at]) {
             for _ in 0..device.scanners() {
-                match device.scanner(forms, sieve) {
-                    Ok(scanner) => scanners.push((at, scanner)),
-                    Err(fault) => self.fault = Some((device.id(), fault)),
-                }
+                scanners.extend(device.scanner(forms, sieve).map(|scanner| (at, scanner)));
             }
         }
         if scanners.is_empty() {
@@ -487,22 +496,32 @@ impl Collector<'_, '_> {
     }
 }
 
-/// Whether a device finds keys planted for it, in every form.
-fn prove(device: &dyn crate::worker::Backend, forms: &[Form]) -> std::result::Result<(), Fault> {
+/// A key planted for a self-test: it must come back in this form with this digest.
+type Planted = (Scalar, Form, Digest);
+
+/// Whether a device finds keys planted for it, in every form; none where it cannot scan.
+fn prove(device: &dyn Backend, forms: &[Form]) -> Option<std::result::Result<(), Fault>> {
     // Any keys do: these are where nothing special lies.
-    let first = Scalar::LAMBDA;
-    let count = 5000;
-    let offsets = [0, 1, 1023, 2500, count - 1];
-    let mut planted = Vec::new();
-    for &form in forms {
-        for offset in offsets {
-            let key = first.add(Scalar::from_u64(offset));
-            let secret = Secret::from_bytes(key.to_be_bytes()).ok_or("no key was planted")?;
-            planted.push((key, form, form.digest(&public_point(&secret.public_key()))));
-        }
-    }
-    let sieve = AnySieve::Few(super::sieve::Few::new(planted.iter().map(|(_, _, digest)| digest.words()[0])));
+    let (first, count) = (Scalar::LAMBDA, 5000);
+    let plant = |form: Form, offset: u64| -> Option<Planted> {
+        let key = first.add(Scalar::from_u64(offset));
+        let public = Secret::from_bytes(key.to_be_bytes())?.public_key();
+        Some((key, form, form.digest(&public_point(&public))))
+    };
+    let all = forms.iter().flat_map(|&form| [0, 1, 1023, 2500, count - 1].map(|offset| plant(form, offset)));
+    let planted: Vec<Planted> = all.collect::<Option<_>>().expect("none of these numbers is 0 or n");
+    let sieve = AnySieve::Few(Few::new(planted.iter().map(|(_, _, digest)| digest.words()[0])));
     let mut scanner = device.scanner(forms, &sieve)?;
+    Some(find_all(scanner.as_mut(), first, count, &planted))
+}
+
+/// Scans a stretch and compares what came back with what was planted there.
+fn find_all(
+    scanner: &mut dyn Scanner,
+    first: Scalar,
+    count: u64,
+    planted: &[Planted],
+) -> std::result::Result<(), Fault> {
     scanner.begin(first, count)?;
     let (mut done, mut found) = (0, Vec::new());
     while done < count {
@@ -513,7 +532,7 @@ fn prove(device: &dyn crate::worker::Backend, forms: &[Form]) -> std::result::Re
         done += keys;
         found.extend(survivors);
     }
-    for (key, form, digest) in &planted {
+    for (key, form, digest) in planted {
         let times = found.iter().filter(|s| (s.key, s.form, s.digest) == (*key, *form, *digest)).count();
         if times != 1 {
             return Err(format!("a key planted for its self-test came back {times} times as {form:?}"));

@@ -7,6 +7,7 @@ use warpsmith_target::bitcoin::{AddressType, Bitcoin};
 use warpsmith_target::{KeyTarget, Target};
 
 use super::*;
+use crate::device::Selector;
 use crate::origin::public_point;
 use crate::{join, parse_public_key};
 

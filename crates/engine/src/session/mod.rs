@@ -16,7 +16,7 @@ use warpsmith_pattern::{Filter, Patterns, Score, ScoreFilter};
 use warpsmith_target::Recipe;
 use zeroize::Zeroizing;
 
-use crate::device::{Devices, Selector};
+use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::join::Split;
 use crate::origin::Secret;
@@ -245,13 +245,9 @@ pub(crate) fn run_with(
         }
     }
     if plans.is_empty() {
-        // The processor can test anything: better slow than not at all.
-        let only_cards = devices.list.iter().all(|device| device.card().is_some());
-        if unfit > 0 && unfit == devices.list.len() && only_cards {
-            let cpu = Devices::open(&[Selector::Cpu(None)], devices.threads)?;
-            let says = cpu.describe().into_iter().map(|(id, line)| format!("{id}: {line}"));
-            let says = says.collect::<Vec<_>>().join(", ");
-            sink(Event::Warning(format!("the processor searches instead ({says})"))).map_err(Error::Sink)?;
+        if unfit > 0 && unfit == devices.list.len() && devices.are_cards() {
+            let (cpu, says) = devices.processor_instead()?;
+            sink(Event::Warning(says)).map_err(Error::Sink)?;
             return run_with(job, &cpu, interrupt, sink, rule);
         }
         return Err(failed.unwrap_or_else(|| Error::NoDevice("none was selected".to_owned())));

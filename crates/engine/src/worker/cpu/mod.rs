@@ -143,11 +143,11 @@ impl Backend for Cpu {
         bench_cpu(self.simd.curve(), self.threads, op, time)
     }
 
-    fn scanner<'a>(&'a self, forms: &'a [Form], sieve: &'a AnySieve) -> Result<Box<dyn Scanner + 'a>, Fault> {
-        match sieve {
-            AnySieve::Few(few) => Ok(Box::new(CpuScanner::new(self, forms, few))),
-            AnySieve::Fuse(filter) => Ok(Box::new(CpuScanner::new(self, forms, filter.as_ref()))),
-        }
+    fn scanner<'a>(&'a self, forms: &'a [Form], sieve: &'a AnySieve) -> Option<Box<dyn Scanner + 'a>> {
+        Some(match sieve {
+            AnySieve::Few(few) => Box::new(CpuScanner::new(self, forms, few)),
+            AnySieve::Fuse(filter) => Box::new(CpuScanner::new(self, forms, filter.as_ref())),
+        })
     }
 
     fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
