@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use warpsmith::{Devices, Inline, Selector};
+use warpsmith::{Devices, Inline, Sample, Selector};
 
 use crate::ending::Failure;
 use crate::human;
@@ -74,6 +74,23 @@ impl DeviceFlags {
     pub fn open(&self) -> Result<Devices, Failure> {
         Ok(Devices::open_with(&self.device, self.threads, self.inline)?)
     }
+}
+
+/// Targets by name, for commands that run over all of them; none named are all. `besides` are names that the command knows
+/// too.
+pub(crate) fn choose_samples(names: &[&str], besides: &[&str]) -> Result<Vec<Sample>, Failure> {
+    let samples = warpsmith::samples();
+    if names.is_empty() {
+        return Ok(samples);
+    }
+    let find = |name: &&str| {
+        samples.iter().find(|sample| sample.name == *name).copied().ok_or_else(|| {
+            let known = samples.iter().map(|sample| sample.name).chain(besides.iter().copied());
+            let known = known.collect::<Vec<_>>().join(", ");
+            Failure::Usage(format!("'{name}' is no target; give one of: {known}, or none for all targets"))
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 /// A device's share in a line of progress.

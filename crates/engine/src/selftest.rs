@@ -11,7 +11,7 @@ use warpsmith_target::{Digest, Layout, Recipe};
 
 use crate::device::Devices;
 use crate::error::{Error, Result};
-use crate::samples::{Sample, samples};
+use crate::samples::Sample;
 use crate::session::score_filter;
 use crate::space::{Lease, Source, Space, Start, Subject};
 use crate::verify::recompute;
@@ -172,11 +172,11 @@ fn counters(last: u64) -> Vec<Spot> {
     all.into_iter().map(Spot::Salt).collect()
 }
 
-/// Proves every target and kind of pattern on every device.
-pub fn selftest(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
+/// Proves every kind of pattern of these targets on every device.
+pub fn selftest(devices: &Devices, samples: &[Sample], report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
     for device in &devices.list {
-        for sample in samples() {
-            prove(device.as_ref(), &sample, report)?;
+        for sample in samples {
+            prove(device.as_ref(), sample, report)?;
         }
     }
     Ok(())
@@ -481,6 +481,7 @@ fn best(device: &dyn Backend, subject: Subject<'_>, score: Score) -> Result<usiz
 mod tests {
     use super::*;
     use crate::device::Selector;
+    use crate::samples::samples;
     use crate::simd::Simd;
 
     #[test]
@@ -493,7 +494,7 @@ mod tests {
             let devices = Devices::open(&[Selector::Cpu(Some(simd))], Some(1)).expect("available");
             if simd == Simd::detect() {
                 let mut cases = 0;
-                selftest(&devices, &mut |test| {
+                selftest(&devices, &samples(), &mut |test| {
                     assert!(test.planted >= 3, "{test:?}");
                     cases += 1;
                 })

@@ -17,7 +17,7 @@ use self::detail::DetailFields;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::patterns::Written;
-use crate::running::DeviceFlags;
+use crate::running::{DeviceFlags, choose_samples};
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\
@@ -175,20 +175,11 @@ impl Bench {
     }
 
     fn targets(&self) -> Result<Vec<Sample>, Failure> {
-        let samples = warpsmith::samples();
-        if self.target.is_empty() {
-            return Ok(samples);
+        let names: Vec<&str> = self.target.iter().map(String::as_str).filter(|name| *name != FIELD).collect();
+        if names.is_empty() && !self.target.is_empty() {
+            return Ok(Vec::new());
         }
-        let find = |name: &String| {
-            samples.iter().find(|sample| sample.name == name).copied().ok_or_else(|| {
-                let names: Vec<&str> = samples.iter().map(|sample| sample.name).collect();
-                Failure::Usage(format!(
-                    "'{name}' is no target; give one of: {}, {FIELD}, or none for all targets",
-                    names.join(", ")
-                ))
-            })
-        };
-        self.target.iter().filter(|name| *name != FIELD).map(find).collect()
+        choose_samples(&names, &[FIELD])
     }
 
     /// Tells a person who waits what is going on.

@@ -6,12 +6,13 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::ending::{Ending, Failure};
-use crate::running::DeviceFlags;
+use crate::running::{DeviceFlags, choose_samples};
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\
 Examples:
   warpsmith selftest
+  warpsmith selftest btc btc-p2tr --device cuda:0
   warpsmith selftest --device cpu --threads 1 --json";
 
 /// Prove every target and kind of pattern on the devices
@@ -21,6 +22,9 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Selftest {
+    /// Targets to prove, by the names `bench` shows [default: all]
+    target: Vec<String>,
+
     #[command(flatten)]
     devices: DeviceFlags,
 
@@ -41,9 +45,11 @@ struct Line<'a> {
 
 impl Selftest {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let names: Vec<&str> = self.target.iter().map(String::as_str).collect();
+        let samples = choose_samples(&names, &[])?;
         let devices = self.devices.open()?;
         let mut shown = Ok(());
-        warpsmith::selftest(&devices, &mut |test| {
+        warpsmith::selftest(&devices, &samples, &mut |test| {
             if shown.is_err() {
                 return;
             }

@@ -121,6 +121,13 @@ fn the_self_test_names_every_case() {
     let run = warpsmith(&["selftest", "--device", "cpu:portable", "--threads", "1"]).code(0);
     assert_eq!(run.stdout.lines().count(), lines.len());
     assert!(run.stdout.lines().all(|line| line.ends_with("all found")), "{run:?}");
+
+    let run =
+        warpsmith(&["selftest", "npub", "btc-rawtr", "--device", "cpu", "--threads", "1", "--json"]).code(0);
+    assert!(run.json().iter().all(|line| ["npub", "btc-rawtr"].contains(&text(line, "target"))), "{run:?}");
+    assert!(run.json().iter().any(|line| text(line, "target") == "btc-rawtr"), "{run:?}");
+    let run = warpsmith(&["selftest", "npud"]).code(2);
+    assert!(run.stderr.contains("'npud' is no target") && run.stderr.contains("btc-rawtr"), "{run:?}");
 }
 
 #[test]
