@@ -8,11 +8,12 @@
  *
  * A SET filter has three more:
  * points   GROUP entries of POINT_QUADS quads: t, beta t, beta^2 t, y of iG; entry i at i - 1
- * log      the centre of each lane and step: LOG_QUADS quads (x, y) at [(step * lanes + l) * LOG_QUADS];
+ * log      the centre of each lane and step: LOG_QUADS quads (x, y, beta x) at [(step * lanes + l) * LOG_QUADS];
  *          zeros where the lane had met its table
- * lists    for each block LIST_QUADS(capacity, room) quads: the count of candidates and whether anything was lost;
- *          `capacity` survivors of SURVIVOR_QUADS quads, those of one step; `room` candidates of one quad (a hit
- *          record), those of all steps */
+ * lists    for each block `capacity` places for survivors of SURVIVOR_QUADS quads, BLOCK or more, those of one step: number
+ *          n of its lane l at n * BLOCK + l. So each lies within 32 bytes, which caches move, and those of a block within
+ *          few pages. Then for each block, at LIST_AT, a quad with the count of its candidates and of lanes whose places
+ *          were all taken, and `room` candidates of one quad (a hit record but for the code), those of all steps. */
 
 /* The orbit walk's table. */
 #define TABLE_WORDS 60
@@ -45,7 +46,12 @@
 #define CODE_FAULT 0xffffffffu
 
 #define POINT_QUADS 8
-#define LOG_QUADS 4
-#define SURVIVOR_QUADS 3 /* lane, step, code (index, sign, mask of keys), key 8; keys 0..3; keys 4..7 */
-#define SURVIVOR_MASK 17 /* where the mask begins in a survivor's code, key 8 first */
-#define LIST_QUADS(capacity, room) (1 + (u64)(capacity) * SURVIVOR_QUADS + (room))
+#define LOG_QUADS 6
+/* A survivor: the top words of c and beta c, t and beta t; of t^2 and beta t^2, its code and what is behind the words. */
+#define SURVIVOR_QUADS 2
+/* Its code: index and sign as in a hit's, then the mask of keys, key 8 first. A candidate has the number of its key in
+ * place of the mask. */
+#define SURVIVOR_MASK 17
+#define CANDIDATE_KEY 17
+#define LIST_AT(lanes, capacity, room)                                                                                 \
+    ((u64)((lanes) / BLOCK) * (capacity) * SURVIVOR_QUADS + (u64)GROUP_ID * (1 + (room)))

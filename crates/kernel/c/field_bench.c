@@ -29,9 +29,9 @@ KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *ou
     } else if (op == 6) {
         fe_mul_inc(&r, &x, &y);
     } else if (op == 7) {
-        /* The top words of x * y, y by digits: with high word 0, and with 2 and one y less; then the same finer, the
-         * second also as the centre's terms are. */
-        u32 f[10], own[2], b0, b1;
+        /* The top words of x * y, y by digits: with high word 0, and with 2 and one y less; then finer ones with
+         * high word 0, 1 and 2, the second with one y less, and what is behind the first, third and second. */
+        u32 f[10], own[2], b0, b1, high, parts = 0;
         walk_digits(f, &y);
         walk_bytes(own, x.v);
         b0 = top_bytes(f[2], f[3], f[4], f[5]);
@@ -40,9 +40,12 @@ KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *ou
         r.v[1] = walk_top(x.v, 2, 1, f);
         r.v[2] = f[9];
         r.v[3] = f[7];
-        r.v[4] = r.v[0] + walk_rest(own, b0, b1, 0);
-        r.v[5] = walk_top(x.v, 1, 1, f) + walk_rest(own, b0, b1, 0);
-        r.v[6] = r.v[1] + walk_rest(own, b0, b1, 2 * (f[9] >> 24 << 8) + 65536u - (f[1] >> 16));
+        r.v[4] = walk_fine(x.v, 0, f, own, b0, b1, &parts);
+        r.v[6] = walk_fine(x.v, 2, f, own, b0, b1, &parts);
+        high = walk_less_one(x.v, 1);
+        walk_bytes(own, x.v);
+        r.v[5] = walk_fine(x.v, high, f, own, b0, b1, &parts);
+        r.v[7] = parts;
     } else if (op == 8) {
         fe_sub_weak(&r, &x, &y);
     }

@@ -228,6 +228,25 @@ DEV void u64_add_low(u32 *r, u32 a) {
 #endif
 }
 
+/* Whether x is set in any lane of the warp, where lanes come in warps: all of a block ask, and ask equally often. Compilers
+ * bring lanes together here that would else go on one by one. */
+DEV u32 lanes_any(u32 x) {
+#if HAS_PTX
+    u32 any;
+    ASM("{\n\t"
+        ".reg .pred in, out;\n\t"
+        "setp.ne.u32 in, %1, 0;\n\t"
+        "vote.sync.any.pred out, in, 0xffffffff;\n\t"
+        "selp.u32 %0, 1, 0, out;\n\t"
+        "}"
+        : "=r"(any)
+        : "r"(x));
+    return any;
+#else
+    return x;
+#endif
+}
+
 /* The top bytes of four words, that of a in the lowest byte. */
 DEV u32 top_bytes(u32 a, u32 b, u32 c, u32 d) {
 #if HAS_PTX

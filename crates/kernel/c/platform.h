@@ -1,8 +1,8 @@
 /* The compiler: CUDA (NVRTC), OpenCL C 1.2 or host C. The only file that names one.
  *
- * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, a barrier (and one
- * that also orders global memory within the block), atomics, a few bit operations and a load that the first-level
- * cache need not keep. All kernels are variable time: they see public points, never a secret.
+ * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, a barrier, atomics, a few bit
+ * operations and a load that the first-level cache need not keep. All kernels are variable time: they see public
+ * points, never a secret.
  *
  * DEV is inlined, or with INLINE_HELPERS 0 kept out of line: compilers that take minutes over one large function
  * (AMD's) then build in seconds, and the code runs some three times slower. INLINE is inlined all the same: PoCL 3.1
@@ -34,7 +34,6 @@ typedef uint4 quad;
 #define LOCAL_ID ((u32)threadIdx.x)
 #define GROUP_ID ((u32)blockIdx.x)
 #define BARRIER() __syncthreads()
-#define BARRIER_GLOBAL() __syncthreads()
 #define ATOMIC_ADD(p, x) atomicAdd(p, x)
 #define ATOMIC_ADD_LOCAL(p, x) atomicAdd(p, x)
 #define ATOMIC_MAX(p, x) atomicMax(p, x)
@@ -77,7 +76,6 @@ typedef uint4 quad;
 #define LOCAL_ID ((u32)get_local_id(0))
 #define GROUP_ID ((u32)get_group_id(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#define BARRIER_GLOBAL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define ATOMIC_ADD(p, x) atomic_add((volatile __global u32 *)(p), x)
 #define ATOMIC_ADD_LOCAL(p, x) atomic_add((volatile __local u32 *)(p), x)
 #define ATOMIC_MAX(p, x) atomic_max((volatile __global u32 *)(p), x)
@@ -120,7 +118,6 @@ extern void host_barrier(void);
 #define LOCAL_ID host_local_id
 #define GROUP_ID host_group_id
 #define BARRIER() host_barrier()
-#define BARRIER_GLOBAL() host_barrier()
 #define ATOMIC_ADD(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
 #define ATOMIC_ADD_LOCAL(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
 #define LOAD_FAR(p) (*(p))

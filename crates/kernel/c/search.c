@@ -1,14 +1,12 @@
 /* Entry point: the search. */
 
 /* Shared memory of a lane, in quads: c^3, L, digits of c and beta c (two times 9 words), and for finer words the top
- * bytes of digits 3..10 of each (two times 2 words), then for each (2 words) how many 65536ths limb 8 adds with every
- * unit, and how many the factor taken off leaves of one. */
+ * bytes of digits 3..10 of each (two times 2 words). */
 #define SPARE_CUBE 0
 #define SPARE_SLOPE 1
 #define SPARE_DIGITS 4
 #define SPARE_BYTES 9
-#define SPARE_MORE 10
-#define SPARE_QUADS (FILTER_FINE ? 11 : 9)
+#define SPARE_QUADS (FILTER_FINE ? 10 : 9)
 
 #if !FILTER_SET
 /* Tests the three images of the centre, f the digits of c and beta c. */
@@ -83,9 +81,10 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
     u32 alive = 1;
     filter_state state;
 #if FILTER_SET
-    LOCAL_ARRAY(u32, survivors, 1);
     LOCAL_ARRAY(u32, candidates, 1);
-    u32 lost = 0;
+    LOCAL_ARRAY(u32, lost, 1);
+    u32 next = GROUP_ID * capacity + LOCAL_ID;
+    GLOBAL quad *found = lists + LIST_AT(lanes, capacity, room);
 #if SET_NEAR
     LOCAL_ARRAY(u32, bitmap, NEAR_WORDS);
     for (u32 i = LOCAL_ID; i < NEAR_WORDS; i += BLOCK) bitmap[i] = filter[SET_HEADER + i];
@@ -94,8 +93,7 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
     state.bitmap = filter + SET_HEADER;
     state.shift = filter[SET_SHIFT];
 #endif
-    lists += GROUP_ID * LIST_QUADS(capacity, room);
-    if (LOCAL_ID == 0) survivors[0] = candidates[0] = 0;
+    if (LOCAL_ID == 0) candidates[0] = lost[0] = 0;
     BARRIER();
 #else
     filter_load(&state, filter);
@@ -155,9 +153,10 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
 #if FILTER_SET
             if (!alive) {
                 quad zero;
+                next |= SIFT_CLOSED;
                 zero.x = zero.y = zero.z = zero.w = 0;
                 UNROLL
-                for (int i = 0; i < LOG_QUADS; i++) log[((u64)step * lanes + lane) * LOG_QUADS + i] = zero;
+                for (int i = 0; i < 4; i++) log[((u64)step * lanes + lane) * LOG_QUADS + i] = zero;
             }
 #endif
             walk_invert(&q, nodes);
@@ -188,6 +187,14 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
             quad q;
             search_beta(&beta);
             fe_mul(&beta, &beta, &c);
+#if FILTER_SET
+            {
+                GLOBAL quad *to = log + ((u64)step * lanes + lane) * LOG_QUADS + 4;
+                fe_norm(&beta, &beta);
+                to[0] = fe_quad(&beta, 0);
+                to[1] = fe_quad(&beta, 1);
+            }
+#endif
             {
                 u32 second[10];
                 walk_digits(f, &c);
@@ -198,11 +205,6 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
                 q.z = top_bytes(second[2], second[3], second[4], second[5]);
                 q.w = top_bytes(second[6], second[7], second[8], second[9]);
                 spare[SPARE_BYTES * BLOCK] = q;
-                q.x = f[9] >> 24 << 8;
-                q.y = 65536u - (f[1] >> 16);
-                q.z = second[9] >> 24 << 8;
-                q.w = 65536u - (second[1] >> 16);
-                spare[SPARE_MORE * BLOCK] = q;
 #endif
                 UNROLL
                 for (int i = 0; i < 9; i++) f[9 + i] = second[i];
@@ -238,6 +240,9 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
             for (u32 sign = 0; sign < 2; sign++) {
                 fe z, x;
                 u32 tops[9], sums[9], f[36], g[20], high;
+#if FILTER_SET
+                u32 parts = 0;
+#endif
 #if FILTER_FINE
                 u32 own[2];
                 quad bytes;
@@ -255,23 +260,26 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
                 continue;
 #endif
                 walk_load_digits(f, search_table, i);
-                tops[6] = walk_top(x.v, 0, 0, f + 18);
-                tops[7] = walk_top(x.v, 0, 0, f + 27);
 #if FILTER_FINE
                 bytes = search_table[i * TABLE_QUADS + TABLE_BYTES / 4 + 1];
                 walk_bytes(own, x.v);
-                tops[6] += walk_rest(own, bytes.x, bytes.y, 0);
-                tops[7] += walk_rest(own, bytes.z, bytes.w, 0);
+                tops[6] = walk_fine(x.v, 0, f + 18, own, bytes.x, bytes.y, &parts);
+                tops[7] = walk_fine(x.v, 0, f + 27, own, bytes.z, bytes.w, &parts);
+#else
+                tops[6] = walk_top(x.v, 0, 0, f + 18);
+                tops[7] = walk_top(x.v, 0, 0, f + 27);
 #endif
                 fe_mul(&x, &c, &x);
                 high = u256_add(x.v, z.v);
-                tops[3] = walk_top(x.v, high, 1, f);
-                tops[4] = walk_top(x.v, high, 1, f + 9);
 #if FILTER_FINE
+                high = walk_less_one(x.v, high);
                 bytes = search_table[i * TABLE_QUADS + TABLE_BYTES / 4];
                 walk_bytes(own, x.v);
-                tops[3] += walk_rest(own, bytes.x, bytes.y, 0);
-                tops[4] += walk_rest(own, bytes.z, bytes.w, 0);
+                tops[3] = walk_fine(x.v, high, f, own, bytes.x, bytes.y, &parts);
+                tops[4] = walk_fine(x.v, high, f + 9, own, bytes.z, bytes.w, &parts);
+#else
+                tops[3] = walk_top(x.v, high, 1, f);
+                tops[4] = walk_top(x.v, high, 1, f + 9);
 #endif
                 high += u256_add(x.v, z.v);
                 UNROLL
@@ -282,21 +290,19 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
                     g[4 * j + 2] = q.z;
                     g[4 * j + 3] = q.w;
                 }
+#if FILTER_FINE
+                bytes = spare[SPARE_BYTES * BLOCK];
+                walk_bytes(own, x.v);
+                tops[0] = walk_fine(x.v, high, g, own, bytes.x, bytes.y, &parts);
+                tops[1] = walk_fine(x.v, high, g + 9, own, bytes.z, bytes.w, &parts);
+#else
                 tops[0] = walk_top(x.v, high, 1, g);
                 tops[1] = walk_top(x.v, high, 1, g + 9);
+#endif
 #if STAGE == 1
                 tops[2] = tops[5] = tops[8] = 0;
                 search_fold(&state, hits, lane, step, tops, 9);
                 continue;
-#endif
-#if FILTER_FINE
-                {
-                    quad more = spare[SPARE_MORE * BLOCK];
-                    bytes = spare[SPARE_BYTES * BLOCK];
-                    walk_bytes(own, x.v);
-                    tops[0] += walk_rest(own, bytes.x, bytes.y, high * more.x + more.y);
-                    tops[1] += walk_rest(own, bytes.z, bytes.w, high * more.z + more.w);
-                }
 #endif
                 UNROLL
                 for (int m = 0; m < 9; m += 3) tops[m + 2] = 0u - tops[m] - tops[m + 1];
@@ -304,9 +310,9 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
 #if FILTER_SET
                 {
                     u32 mask = filter_nine(&state, sums);
-                    if (mask && alive) {
+                    if (mask && next < (GROUP_ID + 1) * capacity) {
                         u32 code = i | sign << CODE_SIGN | mask << SURVIVOR_MASK;
-                        sift_keep(lists, survivors, capacity, lane, step, code, sums);
+                        next = sift_keep(lists, next, code, tops, parts);
                     }
                 }
 #else
@@ -318,21 +324,28 @@ KERNEL void LAUNCH_BOUNDS search_walk(GLOBAL u32 *centres, GLOBAL quad *scratch,
             }
         }
 #if FILTER_SET
-        BARRIER_GLOBAL();
-        lost |= survivors[0] > capacity;
-        sift_out(filter, lists, lost ? 0 : survivors[0], candidates, capacity, room);
-        BARRIER();
-        if (LOCAL_ID == 0) survivors[0] = 0;
-        BARRIER();
+        {
+            set_index set;
+            u32 closed = next & SIFT_CLOSED, end = next - closed, first = GROUP_ID * capacity + LOCAL_ID;
+            set_index_load(&set, filter);
+            /* Whether there were more, nobody knows. */
+            if (end >= (GROUP_ID + 1) * capacity) {
+                ATOMIC_ADD_LOCAL(lost, 1u);
+                end = first;
+            }
+            sift_out(&set, lists, first, end, found + 1, candidates, room, lane, step);
+            next = first | closed;
+        }
 #endif
     }
 #if FILTER_SET
+    BARRIER();
     if (LOCAL_ID == 0) {
         quad q;
         q.x = candidates[0];
-        q.y = lost;
+        q.y = lost[0];
         q.z = q.w = 0;
-        lists[0] = q;
+        found[0] = q;
     }
 #endif
 }

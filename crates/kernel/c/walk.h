@@ -43,7 +43,7 @@ DEV void walk_digits(u32 *f, const fe *a) {
  *
  * Limb i times digit m stands at 2^(32 (i - m)): with m = i + 1 only the low half is no whole turn,
  * with m = i + 2 both halves count, from m = i + 3 on a product is below one unit of the word.
- * TOP_BELOW and TOP_ABOVE (src/abi.rs) bound what is dropped. */
+ * TOP (src/abi.rs) bounds what is dropped. */
 DEV u32 walk_top(const u32 *v, u32 high, u32 less, const u32 *f) {
     u64 sum = (u64)v[0] * f[1];
     u32 top;
@@ -61,11 +61,31 @@ DEV void walk_bytes(u32 *bytes, const u32 *v) {
     bytes[1] = top_bytes(v[4], v[5], v[6], v[7]);
 }
 
-/* What walk_top leaves out, nearly: the products with m = i + 3 by top bytes, in units of the top word. `a` holds
- * the bytes of v, b0 and b1 those of digits 3..10 of tau, `more` further 65536ths. FINE_* (src/abi.rs) bound what
- * is still left out. */
-DEV u32 walk_rest(const u32 *a, u32 b0, u32 b1, u32 more) {
-    return bytes_mad(a[1], b1, bytes_mad(a[0], b0, more)) >> 16;
+/* A finer top word of v * tau: also the products with m = i + 3 by their top bytes, and limb 8 times digit 10. `a` holds
+ * the bytes of v, b0 and b1 those of digits 3..10 of tau; b1, which begins with the byte of digit 10, stands for it.
+ * *parts takes up from below the five bits behind the word. FINE and FINE_KEYS (src/abi.rs) say what is still left out.
+ */
+DEV u32 walk_fine(const u32 *v, u32 high, const u32 *f, const u32 *a, u32 b0, u32 b1, u32 *parts) {
+    u32 top, rest = bytes_mad(a[1], b1, bytes_mad(a[0], b0, 0));
+    /* rest 2^16, and a little more: of a power of two the compiler makes two shifts instead of one multiply-add. */
+    u64 sum = limbs_wide(rest, 65537u, (u64)v[0] * f[1]);
+    UNROLL
+    for (int i = 1; i < 8; i++) sum += (u64)v[i] * f[i + 1];
+    sum += (u64)high * b1;
+    top = (u32)(sum >> 32);
+    *parts = *parts << 5 | (u32)sum >> 27;
+    UNROLL
+    for (int i = 0; i < 8; i++) top += v[i] * f[i];
+    return top + high * f[8];
+}
+
+/* v -= 1, v = v[0..7] + high 2^256 and not zero; returns the new high. */
+DEV u32 walk_less_one(u32 *v, u32 high) {
+    const u32 one[8] = {1, 0, 0, 0, 0, 0, 0, 0};
+    /* A borrow is out of the way: one in 2^32. */
+    if (v[0] == 0) return high + u256_sub(v, one);
+    v[0] -= 1;
+    return high;
 }
 
 /* beta, a cube root of 1 mod p. */

@@ -17,29 +17,48 @@
 //! The image by beta^2 is minus the sum of the other two: (-22, 2) u for T0 and T1, (-18, 0] u for T2.
 //!
 //! The images (j, p, q) of the three terms of a key are all equal or all distinct. Their sums:
-//! equal, 0 or 1: (-2, 31); equal, 2: (-62, 4); distinct: within (-23, 24). All within (-62, 31) u,
+//! equal, 0 or 1: (-2, 31); equal, 2: (-62, 4); distinct: within (-23, 22). All within (-62, 31) u,
 //! hence W - w within -62..=30. The centre's own keys (one digit, cut) are well within.
 
-/// `W - w >= -TOP_BELOW`, true top word minus computed one, modulo 2^32.
-pub const TOP_BELOW: u32 = 62;
-/// `W - w <= TOP_ABOVE`.
-pub const TOP_ABOVE: u32 = 30;
+/// What a true top word minus the computed one, modulo 2^32, is at least and at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The difference is at least `-below`.
+    pub below: u32,
+    /// It is at most `above`.
+    pub above: u32,
+}
+
+/// The bound of `W - w`.
+pub const TOP: Bound = Bound { below: 62, above: 30 };
 
 /// The same for the finer top words of a large set.
 ///
-/// `walk_rest` adds the products with f_(i+3) by the top bytes of both factors, cut to whole units: of what a term left
-/// out, in limbs 0..7 there remain less than 8 * 511 / 65536 < 0.0624 u of these products (bytes A, B stand for less
-/// than (A + 1) (B + 1)), next to nothing from the digits behind, and less than 1 u in each of the two cuts. T2 lies in
-/// [0, 2.07) u; T1, with v_8 <= 1 times the digits from f_10 on and tau taken off by one digit, in (-1, 3.07) u. The
-/// centre's T0 also adds v_8 times the top byte of f_10 (2 / 256 u remain) and takes off f_2 by its top 16 bits, which
-/// is done by adding 1 u too much: (-1.01, 1.08) u. Images by beta^2: (-2.17, 2.01), (-6.14, 2) and (-4.14, 0] u.
+/// `walk_fine` takes tau off exactly, and adds the products with f_(i+3) by the top bytes of both factors, in 65536ths
+/// and before the cut. Of these products there remain less than 8 * 511 / 65536 < 0.0624 u (bytes A, B stand for less
+/// than (A + 1) (B + 1)), and next to nothing from the digits behind; the factor 65537 adds less than 2^-12 u too much
+/// (the sum of bytes is below 2^19 + 2^12). v_8 counts f_10 by a number with the same top byte: 2^-8 u too much or too
+/// little for each unit of v_8, which is at most 1 in T1 and 2 in T0. So before the cut the true term minus the computed
+/// one lies within (-0.001, 0.063) for T2, (-0.005, 0.067) for T1 and (-0.009, 0.071) u for T0. The cut adds less than 1
+/// to each. Images by beta^2: (-2.126, 0.002), (-2.134, 0.01) and (-2.142, 0.018).
 ///
-/// Sums: equal, 0 or 1: (-2.01, 6.23); equal, 2: (-12.45, 4.01); distinct, by the term whose image is 2:
-/// (-3.17, 7.15), (-7.15, 5.16), (-6.15, 4.15). All within (-12.45, 7.15) u, hence W - w within -13..=7.
-/// `c/sift.h` has the terms' bounds in 256ths.
-pub const FINE_BELOW: u32 = 13;
-/// See [`FINE_BELOW`].
-pub const FINE_ABOVE: u32 = 7;
+/// Sums: equal, 0 or 1: (-0.02, 3.21); equal, 2: (-6.41, 0.03); distinct: within (-2.15, 2.15). All within
+/// (-6.41, 3.21) u, hence W - w within -7..=3.
+pub const FINE: Bound = Bound { below: 7, above: 3 };
+
+/// Bounds in 32nds of a unit, which a second look at a key counts in, for keys of which no, one and every term is an image
+/// by beta^2. What `TOP` says, by the sums above, is that of whole words.
+pub const TOP_KEYS: [Bound; 3] = [
+    Bound { below: 32 * 2, above: 32 * 30 },
+    Bound { below: 32 * 23, above: 32 * 21 },
+    Bound { below: 32 * 62, above: 32 * 3 },
+];
+
+/// The same for finer words with the five bits behind them: there the cut takes less than one 32nd of a term instead of
+/// a unit, which leaves within (-0.001, 0.0943), (-0.005, 0.0983) and (-0.009, 0.1023) u, and of keys within
+/// (-0.48, 9.44), (-6.75, 6.75) and (-18.88, 0.96) 32nds.
+pub const FINE_KEYS: [Bound; 3] =
+    [Bound { below: 1, above: 9 }, Bound { below: 7, above: 6 }, Bound { below: 19, above: 0 }];
 
 /// Words of a table entry.
 pub const TABLE_WORDS: usize = 60;
@@ -92,13 +111,13 @@ pub fn point_words(t: &[u32; 8], beta_t: &[u32; 8], beta2_t: &[u32; 8], y: &[u32
 
 /// Words of the log of centres of a SET filter.
 pub const fn log_words(lanes: u32, steps: u32) -> usize {
-    16 * lanes as usize * steps as usize
+    24 * lanes as usize * steps as usize
 }
 
-/// Words of the lists of `blocks` blocks of a SET filter, each with room for `capacity` survivors of a step and
-/// `room` candidates of a launch.
+/// Words of the lists of `blocks` blocks of a SET filter, each with places for `capacity` survivors of a step, as many for
+/// each of its lanes, and for `room` candidates of a launch.
 pub const fn lists_words(blocks: u32, capacity: u32, room: u32) -> usize {
-    blocks as usize * 4 * (1 + 3 * capacity as usize + room as usize)
+    blocks as usize * 4 * (2 * capacity as usize + 1 + room as usize)
 }
 
 /// Keys a lane tests in one step: 18 an entry, and the centre with its images.
@@ -109,8 +128,8 @@ pub const fn keys_per_step(group: u32) -> u64 {
 /// What the first and last words a filter wants become on the device: `(first, width)` for a RANGE filter,
 /// which accepts `w` when `w - first <= width` modulo 2^32.
 pub fn widen(first: u32, last: u32) -> (u32, u32) {
-    let width = (last.wrapping_sub(first)).saturating_add(TOP_ABOVE + TOP_BELOW);
-    (first.wrapping_sub(TOP_ABOVE), width)
+    let width = (last.wrapping_sub(first)).saturating_add(TOP.above + TOP.below);
+    (first.wrapping_sub(TOP.above), width)
 }
 
 /// The buffer of a RANGE filter for up to four inclusive intervals of the top 64 bits: as many of the top word.
@@ -262,10 +281,50 @@ mod tests {
         for (first, last) in [(0, 0), (5, 9), (u32::MAX, u32::MAX), (0, u32::MAX), (1 << 31, (1 << 31) + 7)] {
             let (low, width) = widen(first, last);
             for truth in [first, last] {
-                for w in [truth.wrapping_sub(TOP_ABOVE), truth, truth.wrapping_add(TOP_BELOW)] {
+                for w in [truth.wrapping_sub(TOP.above), truth, truth.wrapping_add(TOP.below)] {
                     assert!(w.wrapping_sub(low) <= width);
                 }
             }
         }
+    }
+
+    /// The bounds of the three kinds of keys, in units of so many parts, from those of T0, T1 and T2, both excluded.
+    fn bounds(terms: [(i64, i64); 3], unit: i64) -> [Bound; 3] {
+        let mut found = [Bound { below: 0, above: 0 }; 3];
+        for (p, q) in (0..9).map(|key| (key / 3, key % 3)) {
+            let images = [(6 - p - q) % 3, p, q];
+            let (mut low, mut high) = (0, 0);
+            for ((from, to), image) in terms.into_iter().zip(images) {
+                (low, high) =
+                    if image == 2 { (low - 2 * to, high - 2 * from) } else { (low + from, high + to) };
+            }
+            let squares = images.iter().filter(|&&image| image == 2).count();
+            let bound = &mut found[squares.min(2)];
+            // The largest whole number that is not above a real one between low and high.
+            bound.below = bound.below.max((-low.div_euclid(unit)) as u32);
+            bound.above = bound.above.max(((high - 1).div_euclid(unit)) as u32);
+        }
+        found
+    }
+
+    /// The bound of any key.
+    fn any(bounds: [Bound; 3]) -> Bound {
+        let most = |of: fn(Bound) -> u32| bounds.map(of).into_iter().max().expect("three");
+        Bound { below: most(|b| b.below), above: most(|b| b.above) }
+    }
+
+    #[test]
+    fn bounds_of_keys_follow_from_those_of_terms() {
+        // In thousandths of a unit.
+        let top = bounds([(-1000, 11_000), (-1000, 11_000), (0, 9000)], 1000);
+        assert_eq!(any(top), TOP);
+        assert_eq!(
+            top.map(|Bound { below, above }| Bound { below: 32 * below, above: 32 * above }),
+            TOP_KEYS
+        );
+        let terms = [(-9, 71), (-5, 67), (-1, 63)];
+        assert_eq!(any(bounds(terms.map(|(from, to)| (from, to + 1000)), 1000)), FINE);
+        // In thousandths of a 32nd.
+        assert_eq!(bounds(terms.map(|(from, to)| (32 * from, 32 * to + 1000)), 1000), FINE_KEYS);
     }
 }

@@ -228,7 +228,11 @@ fn join_orbit(spec: &Spec, mut defines: Vec<(&str, u32)>) -> Source {
     ]);
     let mut text = head(spec, spec.group, &defines);
     text += &format!("#define SIGN_LOOP {}\n", if spec.unroll_signs { "UNROLL" } else { "ROLLED" });
-    if is_set {
+    if let Filter::Set { near } = spec.filter {
+        let bounds = if near { abi::TOP_KEYS } else { abi::FINE_KEYS };
+        for (name, abi::Bound { below, above }) in ["NONE", "ONE", "ALL"].into_iter().zip(bounds) {
+            text += &format!("#define BELOW_{name} {below}u\n#define ABOVE_{name} {above}u\n");
+        }
         let fragments = [filter, fragment!("sift.h"), fragment!("search.c"), fragment!("settle.c")];
         return finish(text, &fragments);
     }

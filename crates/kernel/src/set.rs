@@ -3,9 +3,12 @@
 //! Mirrors `c/filter/set.h`. The bitmap is widened by the bounds of [`abi`](crate::abi), so that the walk lets too much
 //! survive, never too little; the intervals are exact, and the second kernel decides by them.
 
-use crate::abi::{FINE_ABOVE, FINE_BELOW, TOP_ABOVE, TOP_BELOW};
+use crate::abi::{Bound, FINE, FINE_KEYS, TOP, TOP_KEYS};
 
 const HEADER: usize = 8;
+
+/// Pairs of all ones behind those of the intervals: the device reads four from a bucket's start on.
+const BEHIND: usize = 4;
 
 /// The bitmap of a small set has `2^NEAR_BITS` bits: 16 KiB of shared memory.
 pub const NEAR_BITS: u32 = 17;
@@ -26,11 +29,11 @@ pub struct Set {
 ///
 /// # Panics
 ///
-/// When `far_bits` is not within 5 to 32, or an interval ends before it begins.
+/// When `far_bits` is not within 7 to 32, or an interval ends before it begins.
 pub fn build(intervals: &[(u64, u64)], far_bits: Option<u32>) -> Set {
     let bits = far_bits.unwrap_or(NEAR_BITS);
-    assert!((5..=32).contains(&bits), "no bitmap of 2^{bits} bits");
-    let (below, above) = if far_bits.is_some() { (FINE_BELOW, FINE_ABOVE) } else { (TOP_BELOW, TOP_ABOVE) };
+    assert!((7..=32).contains(&bits), "no bitmap of 2^{bits} bits");
+    let (Bound { below, above }, keys) = if far_bits.is_some() { (FINE, FINE_KEYS) } else { (TOP, TOP_KEYS) };
     let shift = 32 - bits;
     let mut bitmap = vec![0u32; 1 << (bits - 5)];
     let mut sorted = Vec::with_capacity(intervals.len());
@@ -52,7 +55,8 @@ pub fn build(intervals: &[(u64, u64)], far_bits: Option<u32>) -> Set {
             _ => merged.push((first, last)),
         }
     }
-    let bucket_bits = merged.len().next_power_of_two().trailing_zeros().clamp(1, 24);
+    // Half an interval a bucket: few have more than the device reads at once.
+    let bucket_bits = (merged.len().next_power_of_two().trailing_zeros() + 1).clamp(2, 24);
     let bucket_shift = 32 - bucket_bits;
     let mut at = 0;
     let buckets: Vec<u32> = (0..1u64 << bucket_bits)
@@ -60,27 +64,29 @@ pub fn build(intervals: &[(u64, u64)], far_bits: Option<u32>) -> Set {
             while at < merged.len() && merged[at].1 < bucket << bucket_shift << 32 {
                 at += 1;
             }
-            at as u32
+            at as u32 & !1
         })
         .collect();
     let buckets_at = HEADER + bitmap.len();
-    let words_at = buckets_at + buckets.len();
-    let intervals_at = words_at + 2 * (merged.len() + 2);
+    // A multiple of four, as all before it: the device reads two pairs as one.
+    let pairs_at = buckets_at + buckets.len();
+    let intervals_at = pairs_at + 2 * (merged.len() + BEHIND);
     let offset = |words: usize| u32::try_from(words).expect("a filter buffer of less than 16 GiB");
     let mut words = vec![shift, bucket_shift, offset(buckets_at), offset(intervals_at), offset(merged.len())];
-    words.extend([offset(words_at), 0, 0]);
-    let room = u64::from(below) + u64::from(above) + 1;
-    let within: u64 = merged.iter().map(|&(first, last)| (last >> 32) - (first >> 32) + room).sum();
+    words.extend([offset(pairs_at), 0, 0]);
+    // Words near an interval that may be its own, of the kind of keys with the most.
+    let room = keys.map(|key| 1.0 + f64::from(key.below + key.above) / 32.0).into_iter().fold(0.0, f64::max);
+    let within: f64 = merged.iter().map(|&(first, last)| ((last >> 32) - (first >> 32)) as f64 + room).sum();
     let ones: u64 = bitmap.iter().map(|word| u64::from(word.count_ones())).sum();
     words.extend(bitmap);
     words.extend(buckets);
     words.extend(merged.iter().flat_map(|&(first, last)| [(first >> 32) as u32, (last >> 32) as u32]));
-    words.extend([u32::MAX; 4]);
+    words.extend([u32::MAX; 2 * BEHIND]);
     for (first, last) in merged {
         words.extend([(first >> 32) as u32, first as u32, (last >> 32) as u32, last as u32]);
     }
     let survive = ones as f64 / 2f64.powi(bits as i32);
-    Set { words, survive, candidates: (within as f64 / 2f64.powi(32)).min(survive) }
+    Set { words, survive, candidates: (within / 2f64.powi(32)).min(survive) }
 }
 
 /// The interval of top words with so much room on both sides, in two parts when it goes around.
@@ -126,10 +132,9 @@ mod tests {
 
     #[test]
     fn everything_within_the_bound_survives() {
-        for far_bits in [None, Some(5), Some(16), Some(27)] {
+        for far_bits in [None, Some(7), Some(16), Some(27)] {
             let set = build(&WANTED, far_bits);
-            let (below, above) =
-                if far_bits.is_none() { (TOP_BELOW, TOP_ABOVE) } else { (FINE_BELOW, FINE_ABOVE) };
+            let Bound { below, above } = if far_bits.is_none() { TOP } else { FINE };
             for truth in WANTED.iter().flat_map(|&(first, last)| [(first >> 32) as u32, (last >> 32) as u32])
             {
                 for computed in [truth.wrapping_sub(above), truth, truth.wrapping_add(below)] {

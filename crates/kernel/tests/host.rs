@@ -243,25 +243,47 @@ fn shortened_searches_walk_all_the_same() {
 #[test]
 fn top_words_of_products_stay_within_their_bound() {
     let program = Program::build_field(Spec { block: 4, ..Spec::default() });
-    let pairs = pairs(5000);
+    let mut pairs = pairs(5000);
+    // Factors whose limbs and digits begin with ones, of which top bytes leave out the most; and factors that leave little but
+    // limb 8.
+    let mut random = Random(31);
+    for _ in 0..5000 {
+        let mut number = || from_limbs((0..8).map(|_| random.next() | 0xffff_0000)) % p();
+        pairs.push((number(), number()));
+    }
+    pairs.extend((0..20_000).map(|_| ((random.next() >> 16).into(), random.number())));
     let one = BigUint::from(1u32);
+    let unit = |thousandths: i64| (thousandths << 32) / 1000;
+    let mut extremes = [(0, 0); 8];
     for ((a, b), out) in pairs.iter().zip(program.field(7, &pairs)) {
         // The products of abi's argument: 8 limbs, and 9 limbs with one factor taken off; then the finer words.
-        let long = |high: u32| (a + (&one << 256) * high - 1u32) * b;
+        let long = |high: u32, less: u32| (a + (&one << 256) * high - less) * b;
+        // The last three again with the five bits behind the word.
+        let word = |at: usize| u64::from(out[at]) << 32;
+        let part = |at: usize, shift: u32| word(at) | u64::from(out[7] >> shift & 31) << 27;
         let cases = [
-            ("plain", a * b, out[0], 0, 9 << 32),
-            ("plain, 9 limbs", long(2), out[1], 1 << 32, 11 << 32),
-            ("fine T2", a * b, out[4], 0, (207i64 << 32) / 100),
-            ("fine T1", long(1), out[5], 1 << 32, (307i64 << 32) / 100),
-            ("fine T0", long(2), out[6], (101i64 << 32) / 100, (108i64 << 32) / 100),
+            ("plain", long(0, 0), word(0), 0, 9000),
+            ("plain, 9 limbs", long(2, 1), word(1), 1000, 11000),
+            ("fine T2", long(0, 0), word(4), 1, 1063),
+            ("fine T1", long(1, 1), word(5), 5, 1067),
+            ("fine T0", long(2, 0), word(6), 9, 1071),
+            ("parts of T2", long(0, 0), part(4, 10), 1, 94),
+            ("parts of T1", long(1, 1), part(5, 0), 5, 98),
+            ("parts of T0", long(2, 0), part(6, 5), 9, 102),
         ];
-        for (name, value, word, below, above) in cases {
+        for ((name, value, word, below, above), (low, high)) in cases.into_iter().zip(&mut extremes) {
             let fraction: BigUint = ((value % p()) << 64) / p();
             let fraction: u64 = fraction.try_into().unwrap();
-            let error = fraction.wrapping_sub(u64::from(word) << 32) as i64;
-            assert!((-below..above).contains(&error), "{name}: {a:x} * {b:x}: {error:x}");
+            let error = fraction.wrapping_sub(word) as i64;
+            assert!((-unit(below)..unit(above)).contains(&error), "{name}: {a:x} * {b:x}: {error:x}");
+            (*low, *high) = (error.min(*low), error.max(*high));
         }
         assert_eq!(&out[2..4], &[abi::digits(&limbs(b))[9], abi::digits(&limbs(b))[7]]);
+    }
+    // The bounds are no wider than they must be: both sides were nearly met.
+    for (term, (low, high)) in extremes[2..].iter().enumerate() {
+        assert!(*high > unit(if term < 3 { 1045 } else { 85 }), "term {term}: {high:x}");
+        assert!(term % 3 == 0 || *low < -unit(term as i64 % 3) / 2, "term {term}: {low:x}");
     }
 }
 
@@ -278,10 +300,11 @@ fn digits_leave_less_than_one_unit_of_the_last() {
 
 /// What the true top word minus the computed one may be.
 fn bound(filter: Filter) -> std::ops::RangeInclusive<i32> {
-    match filter {
-        Filter::Set { near: false } => -(abi::FINE_BELOW as i32)..=abi::FINE_ABOVE as i32,
-        _ => -(abi::TOP_BELOW as i32)..=abi::TOP_ABOVE as i32,
-    }
+    let abi::Bound { below, above } = match filter {
+        Filter::Set { near: false } => abi::FINE,
+        _ => abi::TOP,
+    };
+    -(below as i32)..=above as i32
 }
 
 fn every_key_is_tested_once(spec: Spec, blocks: u32, everything: &[u32]) {
@@ -375,6 +398,33 @@ fn planted(lanes: u32, steps: u32, group: u32) -> Vec<abi::Hit> {
 }
 
 #[test]
+fn set_filter_finds_every_key_it_is_made_of() {
+    for near in [false, true] {
+        let spec = Spec { group: 8, block: 4, filter: Filter::Set { near }, ..Spec::default() };
+        let program = Program::build(spec);
+        let mut random = Random(4711);
+        let starts: Vec<Scalar> = (0..8).map(|_| random.scalar()).collect();
+        let points: Vec<Point> = starts.iter().map(point).collect();
+        let hits = |words: &[u32]| -> HashSet<abi::Hit> {
+            let walked = program.walk(&points, 3, words, CAPACITY);
+            assert_eq!((walked.count as usize, walked.lost), (walked.records.len(), 0));
+            let hit = |record: &Record| match record {
+                Record::Hit(hit) => *hit,
+                Record::Fault { .. } => panic!("{record:?}"),
+            };
+            walked.records.iter().map(hit).collect()
+        };
+        let all = hits(&everything(near));
+        assert_eq!(all.len() as u64, 8 * 3 * abi::keys_per_step(8));
+        // As many words as that are apart: each key is found through its own, however far the computed one is off.
+        let words = |x: &BigUint| u64::from(limbs(x)[7]) << 32 | u64::from(limbs(x)[6]);
+        let exact = all.iter().map(|hit| words(&point(&key(&starts[hit.lane as usize], spec.group, hit)).0));
+        let intervals: Vec<(u64, u64)> = exact.map(|top| (top, top)).collect();
+        assert_eq!(hits(&set::build(&intervals, (!near).then_some(27)).words), all);
+    }
+}
+
+#[test]
 fn set_filter_finds_its_keys_and_no_others() {
     for near in [false, true] {
         let spec = Spec { group: 8, block: 4, filter: Filter::Set { near }, ..Spec::default() };
@@ -421,14 +471,17 @@ fn full_lists_of_a_set_are_reported_and_not_written_past() {
     let program = Program::build(spec);
     let mut random = Random(77);
     let points: Vec<Point> = (0..4).map(|_| point(&random.scalar())).collect();
-    // Two lanes, two entries and two signs: eight survivors a block and step, of nine candidates each.
-    for (lists, lost) in [((0, 144), 2), ((7, 144), 2), ((8, 143), 2), ((8, 144), 0), ((9, 500), 0)] {
+    // Two lanes of a block with two entries and two signs each: eight survivors a step, two more places show that there
+    // are no more, and 144 candidates in two steps.
+    for (lists, lost) in
+        [((2, 144), 2), ((8, 144), 2), ((9, 144), 2), ((10, 143), 2), ((10, 144), 0), ((11, 500), 0)]
+    {
         let walked = program.walk_with_lists(&points, 2, &everything(false), CAPACITY, lists);
-        let keys = if lost == 0 { 8 * abi::keys_per_step(2) } else { 0 };
+        let keys = u64::from(2 - lost) * 4 * abi::keys_per_step(2);
         assert_eq!((walked.lost, u64::from(walked.count)), (lost, keys), "{lists:?}");
     }
     // An empty set, and lists it leaves empty.
-    let walked = program.walk_with_lists(&points, 1, &set::build(&[], Some(10)).words, CAPACITY, (0, 0));
+    let walked = program.walk_with_lists(&points, 1, &set::build(&[], Some(10)).words, CAPACITY, (2, 0));
     assert_eq!((walked.lost, walked.count), (0, 0));
 }
 

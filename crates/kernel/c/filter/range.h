@@ -1,6 +1,6 @@
 /* Filter RANGE: the top word lies in one of RANGES intervals. Knows words only.
  *
- * Filter buffer: RANGES pairs (first, width), already widened by the host by TOP_BELOW and TOP_ABOVE;
+ * Filter buffer: RANGES pairs (first, width), already widened by the host by TOP (src/abi.rs);
  * an interval may wrap around. A pair accepts w when w - first <= width. */
 
 typedef struct {

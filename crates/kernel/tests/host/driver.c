@@ -76,7 +76,7 @@ int main(void) {
     list_room = head[6];
     points = read_words(GROUP * POINT_QUADS * 4);
     centre_log = malloc((u64)steps * lanes * LOG_QUADS * sizeof(quad));
-    lists = malloc(lanes / BLOCK * LIST_QUADS(list_capacity, list_room) * sizeof(quad));
+    lists = malloc(lanes / BLOCK * ((u64)list_capacity * SURVIVOR_QUADS + 1 + list_room) * sizeof(quad));
     launch(walk, lanes / BLOCK);
     launch(settle, lanes / BLOCK);
     free(points);

@@ -1,7 +1,7 @@
 //! Many patterns on a GPU: the walk keeps what survives a bitmap, and a second kernel right behind it settles that.
 //!
-//! Survivors of a step and candidates of a launch wait in lists, one for each block, beside a log of the centres they
-//! belong to. All are used again by the next launch: the queue is in order.
+//! Survivors of a step and candidates of a launch wait in lists, of each lane the ones and of each block the others, beside
+//! a log of the centres they belong to. All are used again by the next launch: the queue is in order.
 
 use warpsmith_curve::Fe;
 use warpsmith_device::{Arg, Buffer, Info, Kernel, Program, Queue};
@@ -44,7 +44,7 @@ pub(super) struct Settle {
 /// How long lists and log are.
 #[derive(Clone, Copy, Debug)]
 struct Lengths {
-    /// Survivors of a block in one step.
+    /// Survivors of a block in one step, as many for each lane.
     survivors: u32,
     /// Candidates of a block in a launch.
     candidates: u32,
@@ -57,8 +57,7 @@ impl Settle {
     pub fn new(queue: &mut dyn Queue, program: Program, gpu: &Gpu, set: &Set) -> Outcome<Self> {
         let Layout { spec, lanes } = gpu.layout;
         let blocks = lanes / spec.block;
-        let keys = spec.block as f64 * 18.0 * spec.group as f64;
-        let lengths = lengths(gpu.device.info(), blocks, keys, set);
+        let lengths = lengths(gpu.device.info(), (lanes, spec.block), spec.group, set);
         let kernel = queue.kernel(program, "search_settle")?;
         let points: Vec<u32> = gpu
             .entries()
@@ -118,24 +117,28 @@ impl Settle {
     }
 }
 
-/// Lists for blocks that test so many `keys` in a step: eight standard deviations longer than expected; should that not
-/// suffice, the launch is done again in pieces.
-fn lengths(info: &Info, blocks: u32, keys: f64, set: &Set) -> Lengths {
-    let enough = |expected: f64, most: f64| (expected + 8.0 * expected.sqrt() + 64.0).min(most) as u32;
+/// Lists for so many lanes in blocks: eight standard deviations longer than expected; should that not suffice, the launch
+/// is done again in pieces.
+fn lengths(info: &Info, (lanes, block): (u32, u32), group: u32, set: &Set) -> Lengths {
+    let enough = |expected: f64, spare: f64, most: f64| (expected + 8.0 * expected.sqrt() + spare).min(most);
     // A survivor is one sign of an entry with its nine keys.
-    let survivors = enough(keys / 9.0 * (9.0 * set.survive).min(1.0), keys / 9.0);
+    let signs = 2.0 * f64::from(group);
+    // One place more than there can be survivors: a full list counts as too short.
+    let of_lane = enough(signs * (9.0 * set.survive).min(1.0), 16.0, signs + 1.0) as u32;
+    let survivors = of_lane * block;
     let candidates = |steps: u32| {
-        let keys = keys * f64::from(steps);
-        enough(keys * set.candidates, keys)
+        let keys = 9.0 * signs * f64::from(block) * f64::from(steps);
+        enough(keys * set.candidates, 64.0, keys) as u32
     };
+    let blocks = lanes / block;
     let most = (info.memory / 16).min(info.largest_buffer).min(MOST_BYTES);
-    let bytes = |survivors, candidates| 4 * abi::lists_words(blocks, survivors, candidates) as u64;
-    match (1..=MOST_STEPS).take_while(|&steps| bytes(survivors, candidates(steps)) <= most).last() {
+    let bytes = |candidates| 4 * abi::lists_words(blocks, survivors, candidates) as u64;
+    match (1..=MOST_STEPS).take_while(|&steps| bytes(candidates(steps)) <= most).last() {
         Some(steps) => Lengths { survivors, candidates: candidates(steps), steps },
         // Nearly everything survives: what fits, and the rest is walked again on the processor.
         None => {
-            let each = (most / blocks.max(1) as u64 / 128).min(1 << 24) as u32;
-            Lengths { survivors: each, candidates: each, steps: 1 }
+            let each = (most / u64::from(blocks.max(1)) / 128).min(1 << 24) as u32;
+            Lengths { survivors: each.max(block), candidates: each, steps: 1 }
         }
     }
 }
@@ -168,17 +171,19 @@ mod tests {
     #[test]
     fn lists_fit_the_memory_and_hold_what_is_expected() {
         let keys = 128.0 * 18.0 * 256.0;
+        let (lanes, block) = (660 * 128, 128);
         for memory in [1u64 << 30, 8 << 30, 139 << 30] {
             for (survive, candidates) in
                 [(0.0, 0.0), (1e-6, 1e-7), (0.002, 5e-6), (0.0134, 0.005), (0.16, 0.16), (1.0, 1.0)]
             {
                 let set = Set { words: Vec::new(), survive, candidates };
-                let found = lengths(&card(memory), 660, keys, &set);
+                let found = lengths(&card(memory), (lanes, block), 256, &set);
                 assert!((1..=MOST_STEPS).contains(&found.steps));
                 let bytes = 4 * abi::lists_words(660, found.survivors, found.candidates) as u64;
                 assert!(bytes <= (memory / 16).min(MOST_BYTES) + 660 * 64, "{found:?}");
                 if memory >= 139 << 30 && survive < 0.1 {
-                    assert!(f64::from(found.survivors) > keys / 9.0 * (1.0 - (1.0 - survive).powi(9)));
+                    let signs = 512.0 * (1.0 - (1.0 - survive).powi(9));
+                    assert!(f64::from(found.survivors / block) > signs);
                     assert!(f64::from(found.candidates) > keys * candidates * f64::from(found.steps));
                     assert!(found.steps >= 32, "{found:?}");
                 }
