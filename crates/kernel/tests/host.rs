@@ -350,7 +350,7 @@ fn walk_with_set_filter_tests_every_key_once() {
     }
 }
 
-/// Random keys hardly reach the bound of the finer top words: of 376,000, tried once, these were the farthest off.
+/// Random keys hardly reach the bound of the finer top words: of 327,680, tried once, 85 were six units off, some of them here.
 #[test]
 fn finer_top_words_are_as_far_off_as_known_and_within_their_bound() {
     let filter = Filter::Set { near: false };
@@ -358,7 +358,7 @@ fn finer_top_words_are_as_far_off_as_known_and_within_their_bound() {
     let mut random = Random(4711);
     let starts: Vec<Scalar> = (0..64).map(|_| random.scalar()).collect();
     // Where those keys were: a start, and how many groups on from it.
-    let far = [(1, 21), (3, 19), (10, 29), (52, 18), (53, 14), (0, 0), (0, 1), (0, 2)];
+    let far = [(0, 25), (1, 9), (1, 23), (2, 13), (3, 12), (4, 6), (55, 37), (55, 38)];
     let centres = far.map(|(start, step)| starts[start] + Scalar::from(step * (2 * spec.group + 1)));
     let points: Vec<Point> = centres.iter().map(point).collect();
     let walked = Program::build(spec).walk(&points, 1, &everything(false), CAPACITY);
@@ -370,8 +370,8 @@ fn finer_top_words_are_as_far_off_as_known_and_within_their_bound() {
     let errors: Vec<i32> = errors.collect();
     assert!(errors.iter().all(|error| bound(filter).contains(error)), "{errors:?}");
     assert_eq!(
-        errors.iter().min(),
-        Some(&-9),
+        (errors.iter().min(), errors.iter().max()),
+        (Some(&-6), Some(&2)),
         "the walk computes otherwise: look for the farthest keys again"
     );
 }
