@@ -88,7 +88,8 @@ impl Request {
     pub fn cost(&self, database: &Params) -> Result<u64> {
         let params = self.params(database)?;
         let regular = if self.regular { params.regular() } else { 0 };
-        Ok((regular + self.pairs) * u64::from(params.blocks()))
+        // More than there are numbers is more than anyone allows.
+        Ok((regular + self.pairs).saturating_mul(params.blocks().into()))
     }
 
     fn params(&self, database: &Params) -> Result<Params> {
