@@ -7,6 +7,10 @@ use crate::{Fragment, abi, fragment, taproot};
 /// Words of a table entry: x, then y, least significant word first. Entry 0 is the step point, entry i is i * G.
 pub const TABLE_WORDS: usize = 16;
 
+/// HASH160 and what it is made of.
+pub(crate) const HASH160: [Fragment; 3] =
+    [fragment!("hash/sha256.h"), fragment!("hash/ripemd160.h"), fragment!("hash/hash160.h")];
+
 /// What the filter sees of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Digest {
@@ -60,7 +64,7 @@ impl Digest {
                 vec![fragment!("hash/keccak.h"), fragment!("hash/address.h"), fragment!("digest/account.h")]
             }
             Self::Hash160 | Self::ScriptHash160 | Self::Hash160Uncompressed => {
-                vec![fragment!("hash/sha256.h"), fragment!("hash/ripemd160.h"), fragment!("digest/hash160.h")]
+                HASH160.into_iter().chain([fragment!("digest/hash160.h")]).collect()
             }
             Self::Taproot { .. } => vec![fragment!("hash/sha256.h"), fragment!("tweak.h")],
         };

@@ -10,22 +10,6 @@ typedef struct {
 #endif
 } message;
 
-/* hash[0..4] = RIPEMD-160 of the state of SHA-256, first byte of a word lowest. */
-DEV void hash160_finish(u32 *hash, const u32 *state, u32 one) {
-    u32 words[8];
-    UNROLL
-    for (int i = 0; i < 8; i++) words[i] = SWAP_BYTES(state[i]);
-    ripemd160_32(hash, words, one);
-}
-
-/* words[0..8] = `first` (a byte) and the 32 bytes of x, with a one bit behind. */
-DEV void hash160_words(u32 *words, u32 first, const u32 *x) {
-    words[0] = first << 24 | x[0] >> 8;
-    UNROLL
-    for (int i = 1; i < 8; i++) words[i] = x[i - 1] << 24 | x[i] >> 8;
-    words[8] = x[7] << 24 | 0x800000u;
-}
-
 DEV void message_load(message *m, LOCAL const quad *spare, u32 image) {
 #if DIGEST_WHOLE
     m->image = image;
@@ -45,18 +29,11 @@ DEV void hash160_digest(u32 *hash, const message *m, LOCAL const quad *spare, u3
     sha256_start(state);
     ROLLED
     for (u32 n = 0; n < 2; n++) {
-        u32 words[17];
+        u32 words[16];
         fe x, y;
         fe_load_local(&x, spare, m->image, BLOCK);
         fe_load_local(&y, spare, MESSAGE_Y + sign, BLOCK);
-        hash160_words(words, 4, x.v);
-        hash160_words(words + 8, x.v[7], y.v);
-        if (n == 1) {
-            words[0] = words[16];
-            UNROLL
-            for (int i = 1; i < 15; i++) words[i] = 0;
-            words[15] = 520; /* bits */
-        }
+        hash160_whole(words, n, x.v, y.v);
         sha256_block(state, words, one);
     }
     hash160_finish(hash, state, one);
@@ -74,18 +51,7 @@ DEV void hash160_digest(u32 *hash, const message *m, LOCAL const quad *spare, u3
     /* One copy of both hashes for both messages. */
     ROLLED
     for (u32 n = 0; n < 2; n++) {
-        if (n == 1) {
-            u32 script[8];
-            UNROLL
-            for (int i = 0; i < 5; i++) script[i] = SWAP_BYTES(hash[i]);
-            words[0] = 0x140000u | script[0] >> 16;
-            UNROLL
-            for (int i = 1; i < 5; i++) words[i] = script[i - 1] << 16 | script[i] >> 16;
-            words[5] = script[4] << 16 | 0x8000u;
-            UNROLL
-            for (int i = 6; i < 15; i++) words[i] = 0;
-            words[15] = 176; /* bits */
-        }
+        if (n == 1) hash160_script(words, hash);
         sha256_start(state);
         sha256_block(state, words, one);
         hash160_finish(hash, state, one);
