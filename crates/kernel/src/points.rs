@@ -66,7 +66,7 @@ impl Digest {
             Self::Hash160 | Self::ScriptHash160 | Self::Hash160Uncompressed => {
                 HASH160.into_iter().chain([fragment!("digest/hash160.h")]).collect()
             }
-            Self::Taproot { .. } => vec![fragment!("hash/sha256.h"), fragment!("tweak.h")],
+            Self::Taproot { .. } => taproot::FRAGMENTS.to_vec(),
         };
         let entry =
             if let Self::Taproot { .. } = self { fragment!("taproot.c") } else { fragment!("points.c") };
