@@ -62,13 +62,12 @@ DEV void fe_sub_weak(fe *r, const fe *a, const fe *b) {
     *r = t;
 }
 
-/* r = wide mod p, weakly. */
-DEV void fe_reduce(fe *r, const u32 *wide) {
+/* low[0..8] and a count above them = wide mod p, not yet below 2^256: returns the count, 0 or 1, and with 1 low[8] <= 977. */
+DEV u32 fe_fold(u32 *low, const u32 *wide) {
     /* wide = low + high 2^256 = low + high K, and high K = 977 even(high) + (977 odd(high) + high) 2^32
      * where even and odd limbs of high stand 64 bits apart: two chains, the second with high itself
      * as addend. */
-    u32 low[9], high[9], fold[3], top, more;
-    u64 product;
+    u32 high[9];
     UNROLL
     for (int i = 0; i < 8; i++) {
         low[i] = wide[i];
@@ -77,10 +76,14 @@ DEV void fe_reduce(fe *r, const u32 *wide) {
     limbs_mad_carry(low, low + 8, wide[8], wide[10], wide[12], wide[14], 977);
     limbs_mad_carry(high, high + 8, wide[9], wide[11], wide[13], wide[15], 977);
     /* Sum = low + high 2^32 < 2^256 (2^32 + 978): 33 bits above limb 7. */
-    more = u256_add_count(low + 1, high, high[8]);
-    top = low[8];
-    /* top + more 2^32 <= 2^32 + 977, so with more = 1 top <= 977 and the sum below does not wrap. */
-    product = limbs_wide(top, 977, 0);
+    return u256_add_count(low + 1, high, high[8]);
+}
+
+/* r = low[0..7] + (top + more 2^32) 2^256 mod p, weakly, where top + more 2^32 <= 2^32 + 978. */
+DEV void fe_fold_top(fe *r, u32 *low, u32 top, u32 more) {
+    u32 fold[3];
+    /* With more = 1 top <= 978 and the sum below does not wrap. */
+    u64 product = limbs_wide(top, 977, 0);
     fold[0] = (u32)product;
     fold[1] = (u32)(product >> 32);
     fold[2] = more;
@@ -90,6 +93,21 @@ DEV void fe_reduce(fe *r, const u32 *wide) {
     u96_add_low(low, top * 977u, top);
     UNROLL
     for (int i = 0; i < 8; i++) r->v[i] = low[i];
+}
+
+/* r = wide mod p, weakly. */
+DEV void fe_reduce(fe *r, const u32 *wide) {
+    u32 low[9];
+    u32 more = fe_fold(low, wide);
+    fe_fold_top(r, low, low[8], more);
+}
+
+/* r = wide + b mod p, weakly; b weak. */
+DEV void fe_reduce_add(fe *r, const u32 *wide, const fe *b) {
+    u32 low[9];
+    u32 more = fe_fold(low, wide), carry = u256_add(low, b->v), top = low[8] + carry;
+    more += top < carry ? 1 : 0;
+    fe_fold_top(r, low, top, more);
 }
 
 DEV void fe_mul(fe *r, const fe *a, const fe *b) {
@@ -109,6 +127,19 @@ DEV void fe_sqr(fe *r, const fe *a) {
     u32 wide[16];
     u256_sqr(wide, a->v);
     fe_reduce(r, wide);
+}
+
+/* r = a * b + c and r = a^2 + c: half of what an addition by itself takes. */
+DEV void fe_mul_add(fe *r, const fe *a, const fe *b, const fe *c) {
+    u32 wide[16];
+    u256_mul(wide, a->v, b->v, 0);
+    fe_reduce_add(r, wide, c);
+}
+
+DEV void fe_sqr_add(fe *r, const fe *a, const fe *c) {
+    u32 wide[16];
+    u256_sqr(wide, a->v);
+    fe_reduce_add(r, wide, c);
 }
 
 /* r = 1 / a, and 0 for 0: a^(p - 2) in 255 S + 15 M.

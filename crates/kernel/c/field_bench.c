@@ -48,6 +48,10 @@ KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *ou
         r.v[7] = parts;
     } else if (op == 8) {
         fe_sub_weak(&r, &x, &y);
+    } else if (op == 9) {
+        fe_mul_add(&r, &x, &y, &y);
+    } else if (op == 10) {
+        fe_sqr_add(&r, &x, &y);
     }
     UNROLL
     for (int i = 0; i < 8; i++) out[8 * (u64)n + i] = r.v[i];

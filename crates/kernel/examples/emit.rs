@@ -1,8 +1,8 @@
 //! Writes a joined text to standard output: `emit [ptx=0] [group=256] [block=128] [blocks=4] [table=global] [shared=0]
 //! [count=0] [inline=0] [ranges=2]
-//! [program=orbit|field|salts|x|account|contract|hash160|script|uncompressed|taproot]`, for the orbit walk `[unroll=1]
+//! [program=orbit|field|salts|x|account|contract|hash160|script|uncompressed|taproot|scan-walk|scan-test|scan-taproot]`, for the orbit walk `[unroll=1]
 //! [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`, for
-//! taproot `[bits=24]`, for salts `[guarded=1] [create=1] [byte=52]`.
+//! taproot `[bits=24]`, for scans `[y=1] [forms=compressed,uncompressed,script,account,x] [fuse=16]`, for salts `[guarded=1] [create=1] [byte=52]`.
 //! `emit to=FOLDER` writes every text that a release ships as PTX there, each named by its hash.
 
 use std::{env, fs};
@@ -10,7 +10,7 @@ use std::{env, fs};
 use warpsmith_kernel::digest_filter::{Score, Shape};
 use warpsmith_kernel::points::Digest;
 use warpsmith_kernel::salts::Stages;
-use warpsmith_kernel::{Filter, Program, Spec, Stage, Table, join, join_field, shipped};
+use warpsmith_kernel::{Filter, Program, Spec, Stage, Table, join, join_field, scan, shipped};
 
 fn main() {
     let mut spec = Spec::default();
@@ -18,6 +18,8 @@ fn main() {
     let mut stages = Stages { guarded: false, create: false, byte: 52 };
     let mut program = "orbit".to_owned();
     let mut bits = 24;
+    let mut forms = vec![scan::Form::Compressed];
+    let (mut fuse, mut keep_y) = (None, false);
     for argument in env::args().skip(1) {
         let (name, value) = argument.split_once('=').expect("name=value");
         let number = || value.parse::<u32>().expect("a number");
@@ -48,6 +50,9 @@ fn main() {
             "create" => stages.create = number() != 0,
             "byte" => stages.byte = number(),
             "bits" => bits = number(),
+            "y" => keep_y = number() != 0,
+            "fuse" => fuse = Some(scan::Filter::Fuse { bits: number() }),
+            "forms" => forms = value.split(',').map(form).collect(),
             "to" => {
                 fs::create_dir_all(value).expect("the folder can be made");
                 for source in shipped() {
@@ -69,9 +74,23 @@ fn main() {
         "script" => points(Digest::ScriptHash160),
         "uncompressed" => points(Digest::Hash160Uncompressed),
         "taproot" => points(Digest::Taproot { bits }),
+        "scan-walk" => Program::Scan(scan::Part::Walk { keep_y }),
+        "scan-taproot" => {
+            let filter = fuse.unwrap_or(scan::Filter::Top(filter));
+            Program::Scan(scan::Part::Taproot { filter, bits })
+        }
+        "scan-test" => {
+            let filter = fuse.unwrap_or(scan::Filter::Top(filter));
+            Program::Scan(scan::Part::Test { forms: scan::Forms::of(&forms), filter, keep_y })
+        }
         "salts" => Program::Salts { stages, filter },
         _ => panic!("what is {program}?"),
     };
     let source = if program == "field" { join_field(&spec) } else { join(&spec) };
     print!("{}", source.text);
+}
+
+fn form(name: &str) -> scan::Form {
+    let known = |form: &scan::Form| format!("{form:?}").to_lowercase() == name;
+    scan::Form::ALL.into_iter().find(known).unwrap_or_else(|| panic!("what is {name}?"))
 }

@@ -108,6 +108,14 @@ pub fn build(wanted: &Wanted, digest_words: usize) -> (Shape, Vec<u32>) {
     (shape, words)
 }
 
+/// The shape and buffer of a filter of intervals alone, few or many of them, that go through the set.
+pub fn build_set(intervals: &[(u64, u64)]) -> (Shape, Vec<u32>) {
+    let mut words = vec![0; HEADER];
+    words[0] = HEADER as u32;
+    words.extend(set(&merged(intervals)));
+    (Shape { set: true, ..Shape::default() }, words)
+}
+
 fn halves(value: u64) -> [u32; 2] {
     [(value >> 32) as u32, value as u32]
 }

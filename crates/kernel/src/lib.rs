@@ -9,6 +9,7 @@ pub mod digest_filter;
 mod embedded;
 pub mod points;
 pub mod salts;
+pub mod scan;
 pub mod set;
 pub mod taproot;
 
@@ -61,6 +62,8 @@ pub enum Program {
         /// What is tested.
         filter: digest_filter::Shape,
     },
+    /// Every key of a range: `scan_walk`, `scan_test` or `scan_taproot` ([`scan`]).
+    Scan(scan::Part),
     /// Salts of CREATE2 and CREATE3: `salts_walk` ([`salts`]).
     Salts {
         /// What becomes of a salt.
@@ -76,6 +79,7 @@ impl Program {
         match self {
             Self::Orbit => "search_walk",
             Self::Points { digest, .. } => digest.entry(),
+            Self::Scan(part) => part.entry(),
             Self::Salts { .. } => "salts_walk",
         }
     }
@@ -84,8 +88,8 @@ impl Program {
     const fn entry_words(&self) -> usize {
         match self {
             Self::Orbit => abi::TABLE_WORDS,
-            Self::Points { .. } => points::TABLE_WORDS,
-            Self::Salts { .. } => 0,
+            Self::Points { .. } | Self::Scan(scan::Part::Walk { .. }) => points::TABLE_WORDS,
+            Self::Scan(_) | Self::Salts { .. } => 0,
         }
     }
 }
@@ -109,7 +113,7 @@ pub struct Spec {
     pub shared_inversion: bool,
     /// Whether multiplication gathers products by weight and counts carries, or goes by rows with carry-ins.
     pub count_carries: bool,
-    /// Orbit walk: whether the two signs of an entry are unrolled: more parallel work, more registers and code.
+    /// Orbit walk and scan: whether the two signs of an entry are unrolled: more parallel work, more registers and code.
     pub unroll_signs: bool,
     /// Orbit walk: what is tested.
     pub filter: Filter,
@@ -195,6 +199,10 @@ pub fn join(spec: &Spec) -> Source {
             defines.extend(digest.defines().into_iter().chain(filter.defines()));
             digest.fragments()
         }
+        Program::Scan(part) => {
+            defines.extend(part.defines());
+            part.fragments()
+        }
         Program::Salts { stages, filter } => {
             defines.extend(stages.defines().into_iter().chain(filter.defines()));
             let hashes = [fragment!("hash/keccak.h"), fragment!("hash/address.h")];
@@ -227,7 +235,6 @@ fn join_orbit(spec: &Spec, mut defines: Vec<(&str, u32)>) -> Source {
         ("STAGE", stage),
     ]);
     let mut text = head(spec, spec.group, &defines);
-    text += &format!("#define SIGN_LOOP {}\n", if spec.unroll_signs { "UNROLL" } else { "ROLLED" });
     if let Filter::Set { near } = spec.filter {
         let bounds = if near { abi::TOP_KEYS } else { abi::FINE_KEYS };
         for (name, abi::Bound { below, above }) in ["NONE", "ONE", "ALL"].into_iter().zip(bounds) {
@@ -258,7 +265,9 @@ fn head(spec: &Spec, group: u32, own: &[(&str, u32)]) -> String {
         ("BLOCKS", spec.blocks),
         ("COUNT_CARRIES", spec.count_carries.into()),
     ];
-    common.iter().chain(own).map(|(name, value)| format!("#define {name} {value}\n")).collect()
+    let defines = common.iter().chain(own).map(|(name, value)| format!("#define {name} {value}\n"));
+    let signs = if spec.unroll_signs { "UNROLL" } else { "ROLLED" };
+    defines.chain([format!("#define SIGN_LOOP {signs}\n")]).collect()
 }
 
 /// The fragments every program has, then its own.

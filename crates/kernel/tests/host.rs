@@ -177,7 +177,7 @@ fn field_operations_agree_with_big_integers() {
     for count_carries in [false, true] {
         let program = Program::build_field(Spec { block: 4, count_carries, ..Spec::default() });
         type Operation = fn(&BigUint, &BigUint) -> BigUint;
-        let operations: [(u32, &str, Operation); 7] = [
+        let operations: [(u32, &str, Operation); 9] = [
             (0, "mul", |a, b| a * b),
             (1, "sqr", |a, _| a * a),
             (2, "add", |a, b| a + b),
@@ -185,6 +185,8 @@ fn field_operations_agree_with_big_integers() {
             (5, "norm", |a, _| a.clone()),
             (6, "mul_inc", |a, b| a * b + 1u32),
             (8, "sub_weak", |a, b| a + p() + p() - b),
+            (9, "mul_add", |a, b| a * b + b),
+            (10, "sqr_add", |a, b| a * a + b),
         ];
         for (op, name, expected) in operations {
             for ((a, b), out) in pairs.iter().zip(program.field(op, &pairs)) {
