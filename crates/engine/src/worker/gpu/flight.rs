@@ -6,18 +6,18 @@ use std::collections::VecDeque;
 use warpsmith_device::{Buffer, Later, Mark, Queue};
 use warpsmith_kernel::abi;
 
-use super::{CAPACITY, IN_FLIGHT, LAUNCH_MS, Outcome, as_bytes};
+use super::{IN_FLIGHT, LAUNCH_MS, Outcome, as_bytes};
 
 /// The longest launch, in steps, where nothing else bounds it.
 pub(super) const MOST_STEPS: u32 = 1 << 20;
 
-/// What a finished launch left.
-pub(super) struct Landed {
+/// What a finished launch left: records of so many words.
+pub(super) struct Landed<const WORDS: usize = { abi::HIT_WORDS }> {
     /// Where it began, and how many steps it had.
     pub first: u64,
     pub steps: u32,
     /// The records there was room for.
-    pub records: Vec<[u32; abi::HIT_WORDS]>,
+    pub records: Vec<[u32; WORDS]>,
     /// How many there were meant to be.
     pub count: u32,
     /// Whether the device could not even write down what it would have looked at again.
@@ -26,10 +26,17 @@ pub(super) struct Landed {
     pub best: u32,
 }
 
-impl Landed {
+impl<const WORDS: usize> Landed<WORDS> {
+    /// As if a launch of one step had left these.
+    #[cfg(test)]
+    pub fn of(records: Vec<[u32; WORDS]>) -> Self {
+        let count = records.len() as u32;
+        Landed { first: 0, steps: 1, records, count, lost: false, best: 0 }
+    }
+
     /// Whether records are missing: then the launch must be done again in smaller pieces.
     pub fn overflowed(&self) -> bool {
-        self.count > CAPACITY || self.lost
+        self.count as usize > self.records.len() || self.lost
     }
 }
 
@@ -40,10 +47,12 @@ struct Flight {
     marks: (Mark, Mark),
 }
 
-/// The launches of one worker.
-pub(super) struct Flights {
+/// The launches of one worker, whose hits are records of so many words.
+pub(super) struct Flights<const WORDS: usize = { abi::HIT_WORDS }> {
     /// Used in turn; the last is for launches that are waited for at once.
     hits: [Buffer; IN_FLIGHT + 1],
+    /// Records each has room for.
+    capacity: u32,
     turn: usize,
     under_way: VecDeque<Flight>,
     /// Steps of the next launch, and the most there may be.
@@ -52,12 +61,17 @@ pub(super) struct Flights {
     bytes: Vec<u8>,
 }
 
-impl Flights {
-    /// Launches of at most so many steps.
-    pub fn new(queue: &mut dyn Queue, most: u32) -> Outcome<Flights> {
-        let bytes = 4 * abi::hits_words(CAPACITY) as u64;
+impl<const WORDS: usize> Flights<WORDS> {
+    /// Launches of at most so many steps, with room for so many records.
+    pub fn new(queue: &mut dyn Queue, most: u32, capacity: u32) -> Outcome<Self> {
+        let bytes = Self::bytes(capacity);
         let hits = [queue.alloc(bytes)?, queue.alloc(bytes)?, queue.alloc(bytes)?];
-        Ok(Flights { hits, turn: 0, under_way: VecDeque::new(), steps: 1, most, bytes: Vec::new() })
+        let under_way = VecDeque::new();
+        Ok(Flights { hits, capacity, turn: 0, under_way, steps: 1, most, bytes: Vec::new() })
+    }
+
+    fn bytes(capacity: u32) -> u64 {
+        4 * (abi::HITS_HEADER + WORDS * capacity as usize) as u64
     }
 
     /// Whether another launch would have to wait for the oldest.
@@ -80,7 +94,7 @@ impl Flights {
     ) -> Outcome<()> {
         let (hits, steps) = (self.hits[self.turn], self.steps);
         let before = queue.mark()?;
-        let later = start(queue, hits, beat, |queue| launch(queue, hits, steps))?;
+        let later = self.start(queue, hits, beat, |queue| launch(queue, hits, steps))?;
         let after = queue.mark()?;
         self.turn = (self.turn + 1) % IN_FLIGHT;
         self.under_way.push_back(Flight { first, steps, later, marks: (before, after) });
@@ -88,12 +102,12 @@ impl Flights {
     }
 
     /// Waits for the oldest launch, if there is one, and paces the next by it.
-    pub fn land(&mut self, queue: &mut dyn Queue) -> Outcome<Option<Landed>> {
+    pub fn land(&mut self, queue: &mut dyn Queue) -> Outcome<Option<Landed<WORDS>>> {
         Ok(self.land_timed(queue)?.map(|(landed, _)| landed))
     }
 
     /// The same with the milliseconds the launch took.
-    pub fn land_timed(&mut self, queue: &mut dyn Queue) -> Outcome<Option<(Landed, f32)>> {
+    pub fn land_timed(&mut self, queue: &mut dyn Queue) -> Outcome<Option<(Landed<WORDS>, f32)>> {
         let Some(Flight { first, steps, later, marks }) = self.under_way.pop_front() else { return Ok(None) };
         let landed = self.read(queue, later, first, steps)?;
         let ms = queue.milliseconds(marks.0, marks.1)?;
@@ -111,9 +125,9 @@ impl Flights {
         steps: u32,
         beat: u32,
         launch: impl FnOnce(&mut dyn Queue, Buffer) -> Outcome<()>,
-    ) -> Outcome<Landed> {
+    ) -> Outcome<Landed<WORDS>> {
         let hits = self.hits[IN_FLIGHT];
-        let later = start(queue, hits, beat, |queue| launch(queue, hits))?;
+        let later = self.start(queue, hits, beat, |queue| launch(queue, hits))?;
         self.read(queue, later, first, steps)
     }
 
@@ -125,28 +139,35 @@ impl Flights {
         Ok(())
     }
 
-    fn read(&mut self, queue: &mut dyn Queue, later: Later, first: u64, steps: u32) -> Outcome<Landed> {
+    fn read(
+        &mut self,
+        queue: &mut dyn Queue,
+        later: Later,
+        first: u64,
+        steps: u32,
+    ) -> Outcome<Landed<WORDS>> {
         queue.finish_later(later, &mut self.bytes)?;
         let word = |i: usize| u32::from_le_bytes(std::array::from_fn(|b| self.bytes[4 * i + b]));
         let count = word(0);
         let record = |r: usize| {
-            let at = abi::HITS_HEADER + r * abi::HIT_WORDS;
+            let at = abi::HITS_HEADER + r * WORDS;
             std::array::from_fn(|w| word(at + w))
         };
-        let records = (0..count.min(CAPACITY) as usize).map(record).collect();
+        let records = (0..count.min(self.capacity) as usize).map(record).collect();
         let (lost, best) = (word(abi::HITS_LOST) > 0, word(abi::HITS_BEST));
         Ok(Landed { first, steps, records, count, lost, best })
     }
-}
 
-/// Clears a hit buffer, launches, and asks for the buffer.
-fn start(
-    queue: &mut dyn Queue,
-    hits: Buffer,
-    beat: u32,
-    launch: impl FnOnce(&mut dyn Queue) -> Outcome<()>,
-) -> Outcome<Later> {
-    queue.write(hits, 0, &as_bytes(&[0, CAPACITY, 0, beat]))?;
-    launch(queue)?;
-    queue.read_later(hits, 0, 4 * abi::hits_words(CAPACITY) as u64)
+    /// Clears a hit buffer, launches, and asks for the buffer.
+    fn start(
+        &self,
+        queue: &mut dyn Queue,
+        hits: Buffer,
+        beat: u32,
+        launch: impl FnOnce(&mut dyn Queue) -> Outcome<()>,
+    ) -> Outcome<Later> {
+        queue.write(hits, 0, &as_bytes(&[0, self.capacity, 0, beat]))?;
+        launch(queue)?;
+        queue.read_later(hits, 0, Self::bytes(self.capacity))
+    }
 }

@@ -129,7 +129,7 @@ impl<'a> OrbitWorker<'a> {
             Tested::Set(_, set) => Some(Settle::new(queue.as_mut(), program, gpu, set)?),
         };
         let most = settle.as_ref().map_or(MOST_STEPS, Settle::most_steps);
-        let flights = Flights::new(queue.as_mut(), most)?;
+        let flights = Flights::new(queue.as_mut(), most, CAPACITY)?;
         Ok(OrbitWorker {
             gpu,
             queue,

@@ -91,7 +91,7 @@ impl<'a> PointsWorker<'a> {
             beat: digests::beat(search.filter),
             origin: None,
             step: 0,
-            flights: Flights::new(queue.as_mut(), MOST_STEPS)?,
+            flights: Flights::new(queue.as_mut(), MOST_STEPS, CAPACITY)?,
             queue,
         })
     }

@@ -60,7 +60,7 @@ impl SaltsWorker {
             beat: digests::beat(search.filter),
             last: 0,
             next: None,
-            flights: Flights::new(queue.as_mut(), MOST_STEPS)?,
+            flights: Flights::new(queue.as_mut(), MOST_STEPS, CAPACITY)?,
             queue,
         })
     }
