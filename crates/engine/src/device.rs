@@ -182,6 +182,15 @@ fn threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(|| available_parallelism().map_or(1, |n| n.get()))
 }
 
+/// What the choice of a scan's filter depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FilterRoom {
+    /// Bytes that a filter may take on every device.
+    pub memory: u64,
+    /// Digests that all devices together test in a second, roughly.
+    pub tests_per_second: f64,
+}
+
 /// The devices of a search.
 pub struct Devices {
     pub(crate) list: Vec<Arc<dyn Backend>>,
@@ -284,6 +293,23 @@ impl Devices {
         let says = cpu.describe().into_iter().map(|(id, line)| format!("{id}: {line}"));
         let says = says.collect::<Vec<_>>().join(", ");
         Ok((cpu, format!("the processor searches instead ({says})")))
+    }
+
+    /// What the devices leave a scan's filter, and how many digests they may test in a second, roughly.
+    pub fn filter_room(&self) -> FilterRoom {
+        let of_device = |device: &Arc<dyn Backend>| match device.card() {
+            // H200, 132 units: 5.5 to 6.5 G digests a second.
+            Some(card) => {
+                let info = card.info();
+                (info.largest_buffer.min(info.memory / 2), f64::from(info.units) * 45e6)
+            }
+            None => (8 << 30, device.scanners() as f64 * 2e7),
+        };
+        let each: Vec<(u64, f64)> = self.list.iter().map(of_device).collect();
+        FilterRoom {
+            memory: each.iter().map(|(memory, _)| *memory).min().unwrap_or(0),
+            tests_per_second: each.iter().map(|(_, tests)| tests).sum(),
+        }
     }
 
     /// What each device is called, with a line about it.

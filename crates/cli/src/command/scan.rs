@@ -9,7 +9,7 @@ use warpsmith::store::{
     Database, Filter, Interval, Job, Load, Map, MapFile, Order, TargetList, U256, Width, choose, parse_range,
 };
 use warpsmith::{
-    Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, Unkept,
+    Devices, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, Unkept,
 };
 
 use super::db::remarks;
@@ -78,10 +78,8 @@ pub(crate) struct Scan {
 /// A piece of a random order: an hour of a processor's core, ten seconds of a card.
 const PIECE: u64 = 1 << 36;
 
-/// Memory a filter may take, digests a second to test and to confirm: of a processor.
-const MEMORY: u64 = 8 << 30;
-const TESTS: f64 = 5e8;
-const CONFIRMED: f64 = 2e5;
+/// Survivors of a filter that a thread looks up in a second.
+const CONFIRMED: f64 = 4e5;
 
 fn parse_width(text: &str) -> Result<Width, String> {
     Width::find(text).ok_or_else(|| "give fuse8 or fuse16".to_owned())
@@ -114,17 +112,13 @@ impl Scan {
         let usage = |text: String| Failure::Usage(text);
         let range = parse_range(&self.range).map_err(|error| usage(format!("--range: {error}")))?;
         let mut screen = Screen::new(self.run.quiet);
-        let (targets, remarks) = match &self.database {
-            Some(path) => (self.open_database(path, &mut screen)?, Vec::new()),
-            None => {
-                let list = TargetList::read(&self.targets, self.strict);
-                let list = list.map_err(|error| usage(format!("--targets: {error}")))?;
-                let targets =
-                    ScanTargets::list(&list, &self.types).map_err(|error| usage(error.to_string()))?;
-                (targets, remarks(&list.report))
-            }
-        };
+        let listed = self.database.is_none().then(|| self.read_targets()).transpose()?;
         let devices = self.run.devices.open()?;
+        let (targets, remarks) = match (&self.database, listed) {
+            (Some(path), _) => (self.open_database(path, &devices, &mut screen)?, Vec::new()),
+            (None, Some(listed)) => listed,
+            (None, None) => return Err(usage("give --targets or --database".to_owned())),
+        };
         let mut ledger = self.ledger(range, &targets)?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json)?;
         let interrupt = interrupt()?;
@@ -148,8 +142,21 @@ impl Scan {
         })
     }
 
+    /// The addresses of the files given, and what is to be said about these.
+    fn read_targets(&self) -> Result<(ScanTargets, Vec<String>), Failure> {
+        let list = TargetList::read(&self.targets, self.strict);
+        let list = list.map_err(|error| Failure::Usage(format!("--targets: {error}")))?;
+        let targets = ScanTargets::list(&list, &self.types);
+        Ok((targets.map_err(|error| Failure::Usage(error.to_string()))?, remarks(&list.report)))
+    }
+
     /// A database, with the filter that goes before it.
-    fn open_database(&self, path: &Path, screen: &mut Screen) -> Result<ScanTargets, Failure> {
+    fn open_database(
+        &self,
+        path: &Path,
+        devices: &Devices,
+        screen: &mut Screen,
+    ) -> Result<ScanTargets, Failure> {
         let failed = |error: warpsmith::store::Error| Failure::Other(format!("--database: {error}"));
         let database = Database::open(path).map_err(failed)?;
         let (types, kinds) = ScanTargets::choose(&database, &self.types)?;
@@ -157,10 +164,11 @@ impl Scan {
             Some(width) => width,
             None => {
                 let keys = kinds.iter().map(|kind| database.about().count(*kind)).sum();
+                let room = devices.filter_room();
                 let choice = choose(&Load {
                     keys,
-                    memory: MEMORY,
-                    tests_per_second: TESTS,
+                    memory: room.memory,
+                    tests_per_second: room.tests_per_second,
                     survivors_per_second: CONFIRMED,
                 });
                 screen.say(format_args!("filter    {}", choice.reason));
@@ -204,7 +212,7 @@ impl Scan {
         &self,
         job: &ScanJob<'_>,
         ledger: &mut dyn Ledger,
-        devices: &warpsmith::Devices,
+        devices: &Devices,
         interrupt: &AtomicBool,
         results: &mut Results,
         screen: &mut Screen,

@@ -42,6 +42,10 @@ impl<S: Sieve> Scanner for CpuScanner<'_, S> {
         STRETCHES * self.stretch()
     }
 
+    fn seams(&self) -> Vec<u64> {
+        vec![self.group(), 2 * self.group()]
+    }
+
     fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault> {
         (self.first, self.left) = (first, count);
         Ok(())
@@ -61,6 +65,15 @@ impl<S: Sieve> Scanner for CpuScanner<'_, S> {
 impl<'a, S: Sieve> CpuScanner<'a, S> {
     pub fn new(cpu: &'a Cpu, forms: &'a [Form], sieve: &'a S) -> Self {
         CpuScanner { cpu, forms, sieve, first: Scalar::ZERO, left: 0 }
+    }
+
+    /// Covers all that is left.
+    pub fn rest(&mut self) -> Result<Vec<Survivor>, Fault> {
+        let mut survivors = Vec::new();
+        while self.left > 0 {
+            survivors.extend(self.go_on()?.1);
+        }
+        Ok(survivors)
     }
 
     /// The most keys a stretch can have.
@@ -95,7 +108,7 @@ impl<'a, S: Sieve> CpuScanner<'a, S> {
         let start = first.sub(Scalar::from_u64(before));
         let starts = (0..lanes).map(|lane| {
             let centre = start.add(Scalar::from_u64(lane * groups * group + group / 2));
-            point(centre).map(Some).ok_or_else(|| "a lane began at no key".to_owned())
+            point_of(centre).map(Some).ok_or_else(|| "a lane began at no key".to_owned())
         });
         let starts = starts.collect::<Result<Vec<_>, Fault>>()?;
         let mut walk = Walk::new(self.cpu.table(), &starts);
@@ -128,7 +141,7 @@ impl<'a, S: Sieve> CpuScanner<'a, S> {
 }
 
 /// The number, if it has 64 bits.
-fn small(scalar: Scalar) -> Option<u64> {
+pub(crate) fn small(scalar: Scalar) -> Option<u64> {
     let bytes = scalar.to_be_bytes();
     let (high, low) = bytes.split_at(24);
     let low = low.try_into().expect("eight bytes");
@@ -136,7 +149,7 @@ fn small(scalar: Scalar) -> Option<u64> {
 }
 
 /// The public key by libsecp256k1.
-fn point(key: Scalar) -> Option<Affine> {
+pub(crate) fn point_of(key: Scalar) -> Option<Affine> {
     Secret::from_bytes(key.to_be_bytes()).map(|secret| affine(&secret.public_key()))
 }
 

@@ -9,6 +9,7 @@
 
 mod cpu;
 mod form;
+mod prove;
 mod session;
 mod sieve;
 mod targets;
@@ -20,9 +21,12 @@ pub use targets::{ScanTargets, ScanType};
 use warpsmith_curve::Scalar;
 use warpsmith_target::Digest;
 
-pub(crate) use cpu::CpuScanner;
+pub(crate) use cpu::{CpuScanner, point_of, small};
+#[cfg(test)]
+pub(crate) use sieve::Few;
 pub(crate) use sieve::{AnySieve, Sieve};
 
+use crate::origin::{Secret, public_point};
 use crate::worker::Fault;
 
 /// A key of which one form passed the sieve.
@@ -33,10 +37,20 @@ pub struct Survivor {
     pub(crate) digest: Digest,
 }
 
+/// The digest of a key by libsecp256k1 and the reference code; none for 0.
+pub(crate) fn digest_of(key: Scalar, form: Form) -> Option<Digest> {
+    let public = Secret::from_bytes(key.to_be_bytes())?.public_key();
+    Some(form.digest(&public_point(&public)))
+}
+
 /// Something that scans stretches of keys.
 pub(crate) trait Scanner: Send {
     /// How many keys are best asked for at a time: some tenths of a second, or seconds on a card.
     fn most(&self) -> u64;
+
+    /// Distances from the first key of a stretch at which something begins anew in the way it works, the nearest first: for
+    /// self-tests.
+    fn seams(&self) -> Vec<u64>;
 
     /// Begins with so many keys from `first` on. None of them is 0 or beyond n - 1.
     fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault>;
@@ -44,3 +58,6 @@ pub(crate) trait Scanner: Send {
     /// Covers the next keys: how many, at least one until all are covered, and those of them that passed the sieve.
     fn go_on(&mut self) -> Result<(u64, Vec<Survivor>), Fault>;
 }
+
+#[cfg(test)]
+mod tests;

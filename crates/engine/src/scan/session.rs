@@ -9,17 +9,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use warpsmith_curve::Scalar;
 use warpsmith_store::{Batch, Map, MapFile, Planner, Record, U256};
-use warpsmith_target::{Digest, KeyTarget};
+use warpsmith_target::KeyTarget;
 use zeroize::Zeroizing;
 
-use super::sieve::Few;
+use super::prove::{Refusal, prove};
 use super::{AnySieve, Form, ScanTargets, ScanType, Scanner, Survivor};
 use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
 use crate::session::Details;
 use crate::stats::Meter;
-use crate::worker::{Backend, Fault};
+use crate::worker::Fault;
 
 /// A map and where it is kept.
 pub trait Ledger {
@@ -165,6 +165,10 @@ type ScanSink<'s> =
 /// How long the collector sleeps at most: an interrupt is noticed within this time.
 const NAP: Duration = Duration::from_millis(50);
 
+/// Threads that look up the survivors of one scanner, and how many are worth one more.
+const LOOK_UP_THREADS: usize = 4;
+const FEW_SURVIVORS: usize = 2048;
+
 /// A survivor that is wanted, with what says so.
 type Hit = (Survivor, Vec<(ScanType, Record)>);
 
@@ -215,6 +219,32 @@ impl Floor<'_> {
         }
     }
 
+    /// Those of the survivors that are wanted; many of them are looked up by several threads.
+    fn look_up(&self, survivors: &[Survivor]) -> Result<Vec<Hit>> {
+        let some = |survivors: &[Survivor]| -> Result<Vec<Hit>> {
+            let mut hits = Vec::new();
+            for survivor in survivors {
+                let wanted = self.targets.find(survivor.form, &survivor.digest)?;
+                if !wanted.is_empty() {
+                    hits.push((*survivor, wanted));
+                }
+            }
+            self.false_hits.fetch_add((survivors.len() - hits.len()) as u64, Ordering::Relaxed);
+            Ok(hits)
+        };
+        let threads = (survivors.len() / FEW_SURVIVORS).clamp(1, LOOK_UP_THREADS);
+        let (own, others) = survivors.split_at(survivors.len().div_ceil(threads));
+        thread::scope(|scope| {
+            let others = others.chunks(own.len().max(1)).map(|part| scope.spawn(move || some(part)));
+            let others: Vec<_> = others.collect();
+            let mut hits = some(own)?;
+            for other in others {
+                hits.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Ok(hits)
+        })
+    }
+
     /// Scans a batch, or as much of it as there is time for.
     fn cover(
         &self,
@@ -233,14 +263,11 @@ impl Floor<'_> {
             if keys == 0 || keys > count - done {
                 return Err(format!("{keys} keys of {} were reported covered", count - done));
             }
-            for survivor in survivors {
-                match self.targets.find(survivor.form, &survivor.digest) {
-                    Ok(wanted) if wanted.is_empty() => _ = self.false_hits.fetch_add(1, Ordering::Relaxed),
-                    Ok(wanted) => hits.push((survivor, wanted)),
-                    Err(error) => {
-                        self.planner().give_back(batch);
-                        return Ok(Some(Message::Broken(error)));
-                    }
+            match self.look_up(&survivors) {
+                Ok(found) => hits.extend(found),
+                Err(error) => {
+                    self.planner().give_back(batch);
+                    return Ok(Some(Message::Broken(error)));
                 }
             }
             done += keys;
@@ -267,12 +294,12 @@ pub fn scan(
     let (forms, sieve) = (job.targets.forms(), job.targets.sieve());
     let (mut able, mut unfit) = (vec![true; devices.list.len()], 0);
     for (at, device) in devices.list.iter().enumerate() {
-        let why = match prove(device.as_ref(), &forms) {
-            Some(Ok(())) => continue,
-            Some(Err(why)) => why,
-            None => {
+        let why = match prove(device.as_ref(), &forms, sieve) {
+            Ok(()) => continue,
+            Err(Refusal::Failed(why)) => why,
+            Err(Refusal::Unable(why)) => {
                 unfit += 1;
-                "it cannot scan ranges yet".to_owned()
+                why
             }
         };
         able[at] = false;
@@ -350,11 +377,20 @@ struct Collector<'c, 's> {
 impl Collector<'_, '_> {
     /// Runs all scanners until there are no batches left. Returns why the scan ends, if it does.
     fn round(&mut self, floor: &Floor<'_>, forms: &[Form], sieve: &AnySieve) -> Result<Option<ScanEnded>> {
-        let mut scanners = Vec::new();
+        let (mut scanners, mut lost) = (Vec::new(), Vec::new());
         for (at, device) in self.devices.list.iter().enumerate().filter(|(at, _)| self.able[*at]) {
             for _ in 0..device.scanners() {
-                scanners.extend(device.scanner(forms, sieve).map(|scanner| (at, scanner)));
+                match device.scanner(forms, sieve) {
+                    Ok(scanner) => scanners.push((at, scanner)),
+                    Err(fault) => {
+                        lost.push(Message::Lost { device: at, fault });
+                        break;
+                    }
+                }
             }
+        }
+        for message in lost {
+            self.take(message)?;
         }
         if scanners.is_empty() {
             return Err(match self.fault.take() {
@@ -493,53 +529,5 @@ impl Collector<'_, '_> {
             devices,
         };
         (self.sink)(ScanEvent::Progress(&progress)).map_err(Error::Sink)
-    }
-}
-
-/// A key planted for a self-test: it must come back in this form with this digest.
-type Planted = (Scalar, Form, Digest);
-
-/// Whether a device finds keys planted for it, in every form; none where it cannot scan.
-fn prove(device: &dyn Backend, forms: &[Form]) -> Option<std::result::Result<(), Fault>> {
-    // Any keys do: these are where nothing special lies.
-    let (first, count) = (Scalar::LAMBDA, 5000);
-    let plant = |form: Form, offset: u64| -> Option<Planted> {
-        let key = first.add(Scalar::from_u64(offset));
-        let public = Secret::from_bytes(key.to_be_bytes())?.public_key();
-        Some((key, form, form.digest(&public_point(&public))))
-    };
-    let all = forms.iter().flat_map(|&form| [0, 1, 1023, 2500, count - 1].map(|offset| plant(form, offset)));
-    let planted: Vec<Planted> = all.collect::<Option<_>>().expect("none of these numbers is 0 or n");
-    let sieve = AnySieve::Few(Few::new(planted.iter().map(|(_, _, digest)| digest.words()[0])));
-    let mut scanner = device.scanner(forms, &sieve)?;
-    Some(find_all(scanner.as_mut(), first, count, &planted))
-}
-
-/// Scans a stretch and compares what came back with what was planted there.
-fn find_all(
-    scanner: &mut dyn Scanner,
-    first: Scalar,
-    count: u64,
-    planted: &[Planted],
-) -> std::result::Result<(), Fault> {
-    scanner.begin(first, count)?;
-    let (mut done, mut found) = (0, Vec::new());
-    while done < count {
-        let (keys, survivors) = scanner.go_on()?;
-        if keys == 0 {
-            return Err("it stopped in the middle of its self-test".to_owned());
-        }
-        done += keys;
-        found.extend(survivors);
-    }
-    for (key, form, digest) in planted {
-        let times = found.iter().filter(|s| (s.key, s.form, s.digest) == (*key, *form, *digest)).count();
-        if times != 1 {
-            return Err(format!("a key planted for its self-test came back {times} times as {form:?}"));
-        }
-    }
-    match found.len() - planted.len() {
-        0 => Ok(()),
-        more => Err(format!("{more} keys that were not planted came back from its self-test")),
     }
 }

@@ -14,6 +14,15 @@ pub(crate) enum AnySieve {
     Fuse(Box<Filter>),
 }
 
+impl Sieve for AnySieve {
+    fn may_hold(&self, top: u64) -> bool {
+        match self {
+            AnySieve::Few(few) => few.may_hold(top),
+            AnySieve::Fuse(filter) => filter.may_hold(top),
+        }
+    }
+}
+
 impl Sieve for Filter {
     #[inline(always)]
     fn may_hold(&self, top: u64) -> bool {
@@ -46,6 +55,11 @@ impl Few {
         }
         few.tops = tops;
         few
+    }
+
+    /// What it was made of, in rising order.
+    pub fn tops(&self) -> &[u64] {
+        &self.tops
     }
 }
 

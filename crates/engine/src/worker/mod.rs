@@ -155,9 +155,13 @@ pub(crate) trait Backend: Send + Sync {
     fn scanners(&self) -> usize {
         self.workers()
     }
-    /// A scanner that makes these forms of keys and shows those the sieve lets pass; none where ranges cannot be scanned.
-    fn scanner<'a>(&'a self, _forms: &'a [Form], _sieve: &'a AnySieve) -> Option<Box<dyn Scanner + 'a>> {
-        None
+    /// A scanner that makes these forms of keys and shows those the sieve lets pass; if it cannot, why.
+    fn scanner<'a>(
+        &'a self,
+        _forms: &'a [Form],
+        _sieve: &'a AnySieve,
+    ) -> Result<Box<dyn Scanner + 'a>, Fault> {
+        Err("it cannot scan ranges".to_owned())
     }
     /// A worker for this search.
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault>;

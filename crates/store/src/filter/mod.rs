@@ -128,6 +128,11 @@ impl Filter {
         Self::of_keys(&keys, width, kinds, database.about().identity)
     }
 
+    /// A filter of these keys and no database: for self-tests. No key may come twice.
+    pub fn of_tops(keys: &[u64], width: Width) -> Result<Self, Error> {
+        Self::of_keys(keys, width, Vec::new(), [0; 16])
+    }
+
     fn of_keys(keys: &[u64], width: Width, kinds: Vec<Kind>, identity: [u8; 16]) -> Result<Self, Error> {
         let failed = |reason: &str| Error::Filter { keys: keys.len() as u64, reason: reason.to_owned() };
         // Fingerprints are numbered by 32 bits, and there are 1.125 a key and three segments of 2^18 at most.

@@ -143,8 +143,8 @@ impl Backend for Cpu {
         bench_cpu(self.simd.curve(), self.threads, op, time)
     }
 
-    fn scanner<'a>(&'a self, forms: &'a [Form], sieve: &'a AnySieve) -> Option<Box<dyn Scanner + 'a>> {
-        Some(match sieve {
+    fn scanner<'a>(&'a self, forms: &'a [Form], sieve: &'a AnySieve) -> Result<Box<dyn Scanner + 'a>, Fault> {
+        Ok(match sieve {
             AnySieve::Few(few) => Box::new(CpuScanner::new(self, forms, few)),
             AnySieve::Fuse(filter) => Box::new(CpuScanner::new(self, forms, filter.as_ref())),
         })

@@ -1,7 +1,7 @@
 //! A GPU as a device: tens of thousands of lanes, two launches in flight, hits read while the next launch runs.
 //!
 //! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
-//! that test x by its top bits, with `settle` for many patterns, `points` for those that hash points or test all of x, `salts` for contracts. `flight`
+//! that test x by its top bits, with `settle` for many patterns, `points` for those that hash points or test all of x, `salts` for contracts, `ranges` for scans. `flight`
 //! keeps launches under way, `digests` says what is wanted of a whole digest, `tweaks` multiplies G for taproot. `field` times the arithmetic by itself.
 
 mod digests;
@@ -9,6 +9,7 @@ mod field;
 mod flight;
 mod orbit;
 mod points;
+mod ranges;
 mod salts;
 mod settle;
 mod tweaks;
@@ -32,6 +33,7 @@ use super::{Backend, Fault, Search, Worker};
 use crate::bench::detail::Profile;
 use crate::bench::field::FieldRate;
 use crate::device::Inline;
+use crate::scan::{AnySieve, Form, Scanner};
 use crate::tune::remembered;
 
 /// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
@@ -45,6 +47,10 @@ const LAUNCH_MS: f32 = 100.0;
 
 /// Launches in flight.
 const IN_FLIGHT: usize = 2;
+
+/// Why a card without a compiler cannot do something.
+const NO_COMPILER: &str = "it has no compiler, and the PTX this build carries is for leading characters of npub only; \
+                           `warpsmith devices` says how to get NVRTC, and --device opencl needs none";
 
 /// Lanes of a multiprocessor that hash side by side.
 const HASHING_LANES: u32 = 512;
@@ -63,6 +69,7 @@ pub(crate) struct Gpu {
     ways: OnceLock<Vec<Affine>>,
     entries: OnceLock<Vec<Affine>>,
     strides: OnceLock<Vec<Affine>>,
+    neighbours: OnceLock<Vec<Affine>>,
     table: OnceLock<Table>,
 }
 
@@ -84,6 +91,7 @@ impl Gpu {
             ways: OnceLock::new(),
             entries: OnceLock::new(),
             strides: OnceLock::new(),
+            neighbours: OnceLock::new(),
             table: OnceLock::new(),
         }
     }
@@ -111,13 +119,16 @@ impl Gpu {
             .ok_or("two points of the walk meet where lanes begin")?;
         let own = (lanes.start == 0).then_some(start);
         let points: Vec<Affine> = own.into_iter().chain(others).collect();
-        let mut words = vec![0u32; abi::centres_words(points.len() as u32)];
-        for (lane, point) in points.iter().enumerate() {
-            for (w, limb) in limbs(point.x).into_iter().chain(limbs(point.y)).enumerate() {
-                words[w * points.len() + lane] = limb;
-            }
-        }
-        Ok(words)
+        Ok(centre_words(&points))
+    }
+
+    /// Where each lane of a scan but the first starts relative to the first: a group further each.
+    fn neighbours(&self) -> &[Affine] {
+        self.neighbours.get_or_init(|| {
+            let way = Scalar::from_u64(2 * u64::from(self.layout.spec.group) + 1);
+            let way = group::multiply(way, Some(Affine::G)).expect("a small multiple of G is not infinity");
+            multiples(way, self.layout.lanes as usize - 1)
+        })
     }
 
     /// The shape for programs that hash: that of the orbit walk, with no more blocks than leave a lane the registers
@@ -256,11 +267,7 @@ impl Backend for Gpu {
     fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
         let by_orbit = *search.recipe == Recipe::X && search.filter.terms.is_empty();
         if !by_orbit && self.device.can_build().is_err() {
-            return Err(
-                "it has no compiler, and the PTX this build carries is for leading characters of npub only; \
-                        `warpsmith devices` says how to get NVRTC, and --device opencl needs none"
-                    .to_owned(),
-            );
+            return Err(NO_COMPILER.to_owned());
         }
         match search.recipe {
             Recipe::X if search.filter.score.is_some() => Err("x coordinates have no score".to_owned()),
@@ -281,6 +288,14 @@ impl Backend for Gpu {
 
     fn profile(&self, search: &Search<'_>) -> Option<Result<Profile, Fault>> {
         (*search.recipe == Recipe::X).then(|| orbit::profile(self, search.filter))
+    }
+
+    fn scanner<'a>(&'a self, forms: &'a [Form], sieve: &'a AnySieve) -> Result<Box<dyn Scanner + 'a>, Fault> {
+        if self.device.can_build().is_err() {
+            return Err(NO_COMPILER.to_owned());
+        }
+        let scanner = ranges::RangeScanner::new(self, forms, sieve).map_err(|e| e.to_string())?;
+        Ok(Box::new(scanner))
     }
 
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
@@ -314,6 +329,23 @@ fn upload(queue: &mut dyn Queue, words: &[u32]) -> Outcome<Buffer> {
 fn limbs(x: Fe) -> [u32; 8] {
     let words = x.to_words();
     std::array::from_fn(|i| (words[3 - i / 2] >> (32 * (i % 2))) as u32)
+}
+
+/// Centres as the device has them: one point a lane.
+fn centre_words(points: &[Affine]) -> Vec<u32> {
+    let mut words = vec![0u32; abi::centres_words(points.len() as u32)];
+    for (lane, point) in points.iter().enumerate() {
+        for (w, limb) in limbs(point.x).into_iter().chain(limbs(point.y)).enumerate() {
+            words[w * points.len() + lane] = limb;
+        }
+    }
+    words
+}
+
+/// The table of walks over points: the step point, then i * G.
+fn point_table(step: Affine, entries: &[Affine]) -> Vec<u32> {
+    let points = std::iter::once(&step).chain(entries);
+    points.flat_map(|point| warpsmith_kernel::points::entry(&limbs(point.x), &limbs(point.y))).collect()
 }
 
 /// Puts the table of multiples of G where the program looks for it: constant memory, which on CUDA is a symbol and no
@@ -363,4 +395,4 @@ fn build_source(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

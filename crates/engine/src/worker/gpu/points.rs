@@ -12,7 +12,7 @@ use warpsmith_curve::{Affine, Scalar};
 use warpsmith_device::{Arg, Buffer, Kernel, Queue};
 use warpsmith_kernel::abi::{self, Record};
 use warpsmith_kernel::points::{self, Digest as Made};
-use warpsmith_kernel::{Program, Spec, taproot};
+use warpsmith_kernel::{Program, taproot};
 use warpsmith_pattern::Filter;
 use warpsmith_target::bitcoin::{AddressType, Bitcoin};
 use warpsmith_target::ethereum::{Account, Contract};
@@ -20,7 +20,8 @@ use warpsmith_target::{Digest, KeyTarget, PublicPoint, Recipe};
 
 use super::flight::{Flights, Landed, MOST_STEPS};
 use super::{
-    CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, digests, limbs, place_table, tweaks, upload,
+    CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, digests, place_table, point_table, tweaks,
+    upload,
 };
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
 
@@ -65,7 +66,9 @@ impl<'a> PointsWorker<'a> {
         let Layout { spec, lanes } = layout;
         let mut queue = gpu.device.queue()?;
         let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
-        let table = table_words(gpu.entries(), &spec);
+        let step = group::multiply(Scalar::from_u64(2 * u64::from(spec.group) + 1), Some(Affine::G))
+            .expect("a small multiple of G is not infinity");
+        let table = point_table(step, gpu.entries());
         let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
         let more = match made {
             Made::Taproot { bits } => {
@@ -287,14 +290,6 @@ impl<'a> PointsWorker<'a> {
         }
         Ok(batch)
     }
-}
-
-/// The device's table: the step point, then i * G.
-fn table_words(entries: &[Affine], spec: &Spec) -> Vec<u32> {
-    let step = group::multiply(Scalar::from_u64(2 * u64::from(spec.group) + 1), Some(Affine::G))
-        .expect("a small multiple of G is not infinity");
-    let points = std::iter::once(&step).chain(entries);
-    points.flat_map(|point| points::entry(&limbs(point.x), &limbs(point.y))).collect()
 }
 
 /// The digest of a point by the target's own code.

@@ -1,0 +1,93 @@
+//! The short self-test of a device before a scan: keys planted where the parts of its work meet must come back, in every form,
+//! through a sieve of the kind the scan has.
+
+use warpsmith_curve::Scalar;
+use warpsmith_store::Filter;
+use warpsmith_target::Digest;
+
+use super::sieve::Few;
+use super::{AnySieve, Form, Scanner, Sieve, Survivor, digest_of};
+use crate::worker::{Backend, Fault};
+
+/// Why a device takes no part in a scan.
+pub(super) enum Refusal {
+    /// It cannot do it.
+    Unable(Fault),
+    /// It said it could, and failed its self-test.
+    Failed(Fault),
+}
+
+/// Survivors nobody planted that are recomputed, where the sieve lets some pass.
+const RECOMPUTED: usize = 64;
+
+/// A key planted for a self-test: it must come back in this form with this digest.
+type Planted = (Scalar, Form, Digest);
+
+/// Whether a device finds keys planted for it, in every form.
+pub(super) fn prove(device: &dyn Backend, forms: &[Form], sieve: &AnySieve) -> Result<(), Refusal> {
+    // Any keys do: these are where nothing special lies.
+    let first = Scalar::LAMBDA;
+    let seams = device.scanner(forms, sieve).map_err(Refusal::Unable)?.seams();
+    // The last group is not a whole one.
+    let count = seams.iter().sum::<u64>() + 2;
+    let mut offsets: Vec<u64> = seams.iter().flat_map(|seam| [seam - 1, *seam, seam + 1]).collect();
+    offsets.extend([0, 1, count - 2, count - 1]);
+    offsets.sort_unstable();
+    offsets.dedup();
+    let plant = |form: Form, offset: u64| -> Option<Planted> {
+        let key = first.add(Scalar::from_u64(offset));
+        Some((key, form, digest_of(key, form)?))
+    };
+    let all = forms.iter().flat_map(|&form| offsets.iter().map(move |&offset| plant(form, offset)));
+    let planted: Vec<Planted> = all.collect::<Option<_>>().expect("none of these numbers is 0 or n");
+    let mut tops: Vec<u64> = planted.iter().map(|(_, _, digest)| digest.words()[0]).collect();
+    tops.sort_unstable();
+    tops.dedup();
+    let sieve = match sieve {
+        AnySieve::Few(_) => AnySieve::Few(Few::new(tops)),
+        AnySieve::Fuse(filter) => {
+            let filter = Filter::of_tops(&tops, filter.width());
+            AnySieve::Fuse(Box::new(filter.map_err(|error| Refusal::Unable(error.to_string()))?))
+        }
+    };
+    let mut scanner = device.scanner(forms, &sieve).map_err(Refusal::Unable)?;
+    find_all(scanner.as_mut(), first, count, &planted, &sieve).map_err(Refusal::Failed)
+}
+
+/// Scans a stretch and compares what came back with what was planted there.
+fn find_all(
+    scanner: &mut dyn Scanner,
+    first: Scalar,
+    count: u64,
+    planted: &[Planted],
+    sieve: &AnySieve,
+) -> Result<(), Fault> {
+    scanner.begin(first, count)?;
+    let (mut done, mut found) = (0, Vec::new());
+    while done < count {
+        let (keys, survivors) = scanner.go_on()?;
+        if keys == 0 {
+            return Err("it stopped in the middle of its self-test".to_owned());
+        }
+        done += keys;
+        found.extend(survivors);
+    }
+    for (key, form, digest) in planted {
+        let times = found.iter().filter(|s| (s.key, s.form, s.digest) == (*key, *form, *digest)).count();
+        if times != 1 {
+            return Err(format!("a key planted for its self-test came back {times} times as {form:?}"));
+        }
+    }
+    if let AnySieve::Few(_) = sieve
+        && found.len() > planted.len()
+    {
+        let more = found.len() - planted.len();
+        return Err(format!("{more} keys that were not planted came back from its self-test"));
+    }
+    let is_right =
+        |s: &Survivor| digest_of(s.key, s.form) == Some(s.digest) && sieve.may_hold(s.digest.words()[0]);
+    match found.iter().step_by(found.len().div_ceil(RECOMPUTED).max(1)).all(is_right) {
+        true => Ok(()),
+        false => Err("a key that passed in its self-test does not have the digest it computed".to_owned()),
+    }
+}
