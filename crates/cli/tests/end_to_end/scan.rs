@@ -167,6 +167,45 @@ fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
     assert!(history.len() > 1, "killed runs left something: {shown}");
 }
 
+/// A limit on the size of files is the full disk anybody can have.
+#[test]
+fn a_full_disk_stops_a_scan_and_later_it_goes_on() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (first, count) = (0xabcd_ef01_2345_u128, 1u128 << 25);
+    let planted = [first + 10, first + count / 2, first + count - 1];
+    write(Path::new(&path("targets")), planted.iter().map(|&key| p2pkh(key)));
+    let range = format!("{first:x}:{:x}", first + count - 1);
+    let (targets, map) = (path("targets"), path("map"));
+    let args = ["--range", &range, "--targets", &targets, "--type", "p2pkh", "--map", &map];
+    let in_shell = |limit: &str, more: &[&str]| -> Run {
+        let script = format!(r#"trap '' XFSZ; ulimit -f {limit}; exec "$@""#);
+        let mut command = assert_cmd::Command::new("sh");
+        command.args(["-c", &script, "sh", BINARY, "scan"]).args(args).args(more);
+        command.args(["--device", "cpu", "--threads", "1", "--json"]);
+        command.timeout(Duration::from_secs(60)).output().expect("a shell starts").into()
+    };
+    let covered = || {
+        let shown = warpsmith(&["map", "show", &map, "--json"]).code(0).json().remove(0);
+        text(&shown, "covered").parse::<u128>().expect("a number")
+    };
+    let (found, _) = findings(&scan(&[&args[..], &["--time-limit", "300ms"]].concat()).code(0));
+    assert_eq!(found, [("p2pkh".to_owned(), planted[0])]);
+    assert!((1..count / 2).contains(&covered()), "{} of {count}", covered());
+    // No room for the map: it stays as it was.
+    let before = fs::read(&map).unwrap();
+    in_shell("0", &[]).code(4).says(&["map"]);
+    assert_eq!(fs::read(&map).unwrap(), before);
+    // Room for the map, and none for a result: what held it is not covered.
+    let keys = path("keys");
+    fs::write(&keys, "\n".repeat(8100)).unwrap();
+    in_shell("16", &["--output", &keys]).code(4).says(&["could not be written", "Make room"]);
+    assert!(covered() <= count / 2, "{} of {count}", covered());
+    let (found, done) = findings(&scan(&args).code(0));
+    assert_eq!(found, planted[1..].iter().map(|&key| ("p2pkh".to_owned(), key)).collect::<Vec<_>>());
+    assert_eq!(text(&done, "covered"), count.to_string());
+}
+
 #[test]
 fn a_map_is_resumed_by_the_same_job_alone() {
     let folder = tempdir().unwrap();

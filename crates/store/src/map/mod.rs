@@ -164,6 +164,16 @@ impl Map {
         Self { job, order, covered: IntervalSet::new(), history: Vec::new(), counted_to: None }
     }
 
+    /// The map that a text is, for one that is not in a file; [`MapFile`] is for those that are.
+    pub fn from_text(bytes: &[u8]) -> Result<Self, Error> {
+        text::read(std::path::Path::new("the map"), bytes)
+    }
+
+    /// The map as text.
+    pub fn to_text(&self) -> String {
+        text::write(self)
+    }
+
     /// Whose map it is.
     pub fn job(&self) -> &Job {
         &self.job
