@@ -81,13 +81,24 @@ pub fn measure(params: &Params, lanes: Lanes, threads: usize, samples: usize) ->
 /// Bytes to measure and test with: SplitMix64 of their place.
 pub fn pseudorandom(length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
-    for (i, bytes) in bytes.chunks_mut(8).enumerate() {
-        let mut z = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    pseudorandom_at(0, &mut bytes);
+    bytes
+}
+
+/// Those bytes from place `at` on.
+pub fn pseudorandom_at(at: u64, mut bytes: &mut [u8]) {
+    let mut place = at;
+    while !bytes.is_empty() {
+        let mut z = (place / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bytes.copy_from_slice(&(z ^ z >> 31).to_le_bytes()[..bytes.len()]);
+        let word = (z ^ z >> 31).to_le_bytes();
+        let within = &word[(place % 8) as usize..];
+        let (now, later) = bytes.split_at_mut(within.len().min(bytes.len()));
+        now.copy_from_slice(&within[..now.len()]);
+        place += now.len() as u64;
+        bytes = later;
     }
-    bytes
 }
 
 /// Processor time of this process so far.

@@ -67,7 +67,7 @@ impl Skeleton {
             }
         }
         let mut cutoffs = cutoff::cutoffs(prf, params.blocks(), regular.clone(), threads);
-        let extras = extras(prf, params, regular.start, &cutoffs)?;
+        let extras = extras(prf, params, regular.start, &cutoffs, threads)?;
         cutoffs.extend(cutoff::cutoffs(prf, params.blocks(), backups.clone(), threads));
         Ok(Skeleton { regular, backups, cutoffs, extras })
     }
@@ -138,9 +138,28 @@ pub fn offline(
 /// A uniform entry of a uniform block of the upper half, for each of the regular hints from `first` on.
 ///
 /// SEC: from the system's randomness, never from the PRF or anything public.
-pub fn extras(prf: &Prf, params: &Params, first: u64, cutoffs: &[u32]) -> Result<Vec<Place>> {
-    let mut random = Random::new();
+///
+/// # Errors
+///
+/// When the system gives no random bytes.
+pub fn extras(prf: &Prf, params: &Params, first: u64, cutoffs: &[u32], threads: usize) -> Result<Vec<Place>> {
     let mut extras = vec![Place { block: 0, offset: 0 }; cutoffs.len()];
+    let share = cutoffs.len().div_ceil(threads.max(1)).max(1);
+    std::thread::scope(|scope| {
+        let shares = cutoffs.chunks(share).zip(extras.chunks_mut(share)).zip((first..).step_by(share));
+        let others: Vec<_> = shares
+            .map(|((cutoffs, extras), first)| {
+                scope.spawn(move || draw_extras(prf, params, first, cutoffs, extras))
+            })
+            .collect();
+        others.into_iter().try_for_each(|other| other.join().expect("drawing extras does not panic"))
+    })?;
+    Ok(extras)
+}
+
+/// One thread's extras.
+fn draw_extras(prf: &Prf, params: &Params, first: u64, cutoffs: &[u32], extras: &mut [Place]) -> Result<()> {
+    let mut random = Random::new();
     // Draw for sixteen hints at once; those that drew a block of the lower half draw again.
     let mut waiting = (0..cutoffs.len()).filter(|&i| cutoffs[i] != INVALID);
     let mut again: Vec<usize> = Vec::with_capacity(16);
@@ -150,7 +169,7 @@ pub fn extras(prf: &Prf, params: &Params, first: u64, cutoffs: &[u32]) -> Result
             again.push(next);
         }
         if again.is_empty() {
-            return Ok(extras);
+            return Ok(());
         }
         let (mut ids, mut blocks) = ([0; 16], [0; 16]);
         for (lane, &hint) in again.iter().enumerate() {
