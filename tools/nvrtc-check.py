@@ -47,6 +47,15 @@ SPECS = [
     ("scan, taproot", ["program=scan-taproot", "blocks=5", "fuse=16"], "scan_taproot", 256),
     ("create2", ["program=salts"], "salts_walk", 0),
     ("create2, ranges and terms", ["program=salts", "ranges=4", "terms=1"], "salts_walk", 16),
+    ("hints: cutoffs", ["pir=cutoffs", "block=512", "blocks=2"], "pir_cutoffs", 0),
+    ("hints: cutoffs, wide", ["pir=cutoffs", "block=512", "blocks=2", "w=42826"], "pir_cutoffs", 0),
+    ("hints: regular", ["pir=regular"], "pir_parities", 16),
+    ("hints: regular, wide", ["pir=regular", "w=42826"], "pir_parities", 16),
+    ("hints: regular, large entries", ["pir=regular", "size=4096"], "pir_parities", 16),
+    ("hints: pairs", ["pir=pairs"], "pir_parities", 16),
+    ("hints: pairs, wide", ["pir=pairs", "w=42826"], "pir_parities", 16),
+    ("hints: pairs, small entries", ["pir=pairs", "size=8"], "pir_parities", 0),
+    ("hints: rest", ["pir=rest", "block=256"], "pir_ties", 0),
     ("create3, guarded", ["program=salts", "guarded=1", "create=1", "byte=83"], "salts_walk", 0),
 ]
 

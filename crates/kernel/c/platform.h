@@ -1,8 +1,9 @@
 /* The compiler: CUDA (NVRTC), OpenCL C 1.2 or host C. The only file that names one.
  *
- * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, a barrier, atomics, a few bit
- * operations and a load that the first-level cache need not keep. All kernels are variable time: they see public
- * points, never a secret.
+ * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, a barrier (one that also orders global
+ * memory within the block, and one that need hold only for 32 lanes in a row), atomics, a few bit operations, a load that the
+ * first-level cache need not keep and one of what nobody writes while the kernel runs. All kernels are variable time: searches see public points, never a secret, and the key of
+ * private retrieval belongs to whoever runs the card.
  *
  * DEV is inlined, or with INLINE_HELPERS 0 kept out of line: compilers that take minutes over one large function
  * (AMD's) then build in seconds, and the code runs some three times slower. INLINE is inlined all the same: PoCL 3.1
@@ -34,8 +35,11 @@ typedef uint4 quad;
 #define LOCAL_ID ((u32)threadIdx.x)
 #define GROUP_ID ((u32)blockIdx.x)
 #define BARRIER() __syncthreads()
+#define BARRIER_GLOBAL() __syncthreads()
+#define TEAM_BARRIER() __syncwarp()
 #define ATOMIC_ADD(p, x) atomicAdd(p, x)
 #define ATOMIC_ADD_LOCAL(p, x) atomicAdd(p, x)
+#define ATOMIC_XOR(p, x) atomicXor(p, x)
 #define ATOMIC_MAX(p, x) atomicMax(p, x)
 #define UNROLL_BY_2 _Pragma("unroll 2")
 #define UNROLL_BY_4 _Pragma("unroll 4")
@@ -44,6 +48,7 @@ typedef uint4 quad;
 #define COUNT_ONES(x) ((u32)__popc(x))
 #define CONSTANT_DATA(type, name, n) static __constant__ const type name[n]
 #define LOAD_FAR(p) __ldcg(p)
+#define LOAD_STEADY(p) __ldg(p)
 
 /* Zero, but the compiler cannot know: a symbol the host could set. */
 __constant__ u32 platform_zero;
@@ -76,8 +81,11 @@ typedef uint4 quad;
 #define LOCAL_ID ((u32)get_local_id(0))
 #define GROUP_ID ((u32)get_group_id(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define BARRIER_GLOBAL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define TEAM_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define ATOMIC_ADD(p, x) atomic_add((volatile __global u32 *)(p), x)
 #define ATOMIC_ADD_LOCAL(p, x) atomic_add((volatile __local u32 *)(p), x)
+#define ATOMIC_XOR(p, x) atomic_xor((volatile __global u32 *)(p), x)
 #define ATOMIC_MAX(p, x) atomic_max((volatile __global u32 *)(p), x)
 #define UNROLL_BY_2 _Pragma("unroll 2")
 #define UNROLL_BY_4 _Pragma("unroll 4")
@@ -86,6 +94,7 @@ typedef uint4 quad;
 #define COUNT_ONES(x) popcount((u32)(x))
 #define CONSTANT_DATA(type, name, n) __constant type name[n]
 #define LOAD_FAR(p) (*(p))
+#define LOAD_STEADY(p) (*(p))
 /* Nothing is launched with an offset, but the compiler cannot know. */
 #define OPAQUE_ONE ((u32)get_global_offset(0) + 1)
 
@@ -118,9 +127,13 @@ extern void host_barrier(void);
 #define LOCAL_ID host_local_id
 #define GROUP_ID host_group_id
 #define BARRIER() host_barrier()
+#define BARRIER_GLOBAL() host_barrier()
+#define TEAM_BARRIER() host_barrier()
 #define ATOMIC_ADD(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
 #define ATOMIC_ADD_LOCAL(p, x) __atomic_fetch_add(p, x, __ATOMIC_RELAXED)
+#define ATOMIC_XOR(p, x) __atomic_fetch_xor(p, x, __ATOMIC_RELAXED)
 #define LOAD_FAR(p) (*(p))
+#define LOAD_STEADY(p) (*(p))
 #define OPAQUE_ONE 1u
 #define ATOMIC_MAX(p, x) host_atomic_max(p, x)
 #define UNROLL_BY_2

@@ -3,11 +3,13 @@
 //! [program=orbit|field|salts|x|account|contract|hash160|script|uncompressed|taproot|scan-walk|scan-test|scan-taproot]`, for the orbit walk `[unroll=1]
 //! [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`, for
 //! taproot `[bits=24]`, for scans `[y=1] [forms=compressed,uncompressed,script,account,x] [fuse=16]`, for salts `[guarded=1] [create=1] [byte=52]`.
+//! `emit pir=cutoffs|regular|pairs|rest [size=40] [w=32768] [c=55974] [block=128] [blocks=4]` is a text of private retrieval.
 //! `emit to=FOLDER` writes every text that a release ships as PTX there, each named by its hash.
 
 use std::{env, fs};
 
 use warpsmith_kernel::digest_filter::{Score, Shape};
+use warpsmith_kernel::pir::{self, Part};
 use warpsmith_kernel::points::Digest;
 use warpsmith_kernel::salts::Stages;
 use warpsmith_kernel::{Filter, Program, Spec, Stage, Table, join, join_field, scan, shipped};
@@ -20,6 +22,8 @@ fn main() {
     let mut bits = 24;
     let mut forms = vec![scan::Form::Compressed];
     let (mut fuse, mut keep_y) = (None, false);
+    let mut retrieval = None;
+    let mut shape = pir::Shape { entry_size: 40, block_size: 32_768, blocks: 55_974, packed: true };
     for argument in env::args().skip(1) {
         let (name, value) = argument.split_once('=').expect("name=value");
         let number = || value.parse::<u32>().expect("a number");
@@ -53,6 +57,13 @@ fn main() {
             "y" => keep_y = number() != 0,
             "fuse" => fuse = Some(scan::Filter::Fuse { bits: number() }),
             "forms" => forms = value.split(',').map(form).collect(),
+            "pir" if value == "cutoffs" => retrieval = Some(Part::Cutoffs),
+            "pir" if value == "regular" => retrieval = Some(Part::Regular),
+            "pir" if value == "pairs" => retrieval = Some(Part::Pairs),
+            "pir" if value == "rest" => retrieval = Some(Part::Rest),
+            "size" => shape.entry_size = number(),
+            "w" => shape.block_size = number(),
+            "c" => shape.blocks = number(),
             "to" => {
                 fs::create_dir_all(value).expect("the folder can be made");
                 for source in shipped() {
@@ -63,6 +74,12 @@ fn main() {
             }
             _ => panic!("what is {argument}?"),
         }
+    }
+    if let Some(part) = retrieval {
+        shape.packed = shape.block_size.is_power_of_two() && shape.block_size <= 1 << 16;
+        let launch = pir::Launch { block: spec.block, blocks: spec.blocks, inline: spec.inline };
+        print!("{}", pir::join(&shape, part, &launch).text);
+        return;
     }
     let points = |digest| Program::Points { digest, filter };
     spec.program = match program.as_str() {
