@@ -66,6 +66,18 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
+    /// A device that makes hints does not do its part; the processor still can.
+    #[cfg(feature = "device")]
+    #[error(transparent)]
+    Device(#[from] warpsmith_device::Error),
+    /// A device made hints that differ from the processor's.
+    #[error("{device}: {what} is not what the processor computes; do not use this device")]
+    Wrong {
+        /// The device's id.
+        device: String,
+        /// What differs.
+        what: String,
+    },
     /// State, query, answer or update are of different databases, versions or epochs.
     #[error("{0}")]
     Mismatch(String),

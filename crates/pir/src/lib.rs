@@ -12,6 +12,8 @@
 pub mod answer;
 mod client;
 pub mod database;
+#[cfg(feature = "device")]
+pub mod device;
 mod error;
 pub mod hints;
 pub mod keyword;

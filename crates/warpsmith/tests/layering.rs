@@ -25,7 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-target",
         ],
     ),
-    ("warpsmith-pir", &["warpsmith-hash"]),
+    ("warpsmith-pir", &["warpsmith-device", "warpsmith-hash", "warpsmith-kernel"]),
     (
         "warpsmith",
         &["warpsmith-curve", "warpsmith-engine", "warpsmith-pattern", "warpsmith-store", "warpsmith-target"],

@@ -1,0 +1,308 @@
+//! One client's hints in the making: their cutoffs, then their parities window by window.
+
+use std::ops::Range;
+
+use warpsmith_device::{Arg, Buffer};
+use warpsmith_kernel::pir::{BIN_ROOM, BINS, OPEN_HEADER, Part, Shape, TIES_HEADER};
+
+use super::card::{Card, Entry, Window};
+use super::{Host, window};
+use crate::error::{Error, Result};
+use crate::hints::{Hints, Skeleton, cutoff, extras};
+use crate::params::{GROUP, Params};
+use crate::prf::{Key, Prf};
+
+/// Hints that the cutoffs' kernel may leave open, one by one; past that the processor computes all.
+const OPEN: u64 = 4096;
+/// Groups that a block of lanes does in one launch of the cutoffs' kernel.
+const GROUPS_A_LAUNCH: u32 = 16;
+/// Ties a list has room for beyond twice the expected number.
+const SPARE_TIES: u64 = 4096;
+
+/// Hints of one kind.
+struct Kind {
+    part: Part,
+    entry: Entry,
+    /// The group of the first id, and how many groups.
+    first_group: u64,
+    groups: u32,
+    /// Where their cutoffs begin.
+    first_hint: u32,
+    /// Their sums; pairs have a second half, `apart` words after the first.
+    sums: Buffer,
+    apart: u64,
+}
+
+impl Kind {
+    /// Hints of some ids with sums of zero; their cutoffs begin at `first_hint`.
+    fn new(card: &mut Card, part: Part, ids: &Range<u64>, first_hint: u32) -> Result<Kind> {
+        let hints = ids.end - ids.start;
+        let apart = hints * u64::from(card.shape.row());
+        let (entry, halves) = if part == Part::Pairs { (card.pairs, 2) } else { (card.regular, 1) };
+        let words = (halves * apart).max(1);
+        let sums = card.alloc(words)?;
+        card.queue.zero(sums, 0, 4 * words)?;
+        let groups = (hints / GROUP) as u32;
+        Ok(Kind { part, entry, first_group: ids.start / GROUP, groups, first_hint, sums, apart })
+    }
+
+    fn hints(&self) -> usize {
+        self.groups as usize * GROUP as usize
+    }
+
+    /// Ranges of groups of about equal length, as many at a time as the device holds.
+    fn slices(&self) -> impl Iterator<Item = Range<u32>> + use<> {
+        let teams = self.entry.lanes / self.part.team();
+        let most = self.entry.resident * teams;
+        let count = self.groups.div_ceil(most).max(1);
+        let length = self.groups.div_ceil(count).next_multiple_of(teams).max(teams);
+        let groups = self.groups;
+        (0..groups).step_by(length as usize).map(move |start| start..groups.min(start + length))
+    }
+}
+
+/// The hints in the making.
+pub(super) struct Making<'a> {
+    prf: &'a Prf,
+    params: &'a Params,
+    host: Host,
+    key: [Arg; 4],
+    skeleton: Skeleton,
+    cutoffs: Buffer,
+    kinds: [Kind; 2],
+    ties: Buffer,
+    ties_room: u64,
+    extras: Option<Buffer>,
+}
+
+impl<'a> Making<'a> {
+    /// Computes the cutoffs. The skeleton has no extras yet.
+    pub fn begin(
+        card: &mut Card,
+        prf: &'a Prf,
+        params: &'a Params,
+        host: Host,
+        key: &Key,
+        regular: Range<u64>,
+        backups: Range<u64>,
+    ) -> Result<Making<'a>> {
+        for end in [regular.start, regular.end, backups.start, backups.end] {
+            if !end.is_multiple_of(GROUP) {
+                return Err(Error::params(format!("hints come in groups of sixteen; {end} is no multiple")));
+            }
+        }
+        let (m, q) = (regular.end - regular.start, backups.end - backups.start);
+        if m + q > u64::from(u32::MAX) {
+            let reason = format!("{} hints are more than a device can count; ask for fewer than 2^32", m + q);
+            return Err(Error::params(reason));
+        }
+        let key = key.expose().as_chunks().0;
+        let key: [Arg; 4] = std::array::from_fn(|i| Arg::U64(u64::from_le_bytes(key[i])));
+        let kinds =
+            [Kind::new(card, Part::Pairs, &backups, m as u32)?, Kind::new(card, Part::Regular, &regular, 0)?];
+        let cutoffs = card.alloc(m + q)?;
+        // A tie is a chance of 2^-16 for each hint and block, and the cutoff itself makes one for each hint.
+        let most = kinds.iter().flat_map(Kind::slices).map(|slice| slice.len() as u64 * GROUP).max();
+        let ties_room = 2 * most.unwrap_or(0) * (1 + (u64::from(params.blocks()) >> 16)) + SPARE_TIES;
+        let ties_room = if params.is_packed() { ties_room } else { 1 };
+        let ties = card.alloc(TIES_HEADER + 2 * ties_room)?;
+        card.write(ties, 0, &[0, ties_room as u32, 0, 0])?;
+        let skeleton = Skeleton { regular, backups, cutoffs: Vec::new(), extras: Vec::new() };
+        let mut making =
+            Making { prf, params, host, key, skeleton, cutoffs, kinds, ties, ties_room, extras: None };
+        making.find_cutoffs(card)?;
+        Ok(making)
+    }
+
+    /// What the hints hold, as far as it is known.
+    pub fn skeleton(&self) -> &Skeleton {
+        &self.skeleton
+    }
+
+    fn find_cutoffs(&mut self, card: &mut Card) -> Result<()> {
+        let entry = card.cutoffs;
+        let lists = card.alloc(u64::from(entry.resident) * u64::from(16 * BINS * BIN_ROOM))?;
+        let open = card.alloc(OPEN_HEADER + OPEN)?;
+        card.write(open, 0, &[0, OPEN as u32])?;
+        let blocks = self.params.blocks();
+        let window = window::Window::new(blocks);
+        for kind in &self.kinds {
+            let length = entry.resident * GROUPS_A_LAUNCH;
+            for start in (0..kind.groups).step_by(length as usize) {
+                let groups = length.min(kind.groups - start);
+                let launched = entry.resident.min(groups);
+                let mut args = vec![Arg::Buffer(self.cutoffs), Arg::Buffer(lists), Arg::Buffer(open)];
+                args.extend(self.key);
+                args.push(Arg::U64(kind.first_group + u64::from(start)));
+                let first_hint = kind.first_hint + GROUP as u32 * start;
+                args.extend(
+                    [groups, first_hint, blocks, window.low, window.shift, window.bins, launched]
+                        .map(Arg::U32),
+                );
+                card.queue.launch(entry.kernel, launched, entry.lanes, &args)?;
+            }
+        }
+        let hints = self.kinds.iter().map(Kind::hints).sum();
+        self.skeleton.cutoffs = card.read(self.cutoffs, hints)?;
+        let told = card.read(open, (OPEN_HEADER + OPEN) as usize)?;
+        card.queue.free(lists)?;
+        card.queue.free(open)?;
+        let (count, hints) = (told[0] as usize, &told[OPEN_HEADER as usize..]);
+        match hints.get(..count) {
+            Some(hints) => self.settle(card, hints),
+            None => self.recompute(card),
+        }
+    }
+
+    /// The id of a hint, by its place among the cutoffs.
+    fn id(&self, hint: u32) -> u64 {
+        let regular = self.skeleton.regular_len() as u64;
+        match u64::from(hint).checked_sub(regular) {
+            None => self.skeleton.regular.start + u64::from(hint),
+            Some(pair) => self.skeleton.backups.start + pair,
+        }
+    }
+
+    /// Computes the cutoffs the device left open.
+    fn settle(&mut self, card: &mut Card, open: &[u32]) -> Result<()> {
+        for &hint in open {
+            let first = self.id(hint) / GROUP * GROUP;
+            let group = cutoff::cutoffs(self.prf, self.params.blocks(), first..first + GROUP, 1);
+            let value = group[hint as usize % GROUP as usize];
+            self.skeleton.cutoffs[hint as usize] = value;
+            card.write(self.cutoffs, hint.into(), &[value])?;
+        }
+        Ok(())
+    }
+
+    /// Computes all cutoffs on the processor: there are so many blocks that the device's bins are too small.
+    fn recompute(&mut self, card: &mut Card) -> Result<()> {
+        let of = |ids: &Range<u64>| {
+            cutoff::cutoffs(self.prf, self.params.blocks(), ids.clone(), self.host.threads)
+        };
+        let cutoffs = [of(&self.skeleton.regular), of(&self.skeleton.backups)].concat();
+        self.skeleton.cutoffs = cutoffs;
+        card.write(self.cutoffs, 0, &self.skeleton.cutoffs)
+    }
+
+    /// Draws the extras; where the device has work already, it goes on meanwhile.
+    pub fn draw_extras(&mut self, card: &mut Card) -> Result<()> {
+        let cutoffs = &self.skeleton.cutoffs[..self.skeleton.regular_len()];
+        let first = self.skeleton.regular.start;
+        self.skeleton.extras = extras(self.prf, self.params, first, cutoffs, self.host.threads)?;
+        let words: Vec<u32> =
+            self.skeleton.extras.iter().flat_map(|extra| [extra.block, extra.offset]).collect();
+        self.extras = Some(card.upload(&words)?);
+        Ok(())
+    }
+
+    /// Adds the entries of a window to all parities. Extras that were not drawn yet are drawn on the way.
+    pub fn absorb(&mut self, card: &mut Card, window: &Window) -> Result<()> {
+        for kind in &self.kinds {
+            for slice in kind.slices() {
+                for column in 0..card.shape.columns() {
+                    self.march(card, window, kind, slice.clone(), column * card.shape.column_words())?;
+                }
+                if self.params.is_packed() {
+                    self.settle_ties(card, window, kind)?;
+                }
+            }
+        }
+        if self.extras.is_none() {
+            self.draw_extras(card)?;
+        }
+        let [_, regular] = &self.kinds;
+        if let Some(extras) = self.extras {
+            let buffers = [window.database, self.cutoffs, regular.sums, extras].map(Arg::Buffer);
+            let Shape { block_size, .. } = card.shape;
+            let (stride, row) = (card.shape.stride(), card.shape.row());
+            let hints = regular.hints() as u32;
+            let numbers = [hints, window.first, window.blocks, block_size, stride, row].map(Arg::U32);
+            card.launch_each(card.extras, regular.hints() as u64, &[&buffers[..], &numbers].concat())?;
+        }
+        Ok(())
+    }
+
+    /// Sends some groups through the blocks of a window.
+    fn march(
+        &self,
+        card: &mut Card,
+        window: &Window,
+        kind: &Kind,
+        slice: Range<u32>,
+        column: u32,
+    ) -> Result<()> {
+        let groups = slice.len() as u32;
+        let teams = kind.entry.lanes / kind.part.team();
+        for skip in (0..window.blocks).step_by(card.tuning.blocks as usize) {
+            let blocks = card.tuning.blocks.min(window.blocks - skip);
+            let mut args: Vec<Arg> =
+                [window.database, self.cutoffs, kind.sums, self.ties].map(Arg::Buffer).into();
+            args.extend(self.key);
+            args.push(Arg::U64(kind.first_group + u64::from(slice.start)));
+            let first_row = GROUP as u32 * slice.start;
+            args.extend(
+                [groups, kind.first_hint + first_row, first_row, window.first + skip, skip, blocks]
+                    .map(Arg::U32),
+            );
+            args.extend([card.shape.block_size, column].map(Arg::U32));
+            args.push(Arg::U64(kind.apart));
+            card.queue.launch(kind.entry.kernel, groups.div_ceil(teams), kind.entry.lanes, &args)?;
+        }
+        Ok(())
+    }
+
+    fn settle_ties(&self, card: &mut Card, window: &Window, kind: &Kind) -> Result<()> {
+        let mut args: Vec<Arg> =
+            [window.database, self.cutoffs, kind.sums, self.ties].map(Arg::Buffer).into();
+        args.extend(self.key);
+        args.push(Arg::U64(kind.first_group));
+        let shape = card.shape;
+        args.extend(
+            [kind.first_hint, window.first, shape.block_size, shape.stride(), shape.row()].map(Arg::U32),
+        );
+        card.launch_all(card.ties, &args)?;
+        Ok(card.queue.zero(self.ties, 0, 4)?)
+    }
+
+    /// The hints, once all of the database went by.
+    pub fn finish(self, card: &mut Card) -> Result<Hints> {
+        let [pairs, regular] = &self.kinds;
+        let args = [
+            Arg::Buffer(self.cutoffs),
+            Arg::Buffer(pairs.sums),
+            Arg::U32(pairs.first_hint),
+            Arg::U32(pairs.hints() as u32),
+            Arg::U32(card.shape.row()),
+            Arg::U64(pairs.apart),
+        ];
+        card.launch_each(card.halves, pairs.hints() as u64, &args)?;
+        let size = self.params.entry_size();
+        let parities = rows(card, regular.sums, 0, regular.hints(), size)?;
+        let low = rows(card, pairs.sums, 0, pairs.hints(), size)?;
+        let high = rows(card, pairs.sums, 4 * pairs.apart, pairs.hints(), size)?;
+        let lost = card.read(self.ties, TIES_HEADER as usize)?[2];
+        if lost != 0 {
+            let what = format!("a list of ties, with more than {} in it,", self.ties_room);
+            return Err(Error::Wrong { device: card.id().to_owned(), what });
+        }
+        for buffer in [pairs.sums, regular.sums, self.cutoffs, self.ties].into_iter().chain(self.extras) {
+            card.queue.free(buffer)?;
+        }
+        Ok(Hints { skeleton: self.skeleton, parities, low, high })
+    }
+}
+
+/// Reads sums from byte `at` on, without the words that only fill their rows.
+fn rows(card: &mut Card, sums: Buffer, at: u64, hints: usize, size: usize) -> Result<Vec<u8>> {
+    let row = 4 * card.shape.row() as usize;
+    let mut bytes = vec![0; hints * row];
+    card.queue.read(sums, at, &mut bytes)?;
+    if row != size {
+        for hint in 0..hints {
+            bytes.copy_within(hint * row..hint * row + size, hint * size);
+        }
+        bytes.truncate(hints * size);
+    }
+    Ok(bytes)
+}

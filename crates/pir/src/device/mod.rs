@@ -1,0 +1,116 @@
+//! Hints made by a graphics card, or any other device of CUDA or OpenCL: the same bytes as the processor's.
+//!
+//! ```text
+//! cutoffs    on the device; the few it leaves open, and the extras, on the processor
+//! database   window by window, spread so that entries are aligned; or made up on the device, for measuring
+//! parities   for each window: pairs, then regular hints, as many at a time as the device has registers for
+//! sample     a group of regular hints and one of pairs, chosen at random, recomputed by the processor from the same stream
+//! ```
+//!
+//! SEC: whoever runs the device holds the key and could read the queries. It is the client's own, or that of a hint maker
+//! which sees no queries.
+//!
+//! Files: `card.rs` is the device with its kernels, `making.rs` one client's hints on it, `window.rs` where the cutoffs'
+//! kernel looks, `sample.rs` the check, `measure.rs` the benchmark.
+
+mod card;
+mod making;
+mod measure;
+mod sample;
+mod window;
+
+use std::ops::Range;
+
+use warpsmith_device::Device;
+use warpsmith_hash::Lanes;
+
+pub use card::Tuning;
+use card::{Card, Store};
+use making::Making;
+pub use measure::measure;
+use sample::Sample;
+
+use crate::error::{Error, Result};
+use crate::hints::Hints;
+use crate::params::Params;
+use crate::prf::{Key, Prf};
+
+/// What the processor does beside the device: extras, cutoffs the device leaves open, the sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Host {
+    /// The instruction set.
+    pub lanes: Lanes,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// The whole offline phase: a fresh key, and hints from a stream of the database, as [`crate::hints::offline`].
+///
+/// # Errors
+///
+/// When the stream fails or has the wrong length, the system gives no random bytes, the device fails
+/// ([`Error::Device`]) or computes something wrong ([`Error::Wrong`]). After the last two the processor can still do it.
+pub fn offline(
+    params: &Params,
+    device: &dyn Device,
+    lanes: Lanes,
+    threads: usize,
+    stream: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+) -> Result<(Key, Hints)> {
+    let key = Key::random()?;
+    let (m, q) = (params.regular(), params.backups());
+    let host = Host { lanes, threads };
+    let hints = hints(params, device, host, &Tuning::default(), &key, 0..m, m..m + q, stream)?;
+    Ok((key, hints))
+}
+
+/// The hints of some ids under a key, from a stream of the database: what a hint maker is asked for.
+///
+/// # Errors
+///
+/// As for [`offline`], and when the ranges are not of whole groups or more than a device can count.
+#[expect(clippy::too_many_arguments, reason = "what is made, where, and of what")]
+pub fn hints(
+    params: &Params,
+    device: &dyn Device,
+    host: Host,
+    tuning: &Tuning,
+    key: &Key,
+    regular: Range<u64>,
+    backups: Range<u64>,
+    stream: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+) -> Result<Hints> {
+    let mut card = Card::open(device, params, tuning)?;
+    let prf = Prf::new(key, params, host.lanes);
+    let mut making = Making::begin(&mut card, &prf, params, host, key, regular, backups)?;
+    making.draw_extras(&mut card)?;
+    let mut sample = Sample::new(&prf, params, making.skeleton(), 1)?;
+    let mut store = Store::new(&mut card, params)?;
+    let whole = params.entries() * params.entry_size() as u64;
+    let mut seen = 0;
+    let wrong = |reason| Error::format("the stream of the database", reason);
+    stream(&mut |bytes| {
+        if bytes.len() as u64 > whole - seen {
+            return Err(wrong(format!("it is longer than {whole} bytes")));
+        }
+        sample.push(seen, bytes);
+        seen += bytes.len() as u64;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            rest = store.push(&mut card, rest)?;
+            if let Some(window) = store.full(&mut card)? {
+                making.absorb(&mut card, &window)?;
+            }
+        }
+        Ok(())
+    })?;
+    if seen != whole {
+        return Err(wrong(format!("it ended after {seen} of {whole} bytes")));
+    }
+    if let Some(window) = store.last(&mut card)? {
+        making.absorb(&mut card, &window)?;
+    }
+    let hints = making.finish(&mut card)?;
+    sample.check(card.id(), &hints)?;
+    Ok(hints)
+}

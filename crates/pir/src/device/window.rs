@@ -1,0 +1,57 @@
+//! Where the middle of c orders is looked for.
+//!
+//! The share of orders below a bound x (of 2^32) has the standard deviation 1 / (2 sqrt c) around x = 1/2, so the middle
+//! lies within k / (2 sqrt c) of the half but for a normal tail beyond k. The window has six of them to either side: of 10^9
+//! hints two lie outside. Its bins hold 16 orders on average, or more where that would be too many bins.
+
+use warpsmith_kernel::pir::BINS;
+
+/// Standard deviations to either side.
+const DEVIATIONS: f64 = 6.0;
+/// Orders a bin should hold: a quarter of its room.
+const PER_BIN: f64 = 16.0;
+
+/// The window of the cutoffs' kernel: `bins` bins, 2^shift wide, from `low` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub low: u32,
+    pub shift: u32,
+    pub bins: u32,
+}
+
+impl Window {
+    pub fn new(blocks: u32) -> Window {
+        let all = (1u64 << 32) as f64;
+        let c = f64::from(blocks);
+        let width = (DEVIATIONS / c.sqrt()).min(1.0) * all;
+        let few = (PER_BIN * all / c).log2().floor();
+        let enough = (width / f64::from(BINS)).log2().ceil();
+        // Whole upper halves, 2^16, for packed orders; no more than all of 2^32.
+        let shift = few.max(enough).clamp(16.0, 25.0) as u32;
+        let bins = ((width / f64::from(1 << shift)).ceil() as u32).clamp(1, BINS);
+        let low = ((1u64 << 31) - (u64::from(bins) << shift >> 1)) as u32 >> 16 << 16;
+        Window { low, shift, bins }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_lies_around_the_middle_and_is_wide_enough() {
+        for c in
+            (2..3000).step_by(2).chain([4096, 27_988, 55_974, 70_002, 111_944, 1 << 20, 1 << 24, 1 << 30])
+        {
+            let Window { low, shift, bins } = Window::new(c);
+            let width = u64::from(bins) << shift;
+            let (low, high) = (u64::from(low), u64::from(low) + width);
+            assert!(high <= 1 << 32 && (1..=BINS).contains(&bins), "{c}");
+            assert!(low.is_multiple_of(1 << 16) && width.is_multiple_of(1 << 16));
+            // Six deviations to either side, less the rounding of the lower end; or everything.
+            let half = (3.0 * f64::from(1u32 << 31) / f64::from(c).sqrt() * 2.0) as u64;
+            let margin = (1u64 << 31) - low;
+            assert!(low == 0 && high == 1 << 32 || margin.min(high - (1 << 31)) + (1 << 16) >= half, "{c}");
+        }
+    }
+}
