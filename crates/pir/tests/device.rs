@@ -1,24 +1,33 @@
 //! Hints by devices against the reference, byte for byte. PoCL is a device of every machine that has it; cards take part
 //! where there are any.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use warpsmith_device::{Device, survey};
+use warpsmith_device as api;
+use warpsmith_device::{Device, Queue, survey};
 use warpsmith_hash::Lanes;
 use warpsmith_pir::device::{self, Host, Tuning};
 use warpsmith_pir::hints::measure::pseudorandom;
 use warpsmith_pir::hints::{Hints, reference};
 use warpsmith_pir::{Choice, Error, Key, Params, Prf, Result};
 
-/// Every device, each card once.
-fn devices() -> Vec<Arc<dyn Device>> {
+/// Every device, and the right to use them: one test at a time, since PoCL 3.1 loses count of its kernels when several threads
+/// build and drop them.
+struct Devices {
+    found: Vec<Arc<dyn Device>>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+fn devices() -> Devices {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let survey = survey();
     let usable = |device: &Arc<dyn Device>| device.can_build().is_ok();
-    let devices: Vec<_> = survey.devices.into_iter().filter(usable).collect();
-    if devices.is_empty() {
+    let found: Vec<_> = survey.devices.into_iter().filter(usable).collect();
+    if found.is_empty() {
         println!("SKIPPED: this machine has no device: {:?}", survey.missing);
     }
-    devices
+    Devices { found, _alone: alone }
 }
 
 fn host() -> Host {
@@ -41,7 +50,7 @@ type Push<'a> = &'a mut dyn FnMut(&[u8]) -> Result<()>;
 fn check(p: &Params) {
     let database = pseudorandom(p.entries() as usize * p.entry_size());
     let reader = reference::Database::new(p, &database);
-    for device in devices() {
+    for device in &devices().found {
         let key = Key::random().unwrap();
         let prf = Prf::new(&key, p, Lanes::detect());
         let (m, q) = (p.regular(), p.backups());
@@ -105,7 +114,7 @@ fn large_blocks() {
         let p = params(5 * u64::from(block_size) - 7, entry_size, 1, Some(block_size));
         let database = pseudorandom(p.entries() as usize * p.entry_size());
         let reader = reference::Database::new(&p, &database);
-        for device in devices() {
+        for device in &devices().found {
             let key = Key::random().unwrap();
             let prf = Prf::new(&key, &p, Lanes::detect());
             // The hints of a few ids only: the reference is slow.
@@ -124,7 +133,7 @@ fn large_blocks() {
 fn offline_and_measure() {
     let p = params(1000, 40, 2, None);
     let database = pseudorandom(p.entries() as usize * p.entry_size());
-    for device in devices() {
+    for device in &devices().found {
         let stream = pieces(&database, 7777);
         let (key, made) = device::offline(&p, device.as_ref(), Lanes::detect(), 2, stream).unwrap();
         let prf = Prf::new(&key, &p, Lanes::detect());
@@ -139,11 +148,130 @@ fn offline_and_measure() {
 fn a_stream_of_the_wrong_length_is_refused() {
     let p = params(1000, 40, 2, None);
     let database = pseudorandom(40_001);
-    for device in devices() {
+    for device in &devices().found {
         for length in [0, 39_999, 40_001] {
             let stream = pieces(&database[..length], 5000);
             let made = device::offline(&p, device.as_ref(), Lanes::detect(), 1, stream);
             assert!(matches!(made, Err(Error::Format { .. })), "{length} bytes");
         }
+    }
+}
+
+/// A device that flips one bit of whatever it gives back from some length on.
+struct Liar<'a>(&'a dyn Device, usize);
+
+impl Device for Liar<'_> {
+    fn info(&self) -> &api::Info {
+        self.0.info()
+    }
+    fn queue(&self) -> api::Result<Box<dyn Queue>> {
+        Ok(Box::new(Lying(self.0.queue()?, self.1)))
+    }
+    fn can_build(&self) -> api::Result<()> {
+        self.0.can_build()
+    }
+}
+
+struct Lying(Box<dyn Queue>, usize);
+
+impl Lying {
+    fn spoil(&self, bytes: &mut [u8]) {
+        if bytes.len() >= self.1 {
+            bytes.iter_mut().step_by(20).for_each(|byte| *byte ^= 1);
+        }
+    }
+}
+
+impl Queue for Lying {
+    fn read(&mut self, buffer: api::Buffer, offset: u64, data: &mut [u8]) -> api::Result<()> {
+        self.0.read(buffer, offset, data)?;
+        self.spoil(data);
+        Ok(())
+    }
+    fn finish_later(&mut self, later: api::Later, out: &mut Vec<u8>) -> api::Result<()> {
+        self.0.finish_later(later, out)?;
+        self.spoil(out);
+        Ok(())
+    }
+    fn build(&mut self, source: &api::Source<'_>, options: &api::Options) -> api::Result<api::Program> {
+        self.0.build(source, options)
+    }
+    fn built(&self, program: api::Program) -> api::Result<api::Build> {
+        self.0.built(program)
+    }
+    fn kernel(&mut self, program: api::Program, name: &str) -> api::Result<api::Kernel> {
+        self.0.kernel(program, name)
+    }
+    fn resources(&self, kernel: api::Kernel) -> api::Resources {
+        self.0.resources(kernel)
+    }
+    fn occupancy(&self, kernel: api::Kernel, block: u32) -> Option<u32> {
+        self.0.occupancy(kernel, block)
+    }
+    fn symbol(&mut self, program: api::Program, name: &str, data: &[u8]) -> api::Result<()> {
+        self.0.symbol(program, name, data)
+    }
+    fn alloc(&mut self, bytes: u64) -> api::Result<api::Buffer> {
+        self.0.alloc(bytes)
+    }
+    fn free(&mut self, buffer: api::Buffer) -> api::Result<()> {
+        self.0.free(buffer)
+    }
+    fn write(&mut self, buffer: api::Buffer, offset: u64, data: &[u8]) -> api::Result<()> {
+        self.0.write(buffer, offset, data)
+    }
+    fn zero(&mut self, buffer: api::Buffer, offset: u64, bytes: u64) -> api::Result<()> {
+        self.0.zero(buffer, offset, bytes)
+    }
+    fn launch(&mut self, kernel: api::Kernel, groups: u32, block: u32, args: &[api::Arg]) -> api::Result<()> {
+        self.0.launch(kernel, groups, block, args)
+    }
+    fn read_later(&mut self, buffer: api::Buffer, offset: u64, bytes: u64) -> api::Result<api::Later> {
+        self.0.read_later(buffer, offset, bytes)
+    }
+    fn mark(&mut self) -> api::Result<api::Mark> {
+        self.0.mark()
+    }
+    fn wait(&mut self, mark: api::Mark) -> api::Result<()> {
+        self.0.wait(mark)
+    }
+    fn milliseconds(&mut self, from: api::Mark, to: api::Mark) -> api::Result<f32> {
+        self.0.milliseconds(from, to)
+    }
+    fn finish(&mut self) -> api::Result<()> {
+        self.0.finish()
+    }
+}
+
+/// Wrong cutoffs and wrong parities are noticed by the sample, in hints and in the benchmark.
+#[test]
+fn a_device_that_errs_is_found_out() {
+    let p = params(1000, 40, 2, None);
+    let database = pseudorandom(p.entries() as usize * p.entry_size());
+    for device in &devices().found {
+        // Cutoffs are the first to be read; the parities of pairs and regular hints are the longest.
+        for from in [4 * (p.regular() + p.backups()) as usize, 40 * p.backups() as usize] {
+            let liar = Liar(device.as_ref(), from);
+            let made = device::offline(&p, &liar, Lanes::detect(), 2, pieces(&database, 7777));
+            assert!(matches!(made, Err(Error::Wrong { .. })), "{from}");
+            let measured = device::measure(&p, &liar, Lanes::detect(), 2, 20);
+            assert!(matches!(measured, Err(Error::Wrong { .. })), "{from}");
+        }
+        // The same device, believed where it says the truth.
+        let honest = Liar(device.as_ref(), usize::MAX);
+        assert!(device::offline(&p, &honest, Lanes::detect(), 2, pieces(&database, 7777)).is_ok());
+    }
+}
+
+/// A database that is too large for the device is a plain error, and nothing is read from the stream.
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let p = params(1 << 34, 4096, 1, Some(1 << 28));
+    for device in &devices().found {
+        let none = |_: Push<'_>| -> Result<()> { panic!("the stream was opened") };
+        let key = Key::random().unwrap();
+        let tuning = Tuning::default();
+        let made = device::hints(&p, device.as_ref(), host(), &tuning, &key, 0..16, 0..0, none);
+        assert!(matches!(made, Err(Error::Device(api::Error::Memory { .. }))));
     }
 }

@@ -1,60 +1,71 @@
 /* Cutoffs of hints: the exact middle of c orders, for the sixteen hints of a group at a time.
  *
- * A block of lanes goes through all orders of its group once. It counts those below a window around the middle, and sorts
- * the numbers of those blocks whose orders fall into the window into bins: `bins` of them, 2^shift wide, from `low` on.
- * The counts tell in which bin the middle lies; the few orders of that bin are computed in full and ranked. The window is
- * a multiple of 2^16 wide and `low` one too where the orders are packed, so the upper halves decide the bin alone.
+ * A block of lanes goes through all orders of its group once. It counts those from 2^31 on, and sorts the numbers of those
+ * blocks whose orders fall into a window around 2^31 into bins: `bins` of them, an even number, 2^shift wide, half of them
+ * below 2^31. The counts tell in which bin the middle lies; the few orders of that bin are computed in full and ranked.
+ * The shift is 16 at least, so the upper halves of packed orders decide the bin alone.
  *
  * A hint whose middle lies outside the window, or in a bin with more than BIN_ROOM orders, is told to the host, which
- * computes it. Six standard deviations of the middle make that one hint in 10^8. */
+ * computes it: with a window of five standard deviations of the middle to either side, one hint in two millions. */
 
 /* lists    for each block of lanes 16 * BINS * BIN_ROOM words: numbers of blocks
  * open     count, capacity, then the hints that could not be settled
  * cutoffs  those of the hints; 0 where the two orders in the middle are equal, and where the hint is open */
 KERNEL void LAUNCH_BOUNDS pir_cutoffs(GLOBAL u32 *cutoffs, GLOBAL u32 *lists, GLOBAL u32 *open, KEY_PARAMS,
-                                      u64 first_group, u32 groups, u32 first_hint, u32 c, u32 low, u32 shift, u32 bins,
+                                      u64 first_group, u32 groups, u32 first_hint, u32 c, u32 shift, u32 bins,
                                       u32 launched) {
     LOCAL_ARRAY(u32, counts, 16 * BINS);
-    LOCAL_ARRAY(u32, below, 16);
+    LOCAL_ARRAY(u32, upper, 16);
     LOCAL_ARRAY(u32, chosen, 16);
     LOCAL_ARRAY(u32, rank, 16);
     LOCAL_ARRAY(u32, orders, 16 * BIN_ROOM);
+    LOCAL_ARRAY(u32, near, 16 * BLOCK);
     u32 key[8] = KEY_WORDS;
+    /* The window, whose last order may be that of all. */
+    u32 low = 0x80000000u - (bins / 2 << shift), last = (bins << shift) - 1u;
     GLOBAL u32 *list = lists + (u64)GROUP_ID * (16 * BINS * BIN_ROOM);
 
     ROLLED
     for (u32 g = GROUP_ID; g < groups; g += launched) {
         u64 group = first_group + g;
-        u32 under[16];
+        u32 over[16];
         UNROLL
-        for (u32 i = 0; i < 16; i++) under[i] = 0;
+        for (u32 i = 0; i < 16; i++) over[i] = 0;
         for (u32 i = LOCAL_ID; i < 16 * BINS; i += BLOCK) counts[i] = 0;
-        if (LOCAL_ID < 16) below[LOCAL_ID] = 0;
+        if (LOCAL_ID < 16) upper[LOCAL_ID] = 0;
         BARRIER();
 
         ROLLED
         for (u32 block = LOCAL_ID; block < c; block += BLOCK) {
             u32 words[16];
+            LOCAL u32 *found = near + LOCAL_ID;
             prf_words(words, key, PRF_CHOICE, group, block);
+            /* Few are found, and not by the same hints in all lanes: they are noted first, without a branch, over
+             * what was not to be noted. A bin has no use for the lowest bits. */
             UNROLL
             for (u32 i = 0; i < 16; i++) {
-                u32 bin = (words[i] - low) >> shift;
-                under[i] += words[i] < low;
-                if (words[i] >= low && bin < bins) {
-                    u32 at = ATOMIC_ADD_LOCAL(counts + (i * BINS + bin), 1u);
-                    if (at < BIN_ROOM) list[(i * BINS + bin) * BIN_ROOM + at] = block;
-                }
+                u32 distance = words[i] - low;
+                over[i] += words[i] >> 31;
+                *found = (distance & ~15u) | i;
+                found += distance <= last ? BLOCK : 0;
+            }
+            ROLLED
+            for (LOCAL u32 *one = near + LOCAL_ID; one != found; one += BLOCK) {
+                u32 bin = (*one & 15u) * BINS + (*one >> shift);
+                u32 at = ATOMIC_ADD_LOCAL(counts + bin, 1u);
+                if (at < BIN_ROOM) list[bin * BIN_ROOM + at] = block;
             }
         }
         UNROLL
         for (u32 i = 0; i < 16; i++) {
-            ATOMIC_ADD_LOCAL(below + i, under[i]);
+            ATOMIC_ADD_LOCAL(upper + i, over[i]);
         }
         BARRIER_GLOBAL();
 
         /* The bin of the middle, and the middle's rank in it. */
         if (LOCAL_ID < 16) {
-            u32 i = LOCAL_ID, before = below[i], bin = 0, middle = c / 2;
+            u32 i = LOCAL_ID, before = c - upper[i], bin = 0, middle = c / 2;
+            for (u32 k = 0; k < bins / 2; k++) before -= counts[i * BINS + k];
             while (before <= middle && bin < bins && before + counts[i * BINS + bin] <= middle) {
                 before += counts[i * BINS + bin];
                 bin++;

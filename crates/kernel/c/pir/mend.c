@@ -25,12 +25,13 @@ KERNEL void LAUNCH_BOUNDS pir_ties(GLOBAL const u32 *database, GLOBAL const u32 
     }
 }
 
-/* Adds the extras that lie in `blocks` blocks from `first_block` on; extras are (block, offset) for each hint. */
+/* Adds the extras of `hints` hints from `first_hint` on, as far as they lie in `blocks` blocks from `first_block` on;
+ * extras are (block, offset) for each hint. */
 KERNEL void LAUNCH_BOUNDS pir_extras(GLOBAL const u32 *database, GLOBAL const u32 *cutoffs, GLOBAL u32 *sums,
-                                     GLOBAL const u32 *extras, u32 hints, u32 first_block, u32 blocks, u32 w, u32 stride,
-                                     u32 width) {
-    u32 hint = GROUP_ID * BLOCK + LOCAL_ID;
-    if (hint < hints && cutoffs[hint] != 0) {
+                                     GLOBAL const u32 *extras, u32 first_hint, u32 hints, u32 first_block, u32 blocks,
+                                     u32 w, u32 stride, u32 width) {
+    u32 hint = first_hint + GROUP_ID * BLOCK + LOCAL_ID;
+    if (hint - first_hint < hints && cutoffs[hint] != 0) {
         u32 block = extras[2 * (u64)hint] - first_block;
         u64 entry = (u64)block * w + extras[2 * (u64)hint + 1];
         if (block < blocks) {
@@ -39,14 +40,15 @@ KERNEL void LAUNCH_BOUNDS pir_extras(GLOBAL const u32 *database, GLOBAL const u3
     }
 }
 
-/* Pairs at the end: what is not below, from everything; and nothing where there is no cutoff. */
-KERNEL void LAUNCH_BOUNDS pir_halves(GLOBAL const u32 *cutoffs, GLOBAL u32 *sums, u32 first_hint, u32 hints, u32 width,
-                                     u64 apart) {
-    u32 hint = GROUP_ID * BLOCK + LOCAL_ID;
+/* `hints` pairs at the end, from row `first_row` on: what is not below, from everything; and nothing where there is no
+ * cutoff. Those of row 0 begin at `first_hint`. */
+KERNEL void LAUNCH_BOUNDS pir_halves(GLOBAL const u32 *cutoffs, GLOBAL u32 *sums, u32 first_hint, u32 first_row, u32 hints,
+                                     u32 width, u64 apart) {
+    u32 hint = GROUP_ID * BLOCK + LOCAL_ID, row = first_row + hint;
     if (hint < hints) {
-        u32 valid = 0u - (u32)(cutoffs[first_hint + hint] != 0);
+        u32 valid = 0u - (u32)(cutoffs[first_hint + row] != 0);
         for (u32 k = 0; k < width; k++) {
-            GLOBAL u32 *low = sums + (u64)hint * width + k;
+            GLOBAL u32 *low = sums + (u64)row * width + k;
             low[apart] = (low[apart] ^ *low) & valid;
             *low &= valid;
         }

@@ -12,13 +12,13 @@ pub struct Tuning {
     /// The most bytes of the database on the device at a time, where it is streamed.
     pub window: u64,
     /// Blocks of the database that one launch goes through. Between launches all lanes are in step again, so that
-    /// none falls behind what the second-level cache holds; and a launch takes a few milliseconds.
+    /// none falls behind what the second-level cache holds; a launch takes some ten milliseconds.
     pub blocks: u32,
 }
 
 impl Default for Tuning {
     fn default() -> Tuning {
-        Tuning { window: 1 << 30, blocks: 1024 }
+        Tuning { window: 1 << 30, blocks: 4096 }
     }
 }
 

@@ -1,9 +1,10 @@
 //! One client's hints in the making: their cutoffs, then their parities window by window.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
-use warpsmith_device::{Arg, Buffer};
-use warpsmith_kernel::pir::{BIN_ROOM, BINS, OPEN_HEADER, Part, Shape, TIES_HEADER};
+use warpsmith_device::{Arg, Buffer, Later};
+use warpsmith_kernel::pir::{BIN_ROOM, BINS, OPEN_HEADER, Part, TIES_HEADER};
 
 use super::card::{Card, Entry, Window};
 use super::{Host, window};
@@ -18,6 +19,21 @@ const OPEN: u64 = 4096;
 const GROUPS_A_LAUNCH: u32 = 16;
 /// Ties a list has room for beyond twice the expected number.
 const SPARE_TIES: u64 = 4096;
+
+/// Reads that may be under way: those of about two slices.
+const READS: usize = 4;
+
+/// The kinds of hints: pairs come first, so that the processor draws extras while the device is busy with them.
+const PAIRS: usize = 0;
+const REGULAR: usize = 1;
+
+/// Where sums belong that come back.
+#[derive(Clone, Copy)]
+enum Output {
+    Parities,
+    Low,
+    High,
+}
 
 /// Hints of one kind.
 struct Kind {
@@ -73,6 +89,12 @@ pub(super) struct Making<'a> {
     ties: Buffer,
     ties_room: u64,
     extras: Option<Buffer>,
+    /// Finished sums on their way back, in order, and what has come.
+    reads: VecDeque<(Output, Later)>,
+    received: Vec<u8>,
+    parities: Vec<u8>,
+    low: Vec<u8>,
+    high: Vec<u8>,
 }
 
 impl<'a> Making<'a> {
@@ -108,8 +130,24 @@ impl<'a> Making<'a> {
         let ties = card.alloc(TIES_HEADER + 2 * ties_room)?;
         card.write(ties, 0, &[0, ties_room as u32, 0, 0])?;
         let skeleton = Skeleton { regular, backups, cutoffs: Vec::new(), extras: Vec::new() };
-        let mut making =
-            Making { prf, params, host, key, skeleton, cutoffs, kinds, ties, ties_room, extras: None };
+        let bytes = |hints: u64| Vec::with_capacity(hints as usize * params.entry_size());
+        let mut making = Making {
+            prf,
+            params,
+            host,
+            key,
+            skeleton,
+            cutoffs,
+            kinds,
+            ties,
+            ties_room,
+            extras: None,
+            reads: VecDeque::new(),
+            received: Vec::new(),
+            parities: bytes(m),
+            low: bytes(q),
+            high: bytes(q),
+        };
         making.find_cutoffs(card)?;
         Ok(making)
     }
@@ -135,10 +173,7 @@ impl<'a> Making<'a> {
                 args.extend(self.key);
                 args.push(Arg::U64(kind.first_group + u64::from(start)));
                 let first_hint = kind.first_hint + GROUP as u32 * start;
-                args.extend(
-                    [groups, first_hint, blocks, window.low, window.shift, window.bins, launched]
-                        .map(Arg::U32),
-                );
+                args.extend([groups, first_hint, blocks, window.shift, window.bins, launched].map(Arg::U32));
                 card.queue.launch(entry.kernel, launched, entry.lanes, &args)?;
             }
         }
@@ -166,6 +201,10 @@ impl<'a> Making<'a> {
     /// Computes the cutoffs the device left open.
     fn settle(&mut self, card: &mut Card, open: &[u32]) -> Result<()> {
         for &hint in open {
+            if hint as usize >= self.skeleton.cutoffs.len() {
+                let what = format!("hint {hint}, which it leaves open and nobody asked for,");
+                return Err(Error::Wrong { device: card.id().to_owned(), what });
+            }
             let first = self.id(hint) / GROUP * GROUP;
             let group = cutoff::cutoffs(self.prf, self.params.blocks(), first..first + GROUP, 1);
             let value = group[hint as usize % GROUP as usize];
@@ -196,31 +235,44 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// Adds the entries of a window to all parities. Extras that were not drawn yet are drawn on the way.
+    /// Adds the entries of a window to all parities. Extras that were not drawn yet are drawn on the way, while the device
+    /// is busy with the pairs. With the last window the parities are done, and come back slice by slice.
     pub fn absorb(&mut self, card: &mut Card, window: &Window) -> Result<()> {
-        for kind in &self.kinds {
-            for slice in kind.slices() {
+        let data = self.params.entries().div_ceil(self.params.block_size().into());
+        let last = u64::from(window.first) + u64::from(window.blocks) >= data;
+        for kind in [0, 1] {
+            if kind == REGULAR && self.extras.is_none() {
+                self.draw_extras(card)?;
+            }
+            for slice in self.kinds[kind].slices() {
+                let kind = &self.kinds[kind];
                 for column in 0..card.shape.columns() {
                     self.march(card, window, kind, slice.clone(), column * card.shape.column_words())?;
                 }
                 if self.params.is_packed() {
                     self.settle_ties(card, window, kind)?;
                 }
+                let rows = GROUP as u32 * slice.start..GROUP as u32 * slice.end;
+                if kind.part == Part::Regular {
+                    self.add_extras(card, window, kind, &rows)?;
+                }
+                if last {
+                    self.send_back(card, kind.part, &rows)?;
+                }
             }
         }
-        if self.extras.is_none() {
-            self.draw_extras(card)?;
-        }
-        let [_, regular] = &self.kinds;
-        if let Some(extras) = self.extras {
-            let buffers = [window.database, self.cutoffs, regular.sums, extras].map(Arg::Buffer);
-            let Shape { block_size, .. } = card.shape;
-            let (stride, row) = (card.shape.stride(), card.shape.row());
-            let hints = regular.hints() as u32;
-            let numbers = [hints, window.first, window.blocks, block_size, stride, row].map(Arg::U32);
-            card.launch_each(card.extras, regular.hints() as u64, &[&buffers[..], &numbers].concat())?;
-        }
         Ok(())
+    }
+
+    /// Adds the extras of some regular hints that lie in a window.
+    fn add_extras(&self, card: &mut Card, window: &Window, kind: &Kind, rows: &Range<u32>) -> Result<()> {
+        let Some(extras) = self.extras else { return Ok(()) };
+        let mut args: Vec<Arg> = [window.database, self.cutoffs, kind.sums, extras].map(Arg::Buffer).into();
+        let shape = card.shape;
+        let numbers = [rows.start, rows.len() as u32, window.first, window.blocks];
+        args.extend(numbers.map(Arg::U32));
+        args.extend([shape.block_size, shape.stride(), shape.row()].map(Arg::U32));
+        card.launch_each(card.extras, rows.len() as u64, &args)
     }
 
     /// Sends some groups through the blocks of a window.
@@ -265,44 +317,63 @@ impl<'a> Making<'a> {
         Ok(card.queue.zero(self.ties, 0, 4)?)
     }
 
+    /// Begins to read the finished sums of some rows, and ends reads that began some slices ago: so the device always has
+    /// work, and the host never holds much for it.
+    fn send_back(&mut self, card: &mut Card, part: Part, rows: &Range<u32>) -> Result<()> {
+        let kind = &self.kinds[if part == Part::Regular { REGULAR } else { PAIRS }];
+        let row = 4 * u64::from(card.shape.row());
+        let (from, bytes) = (row * u64::from(rows.start), row * rows.len() as u64);
+        if part == Part::Regular {
+            self.reads.push_back((Output::Parities, card.queue.read_later(kind.sums, from, bytes)?));
+        } else {
+            let numbers = [kind.first_hint, rows.start, rows.len() as u32, card.shape.row()].map(Arg::U32);
+            let mut args = vec![Arg::Buffer(self.cutoffs), Arg::Buffer(kind.sums)];
+            args.extend(numbers);
+            args.push(Arg::U64(kind.apart));
+            card.launch_each(card.halves, rows.len() as u64, &args)?;
+            self.reads.push_back((Output::Low, card.queue.read_later(kind.sums, from, bytes)?));
+            let high = card.queue.read_later(kind.sums, 4 * kind.apart + from, bytes)?;
+            self.reads.push_back((Output::High, high));
+        }
+        while self.reads.len() > READS {
+            self.receive(card)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the oldest read.
+    fn receive(&mut self, card: &mut Card) -> Result<()> {
+        let Some((place, later)) = self.reads.pop_front() else { return Ok(()) };
+        card.queue.finish_later(later, &mut self.received)?;
+        let (row, size) = (4 * card.shape.row() as usize, self.params.entry_size());
+        let to = match place {
+            Output::Parities => &mut self.parities,
+            Output::Low => &mut self.low,
+            Output::High => &mut self.high,
+        };
+        if row == size {
+            to.extend_from_slice(&self.received);
+        } else {
+            // Without the words that only fill rows.
+            self.received.chunks_exact(row).for_each(|row| to.extend_from_slice(&row[..size]));
+        }
+        Ok(())
+    }
+
     /// The hints, once all of the database went by.
-    pub fn finish(self, card: &mut Card) -> Result<Hints> {
-        let [pairs, regular] = &self.kinds;
-        let args = [
-            Arg::Buffer(self.cutoffs),
-            Arg::Buffer(pairs.sums),
-            Arg::U32(pairs.first_hint),
-            Arg::U32(pairs.hints() as u32),
-            Arg::U32(card.shape.row()),
-            Arg::U64(pairs.apart),
-        ];
-        card.launch_each(card.halves, pairs.hints() as u64, &args)?;
-        let size = self.params.entry_size();
-        let parities = rows(card, regular.sums, 0, regular.hints(), size)?;
-        let low = rows(card, pairs.sums, 0, pairs.hints(), size)?;
-        let high = rows(card, pairs.sums, 4 * pairs.apart, pairs.hints(), size)?;
+    pub fn finish(mut self, card: &mut Card) -> Result<Hints> {
+        while !self.reads.is_empty() {
+            self.receive(card)?;
+        }
         let lost = card.read(self.ties, TIES_HEADER as usize)?[2];
         if lost != 0 {
             let what = format!("a list of ties, with more than {} in it,", self.ties_room);
             return Err(Error::Wrong { device: card.id().to_owned(), what });
         }
-        for buffer in [pairs.sums, regular.sums, self.cutoffs, self.ties].into_iter().chain(self.extras) {
+        let sums = self.kinds.map(|kind| kind.sums);
+        for buffer in sums.into_iter().chain([self.cutoffs, self.ties]).chain(self.extras) {
             card.queue.free(buffer)?;
         }
-        Ok(Hints { skeleton: self.skeleton, parities, low, high })
+        Ok(Hints { skeleton: self.skeleton, parities: self.parities, low: self.low, high: self.high })
     }
-}
-
-/// Reads sums from byte `at` on, without the words that only fill their rows.
-fn rows(card: &mut Card, sums: Buffer, at: u64, hints: usize, size: usize) -> Result<Vec<u8>> {
-    let row = 4 * card.shape.row() as usize;
-    let mut bytes = vec![0; hints * row];
-    card.queue.read(sums, at, &mut bytes)?;
-    if row != size {
-        for hint in 0..hints {
-            bytes.copy_within(hint * row..hint * row + size, hint * size);
-        }
-        bytes.truncate(hints * size);
-    }
-    Ok(bytes)
 }

@@ -1,20 +1,19 @@
 //! Where the middle of c orders is looked for.
 //!
 //! The share of orders below a bound x (of 2^32) has the standard deviation 1 / (2 sqrt c) around x = 1/2, so the middle
-//! lies within k / (2 sqrt c) of the half but for a normal tail beyond k. The window has six of them to either side: of 10^9
-//! hints two lie outside. Its bins hold 16 orders on average, or more where that would be too many bins.
+//! lies within k / (2 sqrt c) of the half but for a normal tail beyond k. The window has five of them to either side: of ten
+//! million hints six lie outside. Its bins hold 16 orders on average, or more where that would be too many bins.
 
 use warpsmith_kernel::pir::BINS;
 
 /// Standard deviations to either side.
-const DEVIATIONS: f64 = 6.0;
+const DEVIATIONS: f64 = 5.0;
 /// Orders a bin should hold: a quarter of its room.
 const PER_BIN: f64 = 16.0;
 
-/// The window of the cutoffs' kernel: `bins` bins, 2^shift wide, from `low` on.
+/// The window of the cutoffs' kernel: `bins` bins, 2^shift wide, half of them below 2^31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    pub low: u32,
     pub shift: u32,
     pub bins: u32,
 }
@@ -28,9 +27,8 @@ impl Window {
         let enough = (width / f64::from(BINS)).log2().ceil();
         // Whole upper halves, 2^16, for packed orders; no more than all of 2^32.
         let shift = few.max(enough).clamp(16.0, 25.0) as u32;
-        let bins = ((width / f64::from(1 << shift)).ceil() as u32).clamp(1, BINS);
-        let low = ((1u64 << 31) - (u64::from(bins) << shift >> 1)) as u32 >> 16 << 16;
-        Window { low, shift, bins }
+        let half = (width / 2.0 / f64::from(1 << shift)).ceil() as u32;
+        Window { shift, bins: 2 * half.clamp(1, BINS / 2) }
     }
 }
 
@@ -43,15 +41,16 @@ mod tests {
         for c in
             (2..3000).step_by(2).chain([4096, 27_988, 55_974, 70_002, 111_944, 1 << 20, 1 << 24, 1 << 30])
         {
-            let Window { low, shift, bins } = Window::new(c);
-            let width = u64::from(bins) << shift;
-            let (low, high) = (u64::from(low), u64::from(low) + width);
-            assert!(high <= 1 << 32 && (1..=BINS).contains(&bins), "{c}");
-            assert!(low.is_multiple_of(1 << 16) && width.is_multiple_of(1 << 16));
-            // Six deviations to either side, less the rounding of the lower end; or everything.
-            let half = (3.0 * f64::from(1u32 << 31) / f64::from(c).sqrt() * 2.0) as u64;
-            let margin = (1u64 << 31) - low;
-            assert!(low == 0 && high == 1 << 32 || margin.min(high - (1 << 31)) + (1 << 16) >= half, "{c}");
+            let Window { shift, bins } = Window::new(c);
+            assert!(
+                (2..=BINS).contains(&bins) && bins.is_multiple_of(2) && (16..=25).contains(&shift),
+                "{c}"
+            );
+            let half = u64::from(bins / 2) << shift;
+            assert!(half <= 1 << 31);
+            // Five deviations to either side, or everything, or as many bins as there are.
+            let wanted = (2.5 / f64::from(c).sqrt() * 2f64.powi(32)) as u64;
+            assert!(half >= wanted.min(1 << 31) || bins == BINS, "{c}");
         }
     }
 }
