@@ -1,11 +1,16 @@
 //! All hints of a client on a device, the database on it already; a sample is recomputed by the processor.
 //!
 //! `cargo bench -p warpsmith-pir --bench device [-- ENTRIES [ENTRY_SIZE [BLOCK_SIZE]]] [DEVICE]`, by default 2^20 entries of 40
-//! bytes on every device; a block size of 0 is the usual one. With `--test` a small size, to see that it runs.
+//! bytes on every device; a block size of 0 is the usual one. `--stream` streams the database to the device instead, and
+//! counts that. With `--test` a small size, to see that it runs.
+
+use std::time::Instant;
 
 use warpsmith_device::survey;
 use warpsmith_hash::Lanes;
-use warpsmith_pir::{Choice, Params, device::measure};
+use warpsmith_pir::device::{measure, offline};
+use warpsmith_pir::hints::measure::pseudorandom;
+use warpsmith_pir::{Choice, Params};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -27,6 +32,26 @@ fn main() {
     for device in survey().devices {
         let info = device.info();
         if wanted.is_some_and(|wanted| *wanted != info.id) {
+            continue;
+        }
+        if arguments.iter().any(|a| a == "--stream") {
+            let piece = pseudorandom(64 << 20);
+            let mut left = params.entries() * params.entry_size() as u64;
+            let begin = Instant::now();
+            let made = offline(&params, device.as_ref(), Lanes::detect(), threads, |push| {
+                while left > 0 {
+                    let now = left.min(piece.len() as u64);
+                    push(&piece[..now as usize])?;
+                    left -= now;
+                }
+                Ok(())
+            });
+            let time = begin.elapsed().as_secs_f64();
+            let whole = params.entries() as f64 * params.entry_size() as f64;
+            match made {
+                Ok(_) => println!("{}: streamed in {time:.3} s, {:.2} GB/s", info.id, whole / time / 1e9),
+                Err(error) => println!("{}: {error}", info.id),
+            }
             continue;
         }
         for _ in 0..if test { 1 } else { 3 } {

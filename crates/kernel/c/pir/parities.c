@@ -85,7 +85,10 @@ INLINE lane_words lane_load(const lane_view *view, u32 offset) {
 
 /* Which word of an entry is word i of a lane. */
 INLINE u32 lane_word(u32 lane, u32 i) {
-    return i < 4 * LANE_QUADS ? 4 * lane + i : REST_AT + LANE_REST * lane + (i - 4 * LANE_QUADS);
+#if LANE_QUADS
+    if (i < 4) return 4 * lane + i;
+#endif
+    return REST_AT + LANE_REST * lane + (i - 4 * LANE_QUADS);
 }
 
 KERNEL void LAUNCH_BOUNDS pir_parities(GLOBAL const u32 *database, GLOBAL const u32 *cutoffs, GLOBAL u32 *sums,
@@ -196,6 +199,7 @@ KERNEL void LAUNCH_BOUNDS pir_parities(GLOBAL const u32 *database, GLOBAL const 
         TEAM_BARRIER();
     }
 
+    (void)apart, (void)ties, (void)listing;
     if (!mine) return;
     UNROLL
     for (u32 i = 0; i < HELD; i++) {
