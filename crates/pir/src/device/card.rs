@@ -124,7 +124,8 @@ impl Card {
     pub fn write(&mut self, buffer: Buffer, at: u64, words: &[u32]) -> Result<()> {
         // A piece at a time, so that the copy does not double the memory.
         for (i, part) in words.chunks(1 << 20).enumerate() {
-            let bytes: Vec<u8> = part.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let mut bytes = vec![0; 4 * part.len()];
+            bytes.as_chunks_mut().0.iter_mut().zip(part).for_each(|(to, word)| *to = word.to_le_bytes());
             self.queue.write(buffer, 4 * at + ((i as u64) << 22), &bytes)?;
         }
         Ok(())

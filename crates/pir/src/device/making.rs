@@ -224,41 +224,62 @@ impl<'a> Making<'a> {
         card.write(self.cutoffs, 0, &self.skeleton.cutoffs)
     }
 
-    /// Draws the extras; where the device has work already, it goes on meanwhile.
+    /// Draws the extras.
     pub fn draw_extras(&mut self, card: &mut Card) -> Result<()> {
-        let cutoffs = &self.skeleton.cutoffs[..self.skeleton.regular_len()];
-        let first = self.skeleton.regular.start;
-        self.skeleton.extras = extras(self.prf, self.params, first, cutoffs, self.host.threads)?;
-        let words: Vec<u32> =
-            self.skeleton.extras.iter().flat_map(|extra| [extra.block, extra.offset]).collect();
+        self.beside_extras(card, |_, _| Ok(()))
+    }
+
+    /// Does something while the processor draws the extras, unless they are drawn already.
+    fn beside_extras(
+        &mut self,
+        card: &mut Card,
+        work: impl FnOnce(&mut Self, &mut Card) -> Result<()>,
+    ) -> Result<()> {
+        if self.extras.is_some() {
+            return work(self, card);
+        }
+        // The work has no use for the cutoffs in the host's memory.
+        let cutoffs = std::mem::take(&mut self.skeleton.cutoffs);
+        let (prf, params, threads) = (self.prf, self.params, self.host.threads);
+        let (first, regular) = (self.skeleton.regular.start, self.skeleton.regular_len());
+        let drawn = std::thread::scope(|scope| {
+            let drawing = scope.spawn(|| extras(prf, params, first, &cutoffs[..regular], threads));
+            work(self, card)?;
+            drawing.join().expect("drawing extras does not panic")
+        });
+        self.skeleton.cutoffs = cutoffs;
+        self.skeleton.extras = drawn?;
+        let places = self.skeleton.extras.iter();
+        let words: Vec<u32> = places.flat_map(|extra| [extra.block, extra.offset]).collect();
         self.extras = Some(card.upload(&words)?);
         Ok(())
     }
 
-    /// Adds the entries of a window to all parities. Extras that were not drawn yet are drawn on the way, while the device
-    /// is busy with the pairs. With the last window the parities are done, and come back slice by slice.
+    /// Adds the entries of a window to all parities. Extras that were not drawn yet are drawn while the device is busy with
+    /// the pairs. With the last window the parities are done, and come back slice by slice.
     pub fn absorb(&mut self, card: &mut Card, window: &Window) -> Result<()> {
+        self.beside_extras(card, |making, card| making.absorb_kind(card, window, PAIRS))?;
+        self.absorb_kind(card, window, REGULAR)
+    }
+
+    /// Adds the entries of a window to the parities of one kind.
+    fn absorb_kind(&mut self, card: &mut Card, window: &Window, kind: usize) -> Result<()> {
         let data = self.params.entries().div_ceil(self.params.block_size().into());
         let last = u64::from(window.first) + u64::from(window.blocks) >= data;
-        for kind in [0, 1] {
-            if kind == REGULAR && self.extras.is_none() {
-                self.draw_extras(card)?;
+        for slice in self.kinds[kind].slices() {
+            let kind = &self.kinds[kind];
+            for column in 0..card.shape.columns() {
+                self.march(card, window, kind, slice.clone(), column * card.shape.column_words())?;
             }
-            for slice in self.kinds[kind].slices() {
-                let kind = &self.kinds[kind];
-                for column in 0..card.shape.columns() {
-                    self.march(card, window, kind, slice.clone(), column * card.shape.column_words())?;
-                }
-                if self.params.is_packed() {
-                    self.settle_ties(card, window, kind)?;
-                }
-                let rows = GROUP as u32 * slice.start..GROUP as u32 * slice.end;
-                if kind.part == Part::Regular {
-                    self.add_extras(card, window, kind, &rows)?;
-                }
-                if last {
-                    self.send_back(card, kind.part, &rows)?;
-                }
+            if self.params.is_packed() {
+                self.settle_ties(card, window, kind)?;
+            }
+            let rows = GROUP as u32 * slice.start..GROUP as u32 * slice.end;
+            if kind.part == Part::Regular {
+                self.add_extras(card, window, kind, &rows)?;
+            }
+            if last {
+                self.send_back(card, kind.part, &rows)?;
             }
         }
         Ok(())
