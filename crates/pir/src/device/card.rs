@@ -1,6 +1,7 @@
 //! A device with the kernels of one shape of database, and a window of the database on it.
 
 use warpsmith_device::{Api, Arg, Buffer, Device, Info, Kernel, Options, Queue, Source, Vendor};
+use warpsmith_kernel::embedded;
 use warpsmith_kernel::pir::{self, Launch, Part, Shape};
 
 use crate::error::Result;
@@ -59,13 +60,9 @@ impl Card {
             packed: params.is_packed(),
         };
         let mut queue = device.queue()?;
-        // Parities: as many lanes as 128 registers allow, on NVIDIA's cards; a processor wants few.
-        let [cutoffs, parities, rest] = if info.is_gpu {
-            [(512, 2), (128, 4), (256, 4)].map(|(block, blocks)| Launch { block, blocks, inline: true })
-        } else {
-            [Launch { block: 64, blocks: 1, inline: false }; 3]
-        };
-        let mut build = |part, launch: Launch, names: &[&str]| -> Result<Vec<Entry>> {
+        let mut build = |part: Part, names: &[&str]| -> Result<Vec<Entry>> {
+            let on_processor = Launch { block: 64, blocks: 1, inline: false };
+            let launch = if info.is_gpu { part.on_card() } else { on_processor };
             let source = pir::join(&shape, part, &launch);
             let mut options = Options::default();
             if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia {
@@ -74,7 +71,8 @@ impl Card {
                 options.extra.push(format!("-cl-nv-maxrregcount={}", registers.min(255)));
             }
             let key = format!("{:032x}", source.hash);
-            let program = queue.build(&Source { text: &source.text, key: &key, ptx: None }, &options)?;
+            let program =
+                queue.build(&Source { text: &source.text, key: &key, ptx: embedded(&source) }, &options)?;
             let entry = |name: &&str| {
                 let kernel = queue.kernel(program, name)?;
                 let held = queue.occupancy(kernel, launch.block).unwrap_or(launch.blocks).max(1);
@@ -82,11 +80,11 @@ impl Card {
             };
             names.iter().map(entry).collect()
         };
-        let cutoffs = build(Part::Cutoffs, cutoffs, &["pir_cutoffs"])?[0];
-        let regular = build(Part::Regular, parities, &["pir_parities"])?[0];
-        let pairs = build(Part::Pairs, parities, &["pir_parities"])?[0];
+        let cutoffs = build(Part::Cutoffs, &["pir_cutoffs"])?[0];
+        let regular = build(Part::Regular, &["pir_parities"])?[0];
+        let pairs = build(Part::Pairs, &["pir_parities"])?[0];
         let names = ["pir_ties", "pir_extras", "pir_halves", "pir_spread", "pir_make_up"];
-        let rest = build(Part::Rest, rest, &names)?;
+        let rest = build(Part::Rest, &names)?;
         Ok(Card {
             queue,
             info,
