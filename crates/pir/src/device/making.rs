@@ -66,12 +66,10 @@ impl Kind {
         self.groups as usize * GROUP as usize
     }
 
-    /// Ranges of groups of about equal length, as many at a time as the device holds.
+    /// Ranges of groups, as many at a time as the device holds. Full ones, and what is left over at the end: on a
+    /// multiprocessor with fewer blocks of lanes than the others they would run ahead of what the cache holds.
     fn slices(&self) -> impl Iterator<Item = Range<u32>> + use<> {
-        let teams = self.entry.lanes / self.part.team();
-        let most = self.entry.resident * teams;
-        let count = self.groups.div_ceil(most).max(1);
-        let length = self.groups.div_ceil(count).next_multiple_of(teams).max(teams);
+        let length = self.entry.resident * (self.entry.lanes / self.part.team());
         let groups = self.groups;
         (0..groups).step_by(length as usize).map(move |start| start..groups.min(start + length))
     }

@@ -1,7 +1,7 @@
 //! The offline phase: cutoffs and extras, which need no database, then parities, for which it is streamed once.
 //!
 //! Each piece exists twice: [`mod@reference`] is meant to be read, the other is fast ([`cutoff`], [`parity`]), and both give
-//! the same bytes. A device that makes hints takes part at the same seams: it gets a [`Skeleton`] and gives [`Hints`].
+//! the same bytes. Devices make both pieces with kernels of their own, in the module `device`.
 //!
 //! A hint holds the c/2 blocks whose order lies below its cutoff, one entry of each. A regular hint holds one entry more,
 //! its extra, from a block of the other half. A backup is a pair: the parity of each half, so that one of them can be
