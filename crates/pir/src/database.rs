@@ -127,6 +127,7 @@ pub struct Builder {
     segment: Vec<u8>,
     digests: Vec<u8>,
     written: u64,
+    finished: bool,
 }
 
 impl Builder {
@@ -156,6 +157,7 @@ impl Builder {
             segment,
             digests: Vec::new(),
             written: 0,
+            finished: false,
         })
     }
 
@@ -225,7 +227,16 @@ impl Builder {
         };
         end().map_err(Error::io(&self.unfinished))?;
         std::fs::rename(&self.unfinished, &self.path).map_err(Error::io(&self.path))?;
-        Ok(self.description)
+        self.finished = true;
+        Ok(self.description.clone())
+    }
+}
+
+impl Drop for Builder {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = std::fs::remove_file(&self.unfinished);
+        }
     }
 }
 

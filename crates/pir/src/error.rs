@@ -66,6 +66,12 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
+    /// Two keys of a table are the same, or have the same name.
+    #[error("a key occurs twice, or two keys have the same name (of their SHA-256)")]
+    SameKey([u8; 14]),
+    /// Whoever watched the work ended it.
+    #[error("stopped")]
+    Stopped,
     /// A device that makes hints does not do its part; the processor still can.
     #[cfg(feature = "device")]
     #[error(transparent)]

@@ -1,27 +1,52 @@
 //! Entries looked up by key: a cuckoo table. Each key has a few places, its record stands in one of them, and a lookup
 //! asks for all of them, always.
 //!
-//! A table knows neither keys nor records: it is given a digest of each key and says where its record goes. What a record
-//! looks like, and how it proves that it belongs to a key, is its owner's business (an eight-byte tag of the key, say).
-//! An empty place is an entry of zeros.
+//! The table is cut into partitions, and all places of a key lie in one: so a table of any size is built one partition
+//! at a time ([`build`]). Where a key may stand follows from its *name*, 14 bytes of its SHA-256; equal names of two keys
+//! have a chance of 2^-51 among two thousand million. An empty place is an entry of zeros.
+//!
+//! Entries of most tables are *tagged*: they carry length and name before the value,
+//!
+//! ```text
+//! length of the value u16, name [14], value, zeros
+//! ```
+//!
+//! so an entry says whose it is and where else it may stand, and a value comes back as long as it was.
+
+mod build;
 
 use sha2::{Digest, Sha256};
 
+pub use self::build::{Plan, Take, build};
 use crate::error::{Error, Result};
 use crate::random;
-use crate::wire::u64_at;
+use crate::wire::{u32_at, u64_at};
 
 /// The places a key may have.
 pub const PLACES: std::ops::RangeInclusive<u8> = 2..=4;
+
+/// Bytes of a tagged entry before its value.
+pub const TAG_BYTES: usize = 16;
+
+/// The most keys of a partition, as long as there are few partitions: its table and entries fit in memory.
+const PARTITION_KEYS: u64 = 1 << 22;
+/// The most partitions: each has a file while the table is built.
+const PARTITIONS: u64 = 512;
+
+/// What a key is known by.
+pub type Name = [u8; 14];
 
 /// What entries look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Layout {
-    /// Eight bytes of tag (of the SHA-256 of the key), then the value, padded with zeros.
+    /// Tagged entries; keys and values are any bytes.
     Tagged = 1,
     /// The 40-byte records of Ethereum's state.
     State = 2,
+    /// Tagged entries; a key is the kind of an address and its digest, a value its amount, least significant byte first
+    /// and no longer than it needs to be, or nothing where no amount is known.
+    Address = 3,
 }
 
 /// The shape of a table. It is public, the seed too: it only spreads the keys.
@@ -31,9 +56,11 @@ pub struct Shape {
     pub places: u8,
     /// What entries look like.
     pub layout: Layout,
+    /// Partitions of equal size.
+    pub partitions: u32,
     /// Keys in the table.
     pub keys: u64,
-    /// Entries of the table, filled or not.
+    /// Entries of the table, filled or not: a multiple of the partitions.
     pub entries: u64,
     /// Says where keys go.
     pub seed: [u8; 16],
@@ -43,26 +70,31 @@ impl Shape {
     /// Bytes in a database's head.
     pub(crate) const BYTES: usize = 40;
 
-    /// A shape for so many keys: three places and a load of 0.87, where 0.917 is the most that three places allow.
+    /// A shape for so many keys, with a fresh seed.
     ///
     /// # Errors
     ///
-    /// When there are no keys, or the system gives no random bytes.
+    /// When there are no keys or too many, or the system gives no random bytes.
     pub fn new(keys: u64, places: u8, layout: Layout) -> Result<Shape> {
-        if keys == 0 || !PLACES.contains(&places) || keys > 1 << 50 {
+        Shape::in_partitions(keys, places, layout, keys.div_ceil(PARTITION_KEYS).clamp(1, PARTITIONS) as u32)
+    }
+
+    fn in_partitions(keys: u64, places: u8, layout: Layout, partitions: u32) -> Result<Shape> {
+        if keys == 0 || !PLACES.contains(&places) || keys > 1 << 38 {
             return Err(Error::params(format!("a table of {keys} keys with {places} places each cannot be")));
         }
         // Thresholds (Dietzfelbinger et al., "Tight thresholds for cuckoo hashing via XORSAT", 2010): 0.5, 0.917, 0.976.
-        // Room beyond, more of it in small tables.
+        // Room beyond, more of it in small tables; it also holds what one partition has more than another.
         let load = match places {
             2 => 0.40,
             3 => 0.87,
             _ => 0.94,
         };
-        let entries = (keys as f64 / load) as u64 + 8 + (keys as f64).sqrt() as u64 / 4;
+        let keys_each = keys as f64 / f64::from(partitions);
+        let size = (keys_each / load) as u64 + 8 + keys_each.sqrt() as u64 / 4;
         let mut seed = [0; 16];
         random::fill(&mut seed)?;
-        Ok(Shape { places, layout, keys, entries, seed })
+        Ok(Shape { places, layout, partitions, keys, entries: size * u64::from(partitions), seed })
     }
 
     pub(crate) fn to_bytes(shape: Option<&Shape>) -> [u8; Shape::BYTES] {
@@ -70,6 +102,7 @@ impl Shape {
         if let Some(shape) = shape {
             bytes[0] = shape.places;
             bytes[1] = shape.layout as u8;
+            bytes[4..8].copy_from_slice(&shape.partitions.to_le_bytes());
             bytes[8..16].copy_from_slice(&shape.keys.to_le_bytes());
             bytes[16..24].copy_from_slice(&shape.entries.to_le_bytes());
             bytes[24..].copy_from_slice(&shape.seed);
@@ -84,105 +117,98 @@ impl Shape {
         let layout = match bytes[1] {
             1 => Layout::Tagged,
             2 => Layout::State,
+            3 => Layout::Address,
             other => return Err(Error::format("keyword table", format!("unknown layout {other}"))),
         };
         let shape = Shape {
             places: bytes[0],
             layout,
+            partitions: u32_at(bytes, 4),
             keys: u64_at(bytes, 8),
             entries: u64_at(bytes, 16),
             seed: *bytes[24..].first_chunk().expect("forty bytes"),
         };
-        if !PLACES.contains(&shape.places) || shape.entries == 0 {
+        let partitions = u64::from(shape.partitions);
+        if !PLACES.contains(&shape.places)
+            || partitions == 0
+            || shape.entries == 0
+            || !shape.entries.is_multiple_of(partitions)
+            || shape.entries / partitions > 1 << 31
+        {
             return Err(Error::format("keyword table", "its shape is impossible"));
         }
         Ok(Some(shape))
     }
 
-    /// All places of a key: what a lookup asks for, in this order, whether the key is there or not. Two may be the same.
-    pub fn places_of(&self, key: &[u8]) -> Vec<u64> {
+    /// Entries of a partition.
+    pub(crate) fn partition_size(&self) -> u32 {
+        (self.entries / u64::from(self.partitions)) as u32
+    }
+
+    /// The partition of a key, and its places in there.
+    pub(crate) fn spot(&self, name: &Name) -> Spot {
         let mut hash = Sha256::new();
         hash.update(self.seed);
-        hash.update(key);
+        hash.update(name);
         let digest: [u8; 32] = hash.finalize().into();
-        (0..usize::from(self.places))
-            .map(|i| ((u128::from(u64_at(&digest, 8 * i)) * u128::from(self.entries)) >> 64) as u64)
-            .collect()
+        let partition = (u128::from(u64_at(&digest, 0)) * u128::from(self.partitions)) >> 64;
+        let size = u64::from(self.partition_size());
+        let place = |i: usize| ((u64::from(u32_at(&digest, 8 + 4 * i)) * size) >> 32) as u32;
+        Spot { partition: partition as u32, places: std::array::from_fn(place) }
+    }
+
+    /// All places of a name: what a lookup asks for, in this order, whether the key is there or not. Two may be the same.
+    pub fn places_of_name(&self, name: &Name) -> Vec<u64> {
+        let Spot { partition, places } = self.spot(name);
+        let start = u64::from(partition) * u64::from(self.partition_size());
+        places[..usize::from(self.places)].iter().map(|place| start + u64::from(*place)).collect()
+    }
+
+    /// All places of a key.
+    pub fn places_of(&self, key: &[u8]) -> Vec<u64> {
+        self.places_of_name(&name(key))
     }
 }
 
-/// Marks an empty place.
-const EMPTY: u32 = u32::MAX;
-
-/// Finds a place for every key: `result[place]` is the number of the key that stands there, or none.
-///
-/// # Errors
-///
-/// When a key occurs twice, or the keys do not fit: then another seed helps ([`Shape::new`] anew).
-pub fn arrange(shape: &Shape, keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<u32>>> {
-    if keys.len() as u64 != shape.keys || keys.len() >= EMPTY as usize {
-        return Err(Error::params(format!("{} keys for a table of {}", keys.len(), shape.keys)));
-    }
-    let mut table =
-        vec![EMPTY; usize::try_from(shape.entries).map_err(|_| Error::params("the table is too large"))?];
-    // Which of a key's places are tried next: a walk that goes round them needs no randomness.
-    let mut next = vec![0u8; keys.len()];
-    let patience = 1000 + 20 * (64 - (keys.len() as u64).leading_zeros() as usize);
-    for new in 0..keys.len() as u32 {
-        let mut homeless = new;
-        let mut steps = 0;
-        'walk: loop {
-            let places = shape.places_of(keys[homeless as usize].as_ref());
-            for &place in &places {
-                let standing = table[place as usize];
-                if standing == EMPTY {
-                    table[place as usize] = homeless;
-                    break 'walk;
-                }
-                if standing != homeless
-                    && keys[standing as usize].as_ref() == keys[homeless as usize].as_ref()
-                {
-                    return Err(Error::format(
-                        "keys",
-                        format!("keys {standing} and {homeless} are the same"),
-                    ));
-                }
-            }
-            steps += 1;
-            if steps > patience {
-                return Err(Error::format("keyword table", "the keys do not fit with this seed"));
-            }
-            let turn = &mut next[homeless as usize];
-            let place = places[usize::from(*turn) % places.len()];
-            *turn = (*turn + 1) % shape.places;
-            homeless = std::mem::replace(&mut table[place as usize], homeless);
-        }
-    }
-    Ok(table.into_iter().map(|key| (key != EMPTY).then_some(key)).collect())
+/// Where a key may stand: as many of the places as the shape says count.
+pub(crate) struct Spot {
+    pub(crate) partition: u32,
+    pub(crate) places: [u32; 4],
 }
 
-/// The tag that stands before a value in [`Layout::Tagged`].
-pub fn tag(key: &[u8]) -> [u8; 8] {
+/// The name of a key.
+pub fn name(key: &[u8]) -> Name {
     let digest: [u8; 32] = Sha256::digest(key).into();
     *digest.first_chunk().expect("a digest has 32 bytes")
 }
 
-/// The entry of a key in [`Layout::Tagged`]; none when the value does not fit.
+/// The entry of a key with a tag; none when the value does not fit.
 pub fn tagged_entry(key: &[u8], value: &[u8], entry_size: usize) -> Option<Vec<u8>> {
-    let mut entry = tag(key).to_vec();
+    if value.len() + TAG_BYTES > entry_size {
+        return None;
+    }
+    let mut entry = (value.len() as u16).to_le_bytes().to_vec();
+    entry.extend_from_slice(&name(key));
     entry.extend_from_slice(value);
-    (entry.len() <= entry_size).then(|| {
-        entry.resize(entry_size, 0);
-        entry
-    })
+    entry.resize(entry_size, 0);
+    Some(entry)
+}
+
+/// The name a tagged entry carries; none of an empty place.
+pub fn tag_of(entry: &[u8]) -> Option<&Name> {
+    entry.get(2..)?.first_chunk().filter(|name| **name != [0; 14])
 }
 
 /// The value of a key among the entries of all its places; none when the key is not in the table.
 ///
 /// SEC: looks at all of them, and is called after all were fetched.
 pub fn tagged_value(key: &[u8], entries: &[Vec<u8>]) -> Option<Vec<u8>> {
-    let tag = tag(key);
-    entries.iter().filter(|entry| entry.starts_with(&tag)).map(|entry| entry[8..].to_vec()).next_back()
+    let name = name(key);
+    let value = |entry: &Vec<u8>| {
+        let length = usize::from(u16::from_le_bytes(*entry.first_chunk()?));
+        entry.get(TAG_BYTES..TAG_BYTES + length).map(<[u8]>::to_vec)
+    };
+    entries.iter().filter(|entry| tag_of(entry) == Some(&name)).filter_map(value).next_back()
 }
 
 #[cfg(test)]
@@ -190,45 +216,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_stands_in_one_of_its_places() {
-        for places in PLACES {
-            for count in [1u64, 2, 3, 10, 100, 1000, 20_000] {
-                let keys: Vec<[u8; 8]> = (0..count).map(|i| (i * i + 7).to_le_bytes()).collect();
-                // A small table may need a second seed.
-                let (shape, table) = (0..20)
-                    .find_map(|_| {
-                        let shape = Shape::new(count, places, Layout::Tagged).unwrap();
-                        arrange(&shape, &keys).ok().map(|table| (shape, table))
-                    })
-                    .expect("one of twenty seeds does");
-                assert_eq!(table.len() as u64, shape.entries);
-                assert_eq!(table.iter().flatten().count() as u64, count);
-                for (i, key) in keys.iter().enumerate() {
-                    let standing = shape.places_of(key).iter().any(|&p| table[p as usize] == Some(i as u32));
-                    assert!(standing, "{places} places, {count} keys, key {i}");
-                }
-            }
+    fn values_are_found_by_tag_as_long_as_they_were() {
+        for value in [&b"value"[..], b"", &[0; 5], &[7; 14]] {
+            let entries = vec![vec![0; 30], tagged_entry(b"key", value, 30).unwrap(), vec![7; 30]];
+            assert_eq!(tagged_value(b"key", &entries).unwrap(), value);
+            assert_eq!(tagged_value(b"other", &entries), None);
         }
-    }
-
-    #[test]
-    fn equal_keys_are_refused() {
-        let shape = Shape::new(3, 3, Layout::Tagged).unwrap();
-        assert!(arrange(&shape, &[b"a", b"b", b"a"]).is_err());
-    }
-
-    #[test]
-    fn values_are_found_by_tag() {
-        let entries = vec![vec![0; 20], tagged_entry(b"key", b"value", 20).unwrap(), vec![7; 20]];
-        assert_eq!(tagged_value(b"key", &entries).unwrap()[..5], *b"value");
-        assert_eq!(tagged_value(b"other", &entries), None);
-        assert_eq!(tagged_entry(b"key", &[1; 13], 20), None);
+        assert_eq!(tagged_entry(b"key", &[1; 15], 30), None);
+        // A length that cannot be, and an entry too short for a tag.
+        let mut entry = tagged_entry(b"key", b"v", 20).unwrap();
+        entry[0] = 5;
+        assert_eq!(tagged_value(b"key", &[entry, vec![1; 8]]), None);
     }
 
     #[test]
     fn shapes_come_back() {
-        let shape = Shape::new(1000, 3, Layout::State).unwrap();
-        assert_eq!(Shape::read(&Shape::to_bytes(Some(&shape))).unwrap(), Some(shape));
+        for (keys, partitions) in
+            [(1, 1), (1000, 1), (1 << 22, 1), ((1 << 22) + 1, 2), (1_834_095_877, 438), (1 << 38, 512)]
+        {
+            let shape = Shape::new(keys, 3, Layout::Address).unwrap();
+            assert_eq!((shape.partitions, shape.entries % u64::from(shape.partitions)), (partitions, 0));
+            assert!(shape.entries > keys);
+            assert_eq!(Shape::read(&Shape::to_bytes(Some(&shape))).unwrap(), Some(shape));
+        }
         assert_eq!(Shape::read(&Shape::to_bytes(None)).unwrap(), None);
+        let good = Shape::to_bytes(Some(&Shape::new(1000, 3, Layout::State).unwrap()));
+        for (at, byte) in [(0, 1), (0, 5), (1, 4), (4, 0), (4, 7), (23, 1)] {
+            let mut bad = good;
+            bad[at] = byte;
+            assert!(Shape::read(&bad).is_err(), "byte {at} set to {byte}");
+        }
+    }
+
+    #[test]
+    fn places_lie_in_one_partition_and_all_partitions_get_their_share() {
+        let shape = Shape::in_partitions(30_000, 3, Layout::Tagged, 7).unwrap();
+        let mut shares = [0; 7];
+        for key in 0..30_000u32 {
+            let places = shape.places_of(&key.to_le_bytes());
+            let size = u64::from(shape.partition_size());
+            shares[(places[0] / size) as usize] += 1;
+            assert!(places.len() == 3 && places.iter().all(|place| place / size == places[0] / size));
+        }
+        // Six standard deviations.
+        assert!(shares.iter().all(|share| (3900..4700).contains(share)), "{shares:?}");
     }
 }

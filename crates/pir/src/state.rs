@@ -12,17 +12,19 @@
 //!
 //! Numbers are little-endian. A balance above 2^128 - 1 wei cannot occur: all ether there is has fewer than 88 bits.
 
+mod synthetic;
+
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
 
+use memmap2::Mmap;
 use warpsmith_hash::keccak::keccak256;
-use warpsmith_hash::{Lanes, chacha};
 
-use crate::database::{Builder, Description};
+pub use self::synthetic::Synthetic;
+use crate::database::Description;
 use crate::error::{Error, Result};
-use crate::keyword::{Layout, Shape, arrange};
-use crate::params::Choice;
+use crate::keyword::{self, Layout, Plan, Take};
 use crate::wire::{Update, u32_at, u64_at};
 
 /// Bytes of a record.
@@ -107,16 +109,90 @@ pub fn read_delta(number: u64, bytes: &[u8]) -> Result<Update> {
     Ok(update)
 }
 
-fn read_file(folder: &Path, name: &str, each: usize) -> Result<Vec<u8>> {
-    let path = folder.join(name);
-    let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
-    if !bytes.len().is_multiple_of(each) {
-        return Err(Error::format(
-            path.display().to_string(),
-            format!("it is not of records of {each} bytes"),
-        ));
+/// Files in the format above, checked as far as their lengths go.
+pub struct Folder {
+    records: Mmap,
+    path: PathBuf,
+    mappings: [Mapping; 2],
+}
+
+/// A file that says which record a key has.
+struct Mapping {
+    path: PathBuf,
+    key_bytes: usize,
+    /// Where in a record the tag of its key stands.
+    tag_at: usize,
+    keys: u64,
+}
+
+impl Folder {
+    /// Opens the files of a folder.
+    ///
+    /// # Errors
+    ///
+    /// When one is missing or is not of whole records.
+    pub fn open(folder: &Path) -> Result<Folder> {
+        let path = folder.join("database.bin");
+        let file = File::open(&path).map_err(Error::io(&path))?;
+        // SAFETY: a mapped file must not change or shrink while it is mapped; who cuts the source short under a build must
+        // expect it to end.
+        let records = unsafe { Mmap::map(&file) }.map_err(Error::io(&path))?;
+        whole(&path, records.len() as u64, RECORD)?;
+        let mapping = |name: &str, key_bytes: usize, tag_at: usize| {
+            let path = folder.join(name);
+            let length = std::fs::metadata(&path).map_err(Error::io(&path))?.len();
+            Ok::<_, Error>(Mapping { keys: whole(&path, length, key_bytes + 4)?, path, key_bytes, tag_at })
+        };
+        let mappings = [mapping("account-mapping.bin", 20, 24)?, mapping("storage-mapping.bin", 52, 32)?];
+        Ok(Folder { records, path, mappings })
     }
-    Ok(bytes)
+
+    /// Accounts and slots.
+    pub fn keys(&self) -> u64 {
+        self.mappings.iter().map(|mapping| mapping.keys).sum()
+    }
+
+    /// Hands over every key with its record. Memory does not grow with the files: the records are read as they are needed,
+    /// one after the other where the mappings are in their order.
+    ///
+    /// # Errors
+    ///
+    /// When a record does not belong to its key, a file cannot be read, or `take` fails.
+    pub fn each(&self, take: &mut Take<'_>) -> Result<()> {
+        for Mapping { path, key_bytes, tag_at, keys } in &self.mappings {
+            let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(Error::io(path))?);
+            let mut line = vec![0; key_bytes + 4];
+            for _ in 0..*keys {
+                file.read_exact(&mut line).map_err(Error::io(path))?;
+                let (key, index) = (&line[..*key_bytes], u32_at(&line, *key_bytes));
+                let record = self.records.get(index as usize * RECORD..).and_then(|rest| rest.get(..RECORD));
+                match record.filter(|record| record[*tag_at..tag_at + 8] == tag(key)) {
+                    Some(record) => take(key, record)?,
+                    None => {
+                        let reason = format!("record {index} does not carry the tag of its key");
+                        return Err(Error::format(self.path.display().to_string(), reason));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many records of this size a file has.
+fn whole(path: &Path, length: u64, each: usize) -> Result<u64> {
+    match length.is_multiple_of(each as u64) {
+        true => Ok(length / each as u64),
+        false => {
+            let reason = format!("{length} bytes are not of records of {each}");
+            Err(Error::format(path.display().to_string(), reason))
+        }
+    }
+}
+
+/// What a database of this many keys is built by.
+pub fn plan(keys: u64, block_size: Option<u32>, epoch: u64) -> Plan {
+    Plan { layout: Layout::State, places: 3, keys, entry_size: RECORD as u32, block_size, epoch }
 }
 
 /// Builds a database looked up by key from a folder in the format above.
@@ -125,147 +201,6 @@ fn read_file(folder: &Path, name: &str, each: usize) -> Result<Vec<u8>> {
 ///
 /// When a file is missing or malformed, or the database cannot be written.
 pub fn build(folder: &Path, to: &Path, epoch: u64) -> Result<Description> {
-    let records = read_file(folder, "database.bin", RECORD)?;
-    let accounts = read_file(folder, "account-mapping.bin", 24)?;
-    let slots = read_file(folder, "storage-mapping.bin", 56)?;
-    let keys: Vec<&[u8]> = (accounts.chunks_exact(24).map(|m| &m[..20]))
-        .chain(slots.chunks_exact(56).map(|m| &m[..52]))
-        .collect();
-    let indices: Vec<u32> = (accounts.chunks_exact(24).map(|m| u32_at(m, 20)))
-        .chain(slots.chunks_exact(56).map(|m| u32_at(m, 52)))
-        .collect();
-    for (key, &index) in keys.iter().zip(&indices) {
-        let record = records.chunks_exact(RECORD).nth(index as usize);
-        let at = if key.len() == 20 { 24 } else { 32 };
-        if record.is_none_or(|record| record[at..at + 8] != tag(key)) {
-            let reason = format!("record {index} does not carry the tag of its key");
-            return Err(Error::format(folder.join("database.bin").display().to_string(), reason));
-        }
-    }
-    // A seed in a thousand fails at this load; several in a row do not.
-    let (shape, table) = (0..10)
-        .find_map(|_| {
-            let shape = Shape::new(keys.len() as u64, 3, Layout::State).ok()?;
-            arrange(&shape, &keys).ok().map(|table| (shape, table))
-        })
-        .ok_or_else(|| Error::format("keys", "they do not fit a table: is one there twice?"))?;
-    let mut builder = Builder::new(to, Choice::new(shape.entries, RECORD as u32), epoch, Some(shape))?;
-    for key in table {
-        match key {
-            Some(key) => builder.push(&records[indices[key as usize] as usize * RECORD..][..RECORD])?,
-            None => builder.push(&[0; RECORD])?,
-        }
-    }
-    builder.finish()
-}
-
-/// Numbers for a synthetic state: ChaCha12 of a seed, the same everywhere.
-struct Stream {
-    key: chacha::Key,
-    block: u32,
-    words: Vec<u32>,
-}
-
-impl Stream {
-    fn new(seed: u64) -> Stream {
-        Stream { key: [seed as u32, (seed >> 32) as u32, 0, 0, 0, 0, 0, 0], block: 0, words: Vec::new() }
-    }
-
-    fn word(&mut self) -> u32 {
-        if self.words.is_empty() {
-            let places = [std::array::from_fn(|lane| self.block + lane as u32), [0; 16], [0; 16], [0; 16]];
-            self.words = chacha::words_of_sixteen(Lanes::detect(), &self.key, &places).concat();
-            self.block += 16;
-        }
-        self.words.pop().expect("just filled")
-    }
-
-    fn bytes<const N: usize>(&mut self) -> [u8; N] {
-        std::array::from_fn(|_| self.word() as u8)
-    }
-
-    /// A number with a tail: every further bit has a chance of a half to be there.
-    fn scale(&mut self, most: u32) -> u32 {
-        (self.word() | 1 << most.min(31)).trailing_zeros()
-    }
-}
-
-/// Writes a synthetic state of this many accounts and slots, the same for the same seed. A tenth of the accounts are
-/// contracts; a few of them have most of the slots. Balances and nonces have long tails; many slots hold small numbers or
-/// addresses.
-///
-/// # Errors
-///
-/// When there is no account, or a file cannot be written.
-pub fn write_synthetic(folder: &Path, accounts: u32, slots: u32, seed: u64) -> Result<()> {
-    if accounts == 0 || accounts.checked_add(slots).is_none() {
-        return Err(Error::params("a state has at least one account, and fewer than 2^32 records"));
-    }
-    std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
-    write_files(folder, accounts, slots, seed).map_err(Error::io(folder))
-}
-
-fn write_files(folder: &Path, accounts: u32, slots: u32, seed: u64) -> std::io::Result<()> {
-    let create = |name: &str| Ok::<_, std::io::Error>(BufWriter::new(File::create(folder.join(name))?));
-    let (mut records, mut mapping) = (create("database.bin")?, create("account-mapping.bin")?);
-    let mut stream = Stream::new(seed);
-    let mut contracts: Vec<Address> = Vec::new();
-    let codes = 1 + accounts / 100;
-    for index in 0..accounts {
-        let address: Address = stream.bytes();
-        let is_contract = index == 0 || stream.word().is_multiple_of(10);
-        let scale = stream.scale(20);
-        let account = Account {
-            balance: if stream.word().is_multiple_of(4) {
-                0
-            } else {
-                u128::from(stream.word()) << (20 + 2 * scale)
-            },
-            nonce: if is_contract { 1 } else { stream.word() % (2 << stream.scale(20)) },
-            code: if is_contract { 1 + stream.word() % codes } else { 0 },
-        };
-        if is_contract {
-            contracts.push(address);
-        }
-        records.write_all(&account_record(&address, &account))?;
-        mapping.write_all(&address)?;
-        mapping.write_all(&index.to_le_bytes())?;
-    }
-    mapping.flush()?;
-    let mut mapping = create("storage-mapping.bin")?;
-    for index in accounts..accounts + slots {
-        // Halve the choice again and again: the first contracts get most.
-        let among = (contracts.len() >> stream.scale(30)).max(1);
-        let address = contracts[stream.word() as usize % among];
-        let mut number = [0; 32];
-        if stream.word().is_multiple_of(4) {
-            // A plain variable: a small number, made unlike all others by the index.
-            number[28..].copy_from_slice(&index.to_be_bytes());
-        } else {
-            number = stream.bytes();
-        }
-        let mut value = [0; 32];
-        match stream.word() % 4 {
-            0 => value[28..].copy_from_slice(&stream.word().to_be_bytes()),
-            1 => value[12..].copy_from_slice(&stream.bytes::<20>()),
-            2 => value[16..].copy_from_slice(&stream.bytes::<16>()),
-            _ => value = stream.bytes(),
-        }
-        let key = slot_key(&address, &number);
-        records.write_all(&slot_record(&key, &value))?;
-        mapping.write_all(&key)?;
-        mapping.write_all(&index.to_le_bytes())?;
-    }
-    mapping.flush()?;
-    records.flush()?;
-    let mut store = create("code_store.bin")?;
-    store.write_all(&codes.to_le_bytes())?;
-    for _ in 0..codes {
-        store.write_all(&stream.bytes::<32>())?;
-    }
-    store.flush()?;
-    let metadata = format!(
-        "{{\"schema_version\":3,\"record_size\":{RECORD},\"num_accounts\":{accounts},\"num_storage_slots\":{slots},\"synthetic_seed\":{seed}}}\n"
-    );
-    std::fs::write(folder.join("metadata.json"), metadata)
+    let folder = Folder::open(folder)?;
+    keyword::build(to, &plan(folder.keys(), None, epoch), &mut |take| folder.each(take), &mut |_| Ok(()))
 }

@@ -2,8 +2,8 @@
 
 use warpsmith_hash::Lanes;
 use warpsmith_pir::database::{Builder, Database};
-use warpsmith_pir::keyword::{Layout, Shape, arrange, tagged_entry, tagged_value};
-use warpsmith_pir::state::{self, RECORD};
+use warpsmith_pir::keyword::{Layout, Plan, Shape, Take, build, tagged_value};
+use warpsmith_pir::state::{self, RECORD, Synthetic};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Client, Params, Version};
 
@@ -31,7 +31,8 @@ fn client(live: &Live, folder: &tempfile::TempDir, backups: u64) -> Client {
 fn a_synthetic_state_is_read_by_address_and_slot() {
     let folder = tempfile::tempdir().unwrap();
     let (source, data) = (folder.path().join("source"), folder.path().join("data"));
-    state::write_synthetic(&source, 500, 1500, 7).unwrap();
+    let synthetic = Synthetic { accounts: 500, slots: 1500, seed: 7 };
+    synthetic.write(&source).unwrap();
     let records = std::fs::read(source.join("database.bin")).unwrap();
     assert_eq!(records.len(), 2000 * RECORD);
     let description = state::build(&source, &data, 0).unwrap();
@@ -63,15 +64,24 @@ fn a_synthetic_state_is_read_by_address_and_slot() {
     }
     // The same seed, the same state; another, another.
     let again = folder.path().join("again");
-    state::write_synthetic(&again, 500, 1500, 7).unwrap();
+    synthetic.write(&again).unwrap();
     assert_eq!(std::fs::read(again.join("database.bin")).unwrap(), records);
-    state::write_synthetic(&again, 500, 1500, 8).unwrap();
+    Synthetic { seed: 8, ..synthetic }.write(&again).unwrap();
     assert_ne!(std::fs::read(again.join("database.bin")).unwrap(), records);
     // A record that belongs to another key.
     let mut mixed = records.clone();
     mixed.copy_within(0..RECORD, RECORD);
     std::fs::write(source.join("database.bin"), mixed).unwrap();
     assert!(state::build(&source, &data, 0).is_err());
+    // A mapping that is cut short, and one that names a record that is not there.
+    std::fs::write(source.join("database.bin"), &records).unwrap();
+    std::fs::write(source.join("storage-mapping.bin"), &slots[..slots.len() - 1]).unwrap();
+    assert!(state::build(&source, &data, 0).is_err());
+    let outside = [&slots[..52], &2000u32.to_le_bytes()].concat();
+    std::fs::write(source.join("storage-mapping.bin"), outside).unwrap();
+    assert!(state::build(&source, &data, 0).is_err());
+    // The database from before is as it was.
+    Database::open(&data).unwrap().verify().unwrap();
 }
 
 #[test]
@@ -79,29 +89,17 @@ fn pairs_of_keys_and_values() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
     let keys: Vec<String> = (0..300).map(|i| format!("key number {i}")).collect();
-    let shape = Shape::new(300, 2, Layout::Tagged).unwrap();
-    let (shape, table) = match arrange(&shape, &keys) {
-        Ok(table) => (shape, table),
-        Err(_) => (0..20)
-            .find_map(|_| {
-                let shape = Shape::new(300, 2, Layout::Tagged).unwrap();
-                arrange(&shape, &keys).ok().map(|table| (shape, table))
-            })
-            .unwrap(),
+    let plan =
+        Plan { layout: Layout::Tagged, places: 2, keys: 300, entry_size: 24, block_size: None, epoch: 0 };
+    let mut source = |take: &mut Take<'_>| {
+        keys.iter().zip(0u64..).try_for_each(|(key, i)| take(key.as_bytes(), &i.to_be_bytes()))
     };
-    let mut builder = Builder::new(&path, Choice::new(shape.entries, 24), 0, Some(shape.clone())).unwrap();
-    for key in table {
-        let entry = key.map_or(vec![0; 24], |key| {
-            tagged_entry(keys[key as usize].as_bytes(), &u64::from(key).to_be_bytes(), 24).unwrap()
-        });
-        builder.push(&entry).unwrap();
-    }
-    builder.finish().unwrap();
+    let shape = build(&path, &plan, &mut source, &mut |_| Ok(())).unwrap().keyword.unwrap();
     let live = Live::open(&path, Lanes::detect(), 0).unwrap();
     let mut client = client(&live, &folder, 400);
     for i in (0..300).step_by(7) {
         let entries = fetch(&live, &mut client, &shape, keys[i].as_bytes());
-        assert_eq!(tagged_value(keys[i].as_bytes(), &entries).unwrap()[..8], (i as u64).to_be_bytes());
+        assert_eq!(tagged_value(keys[i].as_bytes(), &entries).unwrap(), (i as u64).to_be_bytes());
     }
     let entries = fetch(&live, &mut client, &shape, b"key number 300");
     assert_eq!(tagged_value(b"key number 300", &entries), None);

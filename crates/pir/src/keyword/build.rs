@@ -1,0 +1,314 @@
+//! A table of any size, made in bounded memory: keys and entries go to a file for each partition, and then the partitions
+//! are arranged one after the other.
+//!
+//! On disk this takes as much again as the database, in a folder beside it, which is gone at the end.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Layout, Name, Shape, name, tagged_entry};
+use crate::database::{Builder, Description};
+use crate::error::{Error, Result};
+use crate::params::Choice;
+
+/// Seeds that are tried. One in a thousand fails for tables of a few keys, and none was seen to fail for large ones.
+const SEEDS: u32 = 20;
+/// Steps after which a key is taken to have no place. At these loads a walk takes a few steps, and rarely hundreds.
+const PATIENCE: u32 = 20_000;
+/// Bytes that wait to be written, for all partitions together.
+const WAITING: usize = 32 << 20;
+/// The share of the work that is reading.
+const READING: f64 = 0.6;
+/// Keys between two words about how far it is.
+const BETWEEN: u64 = 1 << 14;
+
+/// What is to be built.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// What entries look like.
+    pub layout: Layout,
+    /// Places of each key: three, as a rule.
+    pub places: u8,
+    /// Keys that will come.
+    pub keys: u64,
+    /// Bytes an entry.
+    pub entry_size: u32,
+    /// Entries a block; without it the usual choice.
+    pub block_size: Option<u32>,
+    /// The epoch.
+    pub epoch: u64,
+}
+
+/// Takes a key and its value; in [`Layout::State`] the value is the whole record.
+pub type Take<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
+
+/// Builds a database that is looked up by key. `source` hands over all keys and values, in any order; where the first seed
+/// does not do, it is called again. `watch` is told the share of the work that is done, and may end it with an error.
+///
+/// # Errors
+///
+/// When a key occurs twice, a value does not fit, the source fails or has not as many keys as the plan says, or the
+/// database cannot be written. Then nothing is left behind.
+pub fn build(
+    path: &Path,
+    plan: &Plan,
+    source: &mut dyn FnMut(&mut Take<'_>) -> Result<()>,
+    watch: &mut dyn FnMut(f64) -> Result<()>,
+) -> Result<Description> {
+    for _ in 0..SEEDS {
+        let shape = Shape::new(plan.keys, plan.places, plan.layout)?;
+        if let Some(description) = build_with(path, plan, shape, source, watch)? {
+            return Ok(description);
+        }
+    }
+    Err(Error::format("keyword table", format!("none of {SEEDS} seeds gives every key a place")))
+}
+
+/// As [`build`], with one seed; none when it does not do.
+fn build_with(
+    path: &Path,
+    plan: &Plan,
+    shape: Shape,
+    source: &mut dyn FnMut(&mut Take<'_>) -> Result<()>,
+    watch: &mut dyn FnMut(f64) -> Result<()>,
+) -> Result<Option<Description>> {
+    let entry_size = plan.entry_size as usize;
+    let choice = Choice { block_size: plan.block_size, ..Choice::new(shape.entries, plan.entry_size) };
+    let mut builder = Builder::new(path, choice, plan.epoch, Some(shape.clone()))?;
+    let mut parts = Parts::new(path, shape.partitions)?;
+    let mut count = 0;
+    source(&mut |key, value| {
+        if count % BETWEEN == 0 {
+            watch(READING * count as f64 / plan.keys as f64)?;
+        }
+        count += 1;
+        let name = name(key);
+        let partition = shape.spot(&name).partition;
+        match plan.layout {
+            Layout::Tagged | Layout::Address => {
+                let entry = tagged_entry(key, value, entry_size);
+                parts.write(partition, &name, &entry.ok_or_else(|| too_long(value, entry_size))?)
+            }
+            Layout::State if value.len() == entry_size => parts.write(partition, &name, value),
+            Layout::State => Err(too_long(value, entry_size)),
+        }
+    })?;
+    if count != plan.keys {
+        let reason = format!("{count} keys where {} were counted before: it changed meanwhile", plan.keys);
+        return Err(Error::format("input", reason));
+    }
+    let empty = vec![0; entry_size];
+    for partition in 0..shape.partitions {
+        watch(READING + (1.0 - READING) * f64::from(partition) / f64::from(shape.partitions))?;
+        let records = Records { bytes: parts.take(partition)?, each: size_of::<Name>() + entry_size };
+        let Some(table) = arrange(&shape, &records)? else { return Ok(None) };
+        for place in table {
+            builder.push(if place == EMPTY { &empty } else { records.entry(place) })?;
+        }
+    }
+    builder.finish().map(Some)
+}
+
+fn too_long(value: &[u8], entry_size: usize) -> Error {
+    Error::format("value", format!("{} bytes do not fit an entry of {entry_size}", value.len()))
+}
+
+/// The files of the partitions.
+struct Parts {
+    folder: PathBuf,
+    files: Vec<Option<BufWriter<File>>>,
+}
+
+impl Parts {
+    fn new(database: &Path, partitions: u32) -> Result<Parts> {
+        let mut folder = database.as_os_str().to_owned();
+        folder.push(".parts");
+        let folder = PathBuf::from(folder);
+        // It may be there: of a build that was killed, whose files are written over.
+        std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let mut parts = Parts { folder, files: Vec::new() };
+        let waiting = (WAITING / partitions as usize).min(1 << 20);
+        for partition in 0..partitions {
+            let path = parts.path(partition);
+            let file = File::options().write(true).read(true).create(true).truncate(true).open(&path);
+            let file = file.map_err(Error::io(&path))?;
+            parts.files.push(Some(BufWriter::with_capacity(waiting, file)));
+        }
+        Ok(parts)
+    }
+
+    fn path(&self, partition: u32) -> PathBuf {
+        self.folder.join(format!("part-{partition}"))
+    }
+
+    fn write(&mut self, partition: u32, name: &Name, entry: &[u8]) -> Result<()> {
+        let path = || self.folder.join(format!("part-{partition}"));
+        let file = self.files[partition as usize].as_mut().expect("no part is taken before all is written");
+        file.write_all(name).and_then(|()| file.write_all(entry)).map_err(|error| Error::io(&path())(error))
+    }
+
+    /// All that was written for a partition, which is then gone from the disk.
+    fn take(&mut self, partition: u32) -> Result<Vec<u8>> {
+        let path = self.path(partition);
+        let file = self.files[partition as usize].take().expect("each part is taken once");
+        file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
+        let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
+        std::fs::remove_file(&path).map_err(Error::io(&path))?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        for partition in 0..self.files.len() as u32 {
+            let _ = std::fs::remove_file(self.path(partition));
+        }
+        // Not what somebody else put there.
+        let _ = std::fs::remove_dir(&self.folder);
+    }
+}
+
+/// Names and entries of a partition.
+struct Records {
+    bytes: Vec<u8>,
+    each: usize,
+}
+
+impl Records {
+    fn len(&self) -> usize {
+        self.bytes.len() / self.each
+    }
+
+    fn name(&self, record: u32) -> &Name {
+        self.bytes[record as usize * self.each..].first_chunk().expect("whole records")
+    }
+
+    fn entry(&self, record: u32) -> &[u8] {
+        &self.bytes[record as usize * self.each..][size_of::<Name>()..self.each]
+    }
+}
+
+/// Marks an empty place.
+const EMPTY: u32 = u32::MAX;
+
+/// Finds a place for every record of a partition: the number of the record at each place, or [`EMPTY`]. None when they do
+/// not fit.
+fn arrange(shape: &Shape, records: &Records) -> Result<Option<Vec<u32>>> {
+    let (size, count) = (shape.partition_size() as usize, records.len());
+    if count > size {
+        return Ok(None);
+    }
+    let mut by_name: Vec<u32> = (0..count as u32).collect();
+    by_name.sort_unstable_by_key(|record| records.name(*record));
+    if let Some(twice) = by_name.windows(2).find(|pair| records.name(pair[0]) == records.name(pair[1])) {
+        return Err(Error::SameKey(*records.name(twice[0])));
+    }
+    let places: Vec<[u32; 4]> =
+        (0..count as u32).map(|record| shape.spot(records.name(record)).places).collect();
+    let mut table = vec![EMPTY; size];
+    // Which of its places a record is put in next: a walk that goes round them needs no randomness.
+    let mut turns = vec![0u8; count];
+    for new in by_name {
+        let (mut homeless, mut steps) = (new, 0);
+        loop {
+            let places = &places[homeless as usize][..usize::from(shape.places)];
+            if let Some(free) = places.iter().find(|place| table[**place as usize] == EMPTY) {
+                table[*free as usize] = homeless;
+                break;
+            }
+            steps += 1;
+            if steps > PATIENCE {
+                return Ok(None);
+            }
+            let turn = &mut turns[homeless as usize];
+            let place = places[usize::from(*turn)];
+            *turn = (*turn + 1) % shape.places;
+            homeless = std::mem::replace(&mut table[place as usize], homeless);
+        }
+    }
+    Ok(Some(table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Database;
+    use crate::keyword::{PLACES, tagged_value};
+
+    fn key(number: u64) -> [u8; 8] {
+        (number * number + 7).to_le_bytes()
+    }
+
+    fn plan(keys: u64, places: u8) -> Plan {
+        Plan { layout: Layout::Tagged, places, keys, entry_size: 24, block_size: None, epoch: 0 }
+    }
+
+    fn all_of(keys: u64) -> impl FnMut(&mut Take<'_>) -> Result<()> {
+        move |take| (0..keys).try_for_each(|number| take(&key(number), &number.to_le_bytes()))
+    }
+
+    /// Every key stands in one of its places, in tables of one partition and of several, and nothing else is in there.
+    #[test]
+    fn every_key_stands_in_one_of_its_places() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        for places in PLACES {
+            for (count, partitions) in
+                [(1, 1), (2, 1), (3, 1), (10, 1), (100, 1), (1000, 1), (20_000, 1), (20_000, 6)]
+            {
+                // A small table may need a second seed.
+                let description = (0..20)
+                    .find_map(|_| {
+                        let shape = Shape::in_partitions(count, places, Layout::Tagged, partitions).unwrap();
+                        build_with(&path, &plan(count, places), shape, &mut all_of(count), &mut |_| Ok(()))
+                            .unwrap()
+                    })
+                    .expect("one of twenty seeds does");
+                let shape = description.keyword.unwrap();
+                assert_eq!(
+                    (shape.partitions, shape.keys, shape.entries),
+                    (partitions, count, description.params.entries())
+                );
+                let database = Database::open(&path).unwrap();
+                database.verify().unwrap();
+                let entry = |place: u64| database.bytes()[place as usize * 24..][..24].to_vec();
+                for number in 0..count {
+                    let entries: Vec<Vec<u8>> =
+                        shape.places_of(&key(number)).into_iter().map(entry).collect();
+                    let value = tagged_value(&key(number), &entries);
+                    assert_eq!(
+                        value.as_deref(),
+                        Some(&number.to_le_bytes()[..]),
+                        "{places} places, {count} keys"
+                    );
+                }
+                let filled = database.bytes().chunks_exact(24).filter(|entry| **entry != [0; 24]).count();
+                assert_eq!(filled as u64, count);
+            }
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing but the database");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_and_nothing_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let refused = |plan: &Plan, pairs: &[(&[u8], &[u8])]| {
+            let mut source = |take: &mut Take<'_>| pairs.iter().try_for_each(|(key, value)| take(key, value));
+            let error = build(&path, plan, &mut source, &mut |_| Ok(())).unwrap_err();
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{error}");
+            error
+        };
+        let same = refused(&plan(3, 3), &[(b"a", b"1"), (b"b", b"2"), (b"a", b"3")]);
+        assert!(matches!(same, Error::SameKey(which) if which == name(b"a")), "{same}");
+        assert!(refused(&plan(2, 3), &[(b"a", b"1")]).to_string().contains("changed meanwhile"));
+        assert!(refused(&plan(1, 3), &[(b"a", b"nine bytes")]).to_string().contains("do not fit"));
+        let state = Plan { layout: Layout::State, ..plan(1, 3) };
+        assert!(refused(&state, &[(b"a", b"1")]).to_string().contains("do not fit"));
+        // Stopped by the one who watches.
+        let stopped = build(&path, &plan(5, 3), &mut all_of(5), &mut |_| Err(Error::Stopped));
+        assert!(matches!(stopped, Err(Error::Stopped)));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
