@@ -14,10 +14,12 @@
 //! so an entry says whose it is and where else it may stand, and a value comes back as long as it was.
 
 mod build;
+mod change;
 
 use sha2::{Digest, Sha256};
 
 pub use self::build::{Plan, Take, build};
+pub use self::change::{Change, entries_of_changes};
 use crate::error::{Error, Result};
 use crate::random;
 use crate::wire::{u32_at, u64_at};

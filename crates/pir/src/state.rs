@@ -72,19 +72,27 @@ pub fn slot_record(key: &[u8], value: &[u8; 32]) -> [u8; RECORD] {
     record
 }
 
+/// Whether a record is that of a key: an address, or an address and a slot.
+pub fn belongs_to(key: &[u8], record: &[u8]) -> bool {
+    let tag = tag(key);
+    record.len() == RECORD
+        && match key.len() {
+            20 => record[24..32] == tag && record[32..] == [0; 8],
+            52 => record[32..] == tag,
+            _ => false,
+        }
+}
+
 /// The account among the records of all places of its address; none when the state has no such account.
 pub fn find_account(address: &Address, records: &[Vec<u8>]) -> Option<Account> {
-    let tag = tag(address);
-    let record = records.iter().rfind(|r| r.len() == RECORD && r[24..32] == tag && r[32..] == [0; 8])?;
+    let record = records.iter().rfind(|record| belongs_to(address, record))?;
     let balance = u128::from(u64_at(record, 0)) | u128::from(u64_at(record, 8)) << 64;
     Some(Account { balance, nonce: u32_at(record, 16), code: u32_at(record, 20) })
 }
 
 /// The value of a storage slot among the records of all places of its key.
 pub fn find_slot(key: &[u8], records: &[Vec<u8>]) -> Option<[u8; 32]> {
-    let tag = tag(key);
-    let record = records.iter().rfind(|r| r.len() == RECORD && r[32..] == tag)?;
-    record.first_chunk().copied()
+    records.iter().rfind(|record| key.len() == 52 && belongs_to(key, record))?.first_chunk().copied()
 }
 
 /// Reads the changes of one chain block in the projects' format (count u64, words an entry u64, then index u64 and XOR

@@ -2,22 +2,24 @@
 //!
 //! Changes are XOR deltas, numbered by epoch and appended to `FILE.updates` before they count. Queries name their epoch;
 //! one for an older epoch is answered from the newest entries, and the changes since are taken back.
+//!
+//! Several processes may have a database open: whoever appends holds the file's lock, and the others see what is new when
+//! they [`refresh`](Live::refresh).
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+mod log;
+
+use std::path::Path;
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
 use memmap2::MmapMut;
 use warpsmith_hash::Lanes;
 
+use self::log::Log;
 use crate::answer::{answer, take_back};
-use crate::database::{Database, Description};
+use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::params::Params;
 use crate::wire::{Picks, Update, answers_body, read_queries, updates_body};
-
-const MAGIC: &[u8; 8] = b"WPIRUPDS";
 
 /// A database with its updates, from which queries are answered.
 pub struct Live {
@@ -39,11 +41,6 @@ struct Now {
     changes: Vec<u64>,
 }
 
-struct Log {
-    file: File,
-    path: PathBuf,
-}
-
 impl Now {
     fn apply(&mut self, params: &Params, update: Update) {
         let size = params.entry_size();
@@ -59,36 +56,37 @@ impl Now {
 }
 
 impl Live {
-    /// Opens a database and applies the updates kept beside it. A last one that was cut short by a crash is dropped.
+    /// Opens a database and applies the updates kept beside it. A last one that was cut short by a crash does not count.
     ///
     /// # Errors
     ///
     /// When a file is damaged or belongs to another database.
     pub fn open(path: &Path, lanes: Lanes, most_taken_back: u64) -> Result<Live> {
         let base = Database::open(path)?;
-        let description = base.description();
-        let mut now = Now {
-            entries: base.writable_copy()?,
-            epoch: description.epoch,
-            updates: Vec::new(),
-            changes: vec![0],
-        };
-        let mut log_path = path.as_os_str().to_owned();
-        log_path.push(".updates");
-        let log_path = PathBuf::from(log_path);
-        let mut log = Log {
-            file: OpenOptions::new()
-                .read(true)
-                .append(true)
-                .create(true)
-                .open(&log_path)
-                .map_err(Error::io(&log_path))?,
-            path: log_path,
-        };
-        for update in log.read(description)? {
-            now.apply(&description.params, update);
-        }
-        Ok(Live { base, lanes, log: Mutex::new(log), now: RwLock::new(now), most_taken_back })
+        let epoch = base.description().epoch;
+        let now = Now { entries: base.writable_copy()?, epoch, updates: Vec::new(), changes: vec![0] };
+        let log = Mutex::new(Log::new(path, base.description()));
+        let live = Live { base, lanes, log, now: RwLock::new(now), most_taken_back };
+        live.refresh()?;
+        Ok(live)
+    }
+
+    /// Takes over what another process appended meanwhile. Says how many epochs that were.
+    ///
+    /// # Errors
+    ///
+    /// When the file of the updates is damaged or was replaced; then the entries stay as they are.
+    pub fn refresh(&self) -> Result<usize> {
+        let mut log = self.log.lock().expect("no update failed half-way");
+        let news = log.news(self.params(), self.epoch() + 1)?;
+        Ok(self.take_over(news))
+    }
+
+    fn take_over(&self, news: Vec<Update>) -> usize {
+        let count = news.len();
+        let mut now = self.now.write().expect("no update failed half-way");
+        news.into_iter().for_each(|update| now.apply(self.params(), update));
+        count
     }
 
     /// The file the updates started from.
@@ -119,14 +117,23 @@ impl Live {
     pub fn update(&self, update: Update) -> Result<()> {
         let params = self.params();
         let size = params.entry_size();
-        let mut log = self.log.lock().expect("no update failed half-way");
-        let epoch = self.epoch();
-        if update.number != epoch + 1 || update.deltas.len() != update.indices.len() * size {
-            return Err(Error::Mismatch(format!("update {} does not follow epoch {epoch}", update.number)));
+        if update.deltas.len() != update.indices.len() * size {
+            return Err(Error::Mismatch(format!(
+                "update {} is not of entries of {size} bytes",
+                update.number
+            )));
         }
         update.indices.iter().try_for_each(|&index| params.place(index).map(drop))?;
-        log.append(&update.to_bytes(size))?;
-        self.now.write().expect("no update failed half-way").apply(params, update);
+        let mut log = self.log.lock().expect("no update failed half-way");
+        let mut writer = log.writer()?;
+        // Another process may have been faster.
+        self.take_over(writer.news(params, self.epoch() + 1)?);
+        let epoch = self.epoch();
+        if update.number != epoch + 1 {
+            return Err(Error::Mismatch(format!("update {} does not follow epoch {epoch}", update.number)));
+        }
+        writer.append(&update.to_bytes(size))?;
+        self.take_over(vec![update]);
         Ok(())
     }
 
@@ -239,59 +246,5 @@ impl Live {
             answers.push(sums);
         }
         Ok(answers_body(epoch, &answers))
-    }
-}
-
-impl Log {
-    /// Reads all updates; begins the file if it is empty.
-    fn read(&mut self, description: &Description) -> Result<Vec<Update>> {
-        let name = self.path.display().to_string();
-        let mut bytes = Vec::new();
-        self.file.read_to_end(&mut bytes).map_err(Error::io(&self.path))?;
-        let mut head = MAGIC.to_vec();
-        head.extend_from_slice(&description.identity);
-        if bytes.len() < head.len() && head.starts_with(&bytes) {
-            self.cut(0)?;
-            self.append(&head)?;
-            return Ok(Vec::new());
-        }
-        if !bytes.starts_with(&head) {
-            return Err(Error::format(name, "these updates belong to another database"));
-        }
-        let (mut updates, mut at) = (Vec::new(), head.len());
-        while at < bytes.len() {
-            let Ok((update, length)) = Update::read(&description.params, &bytes[at..]) else { break };
-            let expected = description.epoch + 1 + updates.len() as u64;
-            if update.number != expected {
-                return Err(Error::format(
-                    name,
-                    format!("update {} stands where {expected} should", update.number),
-                ));
-            }
-            updates.push(update);
-            at += length;
-        }
-        if at < bytes.len() {
-            // Cut short in the middle of writing: it was never confirmed to anyone. A whole one behind it would mean
-            // damage instead.
-            let next = description.epoch + 1 + updates.len() as u64;
-            let later = (at + 1..bytes.len()).any(|at| {
-                Update::read(&description.params, &bytes[at..]).is_ok_and(|(update, _)| update.number > next)
-            });
-            if later {
-                return Err(Error::format(name, format!("update {next} is damaged")));
-            }
-            self.cut(at as u64)?;
-        }
-        Ok(updates)
-    }
-
-    fn cut(&mut self, length: u64) -> Result<()> {
-        let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
-        cut.and_then(|()| self.file.seek(SeekFrom::End(0)).map(drop)).map_err(Error::io(&self.path))
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).and_then(|()| self.file.sync_data()).map_err(Error::io(&self.path))
     }
 }

@@ -1,0 +1,113 @@
+//! New values for keys of a table: which entries change, and how.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Layout, Shape, name, tag_of, tagged_entry};
+use crate::error::{Error, Result};
+use crate::state;
+use crate::updates::Live;
+
+/// Places that are looked at before a new key is taken to have none. At usual loads a free one is found among tens.
+const PATIENCE: usize = 100_000;
+
+/// What becomes of a key: a new value, or none when it is taken out. In [`Layout::State`] the value is the whole record.
+pub type Change = (Vec<u8>, Option<Vec<u8>>);
+
+/// The entries that change, and what they become: for [`Live::difference`]. A new key takes a free place, or one whose
+/// entry can move; only tagged entries can, as they say where else they may stand.
+///
+/// # Errors
+///
+/// When a key that is taken out is not there, a value does not fit, or there is no place for a new key. The message names
+/// the change by its number, counted from 0.
+pub fn entries_of_changes(live: &Live, shape: &Shape, changes: &[Change]) -> Result<Vec<(u64, Vec<u8>)>> {
+    let mut table = Table { live, shape, changed: BTreeMap::new() };
+    for (number, (key, value)) in changes.iter().enumerate() {
+        let refuse = |reason: String| Err(Error::format(format!("change {number}"), reason));
+        let size = live.params().entry_size();
+        let old = table.place_of(key)?;
+        let entry = match (value, shape.layout) {
+            (None, _) => None,
+            (Some(record), Layout::State) => Some(record.clone()).filter(|record| record.len() == size),
+            (Some(value), _) => tagged_entry(key, value, size),
+        };
+        match (value, entry, old) {
+            (None, _, None) => return refuse("there is no such key to take out".into()),
+            (None, _, Some(place)) => drop(table.changed.insert(place, vec![0; size])),
+            (Some(value), None, _) => {
+                return refuse(format!("a value of {} bytes does not fit an entry of {size}", value.len()));
+            }
+            (Some(_), Some(entry), Some(place)) => drop(table.changed.insert(place, entry)),
+            (Some(_), Some(entry), None) => {
+                if !table.insert(shape.places_of(key), entry)? {
+                    return refuse("there is no place for this new key; build the database anew".into());
+                }
+            }
+        }
+    }
+    Ok(table.changed.into_iter().collect())
+}
+
+/// The entries as they will be.
+struct Table<'a> {
+    live: &'a Live,
+    shape: &'a Shape,
+    changed: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Table<'_> {
+    fn entry(&self, place: u64) -> Result<Vec<u8>> {
+        self.changed.get(&place).map_or_else(|| self.live.entry(place), |entry| Ok(entry.clone()))
+    }
+
+    /// Where a key stands.
+    fn place_of(&self, key: &[u8]) -> Result<Option<u64>> {
+        let name = name(key);
+        for place in self.shape.places_of_name(&name) {
+            let entry = self.entry(place)?;
+            let is_its = match self.shape.layout {
+                Layout::Tagged | Layout::Address => tag_of(&entry) == Some(&name),
+                Layout::State => state::belongs_to(key, &entry),
+            };
+            if is_its {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts an entry in one of its places; says whether there was one. Where all are taken, as few others move as can be,
+    /// since every entry that changes costs each client some work: places are searched by how many moves they are away.
+    fn insert(&mut self, places: Vec<u64>, mut entry: Vec<u8>) -> Result<bool> {
+        // Each place with the one from which an entry would move there.
+        let mut seen: BTreeMap<u64, Option<u64>> = places.iter().map(|place| (*place, None)).collect();
+        let mut waiting = VecDeque::from(places);
+        while let Some(place) = waiting.pop_front() {
+            let standing = self.entry(place)?;
+            if standing.iter().all(|byte| *byte == 0) {
+                // From the free place back to one of the new key's own.
+                let mut way = vec![place];
+                while let Some(before) = seen[way.last().expect("it begins with a place")] {
+                    way.push(before);
+                }
+                for place in way.into_iter().rev() {
+                    let moved = self.entry(place)?;
+                    self.changed.insert(place, std::mem::replace(&mut entry, moved));
+                }
+                return Ok(true);
+            }
+            if self.shape.layout == Layout::State {
+                continue;
+            }
+            let name =
+                tag_of(&standing).ok_or_else(|| Error::format("entry", format!("{place} has no tag")))?;
+            for next in self.shape.places_of_name(name) {
+                if seen.len() < PATIENCE && !seen.contains_key(&next) {
+                    seen.insert(next, Some(place));
+                    waiting.push_back(next);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
