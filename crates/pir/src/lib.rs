@@ -29,7 +29,8 @@ pub mod updates;
 mod wide;
 pub mod wire;
 
-pub use client::{Asked, Client, Fetched, Version};
+pub use client::{Asked, Client, Fetched, Reservation, Version};
 pub use error::{Error, Result};
 pub use params::{Choice, ENTRY_SIZES, GROUP, PACKED_BLOCK, Params, Place};
 pub use prf::{Domain, Key, Prf};
+pub use warpsmith_hash::Lanes;

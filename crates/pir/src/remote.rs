@@ -3,6 +3,7 @@
 //! What comes is checked: blocks against the digests, digests against the identity, all lengths against limits. A download
 //! that breaks off goes on where it was; a query is repeated byte for byte.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Take, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -32,11 +33,30 @@ pub struct Remote {
     prefix: String,
 }
 
+/// What a server has, and what it allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The database's file.
+    pub description: Description,
+    /// The newest epoch.
+    pub epoch: u64,
+    /// The most queries of one request; 0 where it does not answer queries.
+    pub batch: usize,
+}
+
 /// An answer whose body has not been read yet.
 struct Response {
     status: u16,
     epoch: Option<u64>,
+    batch: Option<usize>,
     body: Box<dyn Read>,
+}
+
+/// An answer that was read.
+struct Whole {
+    bytes: Vec<u8>,
+    epoch: Option<u64>,
+    batch: Option<usize>,
 }
 
 impl Remote {
@@ -106,11 +126,13 @@ impl Remote {
                 let length = header("content-length").and_then(|length| length.parse().ok());
                 Box::new(Exact { reader: reader.take(length.ok_or_else(|| invalid("no length came back"))?) })
             };
-        Ok(Response { status, epoch: header("warpsmith-epoch").and_then(|epoch| epoch.parse().ok()), body })
+        let number = |name| header(name).and_then(|value| value.parse::<u64>().ok());
+        let batch = number("warpsmith-batch").and_then(|batch| usize::try_from(batch).ok());
+        Ok(Response { status, epoch: number("warpsmith-epoch"), batch, body })
     }
 
     /// A request whose whole answer is read; repeated where the network fails or the server is busy.
-    fn ask(&self, method: &str, path: &str, body: &[u8], longest: u64) -> Result<(Vec<u8>, Option<u64>)> {
+    fn ask(&self, method: &str, path: &str, body: &[u8], longest: u64) -> Result<Whole> {
         let mut last = String::new();
         for attempt in 0..ATTEMPTS {
             if attempt > 0 {
@@ -118,14 +140,17 @@ impl Remote {
             }
             let result = self.send(method, path, "", body).and_then(|response| {
                 let mut bytes = Vec::new();
-                response.body.take(longest + 1).read_to_end(&mut bytes)?;
-                Ok((response.status, bytes, response.epoch))
+                let Response { status, epoch, batch, body } = response;
+                body.take(longest + 1).read_to_end(&mut bytes)?;
+                Ok((status, bytes, epoch, batch))
             });
             match result {
-                Ok((200, bytes, epoch)) if bytes.len() as u64 <= longest => return Ok((bytes, epoch)),
+                Ok((200, bytes, epoch, batch)) if bytes.len() as u64 <= longest => {
+                    return Ok(Whole { bytes, epoch, batch });
+                }
                 Ok((200, ..)) => return Err(self.failed(format!("the answer to {path} is too long"))),
                 Ok((status @ (429 | 503), ..)) => last = format!("it is busy ({status})"),
-                Ok((status, bytes, _)) => {
+                Ok((status, bytes, ..)) => {
                     let text: String =
                         String::from_utf8_lossy(&bytes[..bytes.len().min(300)]).trim().to_owned();
                     let reason = format!("{method} {path}: {status} {text}");
@@ -137,16 +162,15 @@ impl Remote {
         Err(self.failed(last))
     }
 
-    /// What the server has, and its newest epoch.
+    /// What the server has.
     ///
     /// # Errors
     ///
     /// When it cannot be reached or says something else.
-    pub fn description(&self) -> Result<(Description, u64)> {
-        let (bytes, epoch) = self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
+    pub fn offer(&self) -> Result<Offer> {
+        let Whole { bytes, epoch, batch } = self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
         let description = Description::read(&self.authority, &bytes)?;
-        let epoch = epoch.unwrap_or(description.epoch);
-        Ok((description, epoch))
+        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch: batch.unwrap_or(0), description })
     }
 
     /// Streams all entries of the database's file to `push`, each segment once its digest is found right.
@@ -159,7 +183,7 @@ impl Remote {
         description: &Description,
         push: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let (digests, _) = self.ask("GET", "/v1/digests", b"", 32 * description.segments())?;
+        let digests = self.ask("GET", "/v1/digests", b"", 32 * description.segments())?.bytes;
         if digests.len() as u64 != 32 * description.segments()
             || description.identity_of(&digests) != description.identity
         {
@@ -182,6 +206,38 @@ impl Remote {
             std::thread::sleep(Duration::from_millis(250 << failures));
         }
         Ok(())
+    }
+
+    /// Streams all entries as they are in the newest epoch, and says which that is. The changes are fetched first: to apply
+    /// them to the stream is far less work than to hints.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Remote::entries`].
+    pub fn newest_entries(
+        &self,
+        description: &Description,
+        push: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<u64> {
+        let mut overlay = Overlay::new(description.params.entry_size());
+        let mut epoch = description.epoch;
+        loop {
+            let updates = self.updates(&description.params, epoch)?;
+            let Some(last) = updates.last() else { break };
+            if last.number <= epoch {
+                return Err(self.failed(format!("it sent update {} again", last.number)));
+            }
+            epoch = last.number;
+            updates.iter().for_each(|update| overlay.add(update));
+        }
+        let mut at = 0;
+        self.entries(description, &mut |bytes| {
+            let mut bytes = bytes.to_vec();
+            overlay.apply(at, &mut bytes);
+            at += bytes.len() as u64;
+            push(&bytes)
+        })?;
+        Ok(epoch)
     }
 
     /// One connection's worth of blocks from `at` on; what ended it, if not the end.
@@ -225,7 +281,7 @@ impl Remote {
     ///
     /// When the server does not know the epoch, or cannot be reached.
     pub fn updates(&self, params: &Params, epoch: u64) -> Result<Vec<Update>> {
-        read_updates(params, &self.ask("GET", &format!("/v1/updates/{epoch}"), b"", LONGEST)?.0)
+        read_updates(params, &self.ask("GET", &format!("/v1/updates/{epoch}"), b"", LONGEST)?.bytes)
     }
 
     /// Hints from a hint maker, as [`crate::maker::read`] takes them.
@@ -234,7 +290,7 @@ impl Remote {
     ///
     /// When it cannot be reached or refuses.
     pub fn hints(&self, request: &Request) -> Result<Vec<u8>> {
-        Ok(self.ask("POST", "/v1/hints", &request.to_bytes(), u64::MAX - 1)?.0)
+        Ok(self.ask("POST", "/v1/hints", &request.to_bytes(), u64::MAX - 1)?.bytes)
     }
 
     /// Brings a client's hints to the server's newest epoch.
@@ -259,8 +315,40 @@ impl Remote {
     ///
     /// When the server cannot be reached, refuses, or answers something else.
     pub fn fetch(&self, client: &mut Client, asked: &Asked) -> Result<Vec<Result<Fetched>>> {
-        let (answers, _) = self.ask("POST", "/v1/query", &asked.body, LONGEST)?;
-        client.receive(asked, &answers)
+        let answers = self.ask("POST", "/v1/query", &asked.body, LONGEST)?;
+        client.receive(asked, &answers.bytes)
+    }
+}
+
+/// Changes of many epochs, added up for each entry.
+struct Overlay {
+    size: usize,
+    deltas: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Overlay {
+    fn new(size: usize) -> Overlay {
+        Overlay { size, deltas: BTreeMap::new() }
+    }
+
+    fn add(&mut self, update: &Update) {
+        for (index, delta) in update.changes(self.size) {
+            let sum = self.deltas.entry(index).or_insert_with(|| vec![0; self.size]);
+            sum.iter_mut().zip(delta).for_each(|(sum, byte)| *sum ^= byte);
+        }
+    }
+
+    /// Changes a part of the entries' bytes, which begins anywhere, also within an entry.
+    fn apply(&self, at: u64, bytes: &mut [u8]) {
+        let size = self.size as u64;
+        let end = at + bytes.len() as u64;
+        for (index, delta) in self.deltas.range(at / size..end.div_ceil(size)) {
+            for (place, byte) in (index * size..).zip(delta) {
+                if (at..end).contains(&place) {
+                    bytes[(place - at) as usize] ^= byte;
+                }
+            }
+        }
     }
 }
 
@@ -338,6 +426,28 @@ mod tests {
             ["", "a:80", "https://a", "http://", "http:///x", "http://a b", "http://a\r\nX: y", "http://u@a"]
         {
             assert!(Remote::new(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn changes_reach_every_byte_of_their_entries_wherever_a_stream_is_cut() {
+        let mut overlay = Overlay::new(5);
+        overlay.add(&Update { number: 1, indices: vec![0, 3, 9], deltas: (1..=15).collect() });
+        overlay.add(&Update {
+            number: 2,
+            indices: vec![3, 3],
+            deltas: vec![0x80, 0, 0, 0, 1, 0, 0, 0, 0, 2],
+        });
+        let mut expected = vec![0; 50];
+        expected[..5].copy_from_slice(&[1, 2, 3, 4, 5]);
+        expected[15..20].copy_from_slice(&[6 ^ 0x80, 7, 8, 9, 10 ^ 3]);
+        expected[45..].copy_from_slice(&[11, 12, 13, 14, 15]);
+        for piece in 1..=50 {
+            let mut bytes = vec![0; 50];
+            for (i, bytes) in bytes.chunks_mut(piece).enumerate() {
+                overlay.apply((i * piece) as u64, bytes);
+            }
+            assert_eq!(bytes, expected, "pieces of {piece}");
         }
     }
 

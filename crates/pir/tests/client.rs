@@ -388,3 +388,53 @@ fn answers_are_taken_in_an_order_that_works() {
     }
     bench.fetch(&mut client, &[3, 8]);
 }
+
+/// A long journal makes way for a new state file; a short one stays, and so does one with queries that wait.
+#[test]
+fn a_long_journal_is_folded_into_the_state() {
+    let bench = Bench::new(Choice { lambda: 20, backups: Some(64), ..Choice::new(500, 40) });
+    let mut client = bench.client();
+    bench.fetch(&mut client, &[1]);
+    let short = client.journal_bytes();
+    assert!(!client.tidy().unwrap() && client.journal_bytes() == short);
+    for epoch in 0..33 {
+        let values = [(epoch, vec![9; 40]), (499 - epoch, vec![8; 40])];
+        let update = bench.live.difference(&values).unwrap();
+        bench.live.update(update.clone()).unwrap();
+        client.update(&update).unwrap();
+    }
+    let asked = client.ask(&[3]).unwrap();
+    assert!(!client.tidy().unwrap(), "a query waits");
+    assert_eq!((client.waiting(), client.made()), (1, 2));
+    drop(client);
+    let mut client = open(&bench.state());
+    assert_eq!(client.waiting(), 1);
+    client.receive(&asked, &bench.live.answer(&asked.body, 10).unwrap()).unwrap();
+    let before = client.journal_bytes();
+    assert!(client.tidy().unwrap() && client.journal_bytes() < before);
+    drop(client);
+    let mut client = open(&bench.state());
+    assert_eq!((client.version().epoch, client.made()), (5 + 33, 2));
+    bench.fetch(&mut client, &[0, 3, 480, 499]);
+}
+
+/// The place of a new state is looked at before any work, and nothing stays of it.
+#[test]
+fn a_place_for_a_state_is_reserved() {
+    let bench = Bench::new(Choice { lambda: 20, backups: Some(64), ..Choice::new(500, 40) });
+    let files = || std::fs::read_dir(bench.folder.path()).unwrap().count();
+    let before = files();
+    let reserved = Client::reserve(&bench.state()).unwrap();
+    assert_eq!(files(), before + 1);
+    drop(reserved);
+    assert_eq!(files(), before);
+    let reserved = Client::reserve(&bench.state()).unwrap();
+    let client = bench.client();
+    drop(reserved);
+    drop(client);
+    open(&bench.state());
+    assert!(
+        Client::reserve(&bench.state()).is_err_and(|error| error.to_string().contains("never written over"))
+    );
+    assert!(Client::reserve(&bench.folder.path().join("nowhere/state")).is_err());
+}

@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
@@ -12,7 +13,7 @@ use warpsmith_hash::Lanes;
 use warpsmith_pir::database::{Builder, Description, SEGMENT_BYTES};
 use warpsmith_pir::hints::{self, measure::pseudorandom};
 use warpsmith_pir::maker::{self, Request};
-use warpsmith_pir::remote::Remote;
+use warpsmith_pir::remote::{Offer, Remote};
 use warpsmith_pir::server::{Limits, Role, Server};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::wire::read_updates;
@@ -189,8 +190,8 @@ fn the_whole_protocol() {
 fn a_remote_client() {
     let server = start(Role::Library, Limits { updates_bytes: 300, ..Limits::default() });
     let remote = Remote::new(&format!("http://{}", server.address)).unwrap();
-    let (description, epoch) = remote.description().unwrap();
-    assert_eq!((&description, epoch), (server.live.base().description(), 0));
+    let Offer { description, epoch, batch } = remote.offer().unwrap();
+    assert_eq!((&description, epoch, batch), (server.live.base().description(), 0, 64));
     let params =
         Params::new(Choice { lambda: 40, backups: Some(64), ..description.params.choice() }).unwrap();
     let (key, hints) =
@@ -210,6 +211,14 @@ fn a_remote_client() {
         assert_eq!(results.next().unwrap().unwrap().entry, server.live.entry(index).unwrap());
         assert_eq!(results.next().unwrap().unwrap().entry, server.live.entry(5).unwrap());
     }
+    // A client that comes later gets the entries with all changes.
+    let mut bytes = Vec::new();
+    let mut push = |part: &[u8]| {
+        bytes.extend_from_slice(part);
+        Ok(())
+    };
+    assert_eq!(remote.newest_entries(&description, &mut push).unwrap(), 9);
+    server.live.with_entries(|epoch, entries| assert!(epoch == 9 && bytes == entries));
     // What the server refuses is said; a database that is not the one described is noticed.
     assert!(matches!(remote.updates(client.params(), 99), Err(Error::Mismatch(_))));
     let other = Description { epoch: 1, ..description };
@@ -397,6 +406,36 @@ fn an_address_that_asks_too_often_is_told_so() {
     assert_eq!(statuses, [200, 200, 200, 200, 200, 429, 429, 429]);
     // Whoever watches the server is not limited.
     assert_eq!(get(server.address, "/health", "").status, 200);
+}
+
+/// A server on threads of its own: sees what another process appends, and ends when it is told to.
+#[test]
+fn updates_of_another_process_are_served() {
+    let server = start(Role::Library, Limits::default());
+    let open = || Live::open(&server.folder.path().join("data"), Lanes::detect(), 1000).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let remote = Remote::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let (stop, seen) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        let second = Server::new(Arc::new(open()), Role::Library, Limits::default());
+        let running = scope.spawn(|| {
+            let news = |news: warpsmith_pir::Result<usize>| {
+                seen.fetch_add(news.unwrap(), Ordering::SeqCst);
+            };
+            second.run(listener, &stop, &news)
+        });
+        assert_eq!(remote.offer().unwrap().epoch, 0);
+        let operator = open();
+        operator.update(operator.difference(&[(7, vec![7; 40])]).unwrap()).unwrap();
+        let begin = Instant::now();
+        while remote.offer().unwrap().epoch == 0 {
+            assert!(begin.elapsed() < Duration::from_secs(20), "the update was not seen");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        stop.store(true, Ordering::SeqCst);
+        running.join().unwrap().unwrap();
+    });
+    assert_eq!(seen.load(Ordering::SeqCst), 1);
 }
 
 #[test]

@@ -74,6 +74,16 @@ impl Entry {
         &self.amount[16 - usize::from(self.width)..]
     }
 
+    /// The record with these bytes.
+    pub fn record(&self) -> Record {
+        let (kind, digest) = self.key().split_first().expect("a key begins with its kind");
+        Record {
+            kind: Kind::from_byte(*kind).expect("an entry is made from a kind"),
+            digest: Digest::new(digest),
+            amount: (self.width > 0).then(|| u128::from_be_bytes(self.amount)),
+        }
+    }
+
     /// The entry with this key and value; `None` when there is none.
     pub fn read(key: &[u8], value: &[u8]) -> Option<Self> {
         let (&kind, digest) = key.split_first()?;
@@ -108,6 +118,7 @@ mod tests {
                     assert_eq!(entry.key().len(), 1 + kind.digest_bytes());
                     assert!(Entry::read(entry.key(), entry.value()).is_some_and(|read| read == entry));
                     assert_eq!(read_amount(entry.value()), Some(amount));
+                    assert_eq!(entry.record(), Record { kind, digest: Digest::new(&digest), amount });
                     entries.push(entry);
                 }
             }

@@ -30,5 +30,6 @@ pub use warpsmith_curve as curve;
 pub use warpsmith_engine::*;
 pub use warpsmith_pattern as pattern;
 pub use warpsmith_pattern::{Options, Patterns, compile};
+pub use warpsmith_pir as pir;
 pub use warpsmith_store as store;
 pub use warpsmith_target as target;

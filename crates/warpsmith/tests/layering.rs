@@ -28,7 +28,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-pir", &["warpsmith-device", "warpsmith-hash", "warpsmith-kernel"]),
     (
         "warpsmith",
-        &["warpsmith-curve", "warpsmith-engine", "warpsmith-pattern", "warpsmith-store", "warpsmith-target"],
+        &[
+            "warpsmith-curve",
+            "warpsmith-engine",
+            "warpsmith-pattern",
+            "warpsmith-pir",
+            "warpsmith-store",
+            "warpsmith-target",
+        ],
     ),
     ("warpsmith-cli", &["warpsmith"]),
 ];

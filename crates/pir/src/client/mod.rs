@@ -38,6 +38,8 @@ pub struct Client {
     head: Head,
     table: Table,
     journal: Journal,
+    /// Entries whose changes the journal holds: opening the state repeats the work for each.
+    changes: u64,
     /// An error left the journal in doubt: nothing more may be sent.
     broken: bool,
 }
@@ -81,7 +83,30 @@ pub struct Fetched {
     pub slot: usize,
 }
 
+/// Changed entries in the journal from which on the state is written anew: each takes as long as a query when the state is
+/// opened.
+const MOST_CHANGES: u64 = 64;
+
+/// A place for a new state: an empty file beside it, which [`Client::create`] replaces, and which is gone with this.
+pub struct Reservation(PathBuf);
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 impl Client {
+    /// Makes sure that a new state can be written there, before the work on its hints begins.
+    ///
+    /// # Errors
+    ///
+    /// When there is a state already, or no file can be written.
+    pub fn reserve(path: &Path) -> Result<Reservation> {
+        vacant(path)?;
+        snapshot::reserve(path).map(Reservation)
+    }
+
     /// Writes a new state with fresh hints. The key must be the one the hints were made with.
     ///
     /// # Errors
@@ -95,12 +120,7 @@ impl Client {
         hints: Hints,
         lanes: Lanes,
     ) -> Result<Client> {
-        if path.exists() {
-            return Err(Error::format(
-                path.display().to_string(),
-                "there is a file already; a state is never written over",
-            ));
-        }
+        vacant(path)?;
         let prf = Prf::new(&key, &params, lanes);
         let table = Table::new(params, prf, hints)?;
         let mut state_id = [0; 16];
@@ -118,7 +138,7 @@ impl Client {
         let sum = snapshot::prepare(path, &head, &table)?;
         let journal = Journal::create(path, &head, sum)?;
         snapshot::put_in_place(path)?;
-        Ok(Client { path: path.to_owned(), head, table, journal, broken: false })
+        Ok(Client { path: path.to_owned(), head, table, journal, changes: 0, broken: false })
     }
 
     /// Opens a state and repeats what its journal says.
@@ -142,15 +162,16 @@ impl Client {
                 return Err(stale(path, "its journal is of another time"));
             }
             let journal = Journal::create(path, &head, sum)?;
-            return Ok(Client { path: path.to_owned(), head, table, journal, broken: false });
+            return Ok(Client { path: path.to_owned(), head, table, journal, changes: 0, broken: false });
         }
         if base != sum {
             return Err(stale(path, "its journal was begun for another version of it"));
         }
+        let mut changes = 0;
         for record in &records {
-            apply(&mut head, &mut table, record)?;
+            changes += apply(&mut head, &mut table, record)?;
         }
-        Ok(Client { path: path.to_owned(), head, table, journal, broken: false })
+        Ok(Client { path: path.to_owned(), head, table, journal, changes, broken: false })
     }
 
     /// The parameters.
@@ -161,6 +182,21 @@ impl Client {
     /// The database and the epoch the hints are of.
     pub fn version(&self) -> Version {
         Version { database: self.head.database, epoch: self.head.epoch }
+    }
+
+    /// Queries that were recorded and have no answer yet.
+    pub fn waiting(&self) -> usize {
+        self.table.pending.len()
+    }
+
+    /// Queries made so far, those without an answer included.
+    pub fn made(&self) -> u64 {
+        self.head.next_query - 1
+    }
+
+    /// Bytes of the journal.
+    pub fn journal_bytes(&self) -> u64 {
+        self.journal.length()
     }
 
     /// Queries that can still be made.
@@ -309,7 +345,7 @@ impl Client {
         self.check()?;
         let bytes = update.to_bytes(self.params().entry_size());
         let record = Record::Updated(bytes);
-        apply(&mut self.head, &mut self.table, &record)?;
+        self.changes += apply(&mut self.head, &mut self.table, &record)?;
         self.record(&[record])
     }
 
@@ -346,8 +382,24 @@ impl Client {
         snapshot::put_in_place(&self.path)?;
         self.journal = Journal::create(&self.path, &head, sum)?;
         self.head = head;
+        self.changes = 0;
         self.broken = false;
         Ok(())
+    }
+
+    /// Does [`Client::compact`] where the journal has become so long that opening the state takes much longer for it, and
+    /// no query waits. Says whether it was done.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written.
+    pub fn tidy(&mut self) -> Result<bool> {
+        let long = self.changes > MOST_CHANGES || self.journal.length() > self.params().storage_bytes() / 8;
+        let due = long && self.waiting() == 0;
+        if due {
+            self.compact()?;
+        }
+        Ok(due)
     }
 
     /// The ids of the hints that queries which wait have spent: for tests of what is sent.
@@ -371,21 +423,29 @@ impl Client {
     }
 }
 
-/// Does what a record says.
-fn apply(head: &mut Head, table: &mut Table, record: &Record) -> Result<()> {
+/// A state is never written over.
+fn vacant(path: &Path) -> Result<()> {
+    match path.symlink_metadata() {
+        Ok(_) => {
+            let reason = "there is a file already; a state is never written over: give another name, or remove \
+                          it and its journal if no query shall be made with it any more";
+            Err(Error::format(path.display().to_string(), reason))
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+/// Does what a record says. Says how many changed entries that were.
+fn apply(head: &mut Head, table: &mut Table, record: &Record) -> Result<u64> {
     match record {
         Record::Spent { query, slot, index, flip } => {
             let place = table.params.place(*index)?;
             table.spend(*query, *slot as usize, place, *flip)?;
             head.next_query = query + 1;
-            Ok(())
         }
-        Record::Missed { query } => {
-            head.next_query = query + 1;
-            Ok(())
-        }
-        Record::Settled { query, entry } => table.settle(*query, entry.as_deref()),
-        Record::Spoilt { slot } => table.spoil(*slot as usize),
+        Record::Missed { query } => head.next_query = query + 1,
+        Record::Settled { query, entry } => table.settle(*query, entry.as_deref())?,
+        Record::Spoilt { slot } => table.spoil(*slot as usize)?,
         Record::Updated(bytes) => {
             let (update, _) = Update::read(&table.params, bytes)?;
             if update.number != head.epoch + 1 {
@@ -397,7 +457,7 @@ fn apply(head: &mut Head, table: &mut Table, record: &Record) -> Result<()> {
             }
             table.update(&update)?;
             head.epoch = update.number;
-            Ok(())
+            return Ok(update.indices.len() as u64);
         }
         Record::Pairs(body) => {
             let (epoch, hints) = maker::read(&table.params, body)?;
@@ -407,9 +467,10 @@ fn apply(head: &mut Head, table: &mut Table, record: &Record) -> Result<()> {
                     head.epoch
                 )));
             }
-            table.top_up(&hints)
+            table.top_up(&hints)?;
         }
     }
+    Ok(0)
 }
 
 /// A query for nothing, distributed as all others: a balanced mask and uniform offsets.

@@ -76,6 +76,14 @@ pub(super) fn prepare(path: &Path, head: &Head, table: &Table) -> Result<[u8; 32
     write_to(&new, head, table).map_err(Error::io(&new))
 }
 
+/// Makes sure that a state can be written, by an empty file in place of the one that will be prepared.
+/// Returns where that is.
+pub(super) fn reserve(path: &Path) -> Result<PathBuf> {
+    let new = beside(path, "new");
+    private_file::create(&new).map_err(Error::io(&new))?;
+    Ok(new)
+}
+
 /// Puts the state that was prepared in its place.
 pub(super) fn put_in_place(path: &Path) -> Result<()> {
     std::fs::rename(beside(path, "new"), path).map_err(Error::io(path))?;

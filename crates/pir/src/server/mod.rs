@@ -23,7 +23,8 @@ mod routes;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -121,6 +122,57 @@ impl Server {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> std::io::Result<()> {
         let router = routes::router(self.shared.clone());
         connection::accept(listener, router, &self.shared, stop).await
+    }
+}
+
+/// How often it is looked whether a server shall stop.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often it is looked for updates of another process.
+const REFRESH: Duration = Duration::from_secs(1);
+
+impl Server {
+    /// Serves until `stop` is raised, on threads of its own, and takes over what other processes add to the updates; `news`
+    /// is told how many epochs came, or why they could not be read.
+    ///
+    /// # Errors
+    ///
+    /// When the system gives no threads, or the listener fails for good.
+    pub fn run(
+        self,
+        listener: std::net::TcpListener,
+        stop: &AtomicBool,
+        news: &(dyn Fn(crate::Result<usize>) + Sync),
+    ) -> std::io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let (live, ended) = (self.shared.live.clone(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut looked = Instant::now();
+                while !ended.load(Ordering::Relaxed) {
+                    std::thread::sleep(LOOK);
+                    if looked.elapsed() >= REFRESH {
+                        looked = Instant::now();
+                        match live.refresh() {
+                            Ok(0) => {}
+                            other => news(other),
+                        }
+                    }
+                }
+            });
+            let served = runtime.block_on(async {
+                let stopped = async {
+                    while !stop.load(Ordering::Relaxed) {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                };
+                self.serve(TcpListener::from_std(listener)?, stopped).await
+            });
+            ended.store(true, Ordering::Relaxed);
+            // Work that goes on, such as hints for somebody who waits no longer, is not waited for.
+            runtime.shutdown_background();
+            served
+        })
     }
 }
 

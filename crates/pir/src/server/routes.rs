@@ -95,6 +95,9 @@ async fn metrics(State(shared): App) -> Response {
 async fn info(State(shared): App) -> Response {
     let mut response = (BINARY, shared.live.base().description().to_bytes()).into_response();
     response.headers_mut().insert("warpsmith-epoch", shared.live.epoch().into());
+    if shared.role == Role::Library {
+        response.headers_mut().insert("warpsmith-batch", shared.limits.batch.into());
+    }
     response
 }
 

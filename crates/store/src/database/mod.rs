@@ -156,6 +156,17 @@ impl Reader<'_> {
         self.find_any(if is_hash { &kinds } else { &kinds[..1] }, address.digest.as_bytes())
     }
 
+    /// All records, by kind and digest.
+    pub fn records(&self) -> Result<impl Iterator<Item = Result<Record, Error>>, Error> {
+        let path = &self.database.path;
+        let corrupt = |reason: &str| Error::Corrupt { path: path.clone(), what: WHAT, reason: reason.into() };
+        Ok(self.pairs()?.map(move |pair| {
+            let (key, value) = pair.map_err(Error::lmdb("read", path))?;
+            let record = Entry::read(key, value).map(|entry| entry.record());
+            record.ok_or_else(|| corrupt("a record is none; `db verify` says which"))
+        }))
+    }
+
     /// The digests of a kind in ascending order.
     pub(crate) fn digests(&self, kind: Kind) -> Result<impl Iterator<Item = Result<&[u8], Error>>, Error> {
         let failed = || Error::lmdb("read", &self.database.path);
