@@ -43,6 +43,8 @@ pub(crate) enum Failure {
     Other(String),
     /// The reader of stdout has had enough, as in `| head -1`. Not a failure to anybody.
     ReaderGone,
+    /// A person or the system ended it, and nothing was left half done.
+    Interrupted,
 }
 
 impl Failure {
@@ -50,6 +52,7 @@ impl Failure {
     pub fn report(self) -> Ending {
         let code = match self {
             Failure::ReaderGone => return Ending::Done,
+            Failure::Interrupted => return Ending::Interrupted,
             Failure::Usage(_) => 2,
             Failure::Device(_) => 3,
             Failure::Other(_) => 4,
@@ -65,6 +68,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Usage(text) | Failure::Device(text) | Failure::Other(text) => f.write_str(text),
             Failure::ReaderGone => f.write_str("the reader of stdout is gone"),
+            Failure::Interrupted => f.write_str("interrupted"),
         }
     }
 }

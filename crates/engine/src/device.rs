@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use warpsmith_device::{Device, Vendor};
+use warpsmith_hash::Lanes;
 
 use crate::error::{Error, Result};
 use crate::simd::Simd;
@@ -315,6 +316,33 @@ impl Devices {
     /// What each device is called, with a line about it.
     pub fn describe(&self) -> Vec<(String, String)> {
         self.list.iter().map(|d| (d.id(), d.describe())).collect()
+    }
+}
+
+/// What work that is no search runs on.
+pub enum Runner {
+    /// A card.
+    Card(Arc<dyn Device>),
+    /// Threads of the processor.
+    Processor {
+        /// The instruction set of the lanes.
+        lanes: Lanes,
+        /// How many.
+        threads: usize,
+    },
+}
+
+impl Devices {
+    /// What each device is called, a line about it, and what it runs work on.
+    pub fn runners(&self) -> Vec<(String, String, Runner)> {
+        let runner = |device: &Arc<dyn Backend>| match device.card() {
+            Some(card) => Runner::Card(card),
+            None => Runner::Processor {
+                lanes: device.simd().unwrap_or(Simd::Portable).hash_lanes(),
+                threads: device.workers(),
+            },
+        };
+        self.list.iter().map(|device| (device.id(), device.describe(), runner(device))).collect()
     }
 }
 

@@ -28,7 +28,7 @@ mod worker;
 pub use bench::detail::{Detail, Part, Profile};
 pub use bench::field::{FieldBench, bench_field};
 pub use bench::{BASELINE_DESCRIPTION, Bench, BenchOptions, bench, quick_rate};
-pub use device::{Devices, FilterRoom, Found, Inline, Selector, Survey, survey};
+pub use device::{Devices, FilterRoom, Found, Inline, Runner, Selector, Survey, survey};
 pub use error::{Error, Result};
 pub use join::{Joined, Split, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key};

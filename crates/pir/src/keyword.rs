@@ -213,6 +213,17 @@ pub fn tagged_value(key: &[u8], entries: &[Vec<u8>]) -> Option<Vec<u8>> {
     entries.iter().filter(|entry| tag_of(entry) == Some(&name)).filter_map(value).next_back()
 }
 
+/// Whether an entry may stand at a place: it is empty, or tagged with a name that has this place. Entries of a state say
+/// nothing of the sort.
+pub fn is_at_home(shape: &Shape, place: u64, entry: &[u8]) -> bool {
+    if shape.layout == Layout::State || entry.iter().all(|byte| *byte == 0) {
+        return true;
+    }
+    let length = entry.first_chunk().map_or(usize::MAX, |length| usize::from(u16::from_le_bytes(*length)));
+    TAG_BYTES.checked_add(length).is_some_and(|end| end <= entry.len())
+        && tag_of(entry).is_some_and(|name| shape.places_of_name(name).contains(&place))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,6 +240,23 @@ mod tests {
         let mut entry = tagged_entry(b"key", b"v", 20).unwrap();
         entry[0] = 5;
         assert_eq!(tagged_value(b"key", &[entry, vec![1; 8]]), None);
+    }
+
+    #[test]
+    fn entries_are_known_by_where_they_may_stand() {
+        let shape = Shape::new(1000, 3, Layout::Tagged).unwrap();
+        let entry = tagged_entry(b"key", b"value", 24).unwrap();
+        let places = shape.places_of(b"key");
+        assert!(places.iter().all(|place| is_at_home(&shape, *place, &entry)));
+        let elsewhere = (0..).find(|place| !places.contains(place)).unwrap();
+        assert!(!is_at_home(&shape, elsewhere, &entry));
+        assert!(is_at_home(&shape, elsewhere, &[0; 24]));
+        for at in [0, 1, 2, 15] {
+            let mut wrong = entry.clone();
+            wrong[at] ^= 0x10;
+            assert!(!is_at_home(&shape, places[0], &wrong), "byte {at}");
+        }
+        assert!(is_at_home(&Shape { layout: Layout::State, ..shape }, elsewhere, &entry));
     }
 
     #[test]

@@ -104,6 +104,11 @@ impl Live {
         self.read().epoch
     }
 
+    /// Changes since the file, in all epochs together.
+    pub fn changes(&self) -> u64 {
+        self.read().changes.last().copied().unwrap_or(0)
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, Now> {
         // A panic while it was written would leave half an update: then nothing may be answered.
         self.now.read().expect("no update failed half-way")

@@ -8,6 +8,7 @@ pub(crate) mod ethereum;
 pub(crate) mod join;
 pub(crate) mod manual;
 pub(crate) mod map;
+pub(crate) mod pir;
 pub(crate) mod scan;
 pub(crate) mod selftest;
 pub(crate) mod tune;

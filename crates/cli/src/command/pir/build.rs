@@ -1,0 +1,312 @@
+//! `warpsmith pir build`: a database from a flat file, keys and values, an address database, or Ethereum's state.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use warpsmith::pir::database::{Builder, Description};
+use warpsmith::pir::keyword::{self, Layout, Plan, TAG_BYTES};
+use warpsmith::pir::state::{self, Folder, Synthetic};
+use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
+use warpsmith::store;
+
+use super::info::{DatabaseLine, database_text};
+use super::keys::{amount_bytes, key_of};
+use super::pairs::Pairs;
+use super::refuse_existing;
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::running::interrupt;
+use crate::screen::Screen;
+use crate::stdout::Stdout;
+
+const EXAMPLES: &str = "\
+What INPUT is:
+  a file, with --entry-size     flat: entries of so many bytes, one after the other, read by index
+  a text file                   pairs: a key and a value in hex a line, separated by blanks, read by key
+  a folder of `warpsmith db`    addresses: the amount of an address, read by address
+  a folder with database.bin, account-mapping.bin and storage-mapping.bin
+                                state: Ethereum's accounts and slots in 40-byte records, read by address or ADDRESS:SLOT
+
+Examples:
+  warpsmith pir build data.pir entries.bin --entry-size 40
+  warpsmith pir build keys.pir pairs.txt --value-size 32
+  warpsmith pir build coins.pir addresses.db
+  warpsmith pir build state.pir --synthetic 1000000";
+
+/// Build a database, read by index or by key
+///
+/// Memory does not grow with the input; a database by key takes twice its size on disk while it is built.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Build {
+    /// The database to make; nothing may be there yet
+    #[arg(value_name = "DBFILE")]
+    database: PathBuf,
+
+    /// What to make it from
+    #[arg(value_name = "INPUT", required_unless_present = "synthetic", conflicts_with = "synthetic")]
+    input: Option<PathBuf>,
+
+    /// Bytes of an entry of a flat file, 8 to 4096
+    #[arg(long, value_name = "N", conflicts_with_all = ["synthetic", "value_size"], value_parser = parse_entry_size)]
+    entry_size: Option<u32>,
+
+    /// Make a synthetic state of so many records, which looks like Ethereum's and belongs to nobody
+    #[arg(long, value_name = "N")]
+    synthetic: Option<u64>,
+
+    /// Which synthetic state
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "synthetic")]
+    seed: u64,
+
+    /// What INPUT is, where it is not what it looks like
+    #[arg(long, value_name = "FORMAT", conflicts_with = "synthetic")]
+    format: Option<Format>,
+
+    /// Pairs: room for values of so many bytes, so that later ones may be longer [default: the longest there is]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4080))]
+    value_size: Option<u32>,
+
+    /// Entries a block [default: the power of two next to the square root of their number]
+    #[arg(long, value_name = "N")]
+    block_size: Option<u32>,
+
+    /// The number of the epoch that this is
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    epoch: u64,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Flat,
+    Pairs,
+    Addresses,
+    State,
+}
+
+fn parse_entry_size(text: &str) -> std::result::Result<u32, String> {
+    let size = text.parse().ok().filter(|size| ENTRY_SIZES.contains(size));
+    size.ok_or_else(|| "give a number of bytes from 8 to 4096".to_owned())
+}
+
+/// How the work is watched: progress on the screen, and an end when a person wants one.
+struct Watch<'a> {
+    stop: &'a AtomicBool,
+    screen: &'a mut Screen,
+    shown: Instant,
+}
+
+impl Watch<'_> {
+    fn tell(&mut self, share: Option<f64>) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
+        }
+        if self.shown.elapsed() >= self.screen.interval() {
+            self.shown = Instant::now();
+            let text = share
+                .map_or("reading the input".to_owned(), |share| format!("{} built", human::percent(share)));
+            self.screen.live(&[&text]);
+        }
+        Ok(())
+    }
+}
+
+impl Build {
+    pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<Ending, Failure> {
+        let started = Instant::now();
+        refuse_existing(&self.database, "a database")?;
+        let mut updates = self.database.as_os_str().to_owned();
+        updates.push(".updates");
+        refuse_existing(Path::new(&updates), "the list of a database's updates")?;
+        let stop = interrupt()?;
+        let mut screen = Screen::new(self.quiet);
+        let mut watch = Watch { stop: &stop, screen: &mut screen, shown: Instant::now() };
+        let built = match self.synthetic {
+            Some(records) => self.build_synthetic(records, &mut watch),
+            None => self.build_input(&mut watch),
+        };
+        screen.clear();
+        let description = built?;
+        let seconds = started.elapsed().as_secs_f64();
+        let examples = self.examples();
+        if self.json {
+            let mut line = DatabaseLine::new("built", &self.database, &description);
+            (line.seconds, line.examples) = (Some(seconds), examples);
+            stdout.show_json(&line)?;
+        } else {
+            stdout.show(database_text(&self.database, &description).as_bytes())?;
+            for example in examples.iter().flatten() {
+                stdout.show(format!("for example  {example}\n").as_bytes())?;
+            }
+        }
+        screen.say(format_args!("built in {}", human::seconds(seconds)));
+        Ok(Ending::Done)
+    }
+
+    /// Keys of a synthetic state, since nobody knows them by heart: an account and a slot.
+    fn examples(&self) -> Option<Vec<String>> {
+        let synthetic = Synthetic::new(self.synthetic?, self.seed).ok()?;
+        let (address, _) = synthetic.account(0);
+        let mut keys = vec![format!("0x{}", const_hex::encode(address))];
+        if synthetic.slots > 0 {
+            let (key, _) = synthetic.slot(0);
+            keys.push(format!("0x{}:0x{}", const_hex::encode(&key[..20]), const_hex::encode(&key[20..])));
+        }
+        Some(keys)
+    }
+
+    fn build_synthetic(
+        &self,
+        records: u64,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let synthetic = Synthetic::new(records, self.seed)?;
+        let plan = state::plan(synthetic.keys(), self.block_size, self.epoch);
+        Ok(keyword::build(&self.database, &plan, &mut |take| synthetic.each(take), &mut |share| {
+            watch.tell(Some(share))
+        })?)
+    }
+
+    fn build_input(&self, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
+        let input = self.input.as_deref().expect("clap asks for INPUT where there is no --synthetic");
+        let format = match self.format {
+            Some(format) => format,
+            None => self.guess(input)?,
+        };
+        let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+        match (format, self.entry_size) {
+            (Format::Flat, None) => usage("a flat file needs --entry-size N: the bytes of each entry"),
+            (Format::Flat, Some(size)) => self.build_flat(input, size, watch),
+            (_, Some(_)) => {
+                usage("--entry-size is for flat files; in the other formats it follows from the records")
+            }
+            (Format::Pairs, None) => self.build_pairs(input, watch),
+            _ if self.value_size.is_some() => {
+                usage("--value-size is for keys and values; elsewhere it follows from the records")
+            }
+            (Format::Addresses, None) => self.build_addresses(input, watch),
+            (Format::State, None) => {
+                let folder = Folder::open(input)?;
+                let plan = state::plan(folder.keys(), self.block_size, self.epoch);
+                Ok(keyword::build(&self.database, &plan, &mut |take| folder.each(take), &mut |share| {
+                    watch.tell(Some(share))
+                })?)
+            }
+        }
+    }
+
+    fn guess(&self, input: &Path) -> std::result::Result<Format, Failure> {
+        let facts = std::fs::metadata(input)
+            .map_err(|error| Failure::Other(format!("{}: {error}", input.display())))?;
+        if facts.is_file() {
+            return Ok(if self.entry_size.is_some() { Format::Flat } else { Format::Pairs });
+        }
+        let has = |name: &str| input.join(name).exists();
+        match (has("data.mdb"), has("database.bin")) {
+            (true, _) => Ok(Format::Addresses),
+            (false, true) => Ok(Format::State),
+            (false, false) => Err(Failure::Other(format!(
+                "{} has neither data.mdb (a database of `warpsmith db`) nor database.bin (records of a state); give one \
+                 of these, or a file",
+                input.display()
+            ))),
+        }
+    }
+
+    fn build_flat(
+        &self,
+        input: &Path,
+        size: u32,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let failed = |source| Error::Io { path: input.to_owned(), source };
+        let mut file = File::open(input).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        if length == 0 || !length.is_multiple_of(u64::from(size)) {
+            return Err(Failure::Usage(format!(
+                "{} has {length} bytes, which are not entries of {size}; give the --entry-size it was written with",
+                input.display()
+            )));
+        }
+        let choice = Choice { block_size: self.block_size, ..Choice::new(length / u64::from(size), size) };
+        let mut builder = Builder::new(&self.database, choice, self.epoch, None)?;
+        let (mut buffer, mut done) = (vec![0; 1 << 20], 0);
+        loop {
+            watch.tell(Some(done as f64 / length as f64))?;
+            let read = file.read(&mut buffer).map_err(failed)?;
+            if read == 0 {
+                return Ok(builder.finish()?);
+            }
+            builder.push(&buffer[..read])?;
+            done += read;
+        }
+    }
+
+    fn build_pairs(&self, input: &Path, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
+        let pairs = Pairs::survey(input, &mut || watch.tell(None))?;
+        if pairs.keys == 0 {
+            return Err(Failure::Other(format!(
+                "{} has no keys; give a line with a key and a value, both in hex, for each",
+                input.display()
+            )));
+        }
+        let value_size = self.value_size.unwrap_or(pairs.longest as u32);
+        if (value_size as usize) < pairs.longest {
+            return Err(Failure::Usage(format!(
+                "--value-size {value_size} is too small: there are values of {} bytes",
+                pairs.longest
+            )));
+        }
+        let plan = self.plan(Layout::Tagged, pairs.keys, value_size);
+        let built = keyword::build(&self.database, &plan, &mut |take| pairs.each(take), &mut |share| {
+            watch.tell(Some(share))
+        });
+        Ok(built.map_err(|error| pairs.with_lines(error))?)
+    }
+
+    fn build_addresses(
+        &self,
+        input: &Path,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let foreign = |error: store::Error| Error::Format {
+            what: "address database".into(),
+            reason: error.to_string(),
+        };
+        let addresses = store::Database::open(input).map_err(foreign)?;
+        let reader = addresses.reader().map_err(foreign)?;
+        let mut longest = 0;
+        for (i, record) in reader.records().map_err(foreign)?.enumerate() {
+            longest = longest.max(amount_bytes(record.map_err(foreign)?.amount).len());
+            if i % (1 << 14) == 0 {
+                watch.tell(None)?;
+            }
+        }
+        let plan = self.plan(Layout::Address, addresses.about().records, longest as u32);
+        let mut source = |take: &mut keyword::Take<'_>| {
+            reader.records().map_err(foreign)?.try_for_each(|record| {
+                let record = record.map_err(foreign)?;
+                take(&key_of(record.kind, record.digest.as_bytes()), &amount_bytes(record.amount))
+            })
+        };
+        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?)
+    }
+
+    /// Tagged entries, of whole words: the sums of other sizes take longer.
+    fn plan(&self, layout: Layout, keys: u64, value_size: u32) -> Plan {
+        let entry_size = (TAG_BYTES as u32 + value_size).next_multiple_of(8);
+        Plan { layout, places: 3, keys, entry_size, block_size: self.block_size, epoch: self.epoch }
+    }
+}

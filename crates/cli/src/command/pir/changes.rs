@@ -1,0 +1,110 @@
+//! A list of changes: one a line, an index or a key and its new value.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use warpsmith::pir::keyword::{Change, Layout, Shape, entries_of_changes};
+use warpsmith::pir::state::{self, Account};
+use warpsmith::pir::updates::Live;
+use warpsmith::pir::{Error, Result};
+
+use super::hex;
+use super::keys::{amount_bytes, parse_key};
+use super::pairs::{Wrong, each_line, quoted};
+
+/// The word that takes a key out.
+const GONE: &str = "-";
+
+/// What the lines of a list make of some entries.
+pub(super) fn read(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64, Vec<u8>)>> {
+    match &live.base().description().keyword {
+        None => by_index(live, name, from),
+        Some(shape) => by_key(live, shape, name, from),
+    }
+}
+
+fn by_index(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64, Vec<u8>)>> {
+    let (entries, size) = (live.params().entries(), live.params().entry_size());
+    let mut values = Vec::new();
+    each_line(name, from, &mut |line| {
+        let [index, value] = line.words[..] else {
+            return Err(Wrong::Here("a line is an index and the entry's new value in hex".into()));
+        };
+        let index = index.parse().ok().filter(|index| *index < entries).ok_or_else(|| {
+            Wrong::Here(format!("{} is no entry; indices go from 0 to {}", quoted(index), entries - 1))
+        })?;
+        let value = hex(value).map_err(Wrong::Here)?;
+        if value.len() != size {
+            return Err(Wrong::Here(format!("{} bytes; an entry has {size}", value.len())));
+        }
+        values.push((index, value));
+        Ok(())
+    })?;
+    Ok(values)
+}
+
+fn by_key(live: &Live, shape: &Shape, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64, Vec<u8>)>> {
+    let (mut changes, mut lines) = (Vec::new(), Vec::new());
+    each_line(name, from, &mut |line| {
+        let [key, value] = line.words[..] else {
+            let form = match shape.layout {
+                Layout::Tagged => "KEY VALUE, both in hex",
+                Layout::State => "ADDRESS BALANCE,NONCE,CODE, or ADDRESS:SLOT VALUE",
+                Layout::Address => "ADDRESS AMOUNT",
+            };
+            return Err(Wrong::Here(format!("a line is {form}; or a key and {GONE} to take it out")));
+        };
+        let key = parse_key(shape, key).map_err(Wrong::Here)?;
+        let value =
+            if value == GONE { None } else { Some(parse_value(shape, &key, value).map_err(Wrong::Here)?) };
+        changes.push((key, value) as Change);
+        lines.push(line.number);
+        Ok(())
+    })?;
+    entries_of_changes(live, shape, &changes).map_err(|error| match error {
+        // The library counts changes, a person lines.
+        Error::Format { what, reason } => {
+            let number = what.strip_prefix("change ").and_then(|number| number.parse::<usize>().ok());
+            match number.and_then(|number| lines.get(number)) {
+                Some(line) => Error::Format { what: format!("{}:{line}", name.display()), reason },
+                None => Error::Format { what, reason },
+            }
+        }
+        other => other,
+    })
+}
+
+fn parse_value(shape: &Shape, key: &[u8], text: &str) -> std::result::Result<Vec<u8>, String> {
+    match (shape.layout, <&state::Address>::try_from(key)) {
+        (Layout::Tagged, _) => hex(text),
+        (Layout::Address, _) => match text.parse() {
+            Ok(amount) => Ok(amount_bytes(Some(amount))),
+            Err(_) => Err(format!("{} is no amount; give a whole number of the smallest unit", quoted(text))),
+        },
+        (Layout::State, Ok(address)) => {
+            let account = || {
+                let mut numbers = text.split(',');
+                let (balance, nonce, code) = (numbers.next()?, numbers.next()?, numbers.next()?);
+                let account = Account {
+                    balance: balance.parse().ok()?,
+                    nonce: nonce.parse().ok()?,
+                    code: code.parse().ok()?,
+                };
+                numbers.next().is_none().then_some(account)
+            };
+            let account = account().ok_or_else(|| {
+                format!(
+                    "{} is no account; give BALANCE,NONCE,CODE as whole numbers, such as 1000,5,0",
+                    quoted(text)
+                )
+            })?;
+            Ok(state::account_record(address, &account).to_vec())
+        }
+        (Layout::State, Err(_)) => {
+            let value = hex(text)?;
+            let value =
+                value.try_into().map_err(|_| "the value of a slot has 32 bytes: 64 hex digits".to_owned())?;
+            Ok(state::slot_record(key, &value).to_vec())
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! `warpsmith pir hint`: the offline phase. Streams the database once and leaves a state.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::pir::database::Description;
+use warpsmith::pir::hints::Hints;
+use warpsmith::pir::maker::{Request, read};
+use warpsmith::pir::remote::Remote;
+use warpsmith::pir::updates::Live;
+use warpsmith::pir::{Client, Error, Key, Params, Version};
+
+use super::info::ShapeFlags;
+use super::maker::Maker;
+use super::{bytes, lanes};
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::running::{DeviceFlags, interrupt};
+use crate::screen::Screen;
+use crate::stdout::Stdout;
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith pir hint --server http://127.0.0.1:8080 --state my.state
+  warpsmith pir hint --database data.pir --state my.state --queries 1000
+  warpsmith pir hint --hint-maker http://maker:8081 --state my.state
+  warpsmith pir hint --hint-maker http://maker:8081 --state my.state --top-up 4096
+
+The state holds the key of the hints and is written with mode 0600. Do not copy it and do not back it up: two copies
+would send the same hints, and the server could tell what was asked. Make a new one instead.";
+
+/// Prepare to read a database: stream it once and keep hints
+///
+/// With --server or --database the hints are made here, and nobody else learns the key. A hint maker makes them elsewhere;
+/// it learns the key, and must not be, nor speak with, the server that answers.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Hint {
+    /// The server to stream the database from: http://HOST:PORT
+    #[arg(long, value_name = "URL", required_unless_present_any = ["database", "hint_maker"])]
+    server: Option<String>,
+
+    /// The database itself, where it is on this machine
+    #[arg(long, value_name = "DBFILE", conflicts_with = "server")]
+    database: Option<PathBuf>,
+
+    /// A server that makes the hints, and answers no queries
+    #[arg(long, value_name = "URL", conflicts_with_all = ["server", "database"])]
+    hint_maker: Option<String>,
+
+    /// The state to make; nothing may be there yet
+    #[arg(long, value_name = "FILE")]
+    state: PathBuf,
+
+    /// With --hint-maker: fetch so many further pairs for a state that is there already
+    #[arg(long, value_name = "N", requires = "hint_maker", conflicts_with_all = ["lambda", "queries"],
+        value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    top_up: Option<u64>,
+
+    #[command(flatten)]
+    shape: ShapeFlags,
+
+    #[command(flatten)]
+    devices: DeviceFlags,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Serialize)]
+struct HintsLine {
+    event: &'static str,
+    state: String,
+    epoch: u64,
+    hints: u64,
+    backup_pairs: u64,
+    remaining: u64,
+    bytes: u64,
+    device: String,
+    seconds: f64,
+}
+
+/// New hints, and where they are from.
+struct Made {
+    version: Version,
+    params: Params,
+    key: Key,
+    hints: Hints,
+    device: String,
+}
+
+impl Hint {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let started = Instant::now();
+        let mut screen = Screen::new(self.quiet);
+        let stop = interrupt()?;
+        let (client, device) = if let (Some(url), Some(pairs)) = (&self.hint_maker, self.top_up) {
+            (self.top_up(&Remote::new(url)?, pairs, &mut screen)?, "hint maker".to_owned())
+        } else {
+            let reserved = Client::reserve(&self.state)?;
+            let made = match (&self.server, &self.database, &self.hint_maker) {
+                (Some(url), ..) => self.stream_server(&Remote::new(url)?, &stop, &mut screen)?,
+                (_, Some(_), _) => self.stream_database(&stop, &mut screen)?,
+                (.., Some(url)) => self.ask_maker(&Remote::new(url)?, &mut screen)?,
+                (None, None, None) => unreachable!("clap asks for one of them"),
+            };
+            screen.clear();
+            if stop.load(Ordering::Relaxed) {
+                return Ok(Ending::Interrupted);
+            }
+            let Made { version, params, key, hints, device } = made;
+            let client = Client::create(&self.state, params, version, key, hints, lanes())?;
+            drop(reserved);
+            (client, device)
+        };
+        screen.clear();
+        let seconds = started.elapsed().as_secs_f64();
+        let (params, epoch) = (client.params(), client.version().epoch);
+        let length = std::fs::metadata(&self.state).map_or(0, |facts| facts.len());
+        if self.json {
+            stdout.show_json(&HintsLine {
+                event: "hints",
+                state: self.state.display().to_string(),
+                epoch,
+                hints: params.regular(),
+                backup_pairs: params.backups(),
+                remaining: client.remaining(),
+                bytes: length,
+                device,
+                seconds,
+            })?;
+        } else {
+            let text = format!(
+                "{}: {} hints for {} queries at epoch {epoch}, {}\n",
+                self.state.display(),
+                human::count(params.regular() as f64),
+                human::count(client.remaining() as f64),
+                bytes(length)
+            );
+            stdout.show(text.as_bytes())?;
+        }
+        screen.say(format_args!("done in {}", human::seconds(seconds)));
+        Ok(Ending::Done)
+    }
+
+    fn stream_server(
+        &self,
+        remote: &Remote,
+        stop: &AtomicBool,
+        screen: &mut Screen,
+    ) -> Result<Made, Failure> {
+        let description = remote.offer()?.description;
+        let (params, maker) = self.begin(&description, screen)?;
+        let mut epoch = description.epoch;
+        let (key, hints) = {
+            let mut watch = Watch::new(&params, stop, screen);
+            maker.offline(&params, &mut |push| {
+                epoch = remote.newest_entries(&description, &mut |part| {
+                    watch.tell(part)?;
+                    push(part)
+                })?;
+                Ok(())
+            })?
+        };
+        let version = Version { database: description.identity, epoch };
+        Ok(Made { version, params, key, hints, device: maker.id })
+    }
+
+    fn stream_database(&self, stop: &AtomicBool, screen: &mut Screen) -> Result<Made, Failure> {
+        let path = self.database.as_deref().expect("the caller looked");
+        let live = Live::open(path, lanes(), 0)?;
+        let description = live.base().description();
+        let (params, maker) = self.begin(description, screen)?;
+        let mut newest = 0;
+        let (key, hints) = {
+            let mut watch = Watch::new(&params, stop, screen);
+            maker.offline(&params, &mut |push| {
+                live.with_entries(|epoch, entries| {
+                    newest = epoch;
+                    entries.chunks(1 << 20).try_for_each(|part| {
+                        watch.tell(part)?;
+                        push(part)
+                    })
+                })
+            })?
+        };
+        let version = Version { database: description.identity, epoch: newest };
+        Ok(Made { version, params, key, hints, device: maker.id })
+    }
+
+    /// Says what will be done, and by whom.
+    fn begin(&self, description: &Description, screen: &mut Screen) -> Result<(Params, Maker), Failure> {
+        let params = self.shape.params(&description.params)?;
+        let maker = Maker::open(&self.devices)?;
+        introduce(&params, screen);
+        screen.say(format_args!("device    {}: {}", maker.id, maker.description));
+        Ok((params, maker))
+    }
+
+    fn ask_maker(&self, remote: &Remote, screen: &mut Screen) -> Result<Made, Failure> {
+        let description = remote.offer()?.description;
+        let params = self.shape.params(&description.params)?;
+        introduce(&params, screen);
+        warn_of_maker(screen);
+        let key = Key::random()?;
+        let (lambda, first, pairs) = (params.lambda(), params.regular(), params.backups());
+        let request = Request { key: key.clone(), lambda, regular: true, first, pairs };
+        let (epoch, hints) = read(&params, &remote.hints(&request)?)?;
+        let version = Version { database: description.identity, epoch };
+        Ok(Made { version, params, key, hints, device: "hint maker".to_owned() })
+    }
+
+    fn top_up(&self, remote: &Remote, pairs: u64, screen: &mut Screen) -> Result<Client, Failure> {
+        let mut client = Client::open(&self.state, lanes())?;
+        same_database(&remote.offer()?.description, &client, "hint maker")?;
+        warn_of_maker(screen);
+        if client.waiting() > 0 {
+            return Err(Failure::Other(format!(
+                "{} queries of this state wait for their answers; `warpsmith pir get` fetches those first",
+                client.waiting()
+            )));
+        }
+        // An epoch may begin between the two requests, and the pairs then are of the new one: once more.
+        for attempt in 0.. {
+            remote.synchronise(&mut client)?;
+            let (first, key) = client.next_pair();
+            let (key, lambda) = (key.clone(), client.params().lambda());
+            let request = Request { key, lambda, regular: false, first, pairs: pairs.next_multiple_of(16) };
+            match client.top_up(&remote.hints(&request)?) {
+                Err(Error::Mismatch(_)) if attempt < 3 => {}
+                other => {
+                    other?;
+                    break;
+                }
+            }
+        }
+        client.tidy()?;
+        Ok(client)
+    }
+}
+
+/// Refuses a server with another database than a state is for.
+pub(super) fn same_database(description: &Description, client: &Client, who: &str) -> Result<(), Failure> {
+    if description.identity == client.version().database {
+        return Ok(());
+    }
+    let short = |identity: &[u8; 32]| const_hex::encode(&identity[..8]);
+    Err(Failure::Other(format!(
+        "this {who} has the database {}..., and the state is for {}...; ask the right one, or make a new state with \
+         `warpsmith pir hint`",
+        short(&description.identity),
+        short(&client.version().database)
+    )))
+}
+
+fn introduce(params: &Params, screen: &mut Screen) {
+    let count = |number: u64| human::count(number as f64);
+    screen.say(format_args!(
+        "database  {} entries of {} bytes, {}",
+        count(params.entries()),
+        params.entry_size(),
+        bytes(params.entries() * params.entry_size() as u64)
+    ));
+    screen.say(format_args!(
+        "hints     {} for {} queries, {}; a query fails with a chance of 2^{:.0}",
+        count(params.regular()),
+        count(params.backups()),
+        bytes(params.storage_bytes()),
+        params.log2_miss()
+    ));
+}
+
+fn warn_of_maker(screen: &mut Screen) {
+    screen.say(format_args!(
+        "keys      the hint maker learns the key: it must not be, nor speak with, the server that answers"
+    ));
+}
+
+/// Progress of a stream, and its end when a person wants one.
+struct Watch<'a> {
+    whole: u64,
+    done: u64,
+    stop: &'a AtomicBool,
+    screen: &'a mut Screen,
+    started: Instant,
+    shown: Instant,
+}
+
+impl<'a> Watch<'a> {
+    fn new(params: &Params, stop: &'a AtomicBool, screen: &'a mut Screen) -> Watch<'a> {
+        let whole = params.entries() * params.entry_size() as u64;
+        Watch { whole, done: 0, stop, screen, started: Instant::now(), shown: Instant::now() }
+    }
+
+    fn tell(&mut self, part: &[u8]) -> warpsmith::pir::Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
+        }
+        self.done += part.len() as u64;
+        if self.shown.elapsed() >= self.screen.interval() {
+            self.shown = Instant::now();
+            let share = self.done as f64 / self.whole as f64;
+            let left = self.started.elapsed().as_secs_f64() * (1.0 / share - 1.0);
+            let share = human::percent(share);
+            self.screen.live(&[&format!("{share} of the database, {} left", human::seconds(left))]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! `warpsmith pir`: a database that is read without telling its server what is read.
+
+mod bench;
+mod build;
+mod changes;
+mod get;
+mod hint;
+mod info;
+mod keys;
+mod maker;
+mod pairs;
+mod serve;
+mod update;
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use warpsmith::pir::{Error, Lanes};
+
+use crate::ending::{Ending, Failure};
+use crate::stdout::Stdout;
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith pir build data.pir entries.bin --entry-size 40     a database of entries of 40 bytes
+  warpsmith pir build keys.pir pairs.txt                       one that is looked up by key
+  warpsmith pir serve data.pir --listen 127.0.0.1:8080         answer queries
+  warpsmith pir hint --server http://127.0.0.1:8080 --state my.state
+                                                               prepare: stream the database once
+  warpsmith pir get --server http://127.0.0.1:8080 --state my.state 17 4711
+                                                               read entries; the server does not learn which
+  warpsmith pir info data.pir                                  sizes, chances, costs";
+
+/// Read entries of a database without telling its server which
+///
+/// The scheme is RMS24. A client streams the database once and keeps hints; from then on each query is a few kilobytes, and
+/// looks the same to the server whatever is asked.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Pir {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Build(build::Build),
+    Serve(serve::Serve),
+    Update(update::Update),
+    Hint(hint::Hint),
+    Get(get::Get),
+    Info(info::Info),
+    Bench(bench::Bench),
+}
+
+impl Pir {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        match &self.command {
+            Command::Build(build) => build.run(stdout),
+            Command::Serve(serve) => serve.run(stdout),
+            Command::Update(update) => update.run(stdout),
+            Command::Hint(hint) => hint.run(stdout),
+            Command::Get(get) => get.run(stdout),
+            Command::Info(info) => info.run(stdout),
+            Command::Bench(bench) => bench.run(stdout),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Params(_) | Error::Index { .. } => Failure::Usage(error.to_string()),
+            Error::Stopped => Failure::Interrupted,
+            error => Failure::Other(error.to_string()),
+        }
+    }
+}
+
+/// Refuses a name where something is already.
+fn refuse_existing(path: &Path, what: &str) -> Result<(), Failure> {
+    match path.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(_) => Err(Failure::Other(format!(
+            "{}: there is a file already, and {what} is never written over; give another name or remove it",
+            path.display()
+        ))),
+    }
+}
+
+/// The instruction sets of this processor.
+fn lanes() -> Lanes {
+    Lanes::detect()
+}
+
+/// `73.4 GB`, `35.1 MB`, `3,584 bytes`.
+fn bytes(count: u64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB")];
+    match units.into_iter().find(|(size, _)| count as f64 >= *size) {
+        Some((size, unit)) => format!("{:.1} {unit}", count as f64 / size),
+        None => format!("{} bytes", crate::human::count(count as f64)),
+    }
+}
+
+/// Reads hex digits, with or without `0x`.
+fn hex(text: &str) -> Result<Vec<u8>, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    match const_hex::decode(digits) {
+        Ok(bytes) if !bytes.is_empty() => Ok(bytes),
+        _ => Err(format!("'{}' is not hex; give an even number of the digits 0-9 and a-f", shown(text))),
+    }
+}
+
+/// A word of a file in a message: on one line, and not too much of it.
+fn shown(text: &str) -> String {
+    let short: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
+    if text.chars().count() > 60 { short + "..." } else { short }
+}

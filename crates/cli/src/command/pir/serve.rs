@@ -1,0 +1,183 @@
+//! `warpsmith pir serve`: answers queries, or makes hints for clients that have somebody else answer.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::pir::server::{Limits, Role, Server};
+use warpsmith::pir::updates::Live;
+
+use super::{bytes, lanes};
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::running::interrupt;
+use crate::screen::Screen;
+use crate::stdout::Stdout;
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith pir serve data.pir --listen 127.0.0.1:8080
+  warpsmith pir serve data.pir --listen [::]:8080 --rate 20 --burst 100
+  warpsmith pir serve data.pir --listen 127.0.0.1:8081 --hint-maker --threads 16
+
+Plain HTTP/1.1 and HTTP/2. For TLS put a proxy before it (docs/private-retrieval.md has two). GET /health and
+GET /metrics are for those who watch it. What `warpsmith pir update` appends is served within a second or two.
+
+A hint maker sees no queries and holds its clients' keys: whoever runs it must not run, nor speak with, the server
+that answers them.";
+
+/// Answer the queries of clients, or make hints for them
+///
+/// Runs until it is interrupted.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Serve {
+    /// The database
+    #[arg(value_name = "DBFILE")]
+    database: PathBuf,
+
+    /// Where to listen: an address and a port, 0 for any free one
+    #[arg(long, value_name = "ADDR")]
+    listen: String,
+
+    /// Make hints instead of answering queries
+    #[arg(long)]
+    hint_maker: bool,
+
+    /// With --hint-maker: threads for each request [default: one a core]
+    #[arg(long, value_name = "N", requires = "hint_maker", value_parser = human::parse_threads)]
+    threads: Option<usize>,
+
+    /// Queries in one request
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    batch: u32,
+
+    /// Connections at once; others wait
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    connections: u32,
+
+    /// Requests that are worked on at once; others are told to come again [default: 64, of a hint maker 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    working: Option<u32>,
+
+    /// Requests a second from one address, on average
+    #[arg(long, value_name = "N", default_value_t = 200.0, value_parser = parse_rate)]
+    rate: f64,
+
+    /// Requests from one address at once
+    #[arg(long, value_name = "N", default_value_t = 400.0, value_parser = parse_rate)]
+    burst: f64,
+
+    /// Time for a request to arrive
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = human::parse_duration)]
+    request_time: Duration,
+
+    /// Time without a byte after which a connection is closed
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = human::parse_duration)]
+    idle: Duration,
+
+    /// Changes that may be taken back for a query of an older epoch; beyond, the client must update first
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    most_taken_back: u64,
+
+    /// Print where it listens as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| (0.001..=1e9).contains(rate));
+    rate.ok_or_else(|| "give a number from 0.001 to 1000000000".to_owned())
+}
+
+#[derive(Serialize)]
+struct ListeningLine {
+    event: &'static str,
+    address: String,
+    url: String,
+    role: &'static str,
+    epoch: u64,
+}
+
+impl Serve {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let stop = interrupt()?;
+        let live = Arc::new(Live::open(&self.database, lanes(), self.most_taken_back)?);
+        let listener = TcpListener::bind(&self.listen).map_err(|error| {
+            Failure::Other(format!(
+                "--listen {} is not possible: {error}; give an address of this machine and a free port, such as \
+                 127.0.0.1:8080",
+                self.listen
+            ))
+        })?;
+        let address = listener.local_addr().map_err(|error| Failure::Other(error.to_string()))?;
+        let screen = Mutex::new(Screen::new(self.quiet));
+        let say = |text: std::fmt::Arguments<'_>| screen.lock().expect("nothing panics with it").say(text);
+        let description = live.base().description();
+        say(format_args!(
+            "database  {}: {} entries of {} bytes, {}, epoch {}",
+            self.database.display(),
+            human::count(description.params.entries() as f64),
+            description.params.entry_size(),
+            bytes(description.data_bytes()),
+            live.epoch()
+        ));
+        let (role, name) = self.role();
+        say(format_args!("serving   http://{address} ({name}); Ctrl-C ends it"));
+        if self.hint_maker {
+            say(format_args!(
+                "keys      a hint maker holds the keys of its clients: do not let it answer their queries too"
+            ));
+        }
+        if self.json {
+            let (address, url) = (address.to_string(), format!("http://{address}"));
+            let line = ListeningLine { event: "listening", address, url, role: name, epoch: live.epoch() };
+            stdout.show_json(&line)?;
+        }
+        let news = |news: warpsmith::pir::Result<usize>| match news {
+            Ok(_) => say(format_args!(
+                "updates   epoch {}, {} changed entries in all",
+                live.epoch(),
+                live.changes()
+            )),
+            Err(error) => screen
+                .lock()
+                .expect("nothing panics with it")
+                .warn(&format!("{error}; epoch {} is still served, and nothing newer", live.epoch())),
+        };
+        let served = Server::new(Arc::clone(&live), role, self.limits()).run(listener, &stop, &news);
+        served.map_err(|error| Failure::Other(format!("the server ended: {error}")))?;
+        say(format_args!("stopped"));
+        Ok(Ending::Interrupted)
+    }
+
+    fn role(&self) -> (Role, &'static str) {
+        let cores = available_parallelism().map_or(1, |n| n.get());
+        match self.hint_maker {
+            true => (Role::HintMaker { threads: self.threads.unwrap_or(cores) }, "hint-maker"),
+            false => (Role::Library, "library"),
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            batch: self.batch as usize,
+            connections: self.connections as usize,
+            // Each request for hints takes all the threads it may have, for seconds or minutes.
+            working: self.working.unwrap_or(if self.hint_maker { 1 } else { 64 }) as usize,
+            rate: self.rate,
+            burst: self.burst.max(self.rate),
+            request_time: self.request_time,
+            idle: self.idle,
+            ..Limits::default()
+        }
+    }
+}
