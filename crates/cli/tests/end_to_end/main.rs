@@ -8,6 +8,7 @@ mod ethereum;
 mod files;
 mod harness;
 mod mining;
+mod pir;
 mod scan;
 mod split;
 mod tools;
