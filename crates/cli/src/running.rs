@@ -71,6 +71,16 @@ pub(crate) struct DeviceFlags {
 }
 
 impl DeviceFlags {
+    /// Whether a person chose anything.
+    pub fn is_given(&self) -> bool {
+        !self.device.is_empty() || self.threads.is_some()
+    }
+
+    /// Threads of the processor.
+    pub fn thread_count(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+    }
+
     pub fn open(&self) -> Result<Devices, Failure> {
         Ok(Devices::open_with(&self.device, self.threads, self.inline)?)
     }

@@ -17,6 +17,7 @@ pub mod device;
 mod error;
 pub mod hints;
 pub mod keyword;
+pub mod make;
 pub mod maker;
 mod params;
 mod prf;

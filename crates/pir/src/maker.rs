@@ -12,13 +12,11 @@
 //! them: the hint maker must not be the one that answers, nor speak with it. It learns how many queries were made, and
 //! nothing about them.
 
-use warpsmith_hash::Lanes;
-
 use crate::error::{Error, Result};
-use crate::hints::parity::Parities;
 use crate::hints::{Hints, Skeleton};
+use crate::make::Make;
 use crate::params::{Choice, GROUP, Params, Place};
-use crate::prf::{Key, Prf};
+use crate::prf::Key;
 use crate::updates::Live;
 use crate::wire::{checksum, u32_at, u64_at};
 
@@ -100,19 +98,18 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// When the request cannot be, or the system gives no random bytes.
-    pub fn fulfil(&self, live: &Live, lanes: Lanes, threads: usize) -> Result<(u64, Hints)> {
+    /// When the request cannot be, or what makes the hints fails.
+    pub fn fulfil(&self, live: &Live, make: &dyn Make) -> Result<(u64, Hints)> {
         let params = self.params(live.params())?;
         let regular = 0..if self.regular { params.regular() } else { 0 };
         if self.first < params.regular() {
             return Err(Error::Mismatch(format!("pairs begin after the {} regular hints", params.regular())));
         }
-        let prf = Prf::new(&self.key, &params, lanes);
-        let skeleton =
-            Skeleton::of_ids(&prf, &params, regular, self.first..self.first + self.pairs, threads)?;
-        let mut parities = Parities::new(&prf, &params, skeleton, threads);
-        let epoch = live.with_entries(|epoch, entries| parities.push(entries).map(|()| epoch))?;
-        Ok((epoch, parities.finish()?))
+        let backups = self.first..self.first + self.pairs;
+        live.with_entries(|epoch, entries| {
+            let hints = make.hints(&params, &self.key, regular, backups, &mut |push| push(entries))?;
+            Ok((epoch, hints))
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use warpsmith_hash::Lanes;
+use warpsmith_pir::make::Processor;
 use warpsmith_pir::wire::{Picks, read_queries};
 use warpsmith_pir::{Choice, Client, Error, Key, Version};
 
@@ -338,7 +339,10 @@ fn a_hint_maker_tops_up() {
     let bench = Bench::new(Choice { backups: Some(16), ..small() });
     // The hint maker's side: it sees a key and numbers. An update came before the client did.
     let make = |request: &[u8]| {
-        let (epoch, hints) = Request::read(request).unwrap().fulfil(&bench.live, Lanes::detect(), 1).unwrap();
+        let (epoch, hints) = Request::read(request)
+            .unwrap()
+            .fulfil(&bench.live, &Processor { lanes: Lanes::detect(), threads: 1 })
+            .unwrap();
         maker::body(epoch, &hints)
     };
     bench.live.update(bench.live.difference(&[(3, vec![9; 40]), (499, vec![8; 40])]).unwrap()).unwrap();

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use warpsmith_hash::Lanes;
 use warpsmith_pir::database::{Builder, Description, SEGMENT_BYTES};
 use warpsmith_pir::hints::{self, measure::pseudorandom};
+use warpsmith_pir::make::Processor;
 use warpsmith_pir::maker::{self, Request};
 use warpsmith_pir::remote::{Offer, Remote};
 use warpsmith_pir::server::{Limits, Role, Server};
@@ -441,7 +442,8 @@ fn updates_of_another_process_are_served() {
 #[test]
 fn two_servers() {
     let library = start(Role::Library, Limits::default());
-    let maker = start(Role::HintMaker { threads: 2 }, Limits { hint_pairs: 1 << 30, ..Limits::default() });
+    let make = Processor { lanes: Lanes::detect(), threads: 2 };
+    let maker = start(Role::HintMaker(Arc::new(make)), Limits { hint_pairs: 1 << 30, ..Limits::default() });
     // Both hold the same database.
     assert_eq!(library.live.base().description(), maker.live.base().description());
     let params =

@@ -28,20 +28,17 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use warpsmith_hash::Lanes;
 
+use crate::make::Make;
 use crate::updates::Live;
 
 /// What a server does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub enum Role {
     /// Streams blocks and answers queries.
     Library,
-    /// Makes hints, with this many threads for each request.
-    HintMaker {
-        /// Threads.
-        threads: usize,
-    },
+    /// Makes hints with this.
+    HintMaker(Arc<dyn Make>),
 }
 
 /// What a server allows.
@@ -87,7 +84,6 @@ impl Default for Limits {
 struct Shared {
     live: Arc<Live>,
     role: Role,
-    lanes: Lanes,
     limits: Limits,
     working: Arc<Semaphore>,
     rates: limits::Rates,
@@ -105,7 +101,6 @@ impl Server {
         let shared = Shared {
             live,
             role,
-            lanes: Lanes::detect(),
             limits,
             working: Arc::new(Semaphore::new(limits.working)),
             rates: limits::Rates::new(limits.rate, limits.burst),

@@ -27,12 +27,12 @@ const BINARY: [(header::HeaderName, &str); 1] = [(header::CONTENT_TYPE, "applica
 
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     let router = Router::new().route("/v1/info", get(info)).route("/v1/updates/{epoch}", get(updates));
-    let router = match shared.role {
+    let router = match &shared.role {
         Role::Library => router
             .route("/v1/digests", get(digests))
             .route("/v1/blocks", get(blocks))
             .route("/v1/query", post(query)),
-        Role::HintMaker { .. } => router.route("/v1/hints", post(hints)),
+        Role::HintMaker(_) => router.route("/v1/hints", post(hints)),
     };
     let limited = router.layer(from_fn_with_state(shared.clone(), limit));
     limited.route("/health", get(health)).route("/metrics", get(metrics)).with_state(shared)
@@ -95,7 +95,7 @@ async fn metrics(State(shared): App) -> Response {
 async fn info(State(shared): App) -> Response {
     let mut response = (BINARY, shared.live.base().description().to_bytes()).into_response();
     response.headers_mut().insert("warpsmith-epoch", shared.live.epoch().into());
-    if shared.role == Role::Library {
+    if matches!(shared.role, Role::Library) {
         response.headers_mut().insert("warpsmith-batch", shared.limits.batch.into());
     }
     response
@@ -267,10 +267,10 @@ async fn hints(State(shared): App, request: Request) -> Answer {
         ));
     }
     let made = work(&shared, move |shared| {
-        let Role::HintMaker { threads } = shared.role else {
+        let Role::HintMaker(make) = &shared.role else {
             return Err(Error::Mismatch("this server makes no hints".into()));
         };
-        let (epoch, hints) = request.fulfil(&shared.live, shared.lanes, threads)?;
+        let (epoch, hints) = request.fulfil(&shared.live, make.as_ref())?;
         shared.metrics.hint_requests.inc();
         Ok(maker::body(epoch, &hints))
     });

@@ -73,7 +73,7 @@ struct BenchLine<'a> {
     verified: usize,
     device: &'a str,
     entries: u64,
-    entry_size: u32,
+    entry_size: usize,
     block_size: u32,
     blocks: u32,
     hints: u64,
@@ -85,15 +85,23 @@ impl Bench {
         let Bench { entries, entry_size, block_size, .. } = *self;
         let (lambda, backups) = (self.shape.lambda.unwrap_or(80), self.shape.queries);
         let params = Params::new(Choice { entries, entry_size, lambda, block_size, backups })?;
-        let maker = Maker::open(&self.devices)?;
+        let makers = Maker::open_all(&self.devices)?;
         let mut screen = Screen::new(self.json);
         let size = bytes(entries * u64::from(entry_size));
-        screen.say(format_args!("device    {}: {}", maker.id, maker.description));
         screen.say(format_args!(
             "measuring all hints of a client for {} entries of {entry_size} bytes ({size})",
             human::count(entries as f64)
         ));
-        let figures = maker.measure(&params, self.samples as usize)?;
+        for maker in &makers {
+            screen.say(format_args!("device    {}: {}", maker.id, maker.description));
+            self.measure(&params, maker, stdout)?;
+        }
+        Ok(Ending::Done)
+    }
+
+    /// Measures one device and shows what was found.
+    fn measure(&self, params: &Params, maker: &Maker, stdout: &mut Stdout) -> Result<(), Failure> {
+        let figures = maker.make.measure(params, self.samples as usize)?;
         let seconds = (figures.skeleton + figures.parities).as_secs_f64().max(1e-9);
         let (pairs, gathers) = (figures.pairs as f64, figures.gathers as f64);
         let line = BenchLine {
@@ -106,16 +114,15 @@ impl Bench {
             pairs_per_core_s: figures.processor.map(|time| pairs / time.as_secs_f64().max(1e-9)),
             verified: figures.verified,
             device: &maker.id,
-            entries,
-            entry_size,
+            entries: params.entries(),
+            entry_size: params.entry_size(),
             block_size: params.block_size(),
             blocks: params.blocks(),
             hints: params.regular(),
             backup_pairs: params.backups(),
         };
         if self.json {
-            stdout.show_json(&line)?;
-            return Ok(Ending::Done);
+            return stdout.show_json(&line);
         }
         let core = line.pairs_per_core_s.map_or(String::new(), |rate| {
             format!("; {} a second of processor time", human::rate(rate).trim_end_matches("/s").trim_end())
@@ -132,7 +139,6 @@ impl Bench {
             human::rate(line.gathers_per_s),
             line.verified
         );
-        stdout.show(text.as_bytes())?;
-        Ok(Ending::Done)
+        stdout.show(text.as_bytes())
     }
 }

@@ -162,7 +162,7 @@ impl Hint {
         let mut epoch = description.epoch;
         let (key, hints) = {
             let mut watch = Watch::new(&params, stop, screen);
-            maker.offline(&params, &mut |push| {
+            maker.make.offline(&params, &mut |push| {
                 epoch = remote.newest_entries(&description, &mut |part| {
                     watch.tell(part)?;
                     push(part)
@@ -182,7 +182,7 @@ impl Hint {
         let mut newest = 0;
         let (key, hints) = {
             let mut watch = Watch::new(&params, stop, screen);
-            maker.offline(&params, &mut |push| {
+            maker.make.offline(&params, &mut |push| {
                 live.with_entries(|epoch, entries| {
                     newest = epoch;
                     entries.chunks(1 << 20).try_for_each(|part| {

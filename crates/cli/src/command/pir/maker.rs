@@ -1,10 +1,11 @@
-//! Who makes hints here: the processor.
+//! Who makes hints here: a card, or the processor.
 
-use warpsmith::pir::hints::measure::{Figures, measure};
-use warpsmith::pir::hints::{Hints, offline};
-use warpsmith::pir::{Key, Lanes, Params, Result};
-use warpsmith::{Devices, Runner};
+use std::sync::Arc;
 
+use warpsmith::Runner;
+use warpsmith::pir::make::{Make, OnDevice, Processor};
+
+use super::lanes;
 use crate::ending::Failure;
 use crate::running::DeviceFlags;
 
@@ -12,34 +13,28 @@ use crate::running::DeviceFlags;
 pub(super) struct Maker {
     pub id: String,
     pub description: String,
-    lanes: Lanes,
-    threads: usize,
+    pub make: Arc<dyn Make>,
 }
 
-/// Hands over the entries of a database, piece by piece.
-pub(super) type Entries<'a> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
-
 impl Maker {
-    pub fn open(flags: &DeviceFlags) -> std::result::Result<Maker, Failure> {
-        let devices = flags.open()?;
-        let maker = |devices: Devices| {
-            devices.runners().into_iter().find_map(|(id, description, runner)| match runner {
-                Runner::Processor { lanes, threads } => Some(Maker { id, description, lanes, threads }),
-                Runner::Card(_) => None,
-            })
+    /// The devices a person asked for; without a wish the cards, else the processor.
+    pub fn open_all(flags: &DeviceFlags) -> Result<Vec<Maker>, Failure> {
+        let host = Processor { lanes: lanes(), threads: flags.thread_count() };
+        let maker = |(id, description, runner)| {
+            let make: Arc<dyn Make> = match runner {
+                Runner::Processor { lanes, threads } => Arc::new(Processor { lanes, threads }),
+                Runner::Card(device) => Arc::new(OnDevice { device, host }),
+            };
+            Maker { id, description, make }
         };
-        maker(devices).ok_or_else(|| {
-            Failure::Device("hints are made on the processor in this version; give --device cpu".to_owned())
-        })
+        Ok(flags.open()?.runners().into_iter().map(maker).collect())
     }
 
-    /// The whole offline phase.
-    pub fn offline(&self, params: &Params, entries: &mut Entries<'_>) -> Result<(Key, Hints)> {
-        offline(params, self.lanes, self.threads, |push| entries(push))
-    }
-
-    /// The time that takes, with a sample compared with the reference.
-    pub fn measure(&self, params: &Params, samples: usize) -> Result<Figures> {
-        measure(params, self.lanes, self.threads, samples)
+    /// The first of them: one client's hints are made by one device.
+    pub fn open(flags: &DeviceFlags) -> Result<Maker, Failure> {
+        let mut makers = Maker::open_all(flags)?.into_iter();
+        makers
+            .next()
+            .ok_or_else(|| Failure::Device("there is no device; --device cpu always works".to_owned()))
     }
 }

@@ -72,6 +72,10 @@ impl From<Error> for Failure {
         match error {
             Error::Params(_) | Error::Index { .. } => Failure::Usage(error.to_string()),
             Error::Stopped => Failure::Interrupted,
+            Error::Device(_) => {
+                Failure::Device(format!("{error}\nthe processor can make them too: --device cpu"))
+            }
+            Error::Wrong { .. } => Failure::Device(error.to_string()),
             error => Failure::Other(error.to_string()),
         }
     }

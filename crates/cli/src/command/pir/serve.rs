@@ -3,7 +3,6 @@
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,10 +10,11 @@ use serde::Serialize;
 use warpsmith::pir::server::{Limits, Role, Server};
 use warpsmith::pir::updates::Live;
 
+use super::maker::Maker;
 use super::{bytes, lanes};
 use crate::ending::{Ending, Failure};
 use crate::human;
-use crate::running::interrupt;
+use crate::running::{DeviceFlags, interrupt};
 use crate::screen::Screen;
 use crate::stdout::Stdout;
 
@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   warpsmith pir serve data.pir --listen 127.0.0.1:8080
   warpsmith pir serve data.pir --listen [::]:8080 --rate 20 --burst 100
-  warpsmith pir serve data.pir --listen 127.0.0.1:8081 --hint-maker --threads 16
+  warpsmith pir serve data.pir --listen 127.0.0.1:8081 --hint-maker --device cuda:0
 
 Plain HTTP/1.1 and HTTP/2. For TLS put a proxy before it (docs/private-retrieval.md has two). GET /health and
 GET /metrics are for those who watch it. What `warpsmith pir update` appends is served within a second or two.
@@ -48,9 +48,8 @@ pub(crate) struct Serve {
     #[arg(long)]
     hint_maker: bool,
 
-    /// With --hint-maker: threads for each request [default: one a core]
-    #[arg(long, value_name = "N", requires = "hint_maker", value_parser = human::parse_threads)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    devices: DeviceFlags,
 
     /// Queries in one request
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
@@ -110,6 +109,7 @@ struct ListeningLine {
 impl Serve {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let stop = interrupt()?;
+        let (role, name) = self.role()?;
         let live = Arc::new(Live::open(&self.database, lanes(), self.most_taken_back)?);
         let listener = TcpListener::bind(&self.listen).map_err(|error| {
             Failure::Other(format!(
@@ -130,7 +130,6 @@ impl Serve {
             bytes(description.data_bytes()),
             live.epoch()
         ));
-        let (role, name) = self.role();
         say(format_args!("serving   http://{address} ({name}); Ctrl-C ends it"));
         if self.hint_maker {
             say(format_args!(
@@ -159,11 +158,14 @@ impl Serve {
         Ok(Ending::Interrupted)
     }
 
-    fn role(&self) -> (Role, &'static str) {
-        let cores = available_parallelism().map_or(1, |n| n.get());
+    fn role(&self) -> Result<(Role, &'static str), Failure> {
         match self.hint_maker {
-            true => (Role::HintMaker { threads: self.threads.unwrap_or(cores) }, "hint-maker"),
-            false => (Role::Library, "library"),
+            true => Ok((Role::HintMaker(Maker::open(&self.devices)?.make), "hint-maker")),
+            false if self.devices.is_given() => Err(Failure::Usage(
+                "--device and --threads are for --hint-maker; a server that answers queries uses every core"
+                    .to_owned(),
+            )),
+            false => Ok((Role::Library, "library")),
         }
     }
 
