@@ -34,6 +34,8 @@ Examples:
   warpsmith btc 1Love                         a Bitcoin address that begins with 1Love
   warpsmith create2 --zeros --factory arachnid --init-code token.hex
                                               the salt that gives a contract the most zero bytes
+  warpsmith pir build data.pir entries.bin --entry-size 40
+                                              a database that is read without telling its server what is read
   warpsmith bench --baseline                  verified speed, beside the usual loop
 
 Exit codes: 0 found or done, 1 ended without a match, 2 wrong usage, 3 no usable device or a failed

@@ -38,8 +38,11 @@ fn main() {
     let mut client =
         Client::create(&folder.path().join("state"), p, version, key, hints, lanes).expect("a new state");
     let database = pseudorandom(p.blocks() as usize * p.block_bytes());
-    let (mut asks, mut answers, mut updates) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut searches, mut asks, mut answers, mut updates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for i in 0..if test { 5 } else { 60 } {
+        let begin = Instant::now();
+        assert!(client.holds(i * 7919 % p.entries()).expect("an entry"));
+        searches.push(begin.elapsed().as_secs_f64());
         let begin = Instant::now();
         let asked = client.ask(&[i * 7919 % p.entries()]).expect("a query");
         asks.push(begin.elapsed().as_secs_f64());
@@ -54,6 +57,7 @@ fn main() {
         client.update(&update).expect("an update");
         updates.push(begin.elapsed().as_secs_f64());
     }
+    report("client: search alone", searches);
     report("client: search, query, journal", asks);
     report("server: check and answer", answers);
     report("client: one changed entry, journal", updates);

@@ -211,6 +211,15 @@ impl Client {
         (self.table.pairs.first + self.table.pairs.cutoffs.len() as u64, &self.head.key)
     }
 
+    /// Whether a hint holds an entry: the search alone that every query begins with, for measurements. Spends nothing.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such entry.
+    pub fn holds(&self, index: u64) -> Result<bool> {
+        Ok(self.table.find(self.params().place(index)?).is_some())
+    }
+
     /// Makes queries for some entries and records them durably; then they may be sent. An entry may be asked for twice.
     ///
     /// # Errors
