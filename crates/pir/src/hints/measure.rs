@@ -6,7 +6,7 @@ use warpsmith_hash::Lanes;
 
 use super::parity::Parities;
 use super::{Skeleton, reference};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::params::Params;
 use crate::prf::{Key, Prf};
 
@@ -31,13 +31,20 @@ pub struct Figures {
 ///
 /// # Errors
 ///
-/// When the system gives no random bytes.
+/// When the system gives no random bytes, or the database does not fit in memory.
 ///
 /// # Panics
 ///
 /// When a hint differs from the reference.
 pub fn measure(params: &Params, lanes: Lanes, threads: usize, samples: usize) -> Result<Figures> {
-    let database = pseudorandom(params.entries() as usize * params.entry_size());
+    let length = params.entries() * params.entry_size() as u64;
+    let fits = usize::try_from(length).is_ok_and(|length| Vec::<u8>::new().try_reserve_exact(length).is_ok());
+    if !fits {
+        return Err(Error::params(format!(
+            "{length} bytes do not fit in memory; measure a smaller database"
+        )));
+    }
+    let database = pseudorandom(length as usize);
     let prf = Prf::new(&Key::random()?, params, lanes);
     let (begin, processor) = (Instant::now(), processor_time());
     let skeleton = Skeleton::new(&prf, params, threads)?;
