@@ -1,11 +1,12 @@
-//! A server as its clients see it, over plain HTTP/1.1: no dependency, one connection a request. For TLS put a proxy between.
+//! A server as its clients see it, over HTTP/1.1, plain or with TLS: one connection a request.
 //!
 //! What comes is checked: blocks against the digests, digests against the identity, all lengths against limits. A download
 //! that breaks off goes on where it was; a query is repeated byte for byte.
 
+mod connection;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Take, Write};
-use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -19,8 +20,6 @@ use crate::wire::{Update, read_updates};
 
 /// Attempts at one request.
 const ATTEMPTS: u32 = 4;
-/// Time without a byte after which an attempt is given up.
-const SILENCE: Duration = Duration::from_secs(60);
 /// The longest answer that is not blocks or hints.
 const LONGEST: u64 = 1 << 30;
 
@@ -29,6 +28,8 @@ const LONGEST: u64 = 1 << 30;
 pub struct Remote {
     /// Host and port.
     authority: String,
+    /// Whether TLS is used.
+    secure: bool,
     /// What comes before `/v1`.
     prefix: String,
 }
@@ -60,16 +61,18 @@ struct Whole {
 }
 
 impl Remote {
-    /// A server by its address: `http://HOST[:PORT][/PATH]`.
+    /// A server by its address: `http://HOST[:PORT][/PATH]`, or `https://`.
     ///
     /// # Errors
     ///
     /// When it is not of that form.
     pub fn new(url: &str) -> Result<Remote> {
         let wrong = |reason: &str| Error::Remote { server: url.to_owned(), reason: reason.to_owned() };
-        let rest = url
-            .strip_prefix("http://")
-            .ok_or_else(|| wrong("an address begins with http://; for TLS use a proxy"))?;
+        let (secure, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
+            (Some(rest), _) => (false, rest),
+            (None, Some(rest)) => (true, rest),
+            (None, None) => return Err(wrong("an address begins with http:// or https://")),
+        };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         // Nothing of it may end a line of the request.
         let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -77,22 +80,21 @@ impl Remote {
             return Err(wrong("there is no host in it"));
         }
         let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let authority = if has_port { authority.to_owned() } else { format!("{authority}:80") };
+        let port = if secure { 443 } else { 80 };
+        let authority = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
         let prefix = path.trim_end_matches('/');
-        Ok(Remote { authority, prefix: if prefix.is_empty() { String::new() } else { format!("/{prefix}") } })
+        let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
+        Ok(Remote { authority, secure, prefix })
     }
 
     fn failed(&self, reason: impl Into<String>) -> Error {
-        Error::Remote { server: format!("http://{}{}", self.authority, self.prefix), reason: reason.into() }
+        let scheme = if self.secure { "https" } else { "http" };
+        let server = format!("{scheme}://{}{}", self.authority, self.prefix);
+        Error::Remote { server, reason: reason.into() }
     }
 
     fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> std::io::Result<Response> {
-        let address =
-            self.authority.to_socket_addrs()?.next().ok_or_else(|| invalid("the host has no address"))?;
-        let mut stream = TcpStream::connect_timeout(&address, SILENCE)?;
-        stream.set_read_timeout(Some(SILENCE))?;
-        stream.set_write_timeout(Some(SILENCE))?;
-        stream.set_nodelay(true)?;
+        let mut stream = connection::open(&self.authority, self.secure)?;
         let (host, prefix, length) = (&self.authority, &self.prefix, body.len());
         let mut request = format!(
             "{method} {prefix}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
@@ -100,6 +102,7 @@ impl Remote {
         .into_bytes();
         request.extend_from_slice(body);
         stream.write_all(&request)?;
+        stream.flush()?;
         let mut reader = BufReader::with_capacity(1 << 18, stream);
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -418,13 +421,24 @@ mod tests {
             ("http://a:81/", "a:81", ""),
             ("http://[::1]:9/x/y/", "[::1]:9", "/x/y"),
             ("http://[::1]/x", "[::1]:80", "/x"),
+            ("https://a", "a:443", ""),
+            ("https://a:80/x", "a:80", "/x"),
         ] {
             let remote = Remote::new(url).unwrap();
             assert_eq!((&remote.authority[..], &remote.prefix[..]), (authority, prefix), "{url}");
+            assert_eq!(remote.secure, url.starts_with("https"));
         }
-        for url in
-            ["", "a:80", "https://a", "http://", "http:///x", "http://a b", "http://a\r\nX: y", "http://u@a"]
-        {
+        for url in [
+            "",
+            "a:80",
+            "ftp://a",
+            "https://",
+            "http://",
+            "http:///x",
+            "http://a b",
+            "http://a\r\nX: y",
+            "http://u@a",
+        ] {
             assert!(Remote::new(url).is_err(), "{url}");
         }
     }

@@ -9,7 +9,7 @@ use warpsmith::pir::{Asked, Client, Error, Fetched};
 
 use super::hint::same_database;
 use super::keys::{EntryLine, Wanted, kind_of_keys};
-use super::lanes;
+use super::{lanes, remote};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::screen::Screen;
@@ -29,7 +29,7 @@ Exit code 1: some key is not in the database.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Get {
-    /// The server that answers: http://HOST:PORT
+    /// The server that answers: http://HOST:PORT, or https://
     #[arg(long, value_name = "URL")]
     server: String,
 
@@ -53,8 +53,7 @@ pub(crate) struct Get {
 impl Get {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let mut screen = Screen::new(self.quiet);
-        let remote =
-            Remote::new(&self.server).map_err(|error| Failure::Usage(format!("--server: {error}")))?;
+        let remote = remote(&self.server)?;
         let mut client = Client::open(&self.state, lanes())?;
         let offer = remote.offer()?;
         same_database(&offer.description, &client, "server")?;

@@ -15,7 +15,7 @@ use warpsmith::pir::{Client, Error, Key, Params, Version};
 
 use super::info::ShapeFlags;
 use super::maker::Maker;
-use super::{bytes, lanes};
+use super::{bytes, lanes, remote};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::{DeviceFlags, interrupt};
@@ -103,13 +103,13 @@ impl Hint {
         let mut screen = Screen::new(self.quiet);
         let stop = interrupt()?;
         let (client, device) = if let (Some(url), Some(pairs)) = (&self.hint_maker, self.top_up) {
-            (self.top_up(&Remote::new(url)?, pairs, &mut screen)?, "hint maker".to_owned())
+            (self.top_up(&remote(url)?, pairs, &mut screen)?, "hint maker".to_owned())
         } else {
             let reserved = Client::reserve(&self.state)?;
             let made = match (&self.server, &self.database, &self.hint_maker) {
-                (Some(url), ..) => self.stream_server(&Remote::new(url)?, &stop, &mut screen)?,
+                (Some(url), ..) => self.stream_server(&remote(url)?, &stop, &mut screen)?,
                 (_, Some(_), _) => self.stream_database(&stop, &mut screen)?,
-                (.., Some(url)) => self.ask_maker(&Remote::new(url)?, &mut screen)?,
+                (.., Some(url)) => self.ask_maker(&remote(url)?, &mut screen)?,
                 (None, None, None) => unreachable!("clap asks for one of them"),
             };
             screen.clear();

@@ -15,6 +15,7 @@ mod update;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
+use warpsmith::pir::remote::Remote;
 use warpsmith::pir::{Error, Lanes};
 
 use crate::ending::{Ending, Failure};
@@ -90,6 +91,11 @@ fn refuse_existing(path: &Path, what: &str) -> Result<(), Failure> {
             path.display()
         ))),
     }
+}
+
+/// A server by the address a person gave.
+fn remote(url: &str) -> Result<Remote, Failure> {
+    Remote::new(url).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// The instruction sets of this processor.

@@ -24,8 +24,9 @@ Examples:
   warpsmith pir serve data.pir --listen [::]:8080 --rate 20 --burst 100
   warpsmith pir serve data.pir --listen 127.0.0.1:8081 --hint-maker --device cuda:0
 
-Plain HTTP/1.1 and HTTP/2. For TLS put a proxy before it (docs/private-retrieval.md has two). GET /health and
-GET /metrics are for those who watch it. What `warpsmith pir update` appends is served within a second or two.
+Plain HTTP/1.1 and HTTP/2. For TLS put a proxy before it (docs/private-retrieval.md has two); clients take https://.
+GET /health and GET /metrics are for those who watch it. What `warpsmith pir update` appends is served within a
+second or two.
 
 A hint maker sees no queries and holds its clients' keys: whoever runs it must not run, nor speak with, the server
 that answers them.";
