@@ -196,7 +196,7 @@ fn entries_are_read_by_index_through_restarts_and_updates() {
     assert!(said.contains("remaining  55 queries") && said.contains("failure    2^-60.4"), "{said}");
     let (code, said) = server.stop("TERM");
     assert_eq!(code, Some(130), "{said}");
-    assert!(said.contains("epoch 2, 3 changed entries"), "{said}");
+    assert!(said.contains("epoch 2; entries changed since the file: 3"), "{said}");
 }
 
 #[test]
@@ -564,7 +564,7 @@ fn wrong_things_are_refused_with_words_and_leave_nothing() {
         (vec!["hint", "--database", &input, "--state", &new], 4, "not a database"),
         (vec!["get", "--server", &url, "--state", &state], 2, "INDEX|KEY"),
         (vec!["get", "--server", &url, "--state", &state, "100"], 2, "from 0 to 99"),
-        (vec!["get", "--server", &url, "--state", &state, "x"], 2, "an index, counted from 0"),
+        (vec!["get", "--server", &url, "--state", &state, "x"], 2, "'x' is no entry"),
         (vec!["get", "--server", &url, "--state", &absent, "1"], 4, "journal"),
         (vec!["get", "--server", &second.url, "--state", &state, "1"], 4, "the state is for"),
         (vec!["get", "--server", "127.0.0.1", "--state", &state, "1"], 2, "http:// or https://"),

@@ -8,7 +8,7 @@ use warpsmith::pir::remote::{Offer, Remote};
 use warpsmith::pir::{Asked, Client, Error, Fetched};
 
 use super::hint::same_database;
-use super::keys::{EntryLine, Wanted, kind_of_keys};
+use super::keys::{EntryLine, Wanted};
 use super::{lanes, remote};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -63,9 +63,7 @@ impl Get {
         }
         let shape = offer.description.keyword.as_ref();
         let wanted = self.wanted.iter().map(|text| Wanted::parse(&offer.description, text));
-        let wanted: Vec<Wanted> = wanted.collect::<Result<_, _>>().map_err(|why| {
-            Failure::Usage(format!("{why}\nthis database is read by {}", kind_of_keys(shape)))
-        })?;
+        let wanted: Vec<Wanted> = wanted.collect::<Result<_, _>>().map_err(Failure::Usage)?;
         self.catch_up(&remote, &offer, &mut client, &mut screen)?;
         let each = shape.map_or(1, |shape| usize::from(shape.places));
         if (wanted.len() * each) as u64 > client.remaining() {

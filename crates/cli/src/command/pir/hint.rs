@@ -157,8 +157,9 @@ impl Hint {
         stop: &AtomicBool,
         screen: &mut Screen,
     ) -> Result<Made, Failure> {
+        let maker = Maker::open(&self.devices)?;
         let description = remote.offer()?.description;
-        let (params, maker) = self.begin(&description, screen)?;
+        let params = self.begin(&description, &maker, screen)?;
         let mut epoch = description.epoch;
         let (key, hints) = {
             let mut watch = Watch::new(&params, stop, screen);
@@ -178,7 +179,8 @@ impl Hint {
         let path = self.database.as_deref().expect("the caller looked");
         let live = Live::open(path, lanes(), 0)?;
         let description = live.base().description();
-        let (params, maker) = self.begin(description, screen)?;
+        let maker = Maker::open(&self.devices)?;
+        let params = self.begin(description, &maker, screen)?;
         let mut newest = 0;
         let (key, hints) = {
             let mut watch = Watch::new(&params, stop, screen);
@@ -197,12 +199,16 @@ impl Hint {
     }
 
     /// Says what will be done, and by whom.
-    fn begin(&self, description: &Description, screen: &mut Screen) -> Result<(Params, Maker), Failure> {
+    fn begin(
+        &self,
+        description: &Description,
+        maker: &Maker,
+        screen: &mut Screen,
+    ) -> Result<Params, Failure> {
         let params = self.shape.params(&description.params)?;
-        let maker = Maker::open(&self.devices)?;
         introduce(&params, screen);
         screen.say(format_args!("device    {}: {}", maker.id, maker.description));
-        Ok((params, maker))
+        Ok(params)
     }
 
     fn ask_maker(&self, remote: &Remote, screen: &mut Screen) -> Result<Made, Failure> {

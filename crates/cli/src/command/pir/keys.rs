@@ -17,20 +17,10 @@ pub(super) enum Wanted {
     Key { text: String, key: Vec<u8> },
 }
 
-/// What keys of a database look like, for messages.
-pub(super) fn kind_of_keys(keyword: Option<&Shape>) -> &'static str {
-    match keyword.map(|shape| shape.layout) {
-        None => "an index, counted from 0",
-        Some(Layout::Tagged) => "a key in hex",
-        Some(Layout::State) => "an address (0x and 40 digits), or ADDRESS:SLOT",
-        Some(Layout::Address) => "a Bitcoin or Ethereum address, or hash160: and 40 hex digits",
-    }
-}
-
 /// Reads the bytes of a key.
 pub(super) fn parse_key(shape: &Shape, text: &str) -> Result<Vec<u8>, String> {
     match shape.layout {
-        Layout::Tagged => hex(text),
+        Layout::Tagged => hex(text).map_err(|why| format!("this database is read by key: {why}")),
         Layout::State => state_key(text),
         Layout::Address => address_key(text),
     }
@@ -93,7 +83,9 @@ fn address_key(text: &str) -> Result<Vec<u8>, String> {
             _ => Err(format!("'{}' has {} bytes; a hash160 has 20", shown(text), digest.len())),
         };
     }
-    let address = identify(text).map_err(|error| format!("'{}': {error}", shown(text)))?;
+    let address = identify(text).map_err(|error| {
+        format!("this database is read by address, and '{}' is none: {error}", shown(text))
+    })?;
     let (kind, digest) = Kind::of_address(&address)
         .ok_or_else(|| format!("'{}' is the address of a script; no address database has it", shown(text)))?;
     Ok(key_of(kind, digest.as_bytes()))

@@ -144,9 +144,9 @@ impl Serve {
         }
         let news = |news: warpsmith::pir::Result<usize>| match news {
             Ok(_) => say(format_args!(
-                "updates   epoch {}, {} changed entries in all",
+                "updates   epoch {}; entries changed since the file: {}",
                 live.epoch(),
-                live.changes()
+                human::count(live.changes() as f64)
             )),
             Err(error) => screen
                 .lock()
