@@ -518,6 +518,31 @@ fn a_hint_maker_serves_clients_of_another_server() {
     assert!(!desk.names().iter().any(|name| name.starts_with("other")), "{:?}", desk.names());
 }
 
+/// Hints of an OpenCL device, for a client and for the clients of a hint maker.
+#[test]
+fn devices_make_hints() {
+    let devices = warpsmith(&["devices", "--json"]).code(0).json();
+    let id = |line: &Value| line["id"].as_str().filter(|id| id.starts_with("opencl:")).map(str::to_owned);
+    let Some(device) = devices.iter().filter(|line| line["event"] == "device").find_map(id) else {
+        eprintln!("SKIPPED: no OpenCL device, no hints were made on one");
+        return;
+    };
+    let desk = Desk::new();
+    let (database, bytes) = desk.flat("data.pir", 1000);
+    let library = Server::start(&database, &[]);
+    let maker = Server::start(&database, &["--hint-maker", "--device", &device]);
+    let (own, others) = (desk.path("own.state"), desk.path("others.state"));
+    let made =
+        pir(&["hint", "--server", &library.url, "--state", &own, "--device", &device, "--json"]).code(0);
+    assert_eq!(text(&made.json()[0], "device"), device);
+    pir(&["hint", "--hint-maker", &maker.url, "--state", &others, "--queries", "32"]).code(0);
+    for state in [&own, &others] {
+        assert_entries(library.get(state, &["0", "999", "5", "999"]), &[0, 999, 5, 999], &bytes);
+    }
+    let bench = pir(&["bench", "--entries", "1000", "--device", &device, "--json"]).code(0).json().remove(0);
+    assert!(text(&bench, "device") == device && bench["verified"].as_u64() > Some(0), "{bench}");
+}
+
 #[test]
 fn wrong_things_are_refused_with_words_and_leave_nothing() {
     let desk = Desk::new();
