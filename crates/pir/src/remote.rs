@@ -20,6 +20,11 @@ use crate::wire::{Update, read_updates};
 
 /// Attempts at one request.
 const ATTEMPTS: u32 = 4;
+/// Time without a byte after which an attempt is given up: of most requests, and of one for hints, which take long to make.
+const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE_OF_MAKERS: Duration = Duration::from_secs(3600);
+/// Where hints are asked for.
+const HINTS: &str = "/v1/hints";
 /// The longest answer that is not blocks or hints.
 const LONGEST: u64 = 1 << 30;
 
@@ -94,7 +99,8 @@ impl Remote {
     }
 
     fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> std::io::Result<Response> {
-        let mut stream = connection::open(&self.authority, self.secure)?;
+        let silence = if path == HINTS { SILENCE_OF_MAKERS } else { SILENCE };
+        let mut stream = connection::open(&self.authority, self.secure, silence)?;
         let (host, prefix, length) = (&self.authority, &self.prefix, body.len());
         let mut request = format!(
             "{method} {prefix}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
@@ -293,7 +299,7 @@ impl Remote {
     ///
     /// When it cannot be reached or refuses.
     pub fn hints(&self, request: &Request) -> Result<Vec<u8>> {
-        Ok(self.ask("POST", "/v1/hints", &request.to_bytes(), u64::MAX - 1)?.bytes)
+        Ok(self.ask("POST", HINTS, &request.to_bytes(), u64::MAX - 1)?.bytes)
     }
 
     /// Brings a client's hints to the server's newest epoch.

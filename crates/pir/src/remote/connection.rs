@@ -6,22 +6,22 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// Time without a byte after which an attempt is given up.
-const SILENCE: Duration = Duration::from_secs(60);
+/// Time after which an attempt to connect is given up.
+const CONNECTING: Duration = Duration::from_secs(30);
 
 /// Bytes to and from a server.
 pub(super) trait Connection: Read + Write {}
 
 impl<T: Read + Write> Connection for T {}
 
-/// Connects to a host and port.
-pub(super) fn open(authority: &str, secure: bool) -> io::Result<Box<dyn Connection>> {
+/// Connects to a host and port. A server that is silent for longer than `silence` is given up.
+pub(super) fn open(authority: &str, secure: bool, silence: Duration) -> io::Result<Box<dyn Connection>> {
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in authority.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, SILENCE) {
+        match TcpStream::connect_timeout(&address, CONNECTING) {
             Ok(stream) => {
-                stream.set_read_timeout(Some(SILENCE))?;
-                stream.set_write_timeout(Some(SILENCE))?;
+                stream.set_read_timeout(Some(silence))?;
+                stream.set_write_timeout(Some(silence))?;
                 stream.set_nodelay(true)?;
                 return if secure { tls::wrap(authority, stream) } else { Ok(Box::new(stream)) };
             }

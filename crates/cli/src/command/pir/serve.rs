@@ -76,9 +76,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = human::parse_duration)]
     request_time: Duration,
 
-    /// Time without a byte after which a connection is closed
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = human::parse_duration)]
-    idle: Duration,
+    /// Time without a byte after which a connection is closed [default: 60s, of a hint maker 1h]
+    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
+    idle: Option<Duration>,
 
     /// Changes that may be taken back for a query of an older epoch; beyond, the client must update first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
@@ -179,7 +179,8 @@ impl Serve {
             rate: self.rate,
             burst: self.burst.max(self.rate),
             request_time: self.request_time,
-            idle: self.idle,
+            // While hints are made nothing travels.
+            idle: self.idle.unwrap_or(Duration::from_secs(if self.hint_maker { 3600 } else { 60 })),
             ..Limits::default()
         }
     }
