@@ -9,6 +9,7 @@ pub mod chains;
 #[cfg(target_arch = "x86_64")]
 pub mod ifma;
 pub mod lanes;
+pub mod leading;
 
 /// 2^256 mod p.
 const FOLD: u64 = 0x1_0000_03d1;

@@ -12,7 +12,7 @@
 
 use super::pages::Pages;
 use super::sieve::Range;
-use crate::field::lanes::probe;
+use crate::field::leading::probe;
 
 /// How far a sum of three tops may be off. Each is at most 2^16 short, and one times beta^2, minus the sum of two, at
 /// most 2^17 over.
@@ -29,7 +29,7 @@ const WITHIN: u32 = 10;
 /// lanes.
 const SPARSE: f64 = 1.0 / 256.0;
 
-/// A table of the first or second level as `Lanes::word_ask` reads it.
+/// A table of the first or second level as `Leading::word_ask` reads it.
 #[derive(Clone, Copy)]
 pub(super) struct Probed {
     pub table: *const u32,

@@ -13,7 +13,7 @@ use core::hint::black_box;
 
 use super::bits::Bits;
 use super::many::{Judge, Level, Tops, tops, words};
-use super::{Hit, Lanes, Orbit, SLICES, Visitor};
+use super::{Hit, Leading, Orbit, SLICES, Visitor};
 use crate::Fe;
 
 /// Entries whose keys are settled together.
@@ -33,7 +33,7 @@ struct Chunk {
 }
 
 /// What is remembered of the keys that passed the first table.
-struct Pending<L: Lanes> {
+struct Pending<L: Leading> {
     /// The words of the entry visited last.
     entry: [Chunk; 3],
     /// The words of the keys that passed, with room for what is no key, and the number of each: entry, sum and place.
@@ -47,7 +47,7 @@ struct Pending<L: Lanes> {
 }
 
 /// The visitor that asks the tables.
-pub(super) struct Dense<'a, L: Lanes> {
+pub(super) struct Dense<'a, L: Leading> {
     judge: Judge<'a>,
     pending: Box<Pending<L>>,
     /// The place of the entry visited last in `pending`.
@@ -64,7 +64,7 @@ pub(super) struct Dense<'a, L: Lanes> {
     fine: Level<L>,
 }
 
-impl<'a, L: Lanes> Dense<'a, L> {
+impl<'a, L: Leading> Dense<'a, L> {
     /// Keys of a sum, and of an entry.
     const KEYS: usize = 2 * L::N;
     const ALL: usize = SLICES * Self::KEYS;
@@ -72,7 +72,7 @@ impl<'a, L: Lanes> Dense<'a, L> {
     const SUMS: usize = CHUNK / Self::KEYS;
 
     /// # Safety
-    /// As for all of [`Lanes`].
+    /// As for all of [`Leading`].
     #[inline(always)]
     pub unsafe fn new(bits: &'a Bits, step: u64, hits: &'a mut Vec<Hit>) -> Self {
         // SAFETY: the caller's.
@@ -172,7 +172,7 @@ impl<'a, L: Lanes> Dense<'a, L> {
 /// passed it. Apart from `Dense`, whose fields can so stay in registers.
 #[cold]
 #[inline(never)]
-fn settle<L: Lanes>(
+fn settle<L: Leading>(
     judge: &mut Judge<'_>,
     pending: &mut Pending<L>,
     read: usize,
@@ -194,7 +194,7 @@ fn settle<L: Lanes>(
     }
 }
 
-impl<L: Lanes> Visitor<L> for Dense<'_, L> {
+impl<L: Leading> Visitor<L> for Dense<'_, L> {
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
         // SAFETY: the caller's.

@@ -2,32 +2,32 @@
 
 use super::bits::{Bits, Probed};
 use super::words::{image_of, sums, top64};
-use super::{Hit, Lanes, Orbit, Place};
+use super::{Hit, Leading, Orbit, Place};
 use crate::Fe;
 
 /// Tops of T0, T1, T2: [term][times 1, times beta][side].
-pub(super) type Tops<L> = [[[<L as Lanes>::Tops; 2]; 2]; 3];
+pub(super) type Tops<L> = [[[<L as Leading>::Tops; 2]; 2]; 3];
 
 /// The tops of an entry.
 ///
 /// # Safety
-/// As for all of [`Lanes`].
+/// As for all of [`Leading`].
 #[inline(always)]
-pub(super) unsafe fn tops<L: Lanes>(orbit: &Orbit<L>) -> Tops<L> {
+pub(super) unsafe fn tops<L: Leading>(orbit: &Orbit<L>) -> Tops<L> {
     // SAFETY: the caller's.
     unsafe { [term_tops(&orbit.t0), term_tops(&orbit.t1), term_tops(&orbit.t2)] }
 }
 
 /// Those of one term.
 #[inline(always)]
-unsafe fn term_tops<L: Lanes>(x: &[L; 2]) -> [[L::Tops; 2]; 2] {
+unsafe fn term_tops<L: Leading>(x: &[L; 2]) -> [[L::Tops; 2]; 2] {
     // SAFETY: the caller's.
     unsafe { [[x[0].tops(), x[1].tops()], [x[0].beta_tops(), x[1].beta_tops()]] }
 }
 
 /// The words of one term times 1, beta and beta^2.
 #[inline(always)]
-unsafe fn term_words<L: Lanes>([a, b]: &[[L::Tops; 2]; 2]) -> [L::Words; 3] {
+unsafe fn term_words<L: Leading>([a, b]: &[[L::Tops; 2]; 2]) -> [L::Words; 3] {
     // SAFETY: the caller's.
     unsafe {
         // beta^2 = -1 - beta. The word of -s is the complement of that of s, or one more where the rest of s is zero.
@@ -39,23 +39,23 @@ unsafe fn term_words<L: Lanes>([a, b]: &[[L::Tops; 2]; 2]) -> [L::Words; 3] {
 /// The words of an entry's nine keys of either side in all lanes.
 ///
 /// # Safety
-/// As for all of [`Lanes`].
+/// As for all of [`Leading`].
 #[inline(always)]
-pub(super) unsafe fn words<L: Lanes>([t0, t1, t2]: &Tops<L>) -> [L::Words; 9] {
+pub(super) unsafe fn words<L: Leading>([t0, t1, t2]: &Tops<L>) -> [L::Words; 9] {
     // SAFETY: the caller's.
     unsafe { sums::<L>(&[term_words::<L>(t0), term_words::<L>(t1), term_words::<L>(t2)]) }
 }
 
 /// A table, and its shifts as vectors want them.
 #[derive(Clone, Copy)]
-pub(super) struct Level<L: Lanes> {
+pub(super) struct Level<L: Leading> {
     table: *const u32,
     shifts: [L::Words; 3],
 }
 
-impl<L: Lanes> Level<L> {
+impl<L: Leading> Level<L> {
     /// # Safety
-    /// As for all of [`Lanes`].
+    /// As for all of [`Leading`].
     #[inline(always)]
     pub unsafe fn new(Probed { table, shifts: [a, b, c] }: Probed) -> Self {
         // SAFETY: the caller's.
@@ -66,7 +66,7 @@ impl<L: Lanes> Level<L> {
     /// Asks this level: the top bits of the result say what passed.
     ///
     /// # Safety
-    /// As for all of [`Lanes`]; the table must still exist, with entries of `STRIDE` words.
+    /// As for all of [`Leading`]; the table must still exist, with entries of `STRIDE` words.
     #[inline(always)]
     pub unsafe fn ask<const STRIDE: usize>(&self, words: L::Words, asking: u32) -> L::Words {
         // SAFETY: the caller's; a table has an entry for every number its shifts leave.
@@ -90,9 +90,9 @@ impl<'a> Judge<'a> {
     /// See [`super::Visitor::centre`].
     ///
     /// # Safety
-    /// As for all of [`Lanes`].
+    /// As for all of [`Leading`].
     #[inline(always)]
-    pub unsafe fn centre<L: Lanes>(&mut self, c: L, skip: u32) {
+    pub unsafe fn centre<L: Leading>(&mut self, c: L, skip: u32) {
         self.skip = skip;
         for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
             // SAFETY: the caller's.
@@ -113,7 +113,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Decides a key by its top 64 bits: the one in the given place of the words of a sum.
-    pub fn decide<L: Lanes>(&mut self, index: u32, sum: usize, place: u32, tops: &Tops<L>) {
+    pub fn decide<L: Leading>(&mut self, index: u32, sum: usize, place: u32, tops: &Tops<L>) {
         let (lane, side) = (place / 2, (place % 2) as usize);
         if self.skip >> lane & 1 == 1 {
             return;

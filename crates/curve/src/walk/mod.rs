@@ -44,6 +44,7 @@ pub use sieve::{Range, Sieve};
 pub use table::Table;
 
 use crate::field::lanes::{self, Lanes};
+use crate::field::leading::Leading;
 use crate::group::Point;
 use crate::platform::Simd;
 use crate::{Affine, Fe, Scalar};

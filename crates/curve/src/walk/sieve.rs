@@ -7,9 +7,9 @@ use super::dense::Dense;
 use super::full::{Full, Term};
 use super::sparse::{self, Sparse};
 use super::words::Words;
-use super::{Hit, Lanes, Lanewise, Orbit, Visitor};
+use super::{Hit, Lanes, Lanewise, Leading, Orbit, Visitor};
 use crate::Fe;
-use crate::field::lanes::{WORD_ABOVE, WORD_BELOW};
+use crate::field::leading::{WORD_ABOVE, WORD_BELOW};
 
 /// An inclusive range of the top 64 bits of x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl<L: Lanes, A: Visitor<L>, B: Visitor<L>> Visitor<L> for Both<A, B> {
 /// # Safety
 /// As for all of [`Lanes`].
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(
+pub(super) unsafe fn run<L: Leading>(
     walk: &mut Lanewise<'_, L>,
     sieve: &Sieve,
     step: u64,

@@ -10,20 +10,20 @@ use core::hint::black_box;
 
 use super::bits::Bits;
 use super::many::{Judge, Level, Tops, tops, words};
-use super::{Hit, Lanes, Orbit, SLICES, Visitor};
+use super::{Hit, Leading, Orbit, SLICES, Visitor};
 use crate::Fe;
 
 /// The most entries of a group: what is noted of them takes 768 bytes each.
 pub(super) const MOST: usize = 1 << 12;
 
 /// An entry of which a key passed. Number 0 is no entry.
-struct Noted<L: Lanes> {
+struct Noted<L: Leading> {
     index: u32,
     tops: Tops<L>,
 }
 
 /// The visitor that asks the table.
-pub(super) struct Sparse<'a, L: Lanes> {
+pub(super) struct Sparse<'a, L: Leading> {
     judge: Judge<'a>,
     /// How many entries were noted; the one visited last follows, and there is room for all of the group.
     count: usize,
@@ -34,11 +34,11 @@ pub(super) struct Sparse<'a, L: Lanes> {
     coarse: Level<L>,
 }
 
-impl<'a, L: Lanes> Sparse<'a, L> {
+impl<'a, L: Leading> Sparse<'a, L> {
     /// For groups of as many entries.
     ///
     /// # Safety
-    /// As for all of [`Lanes`].
+    /// As for all of [`Leading`].
     #[inline(always)]
     pub unsafe fn new(entries: usize, bits: &'a Bits, step: u64, hits: &'a mut Vec<Hit>) -> Self {
         let judge = Judge::new(bits, step, hits);
@@ -68,7 +68,7 @@ impl<'a, L: Lanes> Sparse<'a, L> {
     }
 }
 
-impl<L: Lanes> Visitor<L> for Sparse<'_, L> {
+impl<L: Leading> Visitor<L> for Sparse<'_, L> {
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
         // SAFETY: the caller's.

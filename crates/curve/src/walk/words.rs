@@ -3,11 +3,11 @@
 use core::marker::PhantomData;
 
 use super::sieve::Range;
-use super::{Hit, Lanes, Orbit, Place, Visitor};
+use super::{Hit, Leading, Orbit, Place, Visitor};
 use crate::Fe;
 
 /// The visitor that tests words.
-pub(super) struct Words<'a, L: Lanes> {
+pub(super) struct Words<'a, L: Leading> {
     ranges: &'a [Range],
     step: u64,
     hits: &'a mut Vec<Hit>,
@@ -23,9 +23,9 @@ pub(super) const fn image_of(p: usize, q: usize) -> usize {
 /// The words of the nine keys from those of T0, T1, T2 times 1, beta, beta^2.
 ///
 /// # Safety
-/// As for all of [`Lanes`].
+/// As for all of [`Leading`].
 #[inline(always)]
-pub(super) unsafe fn sums<L: Lanes>([t0, t1, t2]: &[[L::Words; 3]; 3]) -> [L::Words; 9] {
+pub(super) unsafe fn sums<L: Leading>([t0, t1, t2]: &[[L::Words; 3]; 3]) -> [L::Words; 9] {
     let mut words = [t0[0]; 9];
     for p in 0..3 {
         for q in 0..3 {
@@ -41,7 +41,7 @@ pub(super) fn top64(x: Fe) -> u64 {
     x.to_words()[0]
 }
 
-impl<'a, L: Lanes> Words<'a, L> {
+impl<'a, L: Leading> Words<'a, L> {
     pub fn new(ranges: &'a [Range], step: u64, hits: &'a mut Vec<Hit>) -> Self {
         Words { ranges, step, hits, skip: 0, lanes: PhantomData }
     }
@@ -137,7 +137,7 @@ impl<'a, L: Lanes> Words<'a, L> {
     }
 }
 
-impl<L: Lanes> Visitor<L> for Words<'_, L> {
+impl<L: Leading> Visitor<L> for Words<'_, L> {
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
         // SAFETY: the caller's.
