@@ -3,12 +3,13 @@
 use warpsmith_curve::walk::{Bits, Equation, Range, Sieve, Term};
 use warpsmith_pattern::{Filter, Interval};
 
-/// More ranges than this go through the tables: each costs some thirty vector instructions an entry, the tables
-/// about a hundred and eighty for any number.
+/// More ranges than this go through the tables: each costs some twenty vector instructions an entry, the tables about
+/// a hundred for any number.
 const FEW_RANGES: usize = 4;
 
 /// The first table, one mebibyte, has to stay in a second-level cache of two beside the walk's own. A million prefixes
-/// ran at 0.61, 0.66 and 0.48 of the speed of one with 2^22, 2^23 and 2^24 bits (Sapphire Rapids, 2026-11).
+/// ran at 0.69, 0.79 and 0.67 of the speed of one with 2^22, 2^23 and 2^24 bits (a core of a Xeon whose other half had
+/// work, 2026-11-15).
 const MAX_LOG2: u32 = 23;
 
 /// The sieve that accepts what the filter accepts.

@@ -4,6 +4,7 @@
 
 use super::Fe;
 use super::lanes::Lanes;
+use super::marks::Marked;
 
 /// How far a computed word can lie from the true one. With `true` the floor of 2^32 * x/p of a key and
 /// `word` what the walk computed for it: `true - word` modulo 2^32 lies in `-WORD_BELOW..=WORD_ABOVE`.
@@ -50,8 +51,10 @@ const fn beta_over_p() -> [u64; 5] {
 pub trait Leading: Lanes {
     /// 2N words: for each lane one of the plus side and one of the minus side.
     type Words: Copy;
-    /// The top 64 bits of x/p, one a lane, at most 2^16 short.
+    /// The top 64 bits of x/p, one a lane, at most 2^16 short: plain integers.
     type Tops: Copy;
+    /// What asking a table of some size takes.
+    type Asker: Copy;
 
     /// The words of a tight element for the plus side and another for the minus side.
     unsafe fn words(plus: Self, minus: Self) -> Self::Words;
@@ -77,33 +80,29 @@ pub trait Leading: Lanes {
     unsafe fn word_min(a: Self::Words, b: Self::Words) -> Self::Words;
     /// Whether any place is at most `limit`.
     unsafe fn word_any_at_most(a: Self::Words, limit: u32) -> bool;
-    /// A number by which words can be shifted, less than 32: its first 64 bits.
-    unsafe fn word_count(count: u32) -> Self::Words;
     /// 0, 1, 2 and so on, place by place: lane 0 plus, lane 0 minus, lane 1 plus.
     unsafe fn word_places() -> Self::Words;
     /// Reads 2N words, place by place.
     unsafe fn word_load(from: *const u32) -> Self::Words;
     /// Writes 2N words, place by place.
     unsafe fn word_store(a: Self::Words, to: *mut u32);
-    /// The bits set in either.
-    unsafe fn word_or(a: Self::Words, b: Self::Words) -> Self::Words;
-    /// Asks a table. The shifts say by how much a word is shifted right, each less than 32, to be the number of a table
-    /// entry, and to have in its low five bits the numbers of two bits of that, counted from the most significant. The
-    /// top bit of the result is set where both of these are.
+    /// Prepares asking a table of 2^log2 entries, 1 to 22.
+    unsafe fn asker(log2: u32) -> Self::Asker;
+    /// Asks a table (see `marks`): bit i is set where the word in place i passes.
     ///
     /// Only places whose bit is set in `asking` take part. A table entry is the first of `STRIDE` (1 or 2) words, and
-    /// `table` must have one for every number.
+    /// `table` must have as many as the asker was prepared for.
     unsafe fn word_ask<const STRIDE: usize>(
         a: Self::Words,
         table: *const u32,
-        shifts: &[Self::Words; 3],
+        asker: &Self::Asker,
         asking: u32,
-    ) -> Self::Words;
-    /// Bit i is the top bit of the word in place i.
-    unsafe fn word_signs(a: Self::Words) -> u32;
-    /// Writes the words whose bit in `passed` is set (numbered as those of `word_signs`) one after another, and
+    ) -> u32;
+    /// Writes the words whose bit in `passed` is set (numbered as by `word_ask`) one after another, and
     /// returns how many. There must be room for all of them.
     unsafe fn word_append(a: Self::Words, passed: u32, to: *mut u32) -> usize;
+    /// The place of the set bit of a mask before which there are n others; there must be one.
+    unsafe fn set_bit(mask: u64, n: u32) -> u32;
     /// The word of one lane on one side (0 plus, 1 minus).
     unsafe fn word(a: &Self::Words, lane: usize, side: usize) -> u32;
 }
@@ -111,6 +110,7 @@ pub trait Leading: Lanes {
 impl Leading for Fe {
     type Words = [u32; 2];
     type Tops = u64;
+    type Asker = u32;
 
     #[inline(always)]
     unsafe fn words(plus: Fe, minus: Fe) -> [u32; 2] {
@@ -161,10 +161,6 @@ impl Leading for Fe {
         a[0].min(a[1]) <= limit
     }
     #[inline(always)]
-    unsafe fn word_count(count: u32) -> [u32; 2] {
-        [count; 2]
-    }
-    #[inline(always)]
     unsafe fn word_places() -> [u32; 2] {
         [0, 1]
     }
@@ -182,30 +178,19 @@ impl Leading for Fe {
         }
     }
     #[inline(always)]
-    unsafe fn word_or(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
-        [a[0] | b[0], a[1] | b[1]]
+    unsafe fn asker(log2: u32) -> u32 {
+        log2
     }
     #[inline(always)]
-    unsafe fn word_ask<const STRIDE: usize>(
-        a: [u32; 2],
-        table: *const u32,
-        shifts: &[[u32; 2]; 3],
-        asking: u32,
-    ) -> [u32; 2] {
-        let shifts = [shifts[0][0], shifts[1][0], shifts[2][0]];
+    unsafe fn word_ask<const STRIDE: usize>(a: [u32; 2], table: *const u32, &log2: &u32, asking: u32) -> u32 {
+        let table = Marked { table, log2 };
         // A place that does not ask reads the first entry, not one nobody has fetched.
         let [first, second] = [(asking & 1).wrapping_neg(), (asking >> 1 & 1).wrapping_neg()];
         // SAFETY: the caller's.
-        unsafe {
-            [
-                probe::<STRIDE>(a[0] & first, table, &shifts) & first,
-                probe::<STRIDE>(a[1] & second, table, &shifts) & second,
-            ]
-        }
-    }
-    #[inline(always)]
-    unsafe fn word_signs(a: [u32; 2]) -> u32 {
-        a[0] >> 31 | a[1] >> 31 << 1
+        let passed = unsafe {
+            table.holds::<STRIDE>(a[0] & first) as u32 | (table.holds::<STRIDE>(a[1] & second) as u32) << 1
+        };
+        passed & asking
     }
     #[inline(always)]
     unsafe fn word_append(a: [u32; 2], passed: u32, to: *mut u32) -> usize {
@@ -219,21 +204,16 @@ impl Leading for Fe {
         first + (passed >> 1) as usize
     }
     #[inline(always)]
+    unsafe fn set_bit(mut mask: u64, n: u32) -> u32 {
+        for _ in 0..n {
+            mask &= mask.wrapping_sub(1);
+        }
+        mask.trailing_zeros()
+    }
+    #[inline(always)]
     unsafe fn word(a: &[u32; 2], _: usize, side: usize) -> u32 {
         a[side]
     }
-}
-
-/// One place of [`Leading::word_ask`].
-///
-/// # Safety
-/// The table must have an entry for every number.
-#[inline(always)]
-pub(crate) unsafe fn probe<const STRIDE: usize>(word: u32, table: *const u32, shifts: &[u32; 3]) -> u32 {
-    // SAFETY: the caller's.
-    let entry = unsafe { *table.add((word >> shifts[0]) as usize * STRIDE) };
-    // The count of these shifts is taken modulo 32, which leaves the low five bits.
-    entry.wrapping_shl(word >> shifts[1]) & entry.wrapping_shl(word >> shifts[2])
 }
 
 /// The top 64 bits of beta * x: the products that end at weight 2^-64, low halves of the neighbours one step apart

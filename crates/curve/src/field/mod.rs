@@ -10,6 +10,7 @@ pub mod chains;
 pub mod ifma;
 pub mod lanes;
 pub mod leading;
+pub(crate) mod marks;
 
 /// 2^256 mod p.
 const FOLD: u64 = 0x1_0000_03d1;

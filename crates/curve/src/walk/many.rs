@@ -1,9 +1,10 @@
 //! What the two sieves for many prefixes share: the words of an entry's keys, and the end of a candidate.
 
-use super::bits::{Bits, Probed};
+use super::bits::{Bits, SLACK};
 use super::words::{image_of, sums, top64};
 use super::{Hit, Leading, Orbit, Place};
 use crate::Fe;
+use crate::field::marks::Marked;
 
 /// Tops of T0, T1, T2: [term][times 1, times beta][side].
 pub(super) type Tops<L> = [[[<L as Leading>::Tops; 2]; 2]; 3];
@@ -46,31 +47,30 @@ pub(super) unsafe fn words<L: Leading>([t0, t1, t2]: &Tops<L>) -> [L::Words; 9] 
     unsafe { sums::<L>(&[term_words::<L>(t0), term_words::<L>(t1), term_words::<L>(t2)]) }
 }
 
-/// A table, and its shifts as vectors want them.
+/// A table, and how it is asked.
 #[derive(Clone, Copy)]
 pub(super) struct Level<L: Leading> {
     table: *const u32,
-    shifts: [L::Words; 3],
+    asker: L::Asker,
 }
 
 impl<L: Leading> Level<L> {
     /// # Safety
     /// As for all of [`Leading`].
     #[inline(always)]
-    pub unsafe fn new(Probed { table, shifts: [a, b, c] }: Probed) -> Self {
+    pub unsafe fn new(Marked { table, log2 }: Marked) -> Self {
         // SAFETY: the caller's.
-        let shifts = unsafe { [L::word_count(a), L::word_count(b), L::word_count(c)] };
-        Level { table, shifts }
+        Level { table, asker: unsafe { L::asker(log2) } }
     }
 
-    /// Asks this level: the top bits of the result say what passed.
+    /// Asks this level: bit i is set where the word in place i passes.
     ///
     /// # Safety
     /// As for all of [`Leading`]; the table must still exist, with entries of `STRIDE` words.
     #[inline(always)]
-    pub unsafe fn ask<const STRIDE: usize>(&self, words: L::Words, asking: u32) -> L::Words {
-        // SAFETY: the caller's; a table has an entry for every number its shifts leave.
-        unsafe { L::word_ask::<STRIDE>(words, self.table, &self.shifts, asking) }
+    pub unsafe fn ask<const STRIDE: usize>(&self, words: L::Words, asking: u32) -> u32 {
+        // SAFETY: the caller's.
+        unsafe { L::word_ask::<STRIDE>(words, self.table, &self.asker, asking) }
     }
 }
 
@@ -112,30 +112,41 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Decides a key by its top 64 bits: the one in the given place of the words of a sum.
-    pub fn decide<L: Leading>(&mut self, index: u32, sum: usize, place: u32, tops: &Tops<L>) {
-        let (lane, side) = (place / 2, (place % 2) as usize);
-        if self.skip >> lane & 1 == 1 {
-            return;
-        }
-        let (p, q) = (sum / 3, sum % 3);
-        let j = image_of(p, q);
-        let top = |term: usize, power: usize| {
-            let [a, b] = &tops[term];
-            // SAFETY: tops exist only where their instruction set does.
-            let (a, b) =
-                unsafe { (L::tops_lane(&a[side], lane as usize), L::tops_lane(&b[side], lane as usize)) };
-            match power {
-                0 => a,
-                1 => b,
-                _ => a.wrapping_add(b).wrapping_neg(),
-            }
-        };
-        let top = top(0, j).wrapping_add(top(1, p)).wrapping_add(top(2, q));
-        if self.bits.holds_near(top) {
-            let (orbit, image) = (((q + 3 - p) % 3) as u8, j as u8);
-            let place = Place { lane, step: self.step, index, minus: side == 1, orbit, image, negate: false };
+    /// Decides a key that passed the first two tables: the one in the given place of the words of a sum, with this top.
+    pub fn decide(&mut self, index: u32, sum: usize, place: u32, top: u64) {
+        let (lane, minus) = (place / 2, place % 2 == 1);
+        if self.skip >> lane & 1 == 0 && self.bits.near(top) && self.bits.holds(top, SLACK) {
+            let (p, q) = (sum / 3, sum % 3);
+            let (orbit, image) = (((q + 3 - p) % 3) as u8, image_of(p, q) as u8);
+            let place = Place { lane, step: self.step, index, minus, orbit, image, negate: false };
             self.hits.push(Hit { place, x: None });
         }
     }
+}
+
+/// How often the tops of T0, T1, T2 and of their products with beta go into each sum: once, or for beta^2 = -1 - beta
+/// minus once both. The sums from nine on are none: a pipeline may ask for them where it has no key.
+static SHARES: [[[u64; 2]; 3]; 16] = {
+    const POWERS: [[u64; 2]; 3] = [[1, 0], [0, 1], [u64::MAX, u64::MAX]];
+    let mut shares = [[[0; 2]; 3]; 16];
+    let mut sum = 0;
+    while sum < 9 {
+        let (p, q) = (sum / 3, sum % 3);
+        shares[sum] = [POWERS[image_of(p, q)], POWERS[p], POWERS[q]];
+        sum += 1;
+    }
+    shares
+};
+
+/// The top 64 bits of the key in the given place of the words of a sum. Without branches: nobody could guess them.
+#[inline(always)]
+pub(super) fn top<L: Leading>(sum: usize, place: usize, tops: &Tops<L>) -> u64 {
+    let mut top = 0u64;
+    for (share, [a, b]) in SHARES[sum % 16].iter().zip(tops) {
+        // SAFETY: tops exist only where their instruction set does.
+        let (a, b) =
+            unsafe { (L::tops_lane(&a[place % 2], place / 2), L::tops_lane(&b[place % 2], place / 2)) };
+        top = top.wrapping_add(a.wrapping_mul(share[0])).wrapping_add(b.wrapping_mul(share[1]));
+    }
+    top
 }

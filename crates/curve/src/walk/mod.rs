@@ -354,7 +354,9 @@ impl<'t> Walk<'t> {
 
 /// The same code as the portable walk, compiled for AVX-512 IFMA.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi1,bmi2,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt"
+)]
 unsafe fn run_ifma(
     walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
     sieve: &Sieve,
@@ -366,7 +368,9 @@ unsafe fn run_ifma(
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi1,bmi2,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt"
+)]
 unsafe fn points_ifma<V: Points>(
     walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
     step: u64,
@@ -377,14 +381,18 @@ unsafe fn points_ifma<V: Points>(
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi1,bmi2,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt"
+)]
 unsafe fn centres_ifma(walk: &Lanewise<'_, crate::field::ifma::Fe8>) -> Vec<Point> {
     // SAFETY: the caller checked the instruction set.
     unsafe { walk.centres() }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi1,bmi2,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt"
+)]
 unsafe fn new_ifma<'t>(
     table: &'t Entries<crate::field::ifma::Fe8>,
     starts: &[Point],

@@ -9,7 +9,7 @@
 use core::hint::black_box;
 
 use super::bits::Bits;
-use super::many::{Judge, Level, Tops, tops, words};
+use super::many::{Judge, Level, Tops, top, tops, words};
 use super::{Hit, Leading, Orbit, SLICES, Visitor};
 use crate::Fe;
 
@@ -28,9 +28,9 @@ pub(super) struct Sparse<'a, L: Leading> {
     /// How many entries were noted; the one visited last follows, and there is room for all of the group.
     count: usize,
     noted: Vec<Noted<L>>,
-    /// Its words, and in the top bits which keys of the sums that have asked passed.
+    /// Its words, and in which places a key of the sums that have asked passed.
     words: [L::Words; SLICES],
-    passed: L::Words,
+    passed: u32,
     coarse: Level<L>,
 }
 
@@ -47,24 +47,21 @@ impl<'a, L: Leading> Sparse<'a, L> {
             unsafe { (Level::new(bits.coarse()), L::word_splat(0), L::splat(&L::constant(Fe::ZERO)).tops()) };
         let mut noted = Vec::with_capacity(entries + 2);
         noted.push(Noted { index: 0, tops: [[[top; 2]; 2]; 3] });
-        Sparse { judge, count: 0, noted, words: [word; SLICES], passed: word, coarse }
+        Sparse { judge, count: 0, noted, words: [word; SLICES], passed: 0, coarse }
     }
 
     /// One sum of the entry visited last asks the table.
     #[inline(always)]
     unsafe fn ask(&mut self, sum: usize) {
         // SAFETY: the caller's; the table is borrowed.
-        unsafe { self.passed = L::word_or(self.passed, self.coarse.ask::<1>(self.words[sum], u32::MAX)) }
+        unsafe { self.passed |= self.coarse.ask::<1>(self.words[sum], u32::MAX) }
     }
 
     /// Keeps the note of the entry visited last where a key of it passed.
     #[inline(always)]
-    unsafe fn keep(&mut self) {
-        // SAFETY: the caller's.
-        unsafe {
-            self.count += (L::word_signs(self.passed) != 0) as usize;
-            self.passed = L::word_splat(0);
-        }
+    fn keep(&mut self) {
+        self.count += (self.passed != 0) as usize;
+        self.passed = 0;
     }
 }
 
@@ -114,14 +111,15 @@ impl<L: Leading> Visitor<L> for Sparse<'_, L> {
             // SAFETY: the caller's.
             for (sum, words) in unsafe { words::<L>(tops) }.iter().enumerate() {
                 // SAFETY: the caller's; the table is borrowed.
-                let mut passed = unsafe { L::word_signs(self.coarse.ask::<1>(*words, u32::MAX)) };
+                let mut passed = unsafe { self.coarse.ask::<1>(*words, u32::MAX) };
                 while passed != 0 {
                     let place = passed.trailing_zeros();
                     passed &= passed - 1;
                     // SAFETY: words exist only where their instruction set does.
                     let word = unsafe { L::word(words, place as usize / 2, place as usize % 2) };
                     if self.judge.bits.may_hold(word) {
-                        self.judge.decide::<L>(*index, sum, place, tops);
+                        let top = top::<L>(sum, place as usize, tops);
+                        self.judge.decide(*index, sum, place, top);
                     }
                 }
             }

@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use super::{Fe8, MASK52};
 use crate::field::leading::{BETA_OVER_P, Leading};
+use crate::field::marks::{BITS, FIELDS, WITHIN};
 
 /// The fraction beta/p in digits of 52 bits: digit j has weight 2^-52(j+1).
 const BETA_DIGITS: [u64; 6] = {
@@ -37,6 +38,8 @@ unsafe fn beta_fraction(x: &Fe8) -> __m512i {
 impl Leading for Fe8 {
     type Words = __m512i;
     type Tops = __m512i;
+    /// By how much words are shifted to be numbers of entries, and where the fields of their marks begin.
+    type Asker = [__m512i; 2];
 
     #[inline(always)]
     unsafe fn words(plus: Fe8, minus: Fe8) -> __m512i {
@@ -110,11 +113,6 @@ impl Leading for Fe8 {
         unsafe { _mm512_cmple_epu32_mask(a, _mm512_set1_epi32(limit as i32)) != 0 }
     }
     #[inline(always)]
-    unsafe fn word_count(count: u32) -> __m512i {
-        // SAFETY: see the module `lanes`.
-        unsafe { _mm512_zextsi128_si512(_mm_cvtsi32_si128(count as i32)) }
-    }
-    #[inline(always)]
     unsafe fn word_places() -> __m512i {
         // SAFETY: see the module `lanes`.
         unsafe { _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) }
@@ -130,41 +128,48 @@ impl Leading for Fe8 {
         unsafe { _mm512_storeu_si512(to.cast(), a) }
     }
     #[inline(always)]
-    unsafe fn word_or(a: __m512i, b: __m512i) -> __m512i {
+    unsafe fn asker(log2: u32) -> [__m512i; 2] {
+        let lowest = 32 - WITHIN - log2;
+        let mut fields = 0;
+        for byte in 0..8 {
+            // The minus side lies in the upper half of 64 bits.
+            fields |= u64::from(lowest + FIELDS[byte % 4] + 32 * (byte as u32 / 4)) << (8 * byte);
+        }
         // SAFETY: see the module `lanes`.
-        unsafe { _mm512_or_si512(a, b) }
+        unsafe { [_mm512_set1_epi32(32 - log2 as i32), _mm512_set1_epi64(fields as i64)] }
     }
     #[inline(always)]
     unsafe fn word_ask<const STRIDE: usize>(
         a: __m512i,
         table: *const u32,
-        [at, first, second]: &[__m512i; 3],
+        [at, fields]: &[__m512i; 2],
         asking: u32,
-    ) -> __m512i {
+    ) -> u32 {
         // SAFETY: see the module `lanes`; the table has an entry for every number.
         unsafe {
-            let at = _mm512_srl_epi32(a, _mm512_castsi512_si128(*at));
+            // By a count in each place: one instruction, where a shift by a register's is two.
+            let at = _mm512_srlv_epi32(a, *at);
             let (none, asking) = (_mm512_setzero_si512(), asking as u16);
             let entry = match STRIDE {
                 1 => _mm512_mask_i32gather_epi32::<4>(none, asking, at, table.cast()),
                 _ => _mm512_mask_i32gather_epi32::<8>(none, asking, at, table.cast()),
             };
-            // Rotations take their count modulo 32, and bring the bits to the top.
-            let first = _mm512_rolv_epi32(entry, _mm512_srl_epi32(a, _mm512_castsi512_si128(*first)));
-            let second = _mm512_rolv_epi32(entry, _mm512_srl_epi32(a, _mm512_castsi512_si128(*second)));
-            _mm512_and_si512(first, second)
+            // Eight bits from where each field begins; a permutation of 64 bytes reads six of them.
+            let six = _mm512_multishift_epi64_epi8(*fields, a);
+            let marks = _mm512_permutexvar_epi8(six, _mm512_loadu_si512(BITS.as_ptr().cast()));
+            _mm512_mask_testn_epi32_mask(asking, entry, marks) as u32
         }
-    }
-    #[inline(always)]
-    unsafe fn word_signs(a: __m512i) -> u32 {
-        // SAFETY: see the module `lanes`.
-        unsafe { _mm512_movepi32_mask(a) as u32 }
     }
     #[inline(always)]
     unsafe fn word_append(a: __m512i, passed: u32, to: *mut u32) -> usize {
         // SAFETY: see the module `lanes`; the caller gives room for a whole vector.
         unsafe { _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(passed as u16, a)) }
         passed.count_ones() as usize
+    }
+    #[inline(always)]
+    unsafe fn set_bit(mask: u64, n: u32) -> u32 {
+        // SAFETY: see the module `lanes`; n is below 64.
+        unsafe { _pdep_u64(1 << n, mask) }.trailing_zeros()
     }
     #[inline(always)]
     unsafe fn word(a: &__m512i, lane: usize, side: usize) -> u32 {
