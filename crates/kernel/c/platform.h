@@ -2,8 +2,8 @@
  *
  * Everything below this file sees capabilities (HAS_PTX), address spaces, lane ids, a barrier (one that also orders global
  * memory within the block, and one that need hold only for 32 lanes in a row), atomics, a few bit operations, a load that the
- * first-level cache need not keep and one of what nobody writes while the kernel runs. All kernels are variable time: searches see public points, never a secret, and the key of
- * private retrieval belongs to whoever runs the card.
+ * first-level cache need not keep and one of what nobody writes while the kernel runs. All kernels are variable time:
+ * searches see public points, never a secret, and the key of private retrieval belongs to whoever runs the card.
  *
  * DEV is inlined, or with INLINE_HELPERS 0 kept out of line: compilers that take minutes over one large function
  * (AMD's) then build in seconds, and the code runs some three times slower. INLINE is inlined all the same: PoCL 3.1
