@@ -300,6 +300,8 @@ impl Database {
     pub fn writable_copy(&self) -> Result<MmapMut> {
         let length = self.description.data_bytes() as usize;
         let mut options = MmapOptions::new();
+        // Else the system may refuse to map a file that is larger than memory, in case all of its pages were changed.
+        options.no_reserve_swap();
         // SAFETY: as for `open`.
         unsafe { options.offset(HEAD_BYTES as u64).len(length).map_copy(&self.file) }
             .map_err(Error::io(&self.path))
