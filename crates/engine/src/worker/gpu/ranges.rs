@@ -1,10 +1,10 @@
 //! The scan of a range on a GPU: lanes with neighbouring groups, so that a launch covers one stretch of keys.
 //!
 //! One program walks and writes down the points of a step, others make digests of these and test them, a program for each
-//! form or two that share a hash. Lane l of step s has the group of `2 h + 1` keys that begins at `base + (s * lanes + l) * (2 h + 1)`: with any number of steps
-//! the keys from `base` on, without a gap. The device knows digests exactly and writes them down, so the host needs no
-//! point to look one up. A launch whose records did not fit is done again in smaller pieces; what lies beyond the keys
-//! asked for is dropped.
+//! form or two that share a hash. Lane l of step s has the group of `2 h + 1` keys that begins at
+//! `base + (s * lanes + l) * (2 h + 1)`: with any number of steps the keys from `base` on, without a gap. The device knows
+//! digests exactly and writes them down, so the host needs no point to look one up. A launch whose records did not fit is
+//! done again in smaller pieces; what lies beyond the keys asked for is dropped.
 //!
 //! The formulas fail where a centre is a multiple `+-i` of G in the table, or the step point `S = lanes * (2 h + 1)` or its
 //! opposite. Centres are keys above h, so that leaves S and what lies near n. A walk that would come to S begins one key
@@ -13,7 +13,7 @@
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_device::{Arg, Buffer, Kernel, Queue};
-use warpsmith_kernel::scan::{self as text, RECORD_WORDS, Record};
+use warpsmith_kernel::scan::{self as text, Passed, RECORD_WORDS, Record};
 use warpsmith_kernel::{Program, Spec, abi, digest_filter, points, taproot};
 use warpsmith_store::Fingerprints;
 use warpsmith_target::Digest;
@@ -294,8 +294,11 @@ impl<'a> RangeScanner<'a> {
         let (half, group) = (u64::from(self.layout.spec.group), self.group());
         let mut survivors = Vec::with_capacity(landed.records.len());
         for record in &landed.records {
+            let is_place = |passed: &Passed| {
+                passed.lane < lanes && passed.step < landed.steps && u64::from(passed.index) <= half
+            };
             let passed = match Record::read(record) {
-                Some(Record::Passed(passed)) if u64::from(passed.index) <= half => passed,
+                Some(Record::Passed(passed)) if is_place(&passed) => passed,
                 Some(Record::Fault { .. }) => return Err("a lane met its table where none can".to_owned()),
                 _ => return Err("it wrote a record that is none".to_owned()),
             };

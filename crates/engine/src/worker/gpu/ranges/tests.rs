@@ -191,6 +191,8 @@ fn records_that_make_no_sense_cost_the_device_its_place() {
     let asked = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
     assert_eq!(asked.sort_out(&Landed::of(vec![open(5)]), 64, Scalar::LAMBDA, 1 << 20), Ok(planted));
     assert!(judge([0, 0, half + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
+    assert!(judge([64, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
+    assert!(judge([0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
     assert!(judge([0, 0, 1, 9, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
     assert!(judge([0, 0, abi::CODE_FAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
 }
