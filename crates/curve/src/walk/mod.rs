@@ -39,7 +39,7 @@ mod words;
 
 pub use bits::Bits;
 pub use full::{Equation, Term};
-pub use points::{Block, KEYS_PER_POINT, Points};
+pub use points::{Block, KEYS_PER_POINT, Places, Points};
 pub use sieve::{Range, Sieve};
 pub use table::Table;
 

@@ -42,6 +42,25 @@ struct At {
     minus: bool,
 }
 
+/// Where the points of a block lie.
+#[derive(Clone, Copy)]
+pub struct Places {
+    at: [At; 8],
+    step: u64,
+}
+
+impl Places {
+    fn new(step: u64) -> Places {
+        Places { at: [At { lane: 0, index: 0, minus: false }; 8], step }
+    }
+
+    /// Where the key of an image (0 to 2) and a sign of the i-th point lies.
+    pub fn place(&self, point: usize, image: u8, negate: bool) -> Place {
+        let At { lane, index, minus } = self.at[point];
+        Place { lane, step: self.step, index, minus, orbit: 0, image, negate }
+    }
+}
+
 /// Eight points side by side. Coordinates are canonical: below p, as four words, most significant first.
 #[repr(align(64))]
 pub struct Block {
@@ -51,20 +70,18 @@ pub struct Block {
     pub y: [[[u64; 8]; 4]; 2],
     /// Bit i is set where there is an i-th point. The coordinates of others mean nothing.
     pub live: u8,
-    at: [At; 8],
-    step: u64,
+    /// Where they lie.
+    pub places: Places,
 }
 
 impl Block {
     fn new(step: u64) -> Block {
-        let at = At { lane: 0, index: 0, minus: false };
-        Block { x: [[[0; 8]; 4]; 3], y: [[[0; 8]; 4]; 2], live: 0, at: [at; 8], step }
+        Block { x: [[[0; 8]; 4]; 3], y: [[[0; 8]; 4]; 2], live: 0, places: Places::new(step) }
     }
 
     /// Where the key of an image (0 to 2) and a sign of the i-th point lies.
     pub fn place(&self, point: usize, image: u8, negate: bool) -> Place {
-        let At { lane, index, minus } = self.at[point];
-        Place { lane, step: self.step, index, minus, orbit: 0, image, negate }
+        self.places.place(point, image, negate)
     }
 }
 
@@ -99,7 +116,7 @@ impl<V: Points> Filling<'_, V> {
             }
         }
         for lane in 0..L::N {
-            self.block.at[self.taken + lane] = At { lane: first + lane as u32, index, minus };
+            self.block.places.at[self.taken + lane] = At { lane: first + lane as u32, index, minus };
         }
         self.take(L::N, !skip & ((1 << L::N) - 1));
     }

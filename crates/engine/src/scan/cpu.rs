@@ -5,7 +5,7 @@
 //! stretch is moved back and what was there before it thrown away instead.
 
 use warpsmith_curve::multiply::Eight;
-use warpsmith_curve::walk::{Block, Points, Walk};
+use warpsmith_curve::walk::{Block, Places, Points, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_hash::hash160::Digest8;
 use warpsmith_hash::keccak::Word8;
@@ -119,7 +119,7 @@ impl<'a, S: Sieve> CpuScanner<'a, S> {
             numbering: Numbering { groups, group, before, count },
             x: [[[0; 8]; 4]; 2],
             y: [[[0; 8]; 4]; 2],
-            keys: [[None; 8]; 2],
+            keys: [None; 2],
             filled: 0,
             cpu: self.cpu,
             tagged: Tagged::new(b"TapTweak"),
@@ -167,13 +167,21 @@ struct Numbering {
 
 impl Numbering {
     /// The offset of a point in the stretch, if it lies there.
-    fn offset(&self, block: &Block, point: usize) -> Option<u64> {
-        let place = block.place(point, 0, false);
+    fn offset(&self, places: &Places, point: usize) -> Option<u64> {
+        let place = places.place(point, 0, false);
         let centre = (u64::from(place.lane) * self.groups + place.step) * self.group + self.group / 2;
         let index = u64::from(place.index);
         let at = if place.minus { centre - index } else { centre + index };
         at.checked_sub(self.before).filter(|&offset| offset < self.count)
     }
+}
+
+/// Which keys eight points are. Their offsets in the stretch are worked out for survivors only: for every key that would
+/// take a sixth of the time.
+#[derive(Clone, Copy)]
+struct Keys {
+    live: u8,
+    places: Places,
 }
 
 /// Hashes the points of a walk, sixteen at a time.
@@ -184,15 +192,15 @@ struct Hashing<'w, S> {
     numbering: Numbering,
     x: [[Word8; 4]; 2],
     y: [[Word8; 4]; 2],
-    /// Offsets of the keys that are in the stretch.
-    keys: [[Option<u64>; 8]; 2],
+    /// None where a half holds no points.
+    keys: [Option<Keys>; 2],
     /// Halves that are filled.
     filled: usize,
     cpu: &'w Cpu,
     tagged: Tagged,
     /// Points to be tweaked together, and which keys they are.
     tweaked: Vec<Eight>,
-    tweaked_keys: Vec<[Option<u64>; 8]>,
+    tweaked_keys: Vec<Keys>,
     survivors: Vec<(u64, Form, Digest)>,
 }
 
@@ -203,10 +211,7 @@ impl<S: Sieve> Points for Hashing<'_, S> {
     fn points(&mut self, block: &Block) {
         let half = self.filled;
         (self.x[half], self.y[half]) = (block.x[0], block.y[0]);
-        self.keys[half] = std::array::from_fn(|point| {
-            let live = block.live >> point & 1 == 1;
-            if live { self.numbering.offset(block, point) } else { None }
-        });
+        self.keys[half] = Some(Keys { live: block.live, places: block.places });
         self.filled += 1;
         if self.filled == 2 {
             self.hash();
@@ -225,7 +230,7 @@ impl<S: Sieve> Hashing<'_, S> {
 
     fn hash(&mut self) {
         if self.filled == 1 {
-            self.keys[1] = [None; 8];
+            self.keys[1] = None;
         }
         self.filled = 0;
         let odd = self.y.each_ref().map(|y| (0..8).fold(0, |odd, i| odd | ((y[3][i] & 1) as u8) << i));
@@ -236,7 +241,7 @@ impl<S: Sieve> Hashing<'_, S> {
             let digests = match form {
                 Form::X => {
                     let (x, keys) = (self.x, self.keys);
-                    for (x, keys) in x.iter().zip(&keys) {
+                    for (x, keys) in x.iter().zip(keys) {
                         self.look(form, x, 32, keys);
                     }
                     continue;
@@ -253,7 +258,7 @@ impl<S: Sieve> Hashing<'_, S> {
                 }),
             };
             let keys = self.keys;
-            for (digests, keys) in digests.iter().zip(&keys) {
+            for (digests, keys) in digests.iter().zip(keys) {
                 self.look(form, digests, 20, keys);
             }
         }
@@ -263,14 +268,10 @@ impl<S: Sieve> Hashing<'_, S> {
     fn collect_for_tweak(&mut self) {
         let tweaks = self.tagged.of_32_bytes(self.lanes, [&self.x[0], &self.x[1]]);
         for (half, t) in tweaks.into_iter().enumerate() {
-            let (x, y) = (self.x[half], even(&self.y[half]));
-            let live = self.keys[half]
-                .iter()
-                .enumerate()
-                .fold(0, |live, (i, key)| live | u8::from(key.is_some()) << i);
-            if live != 0 {
-                self.tweaked.push(Eight { x, y, t, live });
-                self.tweaked_keys.push(self.keys[half]);
+            if let Some(keys) = self.keys[half] {
+                let (x, y) = (self.x[half], even(&self.y[half]));
+                self.tweaked.push(Eight { x, y, t, live: keys.live });
+                self.tweaked_keys.push(keys);
             }
         }
         if self.tweaked.len() >= TOGETHER {
@@ -287,17 +288,18 @@ impl<S: Sieve> Hashing<'_, S> {
         self.cpu.multiples().add_to(&mut sums);
         for (sum, keys) in sums.iter().zip(&keys) {
             // A sum that is infinity is no output key.
-            let keys = std::array::from_fn(|i| keys[i].filter(|_| sum.live >> i & 1 == 1));
-            self.look(Form::Taproot, &sum.x, 32, &keys);
+            self.look(Form::Taproot, &sum.x, 32, Some(Keys { live: sum.live, ..*keys }));
         }
     }
 
     /// Notes the digests the sieve lets pass. Words are most significant byte first.
     #[inline]
-    fn look(&mut self, form: Form, words: &[Word8], bytes: usize, keys: &[Option<u64>; 8]) {
+    fn look(&mut self, form: Form, words: &[Word8], bytes: usize, keys: Option<Keys>) {
+        let Some(Keys { live, places }) = keys else { return };
         for lane in 0..8 {
             if self.sieve.may_hold(words[0][lane])
-                && let Some(offset) = keys[lane]
+                && live >> lane & 1 == 1
+                && let Some(offset) = self.numbering.offset(&places, lane)
             {
                 let mut digest = [0; 32];
                 for (to, word) in digest.chunks_exact_mut(8).zip(words) {
