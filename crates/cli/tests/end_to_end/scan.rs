@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -172,7 +173,7 @@ fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
 fn a_full_disk_stops_a_scan_and_later_it_goes_on() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (first, count) = (0xabcd_ef01_2345_u128, 1u128 << 25);
+    let (first, count) = (0xabcd_ef01_2345_u128, 1u128 << 24);
     let planted = [first + 10, first + count / 2, first + count - 1];
     write(Path::new(&path("targets")), planted.iter().map(|&key| p2pkh(key)));
     let range = format!("{first:x}:{:x}", first + count - 1);
@@ -199,6 +200,7 @@ fn a_full_disk_stops_a_scan_and_later_it_goes_on() {
     // Room for the map, and none for a result: what held it is not covered.
     let keys = path("keys");
     fs::write(&keys, "\n".repeat(8100)).unwrap();
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o600)).unwrap();
     in_shell("16", &["--output", &keys]).code(4).says(&["could not be written", "Make room"]);
     assert!(covered() <= count / 2, "{} of {count}", covered());
     let (found, done) = findings(&scan(&args).code(0));
