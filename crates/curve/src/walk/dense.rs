@@ -24,10 +24,10 @@ use super::{Hit, Leading, Orbit, SLICES, Visitor};
 use crate::Fe;
 
 /// Entries between two readings of the second table.
-const BATCH: usize = 4;
+const BATCH: usize = 2;
 /// Entries of which tops and masks are kept: those of two batches, and the two whose words are not read with the second.
 /// A power of two.
-const KEPT: usize = 16;
+const KEPT: usize = 8;
 /// The most keys of an entry: nine sums in both signs of at most eight lanes.
 const MOST: usize = SLICES * 16;
 /// Words for which there is room in the queue before it begins anew.
