@@ -1,6 +1,7 @@
 //! `warpsmith pir hint`: the offline phase. Streams the database once and leaves a state.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -101,7 +102,8 @@ impl Hint {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let started = Instant::now();
         let mut screen = Screen::new(self.quiet);
-        let stop = interrupt()?;
+        // Whoever waits for a hint maker is ended at once: there is nothing to put away.
+        let stop = if self.hint_maker.is_some() { Arc::default() } else { interrupt()? };
         let (client, device) = if let (Some(url), Some(pairs)) = (&self.hint_maker, self.top_up) {
             (self.top_up(&remote(url)?, pairs, &mut screen)?, "hint maker".to_owned())
         } else {
