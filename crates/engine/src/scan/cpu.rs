@@ -176,8 +176,7 @@ impl Numbering {
     }
 }
 
-/// Which keys eight points are. Their offsets in the stretch are worked out for survivors only: for every key that would
-/// take a sixth of the time.
+/// Which keys eight points are. Their offsets in the stretch are worked out for survivors only.
 #[derive(Clone, Copy)]
 struct Keys {
     live: u8,
