@@ -2,7 +2,7 @@
 //! points down, others test them.
 //!
 //! Centres, scratch and table lie as in [`points`]; entry 0 of the table is `lanes * (2 * group + 1) * G`, since a step moves
-//! every lane past the keys of all. The filter buffer is that of [`digest_filter`](crate::digest_filter), or [`fuse_words`]
+//! every lane past the keys of all. The filter buffer is that of [`digest_filter`], or [`fuse_words`]
 //! and the fingerprints.
 
 use crate::{Fragment, abi, digest_filter, fragment, points, taproot};
