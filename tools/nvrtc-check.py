@@ -5,7 +5,9 @@ usage: nvrtc-check.py LIBNVRTC EMIT      EMIT is the example program `emit` of c
 
 Fails when a text does not compile, or spills more than stated here. Spills are read from ptxas' own report.
 """
+import concurrent.futures
 import ctypes
+import itertools
 import re
 import subprocess
 import sys
@@ -73,22 +75,34 @@ def compile_text(nvrtc, text, architecture):
     return status, log.value.decode(errors="replace")
 
 
+def check(library, text, architecture, entry, allowed):
+    """Whether a text compiles and spills no more than allowed; what there is to say; the log if it does not."""
+    status, log = compile_text(ctypes.CDLL(library), text, architecture)
+    report = re.search(entry + r"' for.*?(\d+) bytes spill stores.*?Used (\d+) registers", log, re.S)
+    spilled = int(report.group(1)) if report else None
+    ok = status == 0 and spilled is not None and spilled <= allowed
+    what = f"{report.group(2)} registers, {spilled} bytes spilled" if report else "no report"
+    return ok, what, "" if ok else "\n" + log
+
+
 def main():
     library, emit = sys.argv[1:]
-    nvrtc = ctypes.CDLL(library)
-    passed = failed = 0
+    jobs = []
     for name, arguments, entry, allowed in SPECS:
         text = subprocess.run([emit, *arguments], check=True, capture_output=True).stdout
-        for architecture in ARCHITECTURES:
-            status, log = compile_text(nvrtc, text, architecture)
-            report = re.search(entry + r"' for.*?(\d+) bytes spill stores.*?Used (\d+) registers", log, re.S)
-            spilled = int(report.group(1)) if report else None
-            ok = status == 0 and spilled is not None and spilled <= allowed
-            passed, failed = passed + ok, failed + (not ok)
-            what = f"{report.group(2)} registers, {spilled} bytes spilled" if report else "no report"
-            print(f"{'ok' if ok else 'FAILED'}  sm_{architecture:<4} {name}: {what}" + ("" if ok else "\n" + log))
+        jobs += [(name, text, architecture, entry, allowed) for architecture in ARCHITECTURES]
+    names, texts, architectures, entries, bounds = zip(*jobs)
+    passed = 0
+    # A process for each core: within one, compilations wait for each other.
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        results = pool.map(check, itertools.repeat(library), texts, architectures, entries, bounds)
+        for name, architecture, (ok, what, log) in zip(names, architectures, results):
+            passed += ok
+            print(f"{'ok' if ok else 'FAILED'}  sm_{architecture:<4} {name}: {what}{log}", flush=True)
+    failed = len(jobs) - passed
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
