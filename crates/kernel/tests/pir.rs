@@ -324,9 +324,14 @@ fn databases_are_spread_and_made_up() {
         expected.resize(words as usize, 0);
         let target = vec![0xffff_ffff; words as usize];
         let tail = [u64::from(size), shape.stride().into(), 2 * u64::from(LANES)];
-        let scalars = [&[packed.len() as u64, words][..], &tail].concat();
-        let after = kernels.run(3, 2, &[aligned, target.clone()], &scalars);
-        assert_eq!(after[1], expected, "spread, {size} bytes");
+        // At the beginning of the database, and behind other blocks, which stay as they are.
+        for first in [0, words] {
+            let scalars = [&[packed.len() as u64, words, first][..], &tail].concat();
+            let before = vec![0xffff_ffff; (first + words) as usize];
+            let after = kernels.run(3, 2, &[aligned.clone(), before.clone()], &scalars);
+            assert_eq!(after[1][..first as usize], before[..first as usize], "before it, {size} bytes");
+            assert_eq!(after[1][first as usize..], expected, "spread, {size} bytes");
+        }
         let scalars = [&[entries as u64, words][..], &tail].concat();
         assert_eq!(kernels.run(4, 2, &[target], &scalars)[0], expected, "made up, {size} bytes");
     }

@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 #[cfg(feature = "device")]
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use warpsmith_hash::Lanes;
 
+use crate::client::Version;
 #[cfg(feature = "device")]
-use crate::device::{self, Host, Tuning};
+use crate::device::{self, Host, Resident, Tuning};
+#[cfg(feature = "device")]
+use crate::error::Error;
 use crate::error::Result;
 use crate::hints::measure::{Figures, measure};
 use crate::hints::parity::Parities;
@@ -33,6 +36,23 @@ pub trait Make: Send + Sync {
         backups: Range<u64>,
         stream: &mut Stream<'_>,
     ) -> Result<Hints>;
+
+    /// The same for entries in the host's memory, of which one version is asked for again and again: a device may keep it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Make::hints`].
+    fn hints_of(
+        &self,
+        params: &Params,
+        key: &Key,
+        regular: Range<u64>,
+        backups: Range<u64>,
+        _version: Version,
+        entries: &[u8],
+    ) -> Result<Hints> {
+        self.hints(params, key, regular, backups, &mut |push| push(entries))
+    }
 
     /// The whole offline phase: a fresh key, and all hints under it.
     ///
@@ -87,10 +107,20 @@ impl Make for Processor {
 /// A device, beside which the processor does a part.
 #[cfg(feature = "device")]
 pub struct OnDevice {
-    /// The device.
-    pub device: Arc<dyn warpsmith_device::Device>,
-    /// The processor's part.
-    pub host: Processor,
+    device: Arc<dyn warpsmith_device::Device>,
+    host: Host,
+    tuning: Tuning,
+    /// The database that stays there, once many ask for hints of it. Its lock also keeps requests one behind the other.
+    resident: Mutex<Option<Resident>>,
+}
+
+#[cfg(feature = "device")]
+impl OnDevice {
+    /// Hints by this device.
+    pub fn new(device: Arc<dyn warpsmith_device::Device>, host: Processor, tuning: Tuning) -> OnDevice {
+        let host = Host { lanes: host.lanes, threads: host.threads };
+        OnDevice { device, host, tuning, resident: Mutex::new(None) }
+    }
 }
 
 #[cfg(feature = "device")]
@@ -103,9 +133,44 @@ impl Make for OnDevice {
         backups: Range<u64>,
         stream: &mut Stream<'_>,
     ) -> Result<Hints> {
-        let host = Host { lanes: self.host.lanes, threads: self.host.threads };
-        let (device, tuning) = (self.device.as_ref(), Tuning::default());
-        device::hints(params, device, host, &tuning, key, regular, backups, |push| stream(push))
+        let device = self.device.as_ref();
+        device::hints(params, device, self.host, &self.tuning, key, regular, backups, |push| stream(push))
+    }
+
+    /// The database stays on the device where it fits, and goes through it with every request where it does not.
+    fn hints_of(
+        &self,
+        params: &Params,
+        key: &Key,
+        regular: Range<u64>,
+        backups: Range<u64>,
+        version: Version,
+        entries: &[u8],
+    ) -> Result<Hints> {
+        // What a thread left that panicked is not to be trusted, and is replaced below.
+        let mut place = self.resident.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = place.take().filter(|resident| resident.version() == version);
+        let device = self.device.as_ref();
+        let resident = match loaded {
+            Some(resident) => Some(resident),
+            None if Resident::fits(device, params) => {
+                // No room after all, for whatever reason: then it goes through.
+                Resident::load(params, device, &self.tuning, version, entries).ok()
+            }
+            None => None,
+        };
+        if let Some(mut resident) = resident {
+            match resident.hints(params, self.host, key, regular.clone(), backups.clone(), entries) {
+                Ok(hints) => {
+                    *place = Some(resident);
+                    return Ok(hints);
+                }
+                // Perhaps the hints have no room beside it; a device that is lost fails once more below.
+                Err(Error::Device(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.hints(params, key, regular, backups, &mut |push| push(entries))
     }
 
     fn measure(&self, params: &Params, samples: usize) -> Result<Figures> {

@@ -12,6 +12,7 @@
 //! them: the hint maker must not be the one that answers, nor speak with it. It learns how many queries were made, and
 //! nothing about them.
 
+use crate::client::Version;
 use crate::error::{Error, Result};
 use crate::hints::{Hints, Skeleton};
 use crate::make::Make;
@@ -106,8 +107,10 @@ impl Request {
             return Err(Error::Mismatch(format!("pairs begin after the {} regular hints", params.regular())));
         }
         let backups = self.first..self.first + self.pairs;
+        let database = live.base().description().identity;
         live.with_entries(|epoch, entries| {
-            let hints = make.hints(&params, &self.key, regular, backups, &mut |push| push(entries))?;
+            let version = Version { database, epoch };
+            let hints = make.hints_of(&params, &self.key, regular, backups, version, entries)?;
             Ok((epoch, hints))
         })
     }

@@ -1,6 +1,7 @@
 //! Hints by devices against the reference, byte for byte. PoCL is a device of every machine that has it; cards take part
 //! where there are any.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpsmith_device as api;
@@ -9,7 +10,8 @@ use warpsmith_hash::Lanes;
 use warpsmith_pir::device::{self, Host, Tuning};
 use warpsmith_pir::hints::measure::pseudorandom;
 use warpsmith_pir::hints::{Hints, reference};
-use warpsmith_pir::{Choice, Error, Key, Params, Prf, Result};
+use warpsmith_pir::make::{Make, OnDevice, Processor};
+use warpsmith_pir::{Choice, Error, Key, Params, Prf, Result, Version};
 
 /// Every device, and the right to use them: one test at a time, since PoCL 3.1 loses count of its kernels when several threads
 /// build and drop them.
@@ -273,5 +275,45 @@ fn what_does_not_fit_is_an_error() {
         let tuning = Tuning::default();
         let made = device::hints(&p, device.as_ref(), host(), &tuning, &key, 0..16, 0..0, none);
         assert!(matches!(made, Err(Error::Device(api::Error::Memory { .. }))));
+    }
+}
+
+/// A database that stays: each version is loaded once, and hints are of the version that was asked for.
+#[test]
+fn a_database_that_stays_gives_every_client_its_hints() {
+    for (p, window) in [
+        (params(1000, 40, 3, Some(16)), 8 * 64 * 640),
+        (params(777, 13, 2, Some(7)), 1 << 30),
+        (params(1, 8, 1, None), 1 << 30),
+    ] {
+        let size = p.entries() as usize * p.entry_size();
+        let mut database = pseudorandom(size);
+        for device in devices().found.iter() {
+            let host = Processor { lanes: Lanes::detect(), threads: 2 };
+            let maker = OnDevice::new(Arc::clone(device), host, Tuning { window, blocks: 4 });
+            let make = |epoch: u64, regular: Range<u64>, pairs: Range<u64>, entries: &[u8]| {
+                let key = Key::random().unwrap();
+                let version = Version { database: [7; 32], epoch };
+                let made = maker.hints_of(&p, &key, regular, pairs, version, entries)?;
+                let prf = Prf::new(&key, &p, Lanes::detect());
+                let expected = reference::hints(&prf, &reference::Database::new(&p, entries), &made.skeleton);
+                assert!(made == expected, "{}, {p:?}, epoch {epoch}", device.info().id);
+                Ok(())
+            };
+            let (m, q) = (p.regular(), p.backups());
+            make(1, 0..m, m..m + q, &database).unwrap();
+            make(1, 0..0, m + q..m + q + 32, &database).unwrap();
+            // The next version is loaded anew.
+            database.iter_mut().for_each(|byte| *byte ^= 0x5a);
+            make(2, 0..m, m..m + q, &database).unwrap();
+            // Other entries under a known version: nobody loads them, and the sample tells.
+            let other = vec![0x33; size];
+            let result: Result<()> = make(2, 0..m, m..m + q, &other);
+            assert!(matches!(result, Err(Error::Wrong { .. })), "{result:?}");
+            // What proved wrong is not used again.
+            make(2, 0..m, m..m + q, &other).unwrap();
+            let short: Result<()> = make(3, 0..m, m..m + q, &other[1..]);
+            assert!(matches!(short, Err(Error::Format { .. })), "{short:?}");
+        }
     }
 }

@@ -8,10 +8,10 @@ DEV u32 entry_word(u32 here, u32 next, u32 start, u32 word, u32 size) {
     return left >= 4 ? value : value & ((1u << 8 * left) - 1u);
 }
 
-/* Spreads `bytes` bytes of packed entries; whole blocks of `words` words are written. One word more than the bytes take
- * can be read from `packed`. */
+/* Spreads `bytes` bytes of packed entries; whole blocks of `words` words are written, from word `first` on. One word more
+ * than the bytes take can be read from `packed`. */
 KERNEL void LAUNCH_BOUNDS pir_spread(GLOBAL const u32 *packed, GLOBAL u32 *database, u64 bytes, u64 words,
-                                     u32 size, u32 stride, u32 lanes) {
+                                     u64 first, u32 size, u32 stride, u32 lanes) {
     for (u64 n = GROUP_ID * BLOCK + LOCAL_ID; n < words; n += lanes) {
         u32 word = (u32)(n % stride), value = 0;
         u64 start = n / stride * size;
@@ -19,7 +19,7 @@ KERNEL void LAUNCH_BOUNDS pir_spread(GLOBAL const u32 *packed, GLOBAL u32 *datab
             u64 at = (start + 4 * word) / 4;
             value = entry_word(packed[at], packed[at + 1], (u32)start, word, size);
         }
-        database[n] = value;
+        database[first + n] = value;
     }
 }
 

@@ -28,7 +28,7 @@ static void halves(void) {
     pir_halves(b[0], b[1], (u32)s[0], (u32)s[1], (u32)s[2], (u32)s[3], s[4]);
 }
 static void spread(void) {
-    pir_spread(b[0], b[1], s[0], s[1], (u32)s[2], (u32)s[3], (u32)s[4]);
+    pir_spread(b[0], b[1], s[0], s[1], s[2], (u32)s[3], (u32)s[4], (u32)s[5]);
 }
 static void make_up(void) {
     pir_make_up(b[0], s[0], s[1], (u32)s[2], (u32)s[3], (u32)s[4]);

@@ -53,12 +53,7 @@ impl Card {
     /// Opens a device and builds its kernels.
     pub fn open(device: &dyn Device, params: &Params, tuning: &Tuning) -> Result<Card> {
         let info = device.info().clone();
-        let shape = Shape {
-            entry_size: params.entry_size() as u32,
-            block_size: params.block_size(),
-            blocks: params.blocks(),
-            packed: params.is_packed(),
-        };
+        let shape = shape_of(params);
         let mut queue = device.queue()?;
         let mut build = |part: Part, names: &[&str]| -> Result<Vec<Entry>> {
             let on_processor = Launch { block: 64, blocks: 1, inline: false };
@@ -183,10 +178,12 @@ pub(super) struct Window {
     pub blocks: u32,
 }
 
-/// Collects a stream of the database into windows.
+/// Collects a stream of the database into windows, which follow each other in one place or side by side.
 pub(super) struct Store {
     packed: Buffer,
     database: Buffer,
+    /// Whether windows lie side by side: then the whole database is on the device in the end.
+    keeps: bool,
     block_bytes: u64,
     /// Blocks of a window.
     blocks: u32,
@@ -196,7 +193,18 @@ pub(super) struct Store {
 }
 
 impl Store {
+    /// For windows, one at a time.
     pub fn new(card: &mut Card, params: &Params) -> Result<Store> {
+        Store::with_room(card, params, None)
+    }
+
+    /// For the whole database: [`Store::all`] has it when everything was pushed.
+    pub fn for_all(card: &mut Card, params: &Params) -> Result<Store> {
+        Store::with_room(card, params, Some(data_blocks(params)))
+    }
+
+    /// For windows, side by side if there is room for so many blocks.
+    fn with_room(card: &mut Card, params: &Params, all: Option<u32>) -> Result<Store> {
         let block_bytes = params.block_bytes() as u64;
         let spread = 4 * card.shape.block_words();
         let room = card.tuning.window.min(card.info.largest_buffer).min(card.info.memory / 8);
@@ -206,7 +214,8 @@ impl Store {
         Ok(Store {
             // One word more: the kernel reads two for one that is not aligned.
             packed: card.alloc((u64::from(blocks) * block_bytes).div_ceil(4) + 1)?,
-            database: card.alloc(u64::from(blocks) * card.shape.block_words())?,
+            database: card.alloc(u64::from(all.unwrap_or(blocks)) * card.shape.block_words())?,
+            keeps: all.is_some(),
             block_bytes,
             blocks,
             first: 0,
@@ -235,12 +244,39 @@ impl Store {
         }
         let blocks = steps(self.filled.div_ceil(self.block_bytes) as u32);
         let words = u64::from(blocks) * card.shape.block_words();
-        let args =
-            [Arg::Buffer(self.packed), Arg::Buffer(self.database), Arg::U64(self.filled), Arg::U64(words)];
+        let to = if self.keeps { u64::from(self.first) * card.shape.block_words() } else { 0 };
+        let numbers = [self.filled, words, to].map(Arg::U64);
+        let args = [&[Arg::Buffer(self.packed), Arg::Buffer(self.database)][..], &numbers].concat();
         card.launch_all(card.spread, &[&args[..], &card.layout()].concat())?;
         let window = Window { database: self.database, first: self.first, blocks };
         self.first += blocks;
         self.filled = 0;
         Ok(Some(window))
+    }
+
+    /// All blocks, once everything was pushed into a store that keeps them; what only collected them is given back.
+    pub fn all(mut self, card: &mut Card) -> Result<Window> {
+        self.last(card)?;
+        card.queue.free(self.packed)?;
+        Ok(Window { database: self.database, first: 0, blocks: self.first })
+    }
+}
+
+/// Blocks with entries that do not only fill them, in whole steps.
+fn data_blocks(params: &Params) -> u32 {
+    steps(params.entries().div_ceil(params.block_size().into()) as u32)
+}
+
+/// The bytes of the whole database on a device, spread.
+pub(super) fn whole_bytes(params: &Params) -> u64 {
+    4 * u64::from(data_blocks(params)) * shape_of(params).block_words()
+}
+
+fn shape_of(params: &Params) -> Shape {
+    Shape {
+        entry_size: params.entry_size() as u32,
+        block_size: params.block_size(),
+        blocks: params.blocks(),
+        packed: params.is_packed(),
     }
 }

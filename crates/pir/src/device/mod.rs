@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cutoffs    on the device; the few it leaves open, and the extras, on the processor
-//! database   window by window, spread so that entries are aligned; or made up on the device, for measuring
+//! database   window by window, spread so that entries are aligned; or all of it, where it stays for many clients or is made up
+//!            to measure
 //! parities   for each window: pairs, then regular hints, as many at a time as the device has registers for
 //! sample     a group of regular hints and one of pairs, chosen at random, recomputed by the processor from the same stream
 //! ```
@@ -11,11 +12,12 @@
 //! which sees no queries.
 //!
 //! Files: `card.rs` is the device with its kernels, `making.rs` one client's hints on it, `window.rs` where the cutoffs'
-//! kernel looks, `sample.rs` the check, `measure.rs` the benchmark.
+//! kernel looks, `sample.rs` the check, `resident.rs` a database that stays, `measure.rs` the benchmark.
 
 mod card;
 mod making;
 mod measure;
+mod resident;
 mod sample;
 mod window;
 
@@ -28,6 +30,7 @@ pub use card::Tuning;
 use card::{Card, Store};
 use making::Making;
 pub use measure::measure;
+pub use resident::Resident;
 use sample::Sample;
 
 use crate::error::{Error, Result};
@@ -86,12 +89,11 @@ pub fn hints(
     making.draw_extras(&mut card)?;
     let mut sample = Sample::new(&prf, params, making.skeleton(), 1)?;
     let mut store = Store::new(&mut card, params)?;
-    let whole = params.entries() * params.entry_size() as u64;
+    let whole = whole_length(params);
     let mut seen = 0;
-    let wrong = |reason| Error::format("the stream of the database", reason);
     stream(&mut |bytes| {
         if bytes.len() as u64 > whole - seen {
-            return Err(wrong(format!("it is longer than {whole} bytes")));
+            return Err(wrong_length(format!("it is longer than {whole} bytes")));
         }
         sample.push(seen, bytes);
         seen += bytes.len() as u64;
@@ -104,13 +106,28 @@ pub fn hints(
         }
         Ok(())
     })?;
-    if seen != whole {
-        return Err(wrong(format!("it ended after {seen} of {whole} bytes")));
-    }
+    check_length(params, seen)?;
     if let Some(window) = store.last(&mut card)? {
         making.absorb(&mut card, &window)?;
     }
     let hints = making.finish(&mut card)?;
     sample.check(card.id(), &hints)?;
     Ok(hints)
+}
+
+/// The bytes of all entries.
+fn whole_length(params: &Params) -> u64 {
+    params.entries() * params.entry_size() as u64
+}
+
+/// Whether all entries have come, where no more than that can have.
+fn check_length(params: &Params, seen: u64) -> Result<()> {
+    match whole_length(params) {
+        whole if seen == whole => Ok(()),
+        whole => Err(wrong_length(format!("it ended after {seen} of {whole} bytes"))),
+    }
+}
+
+fn wrong_length(reason: String) -> Error {
+    Error::format("the stream of the database", reason)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warpsmith::Runner;
+use warpsmith::pir::device::Tuning;
 use warpsmith::pir::make::{Make, OnDevice, Processor};
 
 use super::lanes;
@@ -23,7 +24,7 @@ impl Maker {
         let maker = |(id, description, runner)| {
             let make: Arc<dyn Make> = match runner {
                 Runner::Processor { lanes, threads } => Arc::new(Processor { lanes, threads }),
-                Runner::Card(device) => Arc::new(OnDevice { device, host }),
+                Runner::Card(device) => Arc::new(OnDevice::new(device, host, Tuning::default())),
             };
             Maker { id, description, make }
         };
