@@ -44,7 +44,7 @@ SPECS = [
     ("scan, list", ["program=scan-test", "blocks=8", "ranges=0", "set=1"], "scan_test", 0),
     ("scan, fuse16", ["program=scan-test", "blocks=8", "fuse=16"], "scan_test", 0),
     ("scan, script", ["program=scan-test", "blocks=8", "fuse=8", "forms=compressed,script"], "scan_test", 0),
-    ("scan, uncompressed", ["program=scan-test", "blocks=8", "y=1", "fuse=16", "forms=uncompressed"], "scan_test", 0),
+    ("scan, uncompressed", ["program=scan-test", "blocks=8", "y=1", "fuse=16", "forms=uncompressed"], "scan_test", 32),
     ("scan, accounts", ["program=scan-test", "blocks=6", "y=1", "fuse=16", "forms=account"], "scan_test", 64),
     ("scan, taproot", ["program=scan-taproot", "blocks=5", "fuse=16"], "scan_taproot", 256),
     ("create2", ["program=salts"], "salts_walk", 0),
