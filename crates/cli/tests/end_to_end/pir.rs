@@ -1,13 +1,13 @@
 //! Private retrieval: servers and clients as processes of their own, killed, restarted, misused, and always right.
 
+mod network;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -308,148 +308,6 @@ fn states_and_addresses() {
         );
     }
     server.get(&state, &["1BitcoinEaterAddressDontSendf59kuF"]).code(2).says(&["address"]);
-}
-
-/// Passes requests on to a server, remembers the bodies of queries, and on wish lets them go unanswered.
-struct Proxy {
-    url: String,
-    holding: Arc<AtomicBool>,
-    queries: Arc<Mutex<Vec<Vec<u8>>>>,
-}
-
-impl Proxy {
-    fn before(server: &Server) -> Proxy {
-        let (listener, target) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.address());
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let proxy = Proxy { url, holding: Arc::default(), queries: Arc::default() };
-        let (holding, queries) = (Arc::clone(&proxy.holding), Arc::clone(&proxy.queries));
-        std::thread::spawn(move || {
-            let mut held = Vec::new();
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let mut reader = BufReader::new(stream.try_clone().unwrap());
-                let mut head = String::new();
-                while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
-                let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
-                let mut body = vec![0; length.parse().unwrap()];
-                reader.read_exact(&mut body).unwrap();
-                if head.starts_with("POST /v1/query") {
-                    queries.lock().unwrap().push(body.clone());
-                    if holding.load(Ordering::SeqCst) {
-                        held.push(stream);
-                        continue;
-                    }
-                }
-                let mut to = TcpStream::connect(target).unwrap();
-                to.write_all(head.as_bytes()).unwrap();
-                to.write_all(&body).unwrap();
-                let _ = std::io::copy(&mut to, &mut stream);
-            }
-        });
-        proxy
-    }
-}
-
-#[test]
-fn a_client_that_is_killed_sends_the_same_query_again() {
-    let desk = Desk::new();
-    let (database, bytes) = desk.flat("data.pir", 1000);
-    let server = Server::start(&database, &[]);
-    let state = desk.path("state");
-    server.hint(&state, &["--queries", "100"]).code(0);
-    let proxy = Proxy::before(&server);
-    let get = |wanted: &[&str]| {
-        pir(&[&["get", "--server", &proxy.url, "--state", &state, "--json"], wanted].concat())
-    };
-    for round in 0..4usize {
-        proxy.holding.store(true, Ordering::SeqCst);
-        let before = proxy.queries.lock().unwrap().len();
-        let mut command = Command::new(BINARY);
-        command.args(["pir", "get", "--server", &proxy.url, "--state", &state, "5", "6"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        while proxy.queries.lock().unwrap().len() == before {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        // Nobody else can use the state meanwhile.
-        if round == 0 {
-            get(&["5"]).code(4).says(&["another process uses this state"]);
-        }
-        child.kill().unwrap();
-        assert!(child.wait_with_output().unwrap().stdout.is_empty());
-        let about = pir(&["info", &state, "--json"]).code(0).json().remove(0);
-        assert_eq!((&about["waiting"], &about["made"]), (&2.into(), &(5 * round as u64 + 2).into()));
-        proxy.holding.store(false, Ordering::SeqCst);
-        if round == 2 {
-            // An epoch begins before the client comes back: the server answers as of the old one.
-            warpsmith_with(
-                &["pir", "update", &database, "-"],
-                format!("999 {}\n", "ee".repeat(24)).as_bytes(),
-            )
-            .code(0);
-            server.wait_for_epoch(1);
-        }
-        let run = get(&["5", "900", "6"]).says(&["2 queries of an interrupted run were sent again"]);
-        assert_entries(run, &[5, 900, 6], &bytes);
-        let queries = proxy.queries.lock().unwrap();
-        assert_eq!(queries.len(), before + 3);
-        assert_eq!(queries[before], queries[before + 1], "the same bytes");
-        assert_ne!(queries[before], queries[before + 2]);
-    }
-}
-
-/// Ends TLS before a server, as a proxy does, with the certificate of the tests.
-fn tls_before(server: &Server) -> u16 {
-    use rustls::pki_types::pem::PemObject;
-    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/cert.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(include_bytes!("tls/key.pem")).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    let config = Arc::new(config);
-    let (listener, target) = (TcpListener::bind("0.0.0.0:0").unwrap(), server.address());
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
-            let mut tls = rustls::StreamOwned::new(connection, stream.unwrap());
-            let mut request = vec![0; 1 << 16];
-            // The head and the body come in one piece each, or together.
-            let Ok(length) = tls.read(&mut request) else { continue };
-            let mut to = TcpStream::connect(target).unwrap();
-            to.write_all(&request[..length]).unwrap();
-            let _ = std::io::copy(&mut to, &mut tls);
-        }
-    });
-    port
-}
-
-#[test]
-fn servers_behind_tls_are_reached_and_strangers_are_not() {
-    let desk = Desk::new();
-    let (database, bytes) = desk.flat("data.pir", 1000);
-    let server = Server::start(&database, &[]);
-    let port = tls_before(&server);
-    let (state, trusted) = (desk.path("state"), desk.write("cert.pem", include_bytes!("tls/cert.pem")));
-    let run = |host: &str, trusted: &str, args: &[&str]| -> Run {
-        let mut command = assert_cmd::Command::new(BINARY);
-        let url = format!("https://{host}:{port}");
-        command
-            .env("SSL_CERT_FILE", trusted)
-            .env_remove("SSL_CERT_DIR")
-            .args(["pir", args[0], "--server", &url]);
-        command.args(["--state", &state, "--json"]).args(&args[1..]).timeout(Duration::from_secs(60));
-        command.output().unwrap().into()
-    };
-    run("localhost", &trusted, &["hint", "--device", "cpu", "--queries", "16"]).code(0);
-    assert_entries(run("127.0.0.1", &trusted, &["get", "999", "3"]), &[999, 3], &bytes);
-    // A name the certificate does not have, and nobody to trust.
-    run("127.0.0.2", &trusted, &["get", "3"]).code(4).says(&["certificate"]);
-    run("localhost", &desk.write("none.pem", ""), &["get", "3"]).code(4).says(&["SSL_CERT_FILE"]);
 }
 
 #[test]
