@@ -438,7 +438,7 @@ fn wrong_things_are_refused_with_words_and_leave_nothing() {
         (vec!["serve", &absent, "--listen", "127.0.0.1:0"], 4, "No such file"),
         (vec!["serve", &input, "--listen", "127.0.0.1:0"], 4, "not a database"),
         (vec!["serve", &database, "--listen", "127.0.0.1:0", "--threads", "2"], 2, "--hint-maker"),
-        (vec!["hint", "--state", &new], 2, "--server"),
+        (vec!["hint", "--state", &new], 2, "--database <DBFILE>"),
         (vec!["hint", "--server", &url, "--state", &state], 4, "never written over"),
         (vec!["hint", "--server", "ftp://x", "--state", &new], 2, "https://"),
         (vec!["hint", "--server", &url, "--state", &nowhere], 4, "No such file"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde::Serialize;
 use warpsmith::pir::database::Description;
 use warpsmith::pir::hints::Hints;
@@ -38,18 +38,18 @@ would send the same hints, and the server could tell what was asked. Make a new 
 /// With --server or --database the hints are made here, and nobody else learns the key. A hint maker makes them elsewhere;
 /// it learns the key, and must not be, nor speak with, the server that answers.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("source").required(true))]
 pub(crate) struct Hint {
     /// The server to stream the database from: http://HOST:PORT
-    #[arg(long, value_name = "URL", required_unless_present_any = ["database", "hint_maker"])]
+    #[arg(long, value_name = "URL", group = "source")]
     server: Option<String>,
 
     /// The database itself, where it is on this machine
-    #[arg(long, value_name = "DBFILE", conflicts_with = "server")]
+    #[arg(long, value_name = "DBFILE", group = "source")]
     database: Option<PathBuf>,
 
     /// A server that makes the hints, and answers no queries
-    #[arg(long, value_name = "URL", conflicts_with_all = ["server", "database"])]
+    #[arg(long, value_name = "URL", group = "source")]
     hint_maker: Option<String>,
 
     /// The state to make; nothing may be there yet
