@@ -79,35 +79,25 @@ DEV u32 fe_fold(u32 *low, const u32 *wide) {
     return u256_add_count(low + 1, high, high[8]);
 }
 
-/* r = low[0..7] + (top + more 2^32) 2^256 mod p, weakly, where top + more 2^32 <= 2^32 + 978. */
-DEV void fe_fold_top(fe *r, u32 *low, u32 top, u32 more) {
-    u32 fold[3];
-    /* With more = 1 top <= 978 and the sum below does not wrap. */
+/* fold[0..2] = (top + more 2^32) K, where top + more 2^32 <= 2^32 + 978: what is to be added for what lies above 2^256. */
+DEV void fe_above(u32 *fold, u32 top, u32 more) {
     u64 product = limbs_wide(top, 977, 0);
     fold[0] = (u32)product;
     fold[1] = (u32)(product >> 32);
     fold[2] = more;
+    /* With more = 1 top <= 978 and the sum does not wrap. */
     u64_add_low(fold + 1, top + more * 977u);
+}
+
+/* r = wide mod p, weakly. */
+DEV void fe_reduce(fe *r, const u32 *wide) {
+    u32 low[9], fold[3], top, more = fe_fold(low, wide);
+    fe_above(fold, low[8], more);
     /* With a carry what remains is below 2^67: the last K ends in limb 2. */
     top = u256_add_low(low, fold[0], fold[1], fold[2]);
     u96_add_low(low, top * 977u, top);
     UNROLL
     for (int i = 0; i < 8; i++) r->v[i] = low[i];
-}
-
-/* r = wide mod p, weakly. */
-DEV void fe_reduce(fe *r, const u32 *wide) {
-    u32 low[9];
-    u32 more = fe_fold(low, wide);
-    fe_fold_top(r, low, low[8], more);
-}
-
-/* r = wide + b mod p, weakly; b weak. */
-DEV void fe_reduce_add(fe *r, const u32 *wide, const fe *b) {
-    u32 low[9];
-    u32 more = fe_fold(low, wide), carry = u256_add(low, b->v), top = low[8] + carry;
-    more += top < carry ? 1 : 0;
-    fe_fold_top(r, low, top, more);
 }
 
 DEV void fe_mul(fe *r, const fe *a, const fe *b) {
@@ -127,19 +117,6 @@ DEV void fe_sqr(fe *r, const fe *a) {
     u32 wide[16];
     u256_sqr(wide, a->v);
     fe_reduce(r, wide);
-}
-
-/* r = a * b + c and r = a^2 + c: half of what an addition by itself takes. */
-DEV void fe_mul_add(fe *r, const fe *a, const fe *b, const fe *c) {
-    u32 wide[16];
-    u256_mul(wide, a->v, b->v, 0);
-    fe_reduce_add(r, wide, c);
-}
-
-DEV void fe_sqr_add(fe *r, const fe *a, const fe *c) {
-    u32 wide[16];
-    u256_sqr(wide, a->v);
-    fe_reduce_add(r, wide, c);
 }
 
 /* r = 1 / a, and 0 for 0: a^(p - 2) in 255 S + 15 M.

@@ -48,10 +48,28 @@ KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *ou
         r.v[7] = parts;
     } else if (op == 8) {
         fe_sub_weak(&r, &x, &y);
-    } else if (op == 9) {
-        fe_mul_add(&r, &x, &y, &y);
-    } else if (op == 10) {
-        fe_sqr_add(&r, &x, &y);
+    } else if (op >= 9) {
+        /* What is lost shows as all ones. */
+        loss lost;
+        hasty_clear(&lost);
+        if (op == 9) {
+            hasty_mul_add(&r, &x, &y, &y, &lost);
+        } else if (op == 10) {
+            hasty_sqr_add(&r, &x, &y, &lost);
+        } else if (op == 11) {
+            hasty_mul(&r, &x, &y, &lost);
+        } else if (op == 12) {
+            fe_norm(&y, &y);
+            hasty_add(&r, &x, &y, &lost);
+        } else if (op == 13) {
+            fe_norm(&y, &y);
+            hasty_sub(&r, &x, &y, &lost);
+        } else {
+            r = x;
+            hasty_norm(&r, &lost);
+        }
+        UNROLL
+        for (int i = 0; i < 8; i++) r.v[i] |= hasty_is_wrong(&lost) ? 0xffffffffu : 0;
     }
     UNROLL
     for (int i = 0; i < 8; i++) out[8 * (u64)n + i] = r.v[i];

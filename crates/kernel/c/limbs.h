@@ -197,6 +197,65 @@ DEV void u256_sub_low(u32 *r, u32 a0, u32 a1) {
 #endif
 }
 
+/* r[0..1] += a0 + a1 2^32; a carry out of limb 1 is dropped, and counted in *lost. */
+DEV void u64_add_short(u32 *r, u32 a0, u32 a1, u32 *lost) {
+#if HAS_PTX
+    u32 count = *lost;
+    ASM("add.cc.u32 %0, %0, %3;\n\t"
+        "addc.cc.u32 %1, %1, %4;\n\t"
+        "addc.u32 %2, %2, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(count)
+        : "r"(a0), "r"(a1));
+    *lost = count;
+#else
+    u64 sum = (u64)r[0] + a0;
+    r[0] = (u32)sum;
+    sum = (sum >> 32) + r[1] + a1;
+    r[1] = (u32)sum;
+    *lost += (u32)(sum >> 32);
+#endif
+}
+
+/* r[0..2] += a0 + a1 2^32 + a2 2^64; a carry out of limb 2 is dropped, and counted in *lost. */
+DEV void u96_add_short(u32 *r, u32 a0, u32 a1, u32 a2, u32 *lost) {
+#if HAS_PTX
+    u32 count = *lost;
+    ASM("add.cc.u32 %0, %0, %4;\n\t"
+        "addc.cc.u32 %1, %1, %5;\n\t"
+        "addc.cc.u32 %2, %2, %6;\n\t"
+        "addc.u32 %3, %3, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(count)
+        : "r"(a0), "r"(a1), "r"(a2));
+    *lost = count;
+#else
+    u32 carry = 0;
+    u64 sum;
+    u64_add_short(r, a0, a1, &carry);
+    sum = (u64)r[2] + a2 + carry;
+    r[2] = (u32)sum;
+    *lost += (u32)(sum >> 32);
+#endif
+}
+
+/* r[0..1] -= a0 + a1 2^32; a borrow out of limb 1 is dropped, and taken off *lost. */
+DEV void u64_sub_short(u32 *r, u32 a0, u32 a1, u32 *lost) {
+#if HAS_PTX
+    u32 count = *lost;
+    ASM("sub.cc.u32 %0, %0, %3;\n\t"
+        "subc.cc.u32 %1, %1, %4;\n\t"
+        "subc.u32 %2, %2, 0;"
+        : "+r"(r[0]), "+r"(r[1]), "+r"(count)
+        : "r"(a0), "r"(a1));
+    *lost = count;
+#else
+    u64 difference = (u64)r[0] - a0;
+    r[0] = (u32)difference;
+    difference = (u64)r[1] - a1 - (difference >> 63);
+    r[1] = (u32)difference;
+    *lost -= (u32)(difference >> 63);
+#endif
+}
+
 /* r[0..2] += a0 + a1 2^32; a carry out of limb 2 is dropped. */
 DEV void u96_add_low(u32 *r, u32 a0, u32 a1) {
 #if HAS_PTX
@@ -369,26 +428,21 @@ DEV void u256_mul(u32 *r, const u32 *a, const u32 *b, u32 addend) {
     u512_merge(r, even, odd);
 }
 
+/* r[0..15] = a * b + c. */
+DEV void u256_mul_add(u32 *r, const u32 *a, const u32 *b, const u32 *c) {
+    u256_mul(r, a, b, 0);
+    u256_add_low(r + 8, u256_add(r, c), 0, 0);
+}
+
 #else
 
-/* r[0..15] = a * b + addend, addend below 2^32.
+/* The rows of b[1..7] of a product, whose first row is in `even` up to limb 8 and in `odd` up to limb 7, and r[0..15] = all.
  *
  * Schoolbook in rows. Products of even weight gather in `even`, of odd weight in `odd` (stored one
  * limb lower), so that a row is two chains of four products whose 64-bit halves never overlap.
  * In the row of b[i] the even limbs of a end in a carry at limb i + 8; the odd limbs reach limbs
  * i + 8 and i + 9, which hold at most that carry of the row before, and cannot overflow. */
-DEV void u256_mul(u32 *r, const u32 *a, const u32 *b, u32 addend) {
-    u32 even[16], odd[16];
-    UNROLL
-    for (int i = 0; i < 8; i += 2) {
-        u64 e = limbs_wide(a[i], b[0], i == 0 ? addend : 0u);
-        u64 o = limbs_wide(a[i + 1], b[0], 0);
-        even[i] = (u32)e;
-        even[i + 1] = (u32)(e >> 32);
-        odd[i] = (u32)o;
-        odd[i + 1] = (u32)(o >> 32);
-    }
-    even[8] = 0;
+DEV void u256_mul_rows(u32 *r, u32 *even, u32 *odd, const u32 *a, const u32 *b) {
     UNROLL
     for (int i = 1; i < 8; i += 2) {
         even[i + 8] = 0;
@@ -401,6 +455,40 @@ DEV void u256_mul(u32 *r, const u32 *a, const u32 *b, u32 addend) {
         }
     }
     u512_merge(r, even, odd);
+}
+
+/* odd[0..7] = the odd limbs of a times b, one limb lower. */
+DEV void u256_mul_odd(u32 *odd, const u32 *a, u32 b) {
+    UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        u64 product = limbs_wide(a[i + 1], b, 0);
+        odd[i] = (u32)product;
+        odd[i + 1] = (u32)(product >> 32);
+    }
+}
+
+/* r[0..15] = a * b + addend, addend below 2^32. */
+DEV void u256_mul(u32 *r, const u32 *a, const u32 *b, u32 addend) {
+    u32 even[16], odd[16];
+    UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        u64 product = limbs_wide(a[i], b[0], i == 0 ? addend : 0u);
+        even[i] = (u32)product;
+        even[i + 1] = (u32)(product >> 32);
+    }
+    even[8] = 0;
+    u256_mul_odd(odd, a, b[0]);
+    u256_mul_rows(r, even, odd, a, b);
+}
+
+/* r[0..15] = a * b + c: the first row takes up c, and ends in a carry as the others do. */
+DEV void u256_mul_add(u32 *r, const u32 *a, const u32 *b, const u32 *c) {
+    u32 even[16], odd[16];
+    UNROLL
+    for (int i = 0; i < 8; i++) even[i] = c[i];
+    limbs_mad_carry(even, even + 8, a[0], a[2], a[4], a[6], b[0]);
+    u256_mul_odd(odd, a, b[0]);
+    u256_mul_rows(r, even, odd, a, b);
 }
 
 #endif

@@ -253,7 +253,7 @@ pub fn join_field(spec: &Spec) -> Source {
     assert!(spec.block.is_power_of_two(), "a block of {} lanes is no power of two", spec.block);
     let quads = abi::TABLE_WORDS as u32 / 4;
     let text = head(spec, 1, &[("TABLE_CONSTANT", 0), ("TABLE_QUADS", quads), ("INVERT_SHARED", 0)]);
-    finish(text, &[fragment!("field_bench.c")])
+    finish(text, &[fragment!("hasty.h"), fragment!("field_bench.c")])
 }
 
 /// The defines: those every program has, then its own.

@@ -115,7 +115,7 @@ impl Part {
     pub(crate) fn fragments(self) -> Vec<Fragment> {
         let mut all = vec![fragment!("points.h"), fragment!("scan.h")];
         match self {
-            Part::Walk { .. } => all.push(fragment!("scan_walk.c")),
+            Part::Walk { .. } => all.extend([fragment!("hasty.h"), fragment!("scan_walk.c")]),
             Part::Taproot { filter, .. } => {
                 all.push(filter.fragment());
                 all.extend(taproot::FRAGMENTS);

@@ -9,7 +9,7 @@ use k256::Scalar;
 use support::{HostProgram, Point, Random, address, from_limbs, hash160, limbs, point, words};
 use warpsmith_kernel::digest_filter::{Shape, Wanted, build};
 use warpsmith_kernel::scan::{self, Filter, Form, Forms, Part, Passed, Record};
-use warpsmith_kernel::{Program, Spec, abi, points};
+use warpsmith_kernel::{Program, Spec, Table, abi, join, points};
 use xorf::{BinaryFuse8, BinaryFuse16, Filter as _};
 
 /// The forms scan_test has.
@@ -190,6 +190,27 @@ fn every_key_is_tested_once_in_forms_together() {
         &[Compressed, Account],
     ] {
         every_key_is_tested_once(forms, alone, 2);
+    }
+}
+
+/// Lanes that have lost a carry begin again: with half of all x in doubt nearly every lane does.
+#[test]
+fn lanes_that_lost_a_carry_walk_again() {
+    let spec = Spec { group: 3, block: 4, ..Spec::default() };
+    for keep_y in [false, true] {
+        let (filter, words) = everything();
+        let mut scan = Scan::build_keeping(&[Form::Compressed], filter, spec, keep_y, 2);
+        let walk =
+            Spec { program: Program::Scan(Part::Walk { keep_y }), ptx: false, table: Table::Global, ..spec };
+        let text = format!("#define HASTY_DOUBT 0x80000000u\n{}", join(&walk).text);
+        scan.walk = HostProgram::build(&text, include_str!("host/scan_walk.c"));
+        let (first, lanes, steps) = (Random(23).scalar(), 8, 3);
+        let expected = scan.all(&first, lanes, steps);
+        let answer = scan.run(&first, lanes, steps, &words, 8192);
+        assert_eq!(answer.passed(), expected.into_iter().collect());
+        for (lane, end) in answer.ends.into_iter().enumerate() {
+            assert_eq!(end, point(&scan.centre(&first, steps * lanes + lane as u32)));
+        }
     }
 }
 
