@@ -88,7 +88,9 @@ DEV void scan_hashes(filter_state *state, const scan_place *at, const scan_point
         sha256_block(chain, words, one);
         if (message == MESSAGE_START) continue;
         hash160_finish(hash, chain, one);
-        if (message == FORM_COMPRESSED && !SCAN_COMPRESSED) continue;
+#if !SCAN_COMPRESSED
+        if (message == FORM_COMPRESSED) continue;
+#endif
         top[0] = SWAP_BYTES(hash[0]);
         top[1] = SWAP_BYTES(hash[1]);
         if (filter_test(state, top, at->hits, &told)) {
