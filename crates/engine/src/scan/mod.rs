@@ -57,6 +57,12 @@ pub(crate) trait Scanner: Send {
 
     /// Covers the next keys: how many, at least one until all are covered, and those of them that passed the sieve.
     fn go_on(&mut self) -> Result<(u64, Vec<Survivor>), Fault>;
+
+    /// Covers what is under way already and begins nothing: how many of the keys asked for that were, none of them twice, and
+    /// those that passed the sieve. Called when a scan ends.
+    fn finish(&mut self) -> Result<(u64, Vec<Survivor>), Fault> {
+        Ok((0, Vec::new()))
+    }
 }
 
 #[cfg(test)]

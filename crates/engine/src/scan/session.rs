@@ -109,7 +109,7 @@ pub struct ScanProgress {
     pub tried: u64,
     /// Keys a second, over the last seconds.
     pub rate: f64,
-    /// Since this run began.
+    /// Since the first key of this run.
     pub elapsed: Duration,
     /// The covered share of the range, 0 to 1; what is being scanned is not in it.
     pub share: f64,
@@ -154,7 +154,7 @@ pub struct ScanOutcome {
     pub matches: u64,
     /// Digests that passed the sieve and were none of the targets'.
     pub false_hits: u64,
-    /// How long this run took.
+    /// How long this run took, from its first key on.
     pub elapsed: Duration,
 }
 
@@ -257,10 +257,12 @@ impl Floor<'_> {
         let first =
             Scalar::from_be_bytes(&first.to_be_bytes()).ok_or("a batch begins beyond the last key")?;
         scanner.begin(first, count)?;
-        let (mut done, mut hits) = (0, Vec::new());
-        while done < count && !self.stopped() {
-            let (keys, survivors) = scanner.go_on()?;
-            if keys == 0 || keys > count - done {
+        let (mut done, mut hits, mut last) = (0, Vec::new(), false);
+        while done < count && !last {
+            // A device goes on with what it was sent whether anyone waits or not.
+            last = self.stopped();
+            let (keys, survivors) = if last { scanner.finish()? } else { scanner.go_on()? };
+            if keys > count - done || (keys == 0 && !last) {
                 return Err(format!("{keys} keys of {} were reported covered", count - done));
             }
             match self.look_up(&survivors) {
@@ -277,6 +279,9 @@ impl Floor<'_> {
         Ok(part.map(|batch| Message::Done { device, batch, hits }))
     }
 }
+
+/// A scanner and the number of its device.
+type Numbered<'s> = (usize, Box<dyn Scanner + 's>);
 
 /// Seconds since 1970.
 fn now() -> u64 {
@@ -311,8 +316,8 @@ pub fn scan(
         sink(ScanEvent::Warning(says)).map_err(Error::Sink)?;
         return scan(job, ledger, &cpu, interrupt, sink);
     }
-    let started = Instant::now();
     ledger.map_mut().begin(now());
+    let started = Instant::now();
     let mut collector = Collector {
         job,
         ledger,
@@ -320,8 +325,8 @@ pub fn scan(
         sink,
         interrupt,
         started,
-        report: started + job.interval,
-        meters: devices.list.iter().map(|_| Meter::new(started)).collect(),
+        report: started,
+        meters: Vec::new(),
         able,
         matches: 0,
         fault: None,
@@ -333,12 +338,20 @@ pub fn scan(
         tried: devices.list.iter().map(|_| AtomicU64::new(0)).collect(),
         false_hits: AtomicU64::new(0),
     };
+    let mut first = true;
     let ended = loop {
         if collector.ledger.map().is_complete() {
             break Ok(ScanEnded::Complete);
         }
+        let round = collector.scanners(&forms, sieve).and_then(|scanners| {
+            // What devices need before the first key is, like their self-test, no part of the run.
+            if std::mem::take(&mut first) {
+                collector.start();
+            }
+            collector.round(&floor, scanners)
+        });
         // A batch that a failing scanner gave back when the others had ended is taken up by another round.
-        match collector.round(&floor, &forms, sieve) {
+        match round {
             Ok(None) => {}
             Ok(Some(ended)) => break Ok(ended),
             Err(error) => break Err(error),
@@ -353,7 +366,7 @@ pub fn scan(
         tried: floor.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
         matches,
         false_hits: floor.false_hits.load(Ordering::Relaxed),
-        elapsed: started.elapsed(),
+        elapsed: collector.started.elapsed(),
     })
 }
 
@@ -374,11 +387,22 @@ struct Collector<'c, 's> {
     fault: Option<(String, Fault)>,
 }
 
-impl Collector<'_, '_> {
-    /// Runs all scanners until there are no batches left. Returns why the scan ends, if it does.
-    fn round(&mut self, floor: &Floor<'_>, forms: &[Form], sieve: &AnySieve) -> Result<Option<ScanEnded>> {
+impl<'c> Collector<'c, '_> {
+    /// The run begins.
+    fn start(&mut self) {
+        self.started = Instant::now();
+        self.report = self.started + self.job.interval;
+        self.meters = self.devices.list.iter().map(|_| Meter::new(self.started)).collect();
+    }
+
+    /// Scanners of all devices in use, at least one, each with the number of its device.
+    fn scanners<'s>(&mut self, forms: &'s [Form], sieve: &'s AnySieve) -> Result<Vec<Numbered<'s>>>
+    where
+        'c: 's,
+    {
         let (mut scanners, mut lost) = (Vec::new(), Vec::new());
-        for (at, device) in self.devices.list.iter().enumerate().filter(|(at, _)| self.able[*at]) {
+        let devices: &'c Devices = self.devices;
+        for (at, device) in devices.list.iter().enumerate().filter(|(at, _)| self.able[*at]) {
             for _ in 0..device.scanners() {
                 match device.scanner(forms, sieve) {
                     Ok(scanner) => scanners.push((at, scanner)),
@@ -398,6 +422,11 @@ impl Collector<'_, '_> {
                 None => Error::NoDevice("none of those selected can scan for these targets".to_owned()),
             });
         }
+        Ok(scanners)
+    }
+
+    /// Runs scanners until there are no batches left. Returns why the scan ends, if it does.
+    fn round(&mut self, floor: &Floor<'_>, scanners: Vec<Numbered<'_>>) -> Result<Option<ScanEnded>> {
         let (sender, receiver) = bounded(2 * scanners.len());
         thread::scope(|scope| {
             for (device, scanner) in scanners {

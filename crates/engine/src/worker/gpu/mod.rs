@@ -127,7 +127,7 @@ impl Gpu {
         self.neighbours.get_or_init(|| {
             let way = Scalar::from_u64(2 * u64::from(self.layout.spec.group) + 1);
             let way = group::multiply(way, Some(Affine::G)).expect("a small multiple of G is not infinity");
-            multiples(way, self.layout.lanes as usize - 1)
+            multiples(way, (ranges::WAVES * self.layout.lanes) as usize - 1)
         })
     }
 

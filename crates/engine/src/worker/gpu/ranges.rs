@@ -34,6 +34,10 @@ const FEW: u32 = 1 << 12;
 const MANY: u32 = 1 << 17;
 const FLOOD: u32 = 1 << 20;
 
+/// How many times as many lanes as a card holds at once have a group each: while some blocks wait for their one inversion,
+/// others walk. H200: 1, 2, 3, 4 and 8 times as many walk at 51.3, 49.9, 48.6, 48.2 and 47.5 ps a key.
+pub(super) const WAVES: u32 = 4;
+
 /// Blocks a multiprocessor should hold of a program that tests: of hashes of Bitcoin, and of Keccak, which takes more
 /// registers. And how many threads share the points of a lane, so that the last blocks of a step end together.
 const TEST_BLOCKS: u32 = 8;
@@ -92,22 +96,24 @@ impl<'a> RangeScanner<'a> {
     pub fn new(gpu: &'a Gpu, forms: &'a [Form], sieve: &'a AnySieve) -> Outcome<Self> {
         let info = gpu.device.info();
         let mut queue = gpu.device.queue()?;
-        let (filter, filter_words, capacity, share) = match sieve {
+        let (filter, filter_words, room) = match sieve {
             AnySieve::Few(few) => {
                 let intervals: Vec<(u64, u64)> = few.tops().iter().map(|top| (*top, *top)).collect();
                 let (shape, words) = digest_filter::build_set(&intervals);
-                (text::Filter::Top(shape), upload(queue.as_mut(), &words)?, FEW, 0.0)
+                let words = upload(queue.as_mut(), &words)?;
+                (text::Filter::Top(shape), words, Room { capacity: FEW, share: 0.0 })
             }
             AnySieve::Fuse(filter) => {
                 let width = filter.width();
-                let room = if width.bits() == 8 { FLOOD } else { MANY };
+                let capacity = if width.bits() == 8 { FLOOD } else { MANY };
                 let words = upload_filter(queue.as_mut(), filter)?;
-                (text::Filter::Fuse { bits: width.bits() }, words, room, width.false_share())
+                let room = Room { capacity, share: width.false_share() * forms.len() as f64 };
+                (text::Filter::Fuse { bits: width.bits() }, words, room)
             }
         };
         let made: Vec<text::Form> = forms.iter().map(|form| made(*form)).collect();
         let keep_y = text::Forms::of(&made).need_y();
-        let layout = layout(gpu, keep_y);
+        let layout = layout(gpu, keep_y, room);
         let Layout { spec, lanes } = layout;
         let (program, walker) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
         let mut tests = Vec::new();
@@ -132,9 +138,7 @@ impl<'a> RangeScanner<'a> {
         let table = point_table(step, gpu.entries());
         let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
         let centres_bytes = 4 * abi::centres_words(lanes) as u64;
-        // Half the room for what is expected to pass.
-        let passing = (keys * forms.len() as u64) as f64 * share;
-        let most = (f64::from(capacity / 2) / passing).clamp(1.0, f64::from(MOST_STEPS)) as u32;
+        let most = (room.keys() / keys as f64).clamp(1.0, f64::from(MOST_STEPS)) as u32;
         Ok(RangeScanner {
             gpu,
             layout,
@@ -149,8 +153,8 @@ impl<'a> RangeScanner<'a> {
             scratch: queue.alloc(4 * points::scratch_words(spec.group, lanes) as u64)?,
             points: queue.alloc(u64::from(lanes) * text::points_bytes(spec.group, keep_y))?,
             filter: filter_words,
-            flights: Flights::new(queue.as_mut(), most, capacity)?,
-            capacity,
+            flights: Flights::new(queue.as_mut(), most, room.capacity)?,
+            capacity: room.capacity,
             walk: None,
             first: Scalar::ZERO,
             left: 0,
@@ -258,9 +262,14 @@ impl<'a> RangeScanner<'a> {
         Ok(walk)
     }
 
-    /// Covers the next keys by the walk; 0 where it cannot go on.
+    /// Covers the next keys by the walk, once what is under way has been added to; 0 where it cannot go on.
     fn walk_on(&mut self, walk: Walk) -> Result<(u64, Vec<Survivor>), Fault> {
         let walk = self.take_off(walk).map_err(|e| e.to_string())?;
+        self.land(walk)
+    }
+
+    /// Covers the keys of the oldest launch under way; 0 where there is none.
+    fn land(&mut self, walk: Walk) -> Result<(u64, Vec<Survivor>), Fault> {
         self.walk = Some(walk);
         let Some(landed) = self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? else {
             self.walk = None;
@@ -356,6 +365,11 @@ impl<'a> RangeScanner<'a> {
         Ok(survivors)
     }
 
+    /// So many of the keys asked for are covered.
+    fn covered(&mut self, keys: u64) {
+        (self.first, self.left) = (self.first.add(Scalar::from_u64(keys)), self.left - keys);
+    }
+
     /// Keys of the next, at most so many, by the processor.
     fn by_processor(&mut self, most: u64) -> Result<(u64, Vec<Survivor>), Fault> {
         let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.sieve);
@@ -398,18 +412,51 @@ impl Scanner for RangeScanner<'_> {
                 },
             };
         }
-        (self.first, self.left) = (self.first.add(Scalar::from_u64(done.0)), self.left - done.0);
+        self.covered(done.0);
+        Ok(done)
+    }
+
+    fn finish(&mut self) -> Result<(u64, Vec<Survivor>), Fault> {
+        let mut done = (0, Vec::new());
+        while let (Some(walk), true) = (self.walk, self.left > 0) {
+            let (keys, survivors) = self.land(walk)?;
+            if keys == 0 {
+                break;
+            }
+            self.covered(keys);
+            done.0 += keys;
+            done.1.extend(survivors);
+        }
         Ok(done)
     }
 }
 
-/// The shape of the walk: that of programs that hash, and no more lanes than leave room for a step's points.
-fn layout(gpu: &Gpu, keep_y: bool) -> Layout {
+/// What a launch has room for.
+#[derive(Clone, Copy)]
+struct Room {
+    /// Records.
+    capacity: u32,
+    /// How many of them a key is expected to take, in all its forms.
+    share: f64,
+}
+
+impl Room {
+    /// Keys that are expected to fill half of it.
+    fn keys(self) -> f64 {
+        f64::from(self.capacity / 2) / self.share
+    }
+}
+
+/// The shape of the walk: [`WAVES`], or as many as leave room for a step's points and records.
+fn layout(gpu: &Gpu, keep_y: bool, room: Room) -> Layout {
     let Layout { spec, lanes } = gpu.layout;
     let info = gpu.device.info();
     let spec = Spec { program: Program::Scan(text::Part::Walk { keep_y }), ..spec };
-    let room = (info.memory / 8).min(info.largest_buffer) / text::points_bytes(spec.group, keep_y);
-    let lanes = u64::from(lanes).min(room) as u32;
+    let most = (info.memory / 8).min(info.largest_buffer) / text::points_bytes(spec.group, keep_y);
+    let recorded = room.keys() / (2.0 * f64::from(spec.group) + 1.0);
+    let waves =
+        (most / u64::from(lanes)).min((recorded / f64::from(lanes)) as u64).clamp(1, u64::from(WAVES));
+    let lanes = (u64::from(lanes) * waves).min(most) as u32;
     Layout { spec, lanes: (lanes / spec.block * spec.block).max(spec.block) }
 }
 

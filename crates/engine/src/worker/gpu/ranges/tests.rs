@@ -152,6 +152,45 @@ fn batches_meet_without_gap_or_overlap() {
     }
 }
 
+/// A scan that ends takes in what is under way, no more, and the next goes on behind it.
+#[test]
+fn what_is_under_way_is_covered_when_a_scan_ends() {
+    let Some(gpu) = pocl() else { return };
+    let (first, forms) = (Scalar::LAMBDA, [Form::Compressed]);
+    let sieve = few(&[]);
+    let mut scanner = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
+    let step = scanner.step_keys();
+    assert_eq!(scanner.finish().expect("nothing"), (0, Vec::new()));
+    let end = 12 * step + 7;
+    // The first and the last key of each step.
+    let edges = (0..=12).flat_map(|n| [n * step, n * step + 6]).chain((1..=12).map(|n| n * step - 1));
+    let planted = expected(edges.map(|offset| plus(first, offset)), &forms);
+    let sieve = few(&planted);
+    for cut in [0, 1, 2, 5] {
+        let mut scanner = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
+        let (mut done, mut found) = (0, Vec::new());
+        let mut take = |(keys, survivors): (u64, Vec<Survivor>)| {
+            for survivor in &survivors {
+                let offset = small(survivor.key.sub(first)).expect("near");
+                assert!((done..done + keys).contains(&offset), "a key outside of what was covered");
+            }
+            done += keys;
+            found.extend(survivors);
+            keys
+        };
+        scanner.begin(first, end).expect("begun");
+        for _ in 0..cut {
+            take(scanner.go_on().expect("covered"));
+        }
+        let under_way = take(scanner.finish().expect("covered"));
+        // The first launches are of one step; how long later ones are depends on the machine.
+        assert!(cut > 1 || (under_way > 0) == (cut == 1), "{under_way} keys after {cut} launches");
+        assert_eq!(scanner.finish().expect("nothing"), (0, Vec::new()));
+        found.extend(run(&mut scanner, plus(first, done), end - done));
+        assert_same(&found, &planted);
+    }
+}
+
 #[test]
 fn fuse_filters_let_pass_what_they_hold_and_what_the_crate_lets_pass() {
     let Some(gpu) = pocl() else { return };
