@@ -53,7 +53,8 @@ KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *ou
         loss lost;
         hasty_clear(&lost);
         if (op == 9) {
-            hasty_mul_add(&r, &x, &y, &y, &lost);
+            fe_sub_weak(&r, &x, &y);
+            hasty_mul_add(&r, &x, &y, &r, &lost);
         } else if (op == 10) {
             hasty_sqr_add(&r, &x, &y, &lost);
         } else if (op == 11) {

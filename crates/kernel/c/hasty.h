@@ -63,7 +63,7 @@ DEV void hasty_mul(fe *r, const fe *a, const fe *b, loss *lost) {
     hasty_reduce(r, wide, lost);
 }
 
-/* r = a * b + c. */
+/* r = a * b + c, c neither a nor b. */
 DEV void hasty_mul_add(fe *r, const fe *a, const fe *b, const fe *c, loss *lost) {
     u32 wide[16];
     u256_mul_add(wide, a->v, b->v, c->v);

@@ -481,7 +481,8 @@ DEV void u256_mul(u32 *r, const u32 *a, const u32 *b, u32 addend) {
     u256_mul_rows(r, even, odd, a, b);
 }
 
-/* r[0..15] = a * b + c: the first row takes up c, and ends in a carry as the others do. */
+/* r[0..15] = a * b + c, c neither a nor b, whose limbs a chain would overwrite: the first row takes up c, and ends in a carry
+ * as the others do. */
 DEV void u256_mul_add(u32 *r, const u32 *a, const u32 *b, const u32 *c) {
     u32 even[16], odd[16];
     UNROLL

@@ -98,7 +98,7 @@ fn hasty_operations_are_right_or_tell() {
     type Pair = (BigUint, BigUint);
     type Operation = fn(&BigUint, &BigUint) -> BigUint;
     let operations: [(u32, &str, Operation, Option<Pair>); 6] = [
-        (9, "mul_add", |a, b| a * b + b, None),
+        (9, "mul_add", |a, b| a * b + a + p() + p() - b, None),
         (10, "sqr_add", |a, b| a * a + b, None),
         (11, "mul", |a, b| a * b, Some(lossy)),
         (12, "add", |a, b| a + b % p(), Some((full.clone(), &one << 64))),

@@ -154,7 +154,7 @@ pub struct ScanOutcome {
     pub matches: u64,
     /// Digests that passed the sieve and were none of the targets'.
     pub false_hits: u64,
-    /// How long this run took, from its first key on.
+    /// How long this run took, from its first key to its last.
     pub elapsed: Duration,
 }
 
@@ -165,8 +165,8 @@ type ScanSink<'s> =
 /// How long the collector sleeps at most: an interrupt is noticed within this time.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Threads that look up the survivors of one scanner, and how many are worth one more.
-const LOOK_UP_THREADS: usize = 4;
+/// The most threads that look up the survivors of one scanner, and how many are worth one more.
+const LOOK_UP_THREADS: usize = 16;
 const FEW_SURVIVORS: usize = 2048;
 
 /// A survivor that is wanted, with what says so.
@@ -232,7 +232,8 @@ impl Floor<'_> {
             self.false_hits.fetch_add((survivors.len() - hits.len()) as u64, Ordering::Relaxed);
             Ok(hits)
         };
-        let threads = (survivors.len() / FEW_SURVIVORS).clamp(1, LOOK_UP_THREADS);
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let threads = (survivors.len() / FEW_SURVIVORS).clamp(1, cores.min(LOOK_UP_THREADS));
         let (own, others) = survivors.split_at(survivors.len().div_ceil(threads));
         thread::scope(|scope| {
             let others = others.chunks(own.len().max(1)).map(|part| scope.spawn(move || some(part)));
@@ -325,6 +326,7 @@ pub fn scan(
         sink,
         interrupt,
         started,
+        until: started,
         report: started,
         meters: Vec::new(),
         able,
@@ -366,7 +368,7 @@ pub fn scan(
         tried: floor.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
         matches,
         false_hits: floor.false_hits.load(Ordering::Relaxed),
-        elapsed: collector.started.elapsed(),
+        elapsed: collector.until - collector.started,
     })
 }
 
@@ -377,6 +379,8 @@ struct Collector<'c, 's> {
     sink: &'c mut ScanSink<'s>,
     interrupt: &'c AtomicBool,
     started: Instant,
+    /// When the last keys were taken in: giving memory back takes a card a tenth of a second.
+    until: Instant,
     /// When to report next.
     report: Instant,
     meters: Vec<Meter>,
@@ -391,6 +395,7 @@ impl<'c> Collector<'c, '_> {
     /// The run begins.
     fn start(&mut self) {
         self.started = Instant::now();
+        self.until = self.started;
         self.report = self.started + self.job.interval;
         self.meters = self.devices.list.iter().map(|_| Meter::new(self.started)).collect();
     }
@@ -490,6 +495,7 @@ impl<'c> Collector<'c, '_> {
                     self.confirm(device, &survivor, wanted)?;
                 }
                 self.ledger.map_mut().complete(&batch, now());
+                self.until = Instant::now();
                 Ok(())
             }
             Message::Lost { device, fault } => {

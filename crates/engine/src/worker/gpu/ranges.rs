@@ -23,7 +23,7 @@ use super::{Gpu, Layout, Outcome, as_bytes, build, centre_words, place_table, po
 use crate::scan::{AnySieve, CpuScanner, Form, Scanner, Sieve, Survivor, digest_of, point_of, small};
 use crate::simd::Simd;
 use crate::worker::Fault;
-use crate::worker::batch_add::add_pairs;
+use crate::worker::batch_add::{add_all, add_pairs};
 use crate::worker::cpu::Cpu;
 
 /// Launches of a batch: seconds, so that a pause between batches does not count and little is done again after a crash.
@@ -180,12 +180,15 @@ impl<'a> RangeScanner<'a> {
     /// Uploads the centres of so many lanes, the first of which begins at this key.
     fn place(&mut self, to: Buffer, first: Scalar, lanes: u32) -> Result<(), Fault> {
         let centre = first.add(Scalar::from_u64(u64::from(self.layout.spec.group)));
-        let start = Some(point_of(centre).ok_or("a lane began at no key")?);
+        let start = point_of(centre).ok_or("a lane began at no key")?;
         let ways = &self.gpu.neighbours()[..lanes as usize - 1];
-        let pairs: Vec<(Point, Point)> = ways.iter().map(|way| (start, Some(*way))).collect();
-        let others = add_pairs(&pairs);
-        let points: Vec<Affine> =
-            std::iter::once(start).chain(others).collect::<Option<_>>().ok_or("a lane began at no key")?;
+        let others = add_all(start, ways).or_else(|| {
+            // One of them has the x of the first.
+            let pairs: Vec<(Point, Point)> = ways.iter().map(|way| (Some(start), Some(*way))).collect();
+            add_pairs(&pairs).into_iter().collect()
+        });
+        let mut points = vec![start];
+        points.extend(others.ok_or("a lane began at no key")?);
         let words = centre_words(&points);
         self.queue.write(to, 0, &as_bytes(&words)).map_err(|e| e.to_string())
     }
