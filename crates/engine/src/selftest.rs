@@ -256,11 +256,17 @@ impl<'p> Probe<'p> {
         let mut probe = Probe { device, subject, recipe, shape: None, space, source, start, what };
         let nothing = probe.compile([subject.target().layout().edge(false, 60)])?;
         let filter = probe.filter(&nothing);
-        if !probe.supports(&filter) {
-            return Ok(None);
+        Ok(if probe.adopt(&filter)? { Some(probe) } else { None })
+    }
+
+    /// Takes on the places of the walk by which the device does such a search: many patterns may go another way than
+    /// one. Returns whether it does it at all; nothing planted here is likely.
+    fn adopt(&mut self, filter: &Filter) -> Result<bool> {
+        if suits(self.device, &Search { recipe: &self.recipe, filter }, 0.0).is_err() {
+            return Ok(false);
         }
-        probe.shape = probe.worker(&filter)?.shape();
-        Ok(Some(probe))
+        self.shape = self.worker(filter)?.shape();
+        Ok(true)
     }
 
     fn fail(&self, what: impl std::fmt::Display) -> Error {
@@ -278,11 +284,6 @@ impl<'p> Probe<'p> {
 
     fn worker(&self, filter: &Filter) -> Result<Box<dyn Worker + 'p>> {
         self.device.worker(&Search { recipe: &self.recipe, filter }).map_err(|e| self.fail(e))
-    }
-
-    /// Whether the device is to do such a search; nothing planted here is likely.
-    fn supports(&self, filter: &Filter) -> bool {
-        suits(self.device, &Search { recipe: &self.recipe, filter }, 0.0).is_ok()
     }
 
     fn digest(&self, spot: Spot) -> Result<Digest> {
@@ -321,6 +322,14 @@ impl<'p> Probe<'p> {
             (None, Start::Salts(lease)) => (Spot::Salt(lease.last), (lease.last - lease.first + 1) as f64),
             (None, Start::Point(_)) => unreachable!("a walk has a shape"),
         }
+    }
+
+    /// Candidates to plant, at most so many, with their texts: taken from the whole list of places, first and last among
+    /// them.
+    fn plants(&self, limit: usize) -> Result<Vec<(Spot, String)>> {
+        let spots = self.spots();
+        let stride = (spots.len() - 1).checked_div(limit.saturating_sub(1)).unwrap_or(1).max(1);
+        spots.into_iter().step_by(stride).take(limit).map(|spot| Ok((spot, self.text(spot)?))).collect()
     }
 
     /// Patterns of digests out of the air: next to nothing has them.
@@ -364,14 +373,19 @@ impl<'p> Probe<'p> {
 /// Searches for prefixes so short that many candidates have them: every hit is recomputed, none may come twice, their
 /// number must fit the number of candidates, every sign, orbit and image must occur, and a planted one is among them.
 fn sample(device: &dyn Backend, subject: Subject<'_>, others: usize) -> Result<()> {
-    let Some(probe) = Probe::new(device, subject, "sample")? else { return Ok(()) };
+    let Some(mut probe) = Probe::new(device, subject, "sample")? else { return Ok(()) };
     let layout = subject.target().layout();
+    // As many patterns as it takes for the job's program; all but the one that is planted match next to nothing.
+    let mut others = probe.elsewhere(others + 1, &CASES[PREFIX])?;
+    let filter = probe.filter(&probe.compile(&others)?);
+    if !probe.adopt(&filter)? {
+        return Ok(());
+    }
+    others.pop();
     // The last candidate of all, and some hundred others that look like it.
     let (planted, candidates) = probe.extent();
     let text = probe.text(planted)?;
     let wanted = layout.prefix(layout.body(&text), (candidates / 64.0).log2());
-    // As many patterns as it takes for the job's program; the others match next to nothing.
-    let others = probe.elsewhere(others, &CASES[PREFIX])?;
     let set = probe.compile(std::iter::once(wanted.to_owned()).chain(others))?;
     let seen = probe.search(&probe.filter(&set))?;
     if !seen.contains_key(&planted) {
@@ -406,28 +420,21 @@ fn sample(device: &dyn Backend, subject: Subject<'_>, others: usize) -> Result<(
 /// Plants candidates and searches for them; returns how many came back, which is all or an error.
 fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) -> Result<usize> {
     let Some(mut probe) = Probe::new(device, subject, case.name)? else { return Ok(0) };
-    // A kind of pattern the device leaves to others is not its failure; `selftest` reports nothing planted. One that it
-    // does with another walk has the places of that walk.
-    let text = probe.text(probe.spots()[0])?;
-    let filter = probe.filter(&probe.compile([probe.pattern(case, &text)])?);
-    if !probe.supports(&filter) {
+    let others = probe.elsewhere(case.others, case)?;
+    // A kind of pattern the device leaves to others is not its failure; `selftest` reports nothing planted.
+    let plants = probe.plants(limit)?;
+    let first = plants.iter().take(case.together).map(|(_, text)| probe.pattern(case, text));
+    let filter = probe.filter(&probe.compile(first.chain(others.iter().cloned()))?);
+    if !probe.adopt(&filter)? {
         return Ok(0);
     }
-    probe.shape = probe.worker(&filter)?.shape();
-    let spots = probe.spots();
-    // A limit takes spots from the whole list, first and last among them.
-    let stride = (spots.len() - 1).checked_div(limit.saturating_sub(1)).unwrap_or(1).max(1);
-    let mut plants = Vec::new();
-    for spot in spots.into_iter().step_by(stride).take(limit) {
-        plants.push((spot, probe.text(spot)?));
-    }
+    let mut plants = probe.plants(limit)?;
     // On a card each search takes memory anew, and hashes take their time; a spread of the places is enough for what is
     // searched one by one, since all of them are searched together as well.
     let costly = device.card().is_some() || probe.recipe != Recipe::X;
     if case.together == 1 && limit == usize::MAX && costly {
         plants = plants.into_iter().step_by(7).collect();
     }
-    let others = probe.elsewhere(case.others, case)?;
     for chunk in plants.chunks(case.together.min(plants.len())) {
         let wanted = probe
             .compile(chunk.iter().map(|(_, text)| probe.pattern(case, text)).chain(others.iter().cloned()))?;
@@ -448,9 +455,9 @@ fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) 
 /// Searches for the best score: what comes back must score what the device says, and as much as the best of the
 /// candidates the host looks at. Returns how many those are.
 fn best(device: &dyn Backend, subject: Subject<'_>, score: Score) -> Result<usize> {
-    let Some(probe) = Probe::new(device, subject, &score.to_string())? else { return Ok(0) };
+    let Some(mut probe) = Probe::new(device, subject, &score.to_string())? else { return Ok(0) };
     let filter = score_filter(score, 1);
-    if !probe.supports(&filter) {
+    if !probe.adopt(&filter)? {
         return Ok(0);
     }
     let spots = probe.spots();

@@ -62,6 +62,16 @@ pub(crate) struct Layout {
     pub lanes: u32,
 }
 
+impl Layout {
+    /// The same with at most so many blocks a multiprocessor, and lanes in proportion.
+    fn at_most(self, blocks: u32) -> Layout {
+        let Layout { spec, lanes } = self;
+        let blocks = spec.blocks.min(blocks.max(1));
+        let lanes = (u64::from(lanes) * u64::from(blocks) / u64::from(spec.blocks)) as u32;
+        Layout { spec: Spec { blocks, ..spec }, lanes: (lanes / spec.block * spec.block).max(spec.block) }
+    }
+}
+
 /// A card, or a processor posing as one.
 pub(crate) struct Gpu {
     device: Arc<dyn Device>,
@@ -134,11 +144,8 @@ impl Gpu {
     /// The shape for programs that hash: that of the orbit walk, with no more blocks than leave a lane the registers
     /// a hash takes. H200: accounts at 3, 4, 5 and 6 blocks of 128 lanes run at 3.72, 3.74, 3.72 and 3.69 G/s.
     fn digest_layout(&self, program: Text) -> Layout {
-        let Layout { spec, lanes } = self.layout;
-        let blocks = spec.blocks.min((HASHING_LANES / spec.block).max(1));
-        let lanes = (u64::from(lanes) * u64::from(blocks) / u64::from(spec.blocks)) as u32;
-        let lanes = (lanes / spec.block * spec.block).max(spec.block);
-        Layout { spec: Spec { program, blocks, ..spec }, lanes }
+        let Layout { spec, lanes } = self.layout.at_most(HASHING_LANES / self.layout.spec.block);
+        Layout { spec: Spec { program, ..spec }, lanes }
     }
 
     /// i * G for every entry of the table.

@@ -54,8 +54,13 @@ struct Lengths {
 
 impl Settle {
     /// Takes memory for launches with such a filter.
-    pub fn new(queue: &mut dyn Queue, program: Program, gpu: &Gpu, set: &Set) -> Outcome<Self> {
-        let Layout { spec, lanes } = gpu.layout;
+    pub fn new(
+        queue: &mut dyn Queue,
+        program: Program,
+        gpu: &Gpu,
+        Layout { spec, lanes }: Layout,
+        set: &Set,
+    ) -> Outcome<Self> {
         let blocks = lanes / spec.block;
         let lengths = lengths(gpu.device.info(), (lanes, spec.block), spec.group, set);
         let kernel = queue.kernel(program, "search_settle")?;
