@@ -32,6 +32,7 @@ impl Simd {
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512ifma")
                     && is_x86_feature_detected!("avx512vbmi")
+                    && is_x86_feature_detected!("avx512vbmi2")
                     && is_x86_feature_detected!("avx512vpopcntdq")
                     && is_x86_feature_detected!("bmi1")
                     && is_x86_feature_detected!("bmi2")

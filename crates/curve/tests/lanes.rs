@@ -59,7 +59,9 @@ unsafe fn load(values: &[Fe], from: usize) -> Fe8 {
 
 /// Applies an operation to all pairs, eight at a time, and compares with the portable twin. The lane operands
 /// are also brought in as sums and differences, whose limbs are loose.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,bmi2")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi2"
+)]
 unsafe fn check_all(values: &[Fe]) {
     // SAFETY: the caller checked the instruction set.
     unsafe {

@@ -95,14 +95,16 @@ fn check(
 fn sets_sparse_dense_and_full_find_each_key_once() {
     let mut random = Random(1);
     for simd in available() {
-        // Around the number of entries that are settled together, and one and two alone.
-        for half in [1, 2, 15, 16, 17, 33] {
+        // Around the number of entries between two pauses and twice that, around those that are kept, and few alone.
+        for half in [1, 2, 3, 13, 14, 15, 16, 17, 28, 29, 33] {
             let table = Table::new(simd, half);
             let starts = starts(simd, half as u64);
             let tops = tops(&table, &starts, 2);
             let some: Vec<u64> = tops.values().copied().step_by(7).collect();
             let everything = [Range { first: 0, last: u64::MAX }];
             let halves = [Range { first: 0, last: u64::MAX / 2 }];
+            // An eighth of all: of eight lanes' 144 keys as often a few more than sixteen pass as a few less, and of one
+            // lane's 18 as often more than four.
             let edges =
                 [Range { first: 0, last: 1 << 60 }, Range { first: u64::MAX - (1 << 60), last: u64::MAX }];
             let dense = prefixes((0..1 << 12).map(|_| random.next()), 16);
@@ -169,7 +171,7 @@ fn a_lane_that_leaves_the_formulas_is_tested_once() {
 }
 
 #[test]
-fn a_sparse_set_in_a_group_too_large_to_be_noted_finds_each_key_once() {
+fn a_sparse_set_in_a_large_group_finds_each_key_once() {
     for simd in available() {
         let table = Table::new(simd, 4097);
         let starts = starts(simd, 5);

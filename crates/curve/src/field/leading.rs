@@ -46,6 +46,9 @@ const fn beta_over_p() -> [u64; 5] {
     [l64, l128, l192, l256, prod[3]]
 }
 
+/// The sums of an entry: the keys it has in a lane on either side.
+pub(crate) const SUMS: usize = 9;
+
 /// Leading bits of field elements. See the safety rules of `lanes`.
 #[expect(clippy::missing_safety_doc, reason = "one rule for all, in the head of the module `lanes`")]
 pub trait Leading: Lanes {
@@ -55,6 +58,9 @@ pub trait Leading: Lanes {
     type Tops: Copy;
     /// What asking a table of some size takes.
     type Asker: Copy;
+
+    /// How many of an entry's keys `word_first` finds, a multiple of 2N and at most sixteen: seldom do more pass.
+    const FIRST: usize;
 
     /// The words of a tight element for the plus side and another for the minus side.
     unsafe fn words(plus: Self, minus: Self) -> Self::Words;
@@ -80,29 +86,34 @@ pub trait Leading: Lanes {
     unsafe fn word_min(a: Self::Words, b: Self::Words) -> Self::Words;
     /// Whether any place is at most `limit`.
     unsafe fn word_any_at_most(a: Self::Words, limit: u32) -> bool;
-    /// 0, 1, 2 and so on, place by place: lane 0 plus, lane 0 minus, lane 1 plus.
-    unsafe fn word_places() -> Self::Words;
     /// Reads 2N words, place by place.
     unsafe fn word_load(from: *const u32) -> Self::Words;
-    /// Writes 2N words, place by place.
-    unsafe fn word_store(a: Self::Words, to: *mut u32);
-    /// Prepares asking a table of 2^log2 entries, 1 to 22.
-    unsafe fn asker(log2: u32) -> Self::Asker;
+    /// Prepares asking a table of 2^log2 entries, `STRIDE` bytes apart.
+    unsafe fn asker<const STRIDE: usize>(log2: u32) -> Self::Asker;
     /// Asks a table (see `marks`): bit i is set where the word in place i passes.
     ///
-    /// Only places whose bit is set in `asking` take part. A table entry is the first of `STRIDE` (1 or 2) words, and
-    /// `table` must have as many as the asker was prepared for.
+    /// Only places whose bit is set in `asking` take part. Entries are `STRIDE` (1, 4 or 8) bytes apart, and `table` must
+    /// have as many as the asker was prepared for.
     unsafe fn word_ask<const STRIDE: usize>(
         a: Self::Words,
-        table: *const u32,
+        table: *const u8,
         asker: &Self::Asker,
         asking: u32,
     ) -> u32;
-    /// Writes the words whose bit in `passed` is set (numbered as by `word_ask`) one after another, and
-    /// returns how many. There must be room for all of them.
-    unsafe fn word_append(a: Self::Words, passed: u32, to: *mut u32) -> usize;
-    /// The place of the set bit of a mask before which there are n others; there must be one.
-    unsafe fn set_bit(mask: u64, n: u32) -> u32;
+    /// The first keys of some sums that passed a table, and how many did in all.
+    ///
+    /// `passed` are the answers of `word_ask`, one a sum, and keys are numbered through all of them, 2N to a sum. The
+    /// words after the sums' must be zero. Writes [`FIRST`](Leading::FIRST) numbers and their words: after the last that
+    /// passed a number beyond all keys, with the word zero.
+    unsafe fn word_first(
+        words: &[Self::Words; SUMS + 1],
+        passed: &[u16; SUMS],
+        keys: &mut [u8; 16],
+        found: &mut [u32; 16],
+    ) -> u32;
+    /// Writes the numbers whose bit in `held` is set, of the first [`FIRST`](Leading::FIRST), one after another, and
+    /// returns how many. There must be room for sixteen.
+    unsafe fn key_append(keys: &[u8; 16], held: u32, to: *mut u8) -> usize;
     /// The word of one lane on one side (0 plus, 1 minus).
     unsafe fn word(a: &Self::Words, lane: usize, side: usize) -> u32;
 }
@@ -111,6 +122,8 @@ impl Leading for Fe {
     type Words = [u32; 2];
     type Tops = u64;
     type Asker = u32;
+
+    const FIRST: usize = 4;
 
     #[inline(always)]
     unsafe fn words(plus: Fe, minus: Fe) -> [u32; 2] {
@@ -161,54 +174,54 @@ impl Leading for Fe {
         a[0].min(a[1]) <= limit
     }
     #[inline(always)]
-    unsafe fn word_places() -> [u32; 2] {
-        [0, 1]
-    }
-    #[inline(always)]
     unsafe fn word_load(from: *const u32) -> [u32; 2] {
         // SAFETY: the caller's.
         unsafe { [*from, *from.add(1)] }
     }
     #[inline(always)]
-    unsafe fn word_store(a: [u32; 2], to: *mut u32) {
-        // SAFETY: the caller's.
-        unsafe {
-            to.write(a[0]);
-            to.add(1).write(a[1]);
-        }
-    }
-    #[inline(always)]
-    unsafe fn asker(log2: u32) -> u32 {
+    unsafe fn asker<const STRIDE: usize>(log2: u32) -> u32 {
         log2
     }
     #[inline(always)]
-    unsafe fn word_ask<const STRIDE: usize>(a: [u32; 2], table: *const u32, &log2: &u32, asking: u32) -> u32 {
-        let table = Marked { table, log2 };
+    unsafe fn word_ask<const STRIDE: usize>(a: [u32; 2], table: *const u8, &log2: &u32, asking: u32) -> u32 {
+        let table = Marked::<STRIDE> { table, log2 };
         // A place that does not ask reads the first entry, not one nobody has fetched.
         let [first, second] = [(asking & 1).wrapping_neg(), (asking >> 1 & 1).wrapping_neg()];
         // SAFETY: the caller's.
-        let passed = unsafe {
-            table.holds::<STRIDE>(a[0] & first) as u32 | (table.holds::<STRIDE>(a[1] & second) as u32) << 1
-        };
+        let passed = unsafe { table.holds(a[0] & first) as u32 | (table.holds(a[1] & second) as u32) << 1 };
         passed & asking
     }
     #[inline(always)]
-    unsafe fn word_append(a: [u32; 2], passed: u32, to: *mut u32) -> usize {
-        // Each is written in any case and kept by moving on: no branch to guess.
-        let first = (passed & 1) as usize;
-        // SAFETY: the caller gives room for both.
-        unsafe {
-            to.write(a[0]);
-            to.add(first).write(a[1]);
+    unsafe fn word_first(
+        words: &[[u32; 2]; SUMS + 1],
+        passed: &[u16; SUMS],
+        keys: &mut [u8; 16],
+        found: &mut [u32; 16],
+    ) -> u32 {
+        let mut left = 0u32;
+        for (sum, &passed) in passed.iter().enumerate() {
+            left |= u32::from(passed) << (2 * sum);
         }
-        first + (passed >> 1) as usize
+        let count = left.count_ones();
+        for i in 0..Self::FIRST {
+            // Always so many, without a branch: past the last it is the number after all keys.
+            let key = (left | 1 << (2 * SUMS)).trailing_zeros();
+            left &= left.wrapping_sub(1);
+            keys[i] = key as u8;
+            found[i] = words.as_flattened()[key as usize];
+        }
+        count
     }
     #[inline(always)]
-    unsafe fn set_bit(mut mask: u64, n: u32) -> u32 {
-        for _ in 0..n {
-            mask &= mask.wrapping_sub(1);
+    unsafe fn key_append(keys: &[u8; 16], held: u32, to: *mut u8) -> usize {
+        let mut count = 0;
+        for (i, &key) in keys[..Self::FIRST].iter().enumerate() {
+            // Each is written in any case and kept by moving on: no branch to guess.
+            // SAFETY: the caller gives room for all.
+            unsafe { to.add(count).write(key) };
+            count += (held >> i & 1) as usize;
         }
-        mask.trailing_zeros()
+        count
     }
     #[inline(always)]
     unsafe fn word(a: &[u32; 2], _: usize, side: usize) -> u32 {
@@ -226,4 +239,83 @@ fn beta_top(x: Fe) -> u64 {
         sum = sum.wrapping_add(((x.0[i] as u128 * BETA_OVER_P[i + 1] as u128) >> 64) as u64);
     }
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random(state: &mut u64) -> u64 {
+        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (*state ^ *state >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
+    }
+
+    /// Picks out what passed in every number, from none to all keys, in places all over the sums.
+    #[inline(always)]
+    unsafe fn pick<L: Leading>() {
+        let (keys_of_sum, mut state) = (2 * L::N, 5);
+        let all = SUMS * keys_of_sum;
+        for round in 0..20 * (all + 1) {
+            let count = round % (all + 1);
+            let words: Vec<u32> = (0..all).map(|_| random(&mut state) as u32).collect();
+            let mut numbers: Vec<usize> = (0..all).collect();
+            match round / (all + 1) {
+                // The first, the last, and any.
+                0 => {}
+                1 => numbers.reverse(),
+                _ => numbers.sort_by_cached_key(|_| random(&mut state)),
+            }
+            let mut chosen = numbers[..count].to_vec();
+            chosen.sort_unstable();
+            let mut passed = [0; SUMS];
+            for key in &chosen {
+                passed[key / keys_of_sum] |= 1 << (key % keys_of_sum);
+            }
+            let (mut keys, mut found) = ([0; 16], [0; 16]);
+            // SAFETY: the caller's; there are words for all sums.
+            let got = unsafe {
+                let mut vectors = [L::word_splat(0); SUMS + 1];
+                for (vector, words) in vectors.iter_mut().zip(words.chunks(keys_of_sum)) {
+                    *vector = L::word_load(words.as_ptr());
+                }
+                L::word_first(&vectors, &passed, &mut keys, &mut found)
+            };
+            assert_eq!(got as usize, count);
+            for i in 0..L::FIRST {
+                let (key, word) = chosen.get(i).map_or((all, 0), |&key| (key, words[key]));
+                assert_eq!((keys[i] as usize, found[i]), (key, word), "key {i} of {count}");
+            }
+            // Some of those are kept, by chance, all and none.
+            let held = [random(&mut state) as u32, u32::MAX, 0][round % 3] & ((1 << L::FIRST) - 1);
+            let kept: Vec<u8> = (0..L::FIRST).filter(|i| held >> i & 1 == 1).map(|i| keys[i]).collect();
+            let mut list = [0; 16];
+            // SAFETY: the caller's; there is room for sixteen.
+            let got = unsafe { L::key_append(&keys, held, list.as_mut_ptr()) };
+            assert_eq!(&list[..got], kept, "{held:b}");
+        }
+    }
+
+    #[test]
+    fn portable_keys_that_passed_are_picked_out_in_order() {
+        // SAFETY: the portable lane needs no instruction set.
+        unsafe { pick::<Fe>() }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn ifma_keys_that_passed_are_picked_out_in_order() {
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
+        )]
+        unsafe fn eight() {
+            // SAFETY: the caller checked the instruction set.
+            unsafe { pick::<crate::field::ifma::Fe8>() }
+        }
+        if !crate::platform::Simd::Avx512Ifma.is_available() {
+            eprintln!("SKIPPED: this machine has no AVX-512 IFMA");
+            return;
+        }
+        // SAFETY: just checked.
+        unsafe { eight() }
+    }
 }

@@ -1,8 +1,9 @@
 //! Many ranges of the top 64 bits of x, up to millions, in levels:
 //!
-//! 1. a table of marks (see `field::marks`) for a private cache, asked with the word of every key: with eight bits of
-//!    table a range about 6 % of all keys pass, where a single bit a key would let 12 % pass;
-//! 2. a larger table of the same kind, for the shared cache;
+//! 1. a table of marks (see `field::marks`) for a private cache, asked with the word of every key. Where it lets more than
+//!    very few pass its entries overlap: with eight bits of table a range 5 % of all keys do, where a single bit a key
+//!    would let 12 % pass;
+//! 2. a larger table of entries of their own, for the shared cache;
 //! 3. beside each entry of that, so that it comes with it, one more for the ten bits after the word;
 //! 4. the ranges themselves.
 //!
@@ -11,7 +12,7 @@
 
 use super::pages::Pages;
 use super::sieve::Range;
-use crate::field::marks::{self, EMPTY, Marked, WITHIN, mark};
+use crate::field::marks::{self, EMPTY, Marked, WITHIN};
 
 /// How far a sum of three tops may be off. Each is at most 2^16 short, and one times beta^2, minus the sum of two, at
 /// most 2^17 over.
@@ -20,16 +21,20 @@ pub(super) const SLACK: u64 = 1 << 19;
 /// How far the word of a key, a sum of three words of tops, can lie below the leading half of the sum of the tops:
 /// three fractions of at most 1 (see `many::words`) were cut off. It is never above.
 const BELOW: u64 = 3;
+/// How far it can lie below what the sum should be.
+const BELOW_WORD: u64 = (BELOW << 32) + SLACK;
 
 /// A first level that lets less than this share of keys pass is sparse: of one entry of eight lanes in five a key does.
 const SPARSE: f64 = 1.0 / 700.0;
 
 /// Many ranges of the top 64 bits of x.
 pub struct Bits {
-    coarse: Pages<u32>,
+    /// The first level: 2^coarse_log2 bytes in entries of their own where it is sparse; elsewhere an entry begins with
+    /// every byte but three more at the end.
+    coarse: Pages<u8>,
     coarse_log2: u32,
     /// The second and the third level.
-    fine: Pages<[u32; 2]>,
+    fine: Pages<[[u8; 4]; 2]>,
     fine_log2: u32,
     /// Ranges sorted by value, and where those of each leading 16 bits begin.
     ranges: Vec<Range>,
@@ -62,68 +67,82 @@ fn pieces(
     }
 }
 
-/// Sets the marks `first..=last` in an entry.
-fn set(entry: &mut u32, first: u64, last: u64) {
-    if last - first >= (1 << WITHIN) - 1 {
-        *entry = 0;
+/// Sets the marks of `first..=last` of the bits that choose one; all of them by letting everything pass.
+fn set(entry: &mut [u8; 4], first: u64, last: u64, bits: u32) {
+    if last - first >= (1 << bits) - 1 {
+        *entry = [0; 4];
         return;
     }
     for ten in first..=last {
-        *entry &= !mark(ten as u32);
+        marks::set(entry, ten as u32);
     }
 }
 
-/// The share of all words that a table lets pass, by sixteen for each entry.
-fn share(table: &[u32]) -> f64 {
+/// The first level in 2^log2 bytes.
+fn first_level<const STRIDE: usize>(ranges: &[Range], log2: u32) -> Pages<u8> {
+    let mut table = Pages::new(EMPTY, (1 << log2) + 4 - STRIDE);
+    let bits = marks::after(STRIDE);
+    for range in ranges {
+        pieces(range, BELOW_WORD, SLACK, log2 - STRIDE.ilog2(), bits, |at, first, last| {
+            let entry = table[at * STRIDE..].first_chunk_mut().expect("the last entry has four bytes");
+            // The last bits of the number of an entry that overlaps others are the first of its marks'.
+            let leading = (at as u64) << bits;
+            set(entry, leading | first, leading | last, bits);
+        });
+    }
+    table
+}
+
+/// The share of all words that a table of entries of their own lets pass, by sixteen for each.
+fn share(table: &[u8]) -> f64 {
+    let (entries, _) = table.as_chunks();
     let mut passed = 0u64;
-    for (at, &entry) in table.iter().enumerate() {
+    for (at, &entry) in entries.iter().enumerate() {
         for i in 0..16 {
             // Numbers without pattern; the low bits of a product by an odd one would repeat in neighbouring entries.
             let ten = ((at as u32) << 4 | i).wrapping_mul(0x9e37_79b9) >> (32 - WITHIN);
-            passed += u64::from(marks::holds(entry, mark(ten)));
+            passed += u64::from(marks::holds(entry, ten));
         }
     }
-    passed as f64 / (16 * table.len()) as f64
+    passed as f64 / (16 * entries.len()) as f64
 }
 
 impl Bits {
     /// The levels of sorted, disjoint ranges; the first has 2^log2 bits, 5 to 27.
     pub fn new(ranges: &[Range], log2: u32) -> Bits {
         assert!((5..=27).contains(&log2), "a table has 2^5 to 2^27 bits, not 2^{log2}");
-        let coarse_log2 = (log2 - 5).max(1);
-        let mut coarse = Pages::new(EMPTY, 1 << coarse_log2);
+        let coarse_log2 = (log2 - 3).max(3);
+        let coarse = first_level::<4>(ranges, coarse_log2);
+        let sparse = share(&coarse) < SPARSE;
+        let coarse = if sparse { coarse } else { first_level::<1>(ranges, coarse_log2) };
         // Half a range an entry, but enough entries to look further than the first level does.
-        let fine_log2 = (ranges.len().max(1).ilog2() + 1).clamp((coarse_log2 + 2).min(22), 22);
-        let mut fine = Pages::new([EMPTY; 2], 1 << fine_log2);
+        let fine_log2 = (ranges.len().max(1).ilog2() + 1).clamp(coarse_log2.min(22), 22);
+        let mut fine = Pages::new([[EMPTY; 4]; 2], 1 << fine_log2);
         for range in ranges {
-            let below = (BELOW << 32) + SLACK;
-            pieces(range, below, SLACK, coarse_log2, WITHIN, |at, first, last| {
-                set(&mut coarse[at], first, last)
-            });
-            pieces(range, below, SLACK, fine_log2, WITHIN, |at, first, last| {
-                set(&mut fine[at][0], first, last)
+            pieces(range, BELOW_WORD, SLACK, fine_log2, WITHIN, |at, first, last| {
+                set(&mut fine[at][0], first, last, WITHIN)
             });
             // The third level skips the bits up to 32, which the second has read; values of them are kept apart.
             let within = 32 - fine_log2 + WITHIN;
             pieces(range, SLACK, SLACK, fine_log2, within, |at, first, last| {
-                set(&mut fine[at][1], first, last)
+                set(&mut fine[at][1], first, last, WITHIN)
             });
         }
         let mut starts = vec![0; (1 << 16) + 1];
         for (at, start) in starts.iter_mut().enumerate() {
             *start = ranges.partition_point(|r| r.last >> 48 < at as u64) as u32;
         }
-        let sparse = share(&coarse) < SPARSE;
         Bits { coarse, coarse_log2, fine, fine_log2, ranges: ranges.to_vec(), starts, sparse }
     }
 
-    /// The first level.
-    pub(super) fn coarse(&self) -> Marked {
-        Marked { table: self.coarse.as_ptr(), log2: self.coarse_log2 }
+    /// The first level: its entries are four bytes apart if it is sparse, else one.
+    pub(super) fn coarse<const STRIDE: usize>(&self) -> Marked<STRIDE> {
+        assert_eq!(STRIDE, if self.sparse { 4 } else { 1 });
+        Marked { table: self.coarse.as_ptr(), log2: self.coarse_log2 - STRIDE.ilog2() }
     }
 
-    /// The second level: every other word.
-    pub(super) fn fine(&self) -> Marked {
+    /// The second level: entries eight bytes apart.
+    pub(super) fn fine(&self) -> Marked<8> {
         Marked { table: self.fine.as_ptr().cast(), log2: self.fine_log2 }
     }
 
@@ -149,8 +168,8 @@ impl Bits {
     /// Whether the second level lets a word pass.
     #[inline(always)]
     pub(super) fn may_hold(&self, word: u32) -> bool {
-        // SAFETY: the table is ours, and every other word of it an entry.
-        unsafe { self.fine().holds::<2>(word) }
+        // SAFETY: the table is ours, and an entry begins every eight bytes.
+        unsafe { self.fine().holds(word) }
     }
 
     /// Whether the third level lets a computed top pass.
@@ -158,13 +177,18 @@ impl Bits {
     pub(super) fn near(&self, top: u64) -> bool {
         // SAFETY: the table has an entry for every number the shift leaves.
         let entry = unsafe { self.fine.get_unchecked((top >> (64 - self.fine_log2)) as usize)[1] };
-        marks::holds(entry, mark((top >> (32 - WITHIN)) as u32))
+        marks::holds(entry, (top >> (32 - WITHIN)) as u32)
     }
 
-    /// Whether a key whose top bits are known lies in a range. The near table first: most keys end there.
-    pub(super) fn holds_exactly(&self, top: u64) -> bool {
+    /// Whether the first level lets a word pass.
+    fn admits(&self, word: u32) -> bool {
         // SAFETY: the table is ours.
-        unsafe { self.coarse().holds::<1>((top >> 32) as u32) && self.holds(top, 1) }
+        unsafe { if self.sparse { self.coarse::<4>().holds(word) } else { self.coarse::<1>().holds(word) } }
+    }
+
+    /// Whether a key whose top bits are known lies in a range. The first level first: most keys end there.
+    pub(super) fn holds_exactly(&self, top: u64) -> bool {
+        self.admits((top >> 32) as u32) && self.holds(top, 1)
     }
 
     /// Whether an x whose top bits are within the slack of `top` can lie in a range.
@@ -210,8 +234,7 @@ mod tests {
                 );
                 for below in 0..=BELOW as u32 {
                     let word = ((computed >> 32) as u32).wrapping_sub(below);
-                    // SAFETY: the table is that of `bits`.
-                    assert!(unsafe { bits.coarse().holds::<1>(word) }, "{word:x} for {top:x}, 2^{log2} bits");
+                    assert!(bits.admits(word), "{word:x} for {top:x}, 2^{log2} bits");
                     assert!(bits.may_hold(word), "{word:x} for {top:x}, 2^{log2} bits");
                 }
             }
@@ -259,8 +282,7 @@ mod tests {
         let (mut first, mut second, mut third, mut fourth) = (0, 0, 0, 0);
         for _ in 0..keys {
             let top = random();
-            // SAFETY: the table is that of `bits`.
-            let one = unsafe { bits.coarse().holds::<1>((top >> 32) as u32) };
+            let one = bits.admits((top >> 32) as u32);
             let two = one && bits.may_hold((top >> 32) as u32);
             first += one as u32;
             second += two as u32;
@@ -268,8 +290,8 @@ mod tests {
             third += three as u32;
             fourth += (three && bits.holds(top, SLACK)) as u32;
         }
-        // Eight bits of table a range: 6 %; then below 1 %, then next to nothing; and of the ranges nothing is met.
-        assert!((keys / 20..keys / 12).contains(&first), "{first}");
+        // Eight bits of table a range: 5 %; then below 1 %, then next to nothing; and of the ranges nothing is met.
+        assert!((keys / 25..keys / 18).contains(&first), "{first}");
         assert!(second < keys / 100, "{second}");
         assert!(third < keys / 10_000, "{third}");
         assert_eq!(fourth, 0);

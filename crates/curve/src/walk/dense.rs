@@ -2,19 +2,17 @@
 //!
 //! Every key asks a table that is too large for the first-level cache, and some percent of them a second one that is too
 //! large for any private cache. Neither may be waited for, and no branch may depend on a single answer: a wrong guess
-//! every few keys would cost more than the walk. So all of it is a pipeline:
+//! every few keys would cost more than the walk. Nor may anything be called between two entries: what the walk keeps in
+//! registers would have to be stored for it, even if it is called next to never. So all of it is a pipeline without
+//! branches, and what is rare waits for the next pause of the walk:
 //!
-//! 1. the sums of an entry ask the first table between the multiplications of the next entry, one a slice. The words that
-//!    passed are appended to a queue without a branch;
-//! 2. at the end of the entry, what they will read of the second table is asked for;
-//! 3. every [`BATCH`] entries, all words for which that was an entry ago or longer read it;
-//! 4. a batch later, for what passed that too, about two keys in a thousand, the top 64 bits are computed, and the third
-//!    table beside the second asked, then the ranges. Not at once: how many these are is guessed wrong every other time,
-//!    and a guess that waits for the second table throws away all that was begun meanwhile.
-//!
-//! Instructions are what counts: each of the walk's waits for others, and the more stand between, the fewer of those the
-//! processor sees ahead. So of a key only its word is queued. Which key it was follows from its place in the queue and the
-//! masks of the entry's sums.
+//! 1. the sums of an entry ask the first table between the multiplications of the next entry, one a slice;
+//! 2. at the end of that entry the numbers and words of the first sixteen keys that passed are picked out. An entry of
+//!    which more did, one of a thousand, is noted;
+//! 3. between the multiplications of the entry after that, what these words will read of the second table is fetched;
+//! 4. at its end they read it. Keys that pass, about two in a thousand of all, are listed;
+//! 5. in the pause their top 64 bits are computed and the third table beside the second is asked, then the ranges, and
+//!    entries that were noted are looked at again.
 
 use core::hint::black_box;
 
@@ -22,35 +20,38 @@ use super::bits::Bits;
 use super::many::{Judge, Level, Tops, top, tops, words};
 use super::{Hit, Leading, Orbit, SLICES, Visitor};
 use crate::Fe;
+use crate::field::leading::SUMS;
 
-/// Entries between two readings of the second table.
-const BATCH: usize = 2;
-/// Entries of which tops and masks are kept: those of two batches, and the two whose words are not read with the second.
-/// A power of two.
-const KEPT: usize = 8;
-/// The most keys of an entry: nine sums in both signs of at most eight lanes.
-const MOST: usize = SLICES * 16;
-/// Words for which there is room in the queue before it begins anew.
-const ROOM: usize = 2048;
+/// Entries of which the tops are kept: those visited since the last pause, and the two before, whose keys had not read
+/// the second table.
+const KEPT: usize = 16;
+/// Entries between two pauses.
+const PAUSE: usize = KEPT - 2;
+/// Keys that can be listed until then.
+const LISTED: usize = PAUSE * 16;
 
-/// What is remembered of an entry.
-struct Visited<L: Leading> {
-    /// Its number. Zero is no entry, and its keys are none.
-    index: u32,
-    /// Which places of its sums passed.
-    masks: [u16; 12],
-    tops: Tops<L>,
+/// The first keys of an entry that passed the first table.
+#[repr(C, align(64))]
+struct Found {
+    words: [u32; 16],
+    keys: [u8; 16],
+    /// How many did in all.
+    count: u32,
 }
 
 /// What is remembered of some entries and their keys.
+#[repr(C, align(64))]
 struct Pending<L: Leading> {
-    visited: [Visited<L>; KEPT],
-    /// Where the words of each begin in the queue.
-    starts: [u32; KEPT],
-    /// The queue, with room for the vector that is written last.
-    words: [u32; ROOM + 16],
-    /// Places in the queue of words that passed the second table.
-    passed: [u32; KEPT * MOST + 16],
+    tops: [Tops<L>; KEPT],
+    /// The numbers of these entries. Zero is none, and its keys are none.
+    index: [u32; KEPT],
+    /// Of the entry visited last but one, and of the one before that.
+    found: [Found; 2],
+    /// Keys that passed the second table, and where the tops of their entries are; with room for a vector at the end.
+    keys: [u8; LISTED + 16],
+    slots: [u8; LISTED + 16],
+    /// Where the tops are of entries of which more keys passed than were picked out; with room for one that is none.
+    more: [u8; PAUSE + 1],
 }
 
 /// The visitor that asks the tables.
@@ -59,24 +60,21 @@ pub(super) struct Dense<'a, L: Leading> {
     pending: Box<Pending<L>>,
     /// Entries visited.
     count: usize,
-    /// The words of the last one.
-    words: [L::Words; SLICES],
-    /// Words in the queue, those that were when it was visited, and those that read the second table.
-    end: usize,
-    ready: usize,
-    read: usize,
-    /// How many of these passed and have not been settled.
-    passed: usize,
-    coarse: Level<L>,
-    fine: Level<L>,
+    /// The words of the last one, and zeros; and which of them passed the first table, as far as they have asked.
+    words: [L::Words; SUMS + 1],
+    passed: [u16; SUMS],
+    /// How many keys are listed, and how many entries noted.
+    listed: usize,
+    noted: usize,
+    coarse: Level<L, 1>,
+    fine: Level<L, 8>,
 }
 
 impl<'a, L: Leading> Dense<'a, L> {
     /// Keys of a sum.
     const KEYS: usize = 2 * L::N;
-    /// Words of an entry for which the second table is asked for; of 144 keys with 6 % that pass more do in 1 of 20
-    /// cases, and have to wait.
-    const FETCHED: usize = if L::N == 1 { 4 } else { 14 };
+    /// Words for which the second table is asked for in a slice, so that it is for all of them in the first eight.
+    const FETCHED: usize = L::FIRST.div_ceil(8);
 
     /// # Safety
     /// As for all of [`Leading`].
@@ -86,94 +84,77 @@ impl<'a, L: Leading> Dense<'a, L> {
         let (coarse, fine, word) =
             unsafe { (Level::new(bits.coarse()), Level::new(bits.fine()), L::word_splat(0)) };
         let judge = Judge::new(bits, step, hits);
-        let (pending, words) = (Pending::new(), [word; SLICES]);
-        Dense { judge, pending, count: 0, words, end: 0, ready: 0, read: 0, passed: 0, coarse, fine }
-    }
-
-    /// The entry visited last.
-    #[inline(always)]
-    fn last(&mut self) -> &mut Visited<L> {
-        &mut self.pending.visited[self.count % KEPT]
+        let (words, passed) = ([word; SUMS + 1], [0; SUMS]);
+        Dense { judge, pending: Pending::new(), count: 0, words, passed, listed: 0, noted: 0, coarse, fine }
     }
 
     /// One sum of the entry visited last: both signs in all lanes ask the first table.
     #[inline(always)]
     unsafe fn ask(&mut self, sum: usize) {
-        debug_assert!(self.end + 16 <= self.pending.words.len());
-        // SAFETY: the caller's; the table is borrowed; there is room for a vector at the end of the queue.
+        // SAFETY: the caller's; the table is borrowed.
+        self.passed[sum] = unsafe { self.coarse.ask(self.words[sum], u32::MAX) } as u16;
+    }
+
+    /// Picks out the keys of the entry visited last that passed.
+    #[inline(always)]
+    unsafe fn pick(&mut self) {
+        debug_assert!(self.noted < self.pending.more.len());
+        let Found { words, keys, count } = &mut self.pending.found[self.count % 2];
+        // SAFETY: the caller's; no more are noted than entries are visited between two pauses.
         unsafe {
-            let passed = self.coarse.ask::<1>(self.words[sum], u32::MAX);
-            *self.last().masks.get_unchecked_mut(sum) = passed as u16;
-            self.end +=
-                L::word_append(self.words[sum], passed, self.pending.words.as_mut_ptr().add(self.end));
+            *count = L::word_first(&self.words, &self.passed, keys, words);
+            *self.pending.more.get_unchecked_mut(self.noted) = (self.count % KEPT) as u8;
+            self.noted += (*count > L::FIRST as u32) as usize;
         }
     }
 
-    /// Asks for what the words of the entry visited last will read of the second table.
+    /// Asks for what some of the words picked out last will read of the second table.
     #[inline(always)]
-    fn fetch(&mut self) {
-        for at in self.ready..self.ready + Self::FETCHED {
-            // SAFETY: within the queue and its room.
-            let word = unsafe { *self.pending.words.get_unchecked(at) };
-            // What is no key asks for the first entry, which does no harm; any other would cost as much as a key's. Vectors
-            // are appended whole, with zeros after the words.
-            self.judge.bits.prefetch(if L::N > 1 || at < self.end { word } else { 0 });
+    fn fetch(&mut self, slice: usize) {
+        let found = &self.pending.found[self.count.wrapping_sub(1) % 2];
+        for i in slice * Self::FETCHED..((slice + 1) * Self::FETCHED).min(L::FIRST) {
+            self.judge.bits.prefetch(found.words[i]);
         }
     }
 
-    /// Settles what passed the second table last time, then reads that for the words up to a place of the queue.
+    /// These words read it, and the keys that pass are listed.
     #[inline(always)]
-    unsafe fn drain(&mut self, to: usize) {
-        for at in 0..core::mem::take(&mut self.passed) {
-            self.near(self.pending.passed[at]);
+    unsafe fn read(&mut self) {
+        debug_assert!(self.listed <= LISTED);
+        let entry = self.count.wrapping_sub(1);
+        let found = &self.pending.found[entry % 2];
+        let asking = (1 << found.count.min(L::FIRST as u32)) - 1;
+        let mut held = 0;
+        // SAFETY: the caller's; the table is borrowed; between two pauses no more are listed than there is room for, and
+        // a vector fits after these.
+        unsafe {
+            for i in (0..L::FIRST).step_by(Self::KEYS) {
+                let words = L::word_load(found.words.as_ptr().add(i));
+                held |= self.fine.ask(words, asking >> i) << i;
+            }
+            let (keys, slots) = (self.pending.keys.as_mut_ptr(), self.pending.slots.as_mut_ptr());
+            slots.add(self.listed).cast::<[u8; 16]>().write([(entry % KEPT) as u8; 16]);
+            self.listed += L::key_append(&found.keys, held, keys.add(self.listed));
         }
-        while self.read < to {
-            // SAFETY: the caller's; the table is borrowed; there is room for a vector after the queue, and after all words
-            // of the entries that are kept.
-            unsafe {
-                let words = L::word_load(self.pending.words.as_ptr().add(self.read));
-                let count = (to - self.read).min(Self::KEYS);
-                let held = self.fine.ask::<2>(words, (1 << count) - 1);
-                let places = L::word_add(L::word_places(), L::word_splat(self.read as u32));
-                self.passed +=
-                    L::word_append(places, held, self.pending.passed.as_mut_ptr().add(self.passed));
-                self.read += count;
+    }
+
+    /// Asks the third table for the keys that are listed, and all of them for the other keys of entries noted.
+    #[inline(always)]
+    unsafe fn settle(&mut self) {
+        let pending = &*self.pending;
+        for (&key, &slot) in pending.keys.iter().zip(&pending.slots).take(self.listed) {
+            let (sum, place, slot) = (key as usize / Self::KEYS, key as usize % Self::KEYS, slot as usize);
+            let top = top::<L>(sum, place, &pending.tops[slot]);
+            if self.judge.bits.near(top) {
+                self.judge.decide(pending.index[slot], sum, place, top);
             }
         }
-    }
-
-    /// Asks the third table for the word in a place of the queue.
-    #[inline(always)]
-    fn near(&mut self, place: u32) {
-        // The latest entry whose words do not begin after it.
-        let after = self.pending.starts.iter().filter(|&&start| start > place).count();
-        let at = (self.count - after) % KEPT;
-        let (visited, mut n) = (&self.pending.visited[at], place - self.pending.starts[at]);
-        // The masks of four sums at a time, until the word is among them.
-        let four = |i: usize| (0..4).fold(0, |all, j| all | u64::from(visited.masks[4 * i + j]) << (16 * j));
-        let (mut mask, mut sum) = (four(0), 0);
-        for i in 1..3 {
-            let before = mask.count_ones();
-            if n >= before {
-                (mask, sum, n) = (four(i), 4 * i, n - before);
-            }
+        for &slot in &pending.more[..self.noted] {
+            let (index, tops) = (pending.index[slot as usize], &pending.tops[slot as usize]);
+            // SAFETY: the caller's; the table is that of the set.
+            unsafe { self.judge.look_again(&self.coarse, index, tops, L::FIRST) }
         }
-        // SAFETY: a visitor exists only where its instruction set does.
-        let bit = unsafe { L::set_bit(mask, n) } as usize;
-        let (sum, place) = (sum + bit / 16, bit % 16);
-        let top = top::<L>(sum, place, &visited.tops);
-        if self.judge.bits.near(top) {
-            settle(&mut self.judge, visited.index, sum, place as u32, top);
-        }
-    }
-}
-
-/// Decides a key that passed all tables. Apart from `Dense`, whose fields can so stay in registers.
-#[cold]
-#[inline(never)]
-fn settle(judge: &mut Judge<'_>, index: u32, sum: usize, place: u32, top: u64) {
-    if index != 0 {
-        judge.decide(index, sum, place, top);
+        (self.listed, self.noted) = (0, 0);
     }
 }
 
@@ -190,6 +171,8 @@ impl<L: Leading> Pending<L> {
 }
 
 impl<L: Leading> Visitor<L> for Dense<'_, L> {
+    const PAUSE: usize = PAUSE;
+
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
         // SAFETY: the caller's.
@@ -202,45 +185,51 @@ impl<L: Leading> Visitor<L> for Dense<'_, L> {
         unsafe {
             let product = product.now();
             self.ask(slice);
+            self.fetch(slice);
             product
         }
     }
 
     #[inline(always)]
     unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>) {
-        self.fetch();
         // SAFETY: the caller's.
         unsafe {
-            if self.end > ROOM - MOST {
-                // Twice: what passes the first time is settled the second.
-                for _ in 0..black_box(2) {
-                    self.drain(self.end);
-                }
-                (self.end, self.read) = (0, 0);
-                self.pending.starts = [0; KEPT];
-            } else if self.count.is_multiple_of(BATCH) {
-                self.drain(self.ready);
-            }
-            self.ready = self.end;
+            self.read();
+            self.pick();
             self.count += 1;
             let tops = tops(orbit);
-            self.pending.starts[self.count % KEPT] = self.end as u32;
-            *self.last() = Visited { index, masks: [0; 12], tops };
-            self.words = words::<L>(&tops);
+            self.pending.tops[self.count % KEPT] = tops;
+            self.pending.index[self.count % KEPT] = index;
+            self.words[..SUMS].copy_from_slice(&words::<L>(&tops));
         }
     }
 
     #[inline(always)]
+    unsafe fn pause(&mut self) {
+        // SAFETY: the caller's.
+        unsafe { self.settle() }
+    }
+
+    #[inline(always)]
     unsafe fn finish(&mut self) {
-        // A loop, not nine copies: once a group there is no hurry.
+        // Loops, not copies: once a group there is no hurry.
         for sum in 0..black_box(SLICES) {
             // SAFETY: the caller's.
             unsafe { self.ask(sum) }
         }
-        // What passes the first time is settled the second.
+        // The last two entries, and none after them.
         for _ in 0..black_box(2) {
             // SAFETY: the caller's.
-            unsafe { self.drain(self.end) }
+            unsafe {
+                self.read();
+                self.pick();
+            }
+            self.count += 1;
+            self.passed = [0; SUMS];
+        }
+        for _ in 0..black_box(1) {
+            // SAFETY: the caller's.
+            unsafe { self.settle() }
         }
     }
 

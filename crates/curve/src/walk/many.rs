@@ -4,6 +4,7 @@ use super::bits::{Bits, SLACK};
 use super::words::{image_of, sums, top64};
 use super::{Hit, Leading, Orbit, Place};
 use crate::Fe;
+use crate::field::leading::SUMS;
 use crate::field::marks::Marked;
 
 /// Tops of T0, T1, T2: [term][times 1, times beta][side].
@@ -42,33 +43,33 @@ unsafe fn term_words<L: Leading>([a, b]: &[[L::Tops; 2]; 2]) -> [L::Words; 3] {
 /// # Safety
 /// As for all of [`Leading`].
 #[inline(always)]
-pub(super) unsafe fn words<L: Leading>([t0, t1, t2]: &Tops<L>) -> [L::Words; 9] {
+pub(super) unsafe fn words<L: Leading>([t0, t1, t2]: &Tops<L>) -> [L::Words; SUMS] {
     // SAFETY: the caller's.
     unsafe { sums::<L>(&[term_words::<L>(t0), term_words::<L>(t1), term_words::<L>(t2)]) }
 }
 
-/// A table, and how it is asked.
+/// A table with entries some bytes apart, and how it is asked.
 #[derive(Clone, Copy)]
-pub(super) struct Level<L: Leading> {
-    table: *const u32,
+pub(super) struct Level<L: Leading, const STRIDE: usize> {
+    table: *const u8,
     asker: L::Asker,
 }
 
-impl<L: Leading> Level<L> {
+impl<L: Leading, const STRIDE: usize> Level<L, STRIDE> {
     /// # Safety
     /// As for all of [`Leading`].
     #[inline(always)]
-    pub unsafe fn new(Marked { table, log2 }: Marked) -> Self {
+    pub unsafe fn new(Marked { table, log2 }: Marked<STRIDE>) -> Self {
         // SAFETY: the caller's.
-        Level { table, asker: unsafe { L::asker(log2) } }
+        Level { table, asker: unsafe { L::asker::<STRIDE>(log2) } }
     }
 
     /// Asks this level: bit i is set where the word in place i passes.
     ///
     /// # Safety
-    /// As for all of [`Leading`]; the table must still exist, with entries of `STRIDE` words.
+    /// As for all of [`Leading`]; the table must still exist, with entries `STRIDE` bytes apart.
     #[inline(always)]
-    pub unsafe fn ask<const STRIDE: usize>(&self, words: L::Words, asking: u32) -> u32 {
+    pub unsafe fn ask(&self, words: L::Words, asking: u32) -> u32 {
         // SAFETY: the caller's.
         unsafe { L::word_ask::<STRIDE>(words, self.table, &self.asker, asking) }
     }
@@ -113,24 +114,58 @@ impl<'a> Judge<'a> {
     }
 
     /// Decides a key that passed the first two tables: the one in the given place of the words of a sum, with this top.
-    pub fn decide(&mut self, index: u32, sum: usize, place: u32, top: u64) {
-        let (lane, minus) = (place / 2, place % 2 == 1);
-        if self.skip >> lane & 1 == 0 && self.bits.near(top) && self.bits.holds(top, SLACK) {
+    /// Entry 0 is none.
+    pub fn decide(&mut self, index: u32, sum: usize, place: usize, top: u64) {
+        let (lane, minus) = (place as u32 / 2, place % 2 == 1);
+        if index != 0 && self.skip >> lane & 1 == 0 && self.bits.near(top) && self.bits.holds(top, SLACK) {
             let (p, q) = (sum / 3, sum % 3);
             let (orbit, image) = (((q + 3 - p) % 3) as u8, image_of(p, q) as u8);
             let place = Place { lane, step: self.step, index, minus, orbit, image, negate: false };
             self.hits.push(Hit { place, x: None });
         }
     }
+
+    /// Asks both tables for all keys of an entry, one by one, and decides those that pass, but for the `known` first of
+    /// those that pass the first.
+    ///
+    /// # Safety
+    /// As for all of [`Leading`]; the first table must be that of the judge's own set.
+    #[inline(always)]
+    pub unsafe fn look_again<L: Leading, const STRIDE: usize>(
+        &mut self,
+        first: &Level<L, STRIDE>,
+        index: u32,
+        tops: &Tops<L>,
+        mut known: usize,
+    ) {
+        // SAFETY: the caller's, here and below.
+        for (sum, words) in unsafe { words::<L>(tops) }.iter().enumerate() {
+            // SAFETY: the table is borrowed with the set.
+            let mut passed = unsafe { first.ask(*words, u32::MAX) };
+            while passed != 0 {
+                let place = passed.trailing_zeros() as usize;
+                passed &= passed - 1;
+                if known > 0 {
+                    known -= 1;
+                    continue;
+                }
+                // SAFETY: words exist only where their instruction set does.
+                let word = unsafe { L::word(words, place / 2, place % 2) };
+                if self.bits.may_hold(word) {
+                    self.decide(index, sum, place, top::<L>(sum, place, tops));
+                }
+            }
+        }
+    }
 }
 
 /// How often the tops of T0, T1, T2 and of their products with beta go into each sum: once, or for beta^2 = -1 - beta
-/// minus once both. The sums from nine on are none: a pipeline may ask for them where it has no key.
-static SHARES: [[[u64; 2]; 3]; 16] = {
+/// minus once both.
+static SHARES: [[[u64; 2]; 3]; SUMS] = {
     const POWERS: [[u64; 2]; 3] = [[1, 0], [0, 1], [u64::MAX, u64::MAX]];
-    let mut shares = [[[0; 2]; 3]; 16];
+    let mut shares = [[[0; 2]; 3]; SUMS];
     let mut sum = 0;
-    while sum < 9 {
+    while sum < SUMS {
         let (p, q) = (sum / 3, sum % 3);
         shares[sum] = [POWERS[image_of(p, q)], POWERS[p], POWERS[q]];
         sum += 1;
@@ -142,7 +177,7 @@ static SHARES: [[[u64; 2]; 3]; 16] = {
 #[inline(always)]
 pub(super) fn top<L: Leading>(sum: usize, place: usize, tops: &Tops<L>) -> u64 {
     let mut top = 0u64;
-    for (share, [a, b]) in SHARES[sum % 16].iter().zip(tops) {
+    for (share, [a, b]) in SHARES[sum].iter().zip(tops) {
         // SAFETY: tops exist only where their instruction set does.
         let (a, b) =
             unsafe { (L::tops_lane(&a[place % 2], place / 2), L::tops_lane(&b[place % 2], place / 2)) };

@@ -44,7 +44,7 @@ pub use sieve::{Range, Sieve};
 pub use table::Table;
 
 use crate::field::lanes::{self, Lanes};
-use crate::field::leading::Leading;
+use crate::field::leading::{Leading, SUMS};
 use crate::group::Point;
 use crate::platform::Simd;
 use crate::{Affine, Fe, Scalar};
@@ -101,8 +101,8 @@ pub(crate) struct Orbit<L> {
     t2: [L; 2],
 }
 
-/// Slices of work an entry leaves room for.
-pub(crate) const SLICES: usize = 9;
+/// Slices of work an entry leaves room for: one for each of its sums.
+pub(crate) const SLICES: usize = SUMS;
 
 /// What is done with the keys of a group.
 pub(crate) trait Visitor<L: Lanes> {
@@ -116,6 +116,12 @@ pub(crate) trait Visitor<L: Lanes> {
     unsafe fn between(&mut self, _slice: usize, product: L) -> L {
         product
     }
+    /// After how many entries there is a pause, at the latest.
+    const PAUSE: usize = usize::MAX;
+    /// A pause, of which there is one after the last entry too: for work that calls functions, before which the walk has
+    /// to store what it keeps in registers.
+    #[inline(always)]
+    unsafe fn pause(&mut self) {}
     /// The last entry of the group was visited.
     #[inline(always)]
     unsafe fn finish(&mut self) {}
@@ -213,7 +219,7 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
 
     /// Visits every key of one group in every lane and moves the centres on. Returns how many keys those were.
     #[inline(always)]
-    unsafe fn group(&mut self, visitor: &mut impl Visitor<L>) -> u64 {
+    unsafe fn group<V: Visitor<L>>(&mut self, visitor: &mut V) -> u64 {
         let table = self.table;
         // SAFETY: the caller's, throughout.
         unsafe {
@@ -246,23 +252,30 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
             let minus_twice_c3 = minus_c3.add(minus_c3);
             let thrice_c2 = c2.add(c2).add(c2);
             let c4 = c2.square();
-            for (i, (entry, before)) in table.entries.iter().zip(&self.before).enumerate().rev() {
-                let d = c3.add(L::splat(&entry.minus_t3));
-                let v = visitor.between(0, undo[i & 1].mul(*before));
-                undo[i & 1] = visitor.between(1, undo[i & 1].mul(d));
-                let y = L::splat(&entry.y);
-                let n_plus = y.sub(yc).mul(v);
-                let n_minus = visitor.between(2, y.add(yc).mul(v));
-                let n_plus = n_plus.square();
-                let n_minus = visitor.between(3, n_minus.square());
-                let u = visitor.between(4, minus_2c.mul_add(L::splat(&entry.minus_t3), c4));
-                let t0 = [n_plus.mul_add(u, minus_c), visitor.between(5, n_minus.mul_add(u, minus_c))];
-                let minus_t = L::splat(&entry.minus_t);
-                let vv = visitor.between(6, minus_twice_c3.mul_add(minus_t, L::splat(&entry.t4)));
-                let t1 = [n_plus.mul_add(vv, minus_t), visitor.between(7, n_minus.mul_add(vv, minus_t))];
-                let w = visitor.between(8, thrice_c2.mul(L::splat(&entry.t2)));
-                let t2 = [n_plus.mul(w), n_minus.mul(w)];
-                visitor.orbit(i as u32 + 1, &Orbit { t0, t1, t2 });
+            let mut end = table.entries.len();
+            while end > 0 {
+                let span = end.saturating_sub(V::PAUSE)..end;
+                let entries = table.entries[span.clone()].iter().zip(&self.before[span.clone()]);
+                for (i, (entry, before)) in span.clone().zip(entries).rev() {
+                    let d = c3.add(L::splat(&entry.minus_t3));
+                    let v = visitor.between(0, undo[i & 1].mul(*before));
+                    undo[i & 1] = visitor.between(1, undo[i & 1].mul(d));
+                    let y = L::splat(&entry.y);
+                    let n_plus = y.sub(yc).mul(v);
+                    let n_minus = visitor.between(2, y.add(yc).mul(v));
+                    let n_plus = n_plus.square();
+                    let n_minus = visitor.between(3, n_minus.square());
+                    let u = visitor.between(4, minus_2c.mul_add(L::splat(&entry.minus_t3), c4));
+                    let t0 = [n_plus.mul_add(u, minus_c), visitor.between(5, n_minus.mul_add(u, minus_c))];
+                    let minus_t = L::splat(&entry.minus_t);
+                    let vv = visitor.between(6, minus_twice_c3.mul_add(minus_t, L::splat(&entry.t4)));
+                    let t1 = [n_plus.mul_add(vv, minus_t), visitor.between(7, n_minus.mul_add(vv, minus_t))];
+                    let w = visitor.between(8, thrice_c2.mul(L::splat(&entry.t2)));
+                    let t2 = [n_plus.mul(w), n_minus.mul(w)];
+                    visitor.orbit(i as u32 + 1, &Orbit { t0, t1, t2 });
+                }
+                visitor.pause();
+                end = span.start;
             }
             visitor.finish();
 
@@ -355,7 +368,7 @@ impl<'t> Walk<'t> {
 /// The same code as the portable walk, compiled for AVX-512 IFMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt"
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
 )]
 unsafe fn run_ifma(
     walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
@@ -369,7 +382,7 @@ unsafe fn run_ifma(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt"
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
 )]
 unsafe fn points_ifma<V: Points>(
     walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
@@ -382,7 +395,7 @@ unsafe fn points_ifma<V: Points>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt"
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
 )]
 unsafe fn centres_ifma(walk: &Lanewise<'_, crate::field::ifma::Fe8>) -> Vec<Point> {
     // SAFETY: the caller checked the instruction set.
@@ -391,7 +404,7 @@ unsafe fn centres_ifma(walk: &Lanewise<'_, crate::field::ifma::Fe8>) -> Vec<Poin
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt"
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
 )]
 unsafe fn new_ifma<'t>(
     table: &'t Entries<crate::field::ifma::Fe8>,

@@ -5,7 +5,7 @@
 use super::bits::Bits;
 use super::dense::Dense;
 use super::full::{Full, Term};
-use super::sparse::{self, Sparse};
+use super::sparse::Sparse;
 use super::words::Words;
 use super::{Hit, Lanes, Lanewise, Leading, Orbit, Visitor};
 use crate::Fe;
@@ -59,6 +59,8 @@ impl Sieve {
 struct Both<A, B>(A, B);
 
 impl<L: Lanes, A: Visitor<L>, B: Visitor<L>> Visitor<L> for Both<A, B> {
+    const PAUSE: usize = if A::PAUSE < B::PAUSE { A::PAUSE } else { B::PAUSE };
+
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
         // SAFETY: the caller's.
@@ -79,6 +81,14 @@ impl<L: Lanes, A: Visitor<L>, B: Visitor<L>> Visitor<L> for Both<A, B> {
     unsafe fn between(&mut self, slice: usize, product: L) -> L {
         // SAFETY: the caller's.
         unsafe { self.1.between(slice, self.0.between(slice, product)) }
+    }
+    #[inline(always)]
+    unsafe fn pause(&mut self) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.0.pause();
+            self.1.pause();
+        }
     }
     #[inline(always)]
     unsafe fn finish(&mut self) {
@@ -112,12 +122,16 @@ pub(super) unsafe fn run<L: Leading>(
     let keys = unsafe {
         match (&sieve.bits, &sieve.terms[..]) {
             (None, []) => walk.group(&mut Words::new(&sieve.ranges, step, hits)),
-            (Some(bits), []) if bits.is_sparse() && entries <= sparse::MOST => {
+            (Some(bits), []) if bits.is_sparse() => {
                 walk.group(&mut Sparse::<L>::new(entries, bits, step, hits))
             }
             (Some(bits), []) => walk.group(&mut Dense::<L>::new(bits, step, hits)),
             (None, terms) => walk.group(&mut Both(
                 Words::new(&sieve.ranges, step, hits),
+                Full::new(terms, step, &mut full_hits),
+            )),
+            (Some(bits), terms) if bits.is_sparse() => walk.group(&mut Both(
+                Sparse::<L>::new(entries, bits, step, hits),
                 Full::new(terms, step, &mut full_hits),
             )),
             (Some(bits), terms) => walk

@@ -9,12 +9,9 @@
 use core::hint::black_box;
 
 use super::bits::Bits;
-use super::many::{Judge, Level, Tops, top, tops, words};
+use super::many::{Judge, Level, Tops, tops, words};
 use super::{Hit, Leading, Orbit, SLICES, Visitor};
 use crate::Fe;
-
-/// The most entries of a group: what is noted of them takes 768 bytes each.
-pub(super) const MOST: usize = 1 << 12;
 
 /// An entry of which a key passed. Number 0 is no entry.
 struct Noted<L: Leading> {
@@ -31,7 +28,7 @@ pub(super) struct Sparse<'a, L: Leading> {
     /// Its words, and in which places a key of the sums that have asked passed.
     words: [L::Words; SLICES],
     passed: u32,
-    coarse: Level<L>,
+    coarse: Level<L, 4>,
 }
 
 impl<'a, L: Leading> Sparse<'a, L> {
@@ -45,6 +42,7 @@ impl<'a, L: Leading> Sparse<'a, L> {
         // SAFETY: the caller's.
         let (coarse, word, top) =
             unsafe { (Level::new(bits.coarse()), L::word_splat(0), L::splat(&L::constant(Fe::ZERO)).tops()) };
+        // Memory that is not written is not taken.
         let mut noted = Vec::with_capacity(entries + 2);
         noted.push(Noted { index: 0, tops: [[[top; 2]; 2]; 3] });
         Sparse { judge, count: 0, noted, words: [word; SLICES], passed: 0, coarse }
@@ -54,7 +52,7 @@ impl<'a, L: Leading> Sparse<'a, L> {
     #[inline(always)]
     unsafe fn ask(&mut self, sum: usize) {
         // SAFETY: the caller's; the table is borrowed.
-        unsafe { self.passed |= self.coarse.ask::<1>(self.words[sum], u32::MAX) }
+        unsafe { self.passed |= self.coarse.ask(self.words[sum], u32::MAX) }
     }
 
     /// Keeps the note of the entry visited last where a key of it passed.
@@ -108,21 +106,8 @@ impl<L: Leading> Visitor<L> for Sparse<'_, L> {
             self.noted.set_len(self.count);
         }
         for Noted { index, tops } in self.noted.iter().filter(|noted| noted.index != 0) {
-            // SAFETY: the caller's.
-            for (sum, words) in unsafe { words::<L>(tops) }.iter().enumerate() {
-                // SAFETY: the caller's; the table is borrowed.
-                let mut passed = unsafe { self.coarse.ask::<1>(*words, u32::MAX) };
-                while passed != 0 {
-                    let place = passed.trailing_zeros();
-                    passed &= passed - 1;
-                    // SAFETY: words exist only where their instruction set does.
-                    let word = unsafe { L::word(words, place as usize / 2, place as usize % 2) };
-                    if self.judge.bits.may_hold(word) {
-                        let top = top::<L>(sum, place as usize, tops);
-                        self.judge.decide(*index, sum, place, top);
-                    }
-                }
-            }
+            // SAFETY: the caller's; the table is that of the set.
+            unsafe { self.judge.look_again(&self.coarse, *index, tops, 0) }
         }
     }
 

@@ -3,8 +3,19 @@
 use core::arch::x86_64::*;
 
 use super::{Fe8, MASK52};
-use crate::field::leading::{BETA_OVER_P, Leading};
-use crate::field::marks::{BITS, FIELDS, WITHIN};
+use crate::field::leading::{BETA_OVER_P, Leading, SUMS};
+use crate::field::marks::{BITS, FIELDS, after};
+
+/// The numbers of all keys of an entry.
+static KEYS: [u8; 16 * SUMS] = {
+    let mut keys = [0; 16 * SUMS];
+    let mut key = 0;
+    while key < keys.len() {
+        keys[key] = key as u8;
+        key += 1;
+    }
+    keys
+};
 
 /// The fraction beta/p in digits of 52 bits: digit j has weight 2^-52(j+1).
 const BETA_DIGITS: [u64; 6] = {
@@ -35,11 +46,30 @@ unsafe fn beta_fraction(x: &Fe8) -> __m512i {
     }
 }
 
+/// The answers of four sums in one mask, those of the first lowest.
+#[inline(always)]
+unsafe fn four(a: u16, b: u16, c: u16, d: u16) -> u64 {
+    // SAFETY: AVX-512BW is present where this is called.
+    unsafe {
+        let (low, high) = (_mm512_kunpackw(b.into(), a.into()), _mm512_kunpackw(d.into(), c.into()));
+        _mm512_kunpackd(high.into(), low.into())
+    }
+}
+
+/// The places of sixteen from one on, below 256; none from the sixteenth.
+#[inline(always)]
+unsafe fn places_from(first: u32) -> u16 {
+    // SAFETY: BMI2 is present where this is called.
+    unsafe { !_bzhi_u32(0xffff, first) as u16 }
+}
+
 impl Leading for Fe8 {
     type Words = __m512i;
     type Tops = __m512i;
     /// By how much words are shifted to be numbers of entries, and where the fields of their marks begin.
     type Asker = [__m512i; 2];
+
+    const FIRST: usize = 16;
 
     #[inline(always)]
     unsafe fn words(plus: Fe8, minus: Fe8) -> __m512i {
@@ -113,23 +143,13 @@ impl Leading for Fe8 {
         unsafe { _mm512_cmple_epu32_mask(a, _mm512_set1_epi32(limit as i32)) != 0 }
     }
     #[inline(always)]
-    unsafe fn word_places() -> __m512i {
-        // SAFETY: see the module `lanes`.
-        unsafe { _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) }
-    }
-    #[inline(always)]
     unsafe fn word_load(from: *const u32) -> __m512i {
         // SAFETY: see the module `lanes`; the caller has that many.
         unsafe { _mm512_loadu_si512(from.cast()) }
     }
     #[inline(always)]
-    unsafe fn word_store(a: __m512i, to: *mut u32) {
-        // SAFETY: see the module `lanes`; the caller gives room for a whole vector.
-        unsafe { _mm512_storeu_si512(to.cast(), a) }
-    }
-    #[inline(always)]
-    unsafe fn asker(log2: u32) -> [__m512i; 2] {
-        let lowest = 32 - WITHIN - log2;
+    unsafe fn asker<const STRIDE: usize>(log2: u32) -> [__m512i; 2] {
+        let lowest = 32 - after(STRIDE) - log2;
         let mut fields = 0;
         for byte in 0..8 {
             // The minus side lies in the upper half of 64 bits.
@@ -141,7 +161,7 @@ impl Leading for Fe8 {
     #[inline(always)]
     unsafe fn word_ask<const STRIDE: usize>(
         a: __m512i,
-        table: *const u32,
+        table: *const u8,
         [at, fields]: &[__m512i; 2],
         asking: u32,
     ) -> u32 {
@@ -151,7 +171,8 @@ impl Leading for Fe8 {
             let at = _mm512_srlv_epi32(a, *at);
             let (none, asking) = (_mm512_setzero_si512(), asking as u16);
             let entry = match STRIDE {
-                1 => _mm512_mask_i32gather_epi32::<4>(none, asking, at, table.cast()),
+                1 => _mm512_mask_i32gather_epi32::<1>(none, asking, at, table.cast()),
+                4 => _mm512_mask_i32gather_epi32::<4>(none, asking, at, table.cast()),
                 _ => _mm512_mask_i32gather_epi32::<8>(none, asking, at, table.cast()),
             };
             // Eight bits from where each field begins; a permutation of 64 bytes reads six of them.
@@ -161,15 +182,43 @@ impl Leading for Fe8 {
         }
     }
     #[inline(always)]
-    unsafe fn word_append(a: __m512i, passed: u32, to: *mut u32) -> usize {
-        // SAFETY: see the module `lanes`; the caller gives room for a whole vector.
-        unsafe { _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(passed as u16, a)) }
-        passed.count_ones() as usize
+    unsafe fn word_first(
+        words: &[__m512i; SUMS + 1],
+        passed: &[u16; SUMS],
+        keys: &mut [u8; 16],
+        found: &mut [u32; 16],
+    ) -> u32 {
+        // SAFETY: see the module `lanes`; all that is read and written is as large as the registers.
+        unsafe {
+            // The numbers of the keys that passed, of four sums, four more and the last, packed. All of it stays in
+            // registers: answers stored one by one and read together would wait until they have reached the cache.
+            let [a, b, c, d, e, f, g, h, last_sum] = *passed;
+            let (four, four_more) = (four(a, b, c, d), four(e, f, g, h));
+            let first = _mm512_maskz_compress_epi8(four, _mm512_loadu_si512(KEYS.as_ptr().cast()));
+            let next =
+                _mm512_maskz_compress_epi8(four_more, _mm512_loadu_si512(KEYS.as_ptr().add(64).cast()));
+            let none = _mm_set1_epi8((16 * SUMS) as u8 as i8);
+            let last = _mm_mask_compress_epi8(none, last_sum, _mm_loadu_si128(KEYS.as_ptr().add(128).cast()));
+            // One after another: after as many as there are before, the next ones.
+            let before_next = four.count_ones();
+            let before_last = before_next + four_more.count_ones();
+            let all = _mm512_castsi512_si128(first);
+            let all = _mm_mask_expand_epi8(all, places_from(before_next), _mm512_castsi512_si128(next));
+            let all = _mm_mask_expand_epi8(all, places_from(before_last), last);
+            _mm_storeu_si128(keys.as_mut_ptr().cast(), all);
+            let of = _mm512_i32gather_epi32::<4>(_mm512_cvtepu8_epi32(all), words.as_ptr().cast());
+            _mm512_storeu_si512(found.as_mut_ptr().cast(), of);
+            before_last + last_sum.count_ones()
+        }
     }
     #[inline(always)]
-    unsafe fn set_bit(mask: u64, n: u32) -> u32 {
-        // SAFETY: see the module `lanes`; n is below 64.
-        unsafe { _pdep_u64(1 << n, mask) }.trailing_zeros()
+    unsafe fn key_append(keys: &[u8; 16], held: u32, to: *mut u8) -> usize {
+        // SAFETY: see the module `lanes`; the caller gives room for a whole vector.
+        unsafe {
+            let held_keys = _mm_maskz_compress_epi8(held as u16, _mm_loadu_si128(keys.as_ptr().cast()));
+            _mm_storeu_si128(to.cast(), held_keys);
+        }
+        held.count_ones() as usize
     }
     #[inline(always)]
     unsafe fn word(a: &__m512i, lane: usize, side: usize) -> u32 {
