@@ -241,7 +241,8 @@ impl Scan {
         screen.say(format_args!("range     {range} ({count} keys)"));
         let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
         let addresses = human::count(targets.identity().count as f64);
-        screen.say(format_args!("targets   {addresses} addresses, as {}", names.join(", ")));
+        let noun = if targets.identity().count == 1 { "address" } else { "addresses" };
+        screen.say(format_args!("targets   {addresses} {noun}, as {}", names.join(", ")));
         if let Some(path) = &self.map {
             let share = human::percent(map.share());
             screen.say(format_args!("map       {}, {share} covered", path.display()));
