@@ -7,7 +7,7 @@
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
 use warpsmith_store::{Map, parse_range};
-use warpsmith_target::{Address, KeyTarget, Target, ethereum, identify};
+use warpsmith_target::{Address, Target, ethereum, identify};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
