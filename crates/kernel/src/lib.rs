@@ -278,6 +278,7 @@ fn finish(mut text: String, own: &[Fragment]) -> Source {
         fragment!("abi.h"),
         fragment!("search.h"),
         fragment!("limbs.h"),
+        fragment!("products.h"),
         fragment!("field.h"),
         fragment!("walk.h"),
     ];
