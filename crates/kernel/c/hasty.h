@@ -17,12 +17,9 @@ DEV u32 hasty_is_wrong(const loss *lost) {
     return (lost->carries | lost->borrows) != 0;
 }
 
-/* Tells of an a that may be p or more: one in 2^32 has such a top limb. Tests lower the bound, so that many are. */
-#ifndef HASTY_DOUBT
-#define HASTY_DOUBT 0xffffffffu
-#endif
+/* Tells of an a that may be p or more: one in 2^32 has such a top limb. */
 DEV void hasty_norm(const fe *a, loss *lost) {
-    lost->carries += a->v[7] >= HASTY_DOUBT ? 1 : 0;
+    lost->carries += a->v[7] == 0xffffffffu ? 1 : 0;
 }
 
 /* r = a + b; b below p. */

@@ -193,16 +193,21 @@ fn every_key_is_tested_once_in_forms_together() {
     }
 }
 
-/// Lanes that have lost a carry begin again: with half of all x in doubt nearly every lane does.
+/// Lanes that have lost a carry begin again: here one product in sixteen comes out wrong and tells, so that nothing of a group
+/// is right before it is walked again.
 #[test]
 fn lanes_that_lost_a_carry_walk_again() {
     let spec = Spec { group: 3, block: 4, ..Spec::default() };
+    let fold = "u96_add_short(low, fold[0], fold[1], fold[2], &lost->carries);";
+    let spoil = "if (low[3] >> 28 == 0) low[3] ^= 1, lost->carries++;";
     for keep_y in [false, true] {
         let (filter, words) = everything();
         let mut scan = Scan::build_keeping(&[Form::Compressed], filter, spec, keep_y, 2);
         let walk =
             Spec { program: Program::Scan(Part::Walk { keep_y }), ptx: false, table: Table::Global, ..spec };
-        let text = format!("#define HASTY_DOUBT 0x80000000u\n{}", join(&walk).text);
+        let text = join(&walk).text;
+        assert_eq!(text.matches(fold).count(), 1, "what every hasty product ends with");
+        let text = text.replace(fold, &format!("{fold} {spoil}"));
         scan.walk = HostProgram::build(&text, include_str!("host/scan_walk.c"));
         let (first, lanes, steps) = (Random(23).scalar(), 8, 3);
         let expected = scan.all(&first, lanes, steps);
