@@ -5,7 +5,7 @@
 use warpsmith_curve::Fe;
 use warpsmith_curve::field::ifma::Fe8;
 use warpsmith_curve::field::lanes::Lanes;
-use warpsmith_curve::field::leading::Leading;
+use warpsmith_curve::field::leading::{Leading, SHORT};
 use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{Equation, Term};
 
@@ -102,9 +102,28 @@ unsafe fn check_all(values: &[Fe]) {
                 let tightened =
                     [low.tighten(), either.tighten(), sum.tighten(), a.sub(a.mul(tight)).tighten()];
                 let of_tight = tightened[0].sub(tightened[1]).mul_add(tightened[2], tightened[3]);
-                let words = Fe8::words(products[0], products[1]);
-                let beta_words = Fe8::beta_words(products[0], products[1]);
-                let tops = [products[0].tops(), products[0].beta_tops()];
+                // Raw ones as factors of each other, and of what reads them.
+                let (ta, tb) = (a.mul(tight), b.mul(tight));
+                let raw = [
+                    a.mul_raw(b),
+                    sum.mul_add_raw(difference, tb),
+                    difference.square_raw(),
+                    ta.add_raw(tb).mul_raw(tight),
+                ];
+                let of_raw = [
+                    raw[0].mul(raw[1]),
+                    raw[2].mul_raw(raw[3]).mul(tight),
+                    raw[3].square_raw().square(),
+                    raw[1].mul_add(raw[2], ta),
+                ];
+                let tops = [
+                    ta.tops(),
+                    a.product_tops(b, tb.tops()),
+                    sum.product_tops(difference, ta.tops()),
+                    raw[0].product_tops(raw[1], tb.tops()),
+                    raw[2].product_tops(raw[3], ta.tops()),
+                ];
+                let words = Fe8::tops_words(tops[1], tops[3]);
                 for lane in 0..8 {
                     let (x, y) =
                         (values[(from + lane) % values.len()], values[(from + lane + shift) % values.len()]);
@@ -135,24 +154,40 @@ unsafe fn check_all(values: &[Fe]) {
                         let portable = <Fe as Lanes>::wide_accepts(&want.to_words(), &term);
                         assert_eq!(got >> lane & 1, portable);
                     }
-                    // Words: the floor of the fraction, or one less where a digit was left out.
-                    for (side, want) in expected[..2].iter().enumerate() {
-                        let near = |got: u32, want: Fe| {
-                            let want = (want.to_words()[0] >> 32) as u32;
-                            assert!(want.wrapping_sub(got) <= 1, "{got:x} for {want:x}");
-                        };
-                        near(Fe8::word(&words, lane, side), *want);
-                        near(Fe8::word(&beta_words, lane, side), want.mul(Fe::BETA));
+                    let raw = [expected[0], s.mul(d).add(y), d.square(), s];
+                    let expected = [
+                        raw[0].mul(raw[1]),
+                        raw[2].mul(raw[3]),
+                        s.square().square(),
+                        raw[1].mul(raw[2]).add(x),
+                    ];
+                    for (got, want) in of_raw.iter().zip(expected) {
+                        assert_eq!(got.lane(lane), want);
                     }
-                    for (got, want) in tops.iter().zip([expected[0], expected[0].mul(Fe::BETA)]) {
-                        let (got, want) = (Fe8::tops_lane(got, lane), want.to_words()[0]);
-                        // Zero may come as p, a whole turn less next to nothing.
-                        assert!(want.wrapping_sub(got) <= 1 << 16, "{got:x} for {want:x}");
+                    let want = [
+                        x,
+                        x.mul(y).add(y),
+                        s.mul(d).add(x),
+                        raw[0].mul(raw[1]).add(y),
+                        raw[2].mul(raw[3]).add(x),
+                    ];
+                    for (got, want) in tops.iter().zip(want) {
+                        near(Fe8::tops_lane(got, lane), want);
+                    }
+                    for (side, top) in [&tops[1], &tops[3]].into_iter().enumerate() {
+                        let top = Fe8::tops_lane(top, lane);
+                        assert_eq!(Fe8::word(&words, lane, side), (top >> 32) as u32);
                     }
                 }
             }
         }
     }
+}
+
+/// Checks the top of an element. That of zero may be that of p, a whole turn less next to nothing.
+fn near(got: u64, want: Fe) {
+    let want = want.to_words()[0];
+    assert!(want.wrapping_sub(got) <= SHORT, "{got:x} for {want:x}");
 }
 
 #[test]
@@ -165,13 +200,13 @@ fn ifma_lanes_agree_with_the_portable_field() {
 }
 
 #[test]
-fn portable_words_of_beta_are_within_one() {
-    for x in values() {
-        // SAFETY: the portable lane needs no instruction set.
-        let got = unsafe { <Fe as Leading>::beta_words(x, x.square()) };
-        for (got, x) in got.into_iter().zip([x, x.square()]) {
-            let want = (x.mul(Fe::BETA).to_words()[0] >> 32) as u32;
-            assert!(want.wrapping_sub(got) <= 1, "{got:x} for {want:x}");
+fn portable_tops_of_products_are_hardly_short() {
+    let values = values();
+    for (i, x) in values.iter().enumerate() {
+        for y in &values[i..] {
+            // SAFETY: the portable lane needs no instruction set.
+            let got = unsafe { x.product_tops(*y, Leading::tops(*x)) };
+            near(got, x.mul(*y).add(*x));
         }
     }
 }

@@ -14,7 +14,8 @@ use crate::walk::Term;
 /// Field elements side by side. See the module's safety rules.
 ///
 /// Magnitudes: an element is *tight* when it comes out of `mul`, `square`, `mul_add`, `splat` or `with_lane`,
-/// and *loose* when it comes out of `add`, `sub` or `negate`. Products take either; `add` and `sub` take tight
+/// *loose* when it comes out of `add`, `sub` or `negate`, and *raw* when it comes out of what is called so: then it is fit
+/// to be a factor and for nothing else, and cheaper to form. Products take any factors; `add` and `sub` take tight
 /// operands or, where stated, one loose one. Implementations check their own bounds in debug builds.
 #[expect(clippy::missing_safety_doc, reason = "one rule for all, in the module's head")]
 pub trait Lanes: Copy {
@@ -43,6 +44,30 @@ pub trait Lanes: Copy {
     unsafe fn mul_add(self, factor: Self, addend: Self) -> Self;
     /// The square; tight.
     unsafe fn square(self) -> Self;
+    /// The product; raw.
+    #[inline(always)]
+    unsafe fn mul_raw(self, other: Self) -> Self {
+        // SAFETY: the caller's, as for the three below.
+        unsafe { self.mul(other) }
+    }
+    /// `self * factor + addend`, `addend` tight; raw.
+    #[inline(always)]
+    unsafe fn mul_add_raw(self, factor: Self, addend: Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { self.mul_add(factor, addend) }
+    }
+    /// The square; raw.
+    #[inline(always)]
+    unsafe fn square_raw(self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { self.square() }
+    }
+    /// The sum of two tight elements; raw.
+    #[inline(always)]
+    unsafe fn add_raw(self, other: Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { self.add(other) }
+    }
     /// The sum of a tight or loose element and a tight one; loose. At most four such sums in a row.
     unsafe fn add(self, other: Self) -> Self;
     /// The difference of a tight or loose element and a tight one; loose. At most three of them in a row.

@@ -2,49 +2,23 @@
 //!
 //! *Words* are the 32 most significant bits, *tops* 64 of them. For the rule of safety see `lanes`.
 
-use super::Fe;
 use super::lanes::Lanes;
 use super::marks::Marked;
+use super::{FOLD, Fe};
 
 /// How far a computed word can lie from the true one. With `true` the floor of 2^32 * x/p of a key and
 /// `word` what the walk computed for it: `true - word` modulo 2^32 lies in `-WORD_BELOW..=WORD_ABOVE`.
 ///
 /// A key's word is a sum of three words (see `walk`), of T0, T1 and T2, each times 1, beta or beta^2. A word of an
-/// element is the floor of its fraction, less than 10 * 2^-52 of it lost on the way: error e in `[0, 1 + 2^-16)`. For
-/// beta^2 it is minus the sum of the other two: error in `(-2 - 2^-15, 0]`. Three of them lie in (-6, 3), within
-/// 2^-13; the floor of the truth itself can only move the difference down to the next integer: -7 to 3.
+/// element is the floor of its top, which is [`SHORT`] short at most: error e in `[0, 1 + 2^-12)`. For beta^2 it is minus
+/// the sum of the other two: error in `(-2 - 2^-11, 0]`. Three of them lie in (-6, 3), within 2^-9; the floor of the
+/// truth itself can only move the difference down to the next integer: -7 to 3.
 pub const WORD_BELOW: u32 = 7;
 /// See [`WORD_BELOW`].
 pub const WORD_ABOVE: u32 = 3;
 
-/// The fraction beta/p, 320 bits of it: limb j holds the bits of weight 2^-64(j+1) ..., most significant
-/// first. Used as: the fraction of beta*x mod p over p is that of x * (beta/p).
-pub(crate) const BETA_OVER_P: [u64; 5] = beta_over_p();
-
-/// Long division of BETA * 2^320 by p: p is so near 2^256 that beta/p = beta/2^256 * (1 + d + d^2 ...), with
-/// d = FOLD/2^256; beyond the first term nothing reaches into the top 320 bits but beta * d itself, which is
-/// below 2^-222 and starts at bit 222.
-const fn beta_over_p() -> [u64; 5] {
-    let b = Fe::BETA.0;
-    // beta * FOLD, 5 limbs, least significant first: its weight is 2^-512 relative to the integer part.
-    let mut prod = [0u64; 5];
-    let mut carry = 0u128;
-    let mut i = 0;
-    while i < 4 {
-        let t = b[i] as u128 * super::FOLD as u128 + carry;
-        prod[i] = t as u64;
-        carry = t >> 64;
-        i += 1;
-    }
-    prod[4] = carry as u64;
-    // beta / 2^256 occupies limbs weight 2^-64..2^-256; beta*FOLD/2^512 has limb prod[k] at weight
-    // 2^(64k - 512): prod[4] at 2^-256, prod[3] at 2^-320.
-    let (l256, carry) = b[0].overflowing_add(prod[4]);
-    let (l192, carry) = b[1].overflowing_add(carry as u64);
-    let (l128, carry) = b[2].overflowing_add(carry as u64);
-    let l64 = b[3] + carry as u64;
-    [l64, l128, l192, l256, prod[3]]
-}
+/// How far the top of a product can lie below the true one: eleven units of 48 bits. It is never above.
+pub const SHORT: u64 = 11 << 16;
 
 /// The sums of an entry: the keys it has in a lane on either side.
 pub(crate) const SUMS: usize = 9;
@@ -54,7 +28,7 @@ pub(crate) const SUMS: usize = 9;
 pub trait Leading: Lanes {
     /// 2N words: for each lane one of the plus side and one of the minus side.
     type Words: Copy;
-    /// The top 64 bits of x/p, one a lane, at most 2^16 short: plain integers.
+    /// The top 64 bits of x/p, one a lane, at most [`SHORT`] short: plain integers.
     type Tops: Copy;
     /// What asking a table of some size takes.
     type Asker: Copy;
@@ -62,14 +36,11 @@ pub trait Leading: Lanes {
     /// How many of an entry's keys `word_first` finds, a multiple of 2N and at most sixteen: seldom do more pass.
     const FIRST: usize;
 
-    /// The words of a tight element for the plus side and another for the minus side.
-    unsafe fn words(plus: Self, minus: Self) -> Self::Words;
-    /// The words of beta times a tight element, likewise.
-    unsafe fn beta_words(plus: Self, minus: Self) -> Self::Words;
     /// The top 64 bits of a tight element.
     unsafe fn tops(self) -> Self::Tops;
-    /// The top 64 bits of beta times a tight element.
-    unsafe fn beta_tops(self) -> Self::Tops;
+    /// The top 64 bits of the product of two factors and an addend whose own are given, [`SHORT`] short at most: a fifth of
+    /// the work of the product.
+    unsafe fn product_tops(self, factor: Self, addend: Self::Tops) -> Self::Tops;
     /// Sum modulo 2^64.
     unsafe fn tops_add(a: Self::Tops, b: Self::Tops) -> Self::Tops;
     /// The top of one lane.
@@ -126,20 +97,29 @@ impl Leading for Fe {
     const FIRST: usize = 4;
 
     #[inline(always)]
-    unsafe fn words(plus: Fe, minus: Fe) -> [u32; 2] {
-        [(plus.0[3] >> 32) as u32, (minus.0[3] >> 32) as u32]
-    }
-    #[inline(always)]
-    unsafe fn beta_words(plus: Fe, minus: Fe) -> [u32; 2] {
-        [(beta_top(plus) >> 32) as u32, (beta_top(minus) >> 32) as u32]
-    }
-    #[inline(always)]
     unsafe fn tops(self) -> u64 {
         self.0[3]
     }
     #[inline(always)]
-    unsafe fn beta_tops(self) -> u64 {
-        beta_top(self)
+    unsafe fn product_tops(self, factor: Fe, addend: u64) -> u64 {
+        let (a, b) = (&self.0, &factor.0);
+        let wide = |i: usize, j: usize| u128::from(a[i]) * u128::from(b[j]);
+        let high = |i: usize, j: usize| (wide(i, j) >> 64) as u64;
+        // The upper two of eight limbs of the product, without what the sixth hands on: at most 4 short in the lower,
+        // which the fold makes nothing.
+        let upper = wide(3, 3) + u128::from(high(2, 3)) + u128::from(high(3, 2));
+        let (c6, c7) = (upper as u64, (upper >> 64) as u64);
+        // The fourth, without what the third hands on.
+        let mut c3 = addend;
+        for i in 0..4 {
+            c3 = c3.wrapping_add(a[i].wrapping_mul(b[3 - i]));
+        }
+        for i in 0..3 {
+            c3 = c3.wrapping_add(high(i, 2 - i));
+        }
+        // The fold of the upper half.
+        let folded = ((u128::from(c6) * u128::from(FOLD)) >> 64) as u64;
+        c3.wrapping_add(c7.wrapping_mul(FOLD)).wrapping_add(folded)
     }
     #[inline(always)]
     unsafe fn tops_add(a: u64, b: u64) -> u64 {
@@ -227,18 +207,6 @@ impl Leading for Fe {
     unsafe fn word(a: &[u32; 2], _: usize, side: usize) -> u32 {
         a[side]
     }
-}
-
-/// The top 64 bits of beta * x: the products that end at weight 2^-64, low halves of the neighbours one step apart
-/// and high halves of those two apart; what is left out is below 8 * 2^-64.
-#[inline(always)]
-fn beta_top(x: Fe) -> u64 {
-    let mut sum = 0u64;
-    for i in 0..4 {
-        sum = sum.wrapping_add(x.0[i].wrapping_mul(BETA_OVER_P[i]));
-        sum = sum.wrapping_add(((x.0[i] as u128 * BETA_OVER_P[i + 1] as u128) >> 64) as u64);
-    }
-    sum
 }
 
 #[cfg(test)]

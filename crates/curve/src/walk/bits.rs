@@ -12,11 +12,13 @@
 
 use super::pages::Pages;
 use super::sieve::Range;
+use crate::field::leading::SHORT;
 use crate::field::marks::{self, EMPTY, Marked, WITHIN};
 
-/// How far a sum of three tops may be off. Each is at most 2^16 short, and one times beta^2, minus the sum of two, at
-/// most 2^17 over.
-pub(super) const SLACK: u64 = 1 << 19;
+/// How far a sum of three tops may be off: each short, or where one is times beta^2, minus the sum of two, over by twice
+/// that.
+pub(super) const SLACK: u64 = 1 << 23;
+const _: () = assert!(SLACK > 6 * SHORT + 64);
 
 /// How far the word of a key, a sum of three words of tops, can lie below the leading half of the sum of the tops:
 /// three fractions of at most 1 (see `many::words`) were cut off. It is never above.
@@ -290,10 +292,11 @@ mod tests {
             third += three as u32;
             fourth += (three && bits.holds(top, SLACK)) as u32;
         }
-        // Eight bits of table a range: 5 %; then below 1 %, then next to nothing; and of the ranges nothing is met.
+        // Eight bits of table a range: 5 %; then below 1 %, then next to nothing; and of the ranges, which are
+        // single values widened by the slack, an eighth of one is met on average.
         assert!((keys / 25..keys / 18).contains(&first), "{first}");
         assert!(second < keys / 100, "{second}");
         assert!(third < keys / 10_000, "{third}");
-        assert_eq!(fourth, 0);
+        assert!(fourth <= 2, "{fourth}");
     }
 }

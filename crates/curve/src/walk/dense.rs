@@ -17,8 +17,8 @@
 use core::hint::black_box;
 
 use super::bits::Bits;
-use super::many::{Judge, Level, Tops, top, tops, words};
-use super::{Hit, Leading, Orbit, SLICES, Visitor};
+use super::many::{Judge, Level, top, words};
+use super::{Hit, Leading, Orbit, SLICES, Tops, Visitor};
 use crate::Fe;
 use crate::field::leading::SUMS;
 
@@ -197,7 +197,7 @@ impl<L: Leading> Visitor<L> for Dense<'_, L> {
             self.read();
             self.pick();
             self.count += 1;
-            let tops = tops(orbit);
+            let tops = orbit.tops();
             self.pending.tops[self.count % KEPT] = tops;
             self.pending.index[self.count % KEPT] = index;
             self.words[..SUMS].copy_from_slice(&words::<L>(&tops));

@@ -63,6 +63,8 @@ impl<'a, L: Lanes> Full<'a, L> {
 }
 
 impl<L: Lanes> Visitor<L> for Full<'_, L> {
+    const LEADING: bool = false;
+
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
         self.skip = skip;
@@ -77,9 +79,8 @@ impl<L: Lanes> Visitor<L> for Full<'_, L> {
         // SAFETY: the caller's.
         unsafe {
             for side in 0..2 {
-                let t0 = Self::images(orbit.t0[side]);
-                let t1 = Self::images(orbit.t1[side]);
-                let t2 = Self::images(orbit.t2[side]);
+                let [t0, t1, t2] = orbit.terms(side);
+                let (t0, t1, t2) = (Self::images(t0), Self::images(t1), Self::images(t2));
                 for at in 0..9 {
                     let (p, q) = (at / 3, at % 3);
                     let j = (2 * p + 3 - q) % 3;

@@ -2,30 +2,10 @@
 
 use super::bits::{Bits, SLACK};
 use super::words::{image_of, sums, top64};
-use super::{Hit, Leading, Orbit, Place};
+use super::{Hit, Leading, Place, Tops};
 use crate::Fe;
 use crate::field::leading::SUMS;
 use crate::field::marks::Marked;
-
-/// Tops of T0, T1, T2: [term][times 1, times beta][side].
-pub(super) type Tops<L> = [[[<L as Leading>::Tops; 2]; 2]; 3];
-
-/// The tops of an entry.
-///
-/// # Safety
-/// As for all of [`Leading`].
-#[inline(always)]
-pub(super) unsafe fn tops<L: Leading>(orbit: &Orbit<L>) -> Tops<L> {
-    // SAFETY: the caller's.
-    unsafe { [term_tops(&orbit.t0), term_tops(&orbit.t1), term_tops(&orbit.t2)] }
-}
-
-/// Those of one term.
-#[inline(always)]
-unsafe fn term_tops<L: Leading>(x: &[L; 2]) -> [[L::Tops; 2]; 2] {
-    // SAFETY: the caller's.
-    unsafe { [[x[0].tops(), x[1].tops()], [x[0].beta_tops(), x[1].beta_tops()]] }
-}
 
 /// The words of one term times 1, beta and beta^2.
 #[inline(always)]

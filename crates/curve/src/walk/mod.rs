@@ -1,4 +1,4 @@
-//! The walk: keys around a centre, eighteen for each table entry, for 14 M + 2 S.
+//! The walk: keys around a centre, eighteen for each table entry, for 10 M + 2 S and the tops of 12 products.
 //!
 //! Let C = (c, yc) be the centre and i*G = (t, y) a table entry, beta the cube root of unity of the
 //! endomorphism. The six points C + s * lambda^k * i*G (sign s, orbit k = 0, 1, 2) have the denominators
@@ -15,10 +15,11 @@
 //!
 //! Each point has three images (lambda^j times it has x beta^j), so with p = j + k and q = j + 2k modulo 3 the
 //! nine keys of a sign are beta^j T0 + beta^p T1 + beta^q T2, one for each (p, q). A prefix search reads only
-//! their top words, and those are sums of words of T0, T1, T2 and of their products with beta: no full x is
-//! ever formed. A search that needs all of x forms the nine sums in full (`full`).
+//! their top words, and those are sums of words of T0, T1, T2 and of their products with beta: neither x nor these are
+//! ever formed, only their leading bits. A search that needs all of x forms them and the nine sums in full (`full`).
 //!
-//! Cost an entry: prefix product 1 M, its undoing 2 M, n 2 M + 2 S, U V W 3 M, T 6 M; 18 keys.
+//! Cost an entry: prefix product 1 M, its undoing 2 M, n 2 M + 2 S, U V W 3 M, beta n^2 2 M, the leading bits of six
+//! terms and of six with beta, each a fifth of a product; 18 keys.
 //!
 //! Where c^3 = t^3 for some entry, or the centre meets the step's point or infinity, the formulas do not hold;
 //! that lane's group is then done point by point with complete additions (`exact`).
@@ -94,11 +95,58 @@ pub const KEYS_PER_ENTRY: u64 = 18;
 /// Keys tested at a centre: three images.
 pub const KEYS_PER_CENTRE: u64 = 3;
 
-/// T0, T1, T2 of one table entry: index 0 is the plus side, 1 the minus side. All tight.
+/// What the keys around one entry are made of: T0 = n^2 U - c, T1 = n^2 V - t, T2 = n^2 W.
 pub(crate) struct Orbit<L> {
-    t0: [L; 2],
-    t1: [L; 2],
-    t2: [L; 2],
+    /// n^2 of the plus and the minus side, and the same times beta; raw.
+    squares: [[L; 2]; 2],
+    /// U, V, W; raw.
+    factors: [L; 3],
+    /// -c and -t, and the same times beta; tight.
+    addends: [[L; 2]; 2],
+}
+
+/// Tops of T0, T1, T2: [term][times 1, times beta][side].
+type Tops<L> = [[[<L as Leading>::Tops; 2]; 2]; 3];
+
+impl<L: Lanes> Orbit<L> {
+    /// T0, T1, T2 of one side; tight.
+    #[inline(always)]
+    unsafe fn terms(&self, side: usize) -> [L; 3] {
+        let (square, [u, v, w], [c, t]) = (self.squares[0][side], self.factors, self.addends[0]);
+        // SAFETY: the caller's.
+        unsafe { [square.mul_add(u, c), square.mul_add(v, t), square.mul(w)] }
+    }
+}
+
+impl<L: Leading> Orbit<L> {
+    /// Their tops.
+    #[inline(always)]
+    unsafe fn tops(&self) -> Tops<L> {
+        // SAFETY: the caller's.
+        unsafe {
+            let none = L::splat(&L::constant(Fe::ZERO));
+            let [a, b] = self.addends;
+            [
+                self.term_tops(self.factors[0], [a[0], b[0]]),
+                self.term_tops(self.factors[1], [a[1], b[1]]),
+                self.term_tops(self.factors[2], [none, none]),
+            ]
+        }
+    }
+
+    /// Those of one.
+    #[inline(always)]
+    unsafe fn term_tops(&self, factor: L, [a, b]: [L; 2]) -> [[L::Tops; 2]; 2] {
+        let [s, image] = self.squares;
+        // SAFETY: the caller's.
+        unsafe {
+            let (a, b) = (a.tops(), b.tops());
+            [
+                [s[0].product_tops(factor, a), s[1].product_tops(factor, a)],
+                [image[0].product_tops(factor, b), image[1].product_tops(factor, b)],
+            ]
+        }
+    }
 }
 
 /// Slices of work an entry leaves room for: one for each of its sums.
@@ -106,6 +154,8 @@ pub(crate) const SLICES: usize = SUMS;
 
 /// What is done with the keys of a group.
 pub(crate) trait Visitor<L: Lanes> {
+    /// Whether it reads leading bits, for which squares are multiplied by beta too.
+    const LEADING: bool = true;
     /// A group begins; its centres are `c`. Lanes in `skip` (bit mask) are done by `exact` instead.
     unsafe fn centre(&mut self, c: L, skip: u32);
     /// The keys around one entry.
@@ -231,9 +281,9 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
             // because one chain would wait for its own latency.
             let mut chain = [one, one];
             for (i, (entry, before)) in table.entries.iter().zip(&mut self.before).enumerate() {
-                let d = c3.add(L::splat(&entry.minus_t3));
+                let d = c3.add_raw(L::splat(&entry.minus_t3));
                 *before = chain[i & 1];
-                chain[i & 1] = chain[i & 1].mul(d);
+                chain[i & 1] = chain[i & 1].mul_raw(d);
             }
             let step_x = L::splat(&table.step_x);
             let d_step = step_x.sub(c);
@@ -243,10 +293,13 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
             visitor.centre(c, skip);
             let inv_step = inverse.mul(both);
             let rest = inverse.mul(d_step);
-            let mut undo = [rest.mul(chain[1]), rest.mul(chain[0])];
+            let mut undo = [rest.mul_raw(chain[1]), rest.mul_raw(chain[0])];
 
             let zero = L::splat(&L::constant(Fe::ZERO));
+            let beta = L::splat(&L::constant(Fe::BETA));
             let minus_c = zero.sub(c).mul(one);
+            let minus_beta_c = minus_c.mul(beta);
+            let minus_yc = zero.sub(yc).mul(one);
             let minus_2c = minus_c.add(minus_c);
             let minus_c3 = zero.sub(c3).mul(one);
             let minus_twice_c3 = minus_c3.add(minus_c3);
@@ -257,22 +310,29 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
                 let span = end.saturating_sub(V::PAUSE)..end;
                 let entries = table.entries[span.clone()].iter().zip(&self.before[span.clone()]);
                 for (i, (entry, before)) in span.clone().zip(entries).rev() {
-                    let d = c3.add(L::splat(&entry.minus_t3));
-                    let v = visitor.between(0, undo[i & 1].mul(*before));
-                    undo[i & 1] = visitor.between(1, undo[i & 1].mul(d));
+                    let (minus_t, minus_t3) = (L::splat(&entry.minus_t), L::splat(&entry.minus_t3));
+                    let d = c3.add_raw(minus_t3);
+                    let v = visitor.between(0, undo[i & 1].mul_raw(*before));
+                    undo[i & 1] = visitor.between(1, undo[i & 1].mul_raw(d));
                     let y = L::splat(&entry.y);
-                    let n_plus = y.sub(yc).mul(v);
-                    let n_minus = visitor.between(2, y.add(yc).mul(v));
-                    let n_plus = n_plus.square();
-                    let n_minus = visitor.between(3, n_minus.square());
-                    let u = visitor.between(4, minus_2c.mul_add(L::splat(&entry.minus_t3), c4));
-                    let t0 = [n_plus.mul_add(u, minus_c), visitor.between(5, n_minus.mul_add(u, minus_c))];
-                    let minus_t = L::splat(&entry.minus_t);
-                    let vv = visitor.between(6, minus_twice_c3.mul_add(minus_t, L::splat(&entry.t4)));
-                    let t1 = [n_plus.mul_add(vv, minus_t), visitor.between(7, n_minus.mul_add(vv, minus_t))];
-                    let w = visitor.between(8, thrice_c2.mul(L::splat(&entry.t2)));
-                    let t2 = [n_plus.mul(w), n_minus.mul(w)];
-                    visitor.orbit(i as u32 + 1, &Orbit { t0, t1, t2 });
+                    let n_plus = y.add_raw(minus_yc).mul_raw(v);
+                    let n_minus = visitor.between(2, y.add_raw(yc).mul_raw(v));
+                    let n_plus = n_plus.square_raw();
+                    let n_minus = visitor.between(3, n_minus.square_raw());
+                    let u = visitor.between(4, minus_2c.mul_add_raw(minus_t3, c4));
+                    let t4 = L::splat(&entry.t4);
+                    let vv = visitor.between(5, minus_twice_c3.mul_add_raw(minus_t, t4));
+                    let w = visitor.between(6, thrice_c2.mul_raw(L::splat(&entry.t2)));
+                    let squares = [n_plus, n_minus];
+                    let images = if V::LEADING {
+                        let plus = visitor.between(7, n_plus.mul_raw(beta));
+                        [plus, visitor.between(8, n_minus.mul_raw(beta))]
+                    } else {
+                        squares
+                    };
+                    let addends = [[minus_c, minus_t], [minus_beta_c, L::splat(&entry.minus_beta_t)]];
+                    let orbit = Orbit { squares: [squares, images], factors: [u, vv, w], addends };
+                    visitor.orbit(i as u32 + 1, &orbit);
                 }
                 visitor.pause();
                 end = span.start;

@@ -59,6 +59,7 @@ impl Sieve {
 struct Both<A, B>(A, B);
 
 impl<L: Lanes, A: Visitor<L>, B: Visitor<L>> Visitor<L> for Both<A, B> {
+    const LEADING: bool = A::LEADING || B::LEADING;
     const PAUSE: usize = if A::PAUSE < B::PAUSE { A::PAUSE } else { B::PAUSE };
 
     #[inline(always)]

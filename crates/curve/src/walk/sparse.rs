@@ -9,8 +9,8 @@
 use core::hint::black_box;
 
 use super::bits::Bits;
-use super::many::{Judge, Level, Tops, tops, words};
-use super::{Hit, Leading, Orbit, SLICES, Visitor};
+use super::many::{Judge, Level, words};
+use super::{Hit, Leading, Orbit, SLICES, Tops, Visitor};
 use crate::Fe;
 
 /// An entry of which a key passed. Number 0 is no entry.
@@ -87,7 +87,7 @@ impl<L: Leading> Visitor<L> for Sparse<'_, L> {
         unsafe {
             self.keep();
             debug_assert!(self.count < self.noted.capacity());
-            let tops = tops(orbit);
+            let tops = orbit.tops();
             self.noted.as_mut_ptr().add(self.count).write(Noted { index, tops });
             self.words = words::<L>(&tops);
         }

@@ -8,6 +8,7 @@ use crate::{Fe, Scalar};
 /// One entry i*G = (t, y).
 pub(crate) struct Entry<L: Lanes> {
     pub minus_t: L::Constant,
+    pub minus_beta_t: L::Constant,
     pub t2: L::Constant,
     pub minus_t3: L::Constant,
     pub t4: L::Constant,
@@ -31,6 +32,7 @@ impl<L: Lanes> Entries<L> {
             let t2 = t.square();
             entries.push(Entry {
                 minus_t: L::constant(t.negate()),
+                minus_beta_t: L::constant(t.mul(Fe::BETA).negate()),
                 t2: L::constant(t2),
                 minus_t3: L::constant(t2.mul(t).negate()),
                 t4: L::constant(t2.square()),

@@ -2,8 +2,10 @@
 
 use core::marker::PhantomData;
 
+use super::bits::SLACK;
+use super::many::top;
 use super::sieve::Range;
-use super::{Hit, Leading, Orbit, Place, Visitor};
+use super::{Hit, Leading, Orbit, Place, Tops, Visitor};
 use crate::Fe;
 
 /// The visitor that tests words.
@@ -85,13 +87,13 @@ impl<'a, L: Leading> Words<'a, L> {
         unsafe { L::word_sub(L::word_splat(0), L::word_add(a, b)) }
     }
 
-    /// The words of an element times 1, beta and beta^2. A function, not a closure: closures do not inherit the
+    /// The words of a term times 1, beta and beta^2. A function, not a closure: closures do not inherit the
     /// instruction set, and every operation in one becomes a call.
     #[inline(always)]
-    unsafe fn images(t: &[L; 2]) -> [L::Words; 3] {
+    unsafe fn images([a, b]: &[[L::Tops; 2]; 2]) -> [L::Words; 3] {
         // SAFETY: the caller's.
         unsafe {
-            let (a, b) = (L::words(t[0], t[1]), L::beta_words(t[0], t[1]));
+            let (a, b) = (L::tops_words(a[0], a[1]), L::tops_words(b[0], b[1]));
             [a, b, Self::third(a, b)]
         }
     }
@@ -99,33 +101,18 @@ impl<'a, L: Leading> Words<'a, L> {
     /// Looks at each key of an entry of which some word was accepted.
     #[cold]
     #[inline(never)]
-    fn sort_out(&mut self, index: u32, words: &[L::Words; 9], orbit: &Orbit<L>) {
+    fn sort_out(&mut self, index: u32, words: &[L::Words; 9], tops: &Tops<L>) {
         let skip = self.skip;
-        for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
-            for side in 0..2 {
-                // The nine keys share three elements and their images; formed when the first word passes.
-                let mut terms: Option<[[u64; 3]; 3]> = None;
-                for (at, words) in words.iter().enumerate() {
-                    // SAFETY: words and elements exist only where their instruction set does.
-                    if !self.accepts(unsafe { L::word(words, lane, side) }) {
-                        continue;
-                    }
-                    let (p, q) = (at / 3, at % 3);
-                    let j = image_of(p, q);
-                    let terms = terms.get_or_insert_with(|| {
-                        let terms = [&orbit.t0, &orbit.t1, &orbit.t2];
-                        // SAFETY: as above.
-                        terms.map(|t| unsafe { t[side].lane(lane) }).map(|x| {
-                            let image = x.mul(Fe::BETA);
-                            [x, image, x.add(image).negate()].map(top64)
-                        })
-                    });
-                    let sum = terms[0][j].wrapping_add(terms[1][p]).wrapping_add(terms[2][q]);
-                    // Three floors: the truth is 0 to 3 above the sum.
-                    if self.confirms(sum, 4) {
-                        let (orbit, image) = (((q + 3 - p) % 3) as u8, j as u8);
-                        self.push(lane as u32, index, side == 1, orbit, image);
-                    }
+        for (sum, words) in words.iter().enumerate() {
+            for place in (0..2 * L::N).filter(|place| skip >> (place / 2) & 1 == 0) {
+                let (lane, side) = (place / 2, place % 2);
+                // SAFETY: words exist only where their instruction set does.
+                if self.accepts(unsafe { L::word(words, lane, side) })
+                    && self.confirms(top::<L>(sum, place, tops), SLACK)
+                {
+                    let (p, q) = (sum / 3, sum % 3);
+                    let (orbit, image) = (((q + 3 - p) % 3) as u8, image_of(p, q) as u8);
+                    self.push(lane as u32, index, side == 1, orbit, image);
                 }
             }
         }
@@ -153,12 +140,11 @@ impl<L: Leading> Visitor<L> for Words<'_, L> {
     unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>) {
         // SAFETY: the caller's.
         unsafe {
-            let t0 = Self::images(&orbit.t0);
-            let t1 = Self::images(&orbit.t1);
-            let t2 = Self::images(&orbit.t2);
-            let words = sums::<L>(&[t0, t1, t2]);
+            let tops = orbit.tops();
+            let [t0, t1, t2] = &tops;
+            let words = sums::<L>(&[Self::images(t0), Self::images(t1), Self::images(t2)]);
             if self.any(&words) {
-                self.sort_out(index, &words, orbit);
+                self.sort_out(index, &words, &tops);
             }
         }
     }

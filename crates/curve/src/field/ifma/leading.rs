@@ -2,8 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::{Fe8, MASK52};
-use crate::field::leading::{BETA_OVER_P, Leading, SUMS};
+use super::{FOLD_260, Fe8};
+use crate::field::leading::{Leading, SUMS};
 use crate::field::marks::{BITS, FIELDS, after};
 
 /// The numbers of all keys of an entry.
@@ -16,35 +16,6 @@ static KEYS: [u8; 16 * SUMS] = {
     }
     keys
 };
-
-/// The fraction beta/p in digits of 52 bits: digit j has weight 2^-52(j+1).
-const BETA_DIGITS: [u64; 6] = {
-    const M: u64 = MASK52 as u64;
-    let [a, b, c, d, e] = BETA_OVER_P;
-    [
-        a >> 12,
-        (a << 40 | b >> 24) & M,
-        (b << 28 | c >> 36) & M,
-        (c << 16 | d >> 48) & M,
-        (d << 4 | e >> 60) & M,
-        (e >> 8) & M,
-    ]
-};
-
-/// The fraction of beta * x in its low 52 bits, less than 10 short; whole turns above.
-#[inline(always)]
-unsafe fn beta_fraction(x: &Fe8) -> __m512i {
-    // SAFETY: AVX-512 IFMA is present where this is called.
-    unsafe {
-        let mut sum = _mm512_setzero_si512();
-        for i in 0..5 {
-            // What ends at weight 2^-52: low halves one digit on, high halves two on. The rest is left out.
-            sum = _mm512_madd52lo_epu64(sum, x.0[i], _mm512_set1_epi64(BETA_DIGITS[i] as i64));
-            sum = _mm512_madd52hi_epu64(sum, x.0[i], _mm512_set1_epi64(BETA_DIGITS[i + 1] as i64));
-        }
-        sum
-    }
-}
 
 /// The answers of four sums in one mask, those of the first lowest.
 #[inline(always)]
@@ -65,6 +36,7 @@ unsafe fn places_from(first: u32) -> u16 {
 
 impl Leading for Fe8 {
     type Words = __m512i;
+    /// 48 bits and, above them, whole turns: the sum that becomes the last limb of a product.
     type Tops = __m512i;
     /// By how much words are shifted to be numbers of entries, and where the fields of their marks begin.
     type Asker = [__m512i; 2];
@@ -72,34 +44,33 @@ impl Leading for Fe8 {
     const FIRST: usize = 16;
 
     #[inline(always)]
-    unsafe fn words(plus: Fe8, minus: Fe8) -> __m512i {
-        // SAFETY: see the module `lanes`.
-        unsafe {
-            // Bits 16..48 of the top limb are the top 32 of 256; bit 48 is a whole turn and falls away.
-            let plus = _mm512_srli_epi64::<16>(plus.check_tight().0[4]);
-            let minus = _mm512_slli_epi64::<16>(minus.check_tight().0[4]);
-            _mm512_mask_blend_epi32(0xaaaa, plus, minus)
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn beta_words(plus: Fe8, minus: Fe8) -> __m512i {
-        // SAFETY: see the module `lanes`.
-        unsafe {
-            let (p, m) = (beta_fraction(&plus), beta_fraction(&minus));
-            _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64::<20>(p), _mm512_slli_epi64::<12>(m))
-        }
-    }
-
-    #[inline(always)]
     unsafe fn tops(self) -> __m512i {
-        // SAFETY: see the module `lanes`. The 16 bits below the top limb are left out.
-        unsafe { _mm512_slli_epi64::<16>(self.0[4]) }
+        // SAFETY: see the module `lanes`.
+        unsafe { self.check_tight().0[4] }
     }
     #[inline(always)]
-    unsafe fn beta_tops(self) -> __m512i {
+    unsafe fn product_tops(self, factor: Fe8, addend: __m512i) -> __m512i {
         // SAFETY: see the module `lanes`.
-        unsafe { _mm512_slli_epi64::<12>(beta_fraction(&self)) }
+        unsafe {
+            let (a, b) = (self.check_factor().0, factor.check_factor().0);
+            // With columns c0..c9 of the product as in `reduce`, c8 without what c7 hands on: at most 6 short, which
+            // the fold makes less than 2^-12 of the sum's last bit.
+            let c8 = _mm512_madd52lo_epu64(_mm512_setzero_si512(), a[4], b[4]);
+            let c8 = _mm512_madd52hi_epu64(_mm512_madd52hi_epu64(c8, a[3], b[4]), a[4], b[3]);
+            let c9 = _mm512_madd52hi_epu64(_mm512_srli_epi64::<52>(c8), a[4], b[4]);
+            // c4 without what c3 and the addend's other limbs hand on: 4 low and 3 high parts and less than two more.
+            let mut c4 = addend;
+            for i in 0..5 {
+                c4 = _mm512_madd52lo_epu64(c4, a[i], b[4 - i]);
+            }
+            for i in 0..4 {
+                c4 = _mm512_madd52hi_epu64(c4, a[i], b[3 - i]);
+            }
+            // The fold of c5..c9; of that of c7 and below less than one reaches c4. What lies at 2^256 and above would
+            // come back 222 bits further down.
+            let fold = _mm512_set1_epi64(FOLD_260);
+            _mm512_madd52hi_epu64(_mm512_madd52lo_epu64(c4, c9, fold), c8, fold)
+        }
     }
     #[inline(always)]
     unsafe fn tops_add(a: __m512i, b: __m512i) -> __m512i {
@@ -110,12 +81,17 @@ impl Leading for Fe8 {
     unsafe fn tops_lane(a: &__m512i, lane: usize) -> u64 {
         debug_assert!(lane < 8);
         // SAFETY: 64 bytes of plain integers. Only the one is read: they lie in memory, and a copy would be waited for.
-        unsafe { *(&raw const *a).cast::<u64>().add(lane) }
+        unsafe { *(&raw const *a).cast::<u64>().add(lane) << 16 }
     }
     #[inline(always)]
     unsafe fn tops_words(plus: __m512i, minus: __m512i) -> __m512i {
-        // SAFETY: see the module `lanes`. The upper halves of minus stay, those of plus go below them.
-        unsafe { _mm512_mask_shuffle_epi32::<0b11_11_01_01>(minus, 0x5555, plus) }
+        // SAFETY: see the module `lanes`; VBMI is present.
+        unsafe {
+            // Bits 16..48 of minus go to the upper half, and below them those of plus, eight bits at a time.
+            let from = _mm512_set1_epi64(0x2820_1810);
+            let minus = _mm512_slli_epi64::<16>(minus);
+            _mm512_mask_multishift_epi64_epi8(minus, 0x0f0f_0f0f_0f0f_0f0f, from, plus)
+        }
     }
     #[inline(always)]
     unsafe fn word_splat(word: u32) -> __m512i {

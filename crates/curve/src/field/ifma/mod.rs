@@ -4,7 +4,9 @@
 //! product to a 64-bit sum. Bounds of a limb vector [l0..l4], value sum l_i * 2^(52 i):
 //!
 //! - *tight*: l0..l3 < 2^52, l4 < 2^48 + 2^6, so the value is below 2^256 + 2^214;
-//! - *loose*: l0..l3 < 2^52, l4 < 2^51.
+//! - *loose*: l0..l3 < 2^52, l4 < 2^51;
+//! - *raw*: l4 as of a loose element, and the low 52 bits of l0..l3; what these have above was added to the next limb and
+//!   left standing, since IFMA does not read it.
 //!
 //! Debug builds check them at every operation. See `lanes` for the safety rule of all methods here.
 
@@ -30,6 +32,9 @@ pub struct Fe8([__m512i; 5]);
 
 /// Ten columns of a product: column k has weight 2^(52 k).
 type Columns = [__m512i; 10];
+
+// SAFETY: plain integers, for which zero is a value.
+const NOTHING: Columns = unsafe { core::mem::zeroed() };
 
 /// Splits a 256-bit value into limbs of 52 bits.
 const fn split52(l: [u64; 4]) -> [u64; 5] {
@@ -80,26 +85,58 @@ impl Fe8 {
         // SAFETY: as the caller's.
         unsafe { self.check(1 << 51) }
     }
-}
 
-/// Moves what exceeds 52 bits of each limb into the next; signed, so that a negative limb borrows.
-#[inline(always)]
-unsafe fn carry(mut l: [__m512i; 5]) -> [__m512i; 5] {
-    // SAFETY: AVX-512F is present where this is called.
-    unsafe {
-        let mask = _mm512_set1_epi64(MASK52);
-        for i in 0..4 {
-            l[i + 1] = _mm512_add_epi64(l[i + 1], _mm512_srai_epi64::<52>(l[i]));
-            l[i] = _mm512_and_si512(l[i], mask);
+    /// The same element, its limbs without what was left standing.
+    #[inline(always)]
+    unsafe fn masked(mut self) -> Self {
+        for limb in &mut self.0[..4] {
+            // SAFETY: AVX-512F is present where this is called.
+            *limb = unsafe { _mm512_and_si512(*limb, _mm512_set1_epi64(MASK52)) };
         }
-        l
+        self
+    }
+
+    /// The columns of a tight addend.
+    #[inline(always)]
+    unsafe fn columns(self) -> Columns {
+        // SAFETY: as the caller's.
+        let Fe8([a, b, c, d, e]) = unsafe { self.check_tight() };
+        let [.., f, g, h, i, j] = NOTHING;
+        [a, b, c, d, e, f, g, h, i, j]
+    }
+
+    /// Checks a factor: tight, loose or raw.
+    #[inline(always)]
+    unsafe fn check_factor(self) -> Self {
+        if cfg!(debug_assertions) {
+            // SAFETY: the caller's.
+            unsafe { self.masked().check_loose() };
+        }
+        self
     }
 }
 
-/// Columns of loose * loose to a tight element. A column is at most 5 low and 5 high parts and an addend:
+/// Adds what exceeds 52 bits of each limb to the next, and leaves it standing; signed, so that a negative limb borrows.
+#[inline(always)]
+unsafe fn carry_raw(mut l: [__m512i; 5]) -> Fe8 {
+    for i in 0..4 {
+        // SAFETY: AVX-512F is present where this is called.
+        l[i + 1] = unsafe { _mm512_add_epi64(l[i + 1], _mm512_srai_epi64::<52>(l[i])) };
+    }
+    Fe8(l)
+}
+
+/// Moves it into the next.
+#[inline(always)]
+unsafe fn carry(l: [__m512i; 5]) -> Fe8 {
+    // SAFETY: as above.
+    unsafe { carry_raw(l).masked() }
+}
+
+/// Columns of loose * loose to a raw element. A column is at most 5 low and 5 high parts and an addend:
 /// below 11 * 2^52 < 2^56.
 #[inline(always)]
-unsafe fn reduce(mut c: Columns) -> Fe8 {
+unsafe fn reduce_raw(mut c: Columns) -> Fe8 {
     // SAFETY: AVX-512F and IFMA are present where this is called.
     unsafe {
         // Columns 5..9 become digits; their bits from 52 up stay in place but are not read by IFMA.
@@ -125,15 +162,23 @@ unsafe fn reduce(mut c: Columns) -> Fe8 {
         let l1 = _mm512_madd52hi_epu64(c[1], top, fold);
         let l4 = _mm512_and_si512(c[4], _mm512_set1_epi64(MASK48));
         // Limb 3 hands on less than 2^(57-52) + 1: the top limb ends below 2^48 + 2^6.
-        Fe8(carry([l0, l1, c[2], c[3], l4])).check_tight()
+        carry_raw([l0, l1, c[2], c[3], l4])
     }
 }
 
-/// The columns of a product of loose elements, on top of `c`.
+/// The same to a tight element.
 #[inline(always)]
-unsafe fn product(mut c: Columns, a: &[__m512i; 5], b: &[__m512i; 5]) -> Columns {
+unsafe fn reduce(c: Columns) -> Fe8 {
+    // SAFETY: as above.
+    unsafe { reduce_raw(c).masked().check_tight() }
+}
+
+/// The columns of a product of factors, on top of `c`.
+#[inline(always)]
+unsafe fn product(mut c: Columns, a: Fe8, b: Fe8) -> Columns {
     // SAFETY: AVX-512 IFMA is present where this is called.
     unsafe {
+        let (a, b) = (a.check_factor().0, b.check_factor().0);
         for i in 0..5 {
             for j in 0..5 {
                 c[i + j] = _mm512_madd52lo_epu64(c[i + j], a[i], b[j]);
@@ -144,6 +189,42 @@ unsafe fn product(mut c: Columns, a: &[__m512i; 5], b: &[__m512i; 5]) -> Columns
         }
         c
     }
+}
+
+/// Those of a square.
+#[inline(always)]
+unsafe fn square(a: Fe8) -> Columns {
+    // SAFETY: AVX-512 IFMA is present where this is called.
+    unsafe {
+        let a = a.check_factor().0;
+        let mut c = NOTHING;
+        // Products of different limbs once; a factor doubled would no longer fit 52 bits, so the sums are.
+        for i in 0..5 {
+            for j in i + 1..5 {
+                c[i + j] = _mm512_madd52lo_epu64(c[i + j], a[i], a[j]);
+                c[i + j + 1] = _mm512_madd52hi_epu64(c[i + j + 1], a[i], a[j]);
+            }
+        }
+        for column in &mut c[1..9] {
+            *column = _mm512_add_epi64(*column, *column);
+        }
+        for i in 0..5 {
+            c[2 * i] = _mm512_madd52lo_epu64(c[2 * i], a[i], a[i]);
+            c[2 * i + 1] = _mm512_madd52hi_epu64(c[2 * i + 1], a[i], a[i]);
+        }
+        c
+    }
+}
+
+/// The sums of limbs.
+#[inline(always)]
+unsafe fn sums(a: Fe8, b: Fe8) -> [__m512i; 5] {
+    let (mut l, Fe8(b)) = (a.0, b);
+    for i in 0..5 {
+        // SAFETY: AVX-512F is present where this is called.
+        l[i] = unsafe { _mm512_add_epi64(l[i], b[i]) };
+    }
+    l
 }
 
 /// Four limbs of 64 bits, least significant first, as five of 52: below 2^256, so tight.
@@ -259,60 +340,46 @@ impl Lanes for Fe8 {
     #[inline(always)]
     unsafe fn mul(self, other: Fe8) -> Fe8 {
         // SAFETY: see the module `lanes`.
-        unsafe {
-            let zero = [_mm512_setzero_si512(); 10];
-            reduce(product(zero, &self.check_loose().0, &other.check_loose().0))
-        }
+        unsafe { reduce(product(NOTHING, self, other)) }
+    }
+    #[inline(always)]
+    unsafe fn mul_raw(self, other: Fe8) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe { reduce_raw(product(NOTHING, self, other)) }
     }
 
     #[inline(always)]
     unsafe fn mul_add(self, factor: Fe8, addend: Fe8) -> Fe8 {
         // SAFETY: see the module `lanes`.
-        unsafe {
-            let mut c = [_mm512_setzero_si512(); 10];
-            c[..5].copy_from_slice(&addend.check_tight().0);
-            reduce(product(c, &self.check_loose().0, &factor.check_loose().0))
-        }
+        unsafe { reduce(product(addend.columns(), self, factor)) }
+    }
+    #[inline(always)]
+    unsafe fn mul_add_raw(self, factor: Fe8, addend: Fe8) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe { reduce_raw(product(addend.columns(), self, factor)) }
     }
 
     #[inline(always)]
     unsafe fn square(self) -> Fe8 {
         // SAFETY: see the module `lanes`.
-        unsafe {
-            let a = &self.check_loose().0;
-            let mut c = [_mm512_setzero_si512(); 10];
-            // Products of different limbs once; a factor doubled would no longer fit 52 bits, so the sums are.
-            for i in 0..5 {
-                for j in i + 1..5 {
-                    c[i + j] = _mm512_madd52lo_epu64(c[i + j], a[i], a[j]);
-                    c[i + j + 1] = _mm512_madd52hi_epu64(c[i + j + 1], a[i], a[j]);
-                }
-            }
-            for column in &mut c[1..9] {
-                *column = _mm512_add_epi64(*column, *column);
-            }
-            for i in 0..5 {
-                c[2 * i] = _mm512_madd52lo_epu64(c[2 * i], a[i], a[i]);
-                c[2 * i + 1] = _mm512_madd52hi_epu64(c[2 * i + 1], a[i], a[i]);
-            }
-            reduce(c)
-        }
+        unsafe { reduce(square(self)) }
+    }
+    #[inline(always)]
+    unsafe fn square_raw(self) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe { reduce_raw(square(self)) }
     }
 
     #[inline(always)]
     unsafe fn add(self, other: Fe8) -> Fe8 {
         // SAFETY: see the module `lanes`.
-        unsafe {
-            let (a, b) = (self.check_loose().0, other.check_loose().0);
-            Fe8(carry([
-                _mm512_add_epi64(a[0], b[0]),
-                _mm512_add_epi64(a[1], b[1]),
-                _mm512_add_epi64(a[2], b[2]),
-                _mm512_add_epi64(a[3], b[3]),
-                _mm512_add_epi64(a[4], b[4]),
-            ]))
-            .check_loose()
-        }
+        unsafe { carry(sums(self.check_loose(), other.check_loose())).check_loose() }
+    }
+
+    #[inline(always)]
+    unsafe fn add_raw(self, other: Fe8) -> Fe8 {
+        // SAFETY: see the module `lanes`.
+        unsafe { carry_raw(sums(self.check_tight(), other.check_tight())) }
     }
 
     #[inline(always)]
@@ -321,13 +388,13 @@ impl Lanes for Fe8 {
         unsafe {
             let (a, b) = (self.check_loose().0, other.check_tight().0);
             // 2p = 2^257 - 2 FOLD_256 exceeds a tight value, so the result is positive.
-            Fe8(carry([
+            carry([
                 _mm512_add_epi64(_mm512_sub_epi64(a[0], b[0]), _mm512_set1_epi64(-2 * FOLD_256)),
                 _mm512_sub_epi64(a[1], b[1]),
                 _mm512_sub_epi64(a[2], b[2]),
                 _mm512_sub_epi64(a[3], b[3]),
                 _mm512_add_epi64(_mm512_sub_epi64(a[4], b[4]), _mm512_set1_epi64(1 << 49)),
-            ]))
+            ])
             .check_loose()
         }
     }
@@ -344,7 +411,7 @@ impl Lanes for Fe8 {
             // As for `sub`, 2p more where it is a difference.
             l[0] = _mm512_mask_add_epi64(l[0], minus, l[0], _mm512_set1_epi64(-2 * FOLD_256));
             l[4] = _mm512_mask_add_epi64(l[4], minus, l[4], _mm512_set1_epi64(1 << 49));
-            Fe8(carry(l)).check_loose()
+            carry(l).check_loose()
         }
     }
 
@@ -356,7 +423,7 @@ impl Lanes for Fe8 {
             let mut l = self.check_loose().0;
             l[0] = _mm512_madd52lo_epu64(l[0], _mm512_srli_epi64::<48>(l[4]), _mm512_set1_epi64(FOLD_256));
             l[4] = _mm512_and_si512(l[4], _mm512_set1_epi64(MASK48));
-            Fe8(carry(l)).check_tight()
+            carry(l).check_tight()
         }
     }
 
@@ -368,13 +435,13 @@ impl Lanes for Fe8 {
             // at most 8p, whose own top limb is 2^51 - 1.
             let a = self.check((1 << 51) - 1).0;
             let zero = _mm512_setzero_si512();
-            Fe8(carry([
+            carry([
                 _mm512_sub_epi64(_mm512_set1_epi64(-8 * FOLD_256), a[0]),
                 _mm512_sub_epi64(zero, a[1]),
                 _mm512_sub_epi64(zero, a[2]),
                 _mm512_sub_epi64(zero, a[3]),
                 _mm512_sub_epi64(_mm512_set1_epi64(1 << 51), a[4]),
-            ]))
+            ])
             .check_loose()
         }
     }
@@ -400,7 +467,7 @@ impl Lanes for Fe8 {
             // It is p or more exactly when adding 2^256 - p reaches 2^256; what is left then is the residue.
             let mut u = l;
             u[0] = _mm512_add_epi64(u[0], _mm512_set1_epi64(FOLD_256));
-            let u = carry(u);
+            let u = carry(u).0;
             let over = _mm512_test_epi64_mask(u[4], _mm512_set1_epi64(1 << 48));
             let mut r = l;
             for i in 0..5 {
