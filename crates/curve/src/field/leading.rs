@@ -23,6 +23,20 @@ pub const SHORT: u64 = 11 << 16;
 /// The sums of an entry: the keys it has in a lane on either side.
 pub(crate) const SUMS: usize = 9;
 
+/// Some keys, and of which entry each is. Written and read in whole vectors: what was stored in parts cannot be read until
+/// all of it has reached the cache.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Listed {
+    /// Numbers of keys in an entry.
+    pub keys: [u8; LISTED],
+    /// Numbers of entries.
+    pub slots: [u8; LISTED],
+}
+
+/// Keys a list has room for.
+pub const LISTED: usize = 64;
+
 /// Leading bits of field elements. See the safety rules of `lanes`.
 #[expect(clippy::missing_safety_doc, reason = "one rule for all, in the head of the module `lanes`")]
 pub trait Leading: Lanes {
@@ -32,6 +46,8 @@ pub trait Leading: Lanes {
     type Tops: Copy;
     /// What asking a table of some size takes.
     type Asker: Copy;
+    /// Which of an entry's keys passed a table, as far as its sums have asked.
+    type Answers: Copy + Default;
 
     /// How many of an entry's keys `word_first` finds, a multiple of 2N and at most sixteen: seldom do more pass.
     const FIRST: usize;
@@ -71,20 +87,21 @@ pub trait Leading: Lanes {
         asker: &Self::Asker,
         asking: u32,
     ) -> u32;
-    /// The first keys of some sums that passed a table, and how many did in all.
+    /// Adds what `word_ask` answered for a sum to the answers for those before it: in turn, all of an entry's.
+    unsafe fn answer(answers: Self::Answers, sum: usize, passed: u32) -> Self::Answers;
+    /// The first keys of an entry that passed a table, and how many did in all.
     ///
-    /// `passed` are the answers of `word_ask`, one a sum, and keys are numbered through all of them, 2N to a sum. The
-    /// words after the sums' must be zero. Writes [`FIRST`](Leading::FIRST) numbers and their words: after the last that
+    /// Keys are numbered through all sums, 2N to each. The words after the sums' must be zero. Writes [`FIRST`](Leading::FIRST) numbers and their words: after the last that
     /// passed a number beyond all keys, with the word zero.
     unsafe fn word_first(
         words: &[Self::Words; SUMS + 1],
-        passed: &[u16; SUMS],
+        passed: Self::Answers,
         keys: &mut [u8; 16],
         found: &mut [u32; 16],
     ) -> u32;
-    /// Writes the numbers whose bit in `held` is set, of the first [`FIRST`](Leading::FIRST), one after another, and
-    /// returns how many. There must be room for sixteen.
-    unsafe fn key_append(keys: &[u8; 16], held: u32, to: *mut u8) -> usize;
+    /// Puts the numbers whose bit in `held` is set, of the first [`FIRST`](Leading::FIRST), after the first `listed` of a
+    /// list, as far as it has room, and `slot` beside each. What the list has after them means nothing; `listed` is below 256.
+    unsafe fn key_append(list: &mut Listed, listed: usize, keys: &[u8; 16], held: u32, slot: u8);
     /// The word of one lane on one side (0 plus, 1 minus).
     unsafe fn word(a: &Self::Words, lane: usize, side: usize) -> u32;
 }
@@ -93,6 +110,7 @@ impl Leading for Fe {
     type Words = [u32; 2];
     type Tops = u64;
     type Asker = u32;
+    type Answers = u32;
 
     const FIRST: usize = 4;
 
@@ -172,16 +190,16 @@ impl Leading for Fe {
         passed & asking
     }
     #[inline(always)]
+    unsafe fn answer(answers: u32, sum: usize, passed: u32) -> u32 {
+        (if sum == 0 { 0 } else { answers }) | passed << (2 * sum)
+    }
+    #[inline(always)]
     unsafe fn word_first(
         words: &[[u32; 2]; SUMS + 1],
-        passed: &[u16; SUMS],
+        mut left: u32,
         keys: &mut [u8; 16],
         found: &mut [u32; 16],
     ) -> u32 {
-        let mut left = 0u32;
-        for (sum, &passed) in passed.iter().enumerate() {
-            left |= u32::from(passed) << (2 * sum);
-        }
         let count = left.count_ones();
         for i in 0..Self::FIRST {
             // Always so many, without a branch: past the last it is the number after all keys.
@@ -193,15 +211,14 @@ impl Leading for Fe {
         count
     }
     #[inline(always)]
-    unsafe fn key_append(keys: &[u8; 16], held: u32, to: *mut u8) -> usize {
-        let mut count = 0;
+    unsafe fn key_append(list: &mut Listed, mut listed: usize, keys: &[u8; 16], held: u32, slot: u8) {
         for (i, &key) in keys[..Self::FIRST].iter().enumerate() {
             // Each is written in any case and kept by moving on: no branch to guess.
-            // SAFETY: the caller gives room for all.
-            unsafe { to.add(count).write(key) };
-            count += (held >> i & 1) as usize;
+            if listed < LISTED {
+                (list.keys[listed], list.slots[listed]) = (key, slot);
+            }
+            listed += (held >> i & 1) as usize;
         }
-        count
     }
     #[inline(always)]
     unsafe fn word(a: &[u32; 2], _: usize, side: usize) -> u32 {
@@ -235,7 +252,7 @@ mod tests {
             }
             let mut chosen = numbers[..count].to_vec();
             chosen.sort_unstable();
-            let mut passed = [0; SUMS];
+            let mut passed = [0u32; SUMS];
             for key in &chosen {
                 passed[key / keys_of_sum] |= 1 << (key % keys_of_sum);
             }
@@ -246,7 +263,11 @@ mod tests {
                 for (vector, words) in vectors.iter_mut().zip(words.chunks(keys_of_sum)) {
                     *vector = L::word_load(words.as_ptr());
                 }
-                L::word_first(&vectors, &passed, &mut keys, &mut found)
+                let mut answers = L::Answers::default();
+                for (sum, &passed) in passed.iter().enumerate() {
+                    answers = L::answer(answers, sum, passed);
+                }
+                L::word_first(&vectors, answers, &mut keys, &mut found)
             };
             assert_eq!(got as usize, count);
             for i in 0..L::FIRST {
@@ -256,10 +277,16 @@ mod tests {
             // Some of those are kept, by chance, all and none.
             let held = [random(&mut state) as u32, u32::MAX, 0][round % 3] & ((1 << L::FIRST) - 1);
             let kept: Vec<u8> = (0..L::FIRST).filter(|i| held >> i & 1 == 1).map(|i| keys[i]).collect();
-            let mut list = [0; 16];
-            // SAFETY: the caller's; there is room for sixteen.
-            let got = unsafe { L::key_append(&keys, held, list.as_mut_ptr()) };
-            assert_eq!(&list[..got], kept, "{held:b}");
+            // After some others, as far as there is room.
+            let listed = random(&mut state) as usize % [49, 65, 256][round % 3];
+            let (before, end) = (listed.min(LISTED), (listed + kept.len()).min(LISTED));
+            let mut list = Listed { keys: [200; LISTED], slots: [100; LISTED] };
+            // SAFETY: the caller's.
+            unsafe { L::key_append(&mut list, listed, &keys, held, 7) };
+            assert_eq!(list.keys[before..end], kept[..end - before], "{held:b} after {listed}");
+            assert!(list.slots[before..end].iter().all(|&slot| slot == 7), "{held:b} after {listed}");
+            assert!(list.keys[..before].iter().all(|&key| key == 200), "{held:b} after {listed}");
+            assert!(list.slots[..before].iter().all(|&slot| slot == 100), "{held:b} after {listed}");
         }
     }
 

@@ -17,8 +17,7 @@ use crate::field::marks::{self, EMPTY, Marked, WITHIN};
 
 /// How far a sum of three tops may be off: each short, or where one is times beta^2, minus the sum of two, over by twice
 /// that.
-pub(super) const SLACK: u64 = 1 << 23;
-const _: () = assert!(SLACK > 6 * SHORT + 64);
+pub(super) const SLACK: u64 = 6 * SHORT + 64;
 
 /// How far the word of a key, a sum of three words of tops, can lie below the leading half of the sum of the tops:
 /// three fractions of at most 1 (see `many::words`) were cut off. It is never above.
@@ -117,8 +116,9 @@ impl Bits {
         let coarse = first_level::<4>(ranges, coarse_log2);
         let sparse = share(&coarse) < SPARSE;
         let coarse = if sparse { coarse } else { first_level::<1>(ranges, coarse_log2) };
-        // Half a range an entry, but enough entries to look further than the first level does.
-        let fine_log2 = (ranges.len().max(1).ilog2() + 1).clamp(coarse_log2.min(22), 22);
+        // At most half a range an entry while words have the bits for it, and enough entries to look further than the
+        // first level does.
+        let fine_log2 = (ranges.len().max(1).next_power_of_two().ilog2() + 1).clamp(coarse_log2.min(22), 22);
         let mut fine = Pages::new([[EMPTY; 4]; 2], 1 << fine_log2);
         for range in ranges {
             pieces(range, BELOW_WORD, SLACK, fine_log2, WITHIN, |at, first, last| {
@@ -148,23 +148,16 @@ impl Bits {
         Marked { table: self.fine.as_ptr().cast(), log2: self.fine_log2 }
     }
 
+    /// The third level: an entry after each of the second.
+    pub(super) fn third(&self) -> Marked<8> {
+        let second = self.fine();
+        // SAFETY: an entry of the second level is four bytes, and the third's is beside it.
+        Marked { table: unsafe { second.table.add(4) }, ..second }
+    }
+
     /// Whether the first level lets next to nothing pass.
     pub(super) fn is_sparse(&self) -> bool {
         self.sparse
-    }
-
-    /// Begins to fetch what `may_hold` will read.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, word: u32) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let at = (word >> (32 - self.fine_log2)) as usize;
-            // SAFETY: a hint, and the address is ours.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.fine.as_ptr().add(at).cast()) }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = word;
     }
 
     /// Whether the second level lets a word pass.

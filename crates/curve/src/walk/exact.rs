@@ -2,18 +2,17 @@
 //! entry, an image of one, or infinity. Slow, exact, and next to never needed.
 
 use super::table::step_point;
-use super::{KEYS_PER_CENTRE, Visitor};
-use crate::field::lanes::Lanes;
+use super::{KEYS_PER_CENTRE, OneByOne};
 use crate::group::{self, Affine, Point};
 
 /// Visits every key of the group around `centre`; returns how many there are. Infinity is no key.
-pub(super) fn group<L: Lanes>(half: u32, lane: u32, centre: Point, visitor: &mut impl Visitor<L>) -> u64 {
+pub(super) fn group(half: u32, lane: u32, centre: Point, visitor: &mut impl OneByOne) -> u64 {
     let mut keys = 0;
     for orbit in 0..3 {
         points(half, orbit, centre, |index, minus, point| {
             // The centre belongs to no orbit: it is visited once.
             if index > 0 || orbit == 0 {
-                visitor.exact(lane, index, minus, orbit, point.x);
+                visitor.point(lane, index, minus, orbit, point.x);
                 keys += KEYS_PER_CENTRE;
             }
         });

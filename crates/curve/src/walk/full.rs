@@ -3,7 +3,7 @@
 
 use core::marker::PhantomData;
 
-use super::{Hit, Lanes, Orbit, Place, Visitor};
+use super::{Hit, Lanes, OneByOne, Orbit, Place, Visitor};
 use crate::Fe;
 
 /// The parity of the bits of x under a mask.
@@ -70,7 +70,7 @@ impl<L: Lanes> Visitor<L> for Full<'_, L> {
         self.skip = skip;
         for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
             // SAFETY: the caller's.
-            self.exact(lane as u32, 0, false, 0, unsafe { c.lane(lane) });
+            self.point(lane as u32, 0, false, 0, unsafe { c.lane(lane) });
         }
     }
 
@@ -111,7 +111,13 @@ impl<L: Lanes> Visitor<L> for Full<'_, L> {
         }
     }
 
-    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
+    fn one_by_one(&mut self) -> impl OneByOne {
+        self
+    }
+}
+
+impl<L: Lanes> OneByOne for Full<'_, L> {
+    fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
         let mut x = x.canonical();
         for image in 0..3 {
             let words = x.to_words();

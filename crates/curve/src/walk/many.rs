@@ -1,8 +1,11 @@
 //! What the two sieves for many prefixes share: the words of an entry's keys, and the end of a candidate.
 
+use core::ops::Range;
+
 use super::bits::{Bits, SLACK};
+use super::settle::top;
 use super::words::{image_of, sums, top64};
-use super::{Hit, Leading, Place, Tops};
+use super::{Hit, Leading, OneByOne, Place, Tops};
 use crate::Fe;
 use crate::field::leading::SUMS;
 use crate::field::marks::Marked;
@@ -32,6 +35,8 @@ pub(super) unsafe fn words<L: Leading>([t0, t1, t2]: &Tops<L>) -> [L::Words; SUM
 #[derive(Clone, Copy)]
 pub(super) struct Level<L: Leading, const STRIDE: usize> {
     table: *const u8,
+    /// By how much a word is shifted to be the number of its entry.
+    shift: u32,
     asker: L::Asker,
 }
 
@@ -41,7 +46,21 @@ impl<L: Leading, const STRIDE: usize> Level<L, STRIDE> {
     #[inline(always)]
     pub unsafe fn new(Marked { table, log2 }: Marked<STRIDE>) -> Self {
         // SAFETY: the caller's.
-        Level { table, asker: unsafe { L::asker::<STRIDE>(log2) } }
+        Level { table, shift: 32 - log2, asker: unsafe { L::asker::<STRIDE>(log2) } }
+    }
+
+    /// Begins to fetch what a word will read.
+    #[inline(always)]
+    pub fn fetch(&self, word: u32) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let at = self.table.wrapping_add((word >> self.shift) as usize * STRIDE);
+            // SAFETY: a hint.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (word, self.shift);
     }
 
     /// Asks this level: bit i is set where the word in place i passes.
@@ -77,19 +96,7 @@ impl<'a> Judge<'a> {
         self.skip = skip;
         for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
             // SAFETY: the caller's.
-            self.exact(lane as u32, 0, false, 0, unsafe { c.lane(lane) });
-        }
-    }
-
-    /// See [`super::Visitor::exact`].
-    pub fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
-        let mut image = x;
-        for j in 0..3 {
-            if self.bits.holds_exactly(top64(image)) {
-                let place = Place { lane, step: self.step, index, minus, orbit, image: j, negate: false };
-                self.hits.push(Hit { place, x: None });
-            }
-            image = image.mul(Fe::BETA);
+            self.point(lane as u32, 0, false, 0, unsafe { c.lane(lane) });
         }
     }
 
@@ -105,8 +112,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Asks both tables for all keys of an entry, one by one, and decides those that pass, but for the `known` first of
-    /// those that pass the first.
+    /// Asks both tables for keys of an entry, one by one, and decides those that pass: for `which` of the keys that pass the
+    /// first, in their order.
     ///
     /// # Safety
     /// As for all of [`Leading`]; the first table must be that of the judge's own set.
@@ -116,8 +123,9 @@ impl<'a> Judge<'a> {
         first: &Level<L, STRIDE>,
         index: u32,
         tops: &Tops<L>,
-        mut known: usize,
+        which: Range<usize>,
     ) {
+        let mut number = 0;
         // SAFETY: the caller's, here and below.
         for (sum, words) in unsafe { words::<L>(tops) }.iter().enumerate() {
             // SAFETY: the table is borrowed with the set.
@@ -125,8 +133,8 @@ impl<'a> Judge<'a> {
             while passed != 0 {
                 let place = passed.trailing_zeros() as usize;
                 passed &= passed - 1;
-                if known > 0 {
-                    known -= 1;
+                number += 1;
+                if !which.contains(&(number - 1)) {
                     continue;
                 }
                 // SAFETY: words exist only where their instruction set does.
@@ -139,29 +147,15 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// How often the tops of T0, T1, T2 and of their products with beta go into each sum: once, or for beta^2 = -1 - beta
-/// minus once both.
-static SHARES: [[[u64; 2]; 3]; SUMS] = {
-    const POWERS: [[u64; 2]; 3] = [[1, 0], [0, 1], [u64::MAX, u64::MAX]];
-    let mut shares = [[[0; 2]; 3]; SUMS];
-    let mut sum = 0;
-    while sum < SUMS {
-        let (p, q) = (sum / 3, sum % 3);
-        shares[sum] = [POWERS[image_of(p, q)], POWERS[p], POWERS[q]];
-        sum += 1;
+impl OneByOne for Judge<'_> {
+    fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
+        let mut image = x;
+        for j in 0..3 {
+            if self.bits.holds_exactly(top64(image)) {
+                let place = Place { lane, step: self.step, index, minus, orbit, image: j, negate: false };
+                self.hits.push(Hit { place, x: None });
+            }
+            image = image.mul(Fe::BETA);
+        }
     }
-    shares
-};
-
-/// The top 64 bits of the key in the given place of the words of a sum. Without branches: nobody could guess them.
-#[inline(always)]
-pub(super) fn top<L: Leading>(sum: usize, place: usize, tops: &Tops<L>) -> u64 {
-    let mut top = 0u64;
-    for (share, [a, b]) in SHARES[sum].iter().zip(tops) {
-        // SAFETY: tops exist only where their instruction set does.
-        let (a, b) =
-            unsafe { (L::tops_lane(&a[place % 2], place / 2), L::tops_lane(&b[place % 2], place / 2)) };
-        top = top.wrapping_add(a.wrapping_mul(share[0])).wrapping_add(b.wrapping_mul(share[1]));
-    }
-    top
 }

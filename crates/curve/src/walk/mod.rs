@@ -33,6 +33,7 @@ mod full;
 mod many;
 mod pages;
 mod points;
+mod settle;
 mod sieve;
 mod sparse;
 mod table;
@@ -156,7 +157,7 @@ pub(crate) const SLICES: usize = SUMS;
 pub(crate) trait Visitor<L: Lanes> {
     /// Whether it reads leading bits, for which squares are multiplied by beta too.
     const LEADING: bool = true;
-    /// A group begins; its centres are `c`. Lanes in `skip` (bit mask) are done by `exact` instead.
+    /// A group begins; its centres are `c`. Lanes in `skip` (bit mask) are done by `one_by_one` instead.
     unsafe fn centre(&mut self, c: L, skip: u32);
     /// The keys around one entry.
     unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>);
@@ -175,8 +176,21 @@ pub(crate) trait Visitor<L: Lanes> {
     /// The last entry of the group was visited.
     #[inline(always)]
     unsafe fn finish(&mut self) {}
-    /// One point, whose three images are to be tested, of a lane the formulas do not hold for.
-    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe);
+    /// Who takes the points of lanes the formulas do not hold for. Not the visitor itself, where it is to keep things in
+    /// registers: what is handed to a function that is called lies in memory.
+    fn one_by_one(&mut self) -> impl OneByOne;
+}
+
+/// What is done with points one by one.
+pub(crate) trait OneByOne {
+    /// One point, whose three images are to be tested.
+    fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe);
+}
+
+impl<E: OneByOne> OneByOne for &mut E {
+    fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
+        (**self).point(lane, index, minus, orbit, x);
+    }
 }
 
 /// The state of N parallel walkers over one table.
@@ -343,7 +357,7 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
             let mut keys =
                 (L::N - exact.len()) as u64 * (KEYS_PER_CENTRE + KEYS_PER_ENTRY * table.entries.len() as u64);
             for (lane, centre) in exact {
-                keys += exact::group(table.half(), lane as u32, centre, visitor);
+                keys += exact::group(table.half(), lane as u32, centre, &mut visitor.one_by_one());
                 self.place(lane, exact::next(table.half(), centre));
             }
             keys

@@ -5,9 +5,11 @@
 use super::bits::Bits;
 use super::dense::Dense;
 use super::full::{Full, Term};
+use super::many::Judge;
+use super::settle::Settle;
 use super::sparse::Sparse;
 use super::words::Words;
-use super::{Hit, Lanes, Lanewise, Leading, Orbit, Visitor};
+use super::{Hit, Lanes, Lanewise, OneByOne, Orbit, Visitor};
 use crate::Fe;
 use crate::field::leading::{WORD_ABOVE, WORD_BELOW};
 
@@ -99,9 +101,15 @@ impl<L: Lanes, A: Visitor<L>, B: Visitor<L>> Visitor<L> for Both<A, B> {
             self.1.finish();
         }
     }
-    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
-        self.0.exact(lane, index, minus, orbit, x);
-        self.1.exact(lane, index, minus, orbit, x);
+    fn one_by_one(&mut self) -> impl OneByOne {
+        Both(self.0.one_by_one(), self.1.one_by_one())
+    }
+}
+
+impl<A: OneByOne, B: OneByOne> OneByOne for Both<A, B> {
+    fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
+        self.0.point(lane, index, minus, orbit, x);
+        self.1.point(lane, index, minus, orbit, x);
     }
 }
 
@@ -110,7 +118,7 @@ impl<L: Lanes, A: Visitor<L>, B: Visitor<L>> Visitor<L> for Both<A, B> {
 /// # Safety
 /// As for all of [`Lanes`].
 #[inline(always)]
-pub(super) unsafe fn run<L: Leading>(
+pub(super) unsafe fn run<L: Settle>(
     walk: &mut Lanewise<'_, L>,
     sieve: &Sieve,
     step: u64,
@@ -126,7 +134,7 @@ pub(super) unsafe fn run<L: Leading>(
             (Some(bits), []) if bits.is_sparse() => {
                 walk.group(&mut Sparse::<L>::new(entries, bits, step, hits))
             }
-            (Some(bits), []) => walk.group(&mut Dense::<L>::new(bits, step, hits)),
+            (Some(bits), []) => walk.group(&mut Dense::<L>::new(&mut Judge::new(bits, step, hits))),
             (None, terms) => walk.group(&mut Both(
                 Words::new(&sieve.ranges, step, hits),
                 Full::new(terms, step, &mut full_hits),
@@ -135,8 +143,10 @@ pub(super) unsafe fn run<L: Leading>(
                 Sparse::<L>::new(entries, bits, step, hits),
                 Full::new(terms, step, &mut full_hits),
             )),
-            (Some(bits), terms) => walk
-                .group(&mut Both(Dense::<L>::new(bits, step, hits), Full::new(terms, step, &mut full_hits))),
+            (Some(bits), terms) => walk.group(&mut Both(
+                Dense::<L>::new(&mut Judge::new(bits, step, hits)),
+                Full::new(terms, step, &mut full_hits),
+            )),
         }
     };
     // A key both visitors accept is one hit; the one that knows x is kept.

@@ -10,7 +10,7 @@ use core::hint::black_box;
 
 use super::bits::Bits;
 use super::many::{Judge, Level, words};
-use super::{Hit, Leading, Orbit, SLICES, Tops, Visitor};
+use super::{Hit, Leading, OneByOne, Orbit, SLICES, Tops, Visitor};
 use crate::Fe;
 
 /// An entry of which a key passed. Number 0 is no entry.
@@ -107,11 +107,11 @@ impl<L: Leading> Visitor<L> for Sparse<'_, L> {
         }
         for Noted { index, tops } in self.noted.iter().filter(|noted| noted.index != 0) {
             // SAFETY: the caller's; the table is that of the set.
-            unsafe { self.judge.look_again(&self.coarse, *index, tops, 0) }
+            unsafe { self.judge.look_again(&self.coarse, *index, tops, 0..usize::MAX) }
         }
     }
 
-    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
-        self.judge.exact(lane, index, minus, orbit, x);
+    fn one_by_one(&mut self) -> impl OneByOne {
+        &mut self.judge
     }
 }

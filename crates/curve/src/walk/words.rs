@@ -3,9 +3,9 @@
 use core::marker::PhantomData;
 
 use super::bits::SLACK;
-use super::many::top;
+use super::settle::top;
 use super::sieve::Range;
-use super::{Hit, Leading, Orbit, Place, Tops, Visitor};
+use super::{Hit, Leading, OneByOne, Orbit, Place, Tops, Visitor};
 use crate::Fe;
 
 /// The visitor that tests words.
@@ -131,7 +131,7 @@ impl<L: Leading> Visitor<L> for Words<'_, L> {
         unsafe {
             self.skip = skip;
             for lane in (0..L::N).filter(|l| skip >> l & 1 == 0) {
-                self.exact(lane as u32, 0, false, 0, c.lane(lane));
+                self.point(lane as u32, 0, false, 0, c.lane(lane));
             }
         }
     }
@@ -149,7 +149,13 @@ impl<L: Leading> Visitor<L> for Words<'_, L> {
         }
     }
 
-    fn exact(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
+    fn one_by_one(&mut self) -> impl OneByOne {
+        self
+    }
+}
+
+impl<L: Leading> OneByOne for Words<'_, L> {
+    fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
         let mut image = x;
         for j in 0..3 {
             if self.confirms(top64(image), 1) {

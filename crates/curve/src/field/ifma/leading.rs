@@ -2,8 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::{FOLD_260, Fe8};
-use crate::field::leading::{Leading, SUMS};
+use super::{FOLD_260, Fe8, kept};
+use crate::field::leading::{Leading, Listed, SUMS};
 use crate::field::marks::{BITS, FIELDS, after};
 
 /// The numbers of all keys of an entry.
@@ -17,14 +17,52 @@ static KEYS: [u8; 16 * SUMS] = {
     keys
 };
 
-/// The answers of four sums in one mask, those of the first lowest.
-#[inline(always)]
-unsafe fn four(a: u16, b: u16, c: u16, d: u16) -> u64 {
-    // SAFETY: AVX-512BW is present where this is called.
+/// The answers of an entry's sums in masks, joined as they come: so few registers hold them that none has to be stored.
+/// Stored one by one and read together they would have to reach the cache first.
+#[derive(Clone, Copy, Default)]
+pub struct Answers {
+    /// Of the sum that has no other half yet, and in the end of the last.
+    single: u16,
+    /// Of the two before it.
+    pair: u32,
+    /// Of the first four sums and the next four.
+    fours: (u64, u64),
+}
+
+/// Joins two masks: as instructions, since the compiler takes the intrinsics for shifts of numbers and makes many of each.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+unsafe fn join_words(low: u16, high: u16) -> u32 {
+    let both;
+    // SAFETY: the caller's instruction set; nothing but registers.
     unsafe {
-        let (low, high) = (_mm512_kunpackw(b.into(), a.into()), _mm512_kunpackw(d.into(), c.into()));
-        _mm512_kunpackd(high.into(), low.into())
+        core::arch::asm!("kunpckwd {0}, {1}, {2}", out(kreg) both, in(kreg) high, in(kreg) low,
+            options(nomem, nostack, preserves_flags))
     }
+    both
+}
+
+/// The same for twice as many.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+unsafe fn join_pairs(low: u32, high: u32) -> u64 {
+    let both;
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!("kunpckdq {0}, {1}, {2}", out(kreg) both, in(kreg) high, in(kreg) low,
+            options(nomem, nostack, preserves_flags))
+    }
+    both
+}
+
+/// The same answers, formed before what the program does next. Left alone the compiler forms them where they are looked at,
+/// and keeps two vectors for each until then.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn answered(mut answers: __mmask16) -> __mmask16 {
+    // SAFETY: no instruction at all; the register comes back as it went in.
+    unsafe { core::arch::asm!("/* {0} */", inout(kreg) answers, options(nomem, nostack, preserves_flags)) }
+    answers
 }
 
 /// The places of sixteen from one on, below 256; none from the sixteenth.
@@ -40,6 +78,7 @@ impl Leading for Fe8 {
     type Tops = __m512i;
     /// By how much words are shifted to be numbers of entries, and where the fields of their marks begin.
     type Asker = [__m512i; 2];
+    type Answers = Answers;
 
     const FIRST: usize = 16;
 
@@ -68,7 +107,7 @@ impl Leading for Fe8 {
             }
             // The fold of c5..c9; of that of c7 and below less than one reaches c4. What lies at 2^256 and above would
             // come back 222 bits further down.
-            let fold = _mm512_set1_epi64(FOLD_260);
+            let fold = kept(FOLD_260);
             _mm512_madd52hi_epu64(_mm512_madd52lo_epu64(c4, c9, fold), c8, fold)
         }
     }
@@ -154,22 +193,34 @@ impl Leading for Fe8 {
             // Eight bits from where each field begins; a permutation of 64 bytes reads six of them.
             let six = _mm512_multishift_epi64_epi8(*fields, a);
             let marks = _mm512_permutexvar_epi8(six, _mm512_loadu_si512(BITS.as_ptr().cast()));
-            _mm512_mask_testn_epi32_mask(asking, entry, marks) as u32
+            u32::from(answered(_mm512_mask_testn_epi32_mask(asking, entry, marks)))
         }
+    }
+    #[inline(always)]
+    unsafe fn answer(mut to: Answers, sum: usize, passed: u32) -> Answers {
+        let passed = passed as u16;
+        // SAFETY: see the module `lanes`.
+        unsafe {
+            match sum {
+                1 | 5 => to.pair = join_words(to.single, passed),
+                3 => to.fours.0 = join_pairs(to.pair, join_words(to.single, passed)),
+                7 => to.fours.1 = join_pairs(to.pair, join_words(to.single, passed)),
+                _ => to.single = passed,
+            }
+        }
+        to
     }
     #[inline(always)]
     unsafe fn word_first(
         words: &[__m512i; SUMS + 1],
-        passed: &[u16; SUMS],
+        passed: Answers,
         keys: &mut [u8; 16],
         found: &mut [u32; 16],
     ) -> u32 {
         // SAFETY: see the module `lanes`; all that is read and written is as large as the registers.
         unsafe {
-            // The numbers of the keys that passed, of four sums, four more and the last, packed. All of it stays in
-            // registers: answers stored one by one and read together would wait until they have reached the cache.
-            let [a, b, c, d, e, f, g, h, last_sum] = *passed;
-            let (four, four_more) = (four(a, b, c, d), four(e, f, g, h));
+            // The numbers of the keys that passed, of four sums, four more and the last, packed.
+            let Answers { single: last_sum, fours: (four, four_more), .. } = passed;
             let first = _mm512_maskz_compress_epi8(four, _mm512_loadu_si512(KEYS.as_ptr().cast()));
             let next =
                 _mm512_maskz_compress_epi8(four_more, _mm512_loadu_si512(KEYS.as_ptr().add(64).cast()));
@@ -188,13 +239,18 @@ impl Leading for Fe8 {
         }
     }
     #[inline(always)]
-    unsafe fn key_append(keys: &[u8; 16], held: u32, to: *mut u8) -> usize {
-        // SAFETY: see the module `lanes`; the caller gives room for a whole vector.
+    unsafe fn key_append(list: &mut Listed, listed: usize, keys: &[u8; 16], held: u32, slot: u8) {
+        // SAFETY: see the module `lanes`; all that is read and written is as large as the registers.
         unsafe {
-            let held_keys = _mm_maskz_compress_epi8(held as u16, _mm_loadu_si128(keys.as_ptr().cast()));
-            _mm_storeu_si128(to.cast(), held_keys);
+            let (to_keys, to_slots) = (list.keys.as_mut_ptr().cast(), list.slots.as_mut_ptr().cast());
+            let held = _mm_maskz_compress_epi8(held as u16, _mm_loadu_si128(keys.as_ptr().cast()));
+            // The places after those that are taken; none if all are.
+            let after = !_bzhi_u64(u64::MAX, listed as u32);
+            let (all_keys, all_slots) = (_mm512_load_si512(to_keys), _mm512_load_si512(to_slots));
+            let held = _mm512_mask_expand_epi8(all_keys, after, _mm512_castsi128_si512(held));
+            _mm512_store_si512(to_keys, held);
+            _mm512_store_si512(to_slots, _mm512_mask_set1_epi8(all_slots, after, slot as i8));
         }
-        held.count_ones() as usize
     }
     #[inline(always)]
     unsafe fn word(a: &__m512i, lane: usize, side: usize) -> u32 {

@@ -145,7 +145,7 @@ unsafe fn reduce_raw(mut c: Columns) -> Fe8 {
         }
         // Column 9 is below 2^50 + 2^5: two top limbs below 2^51 give high parts below 2^50.
         // 2^260 = FOLD_260: columns 0..4 gain a low and a high part each, below 2^57 in all.
-        let fold = _mm512_set1_epi64(FOLD_260);
+        let fold = kept(FOLD_260);
         let zero = _mm512_setzero_si512();
         for k in 0..5 {
             c[k] = _mm512_madd52lo_epu64(c[k], c[k + 5], fold);
@@ -245,6 +245,17 @@ unsafe fn split(l: [__m512i; 4]) -> Fe8 {
         ])
         .check_tight()
     }
+}
+
+/// A number in all lanes, of which the compiler does not know what it is. A loop that runs out of registers would read
+/// numbers it knows from memory at each use before anything else; this one it keeps if it is used often.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn kept(number: i64) -> __m512i {
+    let mut x = _mm512_set1_epi64(number);
+    // SAFETY: no instruction at all; the register comes back as it went in.
+    unsafe { core::arch::asm!("/* {0} */", inout(zmm_reg) x, options(pure, nomem, nostack, preserves_flags)) }
+    x
 }
 
 /// See [`Lanes::now`]. Registers of this kind may be named only in code for AVX-512.

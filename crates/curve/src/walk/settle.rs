@@ -1,0 +1,167 @@
+//! The top of a single key, from the tops of its entry's terms, and the third table's word on it.
+//!
+//! A key is beta^j T0 + beta^p T1 + beta^q T2, and beta^2 = -1 - beta: its top is a sum of the six tops of its lane and
+//! side, each taken once, minus once or not at all.
+
+use super::Tops;
+use super::bits::Bits;
+use super::words::image_of;
+use crate::Fe;
+use crate::field::leading::{Leading, SUMS};
+
+/// How often the tops of T0, T1, T2 and of their products with beta go into each sum.
+static SHARES: [[[i8; 2]; 3]; SUMS] = {
+    const POWERS: [[i8; 2]; 3] = [[1, 0], [0, 1], [-1, -1]];
+    let mut shares = [[[0; 2]; 3]; SUMS];
+    let mut sum = 0;
+    while sum < SUMS {
+        let (p, q) = (sum / 3, sum % 3);
+        shares[sum] = [POWERS[image_of(p, q)], POWERS[p], POWERS[q]];
+        sum += 1;
+    }
+    shares
+};
+
+/// The top 64 bits of the key in the given place of the words of a sum.
+#[inline(always)]
+pub(super) fn top<L: Leading>(sum: usize, place: usize, tops: &Tops<L>) -> u64 {
+    let mut top = 0u64;
+    for (share, [a, b]) in SHARES[sum].iter().zip(tops) {
+        // SAFETY: tops exist only where their instruction set does.
+        let (a, b) =
+            unsafe { (L::tops_lane(&a[place % 2], place / 2), L::tops_lane(&b[place % 2], place / 2)) };
+        top = top.wrapping_add(a.wrapping_mul(share[0] as u64)).wrapping_add(b.wrapping_mul(share[1] as u64));
+    }
+    top
+}
+
+/// Keys that are asked about at once.
+pub(super) const TOGETHER: usize = 8;
+
+/// Lanes of which single keys can ask the third table.
+pub(crate) trait Settle: Leading {
+    /// Which of the first `count` of some keys, at most [`TOGETHER`], the third table lets pass: bit i for key i.
+    ///
+    /// A key's number is 2N for each sum before its own and then its place; `slots` says of which entry it is.
+    ///
+    /// # Safety
+    /// As for all of [`Leading`]; `slots` are below the number of entries in `tops`, and keys are 16 to a sum or fewer.
+    unsafe fn near(
+        keys: &[u8; TOGETHER],
+        slots: &[u8; TOGETHER],
+        count: usize,
+        tops: &[Tops<Self>],
+        bits: &Bits,
+    ) -> u32;
+}
+
+impl Settle for Fe {
+    #[inline(always)]
+    unsafe fn near(
+        keys: &[u8; TOGETHER],
+        slots: &[u8; TOGETHER],
+        count: usize,
+        tops: &[Tops<Fe>],
+        bits: &Bits,
+    ) -> u32 {
+        let mut passed = 0;
+        for i in 0..count.min(TOGETHER) {
+            let (key, slot) = (keys[i] as usize, slots[i] as usize);
+            let top = top::<Fe>(key / 2, key % 2, &tops[slot]);
+            passed |= u32::from(bits.near(top)) << i;
+        }
+        passed
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod ifma {
+    use core::arch::x86_64::*;
+
+    use super::{Bits, SUMS, Settle, TOGETHER, Tops, image_of};
+    use crate::field::ifma::Fe8;
+    use crate::field::marks::{BITS, FIELDS, WITHIN};
+
+    /// The powers of beta on T0, T1, T2 in every sum, two bits each.
+    const POWERS: [u64; 3] = {
+        let mut powers = [0; 3];
+        let mut sum = 0;
+        while sum < SUMS {
+            let (p, q) = (sum / 3, sum % 3);
+            powers[0] |= (image_of(p, q) as u64) << (2 * sum);
+            powers[1] |= (p as u64) << (2 * sum);
+            powers[2] |= (q as u64) << (2 * sum);
+            sum += 1;
+        }
+        powers
+    };
+
+    /// Where the fields of a top's mark begin, in its 48 bits: the ten bits after 32.
+    const BEGIN: u64 = {
+        let mut begin = 0;
+        let mut byte = 0;
+        while byte < 4 {
+            begin |= ((16 - WITHIN + FIELDS[byte]) as u64) << (8 * byte);
+            byte += 1;
+        }
+        begin
+    };
+
+    impl Settle for Fe8 {
+        /// All at once, and without a branch: how many there are nobody can guess, and a wrong guess would throw away
+        /// what the processor has begun of the next entry.
+        #[inline(always)]
+        unsafe fn near(
+            keys: &[u8; TOGETHER],
+            slots: &[u8; TOGETHER],
+            count: usize,
+            tops: &[Tops<Fe8>],
+            bits: &Bits,
+        ) -> u32 {
+            // SAFETY: see the module `lanes`. A slot is 12 vectors of eight, so all that is gathered lies in `tops`; the
+            // table has an entry for every number that the shift leaves.
+            unsafe {
+                let keys = _mm512_cvtepu8_epi64(_mm_loadl_epi64(keys.as_ptr().cast()));
+                let slots = _mm512_cvtepu8_epi64(_mm_loadl_epi64(slots.as_ptr().cast()));
+                let asking = _bzhi_u32(0xff, count as u32) as u8;
+                // Lane place / 2 of vector place % 2.
+                let vector = _mm512_slli_epi64::<3>(_mm512_and_si512(keys, _mm512_set1_epi64(1)));
+                let lane = _mm512_and_si512(_mm512_srli_epi64::<1>(keys), _mm512_set1_epi64(7));
+                let slot = _mm512_mul_epu32(slots, _mm512_set1_epi64(96));
+                let at = _mm512_add_epi64(slot, _mm512_add_epi64(vector, lane));
+                let twice_sum = _mm512_slli_epi64::<1>(_mm512_srli_epi64::<4>(keys));
+                let zero = _mm512_setzero_si512();
+                let mut top = zero;
+                for (term, powers) in POWERS.into_iter().enumerate() {
+                    let power = _mm512_srlv_epi64(_mm512_set1_epi64(powers as i64), twice_sum);
+                    let (first, second) = (
+                        _mm512_mask_test_epi64_mask(asking, power, _mm512_set1_epi64(1)),
+                        _mm512_mask_test_epi64_mask(asking, power, _mm512_set1_epi64(2)),
+                    );
+                    // Times 1, times beta, or minus both. Only what counts is read: the rest would push other things
+                    // out of the first-level cache.
+                    let from = tops.as_ptr().cast::<i64>().add(32 * term);
+                    let a = _mm512_mask_i64gather_epi64::<8>(zero, asking & !first, at, from);
+                    let b = _mm512_mask_i64gather_epi64::<8>(zero, first | second, at, from.add(16));
+                    let sum = _mm512_add_epi64(a, b);
+                    top = _mm512_add_epi64(top, _mm512_mask_sub_epi64(sum, second, zero, sum));
+                }
+                let third = bits.third();
+                let entry = _mm512_srlv_epi64(
+                    _mm512_slli_epi64::<16>(top),
+                    _mm512_set1_epi64(64 - i64::from(third.log2)),
+                );
+                let entry = _mm512_mask_i64gather_epi32::<8>(
+                    _mm256_setzero_si256(),
+                    asking,
+                    entry,
+                    third.table.cast(),
+                );
+                let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(BEGIN as i64), top);
+                let marks = _mm512_permutexvar_epi8(six, _mm512_loadu_si512(BITS.as_ptr().cast()));
+                let marks = _mm512_cvtepi64_epi32(marks);
+                u32::from(_mm256_mask_testn_epi32_mask(asking, entry, marks))
+            }
+        }
+    }
+}
