@@ -5,32 +5,19 @@
 
 use super::Tops;
 use super::bits::Bits;
-use super::words::image_of;
+use super::words::powers;
 use crate::Fe;
 use crate::field::leading::{Leading, SUMS};
-
-/// How often the tops of T0, T1, T2 and of their products with beta go into each sum.
-static SHARES: [[[i8; 2]; 3]; SUMS] = {
-    const POWERS: [[i8; 2]; 3] = [[1, 0], [0, 1], [-1, -1]];
-    let mut shares = [[[0; 2]; 3]; SUMS];
-    let mut sum = 0;
-    while sum < SUMS {
-        let (p, q) = (sum / 3, sum % 3);
-        shares[sum] = [POWERS[image_of(p, q)], POWERS[p], POWERS[q]];
-        sum += 1;
-    }
-    shares
-};
 
 /// The top 64 bits of the key in the given place of the words of a sum.
 #[inline(always)]
 pub(super) fn top<L: Leading>(sum: usize, place: usize, tops: &Tops<L>) -> u64 {
     let mut top = 0u64;
-    for (share, [a, b]) in SHARES[sum].iter().zip(tops) {
+    for (power, [a, b]) in powers(sum).into_iter().zip(tops) {
         // SAFETY: tops exist only where their instruction set does.
         let (a, b) =
             unsafe { (L::tops_lane(&a[place % 2], place / 2), L::tops_lane(&b[place % 2], place / 2)) };
-        top = top.wrapping_add(a.wrapping_mul(share[0] as u64)).wrapping_add(b.wrapping_mul(share[1] as u64));
+        top = top.wrapping_add([a, b, a.wrapping_add(b).wrapping_neg()][power]);
     }
     top
 }
@@ -78,22 +65,19 @@ impl Settle for Fe {
 mod ifma {
     use core::arch::x86_64::*;
 
-    use super::{Bits, SUMS, Settle, TOGETHER, Tops, image_of};
+    use super::{Bits, SUMS, Settle, TOGETHER, Tops, powers};
     use crate::field::ifma::Fe8;
     use crate::field::marks::{BITS, FIELDS, WITHIN};
 
     /// The powers of beta on T0, T1, T2 in every sum, two bits each.
     const POWERS: [u64; 3] = {
-        let mut powers = [0; 3];
-        let mut sum = 0;
-        while sum < SUMS {
-            let (p, q) = (sum / 3, sum % 3);
-            powers[0] |= (image_of(p, q) as u64) << (2 * sum);
-            powers[1] |= (p as u64) << (2 * sum);
-            powers[2] |= (q as u64) << (2 * sum);
-            sum += 1;
+        let mut all = [0; 3];
+        let mut at = 0;
+        while at < 3 * SUMS {
+            all[at % 3] |= (powers(at / 3)[at % 3] as u64) << (at / 3 * 2);
+            at += 1;
         }
-        powers
+        all
     };
 
     /// Where the fields of a top's mark begin, in its 48 bits: the ten bits after 32.
@@ -162,6 +146,69 @@ mod ifma {
                 let marks = _mm512_cvtepi64_epi32(marks);
                 u32::from(_mm256_mask_testn_epi32_mask(asking, entry, marks))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::walk::Range;
+
+    fn random(state: &mut u64) -> u64 {
+        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (*state ^ *state >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Every key of entries whose tops are any numbers, in every place of the list, with every count: the answer is what
+    /// the table says of the key's own top, and of no key past the last.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn eight_keys_ask_as_each_of_them_would() {
+        use crate::field::ifma::Fe8;
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
+        )]
+        unsafe fn check(bits: &Bits, state: &mut u64) -> u32 {
+            let numbers: Vec<[[[[u64; 8]; 2]; 2]; 3]> = (0..16)
+                .map(|_| {
+                    [(); 3].map(|()| [(); 2].map(|()| [(); 2].map(|()| [(); 8].map(|()| random(state)))))
+                })
+                .collect();
+            // SAFETY: both are 96 numbers of 64 bits.
+            let tops: Vec<Tops<Fe8>> = numbers.iter().map(|n| unsafe { core::mem::transmute(*n) }).collect();
+            let mut all = 0;
+            for round in 0..16 * SUMS * 9 {
+                let keys: [u8; TOGETHER] =
+                    core::array::from_fn(|i| ((round / 9 + i * random(state) as usize) % (16 * SUMS)) as u8);
+                let slots: [u8; TOGETHER] = core::array::from_fn(|_| (random(state) % 16) as u8);
+                let mut want = 0;
+                for i in 0..round % 9 {
+                    let (sum, place) = (keys[i] as usize / 16, keys[i] as usize % 16);
+                    want |= u32::from(bits.near(top::<Fe8>(sum, place, &tops[slots[i] as usize]))) << i;
+                }
+                // SAFETY: the caller checked the instruction set.
+                let got = unsafe { Fe8::near(&keys, &slots, round % 9, &tops, bits) };
+                assert_eq!(got, want, "{keys:?} of {slots:?}, {} of them", round % 9);
+                all += got.count_ones();
+            }
+            all
+        }
+        if !crate::platform::Simd::Avx512Ifma.is_available() {
+            eprintln!("SKIPPED: this machine has no AVX-512 IFMA");
+            return;
+        }
+        let mut state = 9;
+        // So many ranges that some keys pass and some do not, in tables of several sizes.
+        for count in [40, 400, 4000] {
+            let mut firsts: Vec<u64> = (0..count).map(|_| random(&mut state) >> 44 << 44).collect();
+            firsts.sort_unstable();
+            firsts.dedup();
+            let ranges: Vec<Range> =
+                firsts.into_iter().map(|first| Range { first, last: first | ((1 << 40) - 1) }).collect();
+            // SAFETY: just checked.
+            let passed = unsafe { check(&Bits::new(&ranges, 5), &mut state) };
+            assert!((50..5000).contains(&passed), "{passed} of 5184 passed");
         }
     }
 }

@@ -22,6 +22,12 @@ pub(super) const fn image_of(p: usize, q: usize) -> usize {
     (2 * p + 3 - q) % 3
 }
 
+/// The powers of beta on T0, T1, T2 in a sum.
+pub(super) const fn powers(sum: usize) -> [usize; 3] {
+    let (p, q) = (sum / 3, sum % 3);
+    [image_of(p, q), p, q]
+}
+
 /// The words of the nine keys from those of T0, T1, T2 times 1, beta, beta^2.
 ///
 /// # Safety
