@@ -91,7 +91,8 @@ pub trait Leading: Lanes {
     unsafe fn answer(answers: Self::Answers, sum: usize, passed: u32) -> Self::Answers;
     /// The first keys of an entry that passed a table, and how many did in all.
     ///
-    /// Keys are numbered through all sums, 2N to each. The words after the sums' must be zero. Writes [`FIRST`](Leading::FIRST) numbers and their words: after the last that
+    /// Keys are numbered through all sums, 2N to each. The words after the sums' must be zero. Writes
+    /// [`FIRST`](Leading::FIRST) numbers and their words: after the last that
     /// passed a number beyond all keys, with the word zero.
     unsafe fn word_first(
         words: &[Self::Words; SUMS + 1],

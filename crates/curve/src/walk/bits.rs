@@ -286,7 +286,7 @@ mod tests {
             fourth += (three && bits.holds(top, SLACK)) as u32;
         }
         // Eight bits of table a range: 5 %; then below 1 %, then next to nothing; and of the ranges, which are
-        // single values widened by the slack, an eighth of one is met on average.
+        // single values widened by the slack, a sixteenth of one is met on average.
         assert!((keys / 25..keys / 18).contains(&first), "{first}");
         assert!(second < keys / 100, "{second}");
         assert!(third < keys / 10_000, "{third}");

@@ -179,8 +179,9 @@ mod tests {
             let tops: Vec<Tops<Fe8>> = numbers.iter().map(|n| unsafe { core::mem::transmute(*n) }).collect();
             let mut all = 0;
             for round in 0..16 * SUMS * 9 {
-                let keys: [u8; TOGETHER] =
-                    core::array::from_fn(|i| ((round / 9 + i * random(state) as usize) % (16 * SUMS)) as u8);
+                let keys: [u8; TOGETHER] = core::array::from_fn(|i| {
+                    ((round / 9 + i * (random(state) >> 8) as usize % 999) % (16 * SUMS)) as u8
+                });
                 let slots: [u8; TOGETHER] = core::array::from_fn(|_| (random(state) % 16) as u8);
                 let mut want = 0;
                 for i in 0..round % 9 {
