@@ -1,4 +1,4 @@
-//! The sieve for some prefixes, up to about a hundred thousand: the first table lets few entries pass.
+//! The sieve for some prefixes, up to some ten thousand: the first table lets few entries pass.
 //!
 //! Between the multiplications of the next entry, a slice at a time, the nine sums of an entry ask the table, which
 //! takes load ports and time the multiplications leave free. Only whether any of the keys passed is looked at. An entry
