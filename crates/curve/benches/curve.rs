@@ -97,7 +97,7 @@ fn walks(c: &mut Criterion) {
     let term = Term { mask: [0, 0, 0, u64::MAX], value: [0, 0, 0, 7], equations: vec![] };
     let sieves = [
         ("prefix", Sieve { ranges: vec![one], ..Sieve::default() }),
-        ("million prefixes", Sieve { bits: Some(Bits::new(&million(), 24)), ..Sieve::default() }),
+        ("million prefixes", Sieve { bits: Some(Bits::new(&million(), 23)), ..Sieve::default() }),
         ("suffix", Sieve { terms: vec![term], ..Sieve::default() }),
     ];
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
