@@ -8,6 +8,8 @@ pub mod field;
 pub mod group;
 pub mod multiply;
 pub mod platform;
+#[cfg(test)]
+mod random;
 pub mod scalar;
 pub mod walk;
 

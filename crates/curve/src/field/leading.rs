@@ -230,11 +230,7 @@ impl Leading for Fe {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn random(state: &mut u64) -> u64 {
-        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (*state ^ *state >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
-    }
+    use crate::random::random;
 
     /// Picks out what passed in every number, from none to all keys, in places all over the sums.
     #[inline(always)]

@@ -98,11 +98,7 @@ mod tests {
     use super::*;
     use crate::Fe;
     use crate::field::leading::Leading;
-
-    fn random(state: &mut u64) -> u32 {
-        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (*state >> 32) as u32
-    }
+    use crate::random::random;
 
     #[test]
     fn a_mark_has_one_bit_in_each_byte_and_few_share_it() {
@@ -133,7 +129,7 @@ mod tests {
                 let entry = <&mut [u8; 4]>::try_from(entry).expect("four bytes");
                 // Most entries get some marks, and some all.
                 for _ in 0..random(&mut state) as usize % if STRIDE == 1 { 3 } else { 8 } {
-                    set(entry, random(&mut state));
+                    set(entry, random(&mut state) as u32);
                 }
                 if random(&mut state).is_multiple_of(32) {
                     *entry = [0; 4];
@@ -144,11 +140,11 @@ mod tests {
                 for (i, word) in words.iter_mut().enumerate() {
                     *word = match round % 4 {
                         0 => u32::MAX.wrapping_add(i as u32),
-                        1 => random(&mut state) & !15 | i as u32,
-                        _ => random(&mut state),
+                        1 => random(&mut state) as u32 & !15 | i as u32,
+                        _ => random(&mut state) as u32,
                     };
                 }
-                let asking = if round % 3 == 0 { u32::MAX } else { random(&mut state) };
+                let asking = if round % 3 == 0 { u32::MAX } else { random(&mut state) as u32 };
                 let mut want = 0;
                 for i in (0..2 * L::N).filter(|i| asking >> i & 1 == 1) {
                     want |= u32::from(expected(&table, STRIDE, log2, words[i])) << i;

@@ -208,6 +208,7 @@ impl Bits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::random;
 
     /// Every level lets pass whatever lies in a range, with every error a word or a top can have.
     fn check(ranges: &[Range], log2: u32) {
@@ -239,11 +240,7 @@ mod tests {
 
     #[test]
     fn no_level_holds_a_key_of_a_range_back() {
-        let mut state = 7u64;
-        let mut random = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            state ^ state >> 29
-        };
+        let mut state = 7;
         let end = u64::MAX;
         for log2 in [5, 6, 10, 17] {
             check(&[Range { first: 0, last: end }], log2);
@@ -251,7 +248,7 @@ mod tests {
             check(&[Range { first: 1 << 63, last: end }], log2);
             check(&[Range { first: 5, last: end - 5 }], log2);
             for width in [0, 9, 20, 33, 45, 53] {
-                let mut firsts: Vec<u64> = (0..500).map(|_| random() >> width << width).collect();
+                let mut firsts: Vec<u64> = (0..500).map(|_| random(&mut state) >> width << width).collect();
                 firsts.sort_unstable();
                 firsts.dedup();
                 let ranges: Vec<Range> = firsts
@@ -265,19 +262,15 @@ mod tests {
 
     #[test]
     fn the_levels_let_pass_what_their_size_promises() {
-        let mut state = 1u64;
-        let mut random = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state ^ state >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        };
-        let mut firsts: Vec<u64> = (0..1 << 17).map(|_| random()).collect();
+        let mut state = 1;
+        let mut firsts: Vec<u64> = (0..1 << 17).map(|_| random(&mut state)).collect();
         firsts.sort_unstable();
         let ranges: Vec<Range> = firsts.into_iter().map(|first| Range { first, last: first }).collect();
         let bits = Bits::new(&ranges, 20);
         let keys = 1 << 20;
         let (mut first, mut second, mut third, mut fourth) = (0, 0, 0, 0);
         for _ in 0..keys {
-            let top = random();
+            let top = random(&mut state);
             let one = bits.admits((top >> 32) as u32);
             let two = one && bits.may_hold((top >> 32) as u32);
             first += one as u32;
@@ -292,5 +285,23 @@ mod tests {
         assert!(second < keys / 100, "{second}");
         assert!(third < keys / 10_000, "{third}");
         assert!(fourth <= 2, "{fourth}");
+    }
+
+    /// The two ways are chosen as the tests of planted keys, and the sizes of tables, take for granted.
+    #[test]
+    fn roomy_tables_are_sparse_and_small_ones_are_not() {
+        let mut state = 3;
+        for (count, log2, sparse) in [
+            (300, 18, true),
+            (10_000, 21, true),
+            (16_384, 21, true),
+            (16_384, 20, false),
+            (30_000, 18, false),
+        ] {
+            let mut firsts: Vec<u64> = (0..count).map(|_| random(&mut state)).collect();
+            firsts.sort_unstable();
+            let ranges: Vec<Range> = firsts.into_iter().map(|first| Range { first, last: first }).collect();
+            assert_eq!(Bits::new(&ranges, log2).is_sparse(), sparse, "{count} ranges in 2^{log2} bits");
+        }
     }
 }

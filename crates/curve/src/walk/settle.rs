@@ -153,12 +153,8 @@ mod ifma {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::random;
     use crate::walk::Range;
-
-    fn random(state: &mut u64) -> u64 {
-        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (*state ^ *state >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
 
     /// Every key of entries whose tops are any numbers, in every place of the list, with every count: the answer is what
     /// the table says of the key's own top, and of no key past the last.
