@@ -189,6 +189,11 @@ impl Bits {
 
     /// Whether an x whose top bits are within the slack of `top` can lie in a range.
     pub(super) fn holds(&self, top: u64, slack: u64) -> bool {
+        self.range_near(top, slack).is_some()
+    }
+
+    /// The range in which an x whose top bits are within the slack of `top` can lie.
+    pub(super) fn range_near(&self, top: u64, slack: u64) -> Option<Range> {
         // The ranges that end in the bucket of `top` or later, up to one that begins after it; and, where the slack
         // reaches into a neighbouring bucket, those of that one.
         let in_bucket = |value: u64| {
@@ -198,10 +203,11 @@ impl Bits {
             let after = candidates.partition_point(|r| r.first <= top.saturating_add(slack));
             candidates[after.saturating_sub(2)..(after + 1).min(candidates.len())]
                 .iter()
-                .any(|r| r.holds(top, slack))
+                .copied()
+                .find(|r| r.holds(top, slack))
         };
         let (low, high) = (top.wrapping_sub(slack), top.wrapping_add(slack));
-        in_bucket(low) || (low >> 48 != high >> 48 && in_bucket(high))
+        in_bucket(low).or_else(|| if low >> 48 != high >> 48 { in_bucket(high) } else { None })
     }
 }
 

@@ -62,8 +62,8 @@ struct Pending<L: Leading> {
 ///
 /// Nothing outside the loop gets to see it, so that all its numbers can be in registers; what has to lie in memory, since it
 /// is looked up by a number or handed to functions, lies elsewhere.
-pub(super) struct Dense<'a, 'b, L: Leading> {
-    judge: &'a mut Judge<'b>,
+pub(super) struct Dense<'a, 'b, 'c, L: Leading> {
+    judge: &'a mut Judge<'b, 'c>,
     pending: Box<Pending<L>>,
     /// Entries visited.
     count: usize,
@@ -79,7 +79,7 @@ pub(super) struct Dense<'a, 'b, L: Leading> {
     fine: Level<L, 8>,
 }
 
-impl<'a, 'b, L: Settle> Dense<'a, 'b, L> {
+impl<'a, 'b, 'c, L: Settle> Dense<'a, 'b, 'c, L> {
     /// Keys of a sum.
     const KEYS: usize = 2 * L::N;
     /// Words for which the second table is asked for in a slice, so that it is for all of them in the first eight.
@@ -88,7 +88,7 @@ impl<'a, 'b, L: Settle> Dense<'a, 'b, L> {
     /// # Safety
     /// As for all of [`Leading`].
     #[inline(always)]
-    pub unsafe fn new(judge: &'a mut Judge<'b>) -> Self {
+    pub unsafe fn new(judge: &'a mut Judge<'b, 'c>) -> Self {
         // SAFETY: the caller's.
         let (coarse, fine) = unsafe { (Level::new(judge.bits.coarse()), Level::new(judge.bits.fine())) };
         let (pending, passed) = (Pending::new(), L::Answers::default());
@@ -165,7 +165,7 @@ impl<'a, 'b, L: Settle> Dense<'a, 'b, L> {
                 passed &= passed - 1;
                 let (sum, place) = (keys[i] as usize / Self::KEYS, keys[i] as usize % Self::KEYS);
                 let (index, tops) = (pending.index[slots[i] as usize], &pending.tops[slots[i] as usize]);
-                self.judge.decide(index, sum, place, top::<L>(sum, place, tops));
+                self.judge.decide::<L>(index, sum, place, top::<L>(sum, place, tops));
             }
             first += TOGETHER;
         }
@@ -204,7 +204,7 @@ impl<L: Leading> Pending<L> {
     }
 }
 
-impl<L: Settle> Visitor<L> for Dense<'_, '_, L> {
+impl<L: Settle> Visitor<L> for Dense<'_, '_, '_, L> {
     const PAUSE: usize = PAUSE;
 
     #[inline(always)]

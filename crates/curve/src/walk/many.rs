@@ -3,9 +3,10 @@
 use core::ops::Range;
 
 use super::bits::{Bits, SLACK};
+use super::finds::Finds;
 use super::settle::top;
-use super::words::{image_of, sums, top64};
-use super::{Hit, Leading, OneByOne, Place, Tops};
+use super::words::{sums, top64};
+use super::{Leading, OneByOne, Tops};
 use crate::Fe;
 use crate::field::leading::SUMS;
 use crate::field::marks::Marked;
@@ -75,16 +76,15 @@ impl<L: Leading, const STRIDE: usize> Level<L, STRIDE> {
 }
 
 /// Where what passed the tables ends: in the hits, or nowhere.
-pub(super) struct Judge<'a> {
+pub(super) struct Judge<'a, 'b> {
     pub bits: &'a Bits,
-    step: u64,
-    hits: &'a mut Vec<Hit>,
+    finds: &'a mut Finds<'b>,
     skip: u32,
 }
 
-impl<'a> Judge<'a> {
-    pub fn new(bits: &'a Bits, step: u64, hits: &'a mut Vec<Hit>) -> Self {
-        Judge { bits, step, hits, skip: 0 }
+impl<'a, 'b> Judge<'a, 'b> {
+    pub fn new(bits: &'a Bits, finds: &'a mut Finds<'b>) -> Self {
+        Judge { bits, finds, skip: 0 }
     }
 
     /// See [`super::Visitor::centre`].
@@ -102,13 +102,13 @@ impl<'a> Judge<'a> {
 
     /// Decides a key that passed the first two tables: the one in the given place of the words of a sum, with this top.
     /// Entry 0 is none.
-    pub fn decide(&mut self, index: u32, sum: usize, place: usize, top: u64) {
-        let (lane, minus) = (place as u32 / 2, place % 2 == 1);
-        if index != 0 && self.skip >> lane & 1 == 0 && self.bits.near(top) && self.bits.holds(top, SLACK) {
-            let (p, q) = (sum / 3, sum % 3);
-            let (orbit, image) = (((q + 3 - p) % 3) as u8, image_of(p, q) as u8);
-            let place = Place { lane, step: self.step, index, minus, orbit, image, negate: false };
-            self.hits.push(Hit { place, x: None });
+    pub fn decide<L: Leading>(&mut self, index: u32, sum: usize, place: usize, top: u64) {
+        if index != 0
+            && self.skip >> (place / 2) & 1 == 0
+            && self.bits.near(top)
+            && let Some(range) = self.bits.range_near(top, SLACK)
+        {
+            self.finds.near::<L>(index, sum, place, range, top);
         }
     }
 
@@ -140,20 +140,19 @@ impl<'a> Judge<'a> {
                 // SAFETY: words exist only where their instruction set does.
                 let word = unsafe { L::word(words, place / 2, place % 2) };
                 if self.bits.may_hold(word) {
-                    self.decide(index, sum, place, top::<L>(sum, place, tops));
+                    self.decide::<L>(index, sum, place, top::<L>(sum, place, tops));
                 }
             }
         }
     }
 }
 
-impl OneByOne for Judge<'_> {
+impl OneByOne for Judge<'_, '_> {
     fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
         let mut image = x;
         for j in 0..3 {
             if self.bits.holds_exactly(top64(image)) {
-                let place = Place { lane, step: self.step, index, minus, orbit, image: j, negate: false };
-                self.hits.push(Hit { place, x: None });
+                self.finds.certain(lane, index, minus, orbit, j);
             }
             image = image.mul(Fe::BETA);
         }

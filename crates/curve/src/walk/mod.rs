@@ -29,6 +29,7 @@
 mod bits;
 mod dense;
 mod exact;
+mod finds;
 mod full;
 mod many;
 mod pages;
@@ -250,6 +251,21 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
             centres.push(unsafe { self.centre(lane) });
         }
         centres
+    }
+
+    /// The x of one key of the group around `centres`, with an inversion of its own. Its lane must not have left the
+    /// formulas, and it must not be the centre.
+    #[inline(always)]
+    unsafe fn x_of(&self, centres: (L, L), place: &Place) -> Fe {
+        let (lane, entry) = (place.lane as usize, &self.table.entries[place.index as usize - 1]);
+        // SAFETY: the caller's.
+        let (centre, t, y) = unsafe {
+            let centre = Affine { x: centres.0.lane(lane), y: centres.1.lane(lane) };
+            (centre, L::splat(&entry.minus_t).lane(0).negate(), L::splat(&entry.y).lane(0))
+        };
+        let entry = Affine { x: t, y: if place.minus { y.negate() } else { y } };
+        let sum = centre.plus(entry.endomorphism(place.orbit)).expect("the centre is no entry's opposite");
+        sum.endomorphism(place.image).x.canonical()
     }
 
     /// The inverses of a group's products, and the lanes that leave the formulas: those whose product vanishes

@@ -4,6 +4,7 @@
 
 use super::bits::Bits;
 use super::dense::Dense;
+use super::finds::Finds;
 use super::full::{Full, Term};
 use super::many::Judge;
 use super::settle::Settle;
@@ -33,6 +34,13 @@ impl Range {
     /// Whether an x whose top 64 bits are within `slack` of `top` can lie in the range.
     pub(super) fn holds(self, top: u64, slack: u64) -> bool {
         top.wrapping_sub(self.first.wrapping_sub(slack)) <= (self.last - self.first).saturating_add(2 * slack)
+    }
+
+    /// Whether every x whose top 64 bits are within `slack` of `top` lies in the range.
+    pub(super) fn surely_holds(self, top: u64, slack: u64) -> bool {
+        let inside =
+            |value: Option<u64>| value.is_some_and(|value| (self.first..=self.last).contains(&value));
+        inside(top.checked_sub(slack)) && inside(top.checked_add(slack))
     }
 }
 
@@ -125,30 +133,39 @@ pub(super) unsafe fn run<L: Settle>(
     hits: &mut Vec<Hit>,
 ) -> u64 {
     let first = hits.len();
+    let centres = (walk.x, walk.y);
+    let mut finds = Finds::new(step, hits);
     let mut full_hits = Vec::new();
     let entries = walk.table.entries.len();
     // SAFETY: the caller's.
     let keys = unsafe {
         match (&sieve.bits, &sieve.terms[..]) {
-            (None, []) => walk.group(&mut Words::new(&sieve.ranges, step, hits)),
+            (None, []) => walk.group(&mut Words::new(&sieve.ranges, &mut finds)),
             (Some(bits), []) if bits.is_sparse() => {
-                walk.group(&mut Sparse::<L>::new(entries, bits, step, hits))
+                walk.group(&mut Sparse::<L>::new(entries, bits, &mut finds))
             }
-            (Some(bits), []) => walk.group(&mut Dense::<L>::new(&mut Judge::new(bits, step, hits))),
+            (Some(bits), []) => walk.group(&mut Dense::<L>::new(&mut Judge::new(bits, &mut finds))),
             (None, terms) => walk.group(&mut Both(
-                Words::new(&sieve.ranges, step, hits),
+                Words::new(&sieve.ranges, &mut finds),
                 Full::new(terms, step, &mut full_hits),
             )),
             (Some(bits), terms) if bits.is_sparse() => walk.group(&mut Both(
-                Sparse::<L>::new(entries, bits, step, hits),
+                Sparse::<L>::new(entries, bits, &mut finds),
                 Full::new(terms, step, &mut full_hits),
             )),
             (Some(bits), terms) => walk.group(&mut Both(
-                Dense::<L>::new(&mut Judge::new(bits, step, hits)),
+                Dense::<L>::new(&mut Judge::new(bits, &mut finds)),
                 Full::new(terms, step, &mut full_hits),
             )),
         }
     };
+    for place in finds.doubtful() {
+        // SAFETY: the caller's; the place is of this group, in a lane for which the formulas hold.
+        let x = unsafe { walk.x_of(centres, &place) };
+        if sieve.may_hold(x) {
+            hits.push(Hit { place, x: Some(x) });
+        }
+    }
     // A key both visitors accept is one hit; the one that knows x is kept.
     if !full_hits.is_empty() {
         hits.append(&mut full_hits);
@@ -161,4 +178,38 @@ pub(super) unsafe fn run<L: Settle>(
         });
     }
     keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is sure lies in the range with every error, and nothing that might not is called sure.
+    #[test]
+    fn a_range_surely_holds_what_no_error_moves_out() {
+        let end = u64::MAX;
+        for (first, last) in
+            [(0, end), (0, 0), (end, end), (0, 20), (end - 20, end), (1000, 1020), (5, end - 5)]
+        {
+            let range = Range { first, last };
+            for slack in [0, 1, 7, 10, 11] {
+                let edges = [0, first, last, end, first.wrapping_add(last) / 2];
+                for top in edges
+                    .into_iter()
+                    .flat_map(|e| (0..=30).map(move |d: u64| e.wrapping_add(d).wrapping_sub(15)))
+                {
+                    let all = (0..=2 * slack).all(|d| {
+                        let x = i128::from(top) - i128::from(slack) + i128::from(d);
+                        (i128::from(first)..=i128::from(last)).contains(&x)
+                    });
+                    assert_eq!(
+                        range.surely_holds(top, slack),
+                        all,
+                        "{top} in {first}..={last}, slack {slack}"
+                    );
+                    assert!(!all || range.holds(top, slack));
+                }
+            }
+        }
+    }
 }

@@ -9,8 +9,9 @@
 use core::hint::black_box;
 
 use super::bits::Bits;
+use super::finds::Finds;
 use super::many::{Judge, Level, words};
-use super::{Hit, Leading, OneByOne, Orbit, SLICES, Tops, Visitor};
+use super::{Leading, OneByOne, Orbit, SLICES, Tops, Visitor};
 use crate::Fe;
 
 /// An entry of which a key passed. Number 0 is no entry.
@@ -20,8 +21,8 @@ struct Noted<L: Leading> {
 }
 
 /// The visitor that asks the table.
-pub(super) struct Sparse<'a, L: Leading> {
-    judge: Judge<'a>,
+pub(super) struct Sparse<'a, 'b, L: Leading> {
+    judge: Judge<'a, 'b>,
     /// How many entries were noted; the one visited last follows, and there is room for all of the group.
     count: usize,
     noted: Vec<Noted<L>>,
@@ -31,14 +32,14 @@ pub(super) struct Sparse<'a, L: Leading> {
     coarse: Level<L, 4>,
 }
 
-impl<'a, L: Leading> Sparse<'a, L> {
+impl<'a, 'b, L: Leading> Sparse<'a, 'b, L> {
     /// For groups of as many entries.
     ///
     /// # Safety
     /// As for all of [`Leading`].
     #[inline(always)]
-    pub unsafe fn new(entries: usize, bits: &'a Bits, step: u64, hits: &'a mut Vec<Hit>) -> Self {
-        let judge = Judge::new(bits, step, hits);
+    pub unsafe fn new(entries: usize, bits: &'a Bits, finds: &'a mut Finds<'b>) -> Self {
+        let judge = Judge::new(bits, finds);
         // SAFETY: the caller's.
         let (coarse, word, top) =
             unsafe { (Level::new(bits.coarse()), L::word_splat(0), L::splat(&L::constant(Fe::ZERO)).tops()) };
@@ -63,7 +64,7 @@ impl<'a, L: Leading> Sparse<'a, L> {
     }
 }
 
-impl<L: Leading> Visitor<L> for Sparse<'_, L> {
+impl<L: Leading> Visitor<L> for Sparse<'_, '_, L> {
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
         // SAFETY: the caller's.

@@ -3,16 +3,16 @@
 use core::marker::PhantomData;
 
 use super::bits::SLACK;
+use super::finds::Finds;
 use super::settle::top;
 use super::sieve::Range;
-use super::{Hit, Leading, OneByOne, Orbit, Place, Tops, Visitor};
+use super::{Leading, OneByOne, Orbit, Tops, Visitor};
 use crate::Fe;
 
 /// The visitor that tests words.
-pub(super) struct Words<'a, L: Leading> {
+pub(super) struct Words<'a, 'b, L: Leading> {
     ranges: &'a [Range],
-    step: u64,
-    hits: &'a mut Vec<Hit>,
+    finds: &'a mut Finds<'b>,
     skip: u32,
     lanes: PhantomData<L>,
 }
@@ -49,9 +49,9 @@ pub(super) fn top64(x: Fe) -> u64 {
     x.to_words()[0]
 }
 
-impl<'a, L: Leading> Words<'a, L> {
-    pub fn new(ranges: &'a [Range], step: u64, hits: &'a mut Vec<Hit>) -> Self {
-        Words { ranges, step, hits, skip: 0, lanes: PhantomData }
+impl<'a, 'b, L: Leading> Words<'a, 'b, L> {
+    pub fn new(ranges: &'a [Range], finds: &'a mut Finds<'b>) -> Self {
+        Words { ranges, finds, skip: 0, lanes: PhantomData }
     }
 
     /// Whether any of the words may belong to a key in a range.
@@ -81,9 +81,9 @@ impl<'a, L: Leading> Words<'a, L> {
         })
     }
 
-    /// Whether an x whose top 64 bits are within `slack` of `value` may.
-    fn confirms(&self, value: u64, slack: u64) -> bool {
-        self.ranges.iter().any(|r| r.holds(value, slack))
+    /// The range in which an x whose top 64 bits are within `slack` of `value` may lie.
+    fn range_near(&self, value: u64, slack: u64) -> Option<Range> {
+        self.ranges.iter().copied().find(|r| r.holds(value, slack))
     }
 
     /// beta^2 = -1 - beta.
@@ -111,26 +111,20 @@ impl<'a, L: Leading> Words<'a, L> {
         let skip = self.skip;
         for (sum, words) in words.iter().enumerate() {
             for place in (0..2 * L::N).filter(|place| skip >> (place / 2) & 1 == 0) {
-                let (lane, side) = (place / 2, place % 2);
                 // SAFETY: words exist only where their instruction set does.
-                if self.accepts(unsafe { L::word(words, lane, side) })
-                    && self.confirms(top::<L>(sum, place, tops), SLACK)
-                {
-                    let (p, q) = (sum / 3, sum % 3);
-                    let (orbit, image) = (((q + 3 - p) % 3) as u8, image_of(p, q) as u8);
-                    self.push(lane as u32, index, side == 1, orbit, image);
+                if !self.accepts(unsafe { L::word(words, place / 2, place % 2) }) {
+                    continue;
+                }
+                let top = top::<L>(sum, place, tops);
+                if let Some(range) = self.range_near(top, SLACK) {
+                    self.finds.near::<L>(index, sum, place, range, top);
                 }
             }
         }
     }
-
-    fn push(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, image: u8) {
-        let place = Place { lane, step: self.step, index, minus, orbit, image, negate: false };
-        self.hits.push(Hit { place, x: None });
-    }
 }
 
-impl<L: Leading> Visitor<L> for Words<'_, L> {
+impl<L: Leading> Visitor<L> for Words<'_, '_, L> {
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
         // SAFETY: the caller's.
@@ -160,12 +154,12 @@ impl<L: Leading> Visitor<L> for Words<'_, L> {
     }
 }
 
-impl<L: Leading> OneByOne for Words<'_, L> {
+impl<L: Leading> OneByOne for Words<'_, '_, L> {
     fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
         let mut image = x;
         for j in 0..3 {
-            if self.confirms(top64(image), 1) {
-                self.push(lane, index, minus, orbit, j);
+            if self.range_near(top64(image), 1).is_some() {
+                self.finds.certain(lane, index, minus, orbit, j);
             }
             image = image.mul(Fe::BETA);
         }
