@@ -262,7 +262,7 @@ impl<'p> Probe<'p> {
     /// Takes on the places of the walk by which the device does such a search: many patterns may go another way than
     /// one. Returns whether it does it at all; nothing planted here is likely.
     fn adopt(&mut self, filter: &Filter) -> Result<bool> {
-        if suits(self.device, &Search { recipe: &self.recipe, filter }, 0.0).is_err() {
+        if suits(self.device, &Search::new(&self.recipe, filter), 0.0).is_err() {
             return Ok(false);
         }
         self.shape = self.worker(filter)?.shape();
@@ -283,7 +283,7 @@ impl<'p> Probe<'p> {
     }
 
     fn worker(&self, filter: &Filter) -> Result<Box<dyn Worker + 'p>> {
-        self.device.worker(&Search { recipe: &self.recipe, filter }).map_err(|e| self.fail(e))
+        self.device.worker(&Search::new(&self.recipe, filter)).map_err(|e| self.fail(e))
     }
 
     fn digest(&self, spot: Spot) -> Result<Digest> {

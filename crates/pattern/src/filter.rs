@@ -97,10 +97,13 @@ impl Filter {
 
     /// Whether any part of the filter accepts the digest: the reference the device paths are tested against.
     pub fn accepts(&self, digest: &Words) -> bool {
+        self.accepts_unscored(digest) || self.score.is_some_and(|s| s.accepts(digest))
+    }
+
+    /// Whether a range or a term does, whatever the score.
+    pub fn accepts_unscored(&self, digest: &Words) -> bool {
         let head = digest[0];
         let after = self.top.partition_point(|i| i.first <= head);
-        (after > 0 && head <= self.top[after - 1].last)
-            || self.terms.iter().any(|t| t.accepts(digest))
-            || self.score.is_some_and(|s| s.accepts(digest))
+        (after > 0 && head <= self.top[after - 1].last) || self.terms.iter().any(|t| t.accepts(digest))
     }
 }

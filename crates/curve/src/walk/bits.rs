@@ -10,6 +10,8 @@
 //! Words and tops come with an error; the tables are made from ranges widened by it. Each level may accept too
 //! much, none ever too little.
 
+use std::sync::Arc;
+
 use super::pages::Pages;
 use super::sieve::Range;
 use crate::field::leading::SHORT;
@@ -30,18 +32,28 @@ const BELOW_WORD: u64 = (BELOW << 32) + SLACK;
 const SPARSE: f64 = 1.0 / 1500.0;
 
 /// Many ranges of the top 64 bits of x.
+///
+/// A copy has a first level of its own and shares the rest: each thread should have one. What a thread's core has to fetch
+/// again because the cache lost it takes longer where another core reads the same (docs/performance.md), while copies of
+/// the rest, tens of megabytes, would push each other out of the cache that all cores share.
+#[derive(Clone)]
 pub struct Bits {
     /// The first level: 2^coarse_log2 bytes in entries of their own where it is sparse; elsewhere an entry begins with
     /// every byte but three more at the end.
     coarse: Pages<u8>,
     coarse_log2: u32,
+    sparse: bool,
+    rest: Arc<Rest>,
+}
+
+/// The levels after the first.
+struct Rest {
     /// The second and the third level.
     fine: Pages<[[u8; 4]; 2]>,
     fine_log2: u32,
     /// Ranges sorted by value, and where those of each leading 16 bits begin.
     ranges: Vec<Range>,
     starts: Vec<u32>,
-    sparse: bool,
 }
 
 /// Calls back for the part of the circle from `first - below` to `last + above` that each of 2^log2 entries covers:
@@ -135,7 +147,8 @@ impl Bits {
         for (at, start) in starts.iter_mut().enumerate() {
             *start = ranges.partition_point(|r| r.last >> 48 < at as u64) as u32;
         }
-        Bits { coarse, coarse_log2, fine, fine_log2, ranges: ranges.to_vec(), starts, sparse }
+        let rest = Rest { fine, fine_log2, ranges: ranges.to_vec(), starts };
+        Bits { coarse, coarse_log2, sparse, rest: Arc::new(rest) }
     }
 
     /// The first level: its entries are four bytes apart if it is sparse, else one.
@@ -146,7 +159,7 @@ impl Bits {
 
     /// The second level: entries eight bytes apart.
     pub(super) fn fine(&self) -> Marked<8> {
-        Marked { table: self.fine.as_ptr().cast(), log2: self.fine_log2 }
+        Marked { table: self.rest.fine.as_ptr().cast(), log2: self.rest.fine_log2 }
     }
 
     /// The third level: an entry after each of the second.
@@ -172,7 +185,7 @@ impl Bits {
     #[inline(always)]
     pub(super) fn near(&self, top: u64) -> bool {
         // SAFETY: the table has an entry for every number the shift leaves.
-        let entry = unsafe { self.fine.get_unchecked((top >> (64 - self.fine_log2)) as usize)[1] };
+        let entry = unsafe { self.rest.fine.get_unchecked((top >> (64 - self.rest.fine_log2)) as usize)[1] };
         marks::holds(entry, (top >> (32 - WITHIN)) as u32)
     }
 
@@ -198,8 +211,8 @@ impl Bits {
         // reaches into a neighbouring bucket, those of that one.
         let in_bucket = |value: u64| {
             let bucket = (value >> 48) as usize;
-            let to = (self.starts[bucket + 1] as usize + 1).min(self.ranges.len());
-            let candidates = &self.ranges[self.starts[bucket] as usize..to];
+            let to = (self.rest.starts[bucket + 1] as usize + 1).min(self.rest.ranges.len());
+            let candidates = &self.rest.ranges[self.rest.starts[bucket] as usize..to];
             let after = candidates.partition_point(|r| r.first <= top.saturating_add(slack));
             candidates[after.saturating_sub(2)..(after + 1).min(candidates.len())]
                 .iter()
@@ -291,6 +304,19 @@ mod tests {
         assert!(second < keys / 100, "{second}");
         assert!(third < keys / 10_000, "{third}");
         assert!(fourth <= 2, "{fourth}");
+    }
+
+    /// Each thread has a first level of its own, and of the others there is one.
+    #[test]
+    fn copies_share_all_but_the_first_level() {
+        let ranges: Vec<Range> = (0..5000).map(|i| Range { first: i << 50, last: i << 50 | 9 }).collect();
+        let bits = Bits::new(&ranges, 16);
+        let copy = bits.clone();
+        assert!(Arc::ptr_eq(&bits.rest, &copy.rest));
+        assert_ne!(bits.coarse.as_ptr(), copy.coarse.as_ptr());
+        assert_eq!(bits.coarse[..], copy.coarse[..]);
+        drop(bits);
+        assert!(ranges.iter().all(|r| copy.holds_exactly(r.first) && copy.holds_exactly(r.last)));
     }
 
     /// The two ways are chosen as the tests of planted keys, and the sizes of tables, take for granted.

@@ -27,6 +27,11 @@ unsafe impl<T: Copy + Sync> Sync for Pages<T> {}
 impl<T: Copy> Pages<T> {
     /// `len` copies of a value; at least one.
     pub fn new(value: T, len: usize) -> Pages<T> {
+        Pages::from_fn(len, |_| value)
+    }
+
+    /// `len` values, at least one, by their numbers.
+    fn from_fn(len: usize, value: impl Fn(usize) -> T) -> Pages<T> {
         assert!(len > 0 && size_of::<T>() > 0, "a table has some size");
         let bytes = len.checked_mul(size_of::<T>()).expect("a table fits memory");
         let align = if bytes >= LARGE { HUGE } else { 64 };
@@ -45,9 +50,15 @@ impl<T: Copy> Pages<T> {
         }
         for i in 0..len {
             // SAFETY: below `len`, which the layout has room for.
-            unsafe { start.add(i).write(value) };
+            unsafe { start.add(i).write(value(i)) };
         }
         Pages { start, len, layout }
+    }
+}
+
+impl<T: Copy> Clone for Pages<T> {
+    fn clone(&self) -> Pages<T> {
+        Pages::from_fn(self.len, |i| self[i])
     }
 }
 

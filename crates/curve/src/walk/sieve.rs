@@ -44,8 +44,8 @@ impl Range {
     }
 }
 
-/// What a walk looks for.
-#[derive(Default)]
+/// What a walk looks for. Each thread should have a copy; what is large is shared by all of them (see [`Bits`]).
+#[derive(Clone, Default)]
 pub struct Sieve {
     /// Ranges of the top bits, each compared in turn: for a few.
     pub ranges: Vec<Range>,

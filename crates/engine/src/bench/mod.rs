@@ -91,7 +91,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     let standard = compile([text], target, &Options::default()).map_err(|e| wrong(e.to_string()))?;
     let patterns = options.patterns.unwrap_or(&standard);
     let filter = patterns.filter(backend.max_false(&recipe));
-    if let Err(why) = suits(backend.as_ref(), &Search { recipe: &recipe, filter: &filter }, patterns.odds()) {
+    if let Err(why) = suits(backend.as_ref(), &Search::new(&recipe, &filter), patterns.odds()) {
         return Err(Error::NoDevice(format!(
             "{device} cannot search for these patterns: {why}; try --device cpu"
         )));
@@ -143,7 +143,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     }
     let detail = if options.detail {
         let field_mul = backend.field(Op::Mul, FIELD_TIME).map_err(&wrong)?.rate;
-        let search = Search { recipe: &recipe, filter: &filter };
+        let search = Search::new(&recipe, &filter);
         let profile = backend.profile(&search).transpose().map_err(&wrong)?;
         Some(Detail { host_cpu, field_mul, profile })
     } else {

@@ -230,7 +230,7 @@ pub(crate) fn run_with(
     let mut unfit = 0;
     for (at, device) in devices.list.iter().enumerate() {
         let filter = job.wanted.filter(device.max_false(&recipe), 0);
-        let search = Search { recipe: &recipe, filter: &filter };
+        let search = Search::new(&recipe, &filter);
         if let Err(why) = suits(device.as_ref(), &search, job.wanted.odds(0)) {
             unfit += 1;
             sink(Event::Warning(format!("{} is not used: {why}", device.id()))).map_err(Error::Sink)?;
@@ -312,7 +312,7 @@ fn hire<'d>(
     let (mut desks, mut workers, mut failed) = (Vec::new(), Vec::new(), None);
     for plan in plans {
         let device = &devices.list[plan.device];
-        let search = Search { recipe, filter: &plan.filter };
+        let search = Search::new(recipe, &plan.filter);
         for _ in 0..device.workers() {
             // A small space may hold less than every worker a share.
             let Some((source, start)) = space.next()? else { break };

@@ -4,17 +4,19 @@ mod batch_add;
 pub(crate) mod cpu;
 pub(crate) mod gpu;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use warpsmith_curve::field::chains::Op;
-use warpsmith_curve::walk::Place;
+use warpsmith_curve::walk::{Place, Sieve};
 use warpsmith_pattern::Filter;
 use warpsmith_target::{Digest, Recipe};
 
 use crate::scan::{AnySieve, Form, Scanner};
+use crate::sieve::sieve;
 use crate::simd::Simd;
 pub(crate) use crate::space::Start;
+use cpu::screen::Sought;
 
 use crate::bench::detail::Profile;
 use crate::bench::field::FieldRate;
@@ -22,13 +24,31 @@ use crate::bench::field::FieldRate;
 /// What went wrong on a device, for a person to read.
 pub(crate) type Fault = String;
 
-/// What a worker searches for.
-#[derive(Clone, Copy, Debug)]
+/// What workers search for, and what is made of it once for all of them: tables of many patterns are tens of megabytes,
+/// and as many copies as there are threads would leave a shared cache.
 pub(crate) struct Search<'s> {
     /// How a candidate becomes a digest.
     pub recipe: &'s Recipe,
     /// Which digests are wanted.
     pub filter: &'s Filter,
+    sieve: OnceLock<Sieve>,
+    sought: OnceLock<Arc<Sought>>,
+}
+
+impl<'s> Search<'s> {
+    pub fn new(recipe: &'s Recipe, filter: &'s Filter) -> Self {
+        Search { recipe, filter, sieve: OnceLock::new(), sought: OnceLock::new() }
+    }
+
+    /// The filter for a walk that tests x: a copy that shares what is large with the others.
+    pub fn sieve(&self) -> Sieve {
+        self.sieve.get_or_init(|| sieve(self.filter)).clone()
+    }
+
+    /// The filter for digests, eight at a time.
+    pub fn sought(&self) -> Arc<Sought> {
+        self.sought.get_or_init(|| Arc::new(Sought::new(self.filter))).clone()
+    }
 }
 
 /// The largest share of candidates that may pass a card's filter where few of them match: each is a hit that the host
@@ -173,6 +193,21 @@ mod tests {
     use crate::device::Inline;
     use warpsmith_pattern::{Interval, Term};
 
+    /// What is made of many patterns is made once, whatever the number of workers.
+    #[test]
+    fn workers_share_what_a_search_is_made_into() {
+        let top = (0..1000).map(|i| Interval { first: i << 50, last: i << 50 }).collect();
+        let filter = Filter { top, ..Filter::default() };
+        let cpu = cpu::Cpu::new(Simd::Portable, 3);
+        let search = Search::new(&Recipe::X, &filter);
+        let workers: Vec<_> = (0..3).map(|_| cpu.worker(&search).expect("a worker")).collect();
+        assert!(search.sieve.get().is_some());
+        drop(workers);
+        let search = Search::new(&Recipe::Account, &filter);
+        let workers: Vec<_> = (0..3).map(|_| cpu.worker(&search).expect("a worker")).collect();
+        assert_eq!(Arc::strong_count(search.sought.get().expect("made")), 1 + workers.len());
+    }
+
     /// Cards leave searches to others in which nearly everything passes and next to nothing matches; the processor
     /// does them.
     #[test]
@@ -184,7 +219,7 @@ mod tests {
         };
         let cpu = cpu::Cpu::new(Simd::Portable, 1);
         let fits = |device: &dyn Backend, filter: &Filter, odds| {
-            suits(device, &Search { recipe: &Recipe::Account, filter }, odds)
+            suits(device, &Search::new(&Recipe::Account, filter), odds)
         };
         assert_eq!(fits(&cpu, &everything, 1e-9), Ok(()));
         let Some(card) = warpsmith_device::survey().devices.into_iter().find(|d| d.can_build().is_ok())

@@ -5,7 +5,7 @@ pub(crate) mod create;
 pub(super) mod orbit;
 mod points;
 mod salts;
-mod screen;
+pub(super) mod screen;
 mod taproot;
 
 use std::sync::OnceLock;
@@ -164,14 +164,13 @@ impl Backend for Cpu {
     }
 
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
-        let Search { recipe, filter } = *search;
-        if let Some(worker) = points::PointsWorker::new(self, recipe, filter) {
+        if let Some(worker) = points::PointsWorker::new(self, search) {
             return Ok(Box::new(worker));
         }
-        Ok(match recipe {
-            Recipe::X => Box::new(orbit::OrbitWorker::new(self, filter)),
-            Recipe::Taproot => Box::new(taproot::TaprootWorker::new(self, filter)),
-            Recipe::Salted(salted) => Box::new(salts::SaltsWorker::new(self, salted, filter)),
+        Ok(match search.recipe {
+            Recipe::X => Box::new(orbit::OrbitWorker::new(self, search.sieve())),
+            Recipe::Taproot => Box::new(taproot::TaprootWorker::new(self, search.sought())),
+            Recipe::Salted(salted) => Box::new(salts::SaltsWorker::new(self, salted, search.sought())),
             other => return Err(format!("it has no walk for {other:?}")),
         })
     }

@@ -1,11 +1,9 @@
 //! The orbit walk on the processor: for targets whose digest is the x coordinate.
 
 use warpsmith_curve::walk::{self, Sieve, Walk};
-use warpsmith_pattern::Filter;
 use warpsmith_target::Digest;
 
 use super::{Cpu, for_a_moment};
-use crate::sieve::sieve;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
 pub(super) struct OrbitWorker<'a> {
@@ -15,8 +13,8 @@ pub(super) struct OrbitWorker<'a> {
 }
 
 impl<'a> OrbitWorker<'a> {
-    pub fn new(cpu: &'a Cpu, filter: &Filter) -> Self {
-        OrbitWorker { cpu, sieve: sieve(filter), walk: None }
+    pub fn new(cpu: &'a Cpu, sieve: Sieve) -> Self {
+        OrbitWorker { cpu, sieve, walk: None }
     }
 }
 

@@ -7,14 +7,13 @@ use warpsmith_curve::Affine;
 use warpsmith_curve::group::Point;
 use warpsmith_curve::walk::{Block, Points, Walk};
 use warpsmith_hash::{Lanes, hash160, keccak};
-use warpsmith_pattern::Filter;
 use warpsmith_target::Recipe;
 
 use super::create::Create;
 use super::screen::Screen;
 use super::{Cpu, for_a_moment};
 use crate::worker::batch_add::add_pairs;
-use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
+use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
 
 /// What is hashed of a point, and how.
 enum Hash {
@@ -35,9 +34,9 @@ pub(super) struct PointsWorker<'a> {
 }
 
 impl<'a> PointsWorker<'a> {
-    /// Looks for digests of this recipe; none if they are no hashes of points.
-    pub fn new(cpu: &'a Cpu, recipe: &Recipe, filter: &Filter) -> Option<Self> {
-        let hash = match *recipe {
+    /// Looks for digests of the search's recipe; none if they are no hashes of points.
+    pub fn new(cpu: &'a Cpu, search: &Search<'_>) -> Option<Self> {
+        let hash = match *search.recipe {
             Recipe::Account => Hash::Keccak(None),
             Recipe::Contract { nonce } => Hash::Keccak(Some(Box::new(Create::new(nonce)))),
             Recipe::Hash160 { compressed: false } => Hash::Uncompressed,
@@ -49,7 +48,7 @@ impl<'a> PointsWorker<'a> {
             cpu,
             lanes: cpu.simd.hash_lanes(),
             hash,
-            screen: Screen::new(filter, cpu.simd),
+            screen: Screen::new(search.sought(), cpu.simd),
             walk: None,
         })
     }

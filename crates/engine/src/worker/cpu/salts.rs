@@ -1,13 +1,14 @@
 //! Salts on the processor, counted up and hashed eight at a time: for contracts made with CREATE2, and for those made
 //! by a proxy made with CREATE2.
 
+use std::sync::Arc;
+
 use warpsmith_hash::Lanes;
 use warpsmith_hash::keccak::{RATE, RATE_WORDS, Word8, one_block, one_block_address, padded};
-use warpsmith_pattern::Filter;
 use warpsmith_target::{Guard, SaltMask, Salted};
 
 use super::create::Create;
-use super::screen::{Digests, Screen};
+use super::screen::{Digests, Screen, Sought};
 use super::{Cpu, for_a_moment};
 use crate::space::Lease;
 use crate::worker::{Batch, Fault, Shape, Spot, Start, Worker};
@@ -116,12 +117,12 @@ pub(super) struct SaltsWorker {
 }
 
 impl SaltsWorker {
-    pub fn new(cpu: &Cpu, salted: &Salted, filter: &Filter) -> Self {
+    pub fn new(cpu: &Cpu, salted: &Salted, sought: Arc<Sought>) -> Self {
         SaltsWorker {
             lanes: cpu.simd.hash_lanes(),
             salted: salted.clone(),
             create: salted.create.then(|| Create::new(1)),
-            screen: Screen::new(filter, cpu.simd),
+            screen: Screen::new(sought, cpu.simd),
             counting: None,
         }
     }
@@ -175,7 +176,7 @@ mod tests {
     use crate::worker::Hit;
     use sha3::Digest as _;
     use std::collections::BTreeMap;
-    use warpsmith_pattern::Interval;
+    use warpsmith_pattern::{Filter, Interval};
     use warpsmith_target::Digest;
 
     fn keccak256(bytes: &[u8]) -> [u8; 32] {
@@ -194,14 +195,15 @@ mod tests {
         Digest::new(&if salted.create { first() } else { address })
     }
 
-    fn everything() -> Filter {
-        Filter { top: vec![Interval { first: 0, last: u64::MAX }], ..Filter::default() }
+    fn everything() -> Arc<Sought> {
+        let filter = Filter { top: vec![Interval { first: 0, last: u64::MAX }], ..Filter::default() };
+        Arc::new(Sought::new(&filter))
     }
 
     /// Every salt of a lease: each once, each digest right.
     fn check(salted: &Salted, lease: Lease) {
         for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
-            let mut worker = SaltsWorker::new(&Cpu::new(simd, 1), salted, &everything());
+            let mut worker = SaltsWorker::new(&Cpu::new(simd, 1), salted, everything());
             worker.start(&Start::Salts(lease)).expect("started");
             let (mut seen, mut tried) = (BTreeMap::new(), 0);
             loop {
@@ -286,7 +288,7 @@ mod tests {
             create: true,
             salt: SaltMask::FREE,
         };
-        let mut worker = SaltsWorker::new(&Cpu::new(Simd::detect(), 1), &salted, &everything());
+        let mut worker = SaltsWorker::new(&Cpu::new(Simd::detect(), 1), &salted, everything());
         let lease = Lease { base: [3; 32], first: u64::MAX - 9, last: u64::MAX };
         worker.start(&Start::Salts(lease)).expect("started");
         let batch = worker.step().expect("salts");

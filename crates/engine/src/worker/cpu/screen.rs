@@ -1,6 +1,8 @@
 //! The filter on digests of 20 or 32 bytes, eight at a time: a quick look that lets nothing wanted go by, then the
 //! exact filter for what is left.
 
+use std::sync::Arc;
+
 use warpsmith_hash::keccak::Word8;
 use warpsmith_pattern::{Filter, Interval, Score, ScoreFilter, Words};
 use warpsmith_target::Digest;
@@ -18,15 +20,34 @@ const FEW_RANGES: usize = 4;
 /// The largest bitmap, four mebibytes: more would leave the second-level cache.
 const MAX_LOG2: u32 = 25;
 
-/// What a search looks for, made ready for eight digests at a time.
+/// What a search looks for, made ready once for all its workers.
+pub(crate) struct Sought {
+    filter: Filter,
+    /// Ranges of the top word by its leading bits, where they are many.
+    bits: Option<Bits>,
+}
+
+impl Sought {
+    pub fn new(filter: &Filter) -> Sought {
+        let many = filter.top.len() > FEW_RANGES;
+        Sought { filter: filter.clone(), bits: many.then(|| Bits::new(&filter.top)) }
+    }
+
+    /// The ranges that are compared one by one: all or none.
+    fn few(&self) -> &[Interval] {
+        if self.bits.is_some() { &[] } else { &self.filter.top }
+    }
+}
+
+/// How a worker looks for it, eight digests at a time.
 pub(super) struct Screen {
     /// What the quick look is compiled for; the machine has it.
     simd: Simd,
-    filter: Filter,
-    /// Ranges of the top word compared one by one.
+    sought: Arc<Sought>,
+    /// Ranges of the top word compared one by one: the filter's, where they are few, and that of a score.
     ranges: Vec<Interval>,
-    /// Ranges of the top word by its leading bits.
-    bits: Option<Bits>,
+    /// The score to be reached by now, where digests are scored.
+    score: Option<ScoreFilter>,
     /// The least number of zero bytes, where those are counted.
     zeros: Option<u32>,
 }
@@ -58,17 +79,11 @@ impl Bits {
 
 impl Screen {
     /// For an instruction set this machine must have.
-    pub fn new(filter: &Filter, simd: Simd) -> Screen {
+    pub fn new(sought: Arc<Sought>, simd: Simd) -> Screen {
         assert!(simd.is_available(), "this machine has no {simd}");
-        let few = filter.top.len() <= FEW_RANGES;
-        let mut screen = Screen {
-            simd,
-            filter: filter.clone(),
-            ranges: if few { filter.top.clone() } else { Vec::new() },
-            bits: (!few).then(|| Bits::new(&filter.top)),
-            zeros: None,
-        };
-        if let Some(ScoreFilter { at_least, .. }) = filter.score {
+        let (ranges, score) = (sought.few().to_vec(), sought.filter.score);
+        let mut screen = Screen { simd, sought, ranges, score, zeros: None };
+        if let Some(ScoreFilter { at_least, .. }) = score {
             screen.raise(at_least);
         }
         screen
@@ -76,13 +91,13 @@ impl Screen {
 
     /// From now on only scores of at least this pass; where nothing is scored, nothing changes.
     pub fn raise(&mut self, at_least: u32) {
-        let Some(wanted) = &mut self.filter.score else { return };
+        let Some(wanted) = &mut self.score else { return };
         wanted.at_least = at_least;
         match wanted.score {
             Score::Zeros => self.zeros = Some(at_least),
             // A run of digits is a range of the top word; it comes after the filter's own.
             run => {
-                self.ranges.truncate(if self.bits.is_some() { 0 } else { self.filter.top.len() });
+                self.ranges.truncate(self.sought.few().len());
                 self.ranges.extend(run.filter(at_least).top);
             }
         }
@@ -139,12 +154,12 @@ impl Screen {
                 passed[lane] |= u8::from(digests[0][lane].wrapping_sub(range.first) <= width);
             }
         }
-        if let Some(bits) = &self.bits {
+        if let Some(bits) = &self.sought.bits {
             for lane in 0..8 {
                 passed[lane] |= u8::from(bits.holds(digests[0][lane]));
             }
         }
-        for term in &self.filter.terms {
+        for term in &self.sought.filter.terms {
             for lane in 0..8 {
                 let wrong =
                     (0..WORDS).fold(0, |wrong, i| wrong | (digests[i][lane] & term.mask[i]) ^ term.value[i]);
@@ -176,11 +191,12 @@ impl Screen {
     ) {
         for lane in (0..8).filter(|&i| passed[i] == 1 && live >> i & 1 == 1) {
             let words = words(digests, lane);
-            if !self.filter.accepts(&words) {
+            if !self.sought.filter.accepts_unscored(&words) && !self.score.is_some_and(|s| s.accepts(&words))
+            {
                 continue;
             }
-            let score = self.filter.score.map_or(0, |wanted| wanted.score.of_words(&words));
-            if self.filter.score.is_some() {
+            let score = self.score.map_or(0, |wanted| wanted.score.of_words(&words));
+            if self.score.is_some() {
                 if hits.first().is_some_and(|best| best.score >= score) {
                     continue;
                 }
@@ -222,6 +238,10 @@ mod tests {
     fn random(state: &mut u64) -> u64 {
         *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         *state ^ *state >> 29
+    }
+
+    fn sought(filter: &Filter) -> Arc<Sought> {
+        Arc::new(Sought::new(filter))
     }
 
     /// Digests that are near to everything the filters below test: random words, many zero bytes, edges.
@@ -293,7 +313,7 @@ mod tests {
         for (filter, simd) in
             filters.into_iter().flat_map(|filter| simds().map(move |simd| (filter.clone(), simd)))
         {
-            let screen = Screen::new(&filter, simd);
+            let screen = Screen::new(sought(&filter), simd);
             let mut edges = vec![0, 1, u64::MAX, u64::MAX - 1];
             for range in &filter.top {
                 let Interval { first, last } = *range;
@@ -320,7 +340,7 @@ mod tests {
         };
         let filter = Filter { terms: vec![term], ..Filter::default() };
         for simd in Simd::ALL.into_iter().filter(|simd| simd.is_available()) {
-            let (screen, mut met) = (Screen::new(&filter, simd), 0);
+            let (screen, mut met) = (Screen::new(sought(&filter), simd), 0);
             for _ in 0..400 {
                 let mut digests: Digests<4> = [[0; 8]; 4];
                 digests.iter_mut().flatten().for_each(|word| *word = random(&mut state));
@@ -355,7 +375,7 @@ mod tests {
             for at_least in [1, 2, 5, 9, 17, score.max()] {
                 // Raised, not made: both must be the same.
                 let scored = Filter { score: Some(ScoreFilter { score, at_least: 1 }), ..Filter::default() };
-                let mut screen = Screen::new(&scored, Simd::detect());
+                let mut screen = Screen::new(sought(&scored), Simd::detect());
                 screen.raise(at_least);
                 let (mut hits, mut best) = (Vec::new(), 0);
                 for round in 0..300 {

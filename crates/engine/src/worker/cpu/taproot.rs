@@ -1,13 +1,14 @@
 //! Taproot's output keys on the processor: the points of a walk, each tweaked by a hash of its x (BIP-341 with no
 //! scripts). A key and its opposite have the same x and so the same output key: one candidate.
 
+use std::sync::Arc;
+
 use warpsmith_curve::multiply::{self, Eight, Multiples};
 use warpsmith_curve::walk::{Block, KEYS_PER_POINT, Place, Points, Walk};
 use warpsmith_hash::Lanes;
 use warpsmith_hash::sha256::Tagged;
-use warpsmith_pattern::Filter;
 
-use super::screen::Screen;
+use super::screen::{Screen, Sought};
 use super::{Cpu, for_a_moment};
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
@@ -26,9 +27,9 @@ pub(super) struct TaprootWorker<'a> {
 }
 
 impl<'a> TaprootWorker<'a> {
-    pub fn new(cpu: &'a Cpu, filter: &Filter) -> Self {
+    pub fn new(cpu: &'a Cpu, sought: Arc<Sought>) -> Self {
         let (lanes, tagged, screen) =
-            (cpu.simd.hash_lanes(), Tagged::new(b"TapTweak"), Screen::new(filter, cpu.simd));
+            (cpu.simd.hash_lanes(), Tagged::new(b"TapTweak"), Screen::new(sought, cpu.simd));
         TaprootWorker { cpu, lanes, tagged, screen, walk: None }
     }
 }

@@ -16,7 +16,7 @@ fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u6
     let recipe = subject.target().recipe();
     let cpu = Cpu::new(simd, 1);
     let everything = Filter { top: vec![Interval { first: 0, last: u64::MAX }], ..Filter::default() };
-    let mut worker = cpu.worker(&Search { recipe: &recipe, filter: &everything }).expect("a worker");
+    let mut worker = cpu.worker(&Search::new(&recipe, &everything)).expect("a worker");
     let shape = worker.shape().expect("a walk");
     let origin = Origin::known(secret);
     worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");

@@ -144,7 +144,7 @@ fn the_parts_of_a_search_are_told_apart() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["qqqqqq"], target, &PatternOptions::default()).expect("possible");
     let filter = patterns.filter(gpu.max_false(&Recipe::X));
-    let search = Search { recipe: &Recipe::X, filter: &filter };
+    let search = Search::new(&Recipe::X, &filter);
     let profile = gpu.profile(&search).expect("a card").expect("measured");
     let names: Vec<&str> = profile.parts.iter().map(|part| part.name).collect();
     assert_eq!(names, ["walk", "words", "filter"]);

@@ -19,7 +19,7 @@ fn worker<'a>(gpu: &'a Gpu, target: &dyn Target, prefix: &str) -> (PointsWorker<
     let patterns = compile([prefix], target, &Options::default()).expect("possible");
     let recipe = target.recipe();
     let filter = patterns.filter(gpu.max_false(&recipe));
-    let search = Search { recipe: &recipe, filter: &filter };
+    let search = Search::new(&recipe, &filter);
     (PointsWorker::new(gpu, &search).expect("a worker"), filter)
 }
 
@@ -145,7 +145,7 @@ fn the_processor_finds_what_the_device_leaves() {
     let Some(gpu) = pocl() else { return };
     let recipe = Recipe::Account;
     let filter = score_filter(Score::Zeros, 1);
-    let mut worker = PointsWorker::new(&gpu, &Search { recipe: &recipe, filter: &filter }).expect("a worker");
+    let mut worker = PointsWorker::new(&gpu, &Search::new(&recipe, &filter)).expect("a worker");
     let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
     worker.start(&Start::Point(start)).expect("started");
     let hits = worker.step().expect("a step").hits;
@@ -181,7 +181,7 @@ fn bitcoin_addresses_are_found_with_their_signs() {
         let compiled = compile(patterns, &target, &Options::default()).expect("possible");
         let recipe = target.recipe();
         let filter = compiled.filter(gpu.max_false(&recipe));
-        let search = Search { recipe: &recipe, filter: &filter };
+        let search = Search::new(&recipe, &filter);
         let mut worker = PointsWorker::new(&gpu, &search).expect("a worker");
         // Lane 0 meets its table from the first start.
         for scalar in [5, 0x1234_5678_9abc] {

@@ -71,7 +71,7 @@ fn mask(free: &[usize]) -> String {
 /// Everything a worker finds in a lease, by runs and by single steps; each salt must come once.
 fn search(gpu: &Gpu, salted: &Salted, filter: &Filter, lease: Lease) -> BTreeSet<u64> {
     let recipe = Recipe::Salted(salted.clone());
-    let search = Search { recipe: &recipe, filter };
+    let search = Search::new(&recipe, filter);
     let mut worker = SaltsWorker::new(gpu, salted, &search).expect("a worker");
     let mut ways = Vec::new();
     for by_step in [true, false] {
@@ -173,7 +173,7 @@ fn a_search_for_the_best_tells_the_best_and_what_is_raised_stays_raised() {
     let best = (lease.first..=lease.last).map(score).max().expect("some");
     for at_least in [1, best, best + 1] {
         let filter = score_filter(Score::Zeros, at_least);
-        let search = Search { recipe: &recipe, filter: &filter };
+        let search = Search::new(&recipe, &filter);
         let mut worker = SaltsWorker::new(&gpu, &salted, &search).expect("a worker");
         worker.start(&Start::Salts(lease)).expect("started");
         let mut told = BTreeSet::new();
