@@ -165,7 +165,7 @@ impl<'a, 'b, 'c, L: Settle> Dense<'a, 'b, 'c, L> {
                 passed &= passed - 1;
                 let (sum, place) = (keys[i] as usize / Self::KEYS, keys[i] as usize % Self::KEYS);
                 let (index, tops) = (pending.index[slots[i] as usize], &pending.tops[slots[i] as usize]);
-                self.judge.decide::<L>(index, sum, place, top::<L>(sum, place, tops));
+                self.judge.decide(index, sum, place, top::<L>(sum, place, tops));
             }
             first += TOGETHER;
         }

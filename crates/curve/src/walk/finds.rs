@@ -2,12 +2,12 @@
 //!
 //! Tops come with an error, and a range of single values is met by it far more often than by a key: of a million prefixes
 //! of 55 bits every two million keys. Whoever hears of such a key has to make it from the secret to find that it is
-//! none, and a worker waits for the answer; to form its x here takes a ten-thousandth of a group.
+//! none, and a worker waits for the answer; to form its x here takes an inversion, a thousandth of the time of these keys.
 
 use super::bits::SLACK;
 use super::sieve::Range;
 use super::words::image_of;
-use super::{Hit, Leading, Place};
+use super::{Hit, Place};
 
 /// What was found in a group.
 pub(super) struct Finds<'a> {
@@ -23,8 +23,7 @@ impl<'a> Finds<'a> {
     }
 
     /// The key in the given place of the words of a sum, whose computed top is within the slack of a range.
-    pub fn near<L: Leading>(&mut self, index: u32, sum: usize, place: usize, range: Range, top: u64) {
-        debug_assert!(place < 2 * L::N);
+    pub fn near(&mut self, index: u32, sum: usize, place: usize, range: Range, top: u64) {
         let (p, q) = (sum / 3, sum % 3);
         let (orbit, image) = (((q + 3 - p) % 3) as u8, image_of(p, q) as u8);
         let place = self.place(place as u32 / 2, index, place % 2 == 1, orbit, image);

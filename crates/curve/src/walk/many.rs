@@ -102,13 +102,13 @@ impl<'a, 'b> Judge<'a, 'b> {
 
     /// Decides a key that passed the first two tables: the one in the given place of the words of a sum, with this top.
     /// Entry 0 is none.
-    pub fn decide<L: Leading>(&mut self, index: u32, sum: usize, place: usize, top: u64) {
+    pub fn decide(&mut self, index: u32, sum: usize, place: usize, top: u64) {
         if index != 0
             && self.skip >> (place / 2) & 1 == 0
             && self.bits.near(top)
             && let Some(range) = self.bits.range_near(top, SLACK)
         {
-            self.finds.near::<L>(index, sum, place, range, top);
+            self.finds.near(index, sum, place, range, top);
         }
     }
 
@@ -140,7 +140,7 @@ impl<'a, 'b> Judge<'a, 'b> {
                 // SAFETY: words exist only where their instruction set does.
                 let word = unsafe { L::word(words, place / 2, place % 2) };
                 if self.bits.may_hold(word) {
-                    self.decide::<L>(index, sum, place, top::<L>(sum, place, tops));
+                    self.decide(index, sum, place, top::<L>(sum, place, tops));
                 }
             }
         }

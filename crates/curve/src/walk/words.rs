@@ -117,7 +117,7 @@ impl<'a, 'b, L: Leading> Words<'a, 'b, L> {
                 }
                 let top = top::<L>(sum, place, tops);
                 if let Some(range) = self.range_near(top, SLACK) {
-                    self.finds.near::<L>(index, sum, place, range, top);
+                    self.finds.near(index, sum, place, range, top);
                 }
             }
         }
