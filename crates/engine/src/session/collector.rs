@@ -26,13 +26,15 @@ pub(super) struct Desk {
     shape: Option<Shape>,
     /// Where its hits lead back to; none while it waits for a new start.
     source: Option<Source>,
+    /// Where its hits will lead back to once it has moved on.
+    spare: Option<Source>,
     answer: Sender<Answer>,
     lost: bool,
 }
 
 impl Desk {
     pub fn new(device: usize, shape: Option<Shape>, source: Source, answer: Sender<Answer>) -> Desk {
-        Desk { device, shape, source: Some(source), answer, lost: false }
+        Desk { device, shape, source: Some(source), spare: None, answer, lost: false }
     }
 }
 
@@ -127,7 +129,9 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
             }
             let wake = deadline.map_or(report, |d| d.min(report));
             let ended = match receiver.recv_timeout(wake.saturating_duration_since(now).min(NAP)) {
-                Ok(Message::Report { worker, hits, done }) => self.judge(worker, hits, done)?,
+                Ok(Message::Report { worker, hits, done, moved_on }) => {
+                    self.judge(worker, hits, done, moved_on)?
+                }
                 Ok(Message::Lost { worker, fault }) => {
                     self.lose(worker, fault)?;
                     self.assign()?
@@ -154,8 +158,8 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
             }
             // The channel closes when the last worker has ended.
             let Ok(message) = receiver.recv() else { return Ok(()) };
-            if let Message::Report { worker, hits, done } = message
-                && self.judge(worker, hits, done)?.is_some()
+            if let Message::Report { worker, hits, done, moved_on } = message
+                && self.judge(worker, hits, done, moved_on)?.is_some()
             {
                 return Ok(());
             }
@@ -205,7 +209,17 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     }
 
     /// Verifies a worker's hits and answers it. Returns why the search ends, if it does.
-    fn judge(&mut self, worker: usize, mut hits: Vec<Hit>, done: bool) -> Result<Option<Ended>> {
+    fn judge(
+        &mut self,
+        worker: usize,
+        mut hits: Vec<Hit>,
+        done: bool,
+        moved_on: bool,
+    ) -> Result<Option<Ended>> {
+        if self.desks[worker].lost {
+            // It had moved on before it heard of it.
+            return Ok(None);
+        }
         if matches!(self.job.wanted, Wanted::Best { .. }) {
             // The best first: one of a batch is enough, and floods at the start cost one verification each.
             hits.sort_by_key(|hit| std::cmp::Reverse(hit.score));
@@ -236,12 +250,35 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
                 }
             }
         }
+        if moved_on {
+            // Whatever became of its hits, it is elsewhere.
+            let desk = &mut self.desks[worker];
+            desk.source = desk.spare.take();
+            self.spare(worker)?;
+            return Ok(None);
+        }
         if retired || done {
             self.desks[worker].source = None;
-            return self.assign();
+            let ended = self.assign()?;
+            self.spare(worker)?;
+            return Ok(ended);
         }
         drop(self.desks[worker].answer.send(Answer::GoOn));
         Ok(None)
+    }
+
+    /// Gives a worker whose origin was retired another for the next time. Salts are handed out once, so of these nobody
+    /// has any to spare.
+    fn spare(&mut self, worker: usize) -> Result<()> {
+        let desk = &mut self.desks[worker];
+        if matches!(self.space, Space::Keys { .. })
+            && desk.spare.is_none()
+            && let Some((source, start)) = self.space.next()?
+        {
+            desk.spare = Some(source);
+            drop(desk.answer.send(Answer::Spare(start)));
+        }
+        Ok(())
     }
 
     fn noun(&self) -> &'static str {
@@ -337,6 +374,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         if let Some(source) = desk.source.take() {
             self.space.give_back(source);
         }
+        desk.spare = None;
         if self.desks.iter().all(|d| d.lost) {
             return Err(Error::DevicesLost { device, what });
         }

@@ -2,6 +2,9 @@
 //!
 //! A worker that hits something sends it and waits for the verdict: go on, or start over from a new origin. So
 //! no origin gives two matches, and a flood of hits from an easy pattern cannot pile up.
+//!
+//! Where all cores are busy that wait is milliseconds. So a worker whose origin was retired once has a spare one: with the
+//! next key that likely matches it goes on from there at once, and the collector makes another.
 
 mod collector;
 mod sift;
@@ -10,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvError, Sender, TryRecvError, bounded};
 use secp256k1::PublicKey;
 use warpsmith_pattern::{Filter, Patterns, Score, ScoreFilter};
 use warpsmith_target::Recipe;
@@ -180,15 +183,29 @@ pub struct Outcome {
 
 /// What a worker tells the collector.
 enum Message {
-    Report { worker: usize, hits: Vec<Hit>, done: bool },
-    Lost { worker: usize, fault: Fault },
+    Report {
+        worker: usize,
+        hits: Vec<Hit>,
+        done: bool,
+        /// Whether the worker went on from its spare start and waits for no answer.
+        moved_on: bool,
+    },
+    Lost {
+        worker: usize,
+        fault: Fault,
+    },
 }
 
 /// What the collector answers.
 enum Answer {
     GoOn,
     StartOver(Start),
+    /// No answer to a report: where to go on after the next likely match.
+    Spare(Start),
 }
+
+/// Answers a worker may not have read: one, and a spare start.
+const UNREAD: usize = 2;
 
 /// Receives events; an error ends the search.
 pub type Sink<'s> =
@@ -255,7 +272,7 @@ pub(crate) fn run_with(
 
     let total: usize = plans.iter().map(|plan| devices.list[plan.device].workers()).sum();
     let mut space = Space::new(job.subject, job.split, total)?;
-    let (desks, workers) = hire(&recipe, &plans, devices, &mut space, sink)?;
+    let (desks, workers) = hire(job, &recipe, &plans, devices, &mut space, sink)?;
     let counters: Vec<AtomicU64> = workers.iter().map(|_| AtomicU64::new(0)).collect();
     let tracks: Vec<Track> = workers.iter().map(|_| Track::default()).collect();
     let stop = AtomicBool::new(false);
@@ -264,11 +281,11 @@ pub(crate) fn run_with(
     let (sender, receiver) = bounded(2 * workers.len());
     let started = Instant::now();
     thread::scope(|scope| {
-        for (id, (worker, answers)) in workers.into_iter().enumerate() {
+        for (id, hand) in workers.into_iter().enumerate() {
             let (sender, stop, best) = (sender.clone(), &stop, &best);
             let tally = Tally { started, counter: &counters[id], track: &tracks[id], sift: &sift };
             let report = sender.clone();
-            let run = move || work(id, worker, answers, sender, tally, best, stop);
+            let run = move || work(id, hand, sender, tally, best, stop);
             if let Err(error) = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run) {
                 let fault = format!("it got no thread: {error}");
                 drop(report.send(Message::Lost { worker: id, fault }));
@@ -299,10 +316,19 @@ pub(crate) fn run_with(
     })
 }
 
-type Hired<'d> = (Vec<Desk>, Vec<(Box<dyn Worker + 'd>, Receiver<Answer>)>);
+/// A worker, and how it hears of the collector.
+struct Hand<'d> {
+    worker: Box<dyn Worker + 'd>,
+    answers: Receiver<Answer>,
+    /// Whether most of what it hits matches.
+    exact: bool,
+}
+
+type Hired<'d> = (Vec<Desk>, Vec<Hand<'d>>);
 
 /// Makes the workers of all plans and gives each its first start. Devices that cannot are dropped with a warning.
 fn hire<'d>(
+    job: &Job<'_>,
     recipe: &Recipe,
     plans: &[Plan],
     devices: &'d Devices,
@@ -313,15 +339,16 @@ fn hire<'d>(
     for plan in plans {
         let device = &devices.list[plan.device];
         let search = Search::new(recipe, &plan.filter);
+        let exact = 2.0 * job.wanted.odds(0) > plan.filter.share();
         for _ in 0..device.workers() {
             // A small space may hold less than every worker a share.
             let Some((source, start)) = space.next()? else { break };
             let ready = device.worker(&search).and_then(|mut worker| worker.start(&start).map(|()| worker));
             match ready {
                 Ok(worker) => {
-                    let (answer, answers) = bounded(1);
+                    let (answer, answers) = bounded(UNREAD);
                     desks.push(Desk::new(plan.device, worker.shape(), source, answer));
-                    workers.push((worker, answers));
+                    workers.push(Hand { worker, answers, exact });
                 }
                 Err(what) => {
                     space.give_back(source);
@@ -352,16 +379,22 @@ pub(crate) const STACK: usize = 16 << 20;
 /// A worker's thread: search, count, report, obey.
 fn work(
     id: usize,
-    mut worker: Box<dyn Worker + '_>,
-    answers: Receiver<Answer>,
+    Hand { mut worker, answers, exact }: Hand<'_>,
     sender: Sender<Message>,
     tally: Tally<'_>,
     best: &AtomicU32,
     stop: &AtomicBool,
 ) {
     let faulty = |fault| drop(sender.send(Message::Lost { worker: id, fault }));
-    let mut beaten = 0;
+    let (mut beaten, mut spare) = (0, None);
     while !stop.load(Ordering::Relaxed) {
+        match answers.try_recv() {
+            Ok(Answer::Spare(start)) => spare = Some(start),
+            Ok(Answer::GoOn | Answer::StartOver(_)) => unreachable!("nobody asked"),
+            Err(TryRecvError::Empty) => {}
+            // Nobody listens any more: what it reported last was wrong.
+            Err(TryRecvError::Disconnected) => return,
+        }
         let best = best.load(Ordering::Relaxed);
         if best > beaten {
             beaten = best;
@@ -375,21 +408,41 @@ fn work(
         };
         let tried = tally.counter.fetch_add(batch.tried, Ordering::Relaxed) + batch.tried;
         tally.track.note(tally.started, Instant::now(), tried);
-        tally.sift.sift(&mut batch.hits);
+        let likely = tally.sift.sift(&mut batch.hits, exact);
         if batch.hits.is_empty() && !batch.done {
             continue;
         }
-        if sender.send(Message::Report { worker: id, hits: batch.hits, done: batch.done }).is_err() {
+        let next = if likely { spare.take() } else { None };
+        let report =
+            Message::Report { worker: id, hits: batch.hits, done: batch.done, moved_on: next.is_some() };
+        if sender.send(report).is_err() {
             return;
         }
-        match answers.recv() {
-            Ok(Answer::GoOn) => {}
-            Ok(Answer::StartOver(start)) => {
-                if let Err(fault) = worker.start(&start) {
-                    return faulty(fault);
-                }
-            }
-            Err(_) => return,
+        let next = match next {
+            Some(_) => next,
+            None => match verdict(&answers, &mut spare) {
+                Ok(next) => next,
+                Err(RecvError) => return,
+            },
+        };
+        if let Some(start) = next
+            && let Err(fault) = worker.start(&start)
+        {
+            return faulty(fault);
+        }
+    }
+}
+
+/// Waits for the answer to a report: where to start over, if so.
+fn verdict(
+    answers: &Receiver<Answer>,
+    spare: &mut Option<Start>,
+) -> std::result::Result<Option<Start>, RecvError> {
+    loop {
+        match answers.recv()? {
+            Answer::GoOn => return Ok(None),
+            Answer::StartOver(start) => return Ok(Some(start)),
+            Answer::Spare(start) => *spare = Some(start),
         }
     }
 }

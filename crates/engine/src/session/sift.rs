@@ -30,13 +30,19 @@ impl<'j> Sift<'j> {
     }
 
     /// Drops hits that match nothing, all but the first: the collector recomputes that, so a worker whose digests are
-    /// wrong is still found out.
-    pub fn sift(&self, hits: &mut Vec<Hit>) {
-        let Some(patterns) = self.patterns else { return };
+    /// wrong is still found out. Returns whether one of them likely matches, as those whose digest is not known do if the
+    /// filter is `exact`.
+    pub fn sift(&self, hits: &mut Vec<Hit>, exact: bool) -> bool {
+        let Some(patterns) = self.patterns else { return false };
         let matches = |digest: &Digest| patterns.find(&self.target.encode(digest)).is_some();
-        let (before, mut first) = (hits.len(), true);
-        hits.retain(|hit| hit.digest.is_none_or(|digest| matches(&digest)) || std::mem::take(&mut first));
+        let (before, mut first, mut likely) = (hits.len(), true, false);
+        hits.retain(|hit| {
+            let known = hit.digest.map(|digest| matches(&digest));
+            likely |= known.unwrap_or(exact);
+            known.unwrap_or(true) || std::mem::take(&mut first)
+        });
         self.dropped.fetch_add((before - hits.len()) as u64, Ordering::Relaxed);
+        likely
     }
 
     /// How many were dropped.

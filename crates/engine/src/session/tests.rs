@@ -21,8 +21,8 @@ enum Fate {
     Honest,
     /// Fails on the n-th run.
     Dies(u32),
-    /// Reports a place that holds no such key.
-    Lies,
+    /// Reports a place that holds no such key, from the n-th run on.
+    Lies(u32),
     /// Reports keys that are there with the digests of others.
     Confuses,
     /// Keeps planted keys to itself.
@@ -76,7 +76,7 @@ impl Worker for MaskedWorker<'_> {
         let run = self.masked.runs.fetch_add(1, Ordering::Relaxed);
         match self.masked.fate {
             Fate::Dies(at) if run >= at => Err("the device fell off the bus".to_owned()),
-            Fate::Lies => {
+            Fate::Lies(at) if run >= at => {
                 let place =
                     Place { lane: 0, step: 5, index: 7, minus: false, orbit: 1, image: 2, negate: false };
                 let hit = Hit { spot: Spot::Key(place), digest: None, score: 0 };
@@ -196,6 +196,42 @@ fn two_matches_of_one_run_are_unrelated() {
     }
 }
 
+/// While a match is verified and written down its worker goes on elsewhere; only from the first on, when it has learnt that
+/// origins are retired, and not a second time before another origin has come.
+#[test]
+fn a_worker_does_not_wait_for_its_matches_to_be_written_down() {
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qq"], target, &Options::default()).expect("possible");
+    let cpu = Cpu::new(Simd::detect(), 1);
+    let masked = Arc::new(Masked { id: "a", cpu, fate: Fate::Honest, runs: AtomicU32::new(0) });
+    let devices = Devices::of(vec![Arc::clone(&masked) as Arc<dyn Backend>]);
+    let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
+    let job = Job { subject, wanted, split: None, count: Some(5), time_limit: None, interval: LONG };
+    let mut runs = Vec::new();
+    let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
+        if let Event::Match(_) = event {
+            // Runs end with a match: one in a thousand keys is one, and a group has far more.
+            std::thread::sleep(Duration::from_millis(300));
+            runs.push(masked.runs.load(Ordering::Relaxed));
+        }
+        Ok(())
+    });
+    assert_eq!(outcome.expect("an honest search ends well").matches, 5);
+    // The second of each pair of runs finds no origin to go on from, and waits.
+    assert_eq!(runs, [1, 3, 3, 5, 5]);
+}
+
+/// A device that lies after it has moved on is dropped as well, and what it reports until it knows is not looked at.
+#[test]
+fn a_worker_that_moved_on_and_lies_is_dropped() {
+    let limit = Duration::from_secs(2);
+    let seen = search("qq", None, limit, &devices(&[("liar", Fate::Lies(8)), ("a", Fate::Honest)]));
+    assert_eq!(seen.outcome.expect("one is left").ended, Ended::TimeLimit);
+    assert!(seen.matches.len() > 8, "{}", seen.matches.len());
+    assert_eq!(seen.warnings.len(), 1, "{:?}", seen.warnings);
+    assert!(seen.warnings[0].contains("liar") && seen.warnings[0].contains("not there"));
+}
+
 #[test]
 fn time_is_kept_and_tried_counts_every_key_of_both_workers() {
     let seen = search(NEVER, Some(1), Duration::from_millis(300), &devices(&[("a", Fate::Honest)]));
@@ -235,7 +271,7 @@ fn when_the_last_device_dies_that_is_the_error() {
 
 #[test]
 fn a_device_that_reports_keys_that_are_not_there_is_dropped() {
-    let seen = search("qqqq", Some(2), LONG, &devices(&[("liar", Fate::Lies), ("a", Fate::Honest)]));
+    let seen = search("qqqq", Some(2), LONG, &devices(&[("liar", Fate::Lies(0)), ("a", Fate::Honest)]));
     assert_eq!(seen.outcome.expect("one is left").matches, 2);
     assert!(
         seen.warnings.iter().any(|w| w.contains("liar") && w.contains("not there")),
