@@ -8,6 +8,7 @@
 pub mod chains;
 #[cfg(target_arch = "x86_64")]
 pub mod ifma;
+mod inverse;
 pub mod lanes;
 pub mod leading;
 pub(crate) mod marks;
@@ -227,29 +228,9 @@ impl Fe {
         self
     }
 
-    /// The inverse, zero for zero: the power p-2 by a chain of 255 squarings and 15 products.
-    ///
-    /// In binary p-2 is 223 ones, a zero, 22 ones, 0000101101; `xN` below is `self` to the power 2^N - 1.
+    /// The inverse, zero for zero.
     pub fn invert(self) -> Fe {
-        let x2 = self.square().mul(self);
-        let x3 = x2.square().mul(self);
-        let x6 = x3.square_times(3).mul(x3);
-        let x9 = x6.square_times(3).mul(x3);
-        let x11 = x9.square_times(2).mul(x2);
-        let x22 = x11.square_times(11).mul(x11);
-        let x44 = x22.square_times(22).mul(x22);
-        let x88 = x44.square_times(44).mul(x44);
-        let x176 = x88.square_times(88).mul(x88);
-        let x220 = x176.square_times(44).mul(x44);
-        let x223 = x220.square_times(3).mul(x3);
-        x223.square_times(23)
-            .mul(x22)
-            .square_times(5)
-            .mul(self)
-            .square_times(3)
-            .mul(x2)
-            .square_times(2)
-            .mul(self)
+        inverse::inverse(self)
     }
 
     /// A square root, where there is one: the power (p+1)/4, since p = 3 mod 4.
