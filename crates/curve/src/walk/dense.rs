@@ -56,6 +56,8 @@ const RING: usize = 4;
 #[repr(C, align(64))]
 struct Found {
     words: [u32; 16],
+    /// The entries of the second table that these will read.
+    entries: [u32; 16],
     keys: [u8; 16],
     /// In which places there is one.
     places: u32,
@@ -150,10 +152,15 @@ impl<'a, 'b, 'c, L: Settle> Dense<'a, 'b, 'c, L> {
         debug_assert!(self.noted < self.pending.more.len());
         let entry = self.before(2);
         let Pending { words: all, found, more, .. } = &mut *self.pending;
-        let Found { words, keys, places } = &mut found[entry % RING];
+        let Found { words, entries, keys, places } = &mut found[entry % RING];
         // SAFETY: the caller's; no more are noted than entries are visited between two pauses.
         unsafe {
             let count = L::word_first(&all[entry % RING], self.complete, keys, words);
+            // At once: in the slices that follow only the numbers are needed.
+            for i in (0..L::FIRST).step_by(Self::KEYS) {
+                let numbers = self.fine.entries(L::word_load(words.as_ptr().add(i)));
+                L::word_store(numbers, entries.as_mut_ptr().add(i));
+            }
             *places = (1 << count.min(L::FIRST as u32)) - 1;
             *more.get_unchecked_mut(self.noted) = (entry % KEPT) as u8;
             self.noted += (count > L::FIRST as u32) as usize;
@@ -168,7 +175,7 @@ impl<'a, 'b, 'c, L: Settle> Dense<'a, 'b, 'c, L> {
         let turn = (slice + SLICES - PICK - 1) % SLICES;
         let found = &self.pending.found[entry % RING];
         for i in turn * Self::FETCHED..((turn + 1) * Self::FETCHED).min(L::FIRST) {
-            self.fine.fetch(found.words[i]);
+            self.fine.fetch(found.entries[i]);
         }
     }
 
