@@ -25,7 +25,7 @@ use crate::scan::{AnySieve, CpuScanner, Form, Scanner};
 use crate::simd::Simd;
 
 /// Table entries: table and prefix products of one walker, about 700 bytes an entry with eight lanes, fit a
-/// private cache beside each other, and the inversion is four percent of a group; with 768 a search was 1 % faster.
+/// private cache beside each other, and what a group takes besides its entries is two percent; with 768 a search was 1 % faster.
 const HALF: u32 = 512;
 
 /// A lane's share of keys, in steps: 2^56 steps of 10^4 keys take one core longer than a century.
