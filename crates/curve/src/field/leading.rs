@@ -77,10 +77,6 @@ pub trait Leading: Lanes {
     unsafe fn word_load(from: *const u32) -> Self::Words;
     /// Prepares asking a table of 2^log2 entries, `STRIDE` bytes apart.
     unsafe fn asker<const STRIDE: usize>(log2: u32) -> Self::Asker;
-    /// The numbers of the entries that words ask in such a table.
-    unsafe fn word_entries(a: Self::Words, asker: &Self::Asker) -> Self::Words;
-    /// Writes 2N words, place by place.
-    unsafe fn word_store(a: Self::Words, to: *mut u32);
     /// Asks a table (see `marks`): bit i is set where the word in place i passes.
     ///
     /// Only places whose bit is set in `asking` take part. Entries are `STRIDE` (1, 4 or 8) bytes apart, and `table` must
@@ -184,15 +180,6 @@ impl Leading for Fe {
     #[inline(always)]
     unsafe fn asker<const STRIDE: usize>(log2: u32) -> u32 {
         log2
-    }
-    #[inline(always)]
-    unsafe fn word_entries(a: [u32; 2], &log2: &u32) -> [u32; 2] {
-        a.map(|word| word >> (32 - log2))
-    }
-    #[inline(always)]
-    unsafe fn word_store(a: [u32; 2], to: *mut u32) {
-        // SAFETY: the caller's.
-        unsafe { to.cast::<[u32; 2]>().write_unaligned(a) }
     }
     #[inline(always)]
     unsafe fn word_ask<const STRIDE: usize>(a: [u32; 2], table: *const u8, &log2: &u32, asking: u32) -> u32 {

@@ -6,25 +6,14 @@
 //! registers would have to be stored for it, even if it is called next to never. So all of it is a pipeline without
 //! branches, and what is rare waits for the next pause of the walk:
 //!
-//! 1. the sums of an entry ask the first table between the multiplications of the next entry but one, one a slice. Not of
-//!    the next: by then they are known so long that a line the cache has lost is asked for as soon as the processor comes
-//!    to it, some hundred instructions before it can wait for it;
-//! 2. in the second slice of the entry after that, when all have surely answered, the numbers and words of the first sixteen
-//!    keys that passed are picked out. An entry of which more did, one of a thousand, is noted;
-//! 3. in the slices that follow, what these words will read of the second table is fetched;
-//! 4. near the end of one more entry, when it has surely come, they read it. Keys that pass, about two in a thousand of all,
+//! 1. the sums of an entry ask the first table between the multiplications of the next entry, one a slice;
+//! 2. at the end of that entry the numbers and words of the first sixteen keys that passed are picked out. An entry of
+//!    which more did, one of a thousand, is noted;
+//! 3. between the multiplications of the entry after that, what these words will read of the second table is fetched;
+//! 4. at the end of one more entry, when it has surely come, they read it. Keys that pass, about two in a thousand of all,
 //!    are listed;
 //! 5. in the pause their top 64 bits are computed, eight at a time, and the third table beside the second is asked, then
 //!    the ranges; and entries that were noted are looked at again.
-//!
-//! So what is begun for an entry ends four entries later:
-//!
-//! | while visiting | the entry's keys |
-//! |---|---|
-//! | the entry itself | words are formed |
-//! | the second after it | ask the first table |
-//! | the third | are picked out and begin to fetch |
-//! | the fourth | fetch the last and read the second table |
 
 use core::hint::black_box;
 use core::ops::Range;
@@ -34,30 +23,19 @@ use super::settle::{Settle, TOGETHER, top};
 use super::{Leading, OneByOne, Orbit, SLICES, Tops, Visitor};
 use crate::field::leading::{LISTED, Listed, SUMS};
 
-/// How many entries later the keys of one read the second table.
-const LATER: usize = 4;
-/// Entries of which the tops are kept: those visited since the last pause, and the ones before whose keys had not read the
-/// second table.
+/// Entries of which the tops are kept: those visited since the last pause, and the three before, whose keys had not read
+/// the second table.
 const KEPT: usize = 16;
 /// Entries between two pauses.
-const PAUSE: usize = KEPT - LATER;
+const PAUSE: usize = KEPT - 3;
 
-/// The slice in which keys that passed the first table are picked out. In the others two of them fetch, in turn from the
-/// next one on.
-const PICK: usize = 1;
-/// The slice in which they read the second, of the next entry.
-const READ: usize = 7;
-
-/// Entries of which the words are kept, and of which the keys that passed the first table are: a power of two not below
-/// what is needed.
-const RING: usize = 4;
+/// Entries of which the keys that passed the first table are kept, some more than needed: a power of two.
+const FOUND: usize = 4;
 
 /// The first keys of an entry that passed the first table.
 #[repr(C, align(64))]
 struct Found {
     words: [u32; 16],
-    /// The entries of the second table that these will read.
-    entries: [u32; 16],
     keys: [u8; 16],
     /// In which places there is one.
     places: u32,
@@ -67,12 +45,12 @@ struct Found {
 #[repr(C, align(64))]
 struct Pending<L: Leading> {
     tops: [Tops<L>; KEPT],
-    /// The words of the entries visited last, and zeros.
-    words: [[L::Words; SUMS + 1]; RING],
+    /// The words of the entry visited last, and zeros.
+    words: [L::Words; SUMS + 1],
     /// The numbers of these entries. Zero is none, and its keys are none.
     index: [u32; KEPT],
-    /// Of entries whose keys have asked the first table and not read the second.
-    found: [Found; RING],
+    /// Of the entry visited last but one, and of those before it whose keys have not read the second table.
+    found: [Found; FOUND],
     /// Keys that passed the second table, and where the tops of their entries are.
     list: Listed,
     /// Where the tops are of entries of which more keys passed the first table than were picked out; with room for one
@@ -89,10 +67,8 @@ pub(super) struct Dense<'a, 'b, 'c, L: Leading> {
     pending: Box<Pending<L>>,
     /// Entries visited.
     count: usize,
-    /// Which words of the last one but one passed the first table, as far as they have asked.
+    /// Which words of the last one passed the first table, as far as they have asked.
     passed: L::Answers,
-    /// The same of the one before that: all of them have.
-    complete: L::Answers,
     /// How many were at the last pause.
     settled: usize,
     /// How many keys passed the second table since the last pause, of which the first are listed, and how many entries
@@ -106,8 +82,8 @@ pub(super) struct Dense<'a, 'b, 'c, L: Leading> {
 impl<'a, 'b, 'c, L: Settle> Dense<'a, 'b, 'c, L> {
     /// Keys of a sum.
     const KEYS: usize = 2 * L::N;
-    /// Words for which the second table is asked for in a slice, so that it is for all of them in all but one.
-    const FETCHED: usize = L::FIRST.div_ceil(SLICES - 1);
+    /// Words for which the second table is asked for in a slice, so that it is for all of them in the first eight.
+    const FETCHED: usize = L::FIRST.div_ceil(8);
 
     /// # Safety
     /// As for all of [`Leading`].
@@ -115,75 +91,49 @@ impl<'a, 'b, 'c, L: Settle> Dense<'a, 'b, 'c, L> {
     pub unsafe fn new(judge: &'a mut Judge<'b, 'c>) -> Self {
         // SAFETY: the caller's.
         let (coarse, fine) = unsafe { (Level::new(judge.bits.coarse()), Level::new(judge.bits.fine())) };
-        let (pending, none) = (Pending::new(), L::Answers::default());
-        Dense {
-            judge,
-            pending,
-            count: 0,
-            settled: 0,
-            passed: none,
-            complete: none,
-            listed: 0,
-            noted: 0,
-            coarse,
-            fine,
-        }
+        let (pending, passed) = (Pending::new(), L::Answers::default());
+        Dense { judge, pending, count: 0, settled: 0, passed, listed: 0, noted: 0, coarse, fine }
     }
 
-    /// The number of an entry: that of the one so many before the last.
-    #[inline(always)]
-    fn before(&self, entries: usize) -> usize {
-        self.count.wrapping_sub(entries)
-    }
-
-    /// One sum of the entry before the last: both signs in all lanes ask the first table.
+    /// One sum of the entry visited last: both signs in all lanes ask the first table.
     #[inline(always)]
     unsafe fn ask(&mut self, sum: usize) {
         // SAFETY: the caller's; the table is borrowed.
         unsafe {
-            let passed = self.coarse.ask(self.pending.words[self.before(1) % RING][sum], u32::MAX);
+            let passed = self.coarse.ask(self.pending.words[sum], u32::MAX);
             self.passed = L::answer(self.passed, sum, passed);
         }
     }
 
-    /// Picks out the keys that passed, of the entry of which all have asked.
+    /// Picks out the keys of the entry visited last that passed.
     #[inline(always)]
     unsafe fn pick(&mut self) {
         debug_assert!(self.noted < self.pending.more.len());
-        let entry = self.before(2);
         let Pending { words: all, found, more, .. } = &mut *self.pending;
-        let Found { words, entries, keys, places } = &mut found[entry % RING];
+        let Found { words, keys, places } = &mut found[self.count % FOUND];
         // SAFETY: the caller's; no more are noted than entries are visited between two pauses.
         unsafe {
-            let count = L::word_first(&all[entry % RING], self.complete, keys, words);
-            // At once: in the slices that follow only the numbers are needed.
-            for i in (0..L::FIRST).step_by(Self::KEYS) {
-                let numbers = self.fine.entries(L::word_load(words.as_ptr().add(i)));
-                L::word_store(numbers, entries.as_mut_ptr().add(i));
-            }
+            let count = L::word_first(all, self.passed, keys, words);
             *places = (1 << count.min(L::FIRST as u32)) - 1;
-            *more.get_unchecked_mut(self.noted) = (entry % KEPT) as u8;
+            *more.get_unchecked_mut(self.noted) = (self.count % KEPT) as u8;
             self.noted += (count > L::FIRST as u32) as usize;
         }
     }
 
-    /// Asks for what some of the words picked out last will read of the second table: in any slice but that which picks.
+    /// Asks for what some of the words picked out last will read of the second table.
     #[inline(always)]
     fn fetch(&mut self, slice: usize) {
-        // Before words are picked in an entry, those of the one before have their last turns.
-        let entry = self.before(if slice > PICK { 2 } else { 3 });
-        let turn = (slice + SLICES - PICK - 1) % SLICES;
-        let found = &self.pending.found[entry % RING];
-        for i in turn * Self::FETCHED..((turn + 1) * Self::FETCHED).min(L::FIRST) {
-            self.fine.fetch(found.entries[i]);
+        let found = &self.pending.found[self.count.wrapping_sub(1) % FOUND];
+        for i in slice * Self::FETCHED..((slice + 1) * Self::FETCHED).min(L::FIRST) {
+            self.fine.fetch(found.words[i]);
         }
     }
 
-    /// Those of the entry before that have all fetched: they read it, and the keys that pass are listed.
+    /// Those of the entry before read it, and the keys that pass are listed.
     #[inline(always)]
     unsafe fn read(&mut self) {
-        let entry = self.before(3);
-        let found = &self.pending.found[entry % RING];
+        let entry = self.count.wrapping_sub(2);
+        let found = &self.pending.found[entry % FOUND];
         let mut held = 0;
         // SAFETY: the caller's; the table is borrowed. What has no room in the list is left out.
         unsafe {
@@ -223,7 +173,7 @@ impl<'a, 'b, 'c, L: Settle> Dense<'a, 'b, 'c, L> {
             // Then the keys picked out of the entries that have read since the last pause ask one by one.
             for count in self.settled..self.count {
                 // SAFETY: the caller's.
-                unsafe { self.look_again(count.wrapping_sub(3) % KEPT, 0..L::FIRST) }
+                unsafe { self.look_again(count.wrapping_sub(2) % KEPT, 0..L::FIRST) }
             }
         }
         for noted in 0..self.noted {
@@ -269,14 +219,7 @@ impl<L: Settle> Visitor<L> for Dense<'_, '_, '_, L> {
         unsafe {
             let product = product.now();
             self.ask(slice);
-            if slice == PICK {
-                self.pick();
-            } else {
-                self.fetch(slice);
-            }
-            if slice == READ {
-                self.read();
-            }
+            self.fetch(slice);
             product
         }
     }
@@ -285,12 +228,13 @@ impl<L: Settle> Visitor<L> for Dense<'_, '_, '_, L> {
     unsafe fn orbit(&mut self, index: u32, orbit: &Orbit<L>) {
         // SAFETY: the caller's.
         unsafe {
-            self.complete = self.passed;
+            self.read();
+            self.pick();
             self.count += 1;
             let tops = orbit.tops();
             self.pending.tops[self.count % KEPT] = tops;
             self.pending.index[self.count % KEPT] = index;
-            self.pending.words[self.count % RING][..SUMS].copy_from_slice(&words::<L>(&tops));
+            self.pending.words[..SUMS].copy_from_slice(&words::<L>(&tops));
         }
     }
 
@@ -302,22 +246,20 @@ impl<L: Settle> Visitor<L> for Dense<'_, '_, '_, L> {
 
     #[inline(always)]
     unsafe fn finish(&mut self) {
-        // As if as many more entries were visited as it takes the last to be read; only two of its entries have not asked.
         // Loops, not copies: once a group there is no hurry.
-        for entry in 0..black_box(LATER) {
+        for sum in 0..black_box(SLICES) {
+            // SAFETY: the caller's.
+            unsafe { self.ask(sum) }
+        }
+        // The last three entries, and none after them.
+        for _ in 0..black_box(3) {
             // SAFETY: the caller's.
             unsafe {
-                self.pick();
-                self.passed = L::Answers::default();
-                if entry < 2 {
-                    for sum in 0..black_box(SLICES) {
-                        self.ask(sum);
-                    }
-                }
                 self.read();
+                self.pick();
             }
-            self.complete = self.passed;
             self.count += 1;
+            self.passed = L::Answers::default();
         }
         for _ in 0..black_box(1) {
             // SAFETY: the caller's.

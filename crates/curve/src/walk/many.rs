@@ -36,6 +36,8 @@ pub(super) unsafe fn words<L: Leading>([t0, t1, t2]: &Tops<L>) -> [L::Words; SUM
 #[derive(Clone, Copy)]
 pub(super) struct Level<L: Leading, const STRIDE: usize> {
     table: *const u8,
+    /// By how much a word is shifted to be the number of its entry.
+    shift: u32,
     asker: L::Asker,
 }
 
@@ -45,31 +47,21 @@ impl<L: Leading, const STRIDE: usize> Level<L, STRIDE> {
     #[inline(always)]
     pub unsafe fn new(Marked { table, log2 }: Marked<STRIDE>) -> Self {
         // SAFETY: the caller's.
-        Level { table, asker: unsafe { L::asker::<STRIDE>(log2) } }
+        Level { table, shift: 32 - log2, asker: unsafe { L::asker::<STRIDE>(log2) } }
     }
 
-    /// The numbers of the entries that words will read.
-    ///
-    /// # Safety
-    /// As for all of [`Leading`].
+    /// Begins to fetch what a word will read.
     #[inline(always)]
-    pub unsafe fn entries(&self, words: L::Words) -> L::Words {
-        // SAFETY: the caller's.
-        unsafe { L::word_entries(words, &self.asker) }
-    }
-
-    /// Begins to fetch an entry.
-    #[inline(always)]
-    pub fn fetch(&self, entry: u32) {
+    pub fn fetch(&self, word: u32) {
         #[cfg(target_arch = "x86_64")]
         {
             use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let at = self.table.wrapping_add(entry as usize * STRIDE);
+            let at = self.table.wrapping_add((word >> self.shift) as usize * STRIDE);
             // SAFETY: a hint.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = entry;
+        let _ = (word, self.shift);
     }
 
     /// Asks this level: bit i is set where the word in place i passes.

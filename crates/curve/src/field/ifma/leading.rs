@@ -174,26 +174,16 @@ impl Leading for Fe8 {
         unsafe { [_mm512_set1_epi32(32 - log2 as i32), _mm512_set1_epi64(fields as i64)] }
     }
     #[inline(always)]
-    unsafe fn word_entries(a: __m512i, [at, _]: &[__m512i; 2]) -> __m512i {
-        // By a count in each place: one instruction, where a shift by a register's is two.
-        // SAFETY: see the module `lanes`.
-        unsafe { _mm512_srlv_epi32(a, *at) }
-    }
-    #[inline(always)]
-    unsafe fn word_store(a: __m512i, to: *mut u32) {
-        // SAFETY: see the module `lanes`; the caller has room for that many.
-        unsafe { _mm512_storeu_si512(to.cast(), a) }
-    }
-    #[inline(always)]
     unsafe fn word_ask<const STRIDE: usize>(
         a: __m512i,
         table: *const u8,
-        asker: &[__m512i; 2],
+        [at, fields]: &[__m512i; 2],
         asking: u32,
     ) -> u32 {
         // SAFETY: see the module `lanes`; the table has an entry for every number.
         unsafe {
-            let at = Self::word_entries(a, asker);
+            // By a count in each place: one instruction, where a shift by a register's is two.
+            let at = _mm512_srlv_epi32(a, *at);
             let (none, asking) = (_mm512_setzero_si512(), asking as u16);
             let entry = match STRIDE {
                 1 => _mm512_mask_i32gather_epi32::<1>(none, asking, at, table.cast()),
@@ -201,7 +191,7 @@ impl Leading for Fe8 {
                 _ => _mm512_mask_i32gather_epi32::<8>(none, asking, at, table.cast()),
             };
             // Eight bits from where each field begins; a permutation of 64 bytes reads six of them.
-            let six = _mm512_multishift_epi64_epi8(asker[1], a);
+            let six = _mm512_multishift_epi64_epi8(*fields, a);
             let marks = _mm512_permutexvar_epi8(six, _mm512_loadu_si512(BITS.as_ptr().cast()));
             u32::from(answered(_mm512_mask_testn_epi32_mask(asking, entry, marks)))
         }
