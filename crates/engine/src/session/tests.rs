@@ -207,18 +207,23 @@ fn a_worker_does_not_wait_for_its_matches_to_be_written_down() {
     let devices = Devices::of(vec![Arc::clone(&masked) as Arc<dyn Backend>]);
     let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
     let job = Job { subject, wanted, split: None, count: Some(5), time_limit: None, interval: LONG };
-    let mut runs = Vec::new();
+    // Runs end with a match: one in a thousand keys is one, and a group has far more. The second of each pair of runs
+    // finds no origin to go on from, and waits.
+    let mut expected = [1, 3, 3, 5, 5].into_iter();
     let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
         if let Event::Match(_) = event {
-            // Runs end with a match: one in a thousand keys is one, and a group has far more.
-            std::thread::sleep(Duration::from_millis(300));
-            runs.push(masked.runs.load(Ordering::Relaxed));
+            let (runs, expected) = (|| masked.runs.load(Ordering::Relaxed), expected.next().expect("five"));
+            let begun = Instant::now();
+            while runs() < expected && begun.elapsed() < LONG {
+                thread::sleep(Duration::from_millis(1));
+            }
+            // Time for one too many.
+            thread::sleep(Duration::from_millis(100));
+            assert_eq!(runs(), expected);
         }
         Ok(())
     });
     assert_eq!(outcome.expect("an honest search ends well").matches, 5);
-    // The second of each pair of runs finds no origin to go on from, and waits.
-    assert_eq!(runs, [1, 3, 3, 5, 5]);
 }
 
 /// A device that lies after it has moved on is dropped as well, and what it reports until it knows is not looked at.
