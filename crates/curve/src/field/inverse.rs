@@ -148,10 +148,9 @@ pub(super) fn inverse(x: Fe) -> Fe {
     let (mut d, mut e): (Number, Number) = ([0; 5], [1, 0, 0, 0, 0]);
     let mut eta = -1;
     while g != [0; 5] {
-        let matrix;
         // Of the low limbs 62 bits are all there is.
-        (eta, matrix) = steps(eta, f[0], g[0]);
-        let Matrix { u, v, q, r } = matrix;
+        let (after, Matrix { u, v, q, r }) = steps(eta, f[0], g[0]);
+        eta = after;
         (d, e) = (row_modulo(u, v, &d, &e), row_modulo(q, r, &d, &e));
         (f, g) = (row(u, v, &f, &g), row(q, r, &f, &g));
     }
