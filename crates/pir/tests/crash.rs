@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use warpsmith_pir::Choice;
 
@@ -50,9 +50,13 @@ fn child() {
 fn no_hint_is_sent_twice_by_a_client_that_is_killed() {
     let mut dice = Dice::new();
     let bench =
-        Bench::new(Choice { lambda: 60, block_size: Some(16), backups: Some(4000), ..Choice::new(200, 40) });
+        Bench::new(Choice { lambda: 60, block_size: Some(16), backups: Some(8000), ..Choice::new(200, 40) });
     drop(bench.client());
-    for _ in 0..25 {
+    let sent = bench.folder.path().join("sent");
+    let written = || std::fs::metadata(&sent).map_or(0, |file| file.len());
+    let mut killed = 0;
+    for round in 0..25 {
+        let (started, before) = (Instant::now(), written());
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "child", "--nocapture"])
             .env(STATE, bench.state())
@@ -60,13 +64,19 @@ fn no_hint_is_sent_twice_by_a_client_that_is_killed() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_micros(20_000 + dice.below(150_000)));
+        // From any moment of the start on, or of the work, however long the start takes.
+        while round % 2 == 1 && written() == before && child.try_wait().unwrap().is_none() {
+            assert!(started.elapsed() < Duration::from_secs(60), "the client does not get anywhere");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(dice.below(50_000)));
+        killed += u32::from(child.try_wait().unwrap().is_none());
         // SIGKILL.
         child.kill().unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{output:?}");
     }
-    let sent = std::fs::read_to_string(bench.folder.path().join("sent")).unwrap();
+    let sent = std::fs::read_to_string(&sent).unwrap();
     let mut by_id = std::collections::HashMap::new();
     let mut batches = 0;
     for line in sent.lines() {
@@ -80,8 +90,9 @@ fn no_hint_is_sent_twice_by_a_client_that_is_killed() {
             );
         }
     }
-    println!("{batches} batches, {} hints", by_id.len());
-    assert!(batches > 25, "the children did next to nothing: {batches}");
+    println!("{batches} batches, {} hints, {killed} killed", by_id.len());
+    assert!(killed >= 12, "{killed} of the children were still at work when they were killed");
+    assert!(batches >= 12, "the children did next to nothing: {batches}");
     // And the state still gives right answers.
     let mut client = open(&bench.state());
     let waiting = client.resend().unwrap();
