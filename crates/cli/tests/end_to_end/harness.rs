@@ -56,6 +56,10 @@ impl From<Output> for Run {
 /// The binary.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_warpsmith");
 
+/// What runs longer will never end. A self-test of everything takes half a minute of an idle processor, and tests run side
+/// by side.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
 /// Runs the binary.
 pub fn warpsmith(args: &[&str]) -> Run {
     warpsmith_with(args, b"")
@@ -64,7 +68,7 @@ pub fn warpsmith(args: &[&str]) -> Run {
 /// Runs the binary with this on standard input.
 pub fn warpsmith_with(args: &[&str], stdin: &[u8]) -> Run {
     let mut command = assert_cmd::Command::new(BINARY);
-    command.args(args).write_stdin(stdin).timeout(Duration::from_secs(60));
+    command.args(args).write_stdin(stdin).timeout(PATIENCE);
     command.output().expect("the binary starts").into()
 }
 
@@ -77,7 +81,7 @@ pub fn mine(args: &[&str]) -> Run {
 pub fn mine_in_shell(script: &str, args: &[&str]) -> Run {
     let mut command = assert_cmd::Command::new("sh");
     command.args(["-c", script, "sh", BINARY, "npub", "--threads", "1"]).args(args);
-    command.timeout(Duration::from_secs(60)).output().expect("a shell starts").into()
+    command.timeout(PATIENCE).output().expect("a shell starts").into()
 }
 
 /// Starts mining and waits until the search has introduced itself.

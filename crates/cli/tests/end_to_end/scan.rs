@@ -12,7 +12,7 @@ use miniscript::bitcoin::{Address, CompressedPublicKey, KnownHrp, Network, Priva
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::harness::{BINARY, Run, text, warpsmith};
+use crate::harness::{BINARY, PATIENCE, Run, text, warpsmith};
 
 /// A private key by its number.
 fn private(number: u128) -> PrivateKey {
@@ -149,7 +149,7 @@ fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
         child.wait().expect("gone");
     }
     let mut command = assert_cmd::Command::new(BINARY);
-    let run: Run = command.args(args).timeout(Duration::from_secs(300)).output().expect("starts").into();
+    let run: Run = command.args(args).timeout(PATIENCE).output().expect("starts").into();
     let done = run.json().pop().expect("a last line");
     assert_eq!(text(&done, "covered"), count.to_string(), "{run:?}");
     // What was found before a kill may be found again after it, since its batch was not yet counted; nothing else is.
@@ -184,7 +184,7 @@ fn a_full_disk_stops_a_scan_and_later_it_goes_on() {
         let mut command = assert_cmd::Command::new("sh");
         command.args(["-c", &script, "sh", BINARY, "scan"]).args(args).args(more);
         command.args(["--device", "cpu", "--threads", "1", "--json"]);
-        command.timeout(Duration::from_secs(60)).output().expect("a shell starts").into()
+        command.timeout(PATIENCE).output().expect("a shell starts").into()
     };
     let covered = || {
         let shown = warpsmith(&["map", "show", &map, "--json"]).code(0).json().remove(0);

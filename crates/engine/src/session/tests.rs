@@ -251,7 +251,7 @@ fn time_is_kept_and_tried_counts_every_key_of_both_workers() {
     let group = warpsmith_curve::walk::lanes(Simd::detect().curve()) as u64 * (3 + 18 * 512);
     assert!(outcome.tried > 0);
     assert_eq!(outcome.tried % group, 0);
-    assert!(outcome.elapsed < Duration::from_secs(5));
+    assert!(outcome.elapsed < Duration::from_secs(20));
 }
 
 #[test]

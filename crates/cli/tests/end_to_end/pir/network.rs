@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{Desk, Server, assert_entries, pir};
-use crate::harness::{BINARY, Run, warpsmith_with};
+use crate::harness::{BINARY, PATIENCE, Run, warpsmith_with};
 
 /// Passes requests on to a server, remembers the bodies of queries, and on wish lets them go unanswered.
 struct Proxy {
@@ -142,7 +142,7 @@ fn servers_behind_tls_are_reached_and_strangers_are_not() {
             .env("SSL_CERT_FILE", trusted)
             .env_remove("SSL_CERT_DIR")
             .args(["pir", args[0], "--server", &url]);
-        command.args(["--state", &state, "--json"]).args(&args[1..]).timeout(Duration::from_secs(60));
+        command.args(["--state", &state, "--json"]).args(&args[1..]).timeout(PATIENCE);
         command.output().unwrap().into()
     };
     run("localhost", &trusted, &["hint", "--device", "cpu", "--queries", "16"]).code(0);
