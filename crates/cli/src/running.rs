@@ -86,21 +86,21 @@ impl DeviceFlags {
     }
 }
 
-/// Targets by name, for commands that run over all of them; none named are all. `besides` are names that the command knows
-/// too.
-pub(crate) fn choose_samples(names: &[&str], besides: &[&str]) -> Result<Vec<Sample>, Failure> {
+/// Targets by name, for commands that run over all of them; none named are all. `besides` is a name that the command knows
+/// too, and that is no target.
+pub(crate) fn choose_samples(names: &[String], besides: &str) -> Result<Vec<Sample>, Failure> {
     let samples = warpsmith::samples();
     if names.is_empty() {
         return Ok(samples);
     }
-    let find = |name: &&str| {
+    let find = |name: &String| {
         samples.iter().find(|sample| sample.name == *name).copied().ok_or_else(|| {
-            let known = samples.iter().map(|sample| sample.name).chain(besides.iter().copied());
+            let known = samples.iter().map(|sample| sample.name).chain([besides]);
             let known = known.collect::<Vec<_>>().join(", ");
             Failure::Usage(format!("'{name}' is no target; give one of: {known}, or none for all targets"))
         })
     };
-    names.iter().map(find).collect()
+    names.iter().filter(|name| *name != besides).map(find).collect()
 }
 
 /// A device's share in a line of progress.

@@ -35,7 +35,7 @@ pub use origin::{PublicKeyError, Secret, parse_public_key};
 pub use samples::{Sample, samples};
 pub use scan::{
     Finding, Form, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType,
-    Unkept, scan,
+    Unkept, scan, selftest_scans,
 };
 pub use secp256k1::PublicKey;
 pub use selftest::{SelfTest, selftest};

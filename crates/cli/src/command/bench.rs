@@ -104,7 +104,7 @@ const FIELD: &str = "field";
 
 impl Bench {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let targets = self.targets()?;
+        let targets = choose_samples(&self.target, FIELD)?;
         let file = self.patterns.as_deref();
         if file == Some("-") && targets.len() > 1 {
             let text =
@@ -172,14 +172,6 @@ impl Bench {
             stdout.show((columns(&name, device, *rate, *verified, *seconds) + "\n").as_bytes())?;
         }
         Ok(())
-    }
-
-    fn targets(&self) -> Result<Vec<Sample>, Failure> {
-        let names: Vec<&str> = self.target.iter().map(String::as_str).filter(|name| *name != FIELD).collect();
-        if names.is_empty() && !self.target.is_empty() {
-            return Ok(Vec::new());
-        }
-        choose_samples(&names, &[FIELD])
     }
 
     /// Tells a person who waits what is going on.

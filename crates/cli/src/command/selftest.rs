@@ -1,9 +1,11 @@
-//! `warpsmith selftest`: every target and kind of pattern, with planted keys that each device must find.
+//! `warpsmith selftest`: every target and kind of pattern, and every kind of scan, with planted keys that each device must
+//! find.
 //!
 //! Shows each case as it passes. The first that fails is the command's failure, so what was shown before it holds.
 
 use clap::Args;
 use serde::Serialize;
+use warpsmith::SelfTest;
 
 use crate::ending::{Ending, Failure};
 use crate::running::{DeviceFlags, choose_samples};
@@ -13,16 +15,17 @@ const EXAMPLES: &str = "\
 Examples:
   warpsmith selftest
   warpsmith selftest btc btc-p2tr --device cuda:0
+  warpsmith selftest scan                     scans of ranges alone
   warpsmith selftest --device cpu --threads 1 --json";
 
-/// Prove every target and kind of pattern on the devices
+/// Prove every target, kind of pattern and kind of scan on the devices
 ///
-/// Keys computed by libsecp256k1 are planted where a search must pass, and each must come back exactly once.
+/// Keys computed by libsecp256k1 are planted where a search or scan must pass, and each must come back exactly once.
 /// Ends with exit code 3 if one does not.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Selftest {
-    /// Targets to prove, by the names `bench` shows [default: all]
+    /// Targets to prove, by the names `bench` shows, or scan [default: all of them]
     target: Vec<String>,
 
     #[command(flatten)]
@@ -43,13 +46,21 @@ struct Line<'a> {
     ok: bool,
 }
 
+/// The name under which scans are proved.
+const SCAN: &str = "scan";
+
+/// What the cases of a target are.
+fn kind(target: &str) -> &'static str {
+    if target == SCAN { "scans" } else { "patterns" }
+}
+
 impl Selftest {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let names: Vec<&str> = self.target.iter().map(String::as_str).collect();
-        let samples = choose_samples(&names, &[])?;
+        let samples = choose_samples(&self.target, SCAN)?;
+        let with_scans = self.target.is_empty() || self.target.iter().any(|name| name == SCAN);
         let devices = self.devices.open()?;
         let mut shown = Ok(());
-        warpsmith::selftest(&devices, &samples, &mut |test| {
+        let mut show = |test: &SelfTest| {
             if shown.is_err() {
                 return;
             }
@@ -60,14 +71,18 @@ impl Selftest {
                 }
                 false => {
                     let result = match planted {
-                        0 => "not tested by this device: such patterns run on the processor".to_owned(),
+                        0 => format!("not tested by this device: such {} run on the processor", kind(target)),
                         _ => format!("{planted} planted, all found"),
                     };
-                    let line = format!("{device:<14}  {target:<22}  {case:<21}  {result}\n");
+                    let line = format!("{device:<14}  {target:<22}  {case:<26}  {result}\n");
                     stdout.show(line.as_bytes())
                 }
             };
-        })?;
+        };
+        warpsmith::selftest(&devices, &samples, &mut show)?;
+        if with_scans {
+            warpsmith::selftest_scans(&devices, &mut show)?;
+        }
         shown?;
         Ok(Ending::Done)
     }

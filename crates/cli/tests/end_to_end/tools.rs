@@ -115,7 +115,7 @@ fn the_self_test_names_every_case() {
         assert_eq!((text(line, "event"), &line["ok"]), ("selftest", &true.into()));
         assert!(line["planted"].as_u64().is_some_and(|planted| planted > 0), "{line}");
     }
-    for target in ["npub", "eth", "eth-contract", "create2", "create3", "create3-guarded"] {
+    for target in ["npub", "eth", "eth-contract", "create2", "create3", "create3-guarded", "scan"] {
         assert!(lines.iter().any(|line| text(line, "target") == target), "{target}");
     }
     let run = warpsmith(&["selftest", "--device", "cpu:portable", "--threads", "1"]).code(0);
@@ -126,6 +126,9 @@ fn the_self_test_names_every_case() {
         warpsmith(&["selftest", "npub", "btc-rawtr", "--device", "cpu", "--threads", "1", "--json"]).code(0);
     assert!(run.json().iter().all(|line| ["npub", "btc-rawtr"].contains(&text(line, "target"))), "{run:?}");
     assert!(run.json().iter().any(|line| text(line, "target") == "btc-rawtr"), "{run:?}");
+    let run = warpsmith(&["selftest", "scan", "--device", "cpu", "--threads", "1"]).code(0);
+    assert!(run.stdout.lines().all(|line| line.contains("  scan  ")), "{run:?}");
+    assert!(run.stdout.contains("p2tr, fuse16"), "{run:?}");
     let run = warpsmith(&["selftest", "npud"]).code(2);
     assert!(run.stderr.contains("'npud' is no target") && run.stderr.contains("btc-rawtr"), "{run:?}");
 }

@@ -15,6 +15,7 @@ mod sieve;
 mod targets;
 
 pub use form::Form;
+pub use prove::selftest_scans;
 pub use session::{Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};
 pub use targets::{ScanTargets, ScanType};
 

@@ -1,12 +1,15 @@
-//! The short self-test of a device before a scan: keys planted where the parts of its work meet must come back, in every form,
-//! through a sieve of the kind the scan has.
+//! Self-tests of devices that scan: keys planted where the parts of their work meet must come back, in every form, through a
+//! sieve of the kind a scan has. Before a scan for what it looks for, and on demand for everything a scan can look for.
 
 use warpsmith_curve::Scalar;
-use warpsmith_store::Filter;
+use warpsmith_store::{Filter, Width};
 use warpsmith_target::Digest;
 
 use super::sieve::Few;
-use super::{AnySieve, Form, Scanner, Sieve, Survivor, digest_of};
+use super::{AnySieve, Form, ScanType, Scanner, Sieve, Survivor, digest_of};
+use crate::device::Devices;
+use crate::error::{Error, Result};
+use crate::selftest::SelfTest;
 use crate::worker::{Backend, Fault};
 
 /// Why a device takes no part in a scan.
@@ -17,14 +20,51 @@ pub(super) enum Refusal {
     Failed(Fault),
 }
 
+/// Keys planted besides, at even distances: all lanes and multiprocessors have some.
+const SPREAD: u64 = 61;
+
 /// Survivors nobody planted that are recomputed, where the sieve lets some pass.
 const RECOMPUTED: usize = 64;
 
 /// A key planted for a self-test: it must come back in this form with this digest.
 type Planted = (Scalar, Form, Digest);
 
-/// Whether a device finds keys planted for it, in every form.
-pub(super) fn prove(device: &dyn Backend, forms: &[Form], sieve: &AnySieve) -> Result<(), Refusal> {
+/// Proves scans on every device: for each form of a key and for all of them at once, among a list of addresses and through
+/// the filters of a database.
+pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
+    let named = |form: Form| {
+        let name = ScanType::all().find(|wanted| wanted.form() == Some(form)).map(ScanType::name);
+        (name.expect("every form is that of some addresses"), vec![form])
+    };
+    let kinds: Vec<_> = Form::ALL.map(named).into_iter().chain([("all types", Form::ALL.to_vec())]).collect();
+    for device in &devices.list {
+        for (what, forms) in &kinds {
+            for width in [None].into_iter().chain(Width::ALL.map(Some)) {
+                let case = format!("{what}, {}", width.map_or("list", Width::name));
+                let fail = |what| Error::SelfTest { device: device.id(), what };
+                // Which addresses there are does not matter: those planted take their place.
+                let sieve = match width {
+                    None => AnySieve::Few(Few::new([])),
+                    Some(width) => AnySieve::Fuse(Box::new(Filter::of_tops(&[0], width)?)),
+                };
+                let planted = match prove(device.as_ref(), forms, &sieve) {
+                    Ok(planted) => planted,
+                    Err(Refusal::Unable(_)) => 0,
+                    Err(Refusal::Failed(why)) => return Err(fail(format!("scan, {case}: {why}"))),
+                };
+                report(&SelfTest { device: device.id(), target: "scan", case, planted });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many keys were planted for a device, in every form, and found by it.
+pub(super) fn prove(
+    device: &dyn Backend,
+    forms: &[Form],
+    sieve: &AnySieve,
+) -> std::result::Result<usize, Refusal> {
     // Any keys do: these are where nothing special lies.
     let first = Scalar::LAMBDA;
     let seams = device.scanner(forms, sieve).map_err(Refusal::Unable)?.seams();
@@ -32,6 +72,7 @@ pub(super) fn prove(device: &dyn Backend, forms: &[Form], sieve: &AnySieve) -> R
     let count = seams.iter().sum::<u64>() + 2;
     let mut offsets: Vec<u64> = seams.iter().flat_map(|seam| [seam - 1, *seam, seam + 1]).collect();
     offsets.extend([0, 1, count - 2, count - 1]);
+    offsets.extend((0..SPREAD).map(|part| count / SPREAD * part));
     offsets.sort_unstable();
     offsets.dedup();
     let plant = |form: Form, offset: u64| -> Option<Planted> {
@@ -51,7 +92,8 @@ pub(super) fn prove(device: &dyn Backend, forms: &[Form], sieve: &AnySieve) -> R
         }
     };
     let mut scanner = device.scanner(forms, &sieve).map_err(Refusal::Unable)?;
-    find_all(scanner.as_mut(), first, count, &planted, &sieve).map_err(Refusal::Failed)
+    find_all(scanner.as_mut(), first, count, &planted, &sieve).map_err(Refusal::Failed)?;
+    Ok(planted.len())
 }
 
 /// Scans a stretch and compares what came back with what was planted there.
@@ -61,7 +103,7 @@ fn find_all(
     count: u64,
     planted: &[Planted],
     sieve: &AnySieve,
-) -> Result<(), Fault> {
+) -> std::result::Result<(), Fault> {
     scanner.begin(first, count)?;
     let (mut done, mut found) = (0, Vec::new());
     while done < count {

@@ -301,7 +301,7 @@ pub fn scan(
     let (mut able, mut unfit) = (vec![true; devices.list.len()], 0);
     for (at, device) in devices.list.iter().enumerate() {
         let why = match prove(device.as_ref(), &forms, sieve) {
-            Ok(()) => continue,
+            Ok(_) => continue,
             Err(Refusal::Failed(why)) => why,
             Err(Refusal::Unable(why)) => {
                 unfit += 1;

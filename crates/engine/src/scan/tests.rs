@@ -56,15 +56,17 @@ fn scan_all(devices: &Devices, first: u64, last: u64, list: &TargetList) -> (Vec
     (found, warnings)
 }
 
-/// A device whose scanners fail after some batches.
+/// A device whose scanners fail after some batches, or keep what they find to themselves.
 struct Failing {
     inner: Arc<dyn Backend>,
     left: AtomicU32,
+    silent: bool,
 }
 
 struct FailingScanner<'a> {
     inner: Box<dyn Scanner + 'a>,
     left: &'a AtomicU32,
+    silent: bool,
 }
 
 impl Scanner for FailingScanner<'_> {
@@ -83,7 +85,8 @@ impl Scanner for FailingScanner<'_> {
             return Err("it broke".to_owned());
         }
         self.left.store(left - 1, Ordering::Relaxed);
-        self.inner.go_on()
+        let (keys, survivors) = self.inner.go_on()?;
+        Ok((keys, if self.silent { Vec::new() } else { survivors }))
     }
 }
 
@@ -118,7 +121,8 @@ impl Backend for Failing {
         forms: &'a [Form],
         sieve: &'a AnySieve,
     ) -> std::result::Result<Box<dyn Scanner + 'a>, Fault> {
-        Ok(Box::new(FailingScanner { inner: self.inner.scanner(forms, sieve)?, left: &self.left }))
+        let (inner, left, silent) = (self.inner.scanner(forms, sieve)?, &self.left, self.silent);
+        Ok(Box::new(FailingScanner { inner, left, silent }))
     }
 }
 
@@ -143,11 +147,33 @@ fn the_processor_and_a_card_share_a_range() {
 fn a_device_that_fails_is_dropped_and_its_batch_done_by_another() {
     let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(Simd::detect(), 1));
     // Enough for the self-test, and one or two batches.
-    let failing = Failing { inner: Arc::clone(&cpu), left: AtomicU32::new(3) };
+    let failing = Failing { inner: Arc::clone(&cpu), left: AtomicU32::new(3), silent: false };
     let devices = Devices::of(vec![Arc::new(failing), Arc::new(Cpu::new(Simd::Portable, 1))]);
     let (first, last) = (5u64, 1_000_000);
     let keys: BTreeSet<u64> = (first..=last).step_by(4999).chain([last]).collect();
     let (found, warnings) = scan_all(&devices, first, last, &list(keys.iter().copied()));
     assert_eq!(sorted(found), keys.into_iter().collect::<Vec<_>>());
     assert!(warnings.iter().any(|text| text.contains("failing was dropped: it broke")), "{warnings:?}");
+}
+
+/// Each form and all together, by list and by both filters; and a device that keeps keys to itself is told.
+#[test]
+fn every_kind_of_scan_is_proved() {
+    let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(Simd::detect(), 1));
+    let mut cases = Vec::new();
+    selftest_scans(&Devices::of(vec![Arc::clone(&cpu)]), &mut |test| {
+        assert!(test.target == "scan" && test.planted > 0, "{test:?}");
+        cases.push(test.case.clone());
+    })
+    .expect("all found");
+    assert_eq!(cases.len(), 3 * (Form::ALL.len() + 1));
+    assert!(
+        ["p2pkh, list", "eth, fuse8", "all types, fuse16"].iter().all(|case| cases.iter().any(|c| c == case)),
+        "{cases:?}"
+    );
+
+    let silent = Failing { inner: cpu, left: AtomicU32::new(u32::MAX), silent: true };
+    let error =
+        selftest_scans(&Devices::of(vec![Arc::new(silent)]), &mut |_| ()).expect_err("nothing came back");
+    assert!(error.to_string().contains("scan, rawtr, list: a key planted"), "{error}");
 }
