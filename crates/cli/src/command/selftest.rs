@@ -49,11 +49,6 @@ struct Line<'a> {
 /// The name under which scans are proved.
 const SCAN: &str = "scan";
 
-/// What the cases of a target are.
-fn kind(target: &str) -> &'static str {
-    if target == SCAN { "scans" } else { "patterns" }
-}
-
 impl Selftest {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let samples = choose_samples(&self.target, SCAN)?;
@@ -71,7 +66,7 @@ impl Selftest {
                 }
                 false => {
                     let result = match planted {
-                        0 => format!("not tested by this device: such {} run on the processor", kind(target)),
+                        0 => "not tested by this device: such patterns run on the processor".to_owned(),
                         _ => format!("{planted} planted, all found"),
                     };
                     let line = format!("{device:<14}  {target:<22}  {case:<26}  {result}\n");

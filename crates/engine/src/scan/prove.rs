@@ -41,17 +41,16 @@ pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> R
         for (what, forms) in &kinds {
             for width in [None].into_iter().chain(Width::ALL.map(Some)) {
                 let case = format!("{what}, {}", width.map_or("list", Width::name));
-                let fail = |what| Error::SelfTest { device: device.id(), what };
                 // Which addresses there are does not matter: those planted take their place.
                 let sieve = match width {
                     None => AnySieve::Few(Few::new([])),
                     Some(width) => AnySieve::Fuse(Box::new(Filter::of_tops(&[0], width)?)),
                 };
-                let planted = match prove(device.as_ref(), forms, &sieve) {
-                    Ok(planted) => planted,
-                    Err(Refusal::Unable(_)) => 0,
-                    Err(Refusal::Failed(why)) => return Err(fail(format!("scan, {case}: {why}"))),
-                };
+                // Every device can do every scan, so one that cannot is at fault too.
+                let planted = prove(device.as_ref(), forms, &sieve).map_err(|refusal| {
+                    let (Refusal::Unable(why) | Refusal::Failed(why)) = refusal;
+                    Error::SelfTest { device: device.id(), what: format!("scan, {case}: {why}") }
+                })?;
                 report(&SelfTest { device: device.id(), target: "scan", case, planted });
             }
         }
