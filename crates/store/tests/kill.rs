@@ -104,7 +104,7 @@ fn a_scan_killed_fifty_times_in_either_order_covers_every_key() {
         let map = folder.path().join("map");
         let covered = || if map.exists() { MapFile::read(&map).unwrap().covered() } else { U256::ZERO };
         let mut before = U256::ZERO;
-        // Since when a process runs, once it has saved something.
+        // Waits until a process has saved something; how long that took since it was started.
         let first_save = |before: U256, started: Instant| {
             while covered() == before {
                 assert!(started.elapsed() < PATIENCE, "the scan does not get anywhere");

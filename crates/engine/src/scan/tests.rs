@@ -56,17 +56,19 @@ fn scan_all(devices: &Devices, first: u64, last: u64, list: &TargetList) -> (Vec
     (found, warnings)
 }
 
-/// A device whose scanners fail after some batches, or keep what they find to themselves.
+/// A device whose scanners fail after some batches, keep what they find to themselves, or tell it twice.
 struct Failing {
     inner: Arc<dyn Backend>,
     left: AtomicU32,
-    silent: bool,
+    /// How often what was found is told.
+    copies: usize,
 }
 
 struct FailingScanner<'a> {
     inner: Box<dyn Scanner + 'a>,
     left: &'a AtomicU32,
-    silent: bool,
+    /// How often what was found is told.
+    copies: usize,
 }
 
 impl Scanner for FailingScanner<'_> {
@@ -86,7 +88,7 @@ impl Scanner for FailingScanner<'_> {
         }
         self.left.store(left - 1, Ordering::Relaxed);
         let (keys, survivors) = self.inner.go_on()?;
-        Ok((keys, if self.silent { Vec::new() } else { survivors }))
+        Ok((keys, survivors.repeat(self.copies)))
     }
 }
 
@@ -121,8 +123,8 @@ impl Backend for Failing {
         forms: &'a [Form],
         sieve: &'a AnySieve,
     ) -> std::result::Result<Box<dyn Scanner + 'a>, Fault> {
-        let (inner, left, silent) = (self.inner.scanner(forms, sieve)?, &self.left, self.silent);
-        Ok(Box::new(FailingScanner { inner, left, silent }))
+        let (inner, left, copies) = (self.inner.scanner(forms, sieve)?, &self.left, self.copies);
+        Ok(Box::new(FailingScanner { inner, left, copies }))
     }
 }
 
@@ -147,7 +149,7 @@ fn the_processor_and_a_card_share_a_range() {
 fn a_device_that_fails_is_dropped_and_its_batch_done_by_another() {
     let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(Simd::detect(), 1));
     // Enough for the self-test, and one or two batches.
-    let failing = Failing { inner: Arc::clone(&cpu), left: AtomicU32::new(3), silent: false };
+    let failing = Failing { inner: Arc::clone(&cpu), left: AtomicU32::new(3), copies: 1 };
     let devices = Devices::of(vec![Arc::new(failing), Arc::new(Cpu::new(Simd::Portable, 1))]);
     let (first, last) = (5u64, 1_000_000);
     let keys: BTreeSet<u64> = (first..=last).step_by(4999).chain([last]).collect();
@@ -156,7 +158,7 @@ fn a_device_that_fails_is_dropped_and_its_batch_done_by_another() {
     assert!(warnings.iter().any(|text| text.contains("failing was dropped: it broke")), "{warnings:?}");
 }
 
-/// Each form and all together, by list and by both filters; and a device that keeps keys to itself is told.
+/// Each form and all together, by list and by both filters; and a device that keeps keys to itself, or tells them twice, fails.
 #[test]
 fn every_kind_of_scan_is_proved() {
     let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(Simd::detect(), 1));
@@ -172,8 +174,10 @@ fn every_kind_of_scan_is_proved() {
         "{cases:?}"
     );
 
-    let silent = Failing { inner: cpu, left: AtomicU32::new(u32::MAX), silent: true };
-    let error =
-        selftest_scans(&Devices::of(vec![Arc::new(silent)]), &mut |_| ()).expect_err("nothing came back");
-    assert!(error.to_string().contains("scan, rawtr, list: a key planted"), "{error}");
+    for copies in [0, 2] {
+        let failing = Failing { inner: Arc::clone(&cpu), left: AtomicU32::new(u32::MAX), copies };
+        let error = selftest_scans(&Devices::of(vec![Arc::new(failing)]), &mut |_| ()).expect_err("not once");
+        let says = format!("scan, rawtr, list: a key planted for its self-test came back {copies} times");
+        assert!(error.to_string().contains(&says), "{error}");
+    }
 }
