@@ -7,12 +7,13 @@ use serde_json::Value;
 /// Each crate of ours and all it may depend on directly.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-curve", &[]),
+    ("warpsmith-files", &[]),
     ("warpsmith-hash", &[]),
     ("warpsmith-kernel", &[]),
     ("warpsmith-device", &[]),
     ("warpsmith-target", &["warpsmith-hash"]),
     ("warpsmith-pattern", &["warpsmith-target"]),
-    ("warpsmith-store", &["warpsmith-target"]),
+    ("warpsmith-store", &["warpsmith-files", "warpsmith-target"]),
     (
         "warpsmith-engine",
         &[
@@ -25,7 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-target",
         ],
     ),
-    ("warpsmith-pir", &["warpsmith-device", "warpsmith-hash", "warpsmith-kernel"]),
+    ("warpsmith-pir", &["warpsmith-device", "warpsmith-files", "warpsmith-hash", "warpsmith-kernel"]),
     (
         "warpsmith",
         &[
@@ -37,7 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-target",
         ],
     ),
-    ("warpsmith-cli", &["warpsmith"]),
+    ("warpsmith-cli", &["warpsmith", "warpsmith-files"]),
 ];
 
 #[test]
