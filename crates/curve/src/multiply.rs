@@ -21,7 +21,7 @@ use crate::group::{self, Affine, Point};
 use crate::platform::Simd;
 use crate::{Fe, Scalar};
 
-/// Bits of a window. The table takes 1.5 MiB with 11, of a second-level cache of two (see docs/performance.md).
+/// Bits of a window. The table takes 1.5 MiB with 11, of a second-level cache of two (see docs/measurements/hashes-cpu.md).
 const WINDOW: u32 = 11;
 
 /// Windows of 256 bits.

@@ -9,7 +9,7 @@ const FEW_RANGES: usize = 4;
 
 /// A first table of as many bits a range as [`ROOMY`] lets next to nothing pass, which is fastest as long as the table is no
 /// larger than a quarter of a mebibyte. A larger one keeps the walk's own numbers out of a second-level cache that others
-/// use too, and a smaller one that lets some percent pass is then faster (docs/performance.md).
+/// use too, and a smaller one that lets some percent pass is then faster (docs/measurements/npub-cpu.md).
 const ROOMY_LOG2: u32 = 21;
 const ROOMY: usize = 128;
 

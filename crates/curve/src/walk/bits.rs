@@ -34,7 +34,7 @@ const SPARSE: f64 = 1.0 / 1500.0;
 /// Many ranges of the top 64 bits of x.
 ///
 /// A copy has a first level of its own and shares the rest: each thread should have one. What a thread's core has to fetch
-/// again because the cache lost it takes longer where another core reads the same (docs/performance.md), while copies of
+/// again because the cache lost it takes longer where another core reads the same (docs/measurements/npub-cpu.md), while copies of
 /// the rest, tens of megabytes, would push each other out of the cache that all cores share.
 #[derive(Clone)]
 pub struct Bits {

@@ -52,7 +52,7 @@ impl<'s> Search<'s> {
 }
 
 /// The largest share of candidates that may pass a card's filter where few of them match: each is a hit that the host
-/// recomputes, and beyond this a processor that looks at its own digests is faster (docs/performance.md).
+/// recomputes, and beyond this a processor that looks at its own digests is faster (docs/measurements/npub-gpu.md).
 const MOST_HITS: f64 = 1.0 / 1024.0;
 
 /// Hits a match may cost that are not worth asking another device: a quarter of a second.

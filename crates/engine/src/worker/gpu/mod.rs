@@ -210,7 +210,7 @@ pub(crate) fn default_layout(device: &dyn Device) -> Layout {
     let nvidia = info.vendor == Vendor::Nvidia;
     let table_bytes = 4 * abi::table_words(256) as u64;
     let table = if info.constant_memory >= table_bytes { TablePlace::Constant } else { TablePlace::Global };
-    // H200: 4 blocks of 128 lanes a multiprocessor 121.6 G keys/s, 5 blocks 122.4 (docs/performance.md).
+    // H200: 4 blocks of 128 lanes a multiprocessor 121.6 G keys/s, 5 blocks 122.4 (docs/measurements/npub-gpu.md).
     let blocks = if nvidia { 5 } else { 4 };
     let spec = Spec { ptx: nvidia, group: 256, block: 128, blocks, table, ..Spec::default() };
     // Prefix products take 8 KiB a lane; a quarter of the memory is enough for any card that can fill itself.

@@ -11,7 +11,7 @@ use warpsmith_kernel::set::{self, Set};
 use super::{Gpu, Layout, Outcome, limbs, upload};
 
 /// Intervals up to which the bitmap in shared memory lets little enough survive: at a thousand 0.8 % of all keys, and
-/// writing them down costs less than reading a larger bitmap (docs/performance.md).
+/// writing them down costs less than reading a larger bitmap (docs/measurements/npub-gpu.md).
 pub(super) const NEAR_COUNT: usize = 1024;
 
 /// The largest bitmap has this many bits, 16 MiB: an H200 makes 160 G random reads a second from that, 140 G from 32 MiB.
