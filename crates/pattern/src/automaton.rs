@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 
 use crate::expr::{Expr, Look};
-use crate::text::{Length, Set, Text};
+use crate::length::{Length, Set};
+use crate::text::Text;
 
 /// How a random text fares. The two do not add up to exactly 1, because both are rounded; but each is zero only when
 /// it cannot happen.

@@ -5,9 +5,8 @@
 
 use warpsmith_target::Base58;
 
-use crate::filter::Interval;
-use crate::lower::merge;
-use crate::text::{Length, Set};
+use crate::interval::{Interval, merge};
+use crate::length::{Length, Set};
 
 /// Prefixes looked at one by one for the odds of a pattern with choices; beyond, characters count as equally likely.
 const MOST_PREFIXES: usize = 1 << 12;

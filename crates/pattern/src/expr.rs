@@ -6,7 +6,8 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look as HirLook};
 
-use crate::text::{Set, Text};
+use crate::length::Set;
+use crate::text::Text;
 
 /// An expression over symbols.
 #[derive(Clone, Debug)]

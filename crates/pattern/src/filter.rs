@@ -4,20 +4,8 @@
 //! The contract of every filter: it may accept a digest no pattern matches, it never rejects one that some
 //! pattern matches. The host decides each accepted digest again on its text.
 
+use crate::interval::{Interval, Words};
 use crate::score::Score;
-
-/// A digest as a filter reads it: 256 bits, word 0 first, most significant bit of word 0 first.
-/// A shorter digest fills the leading bits; the rest is zero.
-pub type Words = [u64; 4];
-
-/// An inclusive range of the 64 most significant digest bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Interval {
-    /// The smallest accepted value.
-    pub first: u64,
-    /// The largest accepted value.
-    pub last: u64,
-}
 
 /// One linear equation over GF(2): the parity of the digest bits under `mask` is `odd`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,6 +69,29 @@ impl ScoreFilter {
 }
 
 impl Filter {
+    /// A score as it is. A run of digits could be tested as a range ([`Filter::of_score`]), but a search for the best raises
+    /// its demand as it goes and keeps the best of each batch only, so devices are told the score itself.
+    pub fn scored(score: Score, at_least: u32) -> Filter {
+        Filter { score: Some(ScoreFilter { score, at_least }), ..Filter::default() }
+    }
+
+    /// What a device may test in place of a score: a run of digits as a range. Exact, but for runs longer than the top 64 bits, whose rest is left open.
+    pub fn of_score(score: Score, at_least: u32) -> Filter {
+        if at_least > score.max() {
+            return Filter::default();
+        }
+        let run = |digit: u8, bits: u32| {
+            let rest = u64::MAX.checked_shr(bits).unwrap_or(0);
+            let first = (0x1111_1111_1111_1111 * u64::from(digit)) & !rest;
+            Filter { top: vec![Interval { first, last: first | rest }], ..Filter::default() }
+        };
+        match score {
+            Score::LeadingZeros => run(0, 8 * at_least),
+            Score::Leading(digit) => run(digit, 4 * at_least),
+            Score::Zeros => Filter::scored(score, at_least),
+        }
+    }
+
     /// The share of all digests that ranges and terms pass, at most 1; where parts overlap, less pass. Scores are not
     /// counted. A device that reports each digest it accepts should not be given a filter that passes a large share: a
     /// suffix in base58, for example, passes all.

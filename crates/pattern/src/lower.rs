@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use warpsmith_target::Base58;
 
 use crate::base58;
-use crate::filter::{Filter, Interval, Term};
+use crate::filter::{Filter, Term};
+use crate::interval::{Interval, merge};
 use crate::shape::{Placement, Shape};
 use crate::system::{Contradiction, System};
 use crate::text::{Code, Text};
@@ -217,46 +218,12 @@ fn ranges(sets: &[u64], text: &Text, limit: usize) -> Option<Vec<Interval>> {
     Some(ranges.into_iter().map(|(first, last)| Interval { first, last }).collect())
 }
 
-/// Sorted, disjoint and not adjacent.
-pub(crate) fn merge(mut intervals: Vec<Interval>) -> Vec<Interval> {
-    if !intervals.is_sorted() {
-        intervals.sort_unstable();
-    }
-    // `kept` intervals at the front are final but for the last, which may still grow.
-    let mut kept = 0;
-    for i in 0..intervals.len() {
-        let next = intervals[i];
-        if kept > 0 && next.first <= intervals[kept - 1].last.saturating_add(1) {
-            intervals[kept - 1].last = intervals[kept - 1].last.max(next.last);
-        } else {
-            intervals[kept] = next;
-            kept += 1;
-        }
-    }
-    intervals.truncate(kept);
-    intervals
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn interval(first: u64, last: u64) -> Interval {
         Interval { first, last }
-    }
-
-    #[test]
-    fn merging_joins_overlaps_and_neighbours_up_to_both_ends() {
-        let merged = merge(vec![
-            interval(7, 9),
-            interval(0, 1),
-            interval(2, 2),
-            interval(8, 12),
-            interval(14, u64::MAX),
-            interval(u64::MAX, u64::MAX),
-        ]);
-        assert_eq!(merged, [interval(0, 2), interval(7, 12), interval(14, u64::MAX)]);
-        assert!(merge(Vec::new()).is_empty());
     }
 
     #[test]

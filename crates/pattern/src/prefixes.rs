@@ -6,8 +6,7 @@
 use std::cmp::Ordering;
 
 use crate::base58;
-use crate::filter::Interval;
-use crate::lower::merge;
+use crate::interval::{Interval, merge};
 use crate::text::{Code, Text};
 
 /// The patterns as given, in one string.

@@ -6,7 +6,7 @@ use std::fmt;
 
 use warpsmith_target::Digest;
 
-use crate::filter::{Filter, Interval, ScoreFilter, Words};
+use crate::interval::Words;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,23 +69,6 @@ impl Score {
             // smallest terms on. With k = 0 that is all of them.
             Self::Zeros if at_least == 0 => 1.0,
             Self::Zeros => (at_least..=BYTES).rev().map(exactly).sum(),
-        }
-    }
-
-    /// What a device tests for this score. Exact, but for runs longer than the top 64 bits, whose rest is left open.
-    pub fn filter(self, at_least: u32) -> Filter {
-        if at_least > self.max() {
-            return Filter::default();
-        }
-        let run = |digit: u8, bits: u32| {
-            let rest = u64::MAX.checked_shr(bits).unwrap_or(0);
-            let first = (0x1111_1111_1111_1111 * u64::from(digit)) & !rest;
-            Filter { top: vec![Interval { first, last: first | rest }], ..Filter::default() }
-        };
-        match self {
-            Self::LeadingZeros => run(0, 8 * at_least),
-            Self::Leading(digit) => run(digit, 4 * at_least),
-            Self::Zeros => Filter { score: Some(ScoreFilter { score: self, at_least }), ..Filter::default() },
         }
     }
 }

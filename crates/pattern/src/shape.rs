@@ -3,7 +3,8 @@
 //! Every kind of pattern is lowered to shapes, so this is the one place where lengths and positions meet. A shape
 //! covers the whole text after the head. Knows symbol sets; knows nothing of digest bits.
 
-use crate::text::{Set, Text};
+use crate::length::Set;
+use crate::text::Text;
 
 /// One part of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

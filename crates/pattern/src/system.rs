@@ -5,7 +5,8 @@
 
 use warpsmith_target::Affine;
 
-use crate::filter::{Parity, Term, Words};
+use crate::filter::{Parity, Term};
+use crate::interval::Words;
 
 /// The equations contradict each other: no digest satisfies them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

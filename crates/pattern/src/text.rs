@@ -9,10 +9,8 @@ use warpsmith_target::{Affine, Base58, Layout, Linear, Target};
 
 use crate::Options;
 use crate::base58;
+use crate::length::{Length, Set};
 use crate::system::System;
-
-/// A set of characters, one bit each. There are at most 64.
-pub(crate) type Set = u64;
 
 /// The fixed facts about a target's text.
 pub(crate) struct Text {
@@ -56,17 +54,6 @@ pub(crate) enum Code {
     Linear(&'static Linear),
     /// Texts are numbers.
     Base58(&'static Base58),
-}
-
-/// Texts of one length.
-#[derive(Clone)]
-pub(crate) struct Length {
-    /// The share of keys with such a text.
-    pub share: f64,
-    /// For each position the characters it can hold.
-    pub allowed: Vec<Set>,
-    /// For the first positions, where not all of these are equally likely, the chance of each character.
-    pub chances: Vec<Vec<f64>>,
 }
 
 /// A character that a text can hold.

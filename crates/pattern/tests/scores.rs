@@ -50,7 +50,7 @@ proptest! {
             prop_assert_eq!(score.of(&digest), expected, "{:?}", score);
             prop_assert!(expected <= score.max());
             for at_least in 0..=score.max() + 1 {
-                let accepted = score.filter(at_least).accepts(&digest.words());
+                let accepted = Filter::of_score(score, at_least).accepts(&digest.words());
                 // Runs are tested on the top 64 bits: eight bytes, sixteen digits.
                 let seen = match score {
                     Score::LeadingZeros => at_least.min(8),
@@ -70,8 +70,8 @@ fn the_extremes_have_the_extreme_scores() {
     assert_eq!(SCORES.map(|score| score.of(&zero)), [20, 20, 40, 0, 0]);
     assert_eq!(SCORES.map(|score| score.of(&ones)), [0, 0, 0, 0, 40]);
     assert_eq!(SCORES.map(Score::max), [20, 20, 40, 40, 40]);
-    assert_eq!(SCORES[1].filter(21), Filter::default());
-    assert!(!SCORES[0].filter(21).accepts(&[0; 4]));
+    assert_eq!(Filter::of_score(SCORES[1], 21), Filter::default());
+    assert!(!Filter::of_score(SCORES[0], 21).accepts(&[0; 4]));
     for (digit, value) in
         [('0', Some(0)), ('7', Some(7)), ('f', Some(15)), ('F', Some(15)), ('g', None), ('é', None)]
     {

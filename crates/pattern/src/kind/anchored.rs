@@ -9,9 +9,10 @@ use warpsmith_target::Base58;
 use super::{Kind, Pattern, symbols, wrong_characters};
 use crate::Reason;
 use crate::base58;
+use crate::length::Set;
 use crate::lower;
 use crate::shape::{Item, Shape};
-use crate::text::{Code, Set, Text};
+use crate::text::{Code, Text};
 
 pub(super) const KIND: Kind = Kind {
     name: "ends",

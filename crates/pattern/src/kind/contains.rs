@@ -7,9 +7,10 @@ use crate::Reason;
 use crate::automaton::chance;
 use crate::base58;
 use crate::expr::Expr;
+use crate::length::Set;
 use crate::lower;
 use crate::shape::{Item, Shape};
-use crate::text::{Code, Set, Text};
+use crate::text::{Code, Text};
 
 pub(super) const KIND: Kind = Kind {
     name: "contains",

@@ -8,8 +8,9 @@ mod contains;
 mod regex;
 
 use crate::Reason;
+use crate::length::Set;
 use crate::shape::Shape;
-use crate::text::{Set, Text};
+use crate::text::Text;
 
 /// A kind of pattern, for help texts and for reading.
 #[derive(Debug)]

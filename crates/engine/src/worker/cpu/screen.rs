@@ -98,7 +98,7 @@ impl Screen {
             // A run of digits is a range of the top word; it comes after the filter's own.
             run => {
                 self.ranges.truncate(self.sought.few().len());
-                self.ranges.extend(run.filter(at_least).top);
+                self.ranges.extend(Filter::of_score(run, at_least).top);
             }
         }
     }
