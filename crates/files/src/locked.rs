@@ -43,7 +43,8 @@ impl Locked {
         let temporary = with_suffix(path, format!(".{random:016x}.new"));
         let (mut is_there, mut locked) = (false, None);
         let made = write_beside(path, &temporary, mode(sharing), write, |temporary| {
-            let file = File::open(temporary)?;
+            // To read and write it, as an opened one is.
+            let file = File::options().read(true).write(true).open(temporary)?;
             file.try_lock()?;
             // A second name is made only where there is none yet; a rename would replace what is there.
             fs::hard_link(temporary, path)
@@ -109,6 +110,7 @@ fn lock(file: &File, path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::os::unix::fs::FileExt;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
@@ -123,6 +125,7 @@ mod tests {
         let path = folder.path().join("map");
         let mut held = Locked::create(&path, Sharing::Secret, content(b"first")).unwrap();
         assert!(matches!(Locked::create(&path, Sharing::Secret, content(b"x")), Err(Error::Exists { .. })));
+        held.file().write_all_at(b"F", 0).unwrap();
         for round in 0..3 {
             assert!(matches!(Locked::open(&path, Sharing::Secret), Err(Error::InUse { .. })), "{round}");
             held.replace(content(b"next")).unwrap();
