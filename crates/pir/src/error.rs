@@ -36,6 +36,17 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A file is damaged, or was changed or cut short by somebody.
+    #[error("{path} is damaged: {reason}", path = path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Where, and what to do.
+        reason: String,
+    },
+    /// A file that must be private cannot be used, or must not be.
+    #[error(transparent)]
+    File(#[from] warpsmith_files::Error),
     /// A client's state must not be used: it could send a hint a second time.
     #[error("{path}: {reason}", path = path.display())]
     Stale {
@@ -96,6 +107,10 @@ impl Error {
 
     pub(crate) fn format(what: impl Into<String>, reason: impl Into<String>) -> Error {
         Error::Format { what: what.into(), reason: reason.into() }
+    }
+
+    pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Error {
+        Error::Damaged { path: path.to_owned(), reason: reason.into() }
     }
 
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {

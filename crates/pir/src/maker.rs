@@ -110,8 +110,11 @@ impl Request {
         let database = live.base().description().identity;
         live.with_entries(|epoch, entries| {
             let version = Version { database, epoch };
-            let hints = make.hints_of(&params, &self.key, regular, backups, version, entries)?;
-            Ok((epoch, hints))
+            let hints = match entries.in_memory() {
+                Some(entries) => make.hints_of(&params, &self.key, regular, backups, version, entries),
+                None => make.hints(&params, &self.key, regular, backups, &mut |push| entries.stream(push)),
+            };
+            Ok((epoch, hints?))
         })
     }
 }

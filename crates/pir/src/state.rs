@@ -16,9 +16,9 @@ mod synthetic;
 
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
 use warpsmith_hash::keccak::keccak256;
 
 pub use self::synthetic::Synthetic;
@@ -119,7 +119,9 @@ pub fn read_delta(number: u64, bytes: &[u8]) -> Result<Update> {
 
 /// Files in the format above, checked as far as their lengths go.
 pub struct Folder {
-    records: Mmap,
+    records: File,
+    /// Bytes of the records.
+    length: u64,
     path: PathBuf,
     mappings: [Mapping; 2],
 }
@@ -141,18 +143,16 @@ impl Folder {
     /// When one is missing or is not of whole records.
     pub fn open(folder: &Path) -> Result<Folder> {
         let path = folder.join("database.bin");
-        let file = File::open(&path).map_err(Error::io(&path))?;
-        // SAFETY: a mapped file must not change or shrink while it is mapped; who cuts the source short under a build must
-        // expect it to end.
-        let records = unsafe { Mmap::map(&file) }.map_err(Error::io(&path))?;
-        whole(&path, records.len() as u64, RECORD)?;
+        let records = File::open(&path).map_err(Error::io(&path))?;
+        let length = records.metadata().map_err(Error::io(&path))?.len();
+        whole(&path, length, RECORD)?;
         let mapping = |name: &str, key_bytes: usize, tag_at: usize| {
             let path = folder.join(name);
             let length = std::fs::metadata(&path).map_err(Error::io(&path))?.len();
             Ok::<_, Error>(Mapping { keys: whole(&path, length, key_bytes + 4)?, path, key_bytes, tag_at })
         };
         let mappings = [mapping("account-mapping.bin", 20, 24)?, mapping("storage-mapping.bin", 52, 32)?];
-        Ok(Folder { records, path, mappings })
+        Ok(Folder { records, length, path, mappings })
     }
 
     /// Accounts and slots.
@@ -167,13 +167,14 @@ impl Folder {
     ///
     /// When a record does not belong to its key, a file cannot be read, or `take` fails.
     pub fn each(&self, take: &mut Take<'_>) -> Result<()> {
+        let mut window = Window { start: 0, bytes: Vec::new() };
         for Mapping { path, key_bytes, tag_at, keys } in &self.mappings {
             let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(Error::io(path))?);
             let mut line = vec![0; key_bytes + 4];
             for _ in 0..*keys {
                 file.read_exact(&mut line).map_err(Error::io(path))?;
                 let (key, index) = (&line[..*key_bytes], u32_at(&line, *key_bytes));
-                let record = self.records.get(index as usize * RECORD..).and_then(|rest| rest.get(..RECORD));
+                let record = self.record(&mut window, index)?;
                 match record.filter(|record| record[*tag_at..tag_at + 8] == tag(key)) {
                     Some(record) => take(key, record)?,
                     None => {
@@ -184,6 +185,38 @@ impl Folder {
             }
         }
         Ok(())
+    }
+}
+
+/// Some records in memory.
+struct Window {
+    /// Where in the file they begin.
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+/// Records read at once: those of a few pages, as they may be needed in any order.
+const AT_ONCE: u64 = 400;
+
+impl Folder {
+    /// A record, if there is one of this number.
+    fn record<'a>(&self, window: &'a mut Window, index: u32) -> Result<Option<&'a [u8]>> {
+        let at = u64::from(index) * RECORD as u64;
+        if at >= self.length {
+            return Ok(None);
+        }
+        let end = window.start + window.bytes.len() as u64;
+        if !(window.start..end).contains(&at) {
+            window.start = at - at % (AT_ONCE * RECORD as u64);
+            window.bytes.resize((self.length - window.start).min(AT_ONCE * RECORD as u64) as usize, 0);
+            let read = self.records.read_exact_at(&mut window.bytes, window.start);
+            read.map_err(|error| {
+                // What was asked for did not come: nothing in the window counts.
+                window.bytes.clear();
+                Error::io(&self.path)(error)
+            })?;
+        }
+        Ok(Some(&window.bytes[(at - window.start) as usize..][..RECORD]))
     }
 }
 

@@ -6,16 +6,19 @@
 //! Several processes may have a database open: whoever appends holds the file's lock, and the others see what is new when
 //! they [`refresh`](Live::refresh).
 
+mod entries;
 mod log;
+mod room;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
-use memmap2::MmapMut;
 use warpsmith_hash::Lanes;
 
+use self::entries::Entries;
+pub use self::entries::Newest;
 use self::log::Log;
-use crate::answer::{answer, take_back};
+use crate::answer::take_back;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::params::Params;
@@ -33,7 +36,7 @@ pub struct Live {
 
 /// The newest entries.
 struct Now {
-    entries: MmapMut,
+    entries: Entries,
     epoch: u64,
     /// All changes since the file, in order.
     updates: Vec<Arc<Update>>,
@@ -43,11 +46,7 @@ struct Now {
 
 impl Now {
     fn apply(&mut self, params: &Params, update: Update) {
-        let size = params.entry_size();
-        for (index, delta) in update.changes(size) {
-            let entry = &mut self.entries[index as usize * size..][..size];
-            entry.iter_mut().zip(delta).for_each(|(old, change)| *old ^= change);
-        }
+        self.entries.apply(params.entry_size(), &update);
         self.epoch = update.number;
         let before = self.changes.last().copied().unwrap_or(0);
         self.changes.push(before + update.indices.len() as u64);
@@ -58,28 +57,63 @@ impl Now {
 impl Live {
     /// Opens a database and applies the updates kept beside it. A last one that was cut short by a crash does not count.
     ///
+    /// Entries stay in the file: each MiB is compared with its digest the first time any of it is read. Whoever answers
+    /// queries is faster after [`Live::load`].
+    ///
     /// # Errors
     ///
     /// When a file is damaged or belongs to another database.
     pub fn open(path: &Path, lanes: Lanes, most_taken_back: u64) -> Result<Live> {
         let base = Database::open(path)?;
         let epoch = base.description().epoch;
-        let now = Now { entries: base.writable_copy()?, epoch, updates: Vec::new(), changes: vec![0] };
+        let now = Now { entries: Entries::in_file(), epoch, updates: Vec::new(), changes: vec![0] };
         let log = Mutex::new(Log::new(path, base.description()));
         let live = Live { base, lanes, log, now: RwLock::new(now), most_taken_back };
         live.refresh()?;
         Ok(live)
     }
 
+    /// Whether a copy of the entries, with some to spare, has room in the memory that is free now.
+    pub fn has_room(&self) -> bool {
+        self.base.description().data_bytes() <= room::free() / 4 * 3
+    }
+
+    /// Reads all entries and compares them with their digests, so that what is damaged already is found before anything is
+    /// answered. With `in_memory` a copy stays in memory: then nothing that happens to the file changes an answer. Without,
+    /// or when the system gives no memory, entries are read from the file. `tell` gets the bytes read so far.
+    ///
+    /// # Errors
+    ///
+    /// When the file is damaged or cannot be read, or `tell` fails.
+    pub fn load(&mut self, in_memory: bool, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let now = self.now.get_mut().expect("no update failed half-way");
+        now.entries = Entries::load(&self.base, in_memory, tell)?;
+        let size = self.base.description().params.entry_size();
+        now.updates.iter().for_each(|update| now.entries.apply(size, update));
+        Ok(())
+    }
+
+    /// Whether the entries are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.read().entries.in_memory().is_some()
+    }
+
     /// Takes over what another process appended meanwhile. Says how many epochs that were.
     ///
     /// # Errors
     ///
-    /// When the file of the updates is damaged or was replaced; then the entries stay as they are.
+    /// When the file of the updates is damaged or was replaced, or the database turned out damaged meanwhile; then the entries
+    /// stay as they are.
     pub fn refresh(&self) -> Result<usize> {
-        let mut log = self.log.lock().expect("no update failed half-way");
-        let news = log.news(self.params(), self.epoch() + 1)?;
-        Ok(self.take_over(news))
+        let news = {
+            let mut log = self.log.lock().expect("no update failed half-way");
+            let news = log.news(self.params(), self.epoch() + 1)?;
+            self.take_over(news)
+        };
+        match news {
+            0 => self.base.check().map(|()| 0),
+            news => Ok(news),
+        }
     }
 
     fn take_over(&self, news: Vec<Update>) -> usize {
@@ -160,7 +194,7 @@ impl Live {
             changed.insert(*index, value);
         }
         for (index, value) in changed {
-            let old = &now.entries[index as usize * size..][..size];
+            let old = now.entries.entry(&self.base, index)?;
             update.indices.push(index);
             update.deltas.extend(old.iter().zip(value).map(|(old, new)| old ^ new));
         }
@@ -169,20 +203,19 @@ impl Live {
 
     /// Calls `with` with the newest epoch and all its entries, without those that only fill the last blocks. Updates wait
     /// until it returns.
-    pub fn with_entries<T>(&self, with: impl FnOnce(u64, &[u8]) -> T) -> T {
+    pub fn with_entries<T>(&self, with: impl FnOnce(u64, &Newest<'_>) -> T) -> T {
         let now = self.read();
-        with(now.epoch, &now.entries[..self.params().entries() as usize * self.params().entry_size()])
+        with(now.epoch, &Newest::new(&self.base, &now.entries))
     }
 
     /// The newest value of an entry.
     ///
     /// # Errors
     ///
-    /// When there is no such entry.
+    /// When there is no such entry, or it cannot be read.
     pub fn entry(&self, index: u64) -> Result<Vec<u8>> {
-        let size = self.params().entry_size();
         self.params().place(index)?;
-        Ok(self.read().entries[index as usize * size..][..size].to_vec())
+        self.read().entries.entry(&self.base, index)
     }
 
     /// The body with all updates after an epoch, as many as fit in `limit` bytes, but at least one if there is any.
@@ -226,7 +259,8 @@ impl Live {
     ///
     /// # Errors
     ///
-    /// When the body is malformed, has more queries than `most`, or its epoch is unknown or too old.
+    /// When the body is malformed, has more queries than `most`, or its epoch is unknown or too old; and when the entries
+    /// are in a file that turns out damaged.
     pub fn answer(&self, body: &[u8], most: usize) -> Result<Vec<u8>> {
         let params = self.params();
         let (epoch, queries) = read_queries(params, body)?;
@@ -244,7 +278,7 @@ impl Live {
         }
         let mut answers = Vec::with_capacity(picks.len());
         for picks in &picks {
-            let mut sums = answer(params, self.lanes, &now.entries, picks);
+            let mut sums = now.entries.answer(&self.base, self.lanes, picks)?;
             for update in &now.updates[first..] {
                 take_back(params, picks, update, &mut sums);
             }

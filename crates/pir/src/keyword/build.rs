@@ -276,8 +276,8 @@ mod tests {
                     (partitions, count, description.params.entries())
                 );
                 let database = Database::open(&path).unwrap();
-                database.verify().unwrap();
-                let entry = |place: u64| database.bytes()[place as usize * 24..][..24].to_vec();
+                let blocks = database.read_all().unwrap();
+                let entry = |place: u64| blocks[place as usize * 24..][..24].to_vec();
                 for number in 0..count {
                     let entries: Vec<Vec<u8>> =
                         shape.places_of(&key(number)).into_iter().map(entry).collect();
@@ -288,7 +288,7 @@ mod tests {
                         "{places} places, {count} keys"
                     );
                 }
-                let filled = database.bytes().chunks_exact(24).filter(|entry| **entry != [0; 24]).count();
+                let filled = blocks.chunks_exact(24).filter(|entry| **entry != [0; 24]).count();
                 assert_eq!(filled as u64, count);
             }
         }

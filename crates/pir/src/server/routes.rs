@@ -57,7 +57,11 @@ impl From<Error> for Refused {
     fn from(error: Error) -> Refused {
         let (status, reason) = match error {
             Error::Mismatch(_) => (StatusCode::CONFLICT, Reason::Epoch),
-            Error::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, Reason::Failed),
+            // Where files are, and what is wrong with them, is the operator's business.
+            Error::Damaged { .. } | Error::Io { .. } => {
+                let text = "the database of this server is damaged or cannot be read".to_owned();
+                return Refused(StatusCode::SERVICE_UNAVAILABLE, Reason::Failed, text);
+            }
             _ => (StatusCode::BAD_REQUEST, Reason::Malformed),
         };
         Refused(status, reason, error.to_string())
@@ -128,8 +132,11 @@ async fn blocks(State(shared): App, headers: HeaderMap) -> Answer {
             return Err(Refused(StatusCode::RANGE_NOT_SATISFIABLE, Reason::Malformed, text));
         }
     };
+    let mut stretch = Stretch { live: shared.live.clone(), at: start, end, first: None };
+    // Before anything is promised: a part that is damaged further on can only be broken off.
+    stretch.first = stretch.next()?;
     shared.metrics.streamed.inc_by(end - start);
-    let mut response = Body::new(Stretch { live: shared.live.clone(), at: start, end }).into_response();
+    let mut response = Body::new(stretch).into_response();
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(BINARY[0].1));
@@ -169,32 +176,46 @@ fn parse_range(text: &str, whole: u64) -> Range {
     if start < end { Range::Of(start, end) } else { Range::Outside }
 }
 
-/// A part of the blocks, copied from the file as the connection takes it.
+/// A part of the blocks, read from the file as the connection takes it.
 struct Stretch {
     live: Arc<Live>,
     at: u64,
     end: u64,
+    /// What was read already.
+    first: Option<Bytes>,
+}
+
+impl Stretch {
+    /// The next piece. Each MiB is compared with its digest before any of it is sent.
+    fn next(&mut self) -> crate::Result<Option<Bytes>> {
+        let length = (self.end - self.at).min(1 << 18);
+        if length == 0 {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; length as usize];
+        self.live.base().read(self.at, &mut bytes)?;
+        self.at += length;
+        Ok(Some(bytes.into()))
+    }
 }
 
 impl hyper::body::Body for Stretch {
     type Data = Bytes;
-    type Error = std::convert::Infallible;
+    type Error = Error;
 
     fn poll_frame(
         mut self: std::pin::Pin<&mut Self>,
         _: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let length = (self.end - self.at).min(1 << 18);
-        if length == 0 {
-            return std::task::Poll::Ready(None);
-        }
-        let bytes = Bytes::copy_from_slice(&self.live.base().bytes()[self.at as usize..][..length as usize]);
-        self.at += length;
-        std::task::Poll::Ready(Some(Ok(Frame::data(bytes))))
+        let piece = match self.first.take() {
+            Some(first) => Ok(Some(first)),
+            None => self.next(),
+        };
+        std::task::Poll::Ready(piece.transpose().map(|piece| piece.map(Frame::data)))
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.end - self.at)
+        SizeHint::with_exact(self.end - self.at + self.first.as_ref().map_or(0, |first| first.len() as u64))
     }
 }
 

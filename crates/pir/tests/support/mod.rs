@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "no test needs all of it")]
 
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -38,7 +39,10 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(choice: Choice) -> Bench {
-        let folder = tempfile::tempdir().unwrap();
+        Bench::in_folder(tempfile::tempdir().unwrap(), choice)
+    }
+
+    pub fn in_folder(folder: TempDir, choice: Choice) -> Bench {
         let path = folder.path().join("data");
         let params = Params::new(choice).unwrap();
         let mut builder = Builder::new(&path, choice, 5, None).unwrap();
@@ -73,12 +77,32 @@ impl Bench {
     }
 }
 
+/// A folder in memory where there is one: for tests that write thousands of files, of which none need survive.
+pub fn fast_folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 pub fn open(path: &Path) -> Client {
     Client::open(path, Lanes::detect()).unwrap()
 }
 
+/// Writes a file in place: emptied first, as `std::fs::write` does it, some file systems wait for the disk.
+pub fn put(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
+    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.write_all_at(bytes.as_ref(), 0)?;
+    file.set_len(bytes.as_ref().len() as u64)
+}
+
+/// The bytes with one bit of one of them flipped.
+pub fn flipped(bytes: &[u8], at: usize) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[at] ^= 1 << (at % 8);
+    bytes
+}
+
 /// Fresh hints for the file of a database.
 pub fn offline(database: &Database, params: &Params) -> (Key, Hints) {
-    let entries = &database.bytes()[..params.entries() as usize * params.entry_size()];
+    let blocks = database.read_all().unwrap();
+    let entries = &blocks[..params.entries() as usize * params.entry_size()];
     hints::offline(params, Lanes::detect(), 1, |push| push(entries)).unwrap()
 }

@@ -189,7 +189,8 @@ impl Hint {
             maker.make.offline(&params, &mut |push| {
                 live.with_entries(|epoch, entries| {
                     newest = epoch;
-                    entries.chunks(1 << 20).try_for_each(|part| {
+                    // Nothing is handed over before its digest fits.
+                    entries.stream(&mut |part| {
                         watch.tell(part)?;
                         push(part)
                     })

@@ -1,12 +1,15 @@
 //! `warpsmith pir serve`: answers queries, or makes hints for clients that have somebody else answer.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
+use warpsmith::pir::Error;
 use warpsmith::pir::server::{Limits, Role, Server};
 use warpsmith::pir::updates::Live;
 
@@ -84,6 +87,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     most_taken_back: u64,
 
+    /// Where entries are read from: a copy in memory, or the file, with slower answers [default: memory, if there is room]
+    #[arg(long, value_name = "WHERE")]
+    entries: Option<EntriesIn>,
+
     /// Print where it listens as JSON
     #[arg(long)]
     json: bool,
@@ -91,6 +98,12 @@ pub(crate) struct Serve {
     /// Print nothing on stderr but warnings and errors
     #[arg(long)]
     quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EntriesIn {
+    Memory,
+    File,
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {
@@ -111,7 +124,7 @@ impl Serve {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let stop = interrupt()?;
         let (role, name) = self.role()?;
-        let live = Arc::new(Live::open(&self.database, lanes(), self.most_taken_back)?);
+        let mut live = Live::open(&self.database, lanes(), self.most_taken_back)?;
         let listener = TcpListener::bind(&self.listen).map_err(|error| {
             Failure::Other(format!(
                 "--listen {} is not possible: {error}; give an address of this machine and a free port, such as \
@@ -120,7 +133,9 @@ impl Serve {
             ))
         })?;
         let address = listener.local_addr().map_err(|error| Failure::Other(error.to_string()))?;
-        let screen = Mutex::new(Screen::new(self.quiet));
+        let mut screen = Screen::new(self.quiet);
+        self.load(&mut live, &stop, &mut screen)?;
+        let (live, screen) = (Arc::new(live), Mutex::new(screen));
         let say = |text: std::fmt::Arguments<'_>| screen.lock().expect("nothing panics with it").say(text);
         let description = live.base().description();
         say(format_args!(
@@ -131,6 +146,8 @@ impl Serve {
             bytes(description.data_bytes()),
             live.epoch()
         ));
+        let place = if live.is_in_memory() { "a copy in memory" } else { "the file" };
+        say(format_args!("entries   all of them fit their digests; read from {place}"));
         say(format_args!("serving   http://{address} ({name}); Ctrl-C ends it"));
         if self.hint_maker {
             say(format_args!(
@@ -142,21 +159,61 @@ impl Serve {
             let line = ListeningLine { event: "listening", address, url, role: name, epoch: live.epoch() };
             stdout.show_json(&line)?;
         }
+        // What is wrong stays wrong: it is told once.
+        let told = Mutex::new(BTreeSet::new());
         let news = |news: warpsmith::pir::Result<usize>| match news {
             Ok(_) => say(format_args!(
                 "updates   epoch {}; entries changed since the file: {}",
                 live.epoch(),
                 human::count(live.changes() as f64)
             )),
-            Err(error) => screen
-                .lock()
-                .expect("nothing panics with it")
-                .warn(&format!("{error}; epoch {} is still served, and nothing newer", live.epoch())),
+            Err(error) => {
+                if told.lock().expect("nothing panics with it").insert(error.to_string()) {
+                    let text = format!("{error}; {}", self.what_remains(&live, &error));
+                    screen.lock().expect("nothing panics with it").warn(&text);
+                }
+            }
         };
         let served = Server::new(Arc::clone(&live), role, self.limits()).run(listener, &stop, &news);
         served.map_err(|error| Failure::Other(format!("the server ended: {error}")))?;
         say(format_args!("stopped"));
         Ok(Ending::Interrupted)
+    }
+
+    /// Reads the entries and compares them with their digests.
+    fn load(&self, live: &mut Live, stop: &AtomicBool, screen: &mut Screen) -> Result<(), Failure> {
+        let in_memory = self.entries.map_or_else(|| live.has_room(), |place| place == EntriesIn::Memory);
+        let whole = live.base().description().data_bytes();
+        let mut shown = Instant::now();
+        live.load(in_memory, &mut |done| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            if shown.elapsed() >= screen.interval() {
+                shown = Instant::now();
+                screen
+                    .live(&[&format!("{} of the database read", human::percent(done as f64 / whole as f64))]);
+            }
+            Ok(())
+        })?;
+        screen.clear();
+        if self.entries == Some(EntriesIn::Memory) && !live.is_in_memory() {
+            return Err(Failure::Other(format!(
+                "--entries memory needs {} more than the system gives; --entries file reads them from the file",
+                bytes(whole)
+            )));
+        }
+        Ok(())
+    }
+
+    /// What a server still does after something went wrong with its files.
+    fn what_remains(&self, live: &Live, error: &Error) -> String {
+        let of_database = matches!(error, Error::Damaged { path, .. } if *path == self.database);
+        match (of_database, live.is_in_memory()) {
+            (false, _) => format!("epoch {} is still served, and nothing newer", live.epoch()),
+            (true, true) => "answers go on from memory, and what needs the file is refused".to_owned(),
+            (true, false) => "what needs the damaged part is refused".to_owned(),
+        }
     }
 
     fn role(&self) -> Result<(Role, &'static str), Failure> {
