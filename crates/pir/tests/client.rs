@@ -259,6 +259,7 @@ fn copies_that_are_older_than_the_journal_are_refused() {
     bench.fetch(&mut client, &[1, 2, 3]);
     let (old_state, old_journal) = (std::fs::read(&state).unwrap(), std::fs::read(&journal).unwrap());
     client.compact().unwrap();
+    let compacted = std::fs::read(&state).unwrap();
     bench.fetch(&mut client, &[4]);
     let (new_state, new_journal) = (std::fs::read(&state).unwrap(), std::fs::read(&journal).unwrap());
     // Open twice: the second is kept out.
@@ -274,7 +275,7 @@ fn copies_that_are_older_than_the_journal_are_refused() {
     std::fs::write(&state, &old_state).unwrap();
     refused("an old state");
     std::fs::write(&state, &new_state).unwrap();
-    std::fs::write(&journal, &old_journal[..old_journal.len() - 1]).unwrap();
+    std::fs::write(&journal, &old_journal).unwrap();
     refused("an old journal");
     std::fs::remove_file(&journal).unwrap();
     refused("a state without a journal");
@@ -283,12 +284,15 @@ fn copies_that_are_older_than_the_journal_are_refused() {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     std::io::Write::write_all(&mut options.write(true).create(true).open(&journal).unwrap(), &old_journal)
         .unwrap();
-    let client = open(&state);
-    drop(client);
+    refused("the journal before, of a state that has gone on since");
+    std::fs::write(&state, &compacted).unwrap();
+    drop(open(&state));
+    std::fs::write(&state, &new_state).unwrap();
     std::fs::write(&journal, &new_journal).unwrap();
     let mut client = open(&state);
     bench.fetch(&mut client, &[1, 4]);
     drop(client);
+    let new_state = std::fs::read(&state).unwrap();
     // A flipped bit in the middle of the journal.
     let whole = std::fs::read(&journal).unwrap();
     let mut damaged = whole.clone();
@@ -307,7 +311,7 @@ fn copies_that_are_older_than_the_journal_are_refused() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     std::fs::write(&state, &damaged).unwrap();
-    assert!(matches!(Client::open(&state, Lanes::detect()), Err(Error::Format { .. })));
+    assert!(matches!(Client::open(&state, Lanes::detect()), Err(Error::Damaged { .. })));
     std::fs::write(&state, &new_state).unwrap();
     let mut client = open(&state);
     bench.fetch(&mut client, &[77]);

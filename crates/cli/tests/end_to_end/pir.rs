@@ -1,5 +1,6 @@
 //! Private retrieval: servers and clients as processes of their own, killed, restarted, misused, and always right.
 
+mod damage;
 mod network;
 
 use std::collections::BTreeMap;
@@ -341,7 +342,7 @@ fn a_state_that_was_copied_back_is_refused() {
     assert_entries(server.get(&state, &["1"]), &[1], &bytes);
     // A file that others may read holds no secret any more.
     Command::new("chmod").args(["644", &state]).status().unwrap();
-    server.get(&state, &["1"]).code(4).says(&["others may read it", "600"]);
+    server.get(&state, &["1"]).code(4).says(&["open to other users", "chmod 600"]);
 }
 
 /// Writes a file that only its owner may read.
@@ -448,7 +449,7 @@ fn wrong_things_are_refused_with_words_and_leave_nothing() {
         (vec!["get", "--server", &url, "--state", &state], 2, "INDEX|KEY"),
         (vec!["get", "--server", &url, "--state", &state, "100"], 2, "from 0 to 99"),
         (vec!["get", "--server", &url, "--state", &state, "x"], 2, "'x' is no entry"),
-        (vec!["get", "--server", &url, "--state", &absent, "1"], 4, "journal"),
+        (vec!["get", "--server", &url, "--state", &absent, "1"], 4, "No such file"),
         (vec!["get", "--server", &second.url, "--state", &state, "1"], 4, "the state is for"),
         (vec!["get", "--server", "127.0.0.1", "--state", &state, "1"], 2, "http:// or https://"),
         (vec!["info", &input], 4, "neither a database"),

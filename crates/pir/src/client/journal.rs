@@ -1,31 +1,40 @@
 //! What happened since the state file was written: every query before it leaves, every answer, every update.
 //!
 //! ```text
-//! "WPIRJRNL"  version u32  state id [16]  generation u64  checksum of the state file [32]  sum [8]
-//! records: length u32, kind u8, payload, sum [8]
+//! "WPIRJRNL"  version u32 (2)  state id [16]  generation u64  checksum of the state file [32]  sum [8]
+//! steps: length of the records u32, records (kind u8, length u32, payload), link [16]
 //! ```
 //!
-//! A record's sum covers the state id, the generation and its place in the file, so that no record passes for another's.
-//! A record that a crash cut short was never made durable, so its query never left: it is cut off. A damaged record with
-//! whole ones after it was durable once: then nobody knows which hints were sent, and the state is refused.
+//! A step is what is made durable at once, and counts whole or not at all. Its link is the SHA-256 of the link before it
+//! (at first, of state id and generation) and of the step, so that no step passes for another, at another place or
+//! after other steps. How far the journal went is in the state file too (see `mark.rs`).
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::private_file;
-use super::snapshot::{Head, beside};
+use sha2::{Digest, Sha256};
+use warpsmith_files::{self as files, Sharing, is_at, with_suffix};
+use zeroize::Zeroizing;
+
+use super::mark::{Mark, Marks};
+use super::snapshot::Head;
 use crate::error::{Error, Result};
 use crate::wire::{checksum, u32_at, u64_at};
 
 const MAGIC: &[u8; 8] = b"WPIRJRNL";
-const VERSION: u32 = 1;
-/// Bytes before the first record.
-const HEAD: usize = 8 + 4 + 16 + 8 + 32 + 8;
-/// Bytes of a record beside its payload.
-const FRAME: usize = 4 + 1 + 8;
+const VERSION: u32 = 2;
+/// Bytes before the first step.
+pub(super) const HEAD: usize = 8 + 4 + 16 + 8 + 32 + 8;
+/// Bytes of a step beside its records, and of a record beside its payload.
+const FRAME: usize = 4 + 16;
+const RECORD_FRAME: usize = 1 + 4;
 
-/// A step of the client.
+/// What ties a step to all before it.
+pub(super) type Link = [u8; 16];
+
+/// A record of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Record {
     /// A slot is spent for a query, which may leave once this is durable.
@@ -52,6 +61,12 @@ impl Record {
             Record::Pairs(_) => 5,
             Record::Missed { .. } => 6,
         }
+    }
+
+    /// Whether the state file must know of it, durably, before anything else happens: a query is about to leave, or what is
+    /// known to be worthless must stay so. Anything else that is lost comes again by itself.
+    pub(super) fn is_binding(&self) -> bool {
+        matches!(self, Record::Spent { .. } | Record::Missed { .. } | Record::Spoilt { .. })
     }
 
     fn payload(&self) -> Vec<u8> {
@@ -95,37 +110,34 @@ impl Record {
     }
 }
 
-/// An open journal; as long as it is, no other process can open it.
+/// An open journal. Whoever has it holds the lock of the state file.
 pub(super) struct Journal {
     file: File,
     path: PathBuf,
-    state_id: [u8; 16],
-    generation: u64,
-    length: u64,
+    /// How far it goes.
+    end: Mark,
 }
 
 /// A journal as found on disk.
 pub(super) struct Found {
-    pub(super) journal: Journal,
-    pub(super) records: Vec<Record>,
+    file: File,
+    path: PathBuf,
+    bytes: Zeroizing<Vec<u8>>,
+    pub(super) state_id: [u8; 16],
+    pub(super) generation: u64,
     /// The checksum of the state file it belongs to.
     pub(super) base: [u8; 32],
-}
-
-fn sum_of(state_id: &[u8; 16], generation: u64, at: u64, record: &[u8]) -> [u8; 8] {
-    checksum(&[state_id, &generation.to_le_bytes(), &at.to_le_bytes(), record])
 }
 
 impl Journal {
     /// Where the journal of a state file is.
     pub(super) fn path_of(state: &Path) -> PathBuf {
-        beside(state, "journal")
+        with_suffix(state, ".journal")
     }
 
     /// A new journal for the state file with this head and checksum, in place of the one before.
     pub(super) fn create(state: &Path, head: &Head, base: [u8; 32]) -> Result<Journal> {
         let path = Journal::path_of(state);
-        let new = beside(&path, "new");
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&head.state_id);
@@ -133,38 +145,21 @@ impl Journal {
         bytes.extend_from_slice(&base);
         let sum = checksum(&[&bytes]);
         bytes.extend_from_slice(&sum);
-        let write = || {
-            let mut file = private_file::create(&new)?;
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            Ok(file)
-        };
-        let file = write().map_err(Error::io(&new))?;
-        lock(&file, &path)?;
-        std::fs::rename(&new, &path).map_err(Error::io(&path))?;
-        private_file::sync_folder(&path)?;
-        let (state_id, generation) = (head.state_id, head.generation);
-        Ok(Journal { file, path, state_id, generation, length: HEAD as u64 })
+        files::check_folder(&path)?;
+        let file = files::replace(&path, 0o600, |to| to.write_all(&bytes))?;
+        Ok(Journal { file, path, end: Mark::first(head) })
     }
 
-    /// Opens the journal of a state file and reads all records. A torn end is cut off.
-    pub(super) fn open(state: &Path) -> Result<Found> {
+    /// Reads the journal of a state file; none where there is no file.
+    pub(super) fn find(state: &Path) -> Result<Option<Found>> {
         let path = Journal::path_of(state);
-        let mut file = match private_file::open(&path) {
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                return Err(stale(
-                    state,
-                    "its journal is missing, so nobody knows which hints were sent already",
-                ));
-            }
+        let mut file = match files::open(&path, Sharing::Secret) {
+            Err(error) if error.is_not_found() => return Ok(None),
             other => other?,
         };
-        lock(&file, &path)?;
-        // Renewed by its owner between the opening and the lock: then the lock is on a file that is gone.
-        if !private_file::is_at(&file, &path) {
-            return Err(Error::format(path.display().to_string(), "another process uses this state"));
-        }
-        let mut bytes = Vec::new();
+        // With room for all of it, so that no buffer that grew stays behind.
+        let length = file.metadata().map_err(Error::io(&path))?.len() as usize;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(length + 1));
         file.read_to_end(&mut bytes).map_err(Error::io(&path))?;
         let is_whole = bytes.len() >= HEAD
             && bytes[..8] == *MAGIC
@@ -175,84 +170,114 @@ impl Journal {
         let state_id = *bytes[12..].first_chunk().expect("the head is there");
         let generation = u64_at(&bytes, 28);
         let base = *bytes[36..].first_chunk().expect("the head is there");
-        let (records, whole) = read_records(&bytes, &state_id, generation);
-        if (whole + 1..bytes.len()).any(|at| record_at(&bytes, at, &state_id, generation).is_some()) {
-            return Err(stale(
-                state,
-                "a record of its journal is damaged, so nobody knows which hints were sent already",
-            ));
-        }
-        if whole < bytes.len() {
-            file.set_len(whole as u64).and_then(|()| file.sync_all()).map_err(Error::io(&path))?;
-        }
-        file.seek(SeekFrom::End(0)).map_err(Error::io(&path))?;
-        Ok(Found {
-            journal: Journal { file, path, state_id, generation, length: whole as u64 },
-            records,
-            base,
-        })
+        Ok(Some(Found { file, path, bytes, state_id, generation, base }))
     }
 
-    /// Adds records and makes them durable. After an error nothing may be sent, and the state must be opened again.
+    /// Adds a step and makes it durable. After an error nothing may be sent, and the state must be opened again.
     pub(super) fn append(&mut self, records: &[Record]) -> Result<()> {
-        let mut bytes = Vec::new();
-        for record in records {
-            let at = self.length + bytes.len() as u64;
-            let payload = record.payload();
-            let mut framed = (payload.len() as u32).to_le_bytes().to_vec();
-            framed.push(record.kind());
-            framed.extend_from_slice(&payload);
-            let sum = sum_of(&self.state_id, self.generation, at, &framed);
-            bytes.extend_from_slice(&framed);
-            bytes.extend_from_slice(&sum);
+        if !is_at(&self.file, &self.path) {
+            let reason = "somebody moved, replaced or removed it while it was in use; nothing was sent";
+            return Err(Error::damaged(&self.path, reason));
         }
-        self.file.write_all(&bytes).and_then(|()| self.file.sync_data()).map_err(Error::io(&self.path))?;
-        self.length += bytes.len() as u64;
+        let mut step = vec![0; 4];
+        for record in records {
+            let payload = record.payload();
+            step.push(record.kind());
+            step.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+            step.extend_from_slice(&payload);
+        }
+        let length = (step.len() - 4) as u32;
+        step[..4].copy_from_slice(&length.to_le_bytes());
+        let link = link_after(&self.end.link, &step);
+        step.extend_from_slice(&link);
+        let written = self.file.write_all_at(&step, self.end.length);
+        written.and_then(|()| self.file.sync_data()).map_err(Error::io(&self.path))?;
+        self.end = self.end.after(step.len() as u64, link);
         Ok(())
     }
 
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
+    /// How far it goes.
+    pub(super) fn end(&self) -> Mark {
+        self.end
     }
 
-    pub(super) fn state_id(&self) -> [u8; 16] {
-        self.state_id
-    }
-
-    /// Bytes in the file.
-    pub(super) fn length(&self) -> u64 {
-        self.length
-    }
-
-    /// Whether there is no record.
+    /// Whether there is no step.
     pub(super) fn is_empty(&self) -> bool {
-        self.length == HEAD as u64
+        self.end.steps == 0
     }
 }
 
-/// The records from the beginning to the first that is not whole, and where that one is.
-fn read_records(bytes: &[u8], state_id: &[u8; 16], generation: u64) -> (Vec<Record>, usize) {
-    let (mut records, mut at) = (Vec::new(), HEAD);
-    while let Some((record, length)) = record_at(bytes, at, state_id, generation) {
-        records.push(record);
-        at += length;
+impl Found {
+    /// The records, and the journal, once it is known to be the one the state file's mark tells of. What a crash left of a
+    /// step that was never finished is cut off.
+    pub(super) fn open(self, state: &Path, head: &Head, marks: &Marks) -> Result<(Journal, Vec<Record>)> {
+        let Found { file, path, bytes, .. } = self;
+        let mark = marks.newest;
+        let (mut end, mut records) = (Mark::first(head), Vec::new());
+        let (mut met, mut binding) = (end == mark, 0);
+        while let Some((step, length, link)) = step_at(&bytes, &end) {
+            if met && binding > 0 {
+                // Only one step can be ahead of the mark that had to be durable in it.
+                return Err(stale(state, "it is an older copy: its journal has gone on since"));
+            }
+            binding += u32::from(met && step.iter().any(Record::is_binding));
+            records.extend(step);
+            end = end.after(length as u64, link);
+            met |= end == mark;
+        }
+        if !met {
+            return Err(stale(
+                state,
+                "its journal was cut short, damaged or put back, so nobody knows which hints were sent already",
+            ));
+        }
+        if marks.one_is_bad && end == mark {
+            // Perhaps the bad one was newer. A mark is written after its step: a crash in the middle of it leaves the step, damage need not.
+            return Err(stale(state, "one of its marks (bytes 512 to 1535) is damaged"));
+        }
+        if end.length < bytes.len() as u64 {
+            file.set_len(end.length).and_then(|()| file.sync_all()).map_err(Error::io(&path))?;
+        }
+        Ok((Journal { file, path, end }, records))
     }
-    (records, at)
 }
 
-/// The whole record at a place, if there is one, and its length.
-fn record_at(bytes: &[u8], at: usize, state_id: &[u8; 16], generation: u64) -> Option<(Record, usize)> {
-    let rest = bytes.get(at..).filter(|rest| rest.len() >= FRAME)?;
-    let payload = u32_at(rest, 0) as usize;
-    let length = payload.checked_add(FRAME).filter(|length| *length <= rest.len())?;
-    let (framed, sum) = rest[..length].split_at(length - 8);
-    // Kinds first: it spares the sum at most places of a torn end.
-    let record = Record::parse(framed[4], &framed[5..])?;
-    (sum_of(state_id, generation, at as u64, framed) == sum).then_some((record, length))
+/// The link of the first step's predecessor.
+pub(super) fn first_link(state_id: &[u8; 16], generation: u64) -> Link {
+    let mut hash = Sha256::new();
+    hash.update(state_id);
+    hash.update(generation.to_le_bytes());
+    shortened(hash)
 }
 
-fn lock(file: &File, path: &Path) -> Result<()> {
-    file.try_lock().map_err(|_| Error::format(path.display().to_string(), "another process uses this state"))
+fn link_after(before: &Link, step: &[u8]) -> Link {
+    let mut hash = Sha256::new();
+    hash.update(before);
+    hash.update(step);
+    shortened(hash)
+}
+
+fn shortened(hash: Sha256) -> Link {
+    let digest: [u8; 32] = hash.finalize().into();
+    *digest.first_chunk().expect("a digest has 32 bytes")
+}
+
+/// The whole step after `end`, if there is one: its records, its length and its link.
+fn step_at(bytes: &[u8], end: &Mark) -> Option<(Vec<Record>, usize, Link)> {
+    let rest = bytes.get(usize::try_from(end.length).ok()?..).filter(|rest| rest.len() >= FRAME)?;
+    let length = (u32_at(rest, 0) as usize).checked_add(FRAME).filter(|length| *length <= rest.len())?;
+    let (step, link) = rest[..length].split_at(length - 16);
+    if link_after(&end.link, step) != link {
+        return None;
+    }
+    let (mut records, mut rest) = (Vec::new(), &step[4..]);
+    while !rest.is_empty() {
+        let (frame, after) = rest.split_at_checked(RECORD_FRAME)?;
+        let (payload, after) = after.split_at_checked(u32_at(frame, 1) as usize)?;
+        records.push(Record::parse(frame[0], payload)?);
+        rest = after;
+    }
+    Some((records, length, *link.first_chunk()?))
 }
 
 /// The state must not be used.

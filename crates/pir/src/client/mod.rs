@@ -1,19 +1,22 @@
 //! The client: a state of hints, which it spends one by one, and never one twice.
 //!
-//! The state is a file and its journal. Before a query leaves, the journal says durably which slot it spends; the same
-//! query can be sent again, byte for byte, after a crash or a lost connection, but no other can be made from that hint.
+//! The state is a file and its journal. Before a query leaves, the journal says durably which slot it spends, and the state
+//! file that the journal says so; the same query can be sent again, byte for byte, after a crash or a lost connection, but
+//! no other can be made from that hint. Neither file can be put back or cut short without the other.
 
 mod journal;
-mod private_file;
+mod mark;
 mod snapshot;
 mod table;
 
 use std::path::{Path, PathBuf};
 
+use warpsmith_files::{self as files, Locked, Sharing, is_at, with_suffix};
 use warpsmith_hash::Lanes;
 
-use self::journal::{Found, Journal, Record, stale};
-use self::snapshot::Head;
+use self::journal::{Journal, Record, stale};
+use self::mark::Mark;
+use self::snapshot::{Head, Saved};
 use self::table::Table;
 use crate::error::{Error, Result};
 use crate::hints::Hints;
@@ -35,6 +38,10 @@ pub struct Version {
 /// A client.
 pub struct Client {
     path: PathBuf,
+    /// The state file: as long as it is held, no other process can open it.
+    state: Locked,
+    /// Which of its two marks is the newest.
+    newest_mark: usize,
     head: Head,
     table: Table,
     journal: Journal,
@@ -87,7 +94,7 @@ pub struct Fetched {
 /// opened.
 const MOST_CHANGES: u64 = 64;
 
-/// A place for a new state: an empty file beside it, which [`Client::create`] replaces, and which is gone with this.
+/// A place for a new state: an empty file beside it, which is gone with this.
 pub struct Reservation(PathBuf);
 
 impl Drop for Reservation {
@@ -104,7 +111,15 @@ impl Client {
     /// When there is a state already, or no file can be written.
     pub fn reserve(path: &Path) -> Result<Reservation> {
         vacant(path)?;
-        snapshot::reserve(path).map(Reservation)
+        let place = with_suffix(path, ".new");
+        match std::fs::remove_file(&place) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(&place)(error));
+            }
+            _ => {}
+        }
+        files::create(&place)?;
+        Ok(Reservation(place))
     }
 
     /// Writes a new state with fresh hints. The key must be the one the hints were made with.
@@ -130,15 +145,29 @@ impl Client {
             epoch: version.epoch,
             state_id,
             generation: 1,
-            folded: 0,
             next_query: 1,
             key,
         };
-        // The journal is there before the state: a crash in between leaves no state that nobody can open.
-        let sum = snapshot::prepare(path, &head, &table)?;
-        let journal = Journal::create(path, &head, sum)?;
-        snapshot::put_in_place(path)?;
-        Ok(Client { path: path.to_owned(), head, table, journal, changes: 0, broken: false })
+        let mut sum = [0; 32];
+        let state = Locked::create(path, Sharing::Secret, |to| {
+            sum = snapshot::write(to, &head, &table)?;
+            Ok(())
+        })?;
+        // After a crash in between, the state says of itself that nothing was sent, and opening it begins a journal.
+        let journal = match Journal::create(path, &head, sum) {
+            Ok(journal) => journal,
+            Err(error) => {
+                let _ = state.remove();
+                return Err(error);
+            }
+        };
+        Ok(Client::begin(state, head, table, journal))
+    }
+
+    /// A client at the beginning of a journal.
+    fn begin(state: Locked, head: Head, table: Table, journal: Journal) -> Client {
+        let path = state.path().to_owned();
+        Client { path, state, newest_mark: 0, head, table, journal, changes: 0, broken: false }
     }
 
     /// Opens a state and repeats what its journal says.
@@ -147,31 +176,49 @@ impl Client {
     ///
     /// When a file is missing, damaged, in use, or the state file is older than its journal.
     pub fn open(path: &Path, lanes: Lanes) -> Result<Client> {
-        // The journal first: its lock keeps others out.
-        let Found { journal, records, base } = Journal::open(path)?;
-        let (mut head, mut table, sum) = snapshot::read(path, lanes)?;
-        if journal.state_id() != head.state_id {
-            return Err(stale(path, "its journal belongs to another state"));
-        }
-        if journal.generation() > head.generation {
-            return Err(stale(path, "it is an older copy: its journal has gone on since"));
-        }
-        if journal.generation() < head.generation {
-            // Written just before the journal was renewed: it must hold all the journal says.
-            if journal.generation() + 1 != head.generation || journal.length() != head.folded {
-                return Err(stale(path, "its journal is of another time"));
+        let state = Locked::open(path, Sharing::Secret)?;
+        let saved = snapshot::read(state.file(), path, lanes)?;
+        let Saved { mut head, mut table, sum, marks } = saved;
+        // Of this generation nothing was sent, so this file holds all there is to know.
+        let is_fresh = marks.newest == Mark::first(&head) && !marks.one_is_bad;
+        let found = Journal::find(path)?;
+        if let Some(found) = &found {
+            if found.state_id != head.state_id {
+                return Err(stale(path, "its journal belongs to another state"));
             }
-            let journal = Journal::create(path, &head, sum)?;
-            return Ok(Client { path: path.to_owned(), head, table, journal, changes: 0, broken: false });
+            if found.generation > head.generation {
+                return Err(stale(path, "it is an older copy: its journal has gone on since"));
+            }
         }
-        if base != sum {
+        let found = match found.filter(|found| found.generation == head.generation) {
+            // A crash after the state was written and before its journal was begun.
+            None if is_fresh => {
+                let journal = Journal::create(path, &head, sum)?;
+                return Ok(Client::begin(state, head, table, journal));
+            }
+            None => {
+                return Err(stale(
+                    path,
+                    "its journal is missing or an older copy, so nobody knows which hints were sent already",
+                ));
+            }
+            Some(found) => found,
+        };
+        if found.base != sum {
             return Err(stale(path, "its journal was begun for another version of it"));
         }
+        let (journal, records) = found.open(path, &head, &marks)?;
         let mut changes = 0;
         for record in &records {
             changes += apply(&mut head, &mut table, record)?;
         }
-        Ok(Client { path: path.to_owned(), head, table, journal, changes, broken: false })
+        let mut client =
+            Client { newest_mark: marks.number, changes, ..Client::begin(state, head, table, journal) };
+        if marks.one_is_bad || client.journal.end() != marks.newest {
+            // What the mark did not tell of yet counts from now on, also when the journal is cut short later.
+            client.mark(true)?;
+        }
+        Ok(client)
     }
 
     /// The parameters.
@@ -196,7 +243,7 @@ impl Client {
 
     /// Bytes of the journal.
     pub fn journal_bytes(&self) -> u64 {
-        self.journal.length()
+        self.journal.end().length
     }
 
     /// Queries that can still be made.
@@ -385,10 +432,13 @@ impl Client {
         }
         let mut head = self.head.clone();
         head.generation += 1;
-        head.folded = self.journal.length();
         self.broken = true;
-        let sum = snapshot::prepare(&self.path, &head, &self.table)?;
-        snapshot::put_in_place(&self.path)?;
+        let (mut sum, table) = ([0; 32], &self.table);
+        self.state.replace(|to| {
+            sum = snapshot::write(to, &head, table)?;
+            Ok(())
+        })?;
+        self.newest_mark = 0;
         self.journal = Journal::create(&self.path, &head, sum)?;
         self.head = head;
         self.changes = 0;
@@ -403,7 +453,8 @@ impl Client {
     ///
     /// When a file cannot be written.
     pub fn tidy(&mut self) -> Result<bool> {
-        let long = self.changes > MOST_CHANGES || self.journal.length() > self.params().storage_bytes() / 8;
+        let long =
+            self.changes > MOST_CHANGES || self.journal.end().length > self.params().storage_bytes() / 8;
         let due = long && self.waiting() == 0;
         if due {
             self.compact()?;
@@ -427,21 +478,34 @@ impl Client {
         // Until it is known to be durable, memory is ahead of the file.
         self.broken = true;
         self.journal.append(records)?;
+        self.mark(records.iter().any(Record::is_binding))?;
         self.broken = false;
         Ok(())
     }
+
+    /// Tells the state file how far the journal goes; durably where a query is about to leave.
+    fn mark(&mut self, durably: bool) -> Result<()> {
+        if !is_at(self.state.file(), &self.path) {
+            let reason = "somebody moved, replaced or removed it while it was in use; nothing was sent";
+            return Err(Error::damaged(&self.path, reason));
+        }
+        // Never over the newest: if this is cut short, that one still counts.
+        self.newest_mark = 1 - self.newest_mark;
+        let written = self.journal.end().write(&self.head, self.state.file(), self.newest_mark);
+        let forced = written.and_then(|()| if durably { self.state.file().sync_data() } else { Ok(()) });
+        forced.map_err(Error::io(&self.path))
+    }
 }
 
-/// A state is never written over.
+/// A state is never written over, nor is the journal of one.
 fn vacant(path: &Path) -> Result<()> {
-    match path.symlink_metadata() {
-        Ok(_) => {
-            let reason = "there is a file already; a state is never written over: give another name, or remove \
-                          it and its journal if no query shall be made with it any more";
-            Err(Error::format(path.display().to_string(), reason))
-        }
-        Err(_) => Ok(()),
-    }
+    let journal = Journal::path_of(path);
+    let there = [path, &journal].into_iter().find(|path| path.symlink_metadata().is_ok());
+    there.map_or(Ok(()), |path| {
+        let reason = "there is a file already; a state and its journal are never written over: give another name, or \
+                      remove both if no query shall be made with them any more";
+        Err(Error::format(path.display().to_string(), reason))
+    })
 }
 
 /// Does what a record says. Says how many changed entries that were.

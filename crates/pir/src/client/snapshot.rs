@@ -1,32 +1,35 @@
 //! A client's state as one file: all hints as they were when it was written, with a checksum over everything.
 //!
 //! ```text
-//! magic "WPIRSTAT"  version u32
-//! parameters: entries u64, entry size u32, lambda u32, block size u32, backups u64
-//! database identity [32], epoch u64
-//! state id [16], generation u64, length of the journal it includes u64, next query u64
-//! key [32]
-//! slots: count u64; tags u64.., cutoffs u32.., extras (u32, u32).., parities
-//! pairs: first id u64, count u64; cutoffs u32.., lower parities, upper parities
-//! SHA-256 of all of it
+//! 0     magic "WPIRSTAT"  version u32 (2)  zeros
+//! 512   two marks of the journal (see mark.rs), the only bytes that change in place
+//! 1536  parameters: entries u64, entry size u32, lambda u32, block size u32, backups u64
+//!       database identity [32], epoch u64
+//!       state id [16], generation u64, next query u64
+//!       key [32]
+//!       slots: count u64; tags u64.., cutoffs u32.., extras (u32, u32).., parities
+//!       pairs: first id u64, count u64; cutoffs u32.., lower parities, upper parities
+//!       SHA-256 of all of it but the marks
 //! ```
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use warpsmith_hash::Lanes;
 use zeroize::Zeroizing;
 
-use super::private_file;
+use super::mark::{Mark, Marks, SECTOR};
 use super::table::{Pairs, Table};
 use crate::error::{Error, Result};
 use crate::params::{Choice, Params, Place};
 use crate::prf::{Key, Prf};
+use crate::wire::u32_at;
 
 const MAGIC: &[u8; 8] = b"WPIRSTAT";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a state file says beside the hints.
 #[derive(Clone, Debug)]
@@ -36,19 +39,17 @@ pub(super) struct Head {
     pub(super) state_id: [u8; 16],
     /// Counts the files written for this state: each begins a new journal.
     pub(super) generation: u64,
-    /// Bytes of the journal of the generation before that are part of this file.
-    pub(super) folded: u64,
     pub(super) next_query: u64,
     pub(super) key: Key,
 }
 
 /// A writer that sums up what goes through.
-struct Summing<W> {
-    inner: W,
+struct Summing<'a> {
+    inner: &'a mut BufWriter<File>,
     hash: Sha256,
 }
 
-impl<W: Write> Summing<W> {
+impl Summing<'_> {
     fn put(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.hash.update(bytes);
         self.inner.write_all(bytes)
@@ -67,35 +68,19 @@ impl<W: Write> Summing<W> {
     }
 }
 
-/// Writes the state beside its place and makes it durable. Returns its checksum.
+/// Writes the state. Returns its checksum.
 ///
 /// The pairs that are used up are left out.
-pub(super) fn prepare(path: &Path, head: &Head, table: &Table) -> Result<[u8; 32]> {
+pub(super) fn write(file: &mut BufWriter<File>, head: &Head, table: &Table) -> std::io::Result<[u8; 32]> {
     debug_assert!(table.pending.is_empty(), "a query that waits lives in the journal");
-    let new = beside(path, "new");
-    write_to(&new, head, table).map_err(Error::io(&new))
-}
-
-/// Makes sure that a state can be written, by an empty file in place of the one that will be prepared.
-/// Returns where that is.
-pub(super) fn reserve(path: &Path) -> Result<PathBuf> {
-    let new = beside(path, "new");
-    private_file::create(&new).map_err(Error::io(&new))?;
-    Ok(new)
-}
-
-/// Puts the state that was prepared in its place.
-pub(super) fn put_in_place(path: &Path) -> Result<()> {
-    std::fs::rename(beside(path, "new"), path).map_err(Error::io(path))?;
-    private_file::sync_folder(path)
-}
-
-fn write_to(path: &Path, head: &Head, table: &Table) -> std::io::Result<[u8; 32]> {
-    let file = private_file::create(path)?;
-    let mut to = Summing { inner: BufWriter::with_capacity(1 << 20, file), hash: Sha256::new() };
+    let mut to = Summing { inner: file, hash: Sha256::new() };
     let (p, size) = (&table.params, table.params.entry_size());
-    to.put(MAGIC)?;
-    to.put(&VERSION.to_le_bytes())?;
+    let mut begin = [0; SECTOR];
+    begin[..8].copy_from_slice(MAGIC);
+    begin[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    to.put(&begin)?;
+    let mark = Mark::first(head).to_bytes(head);
+    to.inner.write_all(&[mark, mark].concat())?;
     to.put(&p.entries().to_le_bytes())?;
     to.put(&(size as u32).to_le_bytes())?;
     to.put(&p.lambda().to_le_bytes())?;
@@ -105,7 +90,6 @@ fn write_to(path: &Path, head: &Head, table: &Table) -> std::io::Result<[u8; 32]
     to.put(&head.epoch.to_le_bytes())?;
     to.put(&head.state_id)?;
     to.put(&head.generation.to_le_bytes())?;
-    to.put(&head.folded.to_le_bytes())?;
     to.put(&head.next_query.to_le_bytes())?;
     to.put(head.key.expose())?;
     to.put(&(table.tags.len() as u64).to_le_bytes())?;
@@ -121,7 +105,6 @@ fn write_to(path: &Path, head: &Head, table: &Table) -> std::io::Result<[u8; 32]
     to.put(&pairs.high[pairs.used * size..])?;
     let sum: [u8; 32] = to.hash.finalize().into();
     to.inner.write_all(&sum)?;
-    to.inner.into_inner().map_err(|error| error.into_error())?.sync_all()?;
     Ok(sum)
 }
 
@@ -135,7 +118,7 @@ struct Checked<'a, R> {
 
 impl<R: Read> Checked<'_, R> {
     fn damaged(&self, reason: &str) -> Error {
-        Error::format(self.path.display().to_string(), reason)
+        Error::damaged(self.path, format!("{reason}; make a new state with the offline phase"))
     }
 
     fn bytes(&mut self, count: u64) -> Result<Zeroizing<Vec<u8>>> {
@@ -147,6 +130,14 @@ impl<R: Read> Checked<'_, R> {
         self.inner.read_exact(&mut bytes).map_err(Error::io(self.path))?;
         self.hash.update(&bytes);
         Ok(bytes)
+    }
+
+    /// Bytes that the checksum does not cover.
+    fn unsummed<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let hash = self.hash.clone();
+        let bytes = self.array();
+        self.hash = hash;
+        bytes
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
@@ -180,28 +171,43 @@ impl<R: Read> Checked<'_, R> {
     }
 }
 
-/// Reads a state: its head, the hints, and the file's checksum.
-pub(super) fn read(path: &Path, lanes: Lanes) -> Result<(Head, Table, [u8; 32])> {
-    let file = private_file::open(path)?;
+/// A state as read.
+pub(super) struct Saved {
+    pub(super) head: Head,
+    pub(super) table: Table,
+    /// The file's checksum.
+    pub(super) sum: [u8; 32],
+    /// How far its journal went.
+    pub(super) marks: Marks,
+}
+
+/// Reads a state.
+pub(super) fn read(mut file: &File, path: &Path, lanes: Lanes) -> Result<Saved> {
+    file.seek(SeekFrom::Start(0)).map_err(Error::io(path))?;
     let length = file.metadata().map_err(Error::io(path))?.len();
     let mut from =
         Checked { inner: BufReader::with_capacity(1 << 20, file), hash: Sha256::new(), left: length, path };
-    if from.array::<8>()? != *MAGIC {
-        return Err(from.damaged("this is not a state of private retrieval"));
+    let begin = from.array::<SECTOR>()?;
+    let wrong = |reason: String| Error::format(path.display().to_string(), reason);
+    if begin[..8] != *MAGIC {
+        return Err(wrong("this is not a state of private retrieval".into()));
     }
-    let version = from.u32()?;
+    let version = u32_at(&begin, 8);
     if version != VERSION {
-        return Err(from.damaged(&format!("version {version} of the format; this program knows {VERSION}")));
+        return Err(wrong(format!(
+            "version {version} of the format; this program knows {VERSION}: make a new state with the offline phase"
+        )));
     }
+    let marks = [from.unsummed()?, from.unsummed()?];
     let (entries, entry_size, lambda) = (from.u64()?, from.u32()?, from.u32()?);
     let (block_size, backups) = (Some(from.u32()?), Some(from.u64()?));
-    let params = Params::new(Choice { entries, entry_size, lambda, block_size, backups })?;
+    let params = Params::new(Choice { entries, entry_size, lambda, block_size, backups })
+        .map_err(|error| from.damaged(&format!("its parameters cannot be: {error}")))?;
     let head = Head {
         database: from.array()?,
         epoch: from.u64()?,
         state_id: from.array()?,
         generation: from.u64()?,
-        folded: from.u64()?,
         next_query: from.u64()?,
         key: Key::from_bytes(from.array()?),
     };
@@ -219,18 +225,13 @@ pub(super) fn read(path: &Path, lanes: Lanes) -> Result<(Head, Table, [u8; 32])>
     let high = std::mem::take(&mut *from.bytes(from.sized(count, size)?)?);
     let sum: [u8; 32] = from.hash.clone().finalize().into();
     if from.array::<32>()? != sum || from.left != 0 {
-        return Err(from.damaged("the checksum does not fit: the file is damaged"));
+        return Err(from.damaged("its checksum does not fit"));
     }
+    let Some(marks) = Marks::read(&marks, &head) else {
+        return Err(from.damaged("both of its marks (bytes 512 to 1535) are damaged"));
+    };
     let prf = Prf::new(&head.key, &params, lanes);
     let pairs = Pairs { first, used: 0, cutoffs: of_pairs, low, high };
     let table = Table { params, prf, tags, cutoffs, extras, parities, pairs, pending: BTreeMap::new() };
-    Ok((head, table, sum))
-}
-
-/// The path with something added to its name.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(suffix);
-    name.into()
+    Ok(Saved { head, table, sum, marks })
 }
