@@ -80,6 +80,18 @@ pub enum Error {
     /// Two keys of a table are the same, or have the same name.
     #[error("a key occurs twice, or two keys have the same name (of their SHA-256)")]
     SameKey([u8; 14]),
+    /// More memory than this machine has: a server's word is not believed before that is looked at.
+    #[error("{what} takes {needed} bytes of memory, and this machine gives {machine}; {advice}")]
+    Memory {
+        /// What takes it.
+        what: String,
+        /// The bytes it takes.
+        needed: u64,
+        /// The bytes there are.
+        machine: u64,
+        /// What to do.
+        advice: &'static str,
+    },
     /// Whoever watched the work ended it.
     #[error("stopped")]
     Stopped,

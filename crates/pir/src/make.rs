@@ -1,6 +1,7 @@
 //! The seam between those who need hints, a client or a hint maker, and what makes them: the processor, or a device.
 
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 #[cfg(feature = "device")]
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,12 +15,28 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::hints::measure::{Figures, measure};
 use crate::hints::parity::Parities;
-use crate::hints::{Hints, Skeleton};
+use crate::hints::{Hints, Skeleton, making_bytes, unless_stopped};
+use crate::memory;
 use crate::params::Params;
 use crate::prf::{Key, Prf};
 
 /// Hands over all entries of a database in order, in pieces of any size, to the function it is given.
 pub type Stream<'a> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
+
+/// Which hints are wanted, and until when.
+#[derive(Clone, Debug)]
+pub struct Order<'a> {
+    /// The shape of the database and of the client's hints.
+    pub params: &'a Params,
+    /// The client's key.
+    pub key: &'a Key,
+    /// Ids of regular hints; both ends are multiples of sixteen.
+    pub regular: Range<u64>,
+    /// Ids of backup pairs; likewise.
+    pub backups: Range<u64>,
+    /// Raised when nobody wants them any more: the work then ends soon, with [`Error::Stopped`].
+    pub stop: &'a AtomicBool,
+}
 
 /// Something that makes hints. All of them give the same bytes.
 pub trait Make: Send + Sync {
@@ -27,42 +44,35 @@ pub trait Make: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the stream fails or has the wrong length, the ids are not of whole groups, or the device fails.
-    fn hints(
-        &self,
-        params: &Params,
-        key: &Key,
-        regular: Range<u64>,
-        backups: Range<u64>,
-        stream: &mut Stream<'_>,
-    ) -> Result<Hints>;
+    /// When the stream fails or has the wrong length, the ids are not of whole groups, the device fails, or the work is
+    /// stopped.
+    fn hints(&self, order: &Order<'_>, stream: &mut Stream<'_>) -> Result<Hints>;
 
     /// The same for entries in the host's memory, of which one version is asked for again and again: a device may keep it.
     ///
     /// # Errors
     ///
     /// As for [`Make::hints`].
-    fn hints_of(
-        &self,
-        params: &Params,
-        key: &Key,
-        regular: Range<u64>,
-        backups: Range<u64>,
-        _version: Version,
-        entries: &[u8],
-    ) -> Result<Hints> {
-        self.hints(params, key, regular, backups, &mut |push| push(entries))
+    fn hints_of(&self, order: &Order<'_>, _version: Version, entries: &[u8]) -> Result<Hints> {
+        self.hints(order, &mut in_pieces(entries))
     }
+
+    /// The most bytes of the host's memory that so many hints take while they are made, themselves among them. Nothing is
+    /// allocated to know it.
+    fn memory(&self, params: &Params, regular: u64, pairs: u64) -> u64;
 
     /// The whole offline phase: a fresh key, and all hints under it.
     ///
     /// # Errors
     ///
-    /// As for [`Make::hints`], and when the system gives no random bytes.
-    fn offline(&self, params: &Params, stream: &mut Stream<'_>) -> Result<(Key, Hints)> {
-        let key = Key::random()?;
+    /// As for [`Make::hints`], when the system gives no random bytes, and before anything else when this machine has less
+    /// memory than it takes: the shape may be the word of a stranger.
+    fn offline(&self, params: &Params, stop: &AtomicBool, stream: &mut Stream<'_>) -> Result<(Key, Hints)> {
         let (m, q) = (params.regular(), params.backups());
-        let hints = self.hints(params, &key, 0..m, m..m + q, stream)?;
+        params.check_memory(self.memory(params, m, q), memory::of_machine())?;
+        let key = Key::random()?;
+        let order = Order { params, key: &key, regular: 0..m, backups: m..m + q, stop };
+        let hints = self.hints(&order, stream)?;
         Ok((key, hints))
     }
 
@@ -72,6 +82,11 @@ pub trait Make: Send + Sync {
     ///
     /// When the device fails or makes something wrong.
     fn measure(&self, params: &Params, samples: usize) -> Result<Figures>;
+}
+
+/// A stream of entries in memory, in pieces: between them the work can be stopped.
+fn in_pieces(entries: &[u8]) -> impl FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    |push| entries.chunks(1 << 20).try_for_each(push)
 }
 
 /// The processor.
@@ -84,19 +99,20 @@ pub struct Processor {
 }
 
 impl Make for Processor {
-    fn hints(
-        &self,
-        params: &Params,
-        key: &Key,
-        regular: Range<u64>,
-        backups: Range<u64>,
-        stream: &mut Stream<'_>,
-    ) -> Result<Hints> {
+    fn hints(&self, order: &Order<'_>, stream: &mut Stream<'_>) -> Result<Hints> {
+        let Order { params, key, regular, backups, stop } = order.clone();
         let prf = Prf::new(key, params, self.lanes);
-        let skeleton = Skeleton::of_ids(&prf, params, regular, backups, self.threads)?;
+        let skeleton = Skeleton::unless_stopped(&prf, params, regular, backups, self.threads, stop)?;
         let mut parities = Parities::new(&prf, params, skeleton, self.threads);
-        stream(&mut |bytes| parities.push(bytes))?;
+        stream(&mut |bytes| {
+            unless_stopped(stop)?;
+            parities.push(bytes)
+        })?;
         parities.finish()
+    }
+
+    fn memory(&self, params: &Params, regular: u64, pairs: u64) -> u64 {
+        making_bytes(params, regular, pairs, self.threads)
     }
 
     fn measure(&self, params: &Params, samples: usize) -> Result<Figures> {
@@ -125,32 +141,18 @@ impl OnDevice {
 
 #[cfg(feature = "device")]
 impl Make for OnDevice {
-    fn hints(
-        &self,
-        params: &Params,
-        key: &Key,
-        regular: Range<u64>,
-        backups: Range<u64>,
-        stream: &mut Stream<'_>,
-    ) -> Result<Hints> {
-        let device = self.device.as_ref();
-        device::hints(params, device, self.host, &self.tuning, key, regular, backups, |push| stream(push))
+    fn hints(&self, order: &Order<'_>, stream: &mut Stream<'_>) -> Result<Hints> {
+        device::hints(self.device.as_ref(), self.host, &self.tuning, order, |push| stream(push))
     }
 
     /// The database stays on the device where it fits, and goes through it with every request where it does not.
-    fn hints_of(
-        &self,
-        params: &Params,
-        key: &Key,
-        regular: Range<u64>,
-        backups: Range<u64>,
-        version: Version,
-        entries: &[u8],
-    ) -> Result<Hints> {
+    fn hints_of(&self, order: &Order<'_>, version: Version, entries: &[u8]) -> Result<Hints> {
         // What a thread left that panicked is not to be trusted, and is replaced below.
         let mut place = self.resident.lock().unwrap_or_else(PoisonError::into_inner);
+        // It may have been long until the others were done.
+        unless_stopped(order.stop)?;
         let loaded = place.take().filter(|resident| resident.version() == version);
-        let device = self.device.as_ref();
+        let (device, params) = (self.device.as_ref(), order.params);
         let resident = match loaded {
             Some(resident) => Some(resident),
             None if Resident::fits(device, params) => {
@@ -160,17 +162,22 @@ impl Make for OnDevice {
             None => None,
         };
         if let Some(mut resident) = resident {
-            match resident.hints(params, self.host, key, regular.clone(), backups.clone(), entries) {
-                Ok(hints) => {
+            match resident.hints(self.host, order, entries) {
+                // Who leaves does not make the others wait for it to be loaded once more.
+                done @ (Ok(_) | Err(Error::Stopped)) => {
                     *place = Some(resident);
-                    return Ok(hints);
+                    return done;
                 }
                 // Perhaps the hints have no room beside it; a device that is lost fails once more below.
                 Err(Error::Device(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        self.hints(params, key, regular, backups, &mut |push| push(entries))
+        self.hints(order, &mut in_pieces(entries))
+    }
+
+    fn memory(&self, params: &Params, regular: u64, pairs: u64) -> u64 {
+        device::memory(params, self.device.as_ref(), &self.tuning, regular, pairs)
     }
 
     fn measure(&self, params: &Params, samples: usize) -> Result<Figures> {

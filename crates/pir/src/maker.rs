@@ -12,10 +12,14 @@
 //! them: the hint maker must not be the one that answers, nor speak with it. It learns how many queries were made, and
 //! nothing about them.
 
+use std::sync::atomic::AtomicBool;
+
+use zeroize::Zeroizing;
+
 use crate::client::Version;
 use crate::error::{Error, Result};
-use crate::hints::{Hints, Skeleton};
-use crate::make::Make;
+use crate::hints::{self, Hints, Skeleton};
+use crate::make::{Make, Order};
 use crate::params::{Choice, GROUP, Params, Place};
 use crate::prf::Key;
 use crate::updates::Live;
@@ -44,9 +48,10 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request's bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut body = REQUEST.to_vec();
+    /// The request's bytes. They hold the key.
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let mut body = Zeroizing::new(Vec::with_capacity(REQUEST_BYTES));
+        body.extend_from_slice(REQUEST);
         body.extend_from_slice(self.key.expose());
         body.extend_from_slice(&self.lambda.to_le_bytes());
         body.extend_from_slice(&u32::from(self.regular).to_le_bytes());
@@ -91,16 +96,41 @@ impl Request {
         Ok((regular + self.pairs).saturating_mul(params.blocks().into()))
     }
 
+    /// The most bytes of memory that it takes to fulfil, the answer among them: known before any is allocated.
+    ///
+    /// # Errors
+    ///
+    /// When lambda cannot be.
+    pub fn memory(&self, database: &Params, make: &dyn Make) -> Result<u64> {
+        let params = self.params(database)?;
+        let regular = if self.regular { params.regular() } else { 0 };
+        let answering =
+            hints::bytes(&params, regular, self.pairs).saturating_add(self.answer_bytes(database)?);
+        Ok(make.memory(&params, regular, self.pairs).max(answering))
+    }
+
+    /// Bytes of the answer to it.
+    ///
+    /// # Errors
+    ///
+    /// When lambda cannot be.
+    pub fn answer_bytes(&self, database: &Params) -> Result<u64> {
+        let params = self.params(database)?;
+        let regular = if self.regular { params.regular() } else { 0 };
+        Ok(hints::bytes(&params, regular, self.pairs).saturating_add(HEAD as u64 + 8))
+    }
+
     fn params(&self, database: &Params) -> Result<Params> {
         Params::new(Choice { lambda: self.lambda, backups: Some(self.pairs), ..database.choice() })
     }
 
-    /// Makes the hints from the newest entries, and says of which epoch they are. Updates wait for it.
+    /// Makes the hints from the newest entries, and says of which epoch they are. Updates wait for it. Ends soon after `stop`
+    /// is raised, with [`Error::Stopped`].
     ///
     /// # Errors
     ///
     /// When the request cannot be, or what makes the hints fails.
-    pub fn fulfil(&self, live: &Live, make: &dyn Make) -> Result<(u64, Hints)> {
+    pub fn fulfil(&self, live: &Live, make: &dyn Make, stop: &AtomicBool) -> Result<(u64, Hints)> {
         let params = self.params(live.params())?;
         let regular = 0..if self.regular { params.regular() } else { 0 };
         if self.first < params.regular() {
@@ -110,9 +140,10 @@ impl Request {
         let database = live.base().description().identity;
         live.with_entries(|epoch, entries| {
             let version = Version { database, epoch };
+            let order = Order { params: &params, key: &self.key, regular, backups, stop };
             let hints = match entries.in_memory() {
-                Some(entries) => make.hints_of(&params, &self.key, regular, backups, version, entries),
-                None => make.hints(&params, &self.key, regular, backups, &mut |push| entries.stream(push)),
+                Some(entries) => make.hints_of(&order, version, entries),
+                None => make.hints(&order, &mut |push| entries.stream(push)),
             };
             Ok((epoch, hints?))
         })

@@ -200,6 +200,24 @@ impl Params {
         self.regular * (20 + e) + self.backups * (12 + 2 * e)
     }
 
+    /// Refuses hints that take more memory than a machine has.
+    ///
+    /// # Errors
+    ///
+    /// When they do; the error says for what shape, how much it is and how much there is.
+    pub fn check_memory(&self, needed: u64, machine: u64) -> Result<()> {
+        if needed <= machine {
+            return Ok(());
+        }
+        let what = format!(
+            "a client of {} entries of {} bytes in {} blocks, with {} hints and {} backup pairs,",
+            self.entries, self.entry_size, self.blocks, self.regular, self.backups
+        );
+        let advice =
+            "choose fewer queries or a smaller lambda, if that is what was claimed by a server you trust";
+        Err(Error::Memory { what, needed, machine, advice })
+    }
+
     /// (hint, block) pairs of one offline phase.
     pub fn pairs(&self) -> u64 {
         (self.regular + self.backups) * u64::from(self.blocks)

@@ -1,22 +1,34 @@
 //! A server as its clients see it, over HTTP/1.1, plain or with TLS: one connection a request.
 //!
-//! What comes is checked: blocks against the digests, digests against the identity, all lengths against limits. A download
-//! that breaks off goes on where it was; a query is repeated byte for byte.
+//! A server is not believed. What comes is checked: blocks against the digests, digests against the identity, the shape of
+//! the database against what this machine can hold, all lengths against what was asked for, before anything is allocated.
+//! Nothing it says is shown as it came. Redirects are not followed. A download that breaks off goes on where it was; a query is
+//! repeated byte for byte.
 
 mod connection;
+mod http;
+mod overlay;
+mod text;
 
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Take, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
+use self::http::Response;
+use self::overlay::Overlay;
+use self::text::shown;
 use crate::client::{Asked, Client, Fetched};
 use crate::database::{Description, HEAD_BYTES, SEGMENT_BYTES};
 use crate::error::{Error, Result};
+use crate::hints;
 use crate::maker::Request;
-use crate::params::Params;
-use crate::wire::{Update, read_updates};
+use crate::memory;
+use crate::params::{Choice, Params};
+use crate::token::Token;
+use crate::wire::{self, Update, read_updates};
 
 /// Attempts at one request.
 const ATTEMPTS: u32 = 4;
@@ -25,8 +37,14 @@ const SILENCE: Duration = Duration::from_secs(60);
 const SILENCE_OF_MAKERS: Duration = Duration::from_secs(3600);
 /// Where hints are asked for.
 const HINTS: &str = "/v1/hints";
-/// The longest answer that is not blocks or hints.
+/// The longest answer with updates: one epoch may be long.
 const LONGEST: u64 = 1 << 30;
+/// Epochs and changes that one call takes at most, or a little more: beyond that it is cheaper to make new hints. A server that
+/// always has more does not hold a client for ever.
+const MOST_EPOCHS: u64 = 1 << 18;
+const MOST_CHANGES: u64 = 1 << 20;
+/// The most queries of one request that are believed.
+const MOST_BATCH: u64 = 1 << 16;
 
 /// A server.
 #[derive(Clone, Debug)]
@@ -37,6 +55,10 @@ pub struct Remote {
     secure: bool,
     /// What comes before `/v1`.
     prefix: String,
+    /// For hint makers that ask for one.
+    token: Option<Token>,
+    /// Whether keys may travel in clear.
+    allows_plain: bool,
 }
 
 /// What a server has, and what it allows.
@@ -50,19 +72,11 @@ pub struct Offer {
     pub batch: usize,
 }
 
-/// An answer whose body has not been read yet.
-struct Response {
-    status: u16,
-    epoch: Option<u64>,
-    batch: Option<usize>,
-    body: Box<dyn Read>,
-}
-
 /// An answer that was read.
 struct Whole {
     bytes: Vec<u8>,
     epoch: Option<u64>,
-    batch: Option<usize>,
+    batch: Option<u64>,
 }
 
 impl Remote {
@@ -72,7 +86,7 @@ impl Remote {
     ///
     /// When it is not of that form.
     pub fn new(url: &str) -> Result<Remote> {
-        let wrong = |reason: &str| Error::Remote { server: url.to_owned(), reason: reason.to_owned() };
+        let wrong = |reason: &str| Error::Remote { server: shown(url), reason: reason.to_owned() };
         let (secure, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
             (Some(rest), _) => (false, rest),
             (None, Some(rest)) => (true, rest),
@@ -89,55 +103,67 @@ impl Remote {
         let authority = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
         let prefix = path.trim_end_matches('/');
         let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
-        Ok(Remote { authority, secure, prefix })
+        Ok(Remote { authority, secure, prefix, token: None, allows_plain: false })
     }
 
-    fn failed(&self, reason: impl Into<String>) -> Error {
+    /// The same with a token, which goes along with requests for hints and with no other.
+    #[must_use]
+    pub fn with_token(mut self, token: Token) -> Remote {
+        self.token = Some(token);
+        self
+    }
+
+    /// The same, and keys may be sent to it in clear: whoever sees the network between learns them.
+    #[must_use]
+    pub fn allowing_plain_http(mut self) -> Remote {
+        self.allows_plain = true;
+        self
+    }
+
+    /// Whether nobody on the way can read what is sent: it is encrypted, or does not leave this machine.
+    pub fn is_private(&self) -> bool {
+        let host = self.authority.rsplit_once(':').map_or(&self.authority[..], |(host, _)| host);
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let here = host.eq_ignore_ascii_case("localhost")
+            || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+        self.secure || here
+    }
+
+    /// An error of this server. Whatever it said is made fit to be shown here.
+    fn failed(&self, reason: impl AsRef<str>) -> Error {
         let scheme = if self.secure { "https" } else { "http" };
         let server = format!("{scheme}://{}{}", self.authority, self.prefix);
-        Error::Remote { server, reason: reason.into() }
+        Error::Remote { server, reason: shown(reason.as_ref()) }
     }
 
-    fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> std::io::Result<Response> {
+    fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+        longest: u64,
+    ) -> std::io::Result<Response> {
         let silence = if path == HINTS { SILENCE_OF_MAKERS } else { SILENCE };
         let mut stream = connection::open(&self.authority, self.secure, silence)?;
         let (host, prefix, length) = (&self.authority, &self.prefix, body.len());
-        let mut request = format!(
-            "{method} {prefix}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
-        )
-        .into_bytes();
+        let start = format!(
+            "{method} {prefix}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}"
+        );
+        let token = self.token.as_ref().filter(|_| path == HINTS).map_or("", Token::expose);
+        // It may hold a key and a token: with room from the start, so that growing leaves no copy.
+        let mut request = Zeroizing::new(Vec::with_capacity(start.len() + token.len() + body.len() + 64));
+        request.extend_from_slice(start.as_bytes());
+        if !token.is_empty() {
+            request.extend_from_slice(b"Authorization: Bearer ");
+            request.extend_from_slice(token.as_bytes());
+            request.extend_from_slice(b"\r\n");
+        }
+        request.extend_from_slice(b"\r\n");
         request.extend_from_slice(body);
         stream.write_all(&request)?;
         stream.flush()?;
-        let mut reader = BufReader::with_capacity(1 << 18, stream);
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            if head.len() > 1 << 16 || reader.by_ref().take(1 << 16).read_line(&mut head)? == 0 {
-                return Err(invalid("no HTTP came back"));
-            }
-        }
-        let status = head
-            .split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok())
-            .ok_or_else(|| invalid("no status came back"))?;
-        let header = |name: &str| {
-            head.lines().find_map(|line| {
-                line.split_once(':')
-                    .filter(|(key, _)| key.eq_ignore_ascii_case(name))
-                    .map(|(_, value)| value.trim())
-            })
-        };
-        let body: Box<dyn Read> =
-            if header("transfer-encoding").is_some_and(|kind| kind.eq_ignore_ascii_case("chunked")) {
-                Box::new(Chunked { reader, left: 0, done: false })
-            } else {
-                let length = header("content-length").and_then(|length| length.parse().ok());
-                Box::new(Exact { reader: reader.take(length.ok_or_else(|| invalid("no length came back"))?) })
-            };
-        let number = |name| header(name).and_then(|value| value.parse::<u64>().ok());
-        let batch = number("warpsmith-batch").and_then(|batch| usize::try_from(batch).ok());
-        Ok(Response { status, epoch: number("warpsmith-epoch"), batch, body })
+        Response::read(stream, silence, longest)
     }
 
     /// A request whose whole answer is read; repeated where the network fails or the server is busy.
@@ -147,26 +173,41 @@ impl Remote {
             if attempt > 0 {
                 std::thread::sleep(Duration::from_millis(250 << attempt));
             }
-            let result = self.send(method, path, "", body).and_then(|response| {
+            let result = self.send(method, path, "", body, longest).and_then(|response| {
                 let mut bytes = Vec::new();
-                let Response { status, epoch, batch, body } = response;
-                body.take(longest + 1).read_to_end(&mut bytes)?;
-                Ok((status, bytes, epoch, batch))
+                let Response { status, epoch, batch, location, mut body } = response;
+                if status == 200 {
+                    body.read_to_end(&mut bytes)?;
+                } else {
+                    // Only for the message, and what does not come is not missed.
+                    let _ = body.take(2000).read_to_end(&mut bytes);
+                }
+                Ok((status, Whole { bytes, epoch, batch }, location))
             });
-            match result {
-                Ok((200, bytes, epoch, batch)) if bytes.len() as u64 <= longest => {
-                    return Ok(Whole { bytes, epoch, batch });
+            let (status, whole, location) = match result {
+                Ok(answer) => answer,
+                // Another attempt would bring the same.
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    return Err(self.failed(format!("{method} {path}: {error}")));
                 }
-                Ok((200, ..)) => return Err(self.failed(format!("the answer to {path} is too long"))),
-                Ok((status @ (429 | 503), ..)) => last = format!("it is busy ({status})"),
-                Ok((status, bytes, ..)) => {
-                    let text: String =
-                        String::from_utf8_lossy(&bytes[..bytes.len().min(300)]).trim().to_owned();
-                    let reason = format!("{method} {path}: {status} {text}");
-                    return Err(if status == 409 { Error::Mismatch(reason) } else { self.failed(reason) });
+                Err(error) => {
+                    last = format!("{method} {path}: {error}");
+                    continue;
                 }
-                Err(error) => last = format!("{method} {path}: {error}"),
-            }
+            };
+            let text = String::from_utf8_lossy(&whole.bytes);
+            let reason = match (status, location) {
+                (200, _) => return Ok(whole),
+                (429 | 503, _) => {
+                    last = format!("it is busy ({status}): {}", text.trim());
+                    continue;
+                }
+                (300..400, Some(place)) => format!(
+                    "{method} {path}: {status}, which leads to {place}; that is not followed, so give the address itself"
+                ),
+                _ => format!("{method} {path}: {status} {}", text.trim()),
+            };
+            return Err(if status == 409 { Error::Mismatch(shown(&reason)) } else { self.failed(reason) });
         }
         Err(self.failed(last))
     }
@@ -179,7 +220,9 @@ impl Remote {
     pub fn offer(&self) -> Result<Offer> {
         let Whole { bytes, epoch, batch } = self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
         let description = Description::read(&self.authority, &bytes)?;
-        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch: batch.unwrap_or(0), description })
+        believable(&description, memory::of_machine()).map_err(|reason| self.failed(reason))?;
+        let batch = batch.unwrap_or(0).min(MOST_BATCH) as usize;
+        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, description })
     }
 
     /// Streams all entries of the database's file to `push`, each segment once its digest is found right.
@@ -228,16 +271,30 @@ impl Remote {
         description: &Description,
         push: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<u64> {
-        let mut overlay = Overlay::new(description.params.entry_size());
-        let mut epoch = description.epoch;
+        let size = description.params.entry_size();
+        let mut overlay = Overlay::new(size);
+        let (mut epoch, most) = (description.epoch, memory::of_machine() / 4);
         loop {
             let updates = self.updates(&description.params, epoch)?;
-            let Some(last) = updates.last() else { break };
-            if last.number <= epoch {
-                return Err(self.failed(format!("it sent update {} again", last.number)));
+            if updates.is_empty() {
+                break;
             }
-            epoch = last.number;
-            updates.iter().for_each(|update| overlay.add(update));
+            for update in &updates {
+                overlay.add(update);
+                epoch = update.number;
+            }
+            if overlay.bytes() > most {
+                return Err(self.failed(format!(
+                    "it sent changes that take {} bytes of memory, and has more; at most {most} are taken",
+                    overlay.bytes()
+                )));
+            }
+            if epoch - description.epoch > MOST_EPOCHS {
+                return Err(self.failed(format!(
+                    "it sent {} epochs of changes since its file, and has more; at most {MOST_EPOCHS} are taken",
+                    epoch - description.epoch
+                )));
+            }
         }
         let mut at = 0;
         self.entries(description, &mut |bytes| {
@@ -258,7 +315,8 @@ impl Remote {
         at: &mut u64,
         push: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<Option<String>> {
-        let mut response = match self.send("GET", "/v1/blocks", &format!("Range: bytes={at}-\r\n"), b"") {
+        let (range, longest) = (format!("Range: bytes={at}-\r\n"), description.data_bytes() - *at);
+        let mut response = match self.send("GET", "/v1/blocks", &range, b"", longest) {
             Ok(response) if response.status == 206 => response,
             Ok(response) if matches!(response.status, 429 | 503) => return Ok(Some("it is busy".into())),
             Ok(response) => {
@@ -290,30 +348,64 @@ impl Remote {
     ///
     /// When the server does not know the epoch, or cannot be reached.
     pub fn updates(&self, params: &Params, epoch: u64) -> Result<Vec<Update>> {
-        read_updates(params, &self.ask("GET", &format!("/v1/updates/{epoch}"), b"", LONGEST)?.bytes)
+        let longest = LONGEST.min(memory::of_machine() / 8);
+        let updates =
+            read_updates(params, &self.ask("GET", &format!("/v1/updates/{epoch}"), b"", longest)?.bytes)?;
+        for (update, next) in updates.iter().zip(epoch + 1..) {
+            if update.number != next {
+                return Err(self.failed(format!("it sent update {} instead of {next}", update.number)));
+            }
+        }
+        Ok(updates)
     }
 
-    /// Hints from a hint maker, as [`crate::maker::read`] takes them.
+    /// Hints of a database from a hint maker, as [`crate::maker::read`] takes them.
     ///
     /// # Errors
     ///
-    /// When it cannot be reached or refuses.
-    pub fn hints(&self, request: &Request) -> Result<Vec<u8>> {
-        Ok(self.ask("POST", HINTS, &request.to_bytes(), u64::MAX - 1)?.bytes)
+    /// When it cannot be reached or refuses, when the key would travel in clear and that is not allowed, or when the hints
+    /// take more memory than this machine has.
+    pub fn hints(&self, request: &Request, database: &Params) -> Result<Vec<u8>> {
+        if !self.is_private() && !self.allows_plain {
+            return Err(self.failed(
+                "the key would travel in clear, and whoever sees it and the queries can read them; use https://",
+            ));
+        }
+        let length = request.answer_bytes(database)?;
+        // The answer, and the hints read from it.
+        database.check_memory(length.saturating_mul(2), memory::of_machine())?;
+        Ok(self.ask("POST", HINTS, &request.to_bytes(), length)?.bytes)
     }
 
     /// Brings a client's hints to the server's newest epoch.
     ///
     /// # Errors
     ///
-    /// When queries wait for answers, or the updates cannot be had.
+    /// When queries wait for answers, or the updates cannot be had, or there is no end to them: what came until then is kept.
     pub fn synchronise(&self, client: &mut Client) -> Result<()> {
+        // To add so many changes to the hints is as much work as to make them several times over.
+        let most = MOST_CHANGES.max(16 * u64::from(client.params().blocks()));
+        self.synchronise_within(client, MOST_EPOCHS, most)
+    }
+
+    fn synchronise_within(&self, client: &mut Client, most_epochs: u64, most: u64) -> Result<()> {
+        let (mut epochs, mut changes) = (0, 0);
         loop {
             let updates = self.updates(client.params(), client.version().epoch)?;
             if updates.is_empty() {
                 return Ok(());
             }
-            updates.iter().try_for_each(|update| client.update(update))?;
+            for update in &updates {
+                client.update(update)?;
+                epochs += 1;
+                changes += update.indices.len() as u64;
+            }
+            if epochs > most_epochs || changes > most {
+                return Err(self.failed(format!(
+                    "it sent {epochs} epochs with {changes} changes, and may have more (at most {most_epochs} epochs and \
+                     {most} changes are taken at once); make a new state with `warpsmith pir hint`, or run this again to go on"
+                )));
+            }
         }
     }
 
@@ -324,96 +416,36 @@ impl Remote {
     ///
     /// When the server cannot be reached, refuses, or answers something else.
     pub fn fetch(&self, client: &mut Client, asked: &Asked) -> Result<Vec<Result<Fetched>>> {
-        let answers = self.ask("POST", "/v1/query", &asked.body, LONGEST)?;
+        let longest = wire::HEAD_BYTES + asked.len() * client.params().answer_bytes();
+        let answers = self.ask("POST", "/v1/query", &asked.body, longest as u64)?;
         client.receive(asked, &answers.bytes)
     }
 }
 
-/// Changes of many epochs, added up for each entry.
-struct Overlay {
-    size: usize,
-    deltas: BTreeMap<u64, Vec<u8>>,
-}
-
-impl Overlay {
-    fn new(size: usize) -> Overlay {
-        Overlay { size, deltas: BTreeMap::new() }
+/// Whether a database that a server describes can be one, and one that this machine can have hints for; else what is wrong.
+/// Nothing is allocated by what the server says before this.
+fn believable(description: &Description, machine: u64) -> std::result::Result<(), String> {
+    let params = &description.params;
+    let claim = || {
+        let (entries, size, blocks) = (params.entries(), params.entry_size(), params.blocks());
+        format!("it claims {entries} entries of {size} bytes in {blocks} blocks")
+    };
+    if let Some(table) = description.keyword.as_ref().filter(|table| table.entries > params.entries()) {
+        return Err(format!("{}, and a table of {} entries in them", claim(), table.entries));
     }
-
-    fn add(&mut self, update: &Update) {
-        for (index, delta) in update.changes(self.size) {
-            let sum = self.deltas.entry(index).or_insert_with(|| vec![0; self.size]);
-            sum.iter_mut().zip(delta).for_each(|(sum, byte)| *sum ^= byte);
-        }
+    // The fewest hints there can be, one thread to make them, the digests of all segments, and one query as it is made.
+    let least = Params::new(Choice { lambda: 1, backups: Some(1), ..params.choice() })
+        .map_err(|error| error.to_string())?;
+    let hints = hints::making_bytes(&least, least.regular(), least.backups(), 1);
+    let digests = 32 * description.segments();
+    let needed = hints.saturating_add(digests).saturating_add(8 * u64::from(params.blocks()));
+    if needed > machine {
+        return Err(format!(
+            "{}; to read it takes at least {needed} bytes of memory, and this machine gives {machine}",
+            claim()
+        ));
     }
-
-    /// Changes a part of the entries' bytes, which begins anywhere, also within an entry.
-    fn apply(&self, at: u64, bytes: &mut [u8]) {
-        let size = self.size as u64;
-        let end = at + bytes.len() as u64;
-        for (index, delta) in self.deltas.range(at / size..end.div_ceil(size)) {
-            for (place, byte) in (index * size..).zip(delta) {
-                if (at..end).contains(&place) {
-                    bytes[(place - at) as usize] ^= byte;
-                }
-            }
-        }
-    }
-}
-
-fn invalid(reason: &str) -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::InvalidData, reason)
-}
-
-/// A body of a known length, which ends early only with an error.
-struct Exact<R> {
-    reader: Take<R>,
-}
-
-impl<R: Read> Read for Exact<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.reader.read(buffer)?;
-        if read == 0 && self.reader.limit() > 0 && !buffer.is_empty() {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(read)
-    }
-}
-
-/// A body in chunks, as some proxies send it.
-struct Chunked<R> {
-    reader: R,
-    left: u64,
-    done: bool,
-}
-
-impl<R: BufRead> Read for Chunked<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.left == 0 && !self.done && !buffer.is_empty() {
-            let mut line = String::new();
-            self.reader.by_ref().take(1 << 12).read_line(&mut line)?;
-            if !line.ends_with('\n') {
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
-            }
-            let size = line.trim_end().split(';').next().unwrap_or("");
-            self.left = u64::from_str_radix(size.trim(), 16).map_err(|_| invalid("a chunk has no size"))?;
-            self.done = self.left == 0;
-        }
-        if self.done || buffer.is_empty() {
-            return Ok(0);
-        }
-        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        let read = self.reader.read(&mut buffer[..most])?;
-        if read == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        self.left -= read as u64;
-        if self.left == 0 {
-            let mut end = [0; 2];
-            self.reader.read_exact(&mut end)?;
-        }
-        Ok(read)
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -450,38 +482,86 @@ mod tests {
     }
 
     #[test]
-    fn changes_reach_every_byte_of_their_entries_wherever_a_stream_is_cut() {
-        let mut overlay = Overlay::new(5);
-        overlay.add(&Update { number: 1, indices: vec![0, 3, 9], deltas: (1..=15).collect() });
-        overlay.add(&Update {
-            number: 2,
-            indices: vec![3, 3],
-            deltas: vec![0x80, 0, 0, 0, 1, 0, 0, 0, 0, 2],
-        });
-        let mut expected = vec![0; 50];
-        expected[..5].copy_from_slice(&[1, 2, 3, 4, 5]);
-        expected[15..20].copy_from_slice(&[6 ^ 0x80, 7, 8, 9, 10 ^ 3]);
-        expected[45..].copy_from_slice(&[11, 12, 13, 14, 15]);
-        for piece in 1..=50 {
-            let mut bytes = vec![0; 50];
-            for (i, bytes) in bytes.chunks_mut(piece).enumerate() {
-                overlay.apply((i * piece) as u64, bytes);
-            }
-            assert_eq!(bytes, expected, "pieces of {piece}");
+    fn keys_travel_in_clear_only_within_this_machine() {
+        let is_private = |url: &str| Remote::new(url).unwrap().is_private();
+        for url in [
+            "https://a",
+            "http://localhost",
+            "http://LOCALHOST:81/x",
+            "http://127.0.0.1:80",
+            "http://127.9.8.7",
+            "http://[::1]:9/x",
+            "http://[::1]",
+        ] {
+            assert!(is_private(url), "{url}");
         }
+        for url in [
+            "http://a",
+            "http://127.0.0.1.example.org",
+            "http://localhost.example.org:80",
+            "http://128.0.0.1",
+            "http://10.0.0.1:8081",
+            "http://[2001:db8::1]",
+            "http://[::2]:80",
+            "http://0.0.0.0",
+        ] {
+            assert!(!is_private(url), "{url}");
+        }
+        let (key, params) = (crate::Key::random().unwrap(), Params::new(Choice::new(10, 8)).unwrap());
+        let request = Request { key, lambda: 80, regular: true, first: params.regular(), pairs: 16 };
+        // A port where nobody listens would be another error.
+        let refused = Remote::new("http://192.0.2.1:9").unwrap().hints(&request, &params).unwrap_err();
+        assert!(refused.to_string().contains("in clear"), "{refused}");
     }
 
     #[test]
-    fn bodies_in_chunks_and_cut_short() {
-        let mut text = String::new();
-        let whole = &b"5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n"[..];
-        Chunked { reader: whole, left: 0, done: false }.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "hello world");
-        for length in [3, 8, 20, 26] {
-            let cut = Chunked { reader: &whole[..length], left: 0, done: false }.read_to_end(&mut Vec::new());
-            assert!(cut.is_err(), "{length}");
+    fn what_no_machine_can_hold_is_not_believed() {
+        let description = |entries, block_size| Description {
+            params: Params::new(Choice { block_size: Some(block_size), ..Choice::new(entries, 40) }).unwrap(),
+            epoch: 0,
+            keyword: None,
+            identity: [0; 32],
+        };
+        let gigabytes = |count: u64| count << 30;
+        assert_eq!(believable(&description(1 << 31, 1 << 16), gigabytes(4)), Ok(()));
+        for (entries, block_size) in [(1 << 40, 1 << 10), (1 << 44, 1 << 20), (1 << 30, 1)] {
+            let why = believable(&description(entries, block_size), gigabytes(16)).unwrap_err();
+            assert!(
+                why.contains(&format!("{entries} entries of 40 bytes")) && why.contains("17179869184"),
+                "{why}"
+            );
         }
-        assert!(Exact { reader: b"abc".take(4) }.read_to_end(&mut Vec::new()).is_err());
-        assert_eq!(Exact { reader: b"abcd".take(3) }.read_to_end(&mut Vec::new()).unwrap(), 3);
+    }
+
+    /// A server that always has one epoch more: what came until then is kept, and it is told.
+    #[test]
+    fn a_client_is_not_held_for_ever() {
+        use std::io::BufRead;
+        let params = Params::new(Choice { lambda: 2, backups: Some(16), ..Choice::new(100, 8) }).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let remote = Remote::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut line = String::new();
+                let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+                while !line.ends_with("\r\n\r\n") && reader.read_line(&mut line).unwrap() > 0 {}
+                let after = line.split(['/', ' ']).find_map(|word| word.parse::<u64>().ok()).unwrap();
+                let update = Update { number: after + 1, indices: vec![1, 2, 3], deltas: vec![1; 24] };
+                let body = wire::updates_body(&params, [&update.to_bytes(8)[..]].into_iter());
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+                stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let (lanes, version) = (crate::Lanes::detect(), crate::Version { database: [1; 32], epoch: 0 });
+        let (key, made) = hints::offline(&params, lanes, 1, |push| push(&[0; 800])).unwrap();
+        let path = folder.path().join("state");
+        let mut client = Client::create(&path, params, version, key, made, lanes).unwrap();
+        for (epochs, changes, reached) in [(4, 1000, 5), (1000, 10, 9)] {
+            let told = remote.synchronise_within(&mut client, epochs, changes).unwrap_err().to_string();
+            assert!(told.contains("may have more") && told.contains("pir hint"), "{told}");
+            assert_eq!(client.version().epoch, reached);
+        }
     }
 }

@@ -143,6 +143,12 @@ impl Live {
         self.read().changes.last().copied().unwrap_or(0)
     }
 
+    /// Bytes of the longest update there is.
+    pub fn longest_update(&self) -> u64 {
+        let most = self.read().changes.windows(2).map(|pair| pair[1] - pair[0]).max();
+        most.map_or(0, |changes| 24 + changes * (8 + self.params().entry_size() as u64))
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, Now> {
         // A panic while it was written would leave half an update: then nothing may be answered.
         self.now.read().expect("no update failed half-way")

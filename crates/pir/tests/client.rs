@@ -345,7 +345,7 @@ fn a_hint_maker_tops_up() {
     let make = |request: &[u8]| {
         let (epoch, hints) = Request::read(request)
             .unwrap()
-            .fulfil(&bench.live, &Processor { lanes: Lanes::detect(), threads: 1 })
+            .fulfil(&bench.live, &Processor { lanes: Lanes::detect(), threads: 1 }, &Default::default())
             .unwrap();
         maker::body(epoch, &hints)
     };

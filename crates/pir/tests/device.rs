@@ -2,15 +2,16 @@
 //! where there are any.
 
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpsmith_device as api;
 use warpsmith_device::{Device, Queue, survey};
 use warpsmith_hash::Lanes;
-use warpsmith_pir::device::{self, Host, Tuning};
+use warpsmith_pir::device::{self, Host, Resident, Tuning};
 use warpsmith_pir::hints::measure::pseudorandom;
 use warpsmith_pir::hints::{Hints, reference};
-use warpsmith_pir::make::{Make, OnDevice, Processor};
+use warpsmith_pir::make::{Make, OnDevice, Order, Processor};
 use warpsmith_pir::{Choice, Error, Key, Params, Prf, Result, Version};
 
 /// Every device, and the right to use them: one test at a time, since PoCL 3.1 loses count of its kernels when several threads
@@ -40,6 +41,12 @@ fn params(entries: u64, entry_size: u32, lambda: u32, block_size: Option<u32>) -
     Params::new(Choice { lambda, block_size, ..Choice::new(entries, entry_size) }).unwrap()
 }
 
+/// Hints that are wanted whatever happens.
+fn order<'a>(params: &'a Params, key: &'a Key, regular: Range<u64>, backups: Range<u64>) -> Order<'a> {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    Order { params, key, regular, backups, stop: &NEVER }
+}
+
 /// Pushes a database in pieces.
 fn pieces(database: &[u8], length: usize) -> impl FnOnce(Push<'_>) -> Result<()> {
     move |push| database.chunks(length).try_for_each(push)
@@ -61,16 +68,8 @@ fn check(p: &Params) {
         for (tuning, piece, regular, backups) in
             [(small, 1000, 0..m, m..m + q), (Tuning::default(), usize::MAX, 16..m.min(48), far..far + 32)]
         {
-            let made = device::hints(
-                p,
-                device.as_ref(),
-                host(),
-                &tuning,
-                &key,
-                regular.clone(),
-                backups.clone(),
-                pieces(&database, piece),
-            );
+            let order = order(p, &key, regular.clone(), backups.clone());
+            let made = device::hints(device.as_ref(), host(), &tuning, &order, pieces(&database, piece));
             let made: Hints = made.unwrap();
             for (id, &cutoff) in regular.chain(backups).zip(&made.skeleton.cutoffs) {
                 assert_eq!(cutoff, reference::cutoff(&prf, p.blocks(), id), "{p:?}, id {id}");
@@ -124,7 +123,8 @@ fn large_blocks() {
             let stream = pieces(&database, 123_457);
             let tuning = Tuning::default();
             let made =
-                device::hints(&p, device.as_ref(), host(), &tuning, &key, regular, backups, stream).unwrap();
+                device::hints(device.as_ref(), host(), &tuning, &order(&p, &key, regular, backups), stream)
+                    .unwrap();
             assert!(made == reference::hints(&prf, &reader, &made.skeleton), "{}", device.info().id);
         }
     }
@@ -273,7 +273,7 @@ fn what_does_not_fit_is_an_error() {
         let none = |_: Push<'_>| -> Result<()> { panic!("the stream was opened") };
         let key = Key::random().unwrap();
         let tuning = Tuning::default();
-        let made = device::hints(&p, device.as_ref(), host(), &tuning, &key, 0..16, 0..0, none);
+        let made = device::hints(device.as_ref(), host(), &tuning, &order(&p, &key, 0..16, 0..0), none);
         assert!(matches!(made, Err(Error::Device(api::Error::Memory { .. }))));
     }
 }
@@ -294,7 +294,7 @@ fn a_database_that_stays_gives_every_client_its_hints() {
             let make = |epoch: u64, regular: Range<u64>, pairs: Range<u64>, entries: &[u8]| {
                 let key = Key::random().unwrap();
                 let version = Version { database: [7; 32], epoch };
-                let made = maker.hints_of(&p, &key, regular, pairs, version, entries)?;
+                let made = maker.hints_of(&order(&p, &key, regular, pairs), version, entries)?;
                 let prf = Prf::new(&key, &p, Lanes::detect());
                 let expected = reference::hints(&prf, &reference::Database::new(&p, entries), &made.skeleton);
                 assert!(made == expected, "{}, {p:?}, epoch {epoch}", device.info().id);
@@ -311,6 +311,17 @@ fn a_database_that_stays_gives_every_client_its_hints() {
             let result: Result<()> = make(2, 0..m, m..m + q, &other);
             assert!(matches!(result, Err(Error::Wrong { .. })), "{result:?}");
             // What proved wrong is not used again.
+            make(2, 0..m, m..m + q, &other).unwrap();
+            // Who leaves gets nothing, and takes nothing with him: the database is still there for the next.
+            let tuning = Tuning { window, blocks: 4 };
+            let version = Version { database: [7; 32], epoch: 2 };
+            let mut resident = Resident::load(&p, device.as_ref(), &tuning, version, &other).unwrap();
+            let (key, stop) = (Key::random().unwrap(), AtomicBool::new(true));
+            let left = Order { params: &p, key: &key, regular: 0..m, backups: m..m + q, stop: &stop };
+            let host = Host { lanes: Lanes::detect(), threads: 2 };
+            assert!(matches!(resident.hints(host, &left, &other), Err(Error::Stopped)));
+            resident.hints(host, &order(&p, &key, 0..m, m..m + q), &other).unwrap();
+            assert!(matches!(maker.hints_of(&left, version, &other), Err(Error::Stopped)));
             make(2, 0..m, m..m + q, &other).unwrap();
             let short: Result<()> = make(3, 0..m, m..m + q, &other[1..]);
             assert!(matches!(short, Err(Error::Format { .. })), "{short:?}");

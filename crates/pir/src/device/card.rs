@@ -272,6 +272,12 @@ pub(super) fn whole_bytes(params: &Params) -> u64 {
     4 * u64::from(data_blocks(params)) * shape_of(params).block_words()
 }
 
+/// The bytes on a device of the hints in the making, and of the windows that go by. A database that stays is not the request's.
+pub(super) fn bytes(params: &Params, tuning: &Tuning, regular: u64, pairs: u64) -> u64 {
+    let sums = 4 * u64::from(shape_of(params).row()) * (regular + 2 * pairs);
+    sums + 4 * (regular + pairs) + 8 * regular + 2 * tuning.window.min(whole_bytes(params))
+}
+
 fn shape_of(params: &Params) -> Shape {
     Shape {
         entry_size: params.entry_size() as u32,

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 use warpsmith_device::{Arg, Buffer, Later};
 use warpsmith_kernel::pir::{BIN_ROOM, BINS, OPEN_HEADER, Part, TIES_HEADER};
@@ -9,9 +10,10 @@ use warpsmith_kernel::pir::{BIN_ROOM, BINS, OPEN_HEADER, Part, TIES_HEADER};
 use super::card::{Card, Entry, Window};
 use super::{Host, window};
 use crate::error::{Error, Result};
-use crate::hints::{Hints, Skeleton, cutoff, extras};
+use crate::hints::{Hints, Skeleton, cutoff, extras, unless_stopped};
+use crate::make::Order;
 use crate::params::{GROUP, Params};
-use crate::prf::{Key, Prf};
+use crate::prf::Prf;
 
 /// Hints that the cutoffs' kernel may leave open, one by one; past that the processor computes all.
 const OPEN: u64 = 4096;
@@ -93,19 +95,13 @@ pub(super) struct Making<'a> {
     parities: Vec<u8>,
     low: Vec<u8>,
     high: Vec<u8>,
+    stop: &'a AtomicBool,
 }
 
 impl<'a> Making<'a> {
     /// Computes the cutoffs. The skeleton has no extras yet.
-    pub fn begin(
-        card: &mut Card,
-        prf: &'a Prf,
-        params: &'a Params,
-        host: Host,
-        key: &Key,
-        regular: Range<u64>,
-        backups: Range<u64>,
-    ) -> Result<Making<'a>> {
+    pub fn begin(card: &mut Card, prf: &'a Prf, host: Host, order: &Order<'a>) -> Result<Making<'a>> {
+        let Order { params, key, regular, backups, stop } = order.clone();
         for end in [regular.start, regular.end, backups.start, backups.end] {
             if !end.is_multiple_of(GROUP) {
                 return Err(Error::params(format!("hints come in groups of sixteen; {end} is no multiple")));
@@ -145,6 +141,7 @@ impl<'a> Making<'a> {
             parities: bytes(m),
             low: bytes(q),
             high: bytes(q),
+            stop,
         };
         making.find_cutoffs(card)?;
         Ok(making)
@@ -265,6 +262,7 @@ impl<'a> Making<'a> {
         let data = self.params.entries().div_ceil(self.params.block_size().into());
         let last = u64::from(window.first) + u64::from(window.blocks) >= data;
         for slice in self.kinds[kind].slices() {
+            unless_stopped(self.stop)?;
             let kind = &self.kinds[kind];
             for column in 0..card.shape.columns() {
                 self.march(card, window, kind, slice.clone(), column * card.shape.column_words())?;
@@ -389,10 +387,23 @@ impl<'a> Making<'a> {
             let what = format!("a list of ties, with more than {} in it,", self.ties_room);
             return Err(Error::Wrong { device: card.id().to_owned(), what });
         }
-        let sums = self.kinds.map(|kind| kind.sums);
-        for buffer in sums.into_iter().chain([self.cutoffs, self.ties]).chain(self.extras) {
+        self.free(card)?;
+        Ok(Hints { skeleton: self.skeleton, parities: self.parities, low: self.low, high: self.high })
+    }
+
+    /// Gives up, and leaves the device as it was before.
+    pub fn abandon(mut self, card: &mut Card) -> Result<()> {
+        while !self.reads.is_empty() {
+            self.receive(card)?;
+        }
+        self.free(card)
+    }
+
+    fn free(&mut self, card: &mut Card) -> Result<()> {
+        let sums = self.kinds.iter().map(|kind| kind.sums);
+        for buffer in sums.chain([self.cutoffs, self.ties]).chain(self.extras.take()) {
             card.queue.free(buffer)?;
         }
-        Ok(Hints { skeleton: self.skeleton, parities: self.parities, low: self.low, high: self.high })
+        Ok(())
     }
 }

@@ -10,7 +10,9 @@ use super::card::{Card, Tuning};
 use super::making::Making;
 use super::sample::Sample;
 use crate::error::Result;
+use crate::hints::NEVER;
 use crate::hints::measure::{Figures, pseudorandom_at};
+use crate::make::Order;
 use crate::params::{GROUP, Params};
 use crate::prf::{Key, Prf};
 
@@ -38,7 +40,8 @@ pub fn measure(
     let prf = Prf::new(&key, params, lanes);
     let host = Host { lanes, threads };
     let (m, q) = (params.regular(), params.backups());
-    let mut making = Making::begin(&mut card, &prf, params, host, &key, 0..m, m..m + q)?;
+    let order = Order { params, key: &key, regular: 0..m, backups: m..m + q, stop: &NEVER };
+    let mut making = Making::begin(&mut card, &prf, host, &order)?;
     let skeleton = begin.elapsed();
     making.absorb(&mut card, &database)?;
     let hints = making.finish(&mut card)?;

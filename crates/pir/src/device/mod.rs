@@ -21,8 +21,6 @@ mod resident;
 mod sample;
 mod window;
 
-use std::ops::Range;
-
 use warpsmith_device::Device;
 use warpsmith_hash::Lanes;
 
@@ -34,7 +32,8 @@ pub use resident::Resident;
 use sample::Sample;
 
 use crate::error::{Error, Result};
-use crate::hints::Hints;
+use crate::hints::{self, Hints, NEVER};
+use crate::make::Order;
 use crate::params::Params;
 use crate::prf::{Key, Prf};
 
@@ -63,7 +62,8 @@ pub fn offline(
     let key = Key::random()?;
     let (m, q) = (params.regular(), params.backups());
     let host = Host { lanes, threads };
-    let hints = hints(params, device, host, &Tuning::default(), &key, 0..m, m..m + q, stream)?;
+    let order = Order { params, key: &key, regular: 0..m, backups: m..m + q, stop: &NEVER };
+    let hints = self::hints(device, host, &Tuning::default(), &order, stream)?;
     Ok((key, hints))
 }
 
@@ -71,21 +71,18 @@ pub fn offline(
 ///
 /// # Errors
 ///
-/// As for [`offline`], and when the ranges are not of whole groups or more than a device can count.
-#[expect(clippy::too_many_arguments, reason = "what is made, where, and of what")]
+/// As for [`offline`], when the ranges are not of whole groups or more than a device can count, and when it is stopped.
 pub fn hints(
-    params: &Params,
     device: &dyn Device,
     host: Host,
     tuning: &Tuning,
-    key: &Key,
-    regular: Range<u64>,
-    backups: Range<u64>,
+    order: &Order<'_>,
     stream: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
 ) -> Result<Hints> {
+    let params = order.params;
     let mut card = Card::open(device, params, tuning)?;
-    let prf = Prf::new(key, params, host.lanes);
-    let mut making = Making::begin(&mut card, &prf, params, host, key, regular, backups)?;
+    let prf = Prf::new(order.key, params, host.lanes);
+    let mut making = Making::begin(&mut card, &prf, host, order)?;
     making.draw_extras(&mut card)?;
     let mut sample = Sample::new(&prf, params, making.skeleton(), 1)?;
     let mut store = Store::new(&mut card, params)?;
@@ -113,6 +110,15 @@ pub fn hints(
     let hints = making.finish(&mut card)?;
     sample.check(card.id(), &hints)?;
     Ok(hints)
+}
+
+/// The most bytes of the host's memory that so many hints take while a device makes them. One that is no card keeps its own
+/// buffers there too.
+pub fn memory(params: &Params, device: &dyn Device, tuning: &Tuning, regular: u64, pairs: u64) -> u64 {
+    let hints = hints::bytes(params, regular, pairs);
+    // The hints, rows of them on their way back, and copies of cutoffs and extras on their way there.
+    let host = 2 * hints + 4 * (regular + pairs) + 8 * regular;
+    if device.info().is_gpu { host } else { host.saturating_add(card::bytes(params, tuning, regular, pairs)) }
 }
 
 /// The bytes of all entries.

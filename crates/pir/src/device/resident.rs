@@ -1,7 +1,5 @@
 //! A database that stays on a device, for the hints of many clients: what a hint maker has.
 
-use std::ops::Range;
-
 use warpsmith_device::Device;
 
 use super::card::{Card, Store, Tuning, Window, whole_bytes};
@@ -9,10 +7,11 @@ use super::making::Making;
 use super::sample::Sample;
 use super::{Host, check_length};
 use crate::client::Version;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hints::Hints;
+use crate::make::Order;
 use crate::params::Params;
-use crate::prf::{Key, Prf};
+use crate::prf::Prf;
 
 /// One version of a database, on a device.
 pub struct Resident {
@@ -63,21 +62,20 @@ impl Resident {
     ///
     /// # Errors
     ///
-    /// As for [`super::hints`]. After an error this is of no use any more.
-    pub fn hints(
-        &mut self,
-        params: &Params,
-        host: Host,
-        key: &Key,
-        regular: Range<u64>,
-        backups: Range<u64>,
-        entries: &[u8],
-    ) -> Result<Hints> {
+    /// As for [`super::hints`]. After an error this is of no use any more, unless it was [`Error::Stopped`].
+    pub fn hints(&mut self, host: Host, order: &Order<'_>, entries: &[u8]) -> Result<Hints> {
+        let params = order.params;
         check_length(params, entries.len() as u64)?;
-        let prf = Prf::new(key, params, host.lanes);
+        let prf = Prf::new(order.key, params, host.lanes);
         let card = &mut self.card;
-        let mut making = Making::begin(card, &prf, params, host, key, regular, backups)?;
-        making.absorb(card, &self.window)?;
+        let mut making = Making::begin(card, &prf, host, order)?;
+        match making.absorb(card, &self.window) {
+            Err(Error::Stopped) => {
+                making.abandon(card)?;
+                return Err(Error::Stopped);
+            }
+            other => other?,
+        }
         let hints = making.finish(card)?;
         let mut sample = Sample::new(&prf, params, &hints.skeleton, 1)?;
         sample.take(|at, entry| entry.copy_from_slice(&entries[at as usize..][..entry.len()]));

@@ -5,8 +5,9 @@
 //! middle's upper half (one, and c / 65536 others) the lower halves are computed.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::INVALID;
+use super::{INVALID, NEVER};
 use crate::params::GROUP;
 use crate::prf::Prf;
 use crate::wide::{Sum, Work, dispatch};
@@ -17,22 +18,40 @@ use crate::wide::{Sum, Work, dispatch};
 ///
 /// When they do not.
 pub fn cutoffs(prf: &Prf, blocks: u32, ids: Range<u64>, threads: usize) -> Vec<u32> {
-    assert!(ids.start.is_multiple_of(GROUP) && ids.end.is_multiple_of(GROUP), "whole groups");
-    let groups = ids.start / GROUP..ids.end / GROUP;
     let mut cutoffs = vec![INVALID; (ids.end - ids.start) as usize];
+    fill(prf, blocks, ids, &mut cutoffs, threads, &NEVER);
+    cutoffs
+}
+
+/// Bytes that [`fill`] needs beside the cutoffs.
+pub(super) fn scratch_bytes(blocks: u32, threads: usize) -> u64 {
+    threads.max(1) as u64 * 16 * 2 * u64::from(blocks.next_multiple_of(16))
+}
+
+/// Puts cutoffs in their places. Ends early, with some of them missing, when `stop` is raised.
+pub(super) fn fill(
+    prf: &Prf,
+    blocks: u32,
+    ids: Range<u64>,
+    cutoffs: &mut [u32],
+    threads: usize,
+    stop: &AtomicBool,
+) {
+    assert!(ids.start.is_multiple_of(GROUP) && ids.end.is_multiple_of(GROUP), "whole groups");
+    assert_eq!(cutoffs.len() as u64, ids.end - ids.start, "a place for each");
+    let groups = ids.start / GROUP..ids.end / GROUP;
     let share = (groups.end - groups.start).div_ceil(threads.max(1) as u64).max(1);
     std::thread::scope(|scope| {
         let mut shares =
             cutoffs.chunks_mut((share * GROUP) as usize).zip((groups.start..).step_by(share as usize));
         let own = shares.next();
         for (cutoffs, first) in shares {
-            scope.spawn(move || dispatch(prf.lanes(), Groups { prf, blocks, first, cutoffs }));
+            scope.spawn(move || dispatch(prf.lanes(), Groups { prf, blocks, first, cutoffs, stop }));
         }
         if let Some((cutoffs, first)) = own {
-            dispatch(prf.lanes(), Groups { prf, blocks, first, cutoffs });
+            dispatch(prf.lanes(), Groups { prf, blocks, first, cutoffs, stop });
         }
     });
-    cutoffs
 }
 
 /// The cutoffs of consecutive groups.
@@ -41,6 +60,7 @@ struct Groups<'a> {
     blocks: u32,
     first: u64,
     cutoffs: &'a mut [u32],
+    stop: &'a AtomicBool,
 }
 
 impl Work for Groups<'_> {
@@ -48,12 +68,15 @@ impl Work for Groups<'_> {
 
     #[inline(always)]
     unsafe fn run<S: Sum>(self) {
-        let Groups { prf, blocks, first, cutoffs } = self;
+        let Groups { prf, blocks, first, cutoffs, stop } = self;
         let c = blocks as usize;
         let row = c.next_multiple_of(16);
         // Row i: the upper halves of the orders of hint i of a group.
         let mut upper = vec![0u16; 16 * row];
         for (group, cutoffs) in (first..).zip(cutoffs.chunks_exact_mut(16)) {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
             for block in (0..c).step_by(16) {
                 let mut sixteen = [0; 16];
                 for lane in 0..16 {

@@ -8,6 +8,7 @@
 //! completed by an entry of the other.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use warpsmith_hash::Lanes;
 
@@ -24,6 +25,28 @@ pub mod reference;
 /// The cutoff of a hint whose two middle orders are equal, so that no cutoff divides its blocks in halves. No order lies
 /// below it. It happens to one hint of 2^32 / c; such hints are skipped by all.
 pub const INVALID: u32 = 0;
+
+/// For those who never stop half-way.
+pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// The error of work that was stopped, if it was.
+pub(crate) fn unless_stopped(stop: &AtomicBool) -> Result<()> {
+    if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+}
+
+/// Bytes of so many regular hints and backup pairs, as [`Hints`] holds them.
+pub fn bytes(params: &Params, regular: u64, pairs: u64) -> u64 {
+    let size = params.entry_size() as u64;
+    // Cutoff, extra and parity; cutoff and two parities.
+    (4 + 8 + size).saturating_mul(regular).saturating_add((4 + 2 * size).saturating_mul(pairs))
+}
+
+/// The most bytes that the processor holds at once while it makes so many: known before any is allocated.
+pub fn making_bytes(params: &Params, regular: u64, pairs: u64, threads: usize) -> u64 {
+    let skeleton = (4 + 8) * regular + 4 * pairs;
+    let drawing = skeleton + cutoff::scratch_bytes(params.blocks(), threads);
+    drawing.max(bytes(params, regular, pairs).saturating_add(parity::working_bytes(params, regular)))
+}
 
 /// What hints hold, before any entry is known: all that parities are made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,14 +84,31 @@ impl Skeleton {
         backups: Range<u64>,
         threads: usize,
     ) -> Result<Skeleton> {
+        Skeleton::unless_stopped(prf, params, regular, backups, threads, &NEVER)
+    }
+
+    /// The same; an error soon after `stop` is raised.
+    pub(crate) fn unless_stopped(
+        prf: &Prf,
+        params: &Params,
+        regular: Range<u64>,
+        backups: Range<u64>,
+        threads: usize,
+        stop: &AtomicBool,
+    ) -> Result<Skeleton> {
         for end in [regular.start, regular.end, backups.start, backups.end] {
             if !end.is_multiple_of(GROUP) {
                 return Err(Error::params(format!("hints come in groups of sixteen; {end} is no multiple")));
             }
         }
-        let mut cutoffs = cutoff::cutoffs(prf, params.blocks(), regular.clone(), threads);
-        let extras = extras(prf, params, regular.start, &cutoffs, threads)?;
-        cutoffs.extend(cutoff::cutoffs(prf, params.blocks(), backups.clone(), threads));
+        let count = |ids: &Range<u64>| (ids.end - ids.start) as usize;
+        let mut cutoffs = vec![INVALID; count(&regular) + count(&backups)];
+        let (of_regular, of_backups) = cutoffs.split_at_mut(count(&regular));
+        cutoff::fill(prf, params.blocks(), regular.clone(), of_regular, threads, stop);
+        unless_stopped(stop)?;
+        let extras = draw(prf, params, regular.start, of_regular, threads, stop)?;
+        cutoff::fill(prf, params.blocks(), backups.clone(), of_backups, threads, stop);
+        unless_stopped(stop)?;
         Ok(Skeleton { regular, backups, cutoffs, extras })
     }
 
@@ -143,13 +183,24 @@ pub fn offline(
 ///
 /// When the system gives no random bytes.
 pub fn extras(prf: &Prf, params: &Params, first: u64, cutoffs: &[u32], threads: usize) -> Result<Vec<Place>> {
+    draw(prf, params, first, cutoffs, threads, &NEVER)
+}
+
+fn draw(
+    prf: &Prf,
+    params: &Params,
+    first: u64,
+    cutoffs: &[u32],
+    threads: usize,
+    stop: &AtomicBool,
+) -> Result<Vec<Place>> {
     let mut extras = vec![Place { block: 0, offset: 0 }; cutoffs.len()];
     let share = cutoffs.len().div_ceil(threads.max(1)).max(1);
     std::thread::scope(|scope| {
         let shares = cutoffs.chunks(share).zip(extras.chunks_mut(share)).zip((first..).step_by(share));
         let others: Vec<_> = shares
             .map(|((cutoffs, extras), first)| {
-                scope.spawn(move || draw_extras(prf, params, first, cutoffs, extras))
+                scope.spawn(move || draw_extras(prf, params, first, cutoffs, extras, stop))
             })
             .collect();
         others.into_iter().try_for_each(|other| other.join().expect("drawing extras does not panic"))
@@ -158,7 +209,14 @@ pub fn extras(prf: &Prf, params: &Params, first: u64, cutoffs: &[u32], threads: 
 }
 
 /// One thread's extras.
-fn draw_extras(prf: &Prf, params: &Params, first: u64, cutoffs: &[u32], extras: &mut [Place]) -> Result<()> {
+fn draw_extras(
+    prf: &Prf,
+    params: &Params,
+    first: u64,
+    cutoffs: &[u32],
+    extras: &mut [Place],
+    stop: &AtomicBool,
+) -> Result<()> {
     let mut random = Random::new();
     // Draw for sixteen hints at once; those that drew a block of the lower half draw again.
     let mut waiting = (0..cutoffs.len()).filter(|&i| cutoffs[i] != INVALID);
@@ -171,6 +229,7 @@ fn draw_extras(prf: &Prf, params: &Params, first: u64, cutoffs: &[u32], extras: 
         if again.is_empty() {
             return Ok(());
         }
+        unless_stopped(stop)?;
         let (mut ids, mut blocks) = ([0; 16], [0; 16]);
         for (lane, &hint) in again.iter().enumerate() {
             ids[lane] = first + hint as u64;

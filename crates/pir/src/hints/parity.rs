@@ -33,10 +33,7 @@ pub struct Parities<'a> {
 impl<'a> Parities<'a> {
     /// Parities for a skeleton.
     pub fn new(prf: &'a Prf, params: &'a Params, skeleton: Skeleton, threads: usize) -> Parities<'a> {
-        let block = params.block_size() as usize * stride_of(params.entry_size());
-        // Blocks too large for any cache: the more side by side, the less the parities themselves travel.
-        let side_by_side = [16, 8, 4].into_iter().find(|b| b * block <= RESIDENT);
-        let side_by_side = side_by_side.unwrap_or(if 16 * block <= 64 << 20 { 16 } else { 4 });
+        let side_by_side = side_by_side(params);
         let size = params.entry_size();
         let (by_extra, extras_start) = sorted_by_block(&skeleton, params.blocks());
         let hints = Hints {
@@ -167,6 +164,22 @@ impl<'a> Parities<'a> {
             }
         }
     }
+}
+
+/// Blocks that are worked on together.
+fn side_by_side(params: &Params) -> usize {
+    let block = params.block_size() as usize * stride_of(params.entry_size());
+    // Blocks too large for any cache: the more side by side, the less the parities themselves travel.
+    let fitting = [16, 8, 4].into_iter().find(|b| b * block <= RESIDENT);
+    fitting.unwrap_or(if 16 * block <= 64 << 20 { 16 } else { 4 })
+}
+
+/// Bytes that [`Parities`] holds beside the hints.
+pub(super) fn working_bytes(params: &Params, regular: u64) -> u64 {
+    let entries = side_by_side(params) as u64 * u64::from(params.block_size()) + 1;
+    let buffer = entries * stride_of(params.entry_size()) as u64 + 63;
+    // The order of the extras, and where each block's begin (while they are sorted, twice).
+    4 * regular + 8 * (u64::from(params.blocks()) + 1) + buffer
 }
 
 /// Bytes from one entry to the next in the buffer: never across the lines of a cache more often than needed.

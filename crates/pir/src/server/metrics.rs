@@ -17,6 +17,7 @@ pub(super) enum Reason {
     Epoch,
     Rate,
     Busy,
+    Token,
     Failed,
 }
 
@@ -33,6 +34,7 @@ pub(super) struct Metrics {
     pub(super) streamed: Counter,
     pub(super) hint_requests: Counter,
     pub(super) connections: Gauge,
+    pub(super) turned_away: Counter,
     refused: Family<Refusal, Counter>,
     epoch: Gauge,
 }
@@ -47,6 +49,7 @@ impl Metrics {
             streamed: Counter::default(),
             hint_requests: Counter::default(),
             connections: Gauge::default(),
+            turned_away: Counter::default(),
             refused: Family::default(),
             epoch: Gauge::default(),
             registry: Registry::default(),
@@ -57,6 +60,7 @@ impl Metrics {
         registry.register("streamed_bytes", "Bytes of blocks offered", metrics.streamed.clone());
         registry.register("hint_requests", "Requests for hints fulfilled", metrics.hint_requests.clone());
         registry.register("connections", "Open connections", metrics.connections.clone());
+        registry.register("turned_away", "Connections over the limits", metrics.turned_away.clone());
         registry.register("refused", "Requests refused", metrics.refused.clone());
         registry.register("epoch", "The newest epoch", metrics.epoch.clone());
         Metrics { registry, ..metrics }

@@ -11,25 +11,35 @@
 //! | `GET /v1/updates/EPOCH` | both | changes after that epoch, as many epochs as fit one answer |
 //! | `POST /v1/query` | library | answers to a batch of queries |
 //! | `POST /v1/hints` | hint maker | hints |
-//! | `GET /health`, `GET /metrics` | both | `ok`; Prometheus |
+//! | `GET /health` | both | `ok` |
+//! | `GET /metrics` | on a listener of its own | Prometheus |
 //!
-//! Refusals are short texts: 400 malformed, 404, 408 too slow, 409 an epoch that is not served, 413 too large, 416 a range
-//! outside, 429 too many requests from one address, 503 too many at once.
+//! Refusals are short texts: 400 malformed, 401 without the token, 404, 408 too slow, 409 an epoch that is not served, 413 too
+//! large, 416 a range outside, 429 too many requests from one address, 503 too many at once.
+//!
+//! What a request takes is known before anything is allocated for it, and is its own until the last byte of the answer has
+//! gone: memory of all requests, of each, and of those of one address ([`Limits`]).
 
+mod body;
 mod connection;
 mod limits;
 mod metrics;
+mod quota;
 mod routes;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
+use self::connection::Door;
+use self::quota::Quota;
 use crate::make::Make;
+use crate::memory;
+use crate::token::Token;
 use crate::updates::Live;
 
 /// What a server does.
@@ -46,8 +56,10 @@ pub enum Role {
 pub struct Limits {
     /// Queries in one request.
     pub batch: usize,
-    /// Connections at once.
+    /// Connections at once; one more is closed as soon as it is there.
     pub connections: usize,
+    /// Connections of one address at once; likewise. (A network of 64 bits counts as one IPv6 address, here and below.)
+    pub address_connections: usize,
     /// Requests that are worked on at once; others are told to come again.
     pub working: usize,
     /// Requests a second from one address, on average; and how many at once.
@@ -56,26 +68,41 @@ pub struct Limits {
     pub burst: f64,
     /// Time for a request's head, and for its body.
     pub request_time: Duration,
-    /// Time without a byte in either direction after which a connection is closed.
+    /// Time without a request after which a connection is closed; and what an answer may take longer than at 16 KiB a second.
     pub idle: Duration,
+    /// Bytes of memory for all requests under way, their answers among them.
+    pub memory: u64,
+    /// Bytes of memory for one request.
+    pub request_memory: u64,
+    /// Bytes of memory for the requests of one address.
+    pub address_memory: u64,
     /// Bytes of one answer of updates.
     pub updates_bytes: usize,
     /// (hint, block) pairs a hint maker computes for one request.
     pub hint_pairs: u64,
+    /// Requests for hints of one address that are worked on at once.
+    pub address_hints: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
+        // So that what else runs here, and the database in the system's cache, has room.
+        let memory = memory::of_machine() / 4;
         Limits {
             batch: 64,
             connections: 1024,
+            address_connections: 64,
             working: 64,
             rate: 200.0,
             burst: 400.0,
             request_time: Duration::from_secs(10),
             idle: Duration::from_secs(60),
+            memory,
+            request_memory: memory / 2,
+            address_memory: memory / 2,
             updates_bytes: 16 << 20,
             hint_pairs: 1 << 40,
+            address_hints: 1,
         }
     }
 }
@@ -87,12 +114,19 @@ struct Shared {
     limits: Limits,
     working: Arc<Semaphore>,
     rates: limits::Rates,
-    metrics: metrics::Metrics,
+    memory: Arc<Quota>,
+    making: Arc<Quota>,
+    token: Option<Token>,
+    /// Held by those who make hints, which takes long, and by who takes updates over: who waited for the entries' own lock
+    /// would make everybody wait.
+    refreshing: RwLock<()>,
+    metrics: Arc<metrics::Metrics>,
 }
 
 /// A server on a listener.
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Shared,
+    watchers: Option<std::net::TcpListener>,
 }
 
 impl Server {
@@ -104,20 +138,86 @@ impl Server {
             limits,
             working: Arc::new(Semaphore::new(limits.working)),
             rates: limits::Rates::new(limits.rate, limits.burst),
-            metrics: metrics::Metrics::new(),
+            memory: Quota::new(limits.memory, limits.address_memory),
+            making: Quota::new(u64::MAX, limits.address_hints as u64),
+            token: None,
+            refreshing: RwLock::new(()),
+            metrics: Arc::new(metrics::Metrics::new()),
         };
-        Server { shared: Arc::new(shared) }
+        Server { shared, watchers: None }
     }
 
-    /// Serves until `stop` completes; then no connection is taken any more, and those there are get a moment to end.
+    /// Makes hints only for those who have this token.
+    #[must_use]
+    pub fn with_token(mut self, token: Token) -> Server {
+        self.shared.token = Some(token);
+        self
+    }
+
+    /// Tells what it counts to those who ask at this listener, and at no other.
+    #[must_use]
+    pub fn with_metrics(mut self, listener: std::net::TcpListener) -> Server {
+        self.watchers = Some(listener);
+        self
+    }
+
+    /// Serves until `stop` completes; then no connection is taken any more, and those there are get a moment to end. Returns
+    /// within five seconds of `stop`, whatever is connected.
     ///
     /// # Errors
     ///
-    /// When the listener fails for good.
+    /// When the system does not let it listen.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> std::io::Result<()> {
-        let router = routes::router(self.shared.clone());
-        connection::accept(listener, router, &self.shared, stop).await
+        let Server { shared, watchers } = self;
+        serve(Arc::new(shared), watchers, listener, stop).await
     }
+}
+
+/// Few watchers are enough, and they must not be in the way of what they watch.
+const WATCHERS: u64 = 16;
+const WATCHERS_TIME: Duration = Duration::from_secs(10);
+
+async fn serve(
+    shared: Arc<Shared>,
+    watchers: Option<std::net::TcpListener>,
+    listener: TcpListener,
+    stop: impl Future<Output = ()>,
+) -> std::io::Result<()> {
+    let limits = shared.limits;
+    let door = Door {
+        router: routes::router(Arc::clone(&shared)),
+        places: Quota::new(limits.connections as u64, limits.address_connections as u64),
+        request_time: limits.request_time,
+        idle: limits.idle,
+        metrics: Arc::clone(&shared.metrics),
+    };
+    let watching = match watchers {
+        None => None,
+        Some(watchers) => {
+            watchers.set_nonblocking(true)?;
+            let (watchers, (ended, end)) = (TcpListener::from_std(watchers)?, oneshot::channel::<()>());
+            let door = Door {
+                router: routes::for_watchers(Arc::clone(&shared)),
+                places: Quota::new(WATCHERS, WATCHERS / 2),
+                request_time: WATCHERS_TIME,
+                idle: WATCHERS_TIME,
+                metrics: Arc::clone(&shared.metrics),
+            };
+            Some((ended, tokio::spawn(connection::accept(watchers, door, async { drop(end.await) }))))
+        }
+    };
+    // Both get their moment at the same time.
+    let stop = async {
+        stop.await;
+        watching.map(|(ended, task)| {
+            drop(ended);
+            task
+        })
+    };
+    if let Some(watching) = connection::accept(listener, door, stop).await {
+        let _ = watching.await;
+    }
+    Ok(())
 }
 
 /// How often it is looked whether a server shall stop.
@@ -140,7 +240,8 @@ impl Server {
     ) -> std::io::Result<()> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let (live, ended) = (self.shared.live.clone(), AtomicBool::new(false));
+        let Server { shared, watchers } = self;
+        let (shared, ended) = (Arc::new(shared), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut looked = Instant::now();
@@ -148,7 +249,9 @@ impl Server {
                     std::thread::sleep(LOOK);
                     if looked.elapsed() >= REFRESH {
                         looked = Instant::now();
-                        match live.refresh() {
+                        // While hints are made there is no new epoch; the next look finds it.
+                        let Ok(_alone) = shared.refreshing.try_write() else { continue };
+                        match shared.live.refresh() {
                             Ok(0) => {}
                             other => news(other),
                         }
@@ -161,7 +264,7 @@ impl Server {
                         tokio::time::sleep(LOOK).await;
                     }
                 };
-                self.serve(TcpListener::from_std(listener)?, stopped).await
+                serve(Arc::clone(&shared), watchers, TcpListener::from_std(listener)?, stopped).await
             });
             ended.store(true, Ordering::Relaxed);
             // Work that goes on, such as hints for somebody who waits no longer, is not waited for.

@@ -1,6 +1,7 @@
 //! What each request gets.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
@@ -10,14 +11,14 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use hyper::body::{Frame, SizeHint};
 use tokio::time::timeout;
 
+use super::body::{Part, STREAM_BYTES, Stretch, held};
 use super::metrics::Reason;
+use super::quota::{Full, Share};
 use super::{Peer, Role, Shared};
 use crate::error::Error;
 use crate::maker::{self, REQUEST_BYTES};
-use crate::updates::Live;
 use crate::wire::HEAD_BYTES;
 
 type App = State<Arc<Shared>>;
@@ -35,7 +36,12 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         Role::HintMaker(_) => router.route("/v1/hints", post(hints)),
     };
     let limited = router.layer(from_fn_with_state(shared.clone(), limit));
-    limited.route("/health", get(health)).route("/metrics", get(metrics)).with_state(shared)
+    limited.route("/health", get(health)).with_state(shared)
+}
+
+/// For those who watch the server, on a listener of its own.
+pub(super) fn for_watchers(shared: Arc<Shared>) -> Router {
+    Router::new().route("/metrics", get(metrics)).route("/health", get(health)).with_state(shared)
 }
 
 /// A refusal, with what to do where that is known.
@@ -48,9 +54,36 @@ impl IntoResponse for Refused {
         if retry {
             response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
         }
+        if self.0 == StatusCode::UNAUTHORIZED {
+            let scheme = header::HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
         response.extensions_mut().insert(self.1);
         response
     }
+}
+
+/// The most that any request can have.
+fn most_memory(shared: &Shared) -> u64 {
+    shared.memory.most().min(shared.limits.request_memory)
+}
+
+/// A share of the memory for something an address asked for. Nothing may be allocated for it before.
+fn memory(shared: &Shared, peer: Peer, bytes: u64) -> Result<Share, Refused> {
+    let most = most_memory(shared);
+    if bytes > most {
+        let text = format!(
+            "this takes {bytes} bytes of memory, and one request may take {most}; ask for less at a time"
+        );
+        return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, Reason::Large, text));
+    }
+    shared.memory.take(peer.0.ip(), bytes).map_err(|full| {
+        let text = match full {
+            Full::All => "no memory is left beside the requests under way; come again",
+            Full::Address => "the requests of this address take all the memory it may have; come again",
+        };
+        Refused(StatusCode::SERVICE_UNAVAILABLE, Reason::Busy, text.into())
+    })
 }
 
 impl From<Error> for Refused {
@@ -62,6 +95,9 @@ impl From<Error> for Refused {
                 let text = "the database of this server is damaged or cannot be read".to_owned();
                 return Refused(StatusCode::SERVICE_UNAVAILABLE, Reason::Failed, text);
             }
+            Error::Wrong { .. } => (StatusCode::INTERNAL_SERVER_ERROR, Reason::Failed),
+            #[cfg(feature = "device")]
+            Error::Device(_) => (StatusCode::INTERNAL_SERVER_ERROR, Reason::Failed),
             _ => (StatusCode::BAD_REQUEST, Reason::Malformed),
         };
         Refused(status, reason, error.to_string())
@@ -105,18 +141,28 @@ async fn info(State(shared): App) -> Response {
     response
 }
 
-async fn digests(State(shared): App) -> Response {
-    (BINARY, shared.live.base().digests().to_vec()).into_response()
+async fn digests(State(shared): App, Extension(peer): Extension<Peer>) -> Answer {
+    let share = memory(&shared, peer, STREAM_BYTES)?;
+    let end = shared.live.base().digests().len() as u64;
+    let stretch = Stretch::begin(shared.live.clone(), Part::Digests, 0..end, share)?;
+    Ok((BINARY, Body::new(stretch)).into_response())
 }
 
-async fn updates(State(shared): App, Path(epoch): Path<u64>) -> Answer {
-    let limit = shared.limits.updates_bytes;
-    let body = work(&shared, move |shared| shared.live.updates_after(epoch, limit)).await?;
-    Ok((BINARY, body).into_response())
+async fn updates(State(shared): App, Extension(peer): Extension<Peer>, Path(epoch): Path<u64>) -> Answer {
+    let limit = shared.limits.updates_bytes.min((most_memory(&shared) / 4) as usize);
+    // Each update is copied once on its way to the body. A single one may be longer than the limit.
+    let longest = (limit as u64).max(shared.live.longest_update());
+    let mut share = memory(&shared, peer, 2 * longest + 8)?;
+    let body = work(&shared, move |shared| {
+        let body = shared.live.updates_after(epoch, limit)?;
+        share.shrink(body.len() as u64);
+        Ok(held(body, share))
+    });
+    Ok((BINARY, body.await?).into_response())
 }
 
 /// The blocks of the file, whole or a range of their bytes. They never change, so a download can go on where it broke off.
-async fn blocks(State(shared): App, headers: HeaderMap) -> Answer {
+async fn blocks(State(shared): App, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Answer {
     let description = shared.live.base().description();
     let whole = description.data_bytes();
     let tag: String = description.identity.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -132,9 +178,8 @@ async fn blocks(State(shared): App, headers: HeaderMap) -> Answer {
             return Err(Refused(StatusCode::RANGE_NOT_SATISFIABLE, Reason::Malformed, text));
         }
     };
-    let mut stretch = Stretch { live: shared.live.clone(), at: start, end, first: None };
-    // Before anything is promised: a part that is damaged further on can only be broken off.
-    stretch.first = stretch.next()?;
+    let share = memory(&shared, peer, STREAM_BYTES)?;
+    let stretch = Stretch::begin(shared.live.clone(), Part::Blocks, start..end, share)?;
     shared.metrics.streamed.inc_by(end - start);
     let mut response = Body::new(stretch).into_response();
     *response.status_mut() = status;
@@ -176,57 +221,15 @@ fn parse_range(text: &str, whole: u64) -> Range {
     if start < end { Range::Of(start, end) } else { Range::Outside }
 }
 
-/// A part of the blocks, read from the file as the connection takes it.
-struct Stretch {
-    live: Arc<Live>,
-    at: u64,
-    end: u64,
-    /// What was read already.
-    first: Option<Bytes>,
-}
-
-impl Stretch {
-    /// The next piece. Each MiB is compared with its digest before any of it is sent.
-    fn next(&mut self) -> crate::Result<Option<Bytes>> {
-        let length = (self.end - self.at).min(1 << 18);
-        if length == 0 {
-            return Ok(None);
-        }
-        let mut bytes = vec![0; length as usize];
-        self.live.base().read(self.at, &mut bytes)?;
-        self.at += length;
-        Ok(Some(bytes.into()))
-    }
-}
-
-impl hyper::body::Body for Stretch {
-    type Data = Bytes;
-    type Error = Error;
-
-    fn poll_frame(
-        mut self: std::pin::Pin<&mut Self>,
-        _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let piece = match self.first.take() {
-            Some(first) => Ok(Some(first)),
-            None => self.next(),
-        };
-        std::task::Poll::Ready(piece.transpose().map(|piece| piece.map(Frame::data)))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.end - self.at + self.first.as_ref().map_or(0, |first| first.len() as u64))
-    }
+/// The length a request says its body has.
+fn announced(request: &Request) -> Option<u64> {
+    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// The body of a request, if it comes in time and is not too long.
 async fn body(shared: &Shared, request: Request, limit: usize) -> Result<Bytes, Refused> {
     let large = || Refused(StatusCode::PAYLOAD_TOO_LARGE, Reason::Large, format!("at most {limit} bytes"));
-    let announced = request
-        .headers()
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > limit as u64) {
+    if announced(&request).is_some_and(|length| length > limit as u64) {
         return Err(large());
     }
     match timeout(shared.limits.request_time, to_bytes(request.into_body(), limit)).await {
@@ -262,8 +265,14 @@ async fn work<T: Send + 'static>(
     }
 }
 
-async fn query(State(shared): App, request: Request) -> Answer {
-    let limit = HEAD_BYTES + shared.limits.batch * shared.live.params().query_bytes();
+async fn query(State(shared): App, Extension(peer): Extension<Peer>, request: Request) -> Answer {
+    let (params, batch) = (shared.live.params(), shared.limits.batch);
+    let limit = HEAD_BYTES + batch * params.query_bytes();
+    // The queries twice while they come, then as bytes and read; and the answers, twice.
+    let each = 2 * params.query_bytes() + 9 * params.blocks() as usize + 2 * params.answer_bytes();
+    let count = announced(&request).map_or(batch as u64, |length| length / params.query_bytes() as u64);
+    let mut share =
+        memory(&shared, peer, 4 * HEAD_BYTES as u64 + (count.min(batch as u64) + 1) * each as u64)?;
     let body = body(&shared, request, limit).await?;
     let answers = work(&shared, move |shared| {
         let begin = Instant::now();
@@ -272,30 +281,66 @@ async fn query(State(shared): App, request: Request) -> Answer {
         shared.metrics.batches.inc();
         let each = shared.live.params().answer_bytes();
         shared.metrics.queries.inc_by(((answers.len() - HEAD_BYTES) / each) as u64);
-        Ok(answers)
+        drop(body);
+        share.shrink(answers.len() as u64);
+        Ok(held(answers, share))
     });
     Ok((BINARY, answers.await?).into_response())
 }
 
-async fn hints(State(shared): App, request: Request) -> Answer {
+async fn hints(State(shared): App, Extension(peer): Extension<Peer>, request: Request) -> Answer {
+    let Role::HintMaker(make) = &shared.role else {
+        return Err(Error::Mismatch("this server makes no hints".into()).into());
+    };
+    if let Some(token) = &shared.token {
+        let given = request.headers().get(header::AUTHORIZATION);
+        if !given.is_some_and(|given| token.is_in(given.as_bytes())) {
+            let text = "this hint maker asks for a token (pir hint --token-file)";
+            return Err(Refused(StatusCode::UNAUTHORIZED, Reason::Token, text.into()));
+        }
+    }
     let body = body(&shared, request, REQUEST_BYTES).await?;
     let request = maker::Request::read(&body)?;
-    if request.cost(shared.live.params())? > shared.limits.hint_pairs {
-        return Err(Refused(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            Reason::Large,
-            "more hints than one request may ask for".into(),
-        ));
+    let (cost, most) = (request.cost(shared.live.params())?, shared.limits.hint_pairs);
+    if cost > most {
+        let text = format!(
+            "this takes {cost} pairs of a hint and a block, and one request may take {most}; ask for less at a time"
+        );
+        return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, Reason::Large, text));
     }
+    let mut share = memory(&shared, peer, request.memory(shared.live.params(), make.as_ref())?)?;
+    let Ok(turn) = shared.making.take(peer.0.ip(), 1) else {
+        let text = "hints are being made for this address already; come again";
+        return Err(Refused(StatusCode::TOO_MANY_REQUESTS, Reason::Rate, text.into()));
+    };
+    // Raised when this future is dropped before its end: the sender has left.
+    let gone = Gone::default();
+    let (make, stop) = (Arc::clone(make), Arc::clone(&gone.0));
     let made = work(&shared, move |shared| {
-        let Role::HintMaker(make) = &shared.role else {
-            return Err(Error::Mismatch("this server makes no hints".into()));
-        };
-        let (epoch, hints) = request.fulfil(&shared.live, make.as_ref())?;
+        // Epochs begin between requests: here, and when somebody looks while nothing is made. What is wrong with one is told
+        // then.
+        if let Ok(_alone) = shared.refreshing.try_write() {
+            let _ = shared.live.refresh();
+        }
+        let _epoch = shared.refreshing.read().unwrap_or_else(PoisonError::into_inner);
+        let (epoch, hints) = request.fulfil(&shared.live, make.as_ref(), &stop)?;
+        let body = maker::body(epoch, &hints);
+        drop((hints, turn));
+        share.shrink(body.len() as u64);
         shared.metrics.hint_requests.inc();
-        Ok(maker::body(epoch, &hints))
+        Ok(held(body, share))
     });
     Ok((BINARY, made.await?).into_response())
+}
+
+/// Tells work that nobody waits for it any more.
+#[derive(Default)]
+struct Gone(Arc<AtomicBool>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

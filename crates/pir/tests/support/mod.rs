@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "no test needs all of it")]
 
+#[cfg(feature = "server")]
+pub mod running;
+
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 

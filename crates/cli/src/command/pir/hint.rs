@@ -15,7 +15,7 @@ use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Client, Error, Key, Params, Version};
 
 use super::info::ShapeFlags;
-use super::maker::Maker;
+use super::maker::{Maker, read_token};
 use super::{bytes, lanes, remote};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -27,8 +27,8 @@ const EXAMPLES: &str = "\
 Examples:
   warpsmith pir hint --server http://127.0.0.1:8080 --state my.state
   warpsmith pir hint --database data.pir --state my.state --queries 1000
-  warpsmith pir hint --hint-maker http://maker:8081 --state my.state
-  warpsmith pir hint --hint-maker http://maker:8081 --state my.state --top-up 4096
+  warpsmith pir hint --hint-maker https://maker.example.org --token-file token --state my.state
+  warpsmith pir hint --hint-maker https://maker.example.org --token-file token --state my.state --top-up 4096
 
 The state holds the key of the hints and is written with mode 0600. Do not copy it and do not back it up: two copies
 would send the same hints, and the server could tell what was asked. Make a new one instead.";
@@ -51,6 +51,15 @@ pub(crate) struct Hint {
     /// A server that makes the hints, and answers no queries
     #[arg(long, value_name = "URL", group = "source")]
     hint_maker: Option<String>,
+
+    /// With --hint-maker: send it the token in this file: one line, readable by you alone
+    #[arg(long, value_name = "FILE", requires = "hint_maker")]
+    token_file: Option<PathBuf>,
+
+    /// With --hint-maker: let it be http:// on another machine. Whoever sees the network between then learns the key of the
+    /// hints, and with it can read every query of this state that he also sees; he learns the token too
+    #[arg(long, requires = "hint_maker")]
+    allow_plain_http: bool,
 
     /// The state to make; nothing may be there yet
     #[arg(long, value_name = "FILE")]
@@ -104,14 +113,15 @@ impl Hint {
         let mut screen = Screen::new(self.quiet);
         // Whoever waits for a hint maker is ended at once: there is nothing to put away.
         let stop = if self.hint_maker.is_some() { Arc::default() } else { interrupt()? };
-        let (client, device) = if let (Some(url), Some(pairs)) = (&self.hint_maker, self.top_up) {
-            (self.top_up(&remote(url)?, pairs, &mut screen)?, "hint maker".to_owned())
+        let hint_maker = self.hint_maker.as_deref().map(|url| self.hint_maker(url)).transpose()?;
+        let (client, device) = if let (Some(maker), Some(pairs)) = (&hint_maker, self.top_up) {
+            (self.top_up(maker, pairs, &mut screen)?, "hint maker".to_owned())
         } else {
             let reserved = Client::reserve(&self.state)?;
-            let made = match (&self.server, &self.database, &self.hint_maker) {
+            let made = match (&self.server, &self.database, &hint_maker) {
                 (Some(url), ..) => self.stream_server(&remote(url)?, &stop, &mut screen)?,
                 (_, Some(_), _) => self.stream_database(&stop, &mut screen)?,
-                (.., Some(url)) => self.ask_maker(&remote(url)?, &mut screen)?,
+                (.., Some(maker)) => self.ask_maker(maker, &mut screen)?,
                 (None, None, None) => unreachable!("clap asks for one of them"),
             };
             screen.clear();
@@ -153,6 +163,25 @@ impl Hint {
         Ok(Ending::Done)
     }
 
+    /// A hint maker, to which a key may be sent.
+    fn hint_maker(&self, url: &str) -> Result<Remote, Failure> {
+        let mut maker = remote(url)?;
+        if self.allow_plain_http {
+            maker = maker.allowing_plain_http();
+        } else if !maker.is_private() {
+            return Err(Failure::Usage(
+                "--hint-maker is http:// on another machine: the key of the hints would travel in clear, and whoever sees it \
+                 and the queries can read them; give an https:// address, or a tunnel's end on this machine \
+                 (http://127.0.0.1:PORT), or --allow-plain-http if the network between is yours"
+                    .to_owned(),
+            ));
+        }
+        match &self.token_file {
+            Some(path) => Ok(maker.with_token(read_token(path)?)),
+            None => Ok(maker),
+        }
+    }
+
     fn stream_server(
         &self,
         remote: &Remote,
@@ -165,7 +194,7 @@ impl Hint {
         let mut epoch = description.epoch;
         let (key, hints) = {
             let mut watch = Watch::new(&params, stop, screen);
-            maker.make.offline(&params, &mut |push| {
+            maker.make.offline(&params, stop, &mut |push| {
                 epoch = remote.newest_entries(&description, &mut |part| {
                     watch.tell(part)?;
                     push(part)
@@ -186,7 +215,7 @@ impl Hint {
         let mut newest = 0;
         let (key, hints) = {
             let mut watch = Watch::new(&params, stop, screen);
-            maker.make.offline(&params, &mut |push| {
+            maker.make.offline(&params, stop, &mut |push| {
                 live.with_entries(|epoch, entries| {
                     newest = epoch;
                     // Nothing is handed over before its digest fits.
@@ -222,7 +251,7 @@ impl Hint {
         let key = Key::random()?;
         let (lambda, first, pairs) = (params.lambda(), params.regular(), params.backups());
         let request = Request { key: key.clone(), lambda, regular: true, first, pairs };
-        let (epoch, hints) = read(&params, &remote.hints(&request)?)?;
+        let (epoch, hints) = read(&params, &remote.hints(&request, &params)?)?;
         let version = Version { database: description.identity, epoch };
         Ok(Made { version, params, key, hints, device: "hint maker".to_owned() })
     }
@@ -243,7 +272,7 @@ impl Hint {
             let (first, key) = client.next_pair();
             let (key, lambda) = (key.clone(), client.params().lambda());
             let request = Request { key, lambda, regular: false, first, pairs: pairs.next_multiple_of(16) };
-            match client.top_up(&remote.hints(&request)?) {
+            match client.top_up(&remote.hints(&request, client.params())?) {
                 Err(Error::Mismatch(_)) if attempt < 3 => {}
                 other => {
                     other?;
@@ -259,7 +288,14 @@ impl Hint {
 /// Refuses a server with another database than a state is for.
 pub(super) fn same_database(description: &Description, client: &Client, who: &str) -> Result<(), Failure> {
     if description.identity == client.version().database {
-        return Ok(());
+        // The identity is only what the server says; a shape that belongs to another is a lie.
+        let shape = |params: &Params| (params.entries(), params.entry_size(), params.block_size());
+        if shape(&description.params) == shape(client.params()) {
+            return Ok(());
+        }
+        return Err(Failure::Other(format!(
+            "this {who} describes the state's database in another shape than it has; do not use it"
+        )));
     }
     let short = |identity: &[u8; 32]| const_hex::encode(&identity[..8]);
     Err(Failure::Other(format!(

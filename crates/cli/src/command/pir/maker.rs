@@ -1,8 +1,10 @@
-//! Who makes hints here: a card, or the processor.
+//! Who makes hints: a card or the processor here, or a hint maker elsewhere.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use warpsmith::Runner;
+use warpsmith::pir::Token;
 use warpsmith::pir::device::Tuning;
 use warpsmith::pir::make::{Make, OnDevice, Processor};
 
@@ -38,4 +40,11 @@ impl Maker {
             .next()
             .ok_or_else(|| Failure::Device("there is no device; --device cpu always works".to_owned()))
     }
+}
+
+/// The token in a file that nobody else may read.
+pub(super) fn read_token(path: &Path) -> Result<Token, Failure> {
+    let content = warpsmith_files::read_secret(path, Token::MOST_BYTES)
+        .map_err(|error| Failure::Other(format!("--token-file: {error}")))?;
+    Token::new(&content).map_err(|error| Failure::Usage(format!("--token-file {}: {error}", path.display())))
 }

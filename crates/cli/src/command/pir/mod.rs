@@ -7,6 +7,7 @@ mod get;
 mod hint;
 mod info;
 mod keys;
+mod limits;
 mod maker;
 mod pairs;
 mod serve;

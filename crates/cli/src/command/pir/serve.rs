@@ -1,7 +1,7 @@
 //! `warpsmith pir serve`: answers queries, or makes hints for clients that have somebody else answer.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,10 +10,14 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::pir::Error;
+use warpsmith::pir::make::Make;
+use warpsmith::pir::maker::Request;
 use warpsmith::pir::server::{Limits, Role, Server};
 use warpsmith::pir::updates::Live;
+use warpsmith::pir::{Choice, Key, Params};
 
-use super::maker::Maker;
+use super::limits::LimitFlags;
+use super::maker::{Maker, read_token};
 use super::{bytes, lanes};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -25,10 +29,12 @@ const EXAMPLES: &str = "\
 Examples:
   warpsmith pir serve data.pir --listen 127.0.0.1:8080
   warpsmith pir serve data.pir --listen [::]:8080 --rate 20 --burst 100
-  warpsmith pir serve data.pir --listen 127.0.0.1:8081 --hint-maker --device cuda:0
+  warpsmith pir serve data.pir --listen [::]:8080 --metrics 127.0.0.1:9090
+  warpsmith pir serve data.pir --listen 127.0.0.1:8081 --hint-maker --device cuda:0 --token-file token --memory 8G
 
 Plain HTTP/1.1 and HTTP/2. For TLS put a proxy before it (docs/private-retrieval.md has two); clients take https://.
-GET /health and GET /metrics are for those who watch it. What `warpsmith pir update` appends is served within a
+Behind a proxy all clients have its address: raise the limits of one address to those of all. GET /health says that it
+runs. One signal ends it within five seconds, whatever is connected. What `warpsmith pir update` appends is served within a
 second or two.
 
 A hint maker sees no queries and holds its clients' keys: whoever runs it must not run, nor speak with, the server
@@ -55,33 +61,16 @@ pub(crate) struct Serve {
     #[command(flatten)]
     devices: DeviceFlags,
 
-    /// Queries in one request
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    batch: u32,
+    /// Make hints only for clients that send the token in this file: one line, readable by you alone
+    #[arg(long, value_name = "FILE", requires = "hint_maker")]
+    token_file: Option<PathBuf>,
 
-    /// Connections at once; others wait
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    connections: u32,
+    /// Where GET /metrics is answered, for Prometheus: an address and a port of its own, which clients need not reach
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<String>,
 
-    /// Requests that are worked on at once; others are told to come again [default: 64, of a hint maker 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    working: Option<u32>,
-
-    /// Requests a second from one address, on average
-    #[arg(long, value_name = "N", default_value_t = 200.0, value_parser = parse_rate)]
-    rate: f64,
-
-    /// Requests from one address at once
-    #[arg(long, value_name = "N", default_value_t = 400.0, value_parser = parse_rate)]
-    burst: f64,
-
-    /// Time for a request to arrive
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = human::parse_duration)]
-    request_time: Duration,
-
-    /// Time without a byte after which a connection is closed [default: 60s, of a hint maker 1h]
-    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
-    idle: Option<Duration>,
+    #[command(flatten)]
+    limits: LimitFlags,
 
     /// Changes that may be taken back for a query of an older epoch; beyond, the client must update first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
@@ -106,11 +95,6 @@ enum EntriesIn {
     File,
 }
 
-fn parse_rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| (0.001..=1e9).contains(rate));
-    rate.ok_or_else(|| "give a number from 0.001 to 1000000000".to_owned())
-}
-
 #[derive(Serialize)]
 struct ListeningLine {
     event: &'static str,
@@ -118,22 +102,23 @@ struct ListeningLine {
     url: String,
     role: &'static str,
     epoch: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<String>,
 }
 
 impl Serve {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let stop = interrupt()?;
+        let mut screen = Screen::new(self.quiet);
+        let limits = self.limits.limits(self.hint_maker, &mut screen)?;
+        let token = self.token_file.as_deref().map(read_token).transpose()?;
         let (role, name) = self.role()?;
         let mut live = Live::open(&self.database, lanes(), self.most_taken_back)?;
-        let listener = TcpListener::bind(&self.listen).map_err(|error| {
-            Failure::Other(format!(
-                "--listen {} is not possible: {error}; give an address of this machine and a free port, such as \
-                 127.0.0.1:8080",
-                self.listen
-            ))
-        })?;
-        let address = listener.local_addr().map_err(|error| Failure::Other(error.to_string()))?;
-        let mut screen = Screen::new(self.quiet);
+        let (listener, address) = listen("--listen", &self.listen)?;
+        let watchers = self.metrics.as_deref().map(|metrics| listen("--metrics", metrics)).transpose()?;
+        if let Role::HintMaker(make) = &role {
+            warn_of_memory(&live, make.as_ref(), &limits, &mut screen)?;
+        }
         self.load(&mut live, &stop, &mut screen)?;
         let (live, screen) = (Arc::new(live), Mutex::new(screen));
         let say = |text: std::fmt::Arguments<'_>| screen.lock().expect("nothing panics with it").say(text);
@@ -149,6 +134,17 @@ impl Serve {
         let place = if live.is_in_memory() { "a copy in memory" } else { "the file" };
         say(format_args!("entries   all of them fit their digests; read from {place}"));
         say(format_args!("serving   http://{address} ({name}); Ctrl-C ends it"));
+        if let Some((_, address)) = &watchers {
+            say(format_args!("metrics   http://{address}/metrics"));
+        }
+        say(format_args!(
+            "limits    memory {}, of one request {}, of one address {}; connections {}, of one address {}",
+            bytes(limits.memory),
+            bytes(limits.request_memory),
+            bytes(limits.address_memory),
+            human::count(limits.connections as f64),
+            human::count(limits.address_connections as f64)
+        ));
         if self.hint_maker {
             say(format_args!(
                 "keys      a hint maker holds the keys of its clients: do not let it answer their queries too"
@@ -156,7 +152,9 @@ impl Serve {
         }
         if self.json {
             let (address, url) = (address.to_string(), format!("http://{address}"));
-            let line = ListeningLine { event: "listening", address, url, role: name, epoch: live.epoch() };
+            let metrics = watchers.as_ref().map(|(_, address)| address.to_string());
+            let line =
+                ListeningLine { event: "listening", address, url, role: name, epoch: live.epoch(), metrics };
             stdout.show_json(&line)?;
         }
         // What is wrong stays wrong: it is told once.
@@ -174,7 +172,14 @@ impl Serve {
                 }
             }
         };
-        let served = Server::new(Arc::clone(&live), role, self.limits()).run(listener, &stop, &news);
+        let mut server = Server::new(Arc::clone(&live), role, limits);
+        if let Some(token) = token {
+            server = server.with_token(token);
+        }
+        if let Some((watchers, _)) = watchers {
+            server = server.with_metrics(watchers);
+        }
+        let served = server.run(listener, &stop, &news);
         served.map_err(|error| Failure::Other(format!("the server ended: {error}")))?;
         say(format_args!("stopped"));
         Ok(Ending::Interrupted)
@@ -226,19 +231,38 @@ impl Serve {
             false => Ok((Role::Library, "library")),
         }
     }
+}
 
-    fn limits(&self) -> Limits {
-        Limits {
-            batch: self.batch as usize,
-            connections: self.connections as usize,
-            // Each request for hints takes all the threads it may have, for seconds or minutes.
-            working: self.working.unwrap_or(if self.hint_maker { 1 } else { 64 }) as usize,
-            rate: self.rate,
-            burst: self.burst.max(self.rate),
-            request_time: self.request_time,
-            // While hints are made nothing travels.
-            idle: self.idle.unwrap_or(Duration::from_secs(if self.hint_maker { 3600 } else { 60 })),
-            ..Limits::default()
-        }
+/// A listener, and where it is.
+fn listen(flag: &str, address: &str) -> Result<(TcpListener, SocketAddr), Failure> {
+    let bound = TcpListener::bind(address).and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    bound.map_err(|error| {
+        Failure::Other(format!(
+            "{flag} {address} is not possible: {error}; give an address of this machine and a free port, such as \
+             127.0.0.1:8080"
+        ))
+    })
+}
+
+/// Says so beforehand if the usual client of this database would be refused.
+fn warn_of_memory(live: &Live, make: &dyn Make, limits: &Limits, screen: &mut Screen) -> Result<(), Failure> {
+    let params = Params::new(Choice { lambda: 80, backups: None, ..live.params().choice() })?;
+    let key = Key::random()?;
+    let usual = Request { key, lambda: 80, regular: true, first: params.regular(), pairs: params.backups() };
+    let (needed, most) = (
+        usual.memory(live.params(), make)?,
+        limits.memory.min(limits.request_memory).min(limits.address_memory),
+    );
+    if needed > most {
+        screen.warn(&format!(
+            "the usual request of a client of this database takes {} of memory, and one may take {}: it will be refused; \
+             give more with --memory and --request-memory, or let clients ask for fewer --queries",
+            bytes(needed),
+            bytes(most)
+        ));
     }
+    Ok(())
 }
