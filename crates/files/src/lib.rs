@@ -11,11 +11,13 @@
 //!
 //! The rules are those of Unix; the program runs there.
 
+mod draft;
 mod error;
 mod locked;
 mod private;
 mod replace;
 
+pub use draft::Draft;
 pub use error::{Error, Result};
 pub use locked::Locked;
 pub use private::{Sharing, append, check, check_folder, create, open, read_secret, reserve};

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::private::{Sharing, check_folder, open};
-use crate::replace::{is_at, replace, sync_folder_of, with_suffix, write_beside};
+use crate::replace::{is_at, rename_new, replace, sync_folder_of, with_suffix, write_beside};
 use crate::{Error, Result};
 
 /// A file and the sole right to it among processes that ask. The lock lies on the file itself and dies with the process; a
@@ -46,10 +46,8 @@ impl Locked {
             // To read and write it, as an opened one is.
             let file = File::options().read(true).write(true).open(temporary)?;
             file.try_lock()?;
-            // A second name is made only where there is none yet; a rename would replace what is there.
-            fs::hard_link(temporary, path)
+            rename_new(temporary, path)
                 .inspect_err(|error| is_there = error.kind() == ErrorKind::AlreadyExists)?;
-            fs::remove_file(temporary)?;
             locked = Some(file);
             Ok(())
         });

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -60,6 +61,37 @@ pub fn sync_folder_of(path: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
         other => other.map_err(Error::io("force to disk", folder)),
     }
+}
+
+/// Renames a file to a name that must be free; an error of kind `AlreadyExists` where it is not. Nobody ever sees the file
+/// under both names, so that a kill cannot leave it with two.
+pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        let name = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from);
+        let (old, new) = (name(from)?, name(to)?);
+        // SAFETY: a system call on two texts that end with a zero and live as long as it takes.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_renameat2,
+                libc::AT_FDCWD,
+                old.as_ptr(),
+                libc::AT_FDCWD,
+                new.as_ptr(),
+                libc::RENAME_NOREPLACE,
+            )
+        };
+        if done == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        // Not every file system can; then in two steps.
+        if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::EPERM)) {
+            return Err(error);
+        }
+    }
+    fs::hard_link(from, to)?;
+    fs::remove_file(from)
 }
 
 pub(crate) fn folder_of(path: &Path) -> &Path {
