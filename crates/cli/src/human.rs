@@ -116,7 +116,11 @@ pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
 
 /// `2026-11-15 09:30 UTC`.
 pub(crate) fn date(time: std::time::SystemTime) -> String {
-    let seconds = time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    date_at(time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+}
+
+/// The same of seconds since 1970, however many.
+pub(crate) fn date_at(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
     // Years of 365.2425 days that begin in March, so that the leap day is the last of its year (Hinnant,
     // "chrono-compatible low-level date algorithms").

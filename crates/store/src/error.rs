@@ -44,9 +44,7 @@ pub enum Error {
         known: u32,
     },
     /// The end is missing.
-    #[error(
-        "{path} is a {what} whose end is missing ({reason}). It was left as it is; restore it from a copy"
-    )]
+    #[error("{path} is a {what} whose end is missing ({reason}). It was left as it is; {}", remedy(what))]
     Truncated {
         /// The file.
         path: PathBuf,
@@ -56,7 +54,7 @@ pub enum Error {
         reason: String,
     },
     /// The content was changed since it was written.
-    #[error("{path} is a damaged {what}: {reason}. It was left as it is; restore it from a copy")]
+    #[error("{path} is a damaged {what}: {reason}. It was left as it is; {}", remedy(what))]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -88,23 +86,16 @@ pub enum Error {
         /// What is there.
         path: PathBuf,
     },
-    /// Not a finished database.
+    /// A file that must not be used: of another user, open to others, a link.
+    #[error(transparent)]
+    File(warpsmith_files::Error),
+    /// Not a database.
     #[error("{path} is not an address database: {reason}")]
     NotADatabase {
-        /// The folder.
+        /// What is there.
         path: PathBuf,
         /// Why not.
         reason: String,
-    },
-    /// LMDB failed.
-    #[error("could not {doing} the database {path}: {source}{}", advice_of_lmdb(source))]
-    Lmdb {
-        /// What was tried.
-        doing: &'static str,
-        /// The folder.
-        path: PathBuf,
-        /// Why not.
-        source: heed::Error,
     },
     /// A filter made from other addresses.
     #[error(
@@ -165,10 +156,25 @@ impl Error {
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, path: path.to_owned(), source }
     }
+}
 
-    /// For `map_err`: what was tried with which database.
-    pub(crate) fn lmdb(doing: &'static str, path: &Path) -> impl FnOnce(heed::Error) -> Self {
-        move |source| Self::Lmdb { doing, path: path.to_owned(), source }
+impl From<warpsmith_files::Error> for Error {
+    fn from(error: warpsmith_files::Error) -> Self {
+        match error {
+            warpsmith_files::Error::Io { doing, path, source } => Self::Io { doing, path, source },
+            warpsmith_files::Error::InUse { path } => Self::InUse { path },
+            warpsmith_files::Error::Exists { path } => Self::Exists { path },
+            other => Self::File(other),
+        }
+    }
+}
+
+/// How a damaged file is got again.
+fn remedy(what: &str) -> &'static str {
+    match what {
+        crate::filter::WHAT => "remove it, and it is made anew",
+        crate::database::WHAT => "restore it from a copy, or build it again from its sources",
+        _ => "restore it from a copy",
     }
 }
 
@@ -177,13 +183,6 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             " (what was there before is unchanged; make room and run it again)"
         }
-        _ => "",
-    }
-}
-
-fn advice_of_lmdb(error: &heed::Error) -> &'static str {
-    match error {
-        heed::Error::Io(error) => advice(error),
         _ => "",
     }
 }

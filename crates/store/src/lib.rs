@@ -4,7 +4,6 @@
 //! and no search. The formats are described in `docs/scanning.md`.
 
 mod database;
-mod durable;
 mod error;
 mod filter;
 mod input;

@@ -65,23 +65,38 @@ impl Entry {
 
     /// What the entry is found by: kind and digest.
     pub fn key(&self) -> &[u8] {
-        let kind = Kind::from_byte(self.key[0]).expect("an entry is made from a kind");
-        &self.key[..1 + kind.digest_bytes()]
+        &self.key[..1 + self.kind().digest_bytes()]
     }
 
-    /// The amount as it is stored: no byte, 8 or 16, most significant first.
+    /// The digest.
+    pub fn digest(&self) -> &[u8] {
+        &self.key()[1..]
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        Kind::ALL[self.kind_number()]
+    }
+
+    /// Which of [`Kind::ALL`] its kind is.
+    pub fn kind_number(&self) -> usize {
+        let is_it = |kind: &Kind| *kind as u8 == self.key[0];
+        Kind::ALL.iter().position(is_it).expect("an entry is made from a kind")
+    }
+
+    /// The amount.
+    pub fn amount(&self) -> Option<u128> {
+        (self.width > 0).then(|| u128::from_be_bytes(self.amount))
+    }
+
+    /// The amount as it is in runs and digests: no byte, 8 or 16, most significant first.
     pub fn value(&self) -> &[u8] {
         &self.amount[16 - usize::from(self.width)..]
     }
 
     /// The record with these bytes.
     pub fn record(&self) -> Record {
-        let (kind, digest) = self.key().split_first().expect("a key begins with its kind");
-        Record {
-            kind: Kind::from_byte(*kind).expect("an entry is made from a kind"),
-            digest: Digest::new(digest),
-            amount: (self.width > 0).then(|| u128::from_be_bytes(self.amount)),
-        }
+        Record { kind: self.kind(), digest: Digest::new(self.digest()), amount: self.amount() }
     }
 
     /// The entry with this key and value; `None` when there is none.
@@ -94,7 +109,7 @@ impl Entry {
 }
 
 /// The amount of a stored value; `None` when it is none.
-pub(crate) fn read_amount(value: &[u8]) -> Option<Option<u128>> {
+fn read_amount(value: &[u8]) -> Option<Option<u128>> {
     match value.len() {
         0 => Some(None),
         8 | 16 => Some(Some(value.iter().fold(0, |amount, &byte| amount << 8 | u128::from(byte)))),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -41,8 +41,8 @@ struct Build {
     #[arg(value_name = "DB")]
     database: PathBuf,
 
-    /// Text with one address a line, or tab-separated address and amount, plain or .gz or .zst; or an LMDB folder of
-    /// BitcoinAddressFinder
+    /// Text with one address a line, or tab-separated address and amount, plain or .gz or .zst; another database; or an LMDB
+    /// folder of BitcoinAddressFinder or of an earlier version
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     sources: Vec<PathBuf>,
 
@@ -207,14 +207,14 @@ impl Build {
         let database = Database::open(&self.database).map_err(failed)?;
         let seconds = started.elapsed().as_secs_f64();
         if self.json {
-            let mut line = about_line("built", &database)?;
+            let mut line = about_line("built", &database);
             line.duplicates = Some(built.report.duplicates);
             line.scripts = Some(built.report.scripts);
             line.bad = Some(built.report.bad);
             line.seconds = Some(seconds);
             stdout.show_json(&line)?;
         } else {
-            stdout.show(about_text(&database)?.as_bytes())?;
+            stdout.show(about_text(&database).as_bytes())?;
         }
         screen.say(format_args!(
             "built in {}, {}, {} duplicates left out",
@@ -226,51 +226,51 @@ impl Build {
     }
 }
 
-fn about_line(event: &'static str, database: &Database) -> Result<AboutLine, Failure> {
+fn about_line(event: &'static str, database: &Database) -> AboutLine {
     let About { created, records, addresses, kinds, .. } = database.about();
-    Ok(AboutLine {
+    AboutLine {
         event,
         identity: database.about().identity_text(),
         created: *created,
         records: *records,
         kinds: kinds.iter().map(|(kind, count)| (kind.name(), *count)).collect(),
         addresses_digest: const_hex::encode(addresses),
-        bytes: database.size().map_err(failed)?,
+        bytes: database.size(),
         duplicates: None,
         scripts: None,
         bad: None,
         seconds: None,
-    })
+    }
 }
 
-fn about_text(database: &Database) -> Result<String, Failure> {
+fn about_text(database: &Database) -> String {
     let about = database.about();
     let mut text = format!(
         "database   {}\nidentity   {}\nbuilt      {}\naddresses  {}\n",
         database.path().display(),
         about.identity_text(),
-        human::date(UNIX_EPOCH + Duration::from_secs(about.created)),
+        human::date_at(about.created),
         human::count(about.records as f64),
     );
     for (kind, count) in &about.kinds {
         text += &format!("{:<11}{} {}\n", "", human::count(*count as f64), kind.name());
     }
-    let bytes = database.size().map_err(failed)? as f64;
+    let bytes = database.size() as f64;
     text += &format!(
         "size       {:.1} MiB, {:.1} bytes an address\n",
         bytes / f64::from(1 << 20),
         bytes / (about.records as f64).max(1.0)
     );
-    Ok(text)
+    text
 }
 
 impl Info {
     fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let database = Database::open(&self.database).map_err(failed)?;
         if self.json {
-            stdout.show_json(&about_line("database", &database)?)?;
+            stdout.show_json(&about_line("database", &database))?;
         } else {
-            stdout.show(about_text(&database)?.as_bytes())?;
+            stdout.show(about_text(&database).as_bytes())?;
         }
         Ok(Ending::Done)
     }
@@ -287,7 +287,7 @@ impl Lookup {
         });
         let wanted: Vec<_> = wanted.collect::<Result<_, Failure>>()?;
         let database = Database::open(&self.database).map_err(failed)?;
-        let reader = database.reader().map_err(failed)?;
+        let reader = database.reader();
         let mut all = true;
         for (text, (kind, digest)) in self.addresses.iter().zip(wanted) {
             let record = reader.find(kind, digest.as_bytes()).map_err(failed)?;

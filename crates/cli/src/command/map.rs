@@ -1,7 +1,6 @@
 //! `warpsmith map`: what a scan's map says, and several of them made one.
 
 use std::path::PathBuf;
-use std::time::{Duration, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -164,10 +163,9 @@ fn text(map: &Map, gaps: &[[String; 2]], more: usize) -> String {
     }
     for (at, stretch) in map.history().iter().enumerate() {
         let label = if at == 0 { "history" } else { "" };
-        let began = UNIX_EPOCH + Duration::from_secs(stretch.began);
         text += &format!(
             "{label:<11}{}: {} keys in {}, {}\n",
-            human::date(began),
+            human::date_at(stretch.began),
             human::count(stretch.keys.as_f64()),
             human::seconds(stretch.seconds as f64),
             human::rate(stretch.rate())

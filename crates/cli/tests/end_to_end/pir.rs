@@ -429,7 +429,7 @@ fn wrong_things_are_refused_with_words_and_leave_nothing() {
         (vec!["build", &new, &input], 4, "--entry-size"),
         (vec!["build", &new, &empty], 4, "no keys"),
         (vec!["build", &new, &pairs], 4, "pairs:3: this key is that of line 1"),
-        (vec!["build", &new, &folder], 4, "neither data.mdb"),
+        (vec!["build", &new, &folder], 4, "without database.bin"),
         (vec!["build", &new, &absent], 4, "No such file"),
         (vec!["build", &new], 2, "INPUT"),
         (vec!["build", &new, "--synthetic", "0"], 2, "1 to 4294967295"),

@@ -38,22 +38,22 @@ fn addresses(number: u128) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn p2pkh(number: u128) -> String {
+pub fn p2pkh(number: u128) -> String {
     addresses(number).remove(0).1
 }
 
 /// Scans on the processor with one thread.
-fn scan(args: &[&str]) -> Run {
+pub fn scan(args: &[&str]) -> Run {
     warpsmith(&[&["scan"], args, &["--device", "cpu", "--threads", "1", "--json"]].concat())
 }
 
-fn write(path: &Path, lines: impl IntoIterator<Item = String>) {
+pub fn write(path: &Path, lines: impl IntoIterator<Item = String>) {
     fs::write(path, lines.into_iter().map(|line| line + "\n").collect::<String>()).expect("written");
 }
 
 /// The matches of a run as (type, number of the key), and its last line.
 #[track_caller]
-fn findings(run: &Run) -> (Vec<(String, u128)>, Value) {
+pub fn findings(run: &Run) -> (Vec<(String, u128)>, Value) {
     let mut lines = run.json();
     let done = lines.pop().expect("a last line");
     assert_eq!(text(&done, "event"), "done", "{done}");

@@ -222,9 +222,9 @@ impl Floor<'_> {
     /// Those of the survivors that are wanted; many of them are looked up by several threads.
     fn look_up(&self, survivors: &[Survivor]) -> Result<Vec<Hit>> {
         let some = |survivors: &[Survivor]| -> Result<Vec<Hit>> {
-            let mut hits = Vec::new();
+            let (mut hits, finder) = (Vec::new(), self.targets.finder());
             for survivor in survivors {
-                let wanted = self.targets.find(survivor.form, &survivor.digest)?;
+                let wanted = finder.find(survivor.form, &survivor.digest)?;
                 if !wanted.is_empty() {
                     hits.push((*survivor, wanted));
                 }

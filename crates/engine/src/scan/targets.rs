@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
-use warpsmith_store::{Database, Filter, Kind, Record, TargetList, Targets};
+use warpsmith_store::{Database, Filter, Kind, Reader, Record, TargetList, Targets};
 use warpsmith_target::bitcoin::{AddressType, Bitcoin, Network};
 use warpsmith_target::ethereum::Account;
 use warpsmith_target::{Digest, KeyTarget, Recipe, Target as _};
@@ -153,14 +153,37 @@ impl ScanTargets {
         &self.sieve
     }
 
-    /// The types under which a key with this digest in this form is wanted, and the records that say so.
-    pub(super) fn find(&self, form: Form, digest: &Digest) -> Result<Vec<(ScanType, Record)>> {
+    /// A view for one thread to look keys up.
+    pub(super) fn finder(&self) -> Finder<'_> {
+        let shelf = match &self.place {
+            Place::List(records) => Shelf::List(records),
+            Place::Database(database) => Shelf::Database(database.reader()),
+        };
+        Finder { types: &self.types, shelf }
+    }
+}
+
+/// Looks keys up, for one thread.
+pub(super) struct Finder<'t> {
+    types: &'t [ScanType],
+    shelf: Shelf<'t>,
+}
+
+enum Shelf<'t> {
+    List(&'t HashMap<(Kind, Digest), Record>),
+    Database(Reader<'t>),
+}
+
+impl Finder<'_> {
+    /// The types under which a key with this digest in this form is wanted, and the records that say so. An error where the
+    /// part of a database that would have them is damaged.
+    pub fn find(&self, form: Form, digest: &Digest) -> Result<Vec<(ScanType, Record)>> {
         let mut found = Vec::new();
         for &wanted in self.types.iter().filter(|wanted| wanted.form() == Some(form)) {
             for &kind in wanted.kinds() {
-                let record = match &self.place {
-                    Place::List(records) => records.get(&(kind, *digest)).copied(),
-                    Place::Database(database) => database.reader()?.find(kind, digest.as_bytes())?,
+                let record = match &self.shelf {
+                    Shelf::List(records) => records.get(&(kind, *digest)).copied(),
+                    Shelf::Database(reader) => reader.find(kind, digest.as_bytes())?,
                 };
                 found.extend(record.map(|record| (wanted, record)));
             }

@@ -1,25 +1,28 @@
-//! Building a database: lines to entries on all threads, sorted runs beside the database, one merge into LMDB.
+//! Building a database: lines to entries on all threads, sorted runs in a scratch file, one merge into the database.
 //!
-//! All of it happens in a folder of another name, which gets its own when everything is on disk. So a database is whole
-//! or not there, and what a kill leaves behind is cleared away by the next build.
+//! It is written under another name and gets its own when all of it is on disk, and the scratch file has no name at all. So a
+//! database is whole or not there, and what a kill leaves behind is cleared away by the next build.
 //!
-//! Memory is bounded by [`BuildOptions::memory`] and a few megabytes. Disk: about 22 bytes an address for the runs (30
-//! with amounts) besides the database's 32 (40).
+//! Memory is bounded by [`BuildOptions::memory`], a few megabytes, and the index (49 MB for a billion addresses). Disk:
+//! about 22 bytes an address for the runs (30 with amounts) besides the database's 20 (27).
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use heed::{EnvFlags, EnvOpenOptions, PutFlags};
+use warpsmith_files::{Draft, with_suffix};
 
 use super::about::Summary;
+use super::layout::{CHUNK, amount_bytes};
 use super::sort::Runs;
-use super::{ABOUT, About, DATA, Database, RECORDS, Table, foreign};
+use super::write::Writer;
+use super::{About, Database, lmdb};
 use crate::Error;
-use crate::durable::{Lock, sync_folder_of, with_suffix};
 use crate::input::{BadLine, Block, Line, Report, read_blocks, read_line};
 use crate::record::Entry;
 
@@ -68,8 +71,8 @@ pub struct Built {
     pub report: Report,
 }
 
-/// Records in one transaction of LMDB: what it keeps in memory before it writes.
-const TRANSACTION: u64 = 1 << 20;
+/// Entries of a database handed to a worker together.
+const ENTRIES: usize = 1 << 14;
 
 /// What workers are given.
 enum Work {
@@ -80,48 +83,50 @@ enum Work {
 
 impl Database {
     /// Builds a database at `path`, where nothing may be yet, from files of addresses (one a line, or with an amount in a
-    /// second column; gzip and Zstandard too) and from databases of BitcoinAddressFinder and our own. Of addresses that
-    /// occur more than once the largest amount is kept.
+    /// second column; gzip and Zstandard too), from databases of ours, and from LMDB folders of BitcoinAddressFinder and of
+    /// earlier versions. Of addresses that occur more than once the largest amount is kept.
     pub fn build(path: &Path, sources: &[PathBuf], options: &BuildOptions) -> Result<Built, Error> {
-        let lock = Lock::take(path)?;
+        Self::build_with(path, sources, options, CHUNK)
+    }
+
+    /// The same with chunks of another size.
+    pub(super) fn build_with(
+        path: &Path,
+        sources: &[PathBuf],
+        options: &BuildOptions,
+        chunk: u32,
+    ) -> Result<Built, Error> {
+        let draft = Draft::begin(path, &with_suffix(path, ".part"), 0o644)?;
         if fs::symlink_metadata(path).is_ok() {
             return Err(Error::Exists { path: path.to_owned() });
         }
-        let part = with_suffix(path, ".part");
-        let clear = || match fs::remove_dir_all(&part) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::io("remove", &part)(error))
-            }
-            _ => Ok(()),
-        };
-        clear()?;
-        fs::create_dir(&part).map_err(Error::io("make the folder", &part))?;
-        let built = fill(&part, sources, options).and_then(|built| {
-            fs::rename(&part, path).map_err(Error::io("name the database", path))?;
-            sync_folder_of(path)?;
-            Ok(built)
-        });
-        if built.is_err() {
-            // The first error is the one to tell.
-            let _ = clear();
+        let scratch = with_suffix(path, ".runs");
+        let runs = Runs::new(scratch_file(&scratch)?, &scratch);
+        let mut report = read(&runs, sources, options)?;
+        if report.addresses == 0 {
+            let path = sources.first().cloned().unwrap_or_else(|| path.to_owned());
+            return Err(Error::NoAddress { path });
         }
-        drop(lock);
-        built
+        let most = report.addresses - report.duplicates;
+        let (about, duplicates) = write(&draft, path, chunk, runs, most, options)?;
+        report.duplicates += duplicates;
+        draft.place_new()?;
+        Ok(Built { about, report })
     }
 }
 
-fn fill(part: &Path, sources: &[PathBuf], options: &BuildOptions) -> Result<Built, Error> {
-    let runs = Runs::new(part);
-    let mut report = read(&runs, sources, options)?;
-    if report.addresses == 0 {
-        let path = sources.first().cloned().unwrap_or_else(|| part.to_owned());
-        return Err(Error::NoAddress { path });
+/// A file without a name, so that nothing is left of it whatever happens. It has one for a moment, in which only we are
+/// building.
+fn scratch_file(path: &Path) -> Result<File, Error> {
+    let failed = || Error::io("write", path);
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed()(error)),
+        _ => {}
     }
-    let (about, duplicates) = write(part, runs, report.addresses - report.duplicates, options)?;
-    report.duplicates += duplicates;
-    // LMDB forced its file to disk; now its name.
-    sync_folder_of(&part.join(DATA))?;
-    Ok(Built { about, report })
+    let mut options = File::options();
+    let file = options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(failed())?;
+    fs::remove_file(path).map_err(failed())?;
+    Ok(file)
 }
 
 /// Reads all sources into sorted runs.
@@ -177,11 +182,21 @@ fn read(runs: &Runs, sources: &[PathBuf], options: &BuildOptions) -> Result<Repo
 
 /// Hands on one source.
 fn feed(path: &Path, read: impl Fn(u64), send: impl Fn(Work) -> bool) -> Result<(), Error> {
-    match foreign::folder_of(path) {
-        Some(folder) => {
-            foreign::read(&folder, |entries, wrong| send(Work::Entries(path.to_owned(), entries, wrong)))
+    let send_entries = |entries, wrong| send(Work::Entries(path.to_owned(), entries, wrong));
+    if let Some(folder) = lmdb::folder_of(path) {
+        return lmdb::read(&folder, send_entries);
+    }
+    if !Database::is_at(path) {
+        return read_blocks(path, read, |block| send(Work::Lines(block)));
+    }
+    let database = Database::open(path)?;
+    let mut entries = database.entries();
+    loop {
+        let batch: Vec<Entry> = entries.by_ref().take(ENTRIES).collect::<Result<_, _>>()?;
+        read(batch.len() as u64 * database.size() / database.about().records.max(1));
+        if batch.is_empty() || !send_entries(batch, Vec::new()) {
+            return Ok(());
         }
-        None => read_blocks(path, read, |block| send(Work::Lines(block))),
     }
 }
 
@@ -206,7 +221,7 @@ fn work(
             report.add_bad(bad);
             Ok(())
         };
-        let mut keep = |report: &mut Report, entry| {
+        let mut keep = |report: &mut Report, entry| -> Result<(), Error> {
             buffer.push(entry);
             report.addresses += 1;
             if buffer.len() >= capacity {
@@ -250,38 +265,31 @@ fn work(
     report
 }
 
-/// Merges the runs into an LMDB environment. `most` is how many records there can be.
-fn write(part: &Path, runs: Runs, most: u64, options: &BuildOptions) -> Result<(About, u64), Error> {
-    let failed = || Error::lmdb("write", part);
-    // A record takes 64 bytes at most in a full page (8 of LMDB's, 33 and 16 of ours, 2 in the page's index, rounded up,
-    // and its share of the page's head); pages of the levels above and pages not yet reused take less than the rest.
-    let size = most * 80 + (64 << 20);
-    let mut env = EnvOpenOptions::new().read_txn_without_tls();
-    env.map_size(size.next_multiple_of(1 << 20) as usize).max_dbs(2);
-    // SAFETY: the folder is new and ours by the lock, so no other process has it open. Without syncing, a crash of the
-    // system may leave anything in it; it has its temporary name until everything is synced.
-    let env = unsafe { env.flags(EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC | EnvFlags::NO_LOCK).open(part) };
-    let env = env.map_err(failed())?;
-    let mut txn = env.write_txn().map_err(failed())?;
-    let records: Table = env.create_database(&mut txn, Some(RECORDS)).map_err(failed())?;
-    let about: Table = env.create_database(&mut txn, Some(ABOUT)).map_err(failed())?;
-
+/// Merges the runs into the database's file. `most` is how many records there can be.
+fn write(
+    draft: &Draft,
+    path: &Path,
+    chunk: u32,
+    runs: Runs,
+    most: u64,
+    options: &BuildOptions,
+) -> Result<(About, u64), Error> {
+    let mut identity = [0; 16];
+    getrandom::fill(&mut identity)
+        .map_err(|error| Error::io("get random bits for", path)(std::io::Error::other(error)))?;
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    let widths = runs.largest().map(amount_bytes);
+    let failed = || Error::io("write", path);
+    let mut writer = Writer::new(draft.file(), chunk, identity, widths).map_err(failed())?;
     let mut summary = Summary::default();
     let (sender, receiver) = bounded(8);
-    // The merge and LMDB take about as long, so each has a thread.
-    let (mut txn, duplicates) = std::thread::scope(|scope| {
+    // The merge and the writing take about as long, so each has a thread.
+    let duplicates = std::thread::scope(|scope| {
         let merge = scope.spawn(move || merge(runs, sender));
-        for chunk in receiver {
-            for entry in chunk {
-                // Each key is above all before, so pages fill up one after the other.
-                records
-                    .put_with_flags(&mut txn, PutFlags::APPEND, entry.key(), entry.value())
-                    .map_err(failed())?;
+        for batch in receiver {
+            for entry in batch {
+                writer.add(&entry).map_err(failed())?;
                 summary.add(&entry);
-                if summary.count() % TRANSACTION == 0 {
-                    txn.commit().map_err(failed())?;
-                    txn = env.write_txn().map_err(failed())?;
-                }
             }
             if options.stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
@@ -289,35 +297,26 @@ fn write(part: &Path, runs: Runs, most: u64, options: &BuildOptions) -> Result<(
             let (done, total) = (summary.count(), most);
             (options.progress)(Progress { stage: Stage::Writing, done, total, addresses: most });
         }
-        let duplicates = merge.join().expect("the merge does not panic")?;
-        Ok((txn, duplicates))
+        merge.join().expect("the merge does not panic")
     })?;
-
-    let mut identity = [0; 16];
-    getrandom::fill(&mut identity)
-        .map_err(|error| Error::io("get random bits for", part)(std::io::Error::other(error)))?;
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    let found = summary.finish(identity, created);
-    about.put(&mut txn, ABOUT.as_bytes(), found.write().as_bytes()).map_err(failed())?;
-    txn.commit().map_err(failed())?;
-    env.force_sync().map_err(failed())?;
-    env.prepare_for_closing().wait();
-    Ok((found, duplicates))
+    let about = summary.finish(identity, created);
+    writer.finish(&about).map_err(failed())?;
+    Ok((about, duplicates))
 }
 
-/// Sends merged entries in chunks. Ends early when nobody receives any more.
+/// Sends merged entries in batches. Ends early when nobody receives any more.
 fn merge(runs: Runs, sender: Sender<Vec<Entry>>) -> Result<u64, Error> {
-    const CHUNK: usize = 1 << 13;
-    let mut chunk = Vec::with_capacity(CHUNK);
+    const BATCH: usize = 1 << 13;
+    let mut batch = Vec::with_capacity(BATCH);
     let duplicates = runs.merge(|entry| {
-        chunk.push(entry);
-        if chunk.len() == CHUNK {
-            let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
+        batch.push(entry);
+        if batch.len() == BATCH {
+            let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
             // Whoever received has an error of its own to tell.
             sender.send(full).map_err(|_| Error::Stopped)?;
         }
         Ok(())
     })?;
-    sender.send(chunk).map_err(|_| Error::Stopped)?;
+    sender.send(batch).map_err(|_| Error::Stopped)?;
     Ok(duplicates)
 }

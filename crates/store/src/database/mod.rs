@@ -1,64 +1,88 @@
-//! The address database: an LMDB environment of fixed-width records that never changes once it is built.
+//! The address database: one file of sorted records in chunks, each with a checksum, that never changes once it is built.
 //!
-//! A folder with `data.mdb`, in which LMDB's database `records` maps kind and digest to the amount, and `about` says
-//! what is in there. Since nothing ever writes to it, readers need no locks, and a filter made from it stays right.
+//! Read without trust: by positioned reads and never through a map of memory, so that a file cut short or a failing disk is
+//! an error and not a signal; and a chunk is checked each time it is read, so that a look-up is right or an error. The
+//! format is described in `layout.rs`.
+//!
+//! In memory is the index, the first digest of each chunk: 49 MB for a billion addresses. A look-up reads one chunk.
 
 mod about;
 mod build;
-mod foreign;
+mod entries;
+mod layout;
+mod lmdb;
 mod sort;
+mod write;
 
 pub use about::About;
 pub use build::{BuildOptions, Built, Progress, Stage};
 
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use heed::types::Bytes;
-use heed::{Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
-use warpsmith_target::Digest;
-
+use crate::filter::key_of;
 use crate::map::{Source, Targets};
-use crate::record::{Entry, read_amount};
+use crate::record::Entry;
 use crate::{Error, Kind, Record};
+use about::Summary;
+use entries::Entries;
+use layout::{HEAD, Head, Layout, MAGIC, SUM, Section, Seed, read_amount};
 
-const WHAT: &str = "address database";
+/// What messages call it.
+pub(crate) const WHAT: &str = "address database";
 
-/// The file of an LMDB environment.
-const DATA: &str = "data.mdb";
-/// LMDB's databases in ours, and the only key of the second.
-const RECORDS: &str = "records";
-const ABOUT: &str = "about";
-
-type Table = heed::Database<Bytes, Bytes>;
-
-/// An address database, open for reading by any number of threads. A process may open one only once at a time.
+/// An address database, open for reading by any number of threads.
 #[derive(Debug)]
 pub struct Database {
     path: PathBuf,
-    env: Env<WithoutTls>,
-    records: Table,
+    file: File,
     about: About,
+    layout: Layout,
+    seed: Seed,
+    /// The first digest of each chunk.
+    index: Vec<u8>,
 }
 
 impl Database {
-    /// Opens a database that [`Database::build`] made.
+    /// Opens a database that [`Database::build`] made. Head and index are checked; each chunk is when it is read.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let env = open_to_read(path)?;
-        let not = |reason: &str| Error::NotADatabase { path: path.to_owned(), reason: reason.to_owned() };
-        let failed = || Error::lmdb("read", path);
-        let txn = env.read_txn().map_err(failed())?;
-        let records = env.open_database(&txn, Some(RECORDS)).map_err(failed())?;
-        let about: Option<Table> = env.open_database(&txn, Some(ABOUT)).map_err(failed())?;
-        let (Some(records), Some(about)) = (records, about) else {
-            return Err(not("it is an LMDB environment of another program; build one from it"));
-        };
-        let Some(text) = about.get(&txn, ABOUT.as_bytes()).map_err(failed())? else {
-            return Err(not("it was not finished; build it again"));
-        };
-        let about = About::read(path, text)?;
-        // LMDB keeps a handle for as long as the transaction that opened it ends well.
-        txn.commit().map_err(failed())?;
-        Ok(Self { path: path.to_owned(), env, records, about })
+        let facts = fs::metadata(path).map_err(Error::io("read", path))?;
+        if !facts.is_file() {
+            let reason = match lmdb::folder_of(path) {
+                Some(_) => {
+                    "it is a folder with an LMDB tree, as BitcoinAddressFinder and earlier versions made it; make one from it: \
+                     warpsmith db build NEW OLD"
+                }
+                None => "it is no regular file",
+            };
+            return Err(Error::NotADatabase { path: path.to_owned(), reason: reason.to_owned() });
+        }
+        let failed = || Error::io("read", path);
+        let file = File::open(path).map_err(failed())?;
+        let length = file.metadata().map_err(failed())?.len();
+        let mut head = Vec::with_capacity(HEAD);
+        (&file).take(HEAD as u64).read_to_end(&mut head).map_err(failed())?;
+        let Head { about, layout, index: sum } = Head::read(path, &head, length)?;
+        let seed = Seed::new(&about.identity);
+        let mut index = vec![0; layout.index_bytes];
+        let database = Self { path: path.to_owned(), file, about, layout, seed, index: Vec::new() };
+        database.read_at(&mut index, database.layout.index_place())?;
+        if seed.index(&index) != sum {
+            return Err(database.corrupt("its index is not as it was written (another checksum)".to_owned()));
+        }
+        Ok(Self { index, ..database })
+    }
+
+    /// Whether what lies there begins as a database does.
+    pub fn is_at(path: &Path) -> bool {
+        let mut magic = [0; MAGIC.len()];
+        let is_file = fs::metadata(path).is_ok_and(|facts| facts.is_file());
+        is_file
+            && File::open(path).and_then(|file| file.read_exact_at(&mut magic, 0)).is_ok()
+            && magic == *MAGIC
     }
 
     /// Where it is.
@@ -77,32 +101,26 @@ impl Database {
     }
 
     /// Bytes on disk.
-    pub fn size(&self) -> Result<u64, Error> {
-        self.env.real_disk_size().map_err(Error::lmdb("look at", &self.path))
+    pub fn size(&self) -> u64 {
+        self.layout.length
     }
 
     /// A view for one thread to look addresses up.
-    pub fn reader(&self) -> Result<Reader<'_>, Error> {
-        let txn = self.env.read_txn().map_err(Error::lmdb("read", &self.path))?;
-        Ok(Reader { database: self, txn })
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { database: self, held: RefCell::new((None, vec![0; self.layout.chunk as usize])) }
     }
 
-    /// Reads every record and checks it: that it is one, that they are in order, and that counts and digests are those the
-    /// database says. `progress` is told how many were read.
+    /// Reads every record and checks it: that each chunk is as it was written, that records are in order, and that counts and
+    /// digests are those the database says. `progress` is told how many were read.
     pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<(), Error> {
-        let corrupt = |reason: String| Error::Corrupt { path: self.path.clone(), what: WHAT, reason };
-        let mut summary = about::Summary::default();
-        let mut last: Vec<u8> = Vec::new();
-        let reader = self.reader()?;
-        for record in reader.pairs()? {
-            let (key, value) = record.map_err(Error::lmdb("read", &self.path))?;
-            let entry = Entry::read(key, value);
-            let entry = entry.ok_or_else(|| corrupt(format!("record {} is none", summary.count() + 1)))?;
-            if last.as_slice() >= key {
-                return Err(corrupt(format!("record {} is out of order", summary.count() + 1)));
+        let mut summary = Summary::default();
+        let mut last: Option<Entry> = None;
+        for entry in self.entries() {
+            let entry = entry?;
+            if last.is_some_and(|last| last.key() >= entry.key()) {
+                return Err(self.corrupt(format!("record {} is out of order", summary.count() + 1)));
             }
-            last.clear();
-            last.extend_from_slice(key);
+            last = Some(entry);
             summary.add(&entry);
             if summary.count() % (1 << 20) == 0 {
                 progress(summary.count());
@@ -111,33 +129,159 @@ impl Database {
         progress(summary.count());
         match self.about.difference(&summary.finish(self.about.identity, self.about.created)) {
             None => Ok(()),
-            Some(difference) => Err(corrupt(difference)),
+            Some(difference) => Err(self.corrupt(difference)),
         }
+    }
+
+    /// All records, by kind and digest. Ends with the first error.
+    pub fn records(&self) -> impl Iterator<Item = Result<Record, Error>> + '_ {
+        self.entries().map(|entry| entry.map(|entry| entry.record()))
+    }
+
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        Entries::new(self, &self.layout.sections)
+    }
+
+    /// The records of one kind.
+    pub(crate) fn entries_of(&self, kind: Kind) -> Entries<'_> {
+        let sections = &self.layout.sections;
+        let section = sections.iter().position(|section| section.kind == kind);
+        Entries::new(self, section.map_or(&[], |at| &sections[at..=at]))
+    }
+
+    /// Reads chunks that follow each other, from a section's chunk `first` on, and checks them.
+    fn read_chunks(&self, section: &Section, first: u64, into: &mut [u8]) -> Result<(), Error> {
+        let number = section.first_chunk + first;
+        self.read_at(into, self.layout.place(number))?;
+        for (chunk, bytes) in (first..).zip(into.chunks_exact(self.layout.chunk as usize)) {
+            self.check(section, chunk, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a section's chunk is as it was written, and the one the index means.
+    fn check(&self, section: &Section, chunk: u64, bytes: &[u8]) -> Result<(), Error> {
+        let (body, sum) = bytes.split_at(bytes.len() - SUM);
+        let number = section.first_chunk + chunk;
+        let reason = if self.seed.chunk(number, body) != *sum {
+            "is not as it was written (another checksum)"
+        } else if !body.starts_with(self.first_of(section, chunk)) {
+            "does not begin as the index says"
+        } else {
+            return Ok(());
+        };
+        let first = chunk * section.per_chunk;
+        Err(self.corrupt(format!(
+            "chunk {} of {}, with the records {} to {} of {} of kind {}, {reason}",
+            number + 1,
+            self.layout.chunks,
+            first + 1,
+            first + section.records_in(chunk),
+            section.records,
+            section.kind.name(),
+        )))
+    }
+
+    fn read_at(&self, into: &mut [u8], at: u64) -> Result<(), Error> {
+        self.file.read_exact_at(into, at).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => {
+                let reason = format!("it ends before byte {}", at + into.len() as u64);
+                Error::Truncated { path: self.path.clone(), what: WHAT, reason }
+            }
+            _ => Error::io("read", &self.path)(error),
+        })
+    }
+
+    /// The first digest of a section's chunk, as the index has it.
+    fn first_of(&self, section: &Section, chunk: u64) -> &[u8] {
+        let bytes = section.kind.digest_bytes();
+        let at = section.index_at + chunk as usize * bytes;
+        &self.index[at..at + bytes]
+    }
+
+    /// The chunk of a section that has this digest, if any has: the last that begins at or below it.
+    fn chunk_of(&self, section: &Section, digest: &[u8]) -> Option<u64> {
+        let is_below = |chunk: u64| self.first_of(section, chunk) <= digest;
+        // Digests are spread evenly, so their first bits say where to look; from there in steps that double.
+        let guess = ((u128::from(key_of(digest)) * u128::from(section.chunks)) >> 64) as u64;
+        let (mut low, mut high, mut step) = (0, section.chunks, 1);
+        if is_below(guess) {
+            low = guess;
+            while low + step < section.chunks {
+                if !is_below(low + step) {
+                    high = low + step;
+                    break;
+                }
+                low += step;
+                step *= 2;
+            }
+        } else {
+            high = guess;
+            while let Some(probe) = high.checked_sub(step) {
+                if is_below(probe) {
+                    low = probe;
+                    break;
+                }
+                high = probe;
+                step *= 2;
+            }
+        }
+        // Below `low` all begin at or below the digest, from `high` on none does.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_below(middle) { low = middle + 1 } else { high = middle }
+        }
+        low.checked_sub(1)
+    }
+
+    fn entry(&self, section: &Section, record: &[u8]) -> Result<Entry, Error> {
+        let (digest, amount) = record.split_at(section.kind.digest_bytes());
+        let amount = read_amount(amount).ok_or_else(|| {
+            self.corrupt(format!("an amount of kind {} is beyond 2^128", section.kind.name()))
+        })?;
+        Ok(Entry::from_parts(section.kind, digest, amount))
+    }
+
+    fn corrupt(&self, reason: String) -> Error {
+        Error::Corrupt { path: self.path.clone(), what: WHAT, reason }
     }
 }
 
 /// A view of a database for one thread.
 pub struct Reader<'a> {
     database: &'a Database,
-    txn: RoTxn<'a, WithoutTls>,
+    /// The chunk read last, and its bytes; `None` when they are no whole chunk.
+    held: RefCell<(Option<u64>, Vec<u8>)>,
 }
 
 impl Reader<'_> {
-    /// The record of this kind with this digest.
+    /// The record of this kind with this digest. An error where the chunk that would have it is damaged.
     pub fn find(&self, kind: Kind, digest: &[u8]) -> Result<Option<Record>, Error> {
-        if digest.len() != kind.digest_bytes() || self.database.about.count(kind) == 0 {
-            return Ok(None);
+        let database = self.database;
+        let section = database.layout.sections.iter().find(|section| section.kind == kind);
+        let Some(section) = section.filter(|_| digest.len() == kind.digest_bytes()) else { return Ok(None) };
+        let Some(chunk) = database.chunk_of(section, digest) else { return Ok(None) };
+        let mut held = self.held.borrow_mut();
+        let (number, bytes) = &mut *held;
+        if *number != Some(section.first_chunk + chunk) {
+            *number = None;
+            database.read_chunks(section, chunk, bytes)?;
+            *number = Some(section.first_chunk + chunk);
         }
-        let entry = Entry::from_parts(kind, digest, None);
-        let path = &self.database.path;
-        let value = self.database.records.get(&self.txn, entry.key()).map_err(Error::lmdb("read", path))?;
-        let Some(value) = value else { return Ok(None) };
-        let amount = read_amount(value).ok_or_else(|| Error::Corrupt {
-            path: path.clone(),
-            what: WHAT,
-            reason: format!("an amount has {} bytes", value.len()),
-        })?;
-        Ok(Some(Record { kind, digest: Digest::new(digest), amount }))
+        let width = section.width();
+        let record = |at: usize| &bytes[at * width..(at + 1) * width];
+        let (mut low, mut high) = (0, section.records_in(chunk) as usize);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match record(middle)[..digest.len()].cmp(digest) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => {
+                    return Ok(Some(database.entry(section, record(middle))?.record()));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The records of any of these kinds with this digest: for what a device found, those of [`Kind::of_recipe`].
@@ -155,58 +299,9 @@ impl Reader<'_> {
         let kinds = [address.kind, Kind::Hash160];
         self.find_any(if is_hash { &kinds } else { &kinds[..1] }, address.digest.as_bytes())
     }
-
-    /// All records, by kind and digest.
-    pub fn records(&self) -> Result<impl Iterator<Item = Result<Record, Error>>, Error> {
-        let path = &self.database.path;
-        let corrupt = |reason: &str| Error::Corrupt { path: path.clone(), what: WHAT, reason: reason.into() };
-        Ok(self.pairs()?.map(move |pair| {
-            let (key, value) = pair.map_err(Error::lmdb("read", path))?;
-            let record = Entry::read(key, value).map(|entry| entry.record());
-            record.ok_or_else(|| corrupt("a record is none; `db verify` says which"))
-        }))
-    }
-
-    /// The digests of a kind in ascending order.
-    pub(crate) fn digests(&self, kind: Kind) -> Result<impl Iterator<Item = Result<&[u8], Error>>, Error> {
-        let failed = || Error::lmdb("read", &self.database.path);
-        let pairs = self.database.records.prefix_iter(&self.txn, &[kind as u8]).map_err(failed())?;
-        Ok(pairs.map(move |pair| pair.map(|(key, _)| &key[1..]).map_err(failed())))
-    }
-
-    fn pairs(&self) -> Result<heed::RoIter<'_, Bytes, Bytes>, Error> {
-        self.database.records.iter(&self.txn).map_err(Error::lmdb("read", &self.database.path))
-    }
 }
 
-/// Opens an LMDB environment that nobody writes to.
-fn open_to_read(path: &Path) -> Result<Env<WithoutTls>, Error> {
-    let not = |reason: String| Error::NotADatabase { path: path.to_owned(), reason };
-    let data = path.join(DATA);
-    let length = match std::fs::metadata(&data) {
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Err(Error::io("read", &data)(error));
-        }
-        Err(_) => return Err(not(format!("there is no file {DATA} in it"))),
-    };
-    let mut options = EnvOpenOptions::new().read_txn_without_tls();
-    options.max_dbs(2);
-    // SAFETY: read-only and without LMDB's lock. The map is sound as long as nobody changes the file, and nobody does: ours
-    // are finished before they get their name and never written again, and the documentation says so of those of others.
-    let env = unsafe { options.flags(EnvFlags::READ_ONLY | EnvFlags::NO_LOCK).open(path) };
-    let env = env.map_err(|error| match error {
-        heed::Error::EnvAlreadyOpened => not("this process has it open already".into()),
-        error => not(error.to_string()),
-    })?;
-    // Pages beyond the end of a file that was cut short would be a fatal signal at the first look.
-    let wanted = (env.info().last_page_number as u64 + 1) * u64::from(env.stat().page_size);
-    if length < wanted {
-        let reason = format!("it has {length} bytes of {wanted}");
-        return Err(Error::Truncated { path: path.to_owned(), what: WHAT, reason });
-    }
-    Ok(env)
-}
-
+#[cfg(test)]
+mod damage_tests;
 #[cfg(test)]
 mod tests;

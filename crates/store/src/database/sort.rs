@@ -1,26 +1,51 @@
-//! Sorting more than fits in memory: sorted runs in files, merged at the end.
+//! Sorting more than fits in memory: sorted runs in one scratch file, merged at the end.
 //!
-//! A run is a row of entries, each as kind and digest, one byte for how long the amount is, and the amount.
+//! A run is a row of entries, each as kind and digest, one byte for how long the amount is, and the amount. Its checksum is
+//! kept in memory, so that what a disk changes meanwhile is noticed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufReader, ErrorKind, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
+
+use twox_hash::xxhash3_128::Hasher;
 
 use crate::record::{Entry, KEY_BYTES};
 use crate::{Error, Kind};
 
-/// Sorted runs of entries in a folder.
-pub(super) struct Runs<'a> {
-    folder: &'a Path,
-    files: Mutex<Vec<PathBuf>>,
+/// Bytes written and read at a time.
+const BUFFER: usize = 1 << 18;
+
+/// Sorted runs of entries in a file.
+pub(super) struct Runs {
+    file: File,
+    /// For messages.
+    path: PathBuf,
+    state: Mutex<State>,
 }
 
-impl<'a> Runs<'a> {
-    pub fn new(folder: &'a Path) -> Self {
-        Self { folder, files: Mutex::default() }
+#[derive(Default)]
+struct State {
+    /// Where the next run begins.
+    end: u64,
+    runs: Vec<Run>,
+    largest: [Option<u128>; Kind::ALL.len()],
+}
+
+/// Where a run lies, and its checksum.
+struct Run {
+    begin: u64,
+    end: u64,
+    sum: u128,
+}
+
+impl Runs {
+    /// Runs in this file, which is empty and nobody else's.
+    pub fn new(file: File, path: &Path) -> Self {
+        Self { file, path: path.to_owned(), state: Mutex::default() }
     }
 
     /// Sorts entries and writes them as a run; the vector is empty after. Of entries with one key that with the largest
@@ -30,53 +55,75 @@ impl<'a> Runs<'a> {
             return Ok(0);
         }
         entries.sort_unstable();
-        let path = {
-            let mut files = self.files.lock().expect("no thread panics with the list");
-            let path = self.folder.join(format!("run-{}", files.len()));
-            files.push(path.clone());
-            path
-        };
-        let mut duplicates = 0;
-        let mut write = || {
-            let mut file = BufWriter::with_capacity(1 << 18, File::create(&path)?);
-            for (index, entry) in entries.iter().enumerate() {
-                if entries.get(index + 1).is_some_and(|next| next.key() == entry.key()) {
-                    duplicates += 1;
-                    continue;
-                }
-                let (key, value) = (entry.key(), entry.value());
-                file.write_all(key)?;
-                file.write_all(&[value.len() as u8])?;
-                file.write_all(value)?;
+        let before = entries.len();
+        // The last of equal keys has the largest amount; `dedup` keeps the first of what it is shown.
+        entries.dedup_by(|next, kept| {
+            let is_same = next.key() == kept.key();
+            if is_same {
+                *kept = *next;
             }
-            file.flush()
+            is_same
+        });
+        let duplicates = (before - entries.len()) as u64;
+        let length: u64 =
+            entries.iter().map(|entry| (entry.key().len() + 1 + entry.value().len()) as u64).sum();
+        let begin = {
+            let mut state = self.state();
+            let begin = state.end;
+            state.end += length;
+            for entry in &*entries {
+                let known = &mut state.largest[entry.kind_number()];
+                *known = (*known).max(entry.amount());
+            }
+            begin
         };
-        write().map_err(Error::io("write", &path))?;
+        let sum = self.write(begin, entries).map_err(Error::io("write", &self.path))?;
+        self.state().runs.push(Run { begin, end: begin + length, sum });
         entries.clear();
         Ok(duplicates)
+    }
+
+    fn write(&self, begin: u64, entries: &[Entry]) -> io::Result<u128> {
+        let (mut at, mut hash) = (begin, Hasher::new());
+        let mut buffer = Vec::with_capacity(BUFFER + KEY_BYTES + 17);
+        for (number, entry) in entries.iter().enumerate() {
+            let (key, value) = (entry.key(), entry.value());
+            buffer.extend_from_slice(key);
+            buffer.push(value.len() as u8);
+            buffer.extend_from_slice(value);
+            if buffer.len() >= BUFFER || number + 1 == entries.len() {
+                hash.write(&buffer);
+                self.file.write_all_at(&buffer, at)?;
+                at += buffer.len() as u64;
+                buffer.clear();
+            }
+        }
+        Ok(hash.finish_128())
+    }
+
+    /// The largest amount of each kind, in the order of [`Kind::ALL`].
+    pub fn largest(&self) -> [Option<u128>; Kind::ALL.len()] {
+        self.state().largest
     }
 
     /// Gives out all entries in order, each key once with its largest amount, until `take` fails. Returns how many there
     /// were besides.
     pub fn merge(self, mut take: impl FnMut(Entry) -> Result<(), Error>) -> Result<u64, Error> {
-        let paths = self.files.into_inner().expect("no thread panics with the list");
-        let mut runs = Vec::new();
-        for path in &paths {
-            let file = File::open(path).map_err(Error::io("read", path))?;
-            // Nobody needs the name from now on, and the space is free once the run is read.
-            std::fs::remove_file(path).map_err(Error::io("remove", path))?;
-            runs.push(BufReader::with_capacity(1 << 18, file));
-        }
-        let mut next = |run: usize| read_entry(&mut runs[run]).map_err(Error::io("read", &paths[run]));
-        let mut heads = BinaryHeap::with_capacity(paths.len());
-        for run in 0..paths.len() {
-            heads.extend(next(run)?.map(|entry| Reverse((entry, run))));
+        let Self { file, path, state } = self;
+        let state = state.into_inner().expect("no thread panics with the list");
+        let reader =
+            |run| BufReader::with_capacity(BUFFER, RunReader { file: &file, run, hash: Hasher::new() });
+        let mut runs: Vec<_> = state.runs.into_iter().map(reader).collect();
+        let mut heads = BinaryHeap::with_capacity(runs.len());
+        for (number, run) in runs.iter_mut().enumerate() {
+            let entry = read_entry(run).map_err(Error::io("read", &path))?;
+            heads.extend(entry.map(|entry| Reverse((entry, number))));
         }
         let mut duplicates = 0;
         let mut held: Option<Entry> = None;
         while let Some(mut head) = heads.peek_mut() {
             let Reverse((entry, run)) = *head;
-            match next(run)? {
+            match read_entry(&mut runs[run]).map_err(Error::io("read", &path))? {
                 Some(entry) => *head = Reverse((entry, run)),
                 None => drop(std::collections::binary_heap::PeekMut::pop(head)),
             }
@@ -89,21 +136,54 @@ impl<'a> Runs<'a> {
         held.map_or(Ok(()), take)?;
         Ok(duplicates)
     }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no thread panics with the list")
+    }
+}
+
+/// Reads a run. Its end is an error if what was read is not what was written.
+struct RunReader<'a> {
+    file: &'a File,
+    /// What is left of it.
+    run: Run,
+    hash: Hasher,
+}
+
+impl Read for RunReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.run.end - self.run.begin).unwrap_or(usize::MAX);
+        let room = left.min(buffer.len());
+        if room == 0 {
+            let is_whole = left > 0 || self.hash.finish_128() == self.run.sum;
+            return if is_whole { Ok(0) } else { Err(changed()) };
+        }
+        let count = self.file.read_at(&mut buffer[..room], self.run.begin)?;
+        if count == 0 {
+            return Err(changed());
+        }
+        self.hash.write(&buffer[..count]);
+        self.run.begin += count as u64;
+        Ok(count)
+    }
+}
+
+fn changed() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, "the disk did not give back what was written to it")
 }
 
 /// The next entry of a run, `None` at its end.
 fn read_entry(run: &mut impl Read) -> io::Result<Option<Entry>> {
-    let wrong = || io::Error::new(ErrorKind::InvalidData, "a temporary file was changed");
     let mut key = [0; KEY_BYTES + 1];
     let mut value = [0; 16];
     if run.read(&mut key[..1])? == 0 {
         return Ok(None);
     }
-    let length = 1 + Kind::from_byte(key[0]).ok_or_else(wrong)?.digest_bytes();
+    let length = 1 + Kind::from_byte(key[0]).ok_or_else(changed)?.digest_bytes();
     run.read_exact(&mut key[1..=length])?;
-    let value = value.get_mut(..usize::from(key[length])).ok_or_else(wrong)?;
+    let value = value.get_mut(..usize::from(key[length])).ok_or_else(changed)?;
     run.read_exact(value)?;
-    Entry::read(&key[..length], value).map(Some).ok_or_else(wrong)
+    Entry::read(&key[..length], value).map(Some).ok_or_else(changed)
 }
 
 #[cfg(test)]
@@ -114,21 +194,26 @@ mod tests {
 
     use super::*;
 
+    fn runs() -> Runs {
+        Runs::new(tempfile::tempfile().unwrap(), Path::new("runs"))
+    }
+
     proptest! {
         /// Any entries in any runs come out as a map of the standard library has them.
         #[test]
         fn merging_is_sorting(
-            runs in prop::collection::vec(prop::collection::vec((0..10usize, 0..4u8, prop::option::of(0..3u128)), 0..40), 0..6),
+            runs_of in prop::collection::vec(prop::collection::vec((0..10usize, 0..4u8, prop::option::of(0..3u128)), 0..40), 0..6),
         ) {
-            let folder = tempfile::tempdir().unwrap();
-            let sorter = Runs::new(folder.path());
+            let sorter = runs();
             let mut expected: BTreeMap<Vec<u8>, Entry> = BTreeMap::new();
             let (mut count, mut duplicates) = (0, 0);
-            for run in runs {
+            let mut largest = [None; Kind::ALL.len()];
+            for run in runs_of {
                 let mut entries = Vec::new();
-                for (kind, fill, amount) in run {
-                    let kind = Kind::ALL[kind];
+                for (number, fill, amount) in run {
+                    let kind = Kind::ALL[number];
                     let amount = amount.map(|amount| amount << 63);
+                    largest[number] = largest[number].max(amount);
                     let entry = Entry::from_parts(kind, &vec![fill; kind.digest_bytes()], amount);
                     entries.push(entry);
                     count += 1;
@@ -138,6 +223,7 @@ mod tests {
                 duplicates += sorter.spill(&mut entries).unwrap();
                 prop_assert!(entries.is_empty());
             }
+            prop_assert_eq!(sorter.largest(), largest);
             let mut merged = Vec::new();
             duplicates += sorter.merge(|entry| {
                 merged.push(entry);
@@ -145,7 +231,6 @@ mod tests {
             }).unwrap();
             prop_assert!(merged == expected.into_values().collect::<Vec<_>>());
             prop_assert_eq!(merged.len() as u64 + duplicates, count);
-            prop_assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
     }
 
@@ -158,5 +243,21 @@ mod tests {
         assert!(read(&[&[1; 21][..], &[200]].concat()).is_err());
         assert!(read(&[&[1; 21][..], &[8], &[0; 7]].concat()).is_err());
         assert!(read(&[&[1; 21][..], &[8], &[0; 8]].concat()).unwrap().is_some());
+        // Every byte of a run counts, and so does its end.
+        let entries: Vec<Entry> =
+            (0..20).map(|fill| Entry::from_parts(Kind::P2pkh, &[fill; 20], Some(fill.into()))).collect();
+        let length = entries.len() as u64 * 30;
+        for at in 0..=length {
+            let sorter = runs();
+            sorter.spill(&mut entries.clone()).unwrap();
+            if at == length {
+                sorter.file.set_len(length - 1).unwrap();
+            } else {
+                let mut byte = [0];
+                sorter.file.read_exact_at(&mut byte, at).unwrap();
+                sorter.file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+            }
+            assert!(sorter.merge(|_| Ok(())).is_err(), "byte {at}");
+        }
     }
 }

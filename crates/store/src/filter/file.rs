@@ -17,17 +17,17 @@
 //! | 88 | 40 | zeros |
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Filter, Fingerprints, Layout, Width, kinds_in, path_of};
+use warpsmith_files::{Draft, with_suffix};
+
+use super::{Filter, Fingerprints, Layout, WHAT, Width, kinds_in, path_of};
 use crate::database::Database;
-use crate::durable::{Lock, replace};
 use crate::{Error, Kind};
 
-const WHAT: &str = "filter";
 const MAGIC: &[u8; 8] = b"warpfuse";
 const VERSION: u32 = 1;
 const HEAD: usize = 128;
@@ -38,24 +38,27 @@ impl Filter {
     /// Writes the filter beside its database, in place of one that may be there.
     pub fn save(&self, database: &Database) -> Result<(), Error> {
         let path = path_of(database.path(), database.about(), &self.kinds, self.width());
-        let _lock = Lock::take(&path)?;
-        replace(&path, |file| {
-            let mut hash = Sha256::new();
-            let mut write = |bytes: &[u8]| {
-                hash.update(bytes);
-                file.write_all(bytes)
-            };
-            write(&self.head())?;
-            match &self.fingerprints {
-                Fingerprints::Bytes(bytes) => write(bytes)?,
-                Fingerprints::Words(words) => {
-                    for words in words.chunks(1 << 14) {
-                        write(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())?;
-                    }
+        let draft = Draft::begin(&path, &with_suffix(&path, ".part"), 0o644)?;
+        self.write(draft.file()).map_err(Error::io("write", &path))?;
+        Ok(draft.place()?)
+    }
+
+    fn write(&self, mut file: &File) -> io::Result<()> {
+        let mut hash = Sha256::new();
+        let mut write = |bytes: &[u8]| {
+            hash.update(bytes);
+            file.write_all(bytes)
+        };
+        write(&self.head())?;
+        match &self.fingerprints {
+            Fingerprints::Bytes(bytes) => write(bytes)?,
+            Fingerprints::Words(words) => {
+                for words in words.chunks(1 << 16) {
+                    write(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())?;
                 }
             }
-            file.write_all(&hash.finalize())
-        })
+        }
+        file.write_all(&hash.finalize())
     }
 
     /// Reads the filter of a database's kinds from the file beside it. A filter of another database, a damaged and a

@@ -32,10 +32,14 @@ pub use choose::{Choice, Load, choose};
 
 use std::path::{Path, PathBuf};
 
+use warpsmith_files::with_suffix;
 use xorf::{BinaryFuse8, BinaryFuse16};
 
 use crate::database::{About, Database};
 use crate::{Error, Kind};
+
+/// What messages call it.
+pub(crate) const WHAT: &str = "filter";
 
 /// How many bits a filter keeps of each address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,10 +120,9 @@ impl Filter {
         let kinds = kinds_in(database.about(), kinds);
         let count: u64 = kinds.iter().map(|kind| database.about().count(*kind)).sum();
         let mut keys = Vec::with_capacity(count as usize);
-        let reader = database.reader()?;
         for kind in &kinds {
-            for digest in reader.digests(*kind)? {
-                keys.push(key_of(digest?));
+            for entry in database.entries_of(*kind) {
+                keys.push(key_of(entry?.digest()));
             }
         }
         // One hash may have several kinds, and duplicates make the construction slow or impossible.
@@ -216,8 +219,8 @@ impl Filter {
         }
     }
 
-    /// The filter of a database's kinds, from the file beside the database, or made and saved there. `made` is called
-    /// before one is made, which takes a while.
+    /// The filter of a database's kinds, from the file beside the database, or made and saved there: also in place of one that
+    /// an earlier database of this name left. `made` is called before one is made, which takes a while.
     pub fn open_or_build(
         database: &Database,
         kinds: &[Kind],
@@ -225,14 +228,14 @@ impl Filter {
         made: impl FnOnce(),
     ) -> Result<Self, Error> {
         match Self::open(database, kinds, width) {
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                made();
-                let filter = Self::build(database, kinds, width)?;
-                filter.save(database)?;
-                Ok(filter)
-            }
-            opened => opened,
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+            Err(Error::OtherDatabase { .. }) => {}
+            opened => return opened,
         }
+        made();
+        let filter = Self::build(database, kinds, width)?;
+        filter.save(database)?;
+        Ok(filter)
     }
 }
 
@@ -247,16 +250,16 @@ fn kinds_in(about: &About, asked: &[Kind]) -> Vec<Kind> {
     kinds.filter(|kind| asked.is_empty() || asked.contains(kind)).collect()
 }
 
-/// Where the filter of these kinds lies: in the database's folder.
+/// Where the filter of these kinds lies: beside the database.
 fn path_of(database: &Path, about: &About, kinds: &[Kind], width: Width) -> PathBuf {
-    let mut name = width.name().to_owned();
+    let mut name = format!(".{}", width.name());
     if kinds.len() < about.kinds.len() {
         for kind in kinds {
             name += "+";
             name += kind.name();
         }
     }
-    database.join(name)
+    with_suffix(database, name)
 }
 
 #[cfg(test)]

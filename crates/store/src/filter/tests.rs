@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
 use xorf::Filter as _;
@@ -147,25 +148,28 @@ fn filters_are_saved_beside_their_database_and_read_again() {
         }
     }
     let mut names: Vec<_> =
-        fs::read_dir(database.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["data.mdb", "fuse16", "fuse16+p2pkh", "fuse8", "fuse8+p2pkh"]);
+    assert_eq!(names, ["db", "db.fuse16", "db.fuse16+p2pkh", "db.fuse8", "db.fuse8+p2pkh", "db.txt"]);
 }
 
 #[test]
-fn a_filter_of_another_database_is_refused_and_left_alone() {
+fn a_filter_of_another_database_is_never_used() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (database(folder.path(), "one", 100), database(folder.path(), "two", 101));
     Filter::build(&one, &[], Width::Fuse8).unwrap().save(&one).unwrap();
-    let path = two.path().join("fuse8");
-    fs::copy(one.path().join("fuse8"), &path).unwrap();
-    let before = fs::read(&path).unwrap();
-    let error = Filter::open_or_build(&two, &[], Width::Fuse8, || panic!("it is not made")).unwrap_err();
+    let path = folder.path().join("two.fuse8");
+    fs::copy(folder.path().join("one.fuse8"), &path).unwrap();
+    let error = Filter::open(&two, &[], Width::Fuse8).unwrap_err();
     assert!(matches!(error, Error::OtherDatabase { .. }));
     assert!(error.to_string().contains(&two.about().identity_text()), "{error}");
-    assert_eq!(fs::read(&path).unwrap(), before);
+    // As when a database was built again under its old name: the filter is made again too.
+    let mut made = 0;
+    let filter = Filter::open_or_build(&two, &[], Width::Fuse8, || made += 1).unwrap();
+    assert_eq!((made, filter.identity), (1, two.about().identity));
+    assert_eq!(Filter::open(&two, &[], Width::Fuse8).unwrap(), filter);
     // One of other kinds or another width under a wrong name is no better.
-    fs::rename(one.path().join("fuse8"), one.path().join("fuse16")).unwrap();
+    fs::rename(folder.path().join("one.fuse8"), folder.path().join("one.fuse16")).unwrap();
     assert!(matches!(Filter::open(&one, &[], Width::Fuse16), Err(Error::Corrupt { .. })));
 }
 
@@ -174,19 +178,18 @@ fn damaged_filters_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(folder.path(), "db", 50);
     Filter::build(&database, &[], Width::Fuse16).unwrap().save(&database).unwrap();
-    let path = database.path().join("fuse16");
+    let path = folder.path().join("db.fuse16");
     let whole = fs::read(&path).unwrap();
-    let open = |bytes: &[u8]| {
-        fs::write(&path, bytes).unwrap();
-        let opened = Filter::open(&database, &[], Width::Fuse16);
-        assert_eq!(fs::read(&path).unwrap(), bytes);
-        opened
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let refusal = || {
+        // It is never taken for one that is missing, which would be made anew without a word.
+        let opened = Filter::open_or_build(&database, &[], Width::Fuse16, || panic!("made"));
+        opened.unwrap_err()
     };
     for at in 0..whole.len() {
         for change in [1, 0x80] {
-            let mut damaged = whole.clone();
-            damaged[at] ^= change;
-            let error = open(&damaged).unwrap_err();
+            file.write_all_at(&[whole[at] ^ change], at as u64).unwrap();
+            let error = refusal();
             match at {
                 0..8 => assert!(matches!(error, Error::Foreign { .. }), "{error}"),
                 8..12 => assert!(matches!(error, Error::Version { .. }), "{error}"),
@@ -195,8 +198,16 @@ fn damaged_filters_are_refused() {
                 }
             }
         }
-        assert!(matches!(open(&whole[..at]), Err(Error::Truncated { .. })));
+        file.write_all_at(&whole[at..=at], at as u64).unwrap();
     }
-    assert!(matches!(open(&[&whole[..], &[0]].concat()), Err(Error::Corrupt { .. })));
-    open(&whole).unwrap();
+    Filter::open(&database, &[], Width::Fuse16).unwrap();
+    file.write_all_at(&[0], whole.len() as u64).unwrap();
+    assert!(matches!(refusal(), Error::Corrupt { .. }));
+    for cut in (0..whole.len()).rev() {
+        file.set_len(cut as u64).unwrap();
+        let error = refusal();
+        assert!(matches!(error, Error::Truncated { .. }), "{cut}: {error}");
+        assert!(error.to_string().contains("remove it, and it is made anew"));
+        assert_eq!(fs::metadata(&path).unwrap().len(), cut as u64);
+    }
 }

@@ -1,12 +1,15 @@
 //! A map on disk, held by one process: read, checked against the job asked for, and replaced whole at each save.
+//!
+//! A map tells the bounds of a key that may be its owner's, and what it says is covered is never looked at again. So it is
+//! closed to others like a key, and must be its user's own.
 
-use std::fs;
-use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use warpsmith_files::{Locked, Sharing, read_secret};
 
 use super::{Job, Map, text};
 use crate::Error;
-use crate::durable::{Lock, replace_with};
 use crate::order::Order;
 
 /// More than any map has: one of 16 million pieces.
@@ -16,55 +19,51 @@ const MOST_BYTES: u64 = 4 << 30;
 #[derive(Debug)]
 pub struct MapFile {
     map: Map,
-    path: PathBuf,
-    /// What is on disk now; `None` before the first save.
-    saved: Option<String>,
-    _lock: Lock,
+    file: Locked,
+    /// What is on disk now.
+    saved: String,
 }
 
 impl MapFile {
     /// Opens the map of a job to go on with it, or begins one in the order given. The order of a map that is there stays.
-    /// A map of another job is refused with the differences, and so is one that another process has open.
+    /// A map of another job is refused with the differences, and so is one that another process has open, one that is not the
+    /// user's own, and one that others may read.
     pub fn open(path: &Path, job: Job, order: impl FnOnce(&Job) -> Order) -> Result<Self, Error> {
-        let lock = Lock::take(path)?;
-        let map = match fs::metadata(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let order = order(&job);
-                let mut new =
-                    Self { map: Map::new(job, order), path: path.to_owned(), saved: None, _lock: lock };
+        let order = order(&job);
+        let file = loop {
+            match Locked::open(path, Sharing::Secret) {
                 // At once, so that a folder that cannot be written to is known before any work.
-                new.save()?;
-                return Ok(new);
+                Err(error) if error.is_not_found() => {
+                    match Self::create(path, Map::new(job.clone(), order)) {
+                        // Another was faster, and has it now.
+                        Err(Error::Exists { .. }) => continue,
+                        created => return created,
+                    }
+                }
+                other => break other?,
             }
-            _ => Self::read(path)?,
         };
+        let mut bytes = Vec::new();
+        file.file().take(MOST_BYTES).read_to_end(&mut bytes).map_err(Error::io("read the map", path))?;
+        let map = text::read(path, &bytes)?;
         let differences = map.job().differences(&job);
         if !differences.is_empty() {
             return Err(Error::OtherJob { path: path.to_owned(), differences });
         }
-        let saved = Some(text::write(&map));
-        Ok(Self { map, path: path.to_owned(), saved, _lock: lock })
+        let saved = text::write(&map);
+        Ok(Self { map, file, saved })
     }
 
     /// Begins the file of a map made elsewhere, by [`Map::merge`] for one. Refused where something is there already.
     pub fn create(path: &Path, map: Map) -> Result<Self, Error> {
-        let lock = Lock::take(path)?;
-        if fs::symlink_metadata(path).is_ok() {
-            return Err(Error::Exists { path: path.to_owned() });
-        }
-        let mut new = Self { map, path: path.to_owned(), saved: None, _lock: lock };
-        new.save()?;
-        Ok(new)
+        let saved = text::write(&map);
+        let file = Locked::create(path, Sharing::Secret, content(&saved))?;
+        Ok(Self { map, file, saved })
     }
 
     /// Reads a map only to look at it. Needs no lock: what is there is always whole.
     pub fn read(path: &Path) -> Result<Map, Error> {
-        let read = || {
-            let mut bytes = Vec::new();
-            fs::File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        text::read(path, &read().map_err(Error::io("read the map", path))?)
+        text::read(path, &read_secret(path, MOST_BYTES)?)
     }
 
     /// The map.
@@ -81,10 +80,14 @@ impl MapFile {
     /// old one, and saving may be tried again.
     pub fn save(&mut self) -> Result<(), Error> {
         let text = text::write(&self.map);
-        if self.saved.as_ref() != Some(&text) {
-            replace_with(&self.path, text.as_bytes())?;
-            self.saved = Some(text);
+        if self.saved != text {
+            self.file.replace(content(&text))?;
+            self.saved = text;
         }
         Ok(())
     }
+}
+
+fn content(text: &str) -> impl FnOnce(&mut io::BufWriter<std::fs::File>) -> io::Result<()> + '_ {
+    |writer| writer.write_all(text.as_bytes())
 }

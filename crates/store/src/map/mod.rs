@@ -252,7 +252,11 @@ impl Map {
         // Whole seconds of one clock: what is cut off now is counted with a later batch. A clock put back counts nothing.
         self.counted_to = Some(now.max(counted_to));
         let seconds = now.saturating_sub(counted_to);
-        if self.history.last().is_some_and(|stretch| stretch.seconds + seconds > Stretch::LENGTH) {
+        if self
+            .history
+            .last()
+            .is_some_and(|stretch| stretch.seconds.saturating_add(seconds) > Stretch::LENGTH)
+        {
             self.history.push(Stretch { began: counted_to, seconds: 0, keys: U256::ZERO });
         }
         self.add_to_history(seconds, keys);
@@ -328,8 +332,8 @@ impl Map {
 
     fn add_to_history(&mut self, seconds: u64, keys: U256) {
         if let Some(stretch) = self.history.last_mut() {
-            stretch.seconds += seconds;
-            stretch.keys += keys;
+            stretch.seconds = stretch.seconds.saturating_add(seconds);
+            stretch.keys = stretch.keys.saturating_add(keys);
         }
     }
 
@@ -338,7 +342,7 @@ impl Map {
             let joined = |pair: &[Stretch]| match *pair {
                 [one, other] => Stretch {
                     began: one.began,
-                    seconds: one.seconds + other.seconds,
+                    seconds: one.seconds.saturating_add(other.seconds),
                     keys: one.keys.saturating_add(other.keys),
                 },
                 _ => pair[0],

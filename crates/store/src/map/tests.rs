@@ -1,4 +1,6 @@
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use proptest::prelude::*;
 
@@ -80,17 +82,49 @@ fn damage_is_noticed_wherever_it_is() {
     assert!(matches!(text::read("m".as_ref(), &longer), Err(Error::Truncated { .. })));
 }
 
+/// The map that these lines are, with the digest that belongs to them.
+fn read_lines(body: &str) -> Result<Map, Error> {
+    use sha2::Digest as _;
+    let sum: String = sha2::Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
+    text::read("m".as_ref(), format!("{body}sha256 {sum}\n").as_bytes())
+}
+
+/// The lines of a map without its digest.
+fn lines_of(map: &Map) -> String {
+    let mut text = text::write(map);
+    text.truncate(text.rfind("sha256").unwrap());
+    text
+}
+
+/// Does with a map all that is done with one: what `map show` and `map merge` ask, and a scan that goes on with it.
+fn use_whole(map: &Map) {
+    let _ = (map.job().differences(map.job()), map.share(), map.is_complete(), map.is_covered(U256::ONE));
+    assert_eq!(map.covered() + map.remaining(), map.job().range().count());
+    for keys in [map.covered_keys(), map.gaps()].into_iter().flatten() {
+        assert!(keys.total() <= map.job().range().count());
+    }
+    assert!(map.history().iter().all(|stretch| stretch.rate() >= 0.0));
+    if let Ok(joined) = Map::merge(&[map.clone(), map.clone()]) {
+        assert_eq!(joined.unwrap().covered(), map.covered());
+    }
+    let _ = map.with_order(Order::Sequential);
+    let mut map = map.clone();
+    let mut planner = Planner::new(&map);
+    for now in [0, 5, u64::MAX] {
+        map.begin(now);
+        if let Some(batch) = planner.next(number(1000)) {
+            map.complete(&batch, u64::MAX);
+        }
+    }
+    assert_eq!(text::read("m".as_ref(), text::write(&map).as_bytes()).unwrap().covered(), map.covered());
+}
+
 /// Texts with a right digest that say something impossible, as a wrong program would write them.
 #[test]
 fn a_map_that_does_not_add_up_is_refused() {
-    use sha2::Digest as _;
-    let text = text::write(&sample(|_| Order::Sequential));
-    let body = &text[..text.rfind("sha256").unwrap()];
-    let read = |body: String| {
-        let sum: String = sha2::Sha256::digest(&body).iter().map(|byte| format!("{byte:02x}")).collect();
-        text::read("m".as_ref(), format!("{body}sha256 {sum}\n").as_bytes())
-    };
-    assert!(read(body.to_owned()).is_ok());
+    let body = lines_of(&sample(|_| Order::Sequential));
+    let read = |body: String| read_lines(&body);
+    assert!(read(body.clone()).is_ok());
     for (from, to) in [
         ("total 5107", "total 5108"),
         ("covered 8067:806d", "covered 8064:806d"),
@@ -108,6 +142,41 @@ fn a_map_that_does_not_add_up_is_refused() {
         let wrong = body.replace(from, to);
         assert_ne!(wrong, body);
         assert!(matches!(read(wrong), Err(Error::Corrupt { .. })), "{from} -> {to}");
+    }
+    let many = body.replace("covered 8000", &format!("{}covered 8000", "stretch 1 2 3\n".repeat(512)));
+    assert!(read(many.replacen("stretch 1 2 3\n", "", 1)).is_ok());
+    assert!(matches!(read(many), Err(Error::Corrupt { .. })));
+}
+
+/// The largest numbers a map can say anything with.
+#[test]
+fn a_map_with_the_largest_numbers_is_used_like_any_other() {
+    let (long, wide) = (u64::MAX, U256::MAX);
+    for order in [|_: &Job| Order::Sequential, random] {
+        let body = lines_of(&sample(order));
+        let old = "stretch 1763200000 15 5107";
+        for new in [
+            format!("stretch {long} {long} {wide}"),
+            format!("stretch 0 {long} 0"),
+            vec![format!("stretch {long} {long} {wide}"); 512].join("\n"),
+        ] {
+            use_whole(&read_lines(&body.replace(old, &new)).unwrap());
+        }
+        use_whole(&read_lines(&body.replace("addresses 3", &format!("addresses {long}"))).unwrap());
+    }
+    let whole = format!("range 1:{wide:x}\ntypes eth\ntargets database {long} {:064x}\n", 7);
+    let least = (U256::MAX >> 62) + U256::ONE;
+    for (order, covered, total) in [
+        ("sequential".to_owned(), format!("covered 1:{wide:x}\n"), wide),
+        ("sequential".to_owned(), String::new(), U256::ZERO),
+        (format!("random {long:x} {least:x}"), format!("covered {wide:x}:{wide:x}\n"), U256::ONE),
+        (format!("random {long:x} {wide:x}"), format!("covered 2:{wide:x}\n"), wide - U256::ONE),
+        (format!("random 0 {wide:x}"), String::new(), U256::ZERO),
+    ] {
+        let text = format!(
+            "warpsmith map 1\n{whole}order {order}\nstretch {long} {long} {wide}\n{covered}total {total}\n"
+        );
+        use_whole(&read_lines(&text).unwrap());
     }
 }
 
@@ -162,12 +231,93 @@ fn two_cannot_have_one_map() {
     open().unwrap();
 }
 
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A map tells the bounds of a key, and what is covered.
+#[test]
+fn a_map_is_its_owners_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map");
+    let open = || MapFile::open(&path, job(number(5), 10), |_| Order::Sequential);
+    open().unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut held = open().unwrap();
+    let batch = Planner::new(held.map()).next(number(3)).unwrap();
+    held.map_mut().complete(&batch, 1);
+    held.save().unwrap();
+    drop(held);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    for open_to_others in [0o644, 0o640, 0o602] {
+        mode(&path, open_to_others);
+        for refused in [open().map(drop), MapFile::read(&path).map(drop)] {
+            let error = refused.unwrap_err().to_string();
+            assert!(error.contains(&format!("chmod 600 {}", path.display())), "{error}");
+        }
+    }
+    mode(&path, 0o600);
+    mode(folder.path(), 0o777);
+    assert!(open().unwrap_err().to_string().contains("other users may write"));
+    mode(folder.path(), 0o700);
+    open().unwrap();
+    // Only root can make a file that belongs to somebody else.
+    if std::os::unix::fs::chown(&path, Some(12_345), None).is_ok() {
+        for refused in [open().map(drop), MapFile::read(&path).map(drop)] {
+            assert!(refused.unwrap_err().to_string().contains("another user (uid 12345"));
+        }
+    }
+}
+
+/// The lock lies on the file, so another way to it leads to the same lock or nowhere.
+#[test]
+fn no_second_name_of_a_map_leads_around_its_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, link, second) =
+        (folder.path().join("map"), folder.path().join("link"), folder.path().join("second"));
+    let open = |path: &Path| MapFile::open(path, job(number(5), 10), |_| Order::Sequential);
+    let held = open(&path).unwrap();
+    symlink(&path, &link).unwrap();
+    assert!(open(&link).unwrap_err().to_string().contains("symbolic link"));
+    fs::hard_link(&path, &second).unwrap();
+    for name in [&path, &second] {
+        assert!(open(name).unwrap_err().to_string().contains("2 names"));
+    }
+    drop(held);
+    assert!(open(&link).is_err() && open(&second).is_err());
+    fs::remove_file(&second).unwrap();
+    open(&path).unwrap();
+}
+
+/// What somebody else put beside a map is not written through, and a lock that an earlier version left is no obstacle.
+#[test]
+fn links_beside_a_map_are_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, victim) = (folder.path().join("map"), folder.path().join("victim"));
+    fs::write(&victim, "precious").unwrap();
+    let plant = |name: &str| symlink(&victim, folder.path().join(name)).unwrap();
+    ["map.new", "map.lock"].into_iter().for_each(plant);
+    let mut held = MapFile::open(&path, job(number(5), 10), |_| Order::Sequential).unwrap();
+    let mut planner = Planner::new(held.map());
+    for _ in 0..2 {
+        held.map_mut().complete(&planner.next(number(3)).unwrap(), 1);
+        held.save().unwrap();
+        assert!(!fs::symlink_metadata(folder.path().join("map.new")).is_ok_and(|there| there.is_symlink()));
+        plant("map.new");
+    }
+    drop(held);
+    assert_eq!(MapFile::read(&path).unwrap().covered(), number(6));
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert!(fs::symlink_metadata(folder.path().join("map.lock")).unwrap().is_symlink());
+}
+
 #[test]
 fn a_file_that_is_no_map_is_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("map");
     for content in ["my notes\n", "", "warpsmith map 9\n", "warpsmith map 1\nrange 1:5\n"] {
         fs::write(&path, content).unwrap();
+        mode(&path, 0o600);
         assert!(MapFile::open(&path, job(number(5), 10), |_| Order::Sequential).is_err());
         assert!(matches!(MapFile::create(&path, sample(random)), Err(Error::Exists { .. })));
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
@@ -264,6 +414,87 @@ fn short_batches_lose_no_time_and_a_clock_put_back_none_either() {
     map.begin(9000);
     map.complete(&planner.next(number(10)).unwrap(), 9010);
     assert_eq!(map.history()[1..], [Stretch { began: 9000, seconds: 10, keys: number(10) }]);
+}
+
+/// What a hand may write in place of a word of a map.
+fn word() -> impl Strategy<Value = String> {
+    let edges = [
+        "",
+        "0",
+        "1",
+        "-1",
+        "+5",
+        "18446744073709551615",
+        "18446744073709551616",
+        "7fffffffffffffff",
+        "8000:ffff",
+        "1:0",
+        "0:5",
+        "ffff:8000",
+        "sequential",
+        "random",
+        "stretch",
+        "covered",
+        "total",
+        "p2pkh,p2tr",
+        "database",
+        "99999999999999999999999999999999999999999999999999999999999999999999999999999999",
+    ];
+    let wide = [U256::MAX, U256::MAX - U256::ONE, U256::ONE << 64, (U256::MAX >> 62) + U256::ONE];
+    let wide = wide.map(|wide| prop_oneof![Just(format!("{wide:x}")), Just(wide.to_string())]);
+    let hex = (any::<[u128; 2]>(), 0..255u32).prop_map(|(bits, shift)| format!("{:x}", U256(bits) >> shift));
+    let pair = (any::<u64>(), any::<u64>()).prop_map(|(a, b)| format!("{a:x}:{b:x}"));
+    prop_oneof![
+        prop::sample::select(edges.to_vec()).prop_map(str::to_owned),
+        proptest::strategy::Union::new(wide),
+        hex,
+        any::<u64>().prop_map(|number| number.to_string()),
+        pair,
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Maps in which words and lines were changed, with the digest that belongs to them then: refused, or used without a panic.
+    #[test]
+    fn hand_made_maps_are_refused_or_used(
+        is_random in any::<bool>(),
+        changes in prop::collection::vec((0..5u8, any::<prop::sample::Index>(), any::<prop::sample::Index>(), word()), 0..5),
+        with_total in any::<bool>(),
+    ) {
+        let map = sample(if is_random { random } else { |_| Order::Sequential });
+        let mut lines: Vec<Vec<String>> =
+            lines_of(&map).lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect();
+        for (what, line, at, new) in changes {
+            // The head stays, or nothing else would be read.
+            let line = 1 + line.index(lines.len() - 1);
+            match what {
+                0 => lines.insert(line, lines[line].clone()),
+                1 if lines.len() > 3 => _ = lines.remove(line),
+                _ => {
+                    let at = at.index(lines[line].len());
+                    lines[line][at] = new;
+                }
+            }
+        }
+        if with_total {
+            // The sum as it would have to be, so that more than sums is tested.
+            let words = |line: &Vec<String>| line.join(" ");
+            let ends = lines.iter().filter_map(|line| words(line).strip_prefix("covered ").and_then(|ends| {
+                let (first, last) = ends.split_once(':')?;
+                let bound = |text| U256::from_str_radix(text, 16).ok();
+                Interval::new(bound(first)?, bound(last)?)
+            }).map(|interval| interval.count()));
+            let total = ends.fold(U256::ZERO, U256::saturating_add);
+            lines.retain(|line| line[0] != "total");
+            lines.push(vec!["total".to_owned(), total.to_string()]);
+        }
+        let text: String = lines.iter().map(|line| line.join(" ") + "\n").collect();
+        if let Ok(map) = read_lines(&text) {
+            use_whole(&map);
+        }
+    }
 }
 
 proptest! {

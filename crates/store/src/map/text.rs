@@ -7,7 +7,7 @@
 //! types p2pkh,p2wpkh
 //! targets addresses 3 <64 hex digits>
 //! order sequential                        or: order random <seed, hex> <piece, hex>
-//! stretch <began> <seconds> <keys>        any number, decimal
+//! stretch <began> <seconds> <keys>        at most 512, decimal
 //! covered 8000:8fff                       any number, ascending, apart
 //! total <keys>                            decimal
 //! sha256 <64 hex digits>                  of all lines before
@@ -105,6 +105,9 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
         let mut history = Vec::new();
         while let Some(stretch) = self.next("stretch", stretch)? {
             history.push(stretch);
+            if history.len() > Stretch::MOST {
+                return Err(format!("it has more than {} lines 'stretch'", Stretch::MOST));
+            }
         }
         let mut covered = IntervalSet::new();
         let mut listed = 0;

@@ -27,7 +27,7 @@ const EXAMPLES: &str = "\
 What INPUT is:
   a file, with --entry-size     flat: entries of so many bytes, one after the other, read by index
   a text file                   pairs: a key and a value in hex a line, separated by blanks, read by key
-  a folder of `warpsmith db`    addresses: the amount of an address, read by address
+  a file of `warpsmith db`      addresses: the amount of an address, read by address
   a folder with database.bin, account-mapping.bin and storage-mapping.bin
                                 state: Ethereum's accounts and slots in 40-byte records, read by address or ADDRESS:SLOT
 
@@ -211,15 +211,19 @@ impl Build {
         let facts = std::fs::metadata(input)
             .map_err(|error| Failure::Other(format!("{}: {error}", input.display())))?;
         if facts.is_file() {
-            return Ok(if self.entry_size.is_some() { Format::Flat } else { Format::Pairs });
+            return Ok(match self.entry_size {
+                Some(_) => Format::Flat,
+                None if store::Database::is_at(input) => Format::Addresses,
+                None => Format::Pairs,
+            });
         }
         let has = |name: &str| input.join(name).exists();
-        match (has("data.mdb"), has("database.bin")) {
-            (true, _) => Ok(Format::Addresses),
-            (false, true) => Ok(Format::State),
+        match (has("database.bin"), has("data.mdb")) {
+            (true, _) => Ok(Format::State),
+            // Which is told how to make one of it.
+            (false, true) => Ok(Format::Addresses),
             (false, false) => Err(Failure::Other(format!(
-                "{} has neither data.mdb (a database of `warpsmith db`) nor database.bin (records of a state); give one \
-                 of these, or a file",
+                "{} is a folder without database.bin (records of a state); give a folder with that, or a file",
                 input.display()
             ))),
         }
@@ -286,9 +290,8 @@ impl Build {
             reason: error.to_string(),
         };
         let addresses = store::Database::open(input).map_err(foreign)?;
-        let reader = addresses.reader().map_err(foreign)?;
         let mut longest = 0;
-        for (i, record) in reader.records().map_err(foreign)?.enumerate() {
+        for (i, record) in addresses.records().enumerate() {
             longest = longest.max(amount_bytes(record.map_err(foreign)?.amount).len());
             if i % (1 << 14) == 0 {
                 watch.tell(None)?;
@@ -296,7 +299,7 @@ impl Build {
         }
         let plan = self.plan(Layout::Address, addresses.about().records, longest as u32);
         let mut source = |take: &mut keyword::Take<'_>| {
-            reader.records().map_err(foreign)?.try_for_each(|record| {
+            addresses.records().try_for_each(|record| {
                 let record = record.map_err(foreign)?;
                 take(&key_of(record.kind, record.digest.as_bytes()), &amount_bytes(record.amount))
             })
