@@ -114,12 +114,7 @@ pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `2026-11-15 09:30 UTC`.
-pub(crate) fn date(time: std::time::SystemTime) -> String {
-    date_at(time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs()))
-}
-
-/// The same of seconds since 1970, however many.
+/// `2026-11-15 09:30 UTC` of seconds since 1970, however many.
 pub(crate) fn date_at(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
     // Years of 365.2425 days that begin in March, so that the leap day is the last of its year (Hinnant,
@@ -187,7 +182,7 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        let at = |seconds| date(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds));
+        let at = date_at;
         assert_eq!(at(0), "1970-01-01 00:00 UTC");
         assert_eq!(at(951_782_340), "2000-02-28 23:59 UTC");
         assert_eq!(at(951_782_400), "2000-02-29 00:00 UTC");

@@ -2,6 +2,7 @@
 //! silently wrong, and never a crash.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use warpsmith_hash::Lanes;
 use warpsmith_pir::keyword::{self, Layout, Plan};
@@ -69,7 +70,7 @@ fn no_hint_is_made_of_a_damaged_database() {
         put(&path, flipped(&good, at)).unwrap();
         let mut live = open_live(&path).unwrap();
         let mut handed_over = 0;
-        let made = make.offline(&params, &mut |push| {
+        let made = make.offline(&params, &AtomicBool::new(false), &mut |push| {
             live.with_entries(|_, entries| {
                 entries.stream(&mut |part| {
                     handed_over += part.len();
