@@ -1,4 +1,4 @@
-//! What a query costs: the client's search and query, the server's answer, an update.
+//! What a query costs: the client's search and query, the server's answer from memory and from its file, an update.
 //!
 //! `cargo bench -p warpsmith-pir --bench online [-- LOG2_ENTRIES]`; with `--test` a small size, to see that it runs. The
 //! figures are the best and the median of many; the entries are zeros on the client's side, which costs the same.
@@ -7,8 +7,10 @@ use std::time::Instant;
 
 use warpsmith_hash::Lanes;
 use warpsmith_pir::answer::answer;
+use warpsmith_pir::database::Builder;
 use warpsmith_pir::hints::measure::pseudorandom;
 use warpsmith_pir::hints::{Hints, Skeleton};
+use warpsmith_pir::updates::Live;
 use warpsmith_pir::wire::{Picks, Update, answers_body, read_queries};
 use warpsmith_pir::{Choice, Client, Key, Params, Prf, Version};
 
@@ -38,7 +40,23 @@ fn main() {
     let mut client =
         Client::create(&folder.path().join("state"), p, version, key, hints, lanes).expect("a new state");
     let database = pseudorandom(p.blocks() as usize * p.block_bytes());
+    let path = folder.path().join("data");
+    let mut builder = Builder::new(&path, Choice::new(1 << log2, 40), 0, None).expect("a new database");
+    builder.push(&database[..(p.entries() * 40) as usize]).expect("entries");
+    builder.finish().expect("a database");
+    let lives = [true, false].map(|in_memory| {
+        let mut live = Live::open(&path, lanes, 0).expect("the database");
+        let begin = Instant::now();
+        live.load(in_memory, &mut |_| Ok(())).expect("a good database");
+        let rate = database.len() as f64 / begin.elapsed().as_secs_f64() / 1e9;
+        println!(
+            "server: reads and checks {rate:.2} GB/s{}",
+            if in_memory { ", and copies them" } else { "" }
+        );
+        live
+    });
     let (mut searches, mut asks, mut answers, mut updates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut served = [Vec::new(), Vec::new()];
     for i in 0..if test { 5 } else { 60 } {
         let begin = Instant::now();
         assert!(client.holds(i * 7919 % p.entries()).expect("an entry"));
@@ -51,6 +69,14 @@ fn main() {
         let picks = Picks::read(&p, queries.next().expect("one query")).expect("a good query");
         let sums = answer(&p, lanes, &database, &picks);
         answers.push(begin.elapsed().as_secs_f64());
+        // The same query, as of the one epoch the database has.
+        let body = [&asked.body[..4], &[0; 8], &asked.body[12..]].concat();
+        for (live, times) in lives.iter().zip(&mut served) {
+            let begin = Instant::now();
+            let answered = live.answer(&body, 1).expect("an answer");
+            times.push(begin.elapsed().as_secs_f64());
+            assert!(answered[16..] == sums);
+        }
         client.receive(&asked, &answers_body(client.version().epoch, &[sums])).expect("an answer");
         let update = Update { number: i + 1, indices: vec![i], deltas: vec![1; 40] };
         let begin = Instant::now();
@@ -60,5 +86,8 @@ fn main() {
     report("client: search alone", searches);
     report("client: search, query, journal", asks);
     report("server: check and answer", answers);
+    let [memory, file] = served;
+    report("server: the same, a database in memory", memory);
+    report("server: the same, a database in its file", file);
     report("client: one changed entry, journal", updates);
 }

@@ -16,7 +16,8 @@ fn damaged_databases_are_told_with_their_place() {
     let (state, changes) = (desk.path("state"), desk.write("changes", format!("7 {}\n", "00".repeat(24))));
     let good = fs::read(&database).unwrap();
     let before = desk.names();
-    for (at, place) in [(20, "the head"), (5000, "segment 0 of the entries"), (good.len() - 1, "the digests")] {
+    for (at, place) in [(20, "the head"), (5000, "segment 0 of the entries"), (good.len() - 1, "the digests")]
+    {
         let mut bad = good.clone();
         bad[at] ^= 4;
         fs::write(&database, bad).unwrap();

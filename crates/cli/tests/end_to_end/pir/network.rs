@@ -72,7 +72,7 @@ fn a_client_that_is_killed_sends_the_same_query_again() {
         }
         // Nobody else can use the state meanwhile.
         if round == 0 {
-            get(&["5"]).code(4).says(&["another process uses this state"]);
+            get(&["5"]).code(4).says(&["in use by another process"]);
         }
         child.kill().unwrap();
         assert!(child.wait_with_output().unwrap().stdout.is_empty());
