@@ -373,8 +373,9 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
             let mut keys =
                 (L::N - exact.len()) as u64 * (KEYS_PER_CENTRE + KEYS_PER_ENTRY * table.entries.len() as u64);
             for (lane, centre) in exact {
-                keys += exact::group(table.half(), lane as u32, centre, &mut visitor.one_by_one());
-                self.place(lane, exact::next(table.half(), centre));
+                let (generator, half) = (table.generator, table.half());
+                keys += exact::group(generator, half, lane as u32, centre, &mut visitor.one_by_one());
+                self.place(lane, exact::next(generator, half, centre));
             }
             keys
         }
@@ -420,6 +421,19 @@ impl<'t> Walk<'t> {
                 Kind::Portable(walk) => walk.centres(),
                 #[cfg(target_arch = "x86_64")]
                 Kind::Ifma(walk) => centres_ifma(walk),
+            }
+        }
+    }
+
+    /// Puts a lane's next centre elsewhere, as a fault of the machine would: for tests of what must notice it.
+    #[doc(hidden)]
+    pub fn put(&mut self, lane: usize, centre: Point) {
+        // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
+        unsafe {
+            match &mut self.kind {
+                Kind::Portable(walk) => walk.place(lane, centre),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Ifma(walk) => put_ifma(walk, lane, centre),
             }
         }
     }
@@ -490,6 +504,15 @@ unsafe fn points_ifma<V: Points>(
 unsafe fn centres_ifma(walk: &Lanewise<'_, crate::field::ifma::Fe8>) -> Vec<Point> {
     // SAFETY: the caller checked the instruction set.
     unsafe { walk.centres() }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
+)]
+unsafe fn put_ifma(walk: &mut Lanewise<'_, crate::field::ifma::Fe8>, lane: usize, centre: Point) {
+    // SAFETY: the caller checked the instruction set.
+    unsafe { walk.place(lane, centre) }
 }
 
 #[cfg(target_arch = "x86_64")]

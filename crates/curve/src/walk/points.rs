@@ -190,11 +190,12 @@ impl<L: Lanes> Lanewise<'_, L> {
             }
 
             for (lane, centre) in self.advance(inv_step, skip) {
-                exact::points(table.half(), 0, centre, |index, minus, point| {
+                let (generator, half) = (table.generator, table.half());
+                exact::points(generator, half, 0, centre, |index, minus, point| {
                     // The portable lane needs no instruction set.
                     filling.lanes::<Fe>(lane as u32, 0, index, minus, point.x, [point.y, point.y.negate()]);
                 });
-                self.place(lane, exact::next(table.half(), centre));
+                self.place(lane, exact::next(generator, half, centre));
             }
         }
         filling.hand_over();

@@ -17,6 +17,8 @@ pub(crate) struct Entry<L: Lanes> {
 
 /// The entries for one kind of lanes.
 pub(crate) struct Entries<L: Lanes> {
+    /// What the entries are multiples of: G, but for tests.
+    pub generator: Affine,
     pub entries: Vec<Entry<L>>,
     /// (2 half + 1) G, the way from one centre to the next.
     pub step_x: L::Constant,
@@ -24,9 +26,9 @@ pub(crate) struct Entries<L: Lanes> {
 }
 
 impl<L: Lanes> Entries<L> {
-    fn new(half: u32) -> Entries<L> {
+    fn new(generator: Affine, half: u32) -> Entries<L> {
         let mut entries = Vec::with_capacity(half as usize);
-        let mut point = Affine::G;
+        let mut point = generator;
         for i in 1..=half {
             let (t, y) = (point.x, point.y);
             let t2 = t.square();
@@ -40,11 +42,11 @@ impl<L: Lanes> Entries<L> {
             });
             if i < half {
                 // i*G is neither G's opposite nor infinity for i < half < n - 1.
-                point = point.plus(Affine::G).expect("a small multiple of G is not its opposite");
+                point = point.plus(generator).expect("a small multiple of G is not its opposite");
             }
         }
-        let step = step_point(half);
-        Entries { entries, step_x: L::constant(step.x), step_y: L::constant(step.y) }
+        let step = step_point(generator, half);
+        Entries { generator, entries, step_x: L::constant(step.x), step_y: L::constant(step.y) }
     }
 
     /// The number of entries.
@@ -54,9 +56,9 @@ impl<L: Lanes> Entries<L> {
 }
 
 /// (2 half + 1) G.
-pub(crate) fn step_point(half: u32) -> Affine {
+pub(crate) fn step_point(generator: Affine, half: u32) -> Affine {
     let steps = Scalar::from_u64(2 * half as u64 + 1);
-    group::multiply(steps, Some(Affine::G)).expect("a small multiple of G is not infinity")
+    group::multiply(steps, Some(generator)).expect("a small multiple of G is not infinity")
 }
 
 pub(crate) enum Kind {
@@ -71,12 +73,19 @@ pub struct Table(pub(crate) Kind);
 impl Table {
     /// A table of `half` entries, 1 to 2^20, for an instruction set this machine must have.
     pub fn new(simd: Simd, half: u32) -> Table {
+        Table::of(simd, Affine::G, half)
+    }
+
+    /// The same of multiples of another point, which may be one of any curve y^2 = x^3 + b over the field: nothing here
+    /// reads b. For tests in groups so small that all their elements are tried; `2 half + 1` is less than their order.
+    #[doc(hidden)]
+    pub fn of(simd: Simd, generator: Affine, half: u32) -> Table {
         assert!(simd.is_available(), "this machine has no {simd}");
         assert!((1..=1 << 20).contains(&half), "a table has 1 to 2^20 entries, not {half}");
         Table(match simd {
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx512Ifma => Kind::Ifma(Entries::new(half)),
-            _ => Kind::Portable(Entries::new(half)),
+            Simd::Avx512Ifma => Kind::Ifma(Entries::new(generator, half)),
+            _ => Kind::Portable(Entries::new(generator, half)),
         })
     }
 
