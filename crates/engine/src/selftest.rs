@@ -360,6 +360,7 @@ impl<'p> Probe<'p> {
                 break;
             }
         }
+        worker.check().map_err(|e| self.fail(e))?;
         // A meeting of points on the way (it never happens) may cost a few keys, and a walk has no such tally.
         if let Start::Salts(lease) = self.start
             && tried != lease.last - lease.first + 1

@@ -38,7 +38,7 @@ impl Meter {
         Meter { samples: VecDeque::from([(now, 0)]) }
     }
 
-    /// Notes the counter and returns its rate.
+    /// Notes the counter and returns its rate. It falls where something was counted that did not count after all.
     pub fn rate(&mut self, now: Instant, count: u64) -> f64 {
         self.samples.push_back((now, count));
         while self.samples.len() > 2 && now.duration_since(self.samples[1].0) >= WINDOW {
@@ -46,7 +46,7 @@ impl Meter {
         }
         let (then, before) = self.samples[0];
         let seconds = now.duration_since(then).as_secs_f64();
-        if seconds > 0.0 { (count - before) as f64 / seconds } else { 0.0 }
+        if seconds > 0.0 { count.saturating_sub(before) as f64 / seconds } else { 0.0 }
     }
 }
 

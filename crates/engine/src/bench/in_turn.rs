@@ -10,10 +10,9 @@ use warpsmith_curve::walk::{Block, Points, Walk};
 use warpsmith_pattern::Filter;
 use warpsmith_target::{Digest, Recipe};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::origin::Origin;
 use crate::simd::Simd;
-use crate::worker::Start;
 use crate::worker::cpu::{Cpu, create};
 
 /// What is hashed.
@@ -68,10 +67,10 @@ pub(super) fn run(
     for _ in 0..threads.max(1) {
         let start = loop {
             if let Some(point) = Origin::fresh(None)?.point() {
-                break Start::Point(point);
+                break point;
             }
         };
-        walks.push(cpu.walk(&start).map_err(Error::NoDevice)?);
+        walks.push(cpu.walk(start));
     }
     let started = Instant::now();
     let one = |mut walk: Walk<'_>| {
@@ -190,7 +189,7 @@ mod tests {
                 target.digest(&PublicPoint { x: point.x.to_be_bytes(), y: point.y.to_be_bytes() }).words();
             let top = warpsmith_pattern::Interval { first: digest[0], last: digest[0] };
             let filter = Filter { top: vec![top], ..Filter::default() };
-            let mut walk = cpu.walk(&Start::Point(origin)).expect("a walk");
+            let mut walk = cpu.walk(origin);
             let hash = Hash::new(&recipe).expect("just asked");
             let found = if hash.reads_y() {
                 let mut turn = InTurn::<true> { filter: &filter, hash, found: 0 };

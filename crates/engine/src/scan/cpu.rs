@@ -4,6 +4,7 @@
 //! compute beyond the stretch is thrown away. A group is never laid across 0 or n: at the upper end of the keys the
 //! stretch is moved back and what was there before it thrown away instead.
 
+use warpsmith_curve::group::Point;
 use warpsmith_curve::multiply::Eight;
 use warpsmith_curve::walk::{Block, Places, Points, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
@@ -17,6 +18,9 @@ use super::{Form, Scanner, Sieve, Survivor};
 use crate::origin::{Secret, affine};
 use crate::worker::Fault;
 use crate::worker::cpu::Cpu;
+#[cfg(test)]
+use crate::worker::ends::flipped;
+use crate::worker::ends::{Row, compare};
 
 /// Groups of one lane in a stretch: some hundredths of a second.
 const GROUPS: u64 = 48;
@@ -35,6 +39,9 @@ pub(crate) struct CpuScanner<'a, S> {
     /// What is still to be covered.
     first: Scalar,
     left: u64,
+    /// A bit of a lane's centre to be turned over in the middle of the next stretch.
+    #[cfg(test)]
+    flip: std::cell::Cell<Option<(u32, u32)>>,
 }
 
 impl<S: Sieve> Scanner for CpuScanner<'_, S> {
@@ -60,11 +67,24 @@ impl<S: Sieve> Scanner for CpuScanner<'_, S> {
         (self.first, self.left) = (self.first.add(Scalar::from_u64(count)), self.left - count);
         Ok((count, survivors))
     }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32) {
+        self.flip.set(Some((lane, bit)));
+    }
 }
 
 impl<'a, S: Sieve> CpuScanner<'a, S> {
     pub fn new(cpu: &'a Cpu, forms: &'a [Form], sieve: &'a S) -> Self {
-        CpuScanner { cpu, forms, sieve, first: Scalar::ZERO, left: 0 }
+        CpuScanner {
+            cpu,
+            forms,
+            sieve,
+            first: Scalar::ZERO,
+            left: 0,
+            #[cfg(test)]
+            flip: Default::default(),
+        }
     }
 
     /// Covers all that is left.
@@ -106,12 +126,18 @@ impl<'a, S: Sieve> CpuScanner<'a, S> {
             _ => 0,
         };
         let start = first.sub(Scalar::from_u64(before));
-        let starts = (0..lanes).map(|lane| {
-            let centre = start.add(Scalar::from_u64(lane * groups * group + group / 2));
-            point_of(centre).map(Some).ok_or_else(|| "a lane began at no key".to_owned())
-        });
-        let starts = starts.collect::<Result<Vec<_>, Fault>>()?;
-        let mut walk = Walk::new(self.cpu.table(), &starts);
+        let row = Row {
+            origin: None,
+            first: start.add(Scalar::from_u64(group / 2)),
+            apart: Scalar::from_u64(groups * group),
+        };
+        // Each lane ends where the next began: the last of these is where the last lane must end.
+        let starts: Vec<Point> = (0..=lanes).map(|lane| row.lane(lane)).collect();
+        let (begin, end) = (&starts[..lanes as usize], &starts[1..]);
+        if begin.iter().any(Option::is_none) {
+            return Err("a lane began at no key".to_owned());
+        }
+        let mut walk = Walk::new(self.cpu.table(), begin);
         let mut hashing = Hashing {
             lanes: self.cpu.hash_lanes(),
             forms: self.forms,
@@ -129,9 +155,15 @@ impl<'a, S: Sieve> CpuScanner<'a, S> {
         };
         let mut walked = 0;
         for _ in 0..groups {
+            #[cfg(test)]
+            if let Some((lane, bit)) = self.flip.take() {
+                let centre = walk.centres()[lane as usize].expect("not infinity");
+                walk.put(lane as usize, Some(flipped(centre, bit)));
+            }
             walked += walk.points(&mut hashing);
         }
         hashing.flush();
+        compare(&walk.centres(), end)?;
         if walked != window {
             return Err(format!("{walked} keys were walked instead of {window}"));
         }

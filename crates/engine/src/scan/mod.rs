@@ -4,7 +4,8 @@
 //! Map -> planner -> batches -> scanners -> survivors of the sieve -> exact look-up -> libsecp256k1 -> sink -> Map
 //! ```
 //!
-//! A key counts as covered when everything its batch hit was confirmed and handed to the sink, not before. What is out
+//! A key counts as covered when its batch was found to have been walked to its end and everything it hit was confirmed and
+//! handed to the sink, not before. What is out
 //! when a scan ends is given out again by the next.
 
 mod cpu;
@@ -44,6 +45,9 @@ pub(crate) fn digest_of(key: Scalar, form: Form) -> Option<Digest> {
     Some(form.digest(&public_point(&public)))
 }
 
+/// A comparison of where a walk ended with where it must; any thread may do it.
+pub(crate) type Proof = Box<dyn FnOnce() -> Result<(), Fault> + Send>;
+
 /// Something that scans stretches of keys.
 pub(crate) trait Scanner: Send {
     /// How many keys are best asked for at a time: some tenths of a second, or seconds on a card.
@@ -64,6 +68,16 @@ pub(crate) trait Scanner: Send {
     fn finish(&mut self) -> Result<(u64, Vec<Survivor>), Fault> {
         Ok((0, Vec::new()))
     }
+
+    /// What must be found right before the keys covered since the last call count: that its lanes went where they must.
+    /// None where that is known already.
+    fn proof(&mut self) -> Result<Option<Proof>, Fault> {
+        Ok(None)
+    }
+
+    /// Turns over one bit of the centre of a lane: at once, or in the middle of what is covered next.
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32);
 }
 
 #[cfg(test)]

@@ -115,6 +115,9 @@ fn find_all(
         done += keys;
         found.extend(survivors);
     }
+    if let Some(proof) = scanner.proof()? {
+        proof()?;
+    }
     // One look-up each: through the filter of a database millions may pass on a card.
     let mut times: HashMap<&Planted, u32> = planted.iter().map(|planted| (planted, 0)).collect();
     for survivor in &found {

@@ -1,8 +1,8 @@
 //! One scan from start to end: scanners that take batches from a planner, and one collector that confirms, publishes and
 //! keeps the map.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ use warpsmith_target::KeyTarget;
 use zeroize::Zeroizing;
 
 use super::prove::{Refusal, prove};
-use super::{AnySieve, Form, ScanTargets, ScanType, Scanner, Survivor};
+use super::{AnySieve, Form, Proof, ScanTargets, ScanType, Scanner, Survivor};
 use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
@@ -173,12 +173,24 @@ const FEW_SURVIVORS: usize = 2048;
 type Hit = (Survivor, Vec<(ScanType, Record)>);
 
 enum Message {
-    /// A batch, or the part of it that was scanned, and what it hit.
-    Done { device: usize, batch: Batch, hits: Vec<Hit> },
+    /// A batch, or the part of it that was scanned.
+    Done(Done),
     /// A scanner failed; its batch was given back.
     Lost { device: usize, fault: Fault },
     /// The look-up of targets failed.
     Broken(Error),
+}
+
+/// What was scanned.
+struct Done {
+    device: usize,
+    batch: Batch,
+    keys: u64,
+    hits: Vec<Hit>,
+    /// What must hold before it counts.
+    proof: Option<Proof>,
+    /// Whether the scanner is to end, and nothing it did since counts.
+    dropped: Arc<AtomicBool>,
 }
 
 /// What scanners share.
@@ -202,13 +214,15 @@ impl Floor<'_> {
 
     /// A scanner's thread: batches until there are none.
     fn work(&self, device: usize, mut scanner: Box<dyn Scanner + '_>, sender: &Sender<Message>) {
-        while !self.stopped() {
+        let dropped = Arc::new(AtomicBool::new(false));
+        while !self.stopped() && !dropped.load(Ordering::Relaxed) {
             let Some(batch) = self.planner().next(U256::from(scanner.most())) else { return };
-            let message = match self.cover(device, scanner.as_mut(), batch) {
+            let mut keys = 0;
+            let message = match self.cover(device, scanner.as_mut(), batch, &dropped, &mut keys) {
                 Ok(Some(message)) => message,
                 Ok(None) => continue,
                 Err(fault) => {
-                    self.planner().give_back(batch);
+                    self.take_back(device, batch, keys);
                     drop(sender.send(Message::Lost { device, fault }));
                     return;
                 }
@@ -246,38 +260,52 @@ impl Floor<'_> {
         })
     }
 
-    /// Scans a batch, or as much of it as there is time for.
+    /// Takes a batch back of which so many keys were counted, to be scanned again.
+    fn take_back(&self, device: usize, batch: Batch, keys: u64) {
+        self.tried[device].fetch_sub(keys, Ordering::Relaxed);
+        self.planner().give_back(batch);
+    }
+
+    /// Scans a batch, or as much of it as there is time for; `done` counts its keys.
     fn cover(
         &self,
         device: usize,
         scanner: &mut dyn Scanner,
         batch: Batch,
+        dropped: &Arc<AtomicBool>,
+        done: &mut u64,
     ) -> std::result::Result<Option<Message>, Fault> {
         let (first, count) = (batch.keys().first(), batch.keys().count());
         let count = u64::try_from(count).map_err(|_| "a batch was larger than asked for".to_owned())?;
         let first =
             Scalar::from_be_bytes(&first.to_be_bytes()).ok_or("a batch begins beyond the last key")?;
         scanner.begin(first, count)?;
-        let (mut done, mut hits, mut last) = (0, Vec::new(), false);
-        while done < count && !last {
+        let (mut hits, mut last) = (Vec::new(), false);
+        while *done < count && !last {
+            if dropped.load(Ordering::Relaxed) {
+                self.take_back(device, batch, *done);
+                return Ok(None);
+            }
             // A device goes on with what it was sent whether anyone waits or not.
             last = self.stopped();
             let (keys, survivors) = if last { scanner.finish()? } else { scanner.go_on()? };
-            if keys > count - done || (keys == 0 && !last) {
-                return Err(format!("{keys} keys of {} were reported covered", count - done));
+            if keys > count - *done || (keys == 0 && !last) {
+                return Err(format!("{keys} keys of {} were reported covered", count - *done));
             }
             match self.look_up(&survivors) {
                 Ok(found) => hits.extend(found),
                 Err(error) => {
-                    self.planner().give_back(batch);
+                    self.take_back(device, batch, *done);
                     return Ok(Some(Message::Broken(error)));
                 }
             }
-            done += keys;
+            *done += keys;
             self.tried[device].fetch_add(keys, Ordering::Relaxed);
         }
-        let part = self.planner().split(batch, U256::from(done));
-        Ok(part.map(|batch| Message::Done { device, batch, hits }))
+        let (proof, keys) = (scanner.proof()?, *done);
+        let part = self.planner().split(batch, U256::from(keys));
+        let dropped = Arc::clone(dropped);
+        Ok(part.map(|batch| Message::Done(Done { device, batch, keys, hits, proof, dropped })))
     }
 }
 
@@ -345,7 +373,7 @@ pub fn scan(
         if collector.ledger.map().is_complete() {
             break Ok(ScanEnded::Complete);
         }
-        let round = collector.scanners(&forms, sieve).and_then(|scanners| {
+        let round = collector.scanners(&floor, &forms, sieve).and_then(|scanners| {
             // What devices need before the first key is, like their self-test, no part of the run.
             if std::mem::take(&mut first) {
                 collector.start();
@@ -401,7 +429,12 @@ impl<'c> Collector<'c, '_> {
     }
 
     /// Scanners of all devices in use, at least one, each with the number of its device.
-    fn scanners<'s>(&mut self, forms: &'s [Form], sieve: &'s AnySieve) -> Result<Vec<Numbered<'s>>>
+    fn scanners<'s>(
+        &mut self,
+        floor: &Floor<'_>,
+        forms: &'s [Form],
+        sieve: &'s AnySieve,
+    ) -> Result<Vec<Numbered<'s>>>
     where
         'c: 's,
     {
@@ -419,7 +452,7 @@ impl<'c> Collector<'c, '_> {
             }
         }
         for message in lost {
-            self.take(message)?;
+            self.take(floor, message)?;
         }
         if scanners.is_empty() {
             return Err(match self.fault.take() {
@@ -449,7 +482,7 @@ impl<'c> Collector<'c, '_> {
             floor.stop.store(true, Ordering::Relaxed);
             let drained = match ended {
                 // What scanners have covered until they hear of the end is still taken in.
-                Ok(_) => receiver.iter().try_for_each(|message| self.take(message)),
+                Ok(_) => receiver.iter().try_for_each(|message| self.take(floor, message)),
                 Err(_) => Ok(()),
             };
             drop(receiver);
@@ -476,9 +509,9 @@ impl<'c> Collector<'c, '_> {
             }
             match receiver.recv_timeout(NAP) {
                 Ok(message) => {
-                    self.take(message)?;
+                    self.take(floor, message)?;
                     // Others may have come meanwhile: one writing of the map serves all.
-                    receiver.try_iter().try_for_each(|message| self.take(message))?;
+                    receiver.try_iter().try_for_each(|message| self.take(floor, message))?;
                     self.ledger.save()?;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -488,15 +521,26 @@ impl<'c> Collector<'c, '_> {
         }
     }
 
-    fn take(&mut self, message: Message) -> Result<()> {
+    fn take(&mut self, floor: &Floor<'_>, message: Message) -> Result<()> {
         match message {
-            Message::Done { device, batch, hits } => {
-                for (survivor, wanted) in hits {
-                    self.confirm(device, &survivor, wanted)?;
+            Message::Done(Done { device, batch, keys, hits, proof, dropped }) => {
+                // What a scanner did after a batch that was not right does not count either: it may be one walk.
+                let right =
+                    if dropped.load(Ordering::Relaxed) { None } else { Some(proof.map_or(Ok(()), |p| p())) };
+                if let Some(Ok(())) = right {
+                    for (survivor, wanted) in hits {
+                        self.confirm(device, &survivor, wanted)?;
+                    }
+                    self.ledger.map_mut().complete(&batch, now());
+                    self.until = Instant::now();
+                    return Ok(());
                 }
-                self.ledger.map_mut().complete(&batch, now());
-                self.until = Instant::now();
-                Ok(())
+                dropped.store(true, Ordering::Relaxed);
+                floor.take_back(device, batch, keys);
+                match right {
+                    Some(Err(fault)) => self.take(floor, Message::Lost { device, fault }),
+                    _ => Ok(()),
+                }
             }
             Message::Lost { device, fault } => {
                 let id = self.devices.list[device].id();

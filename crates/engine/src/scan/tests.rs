@@ -9,6 +9,7 @@ use warpsmith_store::{Interval, Job, Kind, Map, Order, Record, Report, TargetLis
 
 use super::*;
 use crate::device::Devices;
+use crate::error::Error;
 use crate::origin::{Secret, public_point};
 use crate::simd::Simd;
 use crate::worker::Backend;
@@ -53,48 +54,83 @@ fn scan_all(devices: &Devices, first: u64, last: u64, list: &TargetList) -> (Vec
     assert_eq!(outcome.ended, ScanEnded::Complete);
     assert!(ledger.0.is_complete());
     assert_eq!(ledger.0.covered(), U256::from(last - first + 1));
+    // Each once: what a device did in vain does not count.
+    assert_eq!(outcome.tried, last - first + 1);
     (found, warnings)
 }
 
 /// A device whose scanners fail after some batches, keep what they find to themselves, or tell it twice.
 struct Failing {
+    id: &'static str,
     inner: Arc<dyn Backend>,
     left: AtomicU32,
     /// How often what was found is told.
     copies: usize,
+    /// The most keys of a batch.
+    most: u64,
+    /// How many batches of a scan it is given before one in which a bit of a centre flips.
+    flip: AtomicU32,
+    /// Does nothing in a scan until this one's bit has flipped.
+    after: Option<Arc<Failing>>,
+}
+
+impl Failing {
+    fn new(inner: &Arc<dyn Backend>) -> Failing {
+        let (left, flip) = (AtomicU32::new(u32::MAX), AtomicU32::new(u32::MAX));
+        Failing { id: "failing", inner: Arc::clone(inner), left, copies: 1, most: 4000, flip, after: None }
+    }
 }
 
 struct FailingScanner<'a> {
     inner: Box<dyn Scanner + 'a>,
-    left: &'a AtomicU32,
-    /// How often what was found is told.
-    copies: usize,
+    failing: &'a Failing,
 }
 
 impl Scanner for FailingScanner<'_> {
     fn most(&self) -> u64 {
-        self.inner.most().min(4000)
+        self.inner.most().min(self.failing.most)
     }
     fn seams(&self) -> Vec<u64> {
         self.inner.seams()
     }
     fn begin(&mut self, first: Scalar, count: u64) -> std::result::Result<(), Fault> {
-        self.inner.begin(first, count)
+        self.inner.begin(first, count)?;
+        // Self-tests scan keys elsewhere.
+        if small(first).is_some() {
+            let flip = &self.failing.flip;
+            match flip.load(Ordering::Relaxed) {
+                u32::MAX => {}
+                0 => {
+                    self.inner.flip(0, 300);
+                    flip.store(u32::MAX, Ordering::Relaxed);
+                }
+                batches => flip.store(batches - 1, Ordering::Relaxed),
+            }
+            while self.failing.after.as_ref().is_some_and(|f| f.flip.load(Ordering::Relaxed) != u32::MAX) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(())
     }
     fn go_on(&mut self) -> std::result::Result<(u64, Vec<Survivor>), Fault> {
-        let left = self.left.load(Ordering::Relaxed);
-        if left == 0 {
+        let Failing { left, copies, .. } = self.failing;
+        if left.fetch_sub(1, Ordering::Relaxed) == 0 {
             return Err("it broke".to_owned());
         }
-        self.left.store(left - 1, Ordering::Relaxed);
         let (keys, survivors) = self.inner.go_on()?;
-        Ok((keys, survivors.repeat(self.copies)))
+        Ok((keys, survivors.repeat(*copies)))
+    }
+    fn proof(&mut self) -> std::result::Result<Option<Proof>, Fault> {
+        self.inner.proof()
+    }
+    fn flip(&mut self, lane: u32, bit: u32) {
+        self.inner.flip(lane, bit);
     }
 }
 
 impl Backend for Failing {
     fn id(&self) -> String {
-        "failing".to_owned()
+        self.id.to_owned()
     }
     fn describe(&self) -> String {
         self.inner.describe()
@@ -123,8 +159,8 @@ impl Backend for Failing {
         forms: &'a [Form],
         sieve: &'a AnySieve,
     ) -> std::result::Result<Box<dyn Scanner + 'a>, Fault> {
-        let (inner, left, copies) = (self.inner.scanner(forms, sieve)?, &self.left, self.copies);
-        Ok(Box::new(FailingScanner { inner, left, copies }))
+        let inner = self.inner.scanner(forms, sieve)?;
+        Ok(Box::new(FailingScanner { inner, failing: self }))
     }
 }
 
@@ -149,13 +185,70 @@ fn the_processor_and_a_card_share_a_range() {
 fn a_device_that_fails_is_dropped_and_its_batch_done_by_another() {
     let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(Simd::detect(), 1));
     // Enough for the self-test, and one or two batches.
-    let failing = Failing { inner: Arc::clone(&cpu), left: AtomicU32::new(3), copies: 1 };
+    let failing = Failing { left: AtomicU32::new(3), ..Failing::new(&cpu) };
     let devices = Devices::of(vec![Arc::new(failing), Arc::new(Cpu::new(Simd::Portable, 1))]);
     let (first, last) = (5u64, 1_000_000);
     let keys: BTreeSet<u64> = (first..=last).step_by(4999).chain([last]).collect();
     let (found, warnings) = scan_all(&devices, first, last, &list(keys.iter().copied()));
     assert_eq!(sorted(found), keys.into_iter().collect::<Vec<_>>());
     assert!(warnings.iter().any(|text| text.contains("failing was dropped: it broke")), "{warnings:?}");
+}
+
+/// A walk that goes astray in the middle of a scan: its batch does not count and is done again by another device, which finds
+/// what lies there.
+#[test]
+fn a_batch_whose_walk_went_astray_is_scanned_again() {
+    let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(Simd::detect(), 1));
+    // The third of many batches of the processor, and the first of the card, which is next to all there is.
+    let mut cases = vec![(Arc::clone(&cpu), 4000, 2, 20_000u64)];
+    if let Some(card) = pocl() {
+        cases.push((Arc::new(card), u64::MAX, 0, 60_000));
+    }
+    for (inner, most, batches, count) in cases {
+        let failing = || Failing { most, flip: AtomicU32::new(batches), ..Failing::new(&inner) };
+        let (first, last) = ((1u64 << 40) + 777, (1u64 << 40) + 776 + count);
+        let keys: BTreeSet<u64> = (first..=last).step_by(499).chain([last]).collect();
+        // The other one keeps at most one small batch from it.
+        let astray = Arc::new(failing());
+        let other = Failing { id: "other", after: Some(Arc::clone(&astray)), ..Failing::new(&cpu) };
+        let devices = Devices::of(vec![astray, Arc::new(other)]);
+        let (found, warnings) = scan_all(&devices, first, last, &list(keys.iter().copied()));
+        assert_eq!(sorted(found), keys.iter().copied().collect::<Vec<_>>());
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        let says = "failing was dropped: its walk did not end where it must: 1 of ";
+        assert!(warnings[0].starts_with(says) && warnings[0].ends_with("the others go on"), "{warnings:?}");
+        // Alone it is the error, and nothing it did in vain is in the map.
+        let error = astray_alone(failing(), first, last, 4000 * u64::from(batches));
+        assert!(error.to_string().contains("its walk did not end where it must: 1 of "), "{error}");
+    }
+}
+
+/// Scans with a device whose walk goes astray once so many keys are covered. Another device takes what the map lacks and
+/// finds what was missed.
+fn astray_alone(failing: Failing, first: u64, last: u64, right: u64) -> Error {
+    let list = list([first, first + right, last].into_iter());
+    let targets = ScanTargets::list(&list, &[]).expect("targets");
+    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
+    let range = Interval::new(U256::from(first), U256::from(last)).expect("a range");
+    let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
+    let job = ScanJob { targets: &targets, time_limit: None, interval: Duration::from_secs(1) };
+    let mut found = BTreeSet::new();
+    let mut sink = |event: ScanEvent<'_>| {
+        if let ScanEvent::Found(finding) = event {
+            let bytes: [u8; 8] = finding.secret.as_bytes()[24..].try_into().expect("eight bytes");
+            assert!(found.insert(u64::from_be_bytes(bytes)), "twice");
+        }
+        Ok(())
+    };
+    let failing = Devices::of(vec![Arc::new(failing)]);
+    let never = AtomicBool::new(false);
+    let error = scan(&job, &mut ledger, &failing, &never, &mut sink).expect_err("it is the only one");
+    assert_eq!(ledger.0.covered(), U256::from(right), "what it did in vain is not covered");
+    let cpu = Devices::of(vec![Arc::new(Cpu::new(Simd::Portable, 1))]);
+    let rest = scan(&job, &mut ledger, &cpu, &never, &mut sink).expect("scanned");
+    assert_eq!(rest.tried + right, last - first + 1, "each once");
+    assert_eq!(found, BTreeSet::from([first, first + right, last]));
+    error
 }
 
 /// Each form and all together, by list and by both filters; and a device that keeps keys to itself, or tells them twice, fails.
@@ -175,7 +268,7 @@ fn every_kind_of_scan_is_proved() {
     );
 
     for copies in [0, 2] {
-        let failing = Failing { inner: Arc::clone(&cpu), left: AtomicU32::new(u32::MAX), copies };
+        let failing = Failing { copies, ..Failing::new(&cpu) };
         let error = selftest_scans(&Devices::of(vec![Arc::new(failing)]), &mut |_| ()).expect_err("not once");
         let says = format!("scan, rawtr, list: a key planted for its self-test came back {copies} times");
         assert!(error.to_string().contains(&says), "{error}");

@@ -197,7 +197,8 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
             rate,
             elapsed: self.started.elapsed(),
             eta_50: eta_50(odds, rate),
-            probability: probability(odds, tried - self.tried_at_match),
+            // Less than at the last match where a worker was lost meanwhile and what it did last does not count.
+            probability: probability(odds, tried.saturating_sub(self.tried_at_match)),
             matches: self.matches,
             best: matches!(self.job.wanted, Wanted::Best { .. }).then(|| self.best()),
             devices,

@@ -385,8 +385,13 @@ fn work(
     best: &AtomicU32,
     stop: &AtomicBool,
 ) {
-    let faulty = |fault| drop(sender.send(Message::Lost { worker: id, fault }));
     let (mut beaten, mut spare) = (0, None);
+    // Of what was counted, what no check of its walk has confirmed: it does not count any more once the worker is lost.
+    let mut unproved = 0;
+    let faulty = |fault, unproved| {
+        tally.counter.fetch_sub(unproved, Ordering::Relaxed);
+        drop(sender.send(Message::Lost { worker: id, fault }));
+    };
     while !stop.load(Ordering::Relaxed) {
         match answers.try_recv() {
             Ok(Answer::Spare(start)) => spare = Some(start),
@@ -399,13 +404,14 @@ fn work(
         if best > beaten {
             beaten = best;
             if let Err(fault) = worker.raise(best + 1) {
-                return faulty(fault);
+                return faulty(fault, unproved);
             }
         }
         let mut batch = match worker.run() {
             Ok(batch) => batch,
-            Err(fault) => return faulty(fault),
+            Err(fault) => return faulty(fault, unproved),
         };
+        unproved = worker.unproved();
         let tried = tally.counter.fetch_add(batch.tried, Ordering::Relaxed) + batch.tried;
         tally.track.note(tally.started, Instant::now(), tried);
         let likely = tally.sift.sift(&mut batch.hits, exact);
@@ -428,7 +434,7 @@ fn work(
         if let Some(start) = next
             && let Err(fault) = worker.start(&start)
         {
-            return faulty(fault);
+            return faulty(fault, unproved);
         }
     }
 }

@@ -25,6 +25,8 @@ enum Fate {
     Lies(u32),
     /// Reports keys that are there with the digests of others.
     Confuses,
+    /// Flips a bit of a centre before the n-th run.
+    Strays(u32),
     /// Keeps planted keys to itself.
     Misses,
     /// Reports everything twice.
@@ -37,6 +39,8 @@ struct Masked {
     cpu: Cpu,
     fate: Fate,
     runs: AtomicU32,
+    /// Candidates told as tried.
+    told: AtomicU64,
 }
 
 struct MaskedWorker<'a> {
@@ -89,8 +93,22 @@ impl Worker for MaskedWorker<'_> {
                 }
                 Ok(batch)
             }
-            _ => self.inner.run(),
+            fate => {
+                if fate == Fate::Strays(run) {
+                    // Found out in the next step, a few of which make a run.
+                    self.inner.flip(0, 77, 1);
+                }
+                let batch = self.inner.run()?;
+                self.masked.told.fetch_add(batch.tried, Ordering::Relaxed);
+                Ok(batch)
+            }
         }
+    }
+    fn check(&mut self) -> std::result::Result<(), Fault> {
+        self.inner.check()
+    }
+    fn unproved(&self) -> u64 {
+        self.inner.unproved()
     }
     fn step(&mut self) -> std::result::Result<Batch, Fault> {
         let mut batch = self.inner.step()?;
@@ -106,7 +124,8 @@ impl Worker for MaskedWorker<'_> {
 fn devices(fates: &[(&'static str, Fate)]) -> Devices {
     let list = fates.iter().map(|&(id, fate)| {
         let cpu = Cpu::new(Simd::detect(), 1);
-        Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0) }) as Arc<dyn Backend>
+        Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0), told: AtomicU64::new(0) })
+            as Arc<dyn Backend>
     });
     Devices::of(list.collect())
 }
@@ -209,7 +228,13 @@ fn a_worker_does_not_wait_for_its_matches_to_be_written_down() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["qq"], target, &Options::default()).expect("possible");
     let cpu = Cpu::new(Simd::detect(), 1);
-    let masked = Arc::new(Masked { id: "a", cpu, fate: Fate::Honest, runs: AtomicU32::new(0) });
+    let masked = Arc::new(Masked {
+        id: "a",
+        cpu,
+        fate: Fate::Honest,
+        runs: AtomicU32::new(0),
+        told: AtomicU64::new(0),
+    });
     let devices = Devices::of(vec![Arc::clone(&masked) as Arc<dyn Backend>]);
     let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
     let job = Job { subject, wanted, split: None, count: Some(5), time_limit: None, interval: LONG };
@@ -288,6 +313,39 @@ fn a_device_that_reports_keys_that_are_not_there_is_dropped() {
         "{:?}",
         seen.warnings
     );
+}
+
+/// What a worker tried since its walk was last found right does not count once it is found astray.
+#[test]
+fn a_device_whose_walk_goes_astray_is_dropped_and_what_it_tried_does_not_count() {
+    let masked = |id, fate| {
+        let cpu = Cpu::new(Simd::detect(), 1);
+        Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0), told: AtomicU64::new(0) })
+    };
+    let (astray, honest) = (masked("astray", Fate::Strays(3)), masked("a", Fate::Honest));
+    let list = [&astray, &honest].map(|masked| Arc::clone(masked) as Arc<dyn Backend>);
+    let devices = Devices::of(list.to_vec());
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile([NEVER], target, &Options::default()).expect("possible");
+    let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
+    let interval = Duration::from_millis(1);
+    let job = Job { subject, wanted, split: None, count: None, time_limit: None, interval };
+    let (mut warnings, interrupt) = (Vec::new(), AtomicBool::new(false));
+    let outcome = run(&job, &devices, &interrupt, &mut |event| {
+        match event {
+            Event::Warning(text) => warnings.push(text),
+            // Once there was progress after it: counts that fall do no harm.
+            Event::Progress(_) => interrupt.store(!warnings.is_empty(), Ordering::Relaxed),
+            Event::Match(_) => {}
+        }
+        Ok(())
+    });
+    let told = |masked: &Masked| masked.told.load(Ordering::Relaxed);
+    assert!(told(&astray) > 0, "it had told of something before");
+    assert_eq!(outcome.expect("one is left").tried, told(&honest));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let says = "astray was dropped: its walk did not end where it must: 1 of ";
+    assert!(warnings[0].starts_with(says) && warnings[0].ends_with("; the others go on"), "{warnings:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod batch_add;
 pub(crate) mod cpu;
+pub(crate) mod ends;
 pub(crate) mod gpu;
 
 use std::sync::{Arc, OnceLock};
@@ -136,6 +137,21 @@ pub(crate) trait Worker: Send {
     fn run(&mut self) -> Result<Batch, Fault>;
     /// Goes on by exactly one step of every lane (for salts: by some): for self-tests.
     fn step(&mut self) -> Result<Batch, Fault>;
+    /// Whether its lanes are where they must be, found out at once: for self-tests. Salts are counted and have no walk.
+    fn check(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+    /// Asked after [`Worker::run`]: how many of the candidates it told as tried no check has confirmed yet. They do not
+    /// count if the next run fails. It checks every few seconds that its lanes are where they must be (see [`ends`]); if
+    /// they are not, that is the fault of the run. None for salts, which have no walk.
+    fn unproved(&self) -> u64 {
+        0
+    }
+    /// Turns over one bit of the centre of a lane, and checks after so many launches or steps.
+    #[cfg(test)]
+    fn flip(&mut self, _lane: u32, _bit: u32, _every: u32) {
+        unimplemented!("it has no walk");
+    }
     /// From now on only scores of at least this are wanted. Only called in a search for the best.
     fn raise(&mut self, _at_least: u32) -> Result<(), Fault> {
         Ok(())

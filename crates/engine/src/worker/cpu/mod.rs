@@ -1,6 +1,7 @@
 //! The CPU as a device: one searcher of several lanes a thread. Each kind has its own file: `orbit` for targets that
 //! test x, `points` for those that hash points, `taproot` for those that tweak them, `salts` for those without a key.
 
+mod checked;
 pub(crate) mod create;
 pub(super) mod orbit;
 mod points;
@@ -19,7 +20,7 @@ use warpsmith_curve::{Affine, Scalar};
 use warpsmith_target::Recipe;
 
 use super::batch_add::multiples;
-use super::{Backend, Batch, Fault, Search, Shape, Start, Worker};
+use super::{Backend, Batch, Fault, Search, Shape, Worker};
 use crate::bench::field::{FieldRate, bench_cpu};
 use crate::scan::{AnySieve, CpuScanner, Form, Scanner};
 use crate::simd::Simd;
@@ -93,10 +94,9 @@ impl Cpu {
     }
 
     /// A walk from a point.
-    pub fn walk(&self, start: &Start) -> Result<Walk<'_>, Fault> {
-        let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
+    pub fn walk(&self, origin: Affine) -> Walk<'_> {
         let starts: Vec<Point> = self.lanes().iter().map(|&way| group::add(Some(origin), way)).collect();
-        Ok(Walk::new(self.table(), &starts))
+        Walk::new(self.table(), &starts)
     }
 }
 

@@ -1,20 +1,21 @@
 //! The orbit walk on the processor: for targets whose digest is the x coordinate.
 
-use warpsmith_curve::walk::{self, Sieve, Walk};
+use warpsmith_curve::walk::{self, Sieve};
 use warpsmith_target::Digest;
 
+use super::checked::Checked;
 use super::{Cpu, for_a_moment};
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
 pub(super) struct OrbitWorker<'a> {
     cpu: &'a Cpu,
     sieve: Sieve,
-    walk: Option<Walk<'a>>,
+    walk: Checked<'a>,
 }
 
 impl<'a> OrbitWorker<'a> {
     pub fn new(cpu: &'a Cpu, sieve: Sieve) -> Self {
-        OrbitWorker { cpu, sieve, walk: None }
+        OrbitWorker { cpu, sieve, walk: Checked::new(cpu) }
     }
 }
 
@@ -24,8 +25,7 @@ impl Worker for OrbitWorker<'_> {
     }
 
     fn start(&mut self, start: &Start) -> Result<(), Fault> {
-        self.walk = Some(self.cpu.walk(start)?);
-        Ok(())
+        self.walk.start(start)
     }
 
     fn run(&mut self) -> Result<Batch, Fault> {
@@ -33,10 +33,24 @@ impl Worker for OrbitWorker<'_> {
     }
 
     fn step(&mut self) -> Result<Batch, Fault> {
-        let walk = self.walk.as_mut().ok_or("a worker was run before it was given an origin")?;
-        let mut found = Vec::new();
-        let tried = walk.group(&self.sieve, &mut found);
-        Ok(Batch { tried, hits: found.into_iter().map(hit).collect(), done: false })
+        self.walk.step(|walk| {
+            let mut found = Vec::new();
+            let tried = walk.group(&self.sieve, &mut found);
+            Batch { tried, hits: found.into_iter().map(hit).collect(), done: false }
+        })
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        self.walk.check()
+    }
+
+    fn unproved(&self) -> u64 {
+        self.walk.unproved()
+    }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32, every: u32) {
+        self.walk.flip(lane, bit, every);
     }
 }
 

@@ -5,10 +5,11 @@
 
 use warpsmith_curve::Affine;
 use warpsmith_curve::group::Point;
-use warpsmith_curve::walk::{Block, Points, Walk};
+use warpsmith_curve::walk::{Block, Points};
 use warpsmith_hash::{Lanes, hash160, keccak};
 use warpsmith_target::Recipe;
 
+use super::checked::Checked;
 use super::create::Create;
 use super::screen::Screen;
 use super::{Cpu, for_a_moment};
@@ -30,7 +31,7 @@ pub(super) struct PointsWorker<'a> {
     lanes: Lanes,
     hash: Hash,
     screen: Screen,
-    walk: Option<Walk<'a>>,
+    walk: Checked<'a>,
 }
 
 impl<'a> PointsWorker<'a> {
@@ -49,7 +50,7 @@ impl<'a> PointsWorker<'a> {
             lanes: cpu.simd.hash_lanes(),
             hash,
             screen: Screen::new(search.sought(), cpu.simd),
-            walk: None,
+            walk: Checked::new(cpu),
         })
     }
 }
@@ -60,8 +61,7 @@ impl Worker for PointsWorker<'_> {
     }
 
     fn start(&mut self, start: &Start) -> Result<(), Fault> {
-        self.walk = Some(self.cpu.walk(start)?);
-        Ok(())
+        self.walk.start(start)
     }
 
     fn run(&mut self) -> Result<Batch, Fault> {
@@ -69,19 +69,33 @@ impl Worker for PointsWorker<'_> {
     }
 
     fn step(&mut self) -> Result<Batch, Fault> {
-        let walk = self.walk.as_mut().ok_or("a worker was run before it was given an origin")?;
-        let mut hits = Vec::new();
-        let (lanes, screen) = (self.lanes, &self.screen);
-        let tried = match &self.hash {
-            &Hash::Compressed { script } => {
-                let centres = walk.centres();
-                let tried = walk.points(&mut OfX { lanes, script, screen, hits: &mut hits });
-                settle_signs(&centres, self.cpu.entries(), &mut hits);
-                tried
-            }
-            hash => walk.points(&mut OfBoth { lanes, hash, screen, hits: &mut hits }),
-        };
-        Ok(Batch { tried, hits, done: false })
+        self.walk.step(|walk| {
+            let mut hits = Vec::new();
+            let (lanes, screen) = (self.lanes, &self.screen);
+            let tried = match &self.hash {
+                &Hash::Compressed { script } => {
+                    let centres = walk.centres();
+                    let tried = walk.points(&mut OfX { lanes, script, screen, hits: &mut hits });
+                    settle_signs(&centres, self.cpu.entries(), &mut hits);
+                    tried
+                }
+                hash => walk.points(&mut OfBoth { lanes, hash, screen, hits: &mut hits }),
+            };
+            Batch { tried, hits, done: false }
+        })
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        self.walk.check()
+    }
+
+    fn unproved(&self) -> u64 {
+        self.walk.unproved()
+    }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32, every: u32) {
+        self.walk.flip(lane, bit, every);
     }
 
     fn raise(&mut self, at_least: u32) -> Result<(), Fault> {

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use warpsmith_curve::multiply::{self, Eight, Multiples};
-use warpsmith_curve::walk::{Block, KEYS_PER_POINT, Place, Points, Walk};
+use warpsmith_curve::walk::{Block, KEYS_PER_POINT, Place, Points};
 use warpsmith_hash::Lanes;
 use warpsmith_hash::sha256::Tagged;
 
+use super::checked::Checked;
 use super::screen::{Screen, Sought};
 use super::{Cpu, for_a_moment};
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
@@ -23,14 +24,14 @@ pub(super) struct TaprootWorker<'a> {
     lanes: Lanes,
     tagged: Tagged,
     screen: Screen,
-    walk: Option<Walk<'a>>,
+    walk: Checked<'a>,
 }
 
 impl<'a> TaprootWorker<'a> {
     pub fn new(cpu: &'a Cpu, sought: Arc<Sought>) -> Self {
         let (lanes, tagged, screen) =
             (cpu.simd.hash_lanes(), Tagged::new(b"TapTweak"), Screen::new(sought, cpu.simd));
-        TaprootWorker { cpu, lanes, tagged, screen, walk: None }
+        TaprootWorker { cpu, lanes, tagged, screen, walk: Checked::new(cpu) }
     }
 }
 
@@ -40,8 +41,7 @@ impl Worker for TaprootWorker<'_> {
     }
 
     fn start(&mut self, start: &Start) -> Result<(), Fault> {
-        self.walk = Some(self.cpu.walk(start)?);
-        Ok(())
+        self.walk.start(start)
     }
 
     fn run(&mut self) -> Result<Batch, Fault> {
@@ -49,20 +49,34 @@ impl Worker for TaprootWorker<'_> {
     }
 
     fn step(&mut self) -> Result<Batch, Fault> {
-        let walk = self.walk.as_mut().ok_or("a worker was run before it was given an origin")?;
-        let mut hits = Vec::new();
-        let mut tweaking = Tweaking {
-            lanes: self.lanes,
-            tagged: &self.tagged,
-            multiples: self.cpu.multiples(),
-            screen: &self.screen,
-            sums: Vec::with_capacity(TOGETHER * IMAGES as usize),
-            places: Vec::with_capacity(TOGETHER),
-            hits: &mut hits,
-        };
-        let tried = walk.points(&mut tweaking) / KEYS_PER_POINT * IMAGES;
-        tweaking.finish();
-        Ok(Batch { tried, hits, done: false })
+        self.walk.step(|walk| {
+            let mut hits = Vec::new();
+            let mut tweaking = Tweaking {
+                lanes: self.lanes,
+                tagged: &self.tagged,
+                multiples: self.cpu.multiples(),
+                screen: &self.screen,
+                sums: Vec::with_capacity(TOGETHER * IMAGES as usize),
+                places: Vec::with_capacity(TOGETHER),
+                hits: &mut hits,
+            };
+            let tried = walk.points(&mut tweaking) / KEYS_PER_POINT * IMAGES;
+            tweaking.finish();
+            Batch { tried, hits, done: false }
+        })
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        self.walk.check()
+    }
+
+    fn unproved(&self) -> u64 {
+        self.walk.unproved()
+    }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32, every: u32) {
+        self.walk.flip(lane, bit, every);
     }
 
     fn raise(&mut self, at_least: u32) -> Result<(), Fault> {

@@ -10,6 +10,7 @@ use crate::origin::{Origin, Secret};
 use crate::samples::samples;
 use crate::space::{Source, Space, Subject};
 use crate::verify::recompute;
+use crate::worker::Start;
 
 /// All candidates of the first steps from a known origin: each once, and those looked at with the right digest.
 fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u64, stride: usize) {
@@ -70,5 +71,51 @@ fn candidates_around_the_table_and_infinity_are_exact() {
                 check(simd, sample.name, sample.subject, secret, 2, 331);
             }
         }
+    }
+}
+
+/// A bit of a centre that flips on the way is found by every kind of walk at its next check, and by no walk without one.
+#[test]
+fn a_walk_that_goes_astray_is_found_out() {
+    let nothing = Filter { top: vec![Interval { first: 0, last: 0 }], ..Filter::default() };
+    for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+        let cpu = Cpu::new(simd, 1);
+        let lanes = cpu.shape().lanes;
+        for (n, recipe) in [Recipe::X, Recipe::Account, Recipe::Taproot].into_iter().enumerate() {
+            let mut worker = cpu.worker(&Search::new(&recipe, &nothing)).expect("a worker");
+            let start = |worker: &mut dyn Worker| {
+                let origin = Origin::fresh(None).expect("random");
+                worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+            };
+            start(worker.as_mut());
+            let step = worker.step().expect("a step").tried;
+            assert_eq!((worker.check(), worker.unproved()), (Ok(()), step));
+            // The third step is the first to be checked: steps of an origin left behind are among those.
+            start(worker.as_mut());
+            worker.flip(lanes - 1, 100 + 200 * n as u32, 3);
+            worker.step().expect("not looked at yet");
+            assert_eq!(worker.unproved(), 2 * step);
+            let told = worker.step().expect_err("a bit was flipped");
+            assert!(told.contains(&format!("1 of {lanes} lane")), "{simd} {recipe:?}: {told}");
+            assert_eq!(worker.check(), Err(told));
+        }
+    }
+}
+
+/// A check that finds everything right confirms what was tried before it.
+#[test]
+fn checks_come_by_themselves_and_confirm() {
+    let nothing = Filter { top: vec![Interval { first: 0, last: 0 }], ..Filter::default() };
+    let cpu = Cpu::new(Simd::detect(), 1);
+    let mut worker = cpu.worker(&Search::new(&Recipe::X, &nothing)).expect("a worker");
+    let origin = Origin::fresh(None).expect("random");
+    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+    let mut unproved = vec![0];
+    while unproved.len() < 2 || unproved[unproved.len() - 1] > 0 {
+        let tried = worker.step().expect("a step").tried;
+        unproved.push(worker.unproved());
+        let [before, now] = unproved[unproved.len() - 2..] else { unreachable!() };
+        assert!(now == 0 || now == before + tried);
+        assert!(unproved.len() < 2000, "no check in so many steps");
     }
 }

@@ -83,6 +83,11 @@ impl<const WORDS: usize> Flights<WORDS> {
         self.under_way.is_empty()
     }
 
+    /// How many launches are under way.
+    pub fn under_way(&self) -> usize {
+        self.under_way.len()
+    }
+
     /// Sends a launch on its way: `launch` enqueues it, given the queue and the buffer for its hits. `beat` is the score
     /// to beat, where scores count.
     pub fn take_off(

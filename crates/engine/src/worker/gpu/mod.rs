@@ -2,9 +2,10 @@
 //!
 //! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
 //! that test x by its top bits, with `settle` for many patterns, `points` for those that hash points or test all of x, `salts` for contracts, `ranges` for scans. `flight`
-//! keeps launches under way, `digests` says what is wanted of a whole digest, `tweaks` multiplies G for taproot. `field` times the arithmetic by itself.
+//! keeps launches under way, `ends` finds out whether they lead where they must, `digests` says what is wanted of a whole digest, `tweaks` multiplies G for taproot. `field` times the arithmetic by itself.
 
 mod digests;
+mod ends;
 mod field;
 mod flight;
 mod orbit;

@@ -18,12 +18,14 @@ use warpsmith_target::Digest;
 
 pub(super) use profile::profile;
 
+use super::ends::Watch;
 use super::flight::{Flights, Landed, MOST_STEPS};
 use super::settle::{self, Settle};
 use super::{CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, limbs, place_table, upload};
 use crate::sieve::sieve;
 use crate::worker::batch_add::multiples;
 use crate::worker::cpu::orbit::hit as from_walk;
+use crate::worker::ends::Row;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
 /// Ranges compared one by one; more go through the set.
@@ -51,6 +53,7 @@ pub(super) struct OrbitWorker<'a> {
     /// The step all lanes are at when everything in flight has landed.
     step: u64,
     flights: Flights,
+    watch: Watch,
 }
 
 /// The device's table: the step point, then i * G.
@@ -156,6 +159,7 @@ impl<'a> OrbitWorker<'a> {
             origin: None,
             step: 0,
             flights,
+            watch: Watch::new(centres, lanes),
         })
     }
 
@@ -175,6 +179,11 @@ impl<'a> OrbitWorker<'a> {
     /// The centre from which lane 0 would begin this step.
     fn at_step(&self, step: u64) -> Point {
         self.gpu.at_step(self.origin, step)
+    }
+
+    /// Where the lanes are when everything in flight has landed.
+    fn row(&self) -> Row {
+        Row::of_search(self.origin, self.step, self.layout.spec.group, STRIDE)
     }
 
     /// Uploads the centres of some lanes at a step.
@@ -234,6 +243,7 @@ impl<'a> OrbitWorker<'a> {
                 batch.tried += more.tried;
                 batch.hits.extend(more.hits);
             }
+            self.watch.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
             let (centres, lanes, step) = (self.centres, self.lanes(), self.step);
             self.place(centres, 0..lanes, step)?;
         }
@@ -339,6 +349,7 @@ impl Worker for OrbitWorker<'_> {
         let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
         // What is in flight belongs to an origin nobody asks about any more.
         self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+        self.watch.gave_up();
         self.origin = Some(origin);
         self.step = 0;
         let (centres, lanes) = (self.centres, self.lanes());
@@ -348,8 +359,14 @@ impl Worker for OrbitWorker<'_> {
     fn run(&mut self) -> Result<Batch, Fault> {
         while !self.flights.full() {
             self.take_off().map_err(|e| e.to_string())?;
+            let (under_way, row) = (self.flights.under_way(), self.row());
+            self.watch.took_off(self.queue.as_mut(), under_way, row)?;
         }
-        self.land()
+        // While all of them run: the card does not wait for it.
+        self.watch.look(self.queue.as_mut())?;
+        let batch = self.land()?;
+        self.watch.landed(batch.tried);
+        Ok(batch)
     }
 
     fn step(&mut self) -> Result<Batch, Fault> {
@@ -358,6 +375,21 @@ impl Worker for OrbitWorker<'_> {
         let batch = self.land();
         self.flights.steps = steps;
         batch
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        let row = self.row();
+        self.watch.look_now(self.queue.as_mut(), row)
+    }
+
+    fn unproved(&self) -> u64 {
+        self.watch.unproved()
+    }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32, every: u32) {
+        self.watch.every(every);
+        self.watch.flip(self.queue.as_mut(), lane, bit);
     }
 }
 

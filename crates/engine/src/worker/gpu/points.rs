@@ -18,11 +18,13 @@ use warpsmith_target::bitcoin::{AddressType, Bitcoin};
 use warpsmith_target::ethereum::{Account, Contract};
 use warpsmith_target::{Digest, KeyTarget, PublicPoint, Recipe};
 
+use super::ends::Watch;
 use super::flight::{Flights, Landed, MOST_STEPS};
 use super::{
     CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, digests, place_table, point_table, tweaks,
     upload,
 };
+use crate::worker::ends::Row;
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
 
 pub(super) struct PointsWorker<'a> {
@@ -47,6 +49,7 @@ pub(super) struct PointsWorker<'a> {
     /// The step all lanes are at when everything in flight has landed.
     step: u64,
     flights: Flights,
+    watch: Watch,
 }
 
 impl<'a> PointsWorker<'a> {
@@ -78,6 +81,7 @@ impl<'a> PointsWorker<'a> {
             _ => vec![upload(queue.as_mut(), &points::create_words(nonce))?],
         };
         let centres_bytes = 4 * abi::centres_words(lanes) as u64;
+        let centres = queue.alloc(centres_bytes)?;
         Ok(PointsWorker {
             gpu,
             layout,
@@ -85,7 +89,7 @@ impl<'a> PointsWorker<'a> {
             made,
             kernel,
             table,
-            centres: queue.alloc(centres_bytes)?,
+            centres,
             spare: queue.alloc(centres_bytes)?,
             scratch: queue.alloc(4 * points::scratch_words(spec.group, lanes) as u64)?,
             filter_words: upload(queue.as_mut(), &filter_words)?,
@@ -95,6 +99,7 @@ impl<'a> PointsWorker<'a> {
             origin: None,
             step: 0,
             flights: Flights::new(queue.as_mut(), MOST_STEPS, CAPACITY)?,
+            watch: Watch::new(centres, lanes),
             queue,
         })
     }
@@ -106,6 +111,11 @@ impl<'a> PointsWorker<'a> {
     /// Keys of one lane in one step.
     fn keys(&self) -> u64 {
         points::keys_per_step(self.made, self.layout.spec.group)
+    }
+
+    /// Where the lanes are when everything in flight has landed.
+    fn row(&self) -> Row {
+        Row::of_search(self.origin, self.step, self.layout.spec.group, STRIDE)
     }
 
     /// Uploads the centres of some lanes at a step.
@@ -163,6 +173,7 @@ impl<'a> PointsWorker<'a> {
                 more.tried += batch.tried;
                 more.hits.extend(batch.hits);
             }
+            self.watch.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
             let (centres, lanes, step) = (self.centres, self.lanes(), self.step);
             self.place(centres, 0..lanes, step)?;
             return Ok(more);
@@ -318,6 +329,7 @@ impl Worker for PointsWorker<'_> {
         let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
         // What is in flight belongs to an origin nobody asks about any more.
         self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+        self.watch.gave_up();
         self.origin = Some(origin);
         self.step = 0;
         let (centres, lanes) = (self.centres, self.lanes());
@@ -327,8 +339,14 @@ impl Worker for PointsWorker<'_> {
     fn run(&mut self) -> Result<Batch, Fault> {
         while !self.flights.full() {
             self.take_off().map_err(|e| e.to_string())?;
+            let (under_way, row) = (self.flights.under_way(), self.row());
+            self.watch.took_off(self.queue.as_mut(), under_way, row)?;
         }
-        self.land()
+        // While all of them run: the card does not wait for it.
+        self.watch.look(self.queue.as_mut())?;
+        let batch = self.land()?;
+        self.watch.landed(batch.tried);
+        Ok(batch)
     }
 
     fn step(&mut self) -> Result<Batch, Fault> {
@@ -337,6 +355,21 @@ impl Worker for PointsWorker<'_> {
         let batch = self.land();
         self.flights.steps = steps;
         batch
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        let row = self.row();
+        self.watch.look_now(self.queue.as_mut(), row)
+    }
+
+    fn unproved(&self) -> u64 {
+        self.watch.unproved()
+    }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32, every: u32) {
+        self.watch.every(every);
+        self.watch.flip(self.queue.as_mut(), lane, bit);
     }
 
     fn raise(&mut self, at_least: u32) -> Result<(), Fault> {

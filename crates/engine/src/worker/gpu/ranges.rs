@@ -18,13 +18,15 @@ use warpsmith_kernel::{Program, Spec, abi, digest_filter, points, taproot};
 use warpsmith_store::Fingerprints;
 use warpsmith_target::Digest;
 
+use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
 use super::{Gpu, Layout, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks, upload};
-use crate::scan::{AnySieve, CpuScanner, Form, Scanner, Sieve, Survivor, digest_of, point_of, small};
+use crate::scan::{AnySieve, CpuScanner, Form, Proof, Scanner, Sieve, Survivor, digest_of, point_of, small};
 use crate::simd::Simd;
 use crate::worker::Fault;
 use crate::worker::batch_add::{add_all, add_pairs};
 use crate::worker::cpu::Cpu;
+use crate::worker::ends::Row;
 
 /// Launches of a batch: seconds, so that a pause between batches does not count and little is done again after a crash.
 const LAUNCHES: u64 = 24;
@@ -70,6 +72,10 @@ pub(super) struct RangeScanner<'a> {
     left: u64,
     /// Whether batches follow each other, so that launches may run ahead into the next.
     ahead: bool,
+    ends: Ends,
+    /// A bit of a lane's centre to be turned over once there are centres.
+    #[cfg(test)]
+    flip: Option<(u32, u32)>,
 }
 
 /// A program that tests.
@@ -90,6 +96,8 @@ struct Walk {
     /// Steps that were launched, and those that have landed.
     launched: u64,
     landed: u64,
+    /// Steps up to which the lanes were asked for, to be found where they must be.
+    asked: u64,
 }
 
 impl<'a> RangeScanner<'a> {
@@ -138,6 +146,7 @@ impl<'a> RangeScanner<'a> {
         let table = point_table(step, gpu.entries());
         let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
         let centres_bytes = 4 * abi::centres_words(lanes) as u64;
+        let centres = queue.alloc(centres_bytes)?;
         let most = (room.keys() / keys as f64).clamp(1.0, f64::from(MOST_STEPS)) as u32;
         Ok(RangeScanner {
             gpu,
@@ -148,7 +157,7 @@ impl<'a> RangeScanner<'a> {
             walker,
             tests,
             table,
-            centres: queue.alloc(centres_bytes)?,
+            centres,
             spare: queue.alloc(centres_bytes)?,
             scratch: queue.alloc(4 * points::scratch_words(spec.group, lanes) as u64)?,
             points: queue.alloc(u64::from(lanes) * text::points_bytes(spec.group, keep_y))?,
@@ -159,6 +168,9 @@ impl<'a> RangeScanner<'a> {
             first: Scalar::ZERO,
             left: 0,
             ahead: false,
+            ends: Ends::new(centres, lanes),
+            #[cfg(test)]
+            flip: None,
             queue,
         })
     }
@@ -175,6 +187,15 @@ impl<'a> RangeScanner<'a> {
     /// Keys of all lanes in a step: S.
     fn step_keys(&self) -> u64 {
         u64::from(self.lanes()) * self.group()
+    }
+
+    /// Asks for the lanes behind all that was launched of a walk.
+    fn ask(&mut self, walk: &mut Walk) -> Result<(), Fault> {
+        let half = Scalar::from_u64(u64::from(self.layout.spec.group));
+        let way = Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.launched));
+        let (first, apart) = (walk.base.add(half).add(way), Scalar::from_u64(self.group()));
+        walk.asked = walk.launched;
+        self.ends.ask(self.queue.as_mut(), Row { origin: None, first, apart })
     }
 
     /// Uploads the centres of so many lanes, the first of which begins at this key.
@@ -236,19 +257,23 @@ impl<'a> RangeScanner<'a> {
         }
         let (centres, lanes) = (self.centres, self.lanes());
         self.place(centres, self.first, lanes)?;
-        self.walk = Some(Walk { base: self.first, launched: 0, landed: 0 });
+        #[cfg(test)]
+        if let Some((lane, bit)) = self.flip.take() {
+            self.ends.flip(self.queue.as_mut(), lane, bit);
+        }
+        self.walk = Some(Walk { base: self.first, launched: 0, landed: 0, asked: 0 });
         Ok(None)
     }
 
     /// Sends launches on their way until there are enough, or nothing is left to do.
-    fn take_off(&mut self, mut walk: Walk) -> Outcome<Walk> {
+    fn take_off(&mut self, mut walk: Walk) -> Result<Walk, Fault> {
         let keys = self.step_keys();
         while !self.flights.full() {
             let clear =
                 self.clear(walk.base.add(Scalar::from_u64(keys).mul(Scalar::from_u64(walk.launched))));
             // Of this batch; the last step may reach beyond it.
-            let wanted = self.left.div_ceil(keys).saturating_sub(walk.launched - walk.landed);
-            let wanted = if wanted == 0 && self.ahead { u64::MAX } else { wanted };
+            let rest = self.left.div_ceil(keys).saturating_sub(walk.launched - walk.landed);
+            let wanted = if rest == 0 && self.ahead { u64::MAX } else { rest };
             let paced = self.flights.steps;
             if wanted.min(clear) == 0 {
                 break;
@@ -258,16 +283,21 @@ impl<'a> RangeScanner<'a> {
             let steps = even.min(clear) as u32;
             let launch = self.launch(self.centres, self.lanes());
             self.flights.steps = steps;
-            self.flights.take_off(self.queue.as_mut(), walk.launched, 0, launch)?;
+            let took_off = self.flights.take_off(self.queue.as_mut(), walk.launched, 0, launch);
+            took_off.map_err(|e| e.to_string())?;
             self.flights.steps = paced;
             walk.launched += u64::from(steps);
+            if u64::from(steps) == rest {
+                // The last of the batch: by where it ends the batch is judged.
+                self.ask(&mut walk)?;
+            }
         }
         Ok(walk)
     }
 
     /// Covers the next keys by the walk, once what is under way has been added to; 0 where it cannot go on.
     fn walk_on(&mut self, walk: Walk) -> Result<(u64, Vec<Survivor>), Fault> {
-        let walk = self.take_off(walk).map_err(|e| e.to_string())?;
+        let walk = self.take_off(walk)?;
         self.land(walk)
     }
 
@@ -275,7 +305,7 @@ impl<'a> RangeScanner<'a> {
     fn land(&mut self, walk: Walk) -> Result<(u64, Vec<Survivor>), Fault> {
         self.walk = Some(walk);
         let Some(landed) = self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? else {
-            self.walk = None;
+            self.end(walk)?;
             return Ok((0, Vec::new()));
         };
         let all = u64::from(landed.steps) * self.step_keys();
@@ -288,11 +318,17 @@ impl<'a> RangeScanner<'a> {
         if count < all {
             // What was launched behind is not asked for.
             self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
-            self.walk = None;
+            self.end(Walk { landed: walk.launched, ..walk })?;
         } else {
             self.walk = Some(Walk { landed: walk.landed + u64::from(landed.steps), ..walk });
         }
         Ok((count, survivors))
+    }
+
+    /// Leaves a walk of which all launches have landed: its lanes are asked for, should they not have been.
+    fn end(&mut self, mut walk: Walk) -> Result<(), Fault> {
+        self.walk = None;
+        if walk.asked < walk.landed { self.ask(&mut walk) } else { Ok(()) }
     }
 
     /// Turns the records of a launch over so many lanes into survivors among the `count` keys from `first` on.
@@ -398,6 +434,7 @@ impl Scanner for RangeScanner<'_> {
         self.ahead = self.walk.as_ref().is_some_and(|walk| next(walk) == first);
         if !self.ahead {
             self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+            self.ends.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
             self.walk = None;
         }
         (self.first, self.left) = (first, count);
@@ -431,6 +468,25 @@ impl Scanner for RangeScanner<'_> {
             done.1.extend(survivors);
         }
         Ok(done)
+    }
+
+    fn proof(&mut self) -> Result<Option<Proof>, Fault> {
+        if let Some(mut walk) = self.walk
+            && walk.asked < walk.landed
+        {
+            // Batches of a launch or two, and those that were cut short: what was launched ahead is proved with it.
+            self.ask(&mut walk)?;
+            self.walk = Some(walk);
+        }
+        self.ends.proof(self.queue.as_mut())
+    }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32) {
+        match self.walk {
+            Some(_) => self.ends.flip(self.queue.as_mut(), lane, bit),
+            None => self.flip = Some((lane, bit)),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use warpsmith_kernel::shipped;
 
 use super::*;
 use crate::origin::{Origin, Recovered, Secret, public_point};
-use crate::worker::{Batch, Hit, Spot};
+use crate::worker::{Batch, Hit, Spot, Start};
 
 /// The OpenCL processor of this machine.
 pub fn pocl() -> Option<Gpu> {
@@ -32,6 +32,44 @@ pub fn assert_flood(batch: &Batch, odds: f64) {
     assert!(off < 6.0 * expected.sqrt(), "{} hits of {} keys", batch.hits.len(), batch.tried);
     let places: HashSet<Place> = batch.hits.iter().map(place).collect();
     assert_eq!(places.len(), batch.hits.len(), "each once");
+}
+
+/// Launches with a flipped bit in one centre, some tens of times from fresh origins: each is found within a few launches, and
+/// nothing before that. `short` keeps launches short.
+pub fn assert_faults_are_found<W: Worker>(worker: &mut W, short: fn(&mut W)) {
+    let lanes = worker.shape().expect("a walk").lanes;
+    let random = |below: u32| {
+        let mut bytes = [0; 4];
+        getrandom::fill(&mut bytes).expect("random");
+        u32::from_le_bytes(bytes) % below
+    };
+    let mut confirmed = 0;
+    for fault in 0..40 {
+        let origin = Origin::fresh(None).expect("random");
+        worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+        let mut run = || {
+            short(worker);
+            let tried = worker.run().map(|batch| batch.tried);
+            (tried, worker.unproved())
+        };
+        // An honest walk, checked every other launch once the first fault has set that.
+        let mut before = 0;
+        for _ in 0..5 {
+            let (tried, unproved) = run();
+            let tried = tried.expect("honest");
+            confirmed += u32::from(unproved < before + tried && fault > 0);
+            before = unproved;
+        }
+        let (lane, bit) = (random(lanes), random(512));
+        worker.flip(lane, bit, 2);
+        let told = (0..8).find_map(|_| {
+            short(worker);
+            worker.run().err()
+        });
+        let told = told.unwrap_or_else(|| panic!("bit {bit} of lane {lane} was flipped, and nobody noticed"));
+        assert!(told.contains(&format!("1 of {lanes} lanes")), "{told}");
+    }
+    assert!(confirmed > 39, "checks that find all right confirm what was tried: {confirmed}");
 }
 
 #[test]

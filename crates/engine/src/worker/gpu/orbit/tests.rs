@@ -16,7 +16,7 @@ use crate::origin::{Origin, Recovered, Secret, public_point};
 use crate::samples::Sample;
 use crate::selftest::prove;
 use crate::space::Subject;
-use crate::worker::gpu::tests::{assert_flood, place, pocl};
+use crate::worker::gpu::tests::{assert_faults_are_found, assert_flood, place, pocl};
 
 /// Prefixes by this walk; what is decided elsewhere by the point walk, which the device turns to.
 #[test]
@@ -121,6 +121,39 @@ fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Optio
         let got: HashSet<Place> = found.iter().copied().filter(|p| p.lane == lane).collect();
         assert_eq!(got, expected, "lane {lane}");
     }
+}
+
+#[test]
+fn walks_that_go_astray_are_found_out() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    // With a few ranges, and with a set, which has a second kernel.
+    for prefixes in [&["qqqqqqqq"][..], &["qqqqqqq", "ppppppp", "2222222", "rrrrrrr", "7777777"]] {
+        let patterns =
+            compile(prefixes.iter().copied(), target, &PatternOptions::default()).expect("possible");
+        let filter = patterns.filter(gpu.max_false(&Recipe::X));
+        let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+        assert_faults_are_found(&mut worker, |worker| worker.flights.steps = 2);
+    }
+}
+
+/// A lane that met its table stands still until it is put where it belongs: its end is not held against the device.
+#[test]
+fn lanes_that_meet_their_table_are_not_astray() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qqqqqqqq"], target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+    worker.watch.every(1);
+    // Lane 0 begins at 5 G, an entry of its own table.
+    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
+    worker.start(&Start::Point(start)).expect("started");
+    for _ in 0..6 {
+        worker.flights.steps = 1;
+        worker.run().expect("honest");
+    }
+    assert_eq!(worker.check(), Ok(()));
 }
 
 /// Helpers out of line are the same search.

@@ -12,7 +12,7 @@ use crate::selftest::prove;
 use crate::session::score_filter;
 use crate::space::Subject;
 use crate::worker::Backend;
-use crate::worker::gpu::tests::{assert_flood, place, pocl};
+use crate::worker::gpu::tests::{assert_faults_are_found, assert_flood, place, pocl};
 
 /// A worker for one prefix.
 fn worker<'a>(gpu: &'a Gpu, target: &dyn Target, prefix: &str) -> (PointsWorker<'a>, Filter) {
@@ -36,6 +36,13 @@ fn accounts_and_contracts_prove_themselves_on_the_processor() {
         .expect("planted keys come back");
         assert!(cases >= 10, "{cases} kinds of patterns and scores");
     }
+}
+
+#[test]
+fn walks_that_go_astray_are_found_out() {
+    let Some(gpu) = pocl() else { return };
+    let (mut worker, _) = worker(&gpu, &Account, "7777777777");
+    assert_faults_are_found(&mut worker, |worker| worker.flights.steps = 1);
 }
 
 #[test]

@@ -1,0 +1,240 @@
+//! The end-point check: whether the lanes of a walk are where they must be.
+//!
+//! Lane l of a walk must be at `origin + (first + l * apart) * G`. All lanes C_l are compared with that at once, by one
+//! random combination: `sum r_l C_l = (sum r_l) origin + (sum r_l (first + l * apart)) G`, the left side by additions that
+//! share inversions, the right side by libsecp256k1. Each r_l is +-1 to +-2^15 by 16 fresh bits of the operating system.
+//!
+//! What is noticed: each C_l is also tested to lie on the curve, whose group has prime order. A lane that is off the curve
+//! is noticed always. Lanes on the curve have an error E_l, a point of the group, and pass only if `sum r_l E_l` is
+//! infinity: never where one lane alone is wrong, since r_l is not 0 modulo the order; and where several are, whatever
+//! the others' r were, for at most one of the 2^16 values that the last one's may have.
+
+use secp256k1::PublicKey;
+use warpsmith_curve::group::{self, Point};
+use warpsmith_curve::{Affine, Scalar};
+
+use super::Fault;
+use super::batch_add::{add_pairs, multiples};
+use crate::origin::{affine, tweak};
+
+/// Where the lanes of a walk must be: lane l at `origin + (first + l * apart) * G`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// The point a search began at; infinity for scans, whose keys are known.
+    pub origin: Point,
+    /// The way of lane 0 from there.
+    pub first: Scalar,
+    /// The way from a lane to the next.
+    pub apart: Scalar,
+}
+
+impl Row {
+    /// A walk of `half` entries from `origin` at this step, neighbouring lanes `stride` steps apart.
+    pub fn of_search(origin: Point, step: u64, half: u32, stride: u64) -> Row {
+        let group = Scalar::from_u64(2 * u64::from(half) + 1);
+        let way = |steps| Scalar::from_u64(steps).mul(group);
+        Row { origin, first: way(step), apart: way(stride) }
+    }
+
+    /// Where one lane must be, by libsecp256k1.
+    pub fn lane(&self, lane: u64) -> Point {
+        self.at(Scalar::ONE, self.first.add(self.apart.mul(Scalar::from_u64(lane))))
+    }
+
+    /// `times * origin + way * G`, by libsecp256k1.
+    fn at(&self, times: Scalar, way: Scalar) -> Point {
+        let origin = self.origin.filter(|_| !times.is_zero());
+        let origin = origin.map(|origin| {
+            let times = public_key(origin).mul_tweak(&tweak(times));
+            times.expect("neither the point nor the factor is zero")
+        });
+        let sum = match origin {
+            // Infinity is no public key.
+            Some(origin) => origin.add_exp_tweak(&tweak(way)).ok(),
+            None => crate::scan::point_of(way).map(public_key),
+        };
+        sum.map(|sum| affine(&sum))
+    }
+
+    /// Compares each lane by itself, by libsecp256k1: for the few of a processor.
+    pub fn check_each(&self, centres: &[Point]) -> Result<(), Fault> {
+        let must: Vec<Point> = (0..centres.len() as u64).map(|lane| self.lane(lane)).collect();
+        compare(centres, &must)
+    }
+
+    /// Compares all lanes by one random combination; on failure says how many are wrong.
+    pub fn check(&self, centres: &[Affine]) -> Result<(), Fault> {
+        let weights = weights(centres.len())?;
+        if centres.iter().all(is_on_curve) && self.agrees(centres, &weights) {
+            return Ok(());
+        }
+        let centres: Vec<Point> = centres.iter().copied().map(Some).collect();
+        compare(&centres, &self.lanes(centres.len()))?;
+        Err("the ends of its walk did not add up, though each lane is where it must be: it may be this machine's own \
+             memory or processor that fails"
+            .to_owned())
+    }
+
+    /// Whether the combination by these weights is what it must be.
+    fn agrees(&self, centres: &[Affine], weights: &[i32]) -> bool {
+        let (mut sum, mut of_lanes) = (0i64, 0i128);
+        for (lane, &weight) in (0..).zip(weights) {
+            sum += i64::from(weight);
+            of_lanes += lane * i128::from(weight);
+        }
+        let sum = signed(i128::from(sum));
+        let way = self.first.mul(sum).add(self.apart.mul(signed(of_lanes)));
+        combine(centres, weights) == self.at(sum, way)
+    }
+
+    /// Where every lane must be, by our own additions.
+    fn lanes(&self, count: usize) -> Vec<Point> {
+        let start = self.lane(0);
+        let Some(apart) = group::multiply(self.apart, Some(Affine::G)) else { return vec![start; count] };
+        let ways = multiples(apart, count.saturating_sub(1));
+        let pairs: Vec<(Point, Point)> = ways.into_iter().map(|way| (start, Some(way))).collect();
+        std::iter::once(start).chain(add_pairs(&pairs)).collect()
+    }
+}
+
+/// Whether each lane is where it must be; if not, how many are elsewhere.
+pub(crate) fn compare(centres: &[Point], must: &[Point]) -> Result<(), Fault> {
+    let (wrong, lanes) = (centres.iter().zip(must).filter(|(is, must)| is != must).count(), centres.len());
+    if wrong == 0 {
+        return Ok(());
+    }
+    let (plural, are) = (if lanes == 1 { "" } else { "s" }, if wrong == 1 { "is" } else { "are" });
+    Err(format!(
+        "its walk did not end where it must: {wrong} of {lanes} lane{plural} {are} elsewhere, so its memory or its \
+         arithmetic fails now and then; what it did since it was last found right does not count"
+    ))
+}
+
+fn is_on_curve(point: &Affine) -> bool {
+    Affine::new(point.x, point.y).is_some()
+}
+
+/// A point as libsecp256k1 takes it.
+fn public_key(point: Affine) -> PublicKey {
+    let bytes = [&[4], point.x.to_be_bytes().as_slice(), point.y.to_be_bytes().as_slice()].concat();
+    PublicKey::from_slice(&bytes).expect("a point of the curve")
+}
+
+fn signed(value: i128) -> Scalar {
+    let size = Scalar::from_u128(value.unsigned_abs());
+    if value < 0 { size.negate() } else { size }
+}
+
+/// Bits of a weight's size, +-1 to +-2^15.
+const BITS: u32 = 16;
+
+/// So many fresh weights, which nobody can foresee.
+fn weights(count: usize) -> Result<Vec<i32>, Fault> {
+    let mut bytes = vec![0; 2 * count];
+    getrandom::fill(&mut bytes).map_err(|e| format!("the operating system gave no random numbers: {e}"))?;
+    let weight = |pair: &[u8]| {
+        let bits = i32::from(u16::from_le_bytes([pair[0], pair[1]]));
+        let size = (bits & 0x7fff) + 1;
+        if bits & 0x8000 == 0 { size } else { -size }
+    };
+    Ok(bytes.chunks_exact(2).map(weight).collect())
+}
+
+/// The sum of all points times their weights.
+fn combine(points: &[Affine], weights: &[i32]) -> Point {
+    let weighed = points.iter().zip(weights).map(|(point, &weight)| {
+        let point = if weight < 0 { point.negate() } else { *point };
+        (weight.unsigned_abs(), Some(point))
+    });
+    weigh(weighed.collect(), BITS)
+}
+
+/// The sum of points times weights of so many bits. Points of one weight are added first. Then both halves of the bits
+/// are weights of their own: each halving adds every point twice, and after the first there are few.
+fn weigh(points: Vec<(u32, Point)>, bits: u32) -> Point {
+    let sums = add_up(points, 1 << bits);
+    if bits <= 4 {
+        // Times its weight is a point that is in as many partial sums from above.
+        let (mut partial, mut sum) = (None, None);
+        let mut sums = sums.into_iter().rev().peekable();
+        for weight in (1..1 << bits).rev() {
+            if let Some((_, point)) = sums.next_if(|(of, _)| *of == weight) {
+                partial = group::add(partial, point);
+            }
+            sum = group::add(sum, partial);
+        }
+        return sum;
+    }
+    let low = bits / 2;
+    let part = |of: fn(u32, u32) -> u32| sums.iter().map(move |&(weight, p)| (of(weight, low), p)).collect();
+    let lows = weigh(part(|weight, low| weight & ((1 << low) - 1)), low);
+    let highs = weigh(part(|weight, low| weight >> low), bits - low);
+    let highs = (0..low).fold(highs, |point, _| group::add(point, point));
+    group::add(lows, highs)
+}
+
+/// Pairs that share an inversion: enough that it costs little, and few enough for a cache.
+const TOGETHER: usize = 1024;
+
+/// Adds up points of one weight: what is left has each weight once, lowest first, and none is 0 or as large as `limit`.
+fn add_up(points: Vec<(u32, Point)>, limit: u32) -> Vec<(u32, Point)> {
+    // Sorted by counting: where points of each weight begin.
+    let mut starts = vec![0usize; limit as usize + 1];
+    for (weight, _) in &points {
+        starts[*weight as usize + 1] += 1;
+    }
+    for weight in 1..starts.len() {
+        starts[weight] += starts[weight - 1];
+    }
+    let mut sorted = vec![(0, None); points.len()];
+    let zeros = starts[1];
+    for (weight, point) in points {
+        let place = &mut starts[weight as usize];
+        sorted[*place] = (weight, point);
+        *place += 1;
+    }
+    let mut left = sorted.split_off(zeros);
+    // Neighbours of one weight, until there are none.
+    loop {
+        let (mut next, mut pairs, mut sums) = (Vec::with_capacity(left.len()), Vec::new(), Vec::new());
+        let mut rest = left.as_slice();
+        while let [(weight, point), behind @ ..] = rest {
+            rest = match behind {
+                [(of, other), behind @ ..] if of == weight => {
+                    sums.push(next.len());
+                    pairs.push((*point, *other));
+                    behind
+                }
+                _ => behind,
+            };
+            next.push((*weight, *point));
+        }
+        if pairs.is_empty() {
+            return left;
+        }
+        for (pairs, at) in pairs.chunks(TOGETHER).zip(sums.chunks(TOGETHER)) {
+            for (sum, &at) in add_pairs(pairs).into_iter().zip(at) {
+                next[at].1 = sum;
+            }
+        }
+        left = next;
+    }
+}
+
+/// A centre with one of its 512 bits turned over: what a fault of memory does.
+#[cfg(test)]
+pub(crate) fn flipped(point: Affine, bit: u32) -> Affine {
+    use warpsmith_curve::Fe;
+    let flip = |x: Fe, bit: u32| {
+        let mut words = x.to_words();
+        words[3 - bit as usize / 64] ^= 1 << (bit % 64);
+        Fe::from_words(&words)
+    };
+    match bit {
+        0..256 => Affine { x: flip(point.x, bit), ..point },
+        _ => Affine { y: flip(point.y, bit - 256), ..point },
+    }
+}
+
+#[cfg(test)]
+mod tests;

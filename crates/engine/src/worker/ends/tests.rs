@@ -1,0 +1,123 @@
+//! The combination against plain multiplication, honest walks, and walks with faults.
+
+use std::time::Instant;
+
+use super::*;
+use crate::origin::{Origin, Secret};
+
+/// Lanes of a search where they must be, and the row that says so.
+fn search(lanes: usize, step: u64) -> (Row, Vec<Affine>) {
+    let origin = Origin::known(Secret::random().expect("random")).point();
+    let row = Row::of_search(origin, step, 256, 1 << 42);
+    let centres = row.lanes(lanes).into_iter().map(|point| point.expect("not infinity"));
+    (row, centres.collect())
+}
+
+fn random(below: u32) -> u32 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("random");
+    (u64::from_le_bytes(bytes) % u64::from(below)) as u32
+}
+
+#[test]
+fn a_combination_is_the_sum_of_multiples() {
+    let (_, mut points) = search(40, 7);
+    // Equal points, opposite ones, and weights at the ends.
+    points.extend([points[3], points[4].negate(), points[5], points[5].negate()]);
+    let mut weights = weights(points.len()).expect("random");
+    assert!(weights.iter().all(|w| (1..=1 << 15).contains(&w.abs())));
+    let n = points.len();
+    weights[..4].copy_from_slice(&[1, -1, 1 << 15, -(1 << 15)]);
+    let [of_equal, of_opposite] = [weights[3], weights[4]];
+    weights[n - 4..].copy_from_slice(&[of_equal, of_opposite, 77, 77]);
+    for count in [0, 1, 2, 5, n] {
+        let terms = points[..count].iter().zip(&weights);
+        let plain = terms.fold(None, |sum, (point, &weight)| {
+            group::add(sum, group::multiply(signed(weight.into()), Some(*point)))
+        });
+        assert_eq!(combine(&points[..count], &weights[..count]), plain, "{count} points");
+    }
+    assert_eq!(combine(&[points[0]; 2], &[5, -5]), None);
+}
+
+#[test]
+fn rows_say_where_lanes_are() {
+    let (row, centres) = search(5, 1000);
+    for (lane, centre) in (0..).zip(&centres) {
+        let way = Scalar::from_u64(513).mul(Scalar::from_u64(1000).add(Scalar::from_u64(lane << 42)));
+        let must = group::add(row.origin, group::multiply(way, Some(Affine::G)));
+        assert_eq!((row.lane(lane), Some(*centre)), (must, must));
+    }
+    // A scan's, across infinity: there is no such lane, and the others are right.
+    let first = Scalar::from_u64(10).negate();
+    let row = Row { origin: None, first, apart: Scalar::from_u64(5) };
+    assert_eq!(row.lane(2), None);
+    assert_eq!(row.lane(3), Some(row.lane(1).expect("not infinity").negate()));
+    assert_eq!(row.lanes(4), (0..4).map(|lane| row.lane(lane)).collect::<Vec<_>>());
+}
+
+/// None of a thousand honest walks is blamed, and each of a thousand single flipped bits is found.
+#[test]
+fn flipped_bits_are_found_and_honest_walks_are_not_blamed() {
+    for stretch in 0..1000 {
+        let lanes = 1 + random(24) as usize;
+        let (row, mut centres) = search(lanes, stretch * 977);
+        assert_eq!(row.check(&centres), Ok(()));
+        let lane = random(lanes as u32) as usize;
+        centres[lane] = flipped(centres[lane], random(512));
+        let told = row.check(&centres).expect_err("a bit was flipped");
+        let says = format!("its walk did not end where it must: 1 of {lanes} lane");
+        assert!(told.starts_with(&says), "{told}");
+        let centres: Vec<Point> = centres.into_iter().map(Some).collect();
+        assert_eq!(row.check_each(&centres), Err(told));
+    }
+}
+
+/// Faults that lead to points of the curve: only the combination sees these.
+#[test]
+fn lanes_on_the_curve_but_elsewhere_are_found() {
+    for _ in 0..100 {
+        let (row, honest) = search(16, 12);
+        let (a, b) = (random(8) as usize, 8 + random(8) as usize);
+        let wrong = |change: &dyn Fn(&mut Vec<Affine>), count: usize| {
+            let mut centres = honest.clone();
+            change(&mut centres);
+            let told = row.check(&centres).expect_err("a lane was moved");
+            assert!(told.contains(&format!("{count} of 16 lanes")), "{told}");
+        };
+        let moved = |point: Affine, by: Affine| point.plus(by).expect("not infinity");
+        // One lane that is a step ahead, on the other side, an image of itself, or another lane.
+        wrong(&|centres| centres[a] = moved(centres[a], Affine::G), 1);
+        wrong(&|centres| centres[a] = centres[a].negate(), 1);
+        wrong(&|centres| centres[a] = centres[a].endomorphism(1), 1);
+        wrong(&|centres| centres[a] = centres[b], 1);
+        // Two that changed places, two whose errors undo each other in a plain sum, and all that missed a step.
+        wrong(&|centres| centres.swap(a, b), 2);
+        wrong(
+            &|centres| {
+                centres[a] = moved(centres[a], Affine::G);
+                centres[b] = moved(centres[b], Affine::G.negate());
+            },
+            2,
+        );
+        wrong(&|centres| centres.iter_mut().for_each(|centre| *centre = moved(*centre, Affine::G)), 16);
+    }
+}
+
+/// What the check takes of one core, as docs/measurements/end-point-check.md has it.
+#[test]
+#[ignore = "a measurement: cargo test --release -p warpsmith-engine --lib how_long -- --ignored --nocapture"]
+fn how_long_the_check_takes() {
+    for lanes in [8, 64, 84_480, 337_920] {
+        let (row, centres) = search(lanes, 1 << 30);
+        let mut times: Vec<_> = (0..9)
+            .map(|_| {
+                let started = Instant::now();
+                row.check(&centres).expect("honest");
+                started.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        println!("{lanes} lanes: {:?} (median of nine, the fastest {:?})", times[4], times[0]);
+    }
+}
