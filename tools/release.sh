@@ -4,18 +4,22 @@
 #
 #   tools/release.sh         needs cargo, python3 with pip and, the first time, the network; no GPU
 #
-# NVRTC 11.8: its PTX runs with drivers from 520 on; older drivers need NVRTC beside the program, as ever.
+# NVRTC 11.8 (tools/nvrtc-release.txt, by hash): its PTX runs with drivers from 520 on; older drivers need NVRTC beside the
+# program, as ever.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-nvrtc_version=11.8.89
 work=target/ptx
+nvrtc=$work/nvrtc-$(sha256sum tools/nvrtc-release.txt | cut -c1-16)
 mkdir -p "$work"
-if [ ! -e "$work/nvrtc-$nvrtc_version" ]; then
-    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
-        --target "$work/nvrtc-$nvrtc_version" "nvidia-cuda-nvrtc-cu11==$nvrtc_version"
+if [ ! -e "$nvrtc" ]; then
+    # Whole or not at all: an interrupted one is not taken for installed.
+    rm -rf "$nvrtc.part"
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --require-hashes \
+        --target "$nvrtc.part" -r tools/nvrtc-release.txt
+    mv "$nvrtc.part" "$nvrtc"
 fi
-library=$(find "$work/nvrtc-$nvrtc_version" -name 'libnvrtc.so*' | head -n 1)
+library=$(find "$nvrtc" -name 'libnvrtc.so*' | head -n 1)
 rm -rf "$work/texts"
 cargo run --quiet --locked -p warpsmith-kernel --example emit -- to="$work/texts"
 LD_LIBRARY_PATH="$(dirname "$library")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
