@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-hash", &[]),
     ("warpsmith-kernel", &[]),
     ("warpsmith-device", &[]),
+    ("warpsmith-trials", &[]),
     ("warpsmith-target", &["warpsmith-hash"]),
     ("warpsmith-pattern", &["warpsmith-target"]),
     ("warpsmith-store", &["warpsmith-files", "warpsmith-target"]),
@@ -39,6 +40,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("warpsmith-cli", &["warpsmith", "warpsmith-files"]),
+    (
+        "warpsmith-fuzzing",
+        &["warpsmith-engine", "warpsmith-pattern", "warpsmith-pir", "warpsmith-store", "warpsmith-target"],
+    ),
 ];
 
 #[test]

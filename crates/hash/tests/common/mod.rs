@@ -1,4 +1,5 @@
 //! What the tests of all hashes share.
+#![allow(dead_code, reason = "each test file takes what it needs")]
 
 use warpsmith_hash::{Lanes, Simd};
 

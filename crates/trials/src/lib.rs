@@ -1,0 +1,113 @@
+//! For tests alone: how many random values to try, and where they come from.
+//!
+//! A test that compares with another implementation tries some thousands of values in every run, and the number it is meant for,
+//! such as 10^7, with `WARPSMITH_LONG=1`. The values are new in every run. The seed is printed, so it is shown with a failure, and
+//! `WARPSMITH_SEED` brings the same values back.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// Whether `WARPSMITH_LONG` asks for the whole number of trials.
+pub fn is_long() -> bool {
+    std::env::var_os("WARPSMITH_LONG").is_some_and(|value| value != "0" && !value.is_empty())
+}
+
+/// How many trials to make: `usual`, or with `WARPSMITH_LONG=1` the whole number.
+pub fn count(usual: u64, whole: u64) -> u64 {
+    if is_long() { whole } else { usual }
+}
+
+/// Numbers for tests, from a seed that is told. No secret may come from here.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// A new seed, or that of `WARPSMITH_SEED`; printed with the name of what it is for.
+    pub fn new(what: &str) -> Random {
+        let seed = match std::env::var("WARPSMITH_SEED") {
+            Ok(text) => text.parse().expect("WARPSMITH_SEED is a number below 2^64"),
+            // The standard library's hash tables are seeded by the operating system.
+            Err(_) => RandomState::new().build_hasher().finish(),
+        };
+        println!("{what}: WARPSMITH_SEED={seed}");
+        Random(seed)
+    }
+
+    /// The same numbers in every run.
+    pub fn from_seed(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// The next number (splitmix64): all 64 bits are as good as each other.
+    pub fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut number = self.0;
+        number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        number ^ number >> 31
+    }
+
+    /// A number below `end`, which is small beside 2^64.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.word() % end
+    }
+
+    /// Bytes without pattern.
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.word().to_le_bytes()[..chunk.len()]);
+        }
+    }
+
+    /// 32 bytes without pattern.
+    pub fn uniform(&mut self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        self.fill(&mut bytes);
+        bytes
+    }
+
+    /// 32 bytes as an adversary of carries would choose them: mostly without pattern, a quarter of them runs of equal bits, where
+    /// limbs are empty or saturated and carries run far.
+    pub fn number(&mut self) -> [u8; 32] {
+        if self.word() & 3 != 0 {
+            return self.uniform();
+        }
+        let mut words = [0u64; 4];
+        let mut at = 0;
+        while at < 256 {
+            let choice = self.word();
+            // Runs of one bit up to 128, short ones as often as long ones.
+            let length = 1 + (choice >> 8) % (1 << (choice >> 1 & 7));
+            let end = (at + length as usize).min(256);
+            if choice & 1 == 1 {
+                (at..end).for_each(|bit| words[bit / 64] |= 1 << (bit % 64));
+            }
+            at = end;
+        }
+        let mut bytes = [0; 32];
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+            chunk.copy_from_slice(&word.to_be_bytes());
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_brings_the_same_numbers_back_and_another_others() {
+        let take = |seed| std::array::from_fn::<_, 9, _>(|_| Random::from_seed(seed).number());
+        assert_eq!(take(7), take(7));
+        assert_ne!(take(7), take(8));
+    }
+
+    #[test]
+    fn numbers_are_of_both_kinds() {
+        let mut random = Random::from_seed(1);
+        let empty_limbs = |number: [u8; 32]| number.chunks(8).any(|limb| limb == [0; 8] || limb == [0xff; 8]);
+        let numbers = (0..1000).filter(|_| empty_limbs(random.number())).count();
+        assert!((50..250).contains(&numbers), "{numbers}");
+        assert!((0..1000).all(|_| !empty_limbs(random.uniform())));
+    }
+}
