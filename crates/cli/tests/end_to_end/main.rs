@@ -13,3 +13,4 @@ mod pir;
 mod scan;
 mod split;
 mod tools;
+mod unlinkable;
