@@ -2,77 +2,168 @@
 # Installs what the tests need (Debian, Ubuntu) and runs them all: format, lints, unit, property, vector and
 # end-to-end tests, kernels on PoCL and, where pip is there, through NVRTC. What a machine lacks is skipped aloud.
 #
-#   ./test.sh            everything
-#   NO_INSTALL=1 ./test.sh   use only what is there
+#   ./test.sh                    everything; a page of results, all the rest in target/test.log
+#   NO_INSTALL=1 ./test.sh       use only what is there
+#   WARPSMITH_LONG=1 ./test.sh   the whole numbers of docs/security.md instead of samples of them: hours
+#
+# Ends with one line "N passed, M failed, K skipped" (skipped: tests that are marked so in the source) and exit code 0 or 1.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-say() { printf '\n== %s\n' "$*"; }
+log=$PWD/target/test.log
+mkdir -p target
+: >"$log"
+started=$SECONDS
 
-if [ -z "${NO_INSTALL:-}" ] && command -v apt-get >/dev/null; then
-    say "packages"
-    missing=""
+fail() {
+    printf '\n%s\nThe whole log is %s\n' "$1" "$log"
+    exit 1
+}
+
+# A line with the time it took; its output is shown only if it fails.
+part() {
+    local name=$1 from=$SECONDS output
+    shift
+    output=$(mktemp)
+    printf '\n== %s: %s\n' "$name" "$*" >>"$log"
+    if "$@" >"$output" 2>&1; then
+        cat "$output" >>"$log"
+        rm -f "$output"
+        printf '%-44s ok %26s s\n' "$name" $((SECONDS - from))
+    else
+        cat "$output" >>"$log"
+        printf '%-44s FAILED\n\n' "$name"
+        cat "$output"
+        rm -f "$output"
+        printf '\n0 passed, 1 failed\n'
+        fail "$name failed."
+    fi
+}
+
+skip() { printf 'SKIPPED: %s\n' "$*" >>"$log"; }
+
+install_packages() {
+    local package missing="" sudo=""
     for package in gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1; do
         dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
     done
-    if [ -n "$missing" ]; then
-        sudo=""
-        [ "$(id -u)" = 0 ] || sudo=sudo
-        $sudo apt-get update -qq || echo "SKIPPED: apt-get update failed; using the package lists that are there"
-        # shellcheck disable=SC2086
-        $sudo apt-get install -y -qq --no-install-recommends $missing ||
-            echo "SKIPPED: could not install:$missing"
-    fi
+    [ -n "$missing" ] || return 0
+    [ "$(id -u)" = 0 ] || sudo=sudo
+    $sudo apt-get update -qq || skip "apt-get update failed; using the package lists that are there"
+    # shellcheck disable=SC2086
+    $sudo apt-get install -y -qq --no-install-recommends $missing || skip "could not install:$missing"
+}
+
+# All results of `cargo test` in a log, a line a crate, and the sum; $2 says which program belongs to which crate.
+summarise() {
+    awk '
+        function close_open() { if (open != "") { failed[crate]++; failures++; print "  " open " ended without a result" > "/dev/stderr"; open = "" } }
+        FNR == NR { crates[$1] = $2; next }
+        /^ +Running .*\)$/ {
+            close_open(); name = $0; sub(/.*\//, "", name); sub(/\)$/, "", name)
+            crate = (name in crates) ? crates[name] : name; open = name
+        }
+        /^ +Doc-tests / { close_open(); crate = $2; sub(/^warpsmith_/, "", crate); open = "the doc-tests of " $2 }
+        (/^ +Running / || /^ +Doc-tests /) && !(crate in seen) { seen[crate] = 1; order[++count] = crate }
+        /^test result: / {
+            passed[crate] += $4; failed[crate] += $6; ignored[crate] += $8; open = ""
+            passes += $4; failures += $6; ignores += $8
+            if (match($0, /finished in [0-9.]+s/)) seconds[crate] += substr($0, RSTART + 12, RLENGTH - 13)
+        }
+        END {
+            close_open()
+            for (i = 1; i <= count; i++) {
+                c = order[i]
+                printf "  %-20s %5d passed %5d failed %13.1f s\n", c, passed[c], failed[c], seconds[c]
+            }
+            printf "%d passed, %d failed, %d skipped\n", passes, failures, ignores
+        }
+    ' "$2" "$1"
+}
+
+# What failing tests said: from each "failures:" to its "test result: FAILED", without the list of names between.
+show_failures() {
+    awk '
+        /^failures:$/ && !inside { inside = 1; next }
+        /^failures:$/ && inside { inside = 2; next }
+        /^test result: / { inside = 0 }
+        inside == 1
+        /^error: test failed/ || /process didn.t exit successfully/
+    ' "$1"
+}
+
+if [ -z "${NO_INSTALL:-}" ] && command -v apt-get >/dev/null; then
+    part "packages" install_packages
 fi
+part "format" cargo fmt --all --check
+part "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
+part "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
-say "format"
-cargo fmt --all --check
+# One profile and all crates in each command that follows, benches too: another choice has other features, and everything
+# below them would be compiled again.
+programs=$(mktemp)
+tests=$(mktemp)
+trap 'rm -f "$programs" "$tests"' EXIT
+build_tests() {
+    cargo test --workspace --locked --no-run --message-format=json-render-diagnostics |
+        sed -n 's|.*"manifest_path":"[^"]*/\([^"/]*\)/Cargo.toml".*"executable":"[^"]*/\([^"/]*\)".*|\2 \1|p' >"$programs"
+}
+part "building the tests" build_tests
+from=$SECONDS
+status=0
+cargo test --workspace --locked --no-fail-fast -- --show-output >"$tests" 2>&1 || status=$?
+cat "$tests" >>"$log"
+summary=$(summarise "$tests" "$programs")
+if [ "$status" != 0 ]; then
+    printf '%-44s FAILED\n\n' "tests"
+    show_failures "$tests"
+    printf '\n%s\n' "$summary"
+    fail "Tests failed."
+fi
+printf '%-44s ok %26s s\n' "tests" $((SECONDS - from))
+sed '$d' <<<"$summary"
+part "benches, one iteration each" cargo test --workspace --locked --bench curve --bench hash --bench hints --bench online
 
-say "lints"
-cargo clippy --workspace --all-targets --locked -- -D warnings
-
-say "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
-
-say "tests"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-cargo test --workspace --locked -- --show-output 2>&1 | tee "$log" | grep -vE '^(----|[[:space:]]*$|successes:|[[:space:]]+[a-z_:]+$)'
-
+# The example was built with the tests.
+check_kernels() {
+    LD_LIBRARY_PATH="$(dirname "$1")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+        python3 tools/nvrtc-check.py "$1" target/debug/examples/emit
+}
 if command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
-    say "kernels through NVRTC"
-    if [ ! -e .cuda/nvidia ] && [ -z "${NO_INSTALL:-}" ]; then
-        mkdir -p .cuda
-        # The compiler that goes with driver 580; it runs without a card.
-        python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
-            --target .cuda nvidia-cuda-nvrtc==13.0.88 || echo "SKIPPED: could not install NVRTC" | tee -a "$log"
+    nvrtc=.cuda/$(sha256sum tools/nvrtc.txt | cut -c1-16)
+    if [ ! -e "$nvrtc" ] && [ -z "${NO_INSTALL:-}" ]; then
+        # Whole or not at all: an interrupted one is not taken for installed.
+        rm -rf "$nvrtc.part"
+        if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --require-hashes \
+            --target "$nvrtc.part" -r tools/nvrtc.txt >>"$log" 2>&1; then
+            mv "$nvrtc.part" "$nvrtc"
+        else
+            skip "could not install NVRTC (its hash is wrong, or there is no network: see the log)"
+        fi
     fi
-    nvrtc=$(find .cuda -name 'libnvrtc.so*' 2>/dev/null | head -n 1)
-    if [ -n "$nvrtc" ]; then
-        cargo build --quiet --locked -p warpsmith-kernel --example emit
-        LD_LIBRARY_PATH="$(dirname "$nvrtc")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-            python3 tools/nvrtc-check.py "$nvrtc" target/debug/examples/emit
+    library=$(find "$nvrtc" -name 'libnvrtc.so*' 2>/dev/null | head -n 1)
+    if [ -n "$library" ]; then
+        part "kernels through NVRTC" check_kernels "$library"
     else
-        echo "SKIPPED: no NVRTC, kernels were not compiled for NVIDIA cards" | tee -a "$log"
+        skip "no NVRTC, kernels were not compiled for NVIDIA cards"
     fi
+    part "soak, 12 seconds" env WARPSMITH=target/debug/warpsmith THREADS=1 tools/soak.sh 12 cpu
 else
-    echo "SKIPPED: no pip, kernels were not compiled for NVIDIA cards" | tee -a "$log"
+    skip "no python3 with pip: kernels were not compiled for NVIDIA cards, and there was no soak"
 fi
-
-say "benches, one iteration each"
-cargo bench -p warpsmith-curve --bench curve --locked -- --test
-cargo bench -p warpsmith-hash --bench hash --locked -- --test
-cargo bench -p warpsmith-pir --bench hints --locked -- --test
-cargo bench -p warpsmith-pir --bench online --locked -- --test
 
 if command -v cargo-deny >/dev/null; then
-    say "licences and bans"
-    cargo deny check bans licenses sources
+    part "licences and bans" cargo deny check bans licenses sources
+    if cargo deny fetch db >>"$log" 2>&1; then
+        part "advisories" cargo deny check advisories
+    else
+        skip "the database of advisories could not be had: the lock file was not checked for known weaknesses"
+    fi
 else
-    echo "SKIPPED: cargo-deny is not installed (cargo install cargo-deny)"
+    skip "cargo-deny is not installed (cargo install cargo-deny): licences, bans and advisories were not checked"
 fi
 
-say "skipped"
-grep -ho 'SKIPPED:.*' "$log" | sort | uniq -c || echo "nothing"
-
-say "all passed"
+printf '\n'
+grep -ho 'SKIPPED:.*' "$log" | sort | uniq -c || echo "nothing was left out"
+printf '\nThe whole log is %s; %s s in all\n' "$log" $((SECONDS - started))
+tail -n 1 <<<"$summary"
