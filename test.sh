@@ -14,9 +14,11 @@ log=$PWD/target/test.log
 mkdir -p target
 : >"$log"
 started=$SECONDS
+passed=0
 
+# Ends it all, with a reason and the line that counts.
 fail() {
-    printf '\n%s\nThe whole log is %s\n' "$1" "$log"
+    printf '\n%s The whole log is %s\n%s\n' "$1" "$log" "$2"
     exit 1
 }
 
@@ -35,8 +37,7 @@ part() {
         printf '%-44s FAILED\n\n' "$name"
         cat "$output"
         rm -f "$output"
-        printf '\n0 passed, 1 failed\n'
-        fail "$name failed."
+        fail "$name failed." "$passed passed, 1 failed"
     fi
 }
 
@@ -117,9 +118,12 @@ summary=$(summarise "$tests" "$programs")
 if [ "$status" != 0 ]; then
     printf '%-44s FAILED\n\n' "tests"
     show_failures "$tests"
-    printf '\n%s\n' "$summary"
-    fail "Tests failed."
+    printf '\n'
+    sed '$d' <<<"$summary"
+    # Cargo itself may have failed, between tests.
+    fail "Tests failed." "$(tail -n 1 <<<"$summary" | sed 's/ 0 failed/ 1 failed/')"
 fi
+passed=$(tail -n 1 <<<"$summary" | cut -d ' ' -f 1)
 printf '%-44s ok %26s s\n' "tests" $((SECONDS - from))
 sed '$d' <<<"$summary"
 part "benches, one iteration each" cargo test --workspace --locked --bench curve --bench hash --bench hints --bench online
