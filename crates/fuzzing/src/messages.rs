@@ -24,7 +24,7 @@ pub fn pir_messages(data: &[u8]) {
             assert!(update.indices.iter().all(|&index| params.place(index).is_ok()));
         }
         if let Ok(request) = Request::read(data).map_err(assert_told) {
-            assert_eq!(request.to_bytes(), data);
+            assert_eq!(request.to_bytes().as_slice(), data);
             request.cost(&params).map_err(assert_told).ok();
         }
     }
