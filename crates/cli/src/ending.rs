@@ -5,8 +5,9 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::io::Write;
 use std::process::ExitCode;
+
+use crate::telling::tell;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +58,7 @@ impl Failure {
             Failure::Device(_) => 3,
             Failure::Other(_) => 4,
         };
-        // A closed stderr is no reason to end otherwise.
-        let _ = writeln!(std::io::stderr(), "error: {self}");
+        tell(&format!("error: {self}"));
         Ending::Failed(code)
     }
 }

@@ -6,14 +6,18 @@
 
 mod command;
 mod ending;
+mod hardening;
 mod human;
+mod input;
 mod mining;
 mod output;
 mod patterns;
 mod results;
 mod running;
 mod screen;
+mod signals;
 mod stdout;
+mod telling;
 
 use std::process::ExitCode;
 
@@ -120,9 +124,24 @@ impl Npub {
 }
 
 fn main() -> ExitCode {
-    running::hangup_is_ignored();
-    let cli = Cli::parse();
+    hardening::begin();
+    signals::remember();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     run(cli.command).unwrap_or_else(Failure::report).into()
+}
+
+/// What the command line's parser has to say: help for stdout, or a mistake. SEC: it likes to repeat what was given.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        telling::tell(error.render().to_string().trim_end());
+    } else {
+        // A reader that is gone has had enough.
+        let _ = error.print();
+    }
+    ExitCode::from(error.exit_code() as u8)
 }
 
 fn run(command: Command) -> Result<Ending, Failure> {

@@ -210,14 +210,24 @@ impl Mining {
                 Event::Match(found) => {
                     screen.clear();
                     results.publish_match(found)?;
-                }
-                Event::Progress(_) if self.run.quiet => {}
-                Event::Progress(progress) => match self.run.progress {
-                    Some(ProgressFormat::Json) => {
-                        results.stdout().progress_json(&ProgressLine::from(progress))?
+                    let is_enough = match wanted {
+                        Wanted::Best { enough: Some(enough), .. } => found.score >= Some(enough),
+                        _ => results.published() == count,
+                    };
+                    if !is_enough {
+                        results.keep_ready()?;
                     }
-                    None => screen.progress(progress, wanted.odds(progress.best.unwrap_or(0))),
-                },
+                }
+                Event::Progress(_) if self.run.quiet => results.keep_ready()?,
+                Event::Progress(progress) => {
+                    results.keep_ready()?;
+                    match self.run.progress {
+                        Some(ProgressFormat::Json) => {
+                            results.stdout().progress_json(&ProgressLine::from(progress))?
+                        }
+                        None => screen.progress(progress, wanted.odds(progress.best.unwrap_or(0))),
+                    }
+                }
                 Event::Warning(text) => screen.warn(&text),
             }
             Ok(())

@@ -1,19 +1,30 @@
 //! The file of `--output`: the only place where a secret goes when it is given.
 //!
-//! SEC: created with mode 0600, never through a link, never into a file that others can read, and only ever
-//! appended to. What was appended is on the disk before anybody is told about it. When that fails the command
-//! ends; there is no second place to write a secret to.
+//! SEC: the rules of `warpsmith_files`: created with mode 0600, ours, never through a link, never into a file that others
+//! can read. It is only ever appended to, and what was appended is on the disk, in a file of the name told, before anybody
+//! is told about it. Room for results is set aside before any is searched for. If a result cannot be written nevertheless,
+//! or the file is no longer where it was, a new one is made beside it; when that fails as well, the command ends.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use warpsmith_files::{append, create, is_at, reserve, with_suffix};
 use zeroize::Zeroizing;
 
 use crate::ending::Failure;
+use crate::telling::{may_be_secret, tell};
+
+/// What is set aside on the disk for results to come: the longest takes a fifth of it.
+const ROOM: u64 = 1 << 16;
+
+/// Files beside the first one, at most.
+const BESIDE: u32 = 999;
 
 pub(crate) struct Output {
+    /// The name that was asked for.
+    asked: PathBuf,
+    /// The name that is written to: the same, as long as the file stays there.
     path: PathBuf,
     file: File,
     is_empty: bool,
@@ -24,64 +35,45 @@ pub(crate) struct Output {
 impl Output {
     /// Opens the file for appending and creates it if there is none.
     pub fn open(path: &Path) -> Result<Output, Failure> {
-        let shown = path.display();
         if path == Path::new("-") {
             let text = "--output needs a file name, not '-'; leave --output out to have results on stdout";
             return Err(Failure::Usage(text.to_owned()));
         }
-        let failed = |error: io::Error| {
-            Failure::Other(format!(
-                "--output {shown} cannot be opened for appending: {error}; give a file in a folder you can write to"
-            ))
-        };
-        let refused = |why: &str| {
-            Err(Failure::Other(format!(
-                "--output {shown} {why}, and secrets are written to regular files only; give another name"
-            )))
-        };
-        let mut options = OpenOptions::new();
-        // Without O_NONBLOCK, opening a pipe would wait for its reader before it could be refused.
-        options.read(true).append(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-        let file = match options.clone().create_new(true).open(path) {
-            Ok(file) => {
-                sync_folder(path);
-                file
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                // A better word than the system's; the open file is checked again below.
-                match fs::symlink_metadata(path) {
-                    Ok(there) if there.is_symlink() => return refused("is a symbolic link"),
-                    Ok(there) if there.is_dir() => return refused("is a folder"),
-                    Ok(there) if !there.is_file() => return refused("is a device or a pipe"),
-                    _ => options.open(path).map_err(failed)?,
-                }
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        let facts = file.metadata().map_err(failed)?;
-        if !facts.is_file() {
-            return refused("is not a regular file");
-        }
-        if facts.mode() & 0o077 != 0 {
-            return Err(Failure::Other(format!(
-                "--output {shown} is open to other users (mode {:03o}), so no secret is written to it; run: chmod \
-                 600 {shown}",
-                facts.mode() & 0o777
+        // SEC: results name the file.
+        if let Some(what) = may_be_secret(&path.to_string_lossy()) {
+            return Err(Failure::Usage(format!(
+                "--output: the name given has {what}; it is not used, since every result would repeat it. Give \
+                 another name"
             )));
         }
-        let mut output =
-            Output { path: path.to_owned(), file, is_empty: facts.len() == 0, is_unfinished: false };
-        if !output.is_empty {
-            output.is_unfinished = output.last_byte().map_err(failed)? != b'\n';
-        }
+        let (file, made) = append(path).map_err(|error| {
+            Failure::Other(format!("--output {} cannot be opened for appending: {error}", path.display()))
+        })?;
+        let (asked, path) = (path.to_owned(), path.to_owned());
+        let mut output = Output { asked, path, file, is_empty: true, is_unfinished: false };
+        let prepared = output.look().map_err(|error| error.to_string()).and_then(|()| output.make_room());
+        prepared.map_err(|why| {
+            if made {
+                let _ = fs::remove_file(&output.path);
+            }
+            Failure::Other(format!(
+                "--output {}: {why}; nothing was searched. Make room, or give a file elsewhere",
+                output.path.display()
+            ))
+        })?;
         Ok(output)
     }
 
-    fn last_byte(&mut self) -> io::Result<u8> {
-        let mut byte = [0];
-        self.file.seek(SeekFrom::End(-1))?;
-        self.file.read_exact(&mut byte)?;
-        Ok(byte[0])
+    /// How the file ends.
+    fn look(&mut self) -> io::Result<()> {
+        self.is_empty = self.file.metadata()?.len() == 0;
+        if !self.is_empty {
+            let mut byte = [0];
+            self.file.seek(SeekFrom::End(-1))?;
+            self.file.read_exact(&mut byte)?;
+            self.is_unfinished = byte[0] != b'\n';
+        }
+        Ok(())
     }
 
     /// The file's name for messages and results.
@@ -89,8 +81,46 @@ impl Output {
         self.path.display().to_string()
     }
 
-    /// Appends whole lines in one write, a blank line before them if `apart`, and waits until the disk has them.
+    /// Makes sure that the next result can be written; says why not.
+    pub fn make_room(&self) -> Result<(), String> {
+        let length = self.file.metadata().map_err(|error| error.to_string())?.len();
+        let most = longest_file();
+        if length.saturating_add(ROOM) > most {
+            return Err(format!(
+                "files may not grow beyond {most} bytes here (ulimit -f), too few for more results"
+            ));
+        }
+        // Some file systems cannot set anything aside; there a full disk is met when it is written to.
+        reserve(&self.file, &self.path, ROOM).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Appends whole lines in one write, a blank line before them if `apart`, and waits until the disk has them. The file
+    /// may be another one afterwards: [`Output::name`] says which.
     pub fn append(&mut self, lines: &[u8], apart: bool) -> Result<(), Failure> {
+        loop {
+            let why = match self.try_append(lines, apart) {
+                Ok(()) => return Ok(()),
+                Err(why) => why,
+            };
+            let (beside, file) = self.beside().map_err(|error| {
+                Failure::Other(format!(
+                    "--output {} {why}, and {error}; the key just found is lost and is shown nowhere else. Make room, \
+                     and start again with a file that stays where it is",
+                    self.path.display()
+                ))
+            })?;
+            let (was, now) = (self.path.display(), beside.display());
+            tell(&format!("warning: --output {was} {why}; the key just found and those to come go to {now}"));
+            (self.path, self.file, self.is_empty, self.is_unfinished) = (beside, file, true, false);
+        }
+    }
+
+    /// Appends if the file is where it was, before and after; says why not.
+    fn try_append(&mut self, lines: &[u8], apart: bool) -> Result<(), String> {
+        let gone = || "is no longer the file it was: it has been moved, replaced or deleted".to_owned();
+        if !is_at(&self.file, &self.path) {
+            return Err(gone());
+        }
         let mut block = Zeroizing::new(Vec::with_capacity(lines.len() + 2));
         if self.is_unfinished {
             block.push(b'\n');
@@ -99,26 +129,38 @@ impl Output {
             block.push(b'\n');
         }
         block.extend_from_slice(lines);
-        self.file.write_all(&block).and_then(|()| self.file.sync_data()).map_err(|error| {
-            Failure::Other(format!(
-                "--output {} could not be written: {error}; the key just found is lost, is shown nowhere else, and \
-                 its entry in the file may be incomplete. Make room on the disk and start again",
-                self.path.display()
-            ))
-        })?;
+        let before = self.file.metadata().map(|facts| facts.len());
+        if let Err(error) = self.file.write_all(&block).and_then(|()| self.file.sync_data()) {
+            // A part of an entry is worth nothing and would be glued to the next.
+            if let (Ok(before), Ok(now)) = (before, self.file.metadata())
+                && (before..=before + block.len() as u64).contains(&now.len())
+            {
+                let _ = self.file.set_len(before);
+            }
+            return Err(format!("could not be written ({error})"));
+        }
         (self.is_empty, self.is_unfinished) = (false, false);
-        Ok(())
+        if is_at(&self.file, &self.path) { Ok(()) } else { Err(gone()) }
+    }
+
+    /// A new file beside the one asked for.
+    fn beside(&self) -> Result<(PathBuf, File), String> {
+        for number in 1..=BESIDE {
+            let path = with_suffix(&self.asked, format!(".{number}"));
+            match create(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(warpsmith_files::Error::Exists { .. }) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Err(format!("{BESIDE} files with its name and a number are there already"))
     }
 }
 
-/// Makes a new file's name durable as well. Some file systems cannot do this; then there is nothing to add to
-/// what they promise for the file itself.
-fn sync_folder(path: &Path) {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
+/// How long a file of this process may become.
+fn longest_file() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the limit is written to a place of ours, which holds a valid one if that fails.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
 }

@@ -2,30 +2,63 @@
 //!
 //! Remembers where each one stood, so that an error names the line. The pattern syntax is the library's.
 
-use std::fs::File;
-use std::io::Read;
-
 use warpsmith::target::Target;
 use warpsmith::{Options, Patterns, compile};
 
 use crate::ending::Failure;
+use crate::input::{self, Limits, name};
+
+/// Far more than anybody writes: a regular expression may be a long one, and a list as long as memory and devices carry.
+const LIMITS: Limits = Limits { line: 4096, total: 1 << 30 };
+
+/// Patterns of a file, at most.
+const MOST: usize = 10_000_000;
 
 /// Patterns as they were written: first the arguments, then the file's.
 pub(crate) struct Written<'a> {
     arguments: &'a [String],
     file: Option<&'a str>,
+    /// The file's patterns, one a line.
     text: String,
+    /// The number that each line had in the file.
+    numbers: Vec<u32>,
 }
 
 impl<'a> Written<'a> {
     pub fn read(arguments: &'a [String], file: Option<&'a str>) -> Result<Written<'a>, Failure> {
-        let text = file.map(read).transpose()?.unwrap_or_default();
-        Ok(Written { arguments, file, text })
+        let mut written = Written { arguments, file, text: String::new(), numbers: Vec::new() };
+        let Some(file) = file else { return Ok(written) };
+        let read = input::lines(file, &LIMITS, &mut |number, line| written.take(number, line, MOST));
+        read.map_err(|(line, why)| {
+            let form = "--patterns takes a file with one pattern a line, or - for standard input";
+            Failure::Usage(match line {
+                0 => format!("the patterns in {} cannot be read: {why}; {form}", name(file)),
+                _ => format!("{}, line {line}: {why}; {form}", name(file)),
+            })
+        })?;
+        Ok(written)
+    }
+
+    /// Keeps a line of the file, unless it is blank or a comment.
+    fn take(&mut self, number: usize, line: &str, most: usize) -> Result<(), String> {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(());
+        }
+        if self.numbers.len() == most {
+            return Err(format!(
+                "there are more than {most} patterns, the most that are searched for at once"
+            ));
+        }
+        self.numbers.push(u32::try_from(number).unwrap_or(u32::MAX));
+        self.text.push_str(line);
+        self.text.push('\n');
+        Ok(())
     }
 
     /// Every pattern.
     pub fn all(&self) -> impl Iterator<Item = &str> {
-        self.arguments.iter().map(String::as_str).chain(lines(&self.text).map(|(_, pattern)| pattern))
+        self.arguments.iter().map(String::as_str).chain(self.text.lines())
     }
 
     /// A mistake if there is no pattern at all; the example is one of the command's.
@@ -50,48 +83,12 @@ impl<'a> Written<'a> {
             Failure::Usage(match error.index.checked_sub(self.arguments.len()) {
                 None => error.to_string(),
                 Some(at) => {
-                    let line = lines(&self.text).nth(at).map_or(0, |(line, _)| line);
+                    let line = self.numbers.get(at).copied().unwrap_or(0);
                     format!("{}, line {line}: {error}", name(self.file.unwrap_or_default()))
                 }
             })
         })
     }
-}
-
-/// The patterns of a text with the numbers of their lines.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    // Some editors put a byte order mark at the start of a file.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
-    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-}
-
-/// What a person calls the file.
-fn name(file: &str) -> &str {
-    if file == "-" { "standard input" } else { file }
-}
-
-fn read(file: &str) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let result = match file {
-        "-" => std::io::stdin().lock().read_to_end(&mut bytes),
-        _ => File::open(file).and_then(|mut open| open.read_to_end(&mut bytes)),
-    };
-    result.map_err(|error| {
-        Failure::Usage(format!(
-            "the patterns in {} cannot be read: {error}; --patterns takes a file with one pattern a line, or - for \
-             standard input",
-            name(file)
-        ))
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
-        Failure::Usage(format!(
-            "{}, line {line}: this is not text (UTF-8); write one pattern a line",
-            name(file)
-        ))
-    })
 }
 
 #[cfg(test)]
@@ -100,8 +97,13 @@ mod tests {
 
     #[test]
     fn blank_lines_and_comments_are_skipped_and_lines_keep_their_numbers() {
-        let text = "\u{feff}cafe\r\n\r\n# a comment\n  ..0ace  \n\t\nq?q";
-        assert_eq!(lines(text).collect::<Vec<_>>(), [(1, "cafe"), (4, "..0ace"), (6, "q?q")]);
-        assert_eq!(lines("").count(), 0);
+        let mut written = Written { arguments: &[], file: None, text: String::new(), numbers: Vec::new() };
+        for (at, line) in ["cafe\r", "\r", "# a comment", "  ..0ace  ", "\t", "q?q"].into_iter().enumerate() {
+            written.take(at + 1, line, 3).unwrap();
+        }
+        assert_eq!(written.all().collect::<Vec<_>>(), ["cafe", "..0ace", "q?q"]);
+        assert_eq!(written.numbers, [1, 4, 6]);
+        written.take(7, "# no pattern", 3).unwrap();
+        assert!(written.take(8, "one", 3).unwrap_err().contains("more than 3 patterns"));
     }
 }

@@ -149,6 +149,24 @@ impl Results {
         &mut self.stdout
     }
 
+    /// How many were delivered.
+    pub fn published(&self) -> u64 {
+        self.published
+    }
+
+    /// Ends a search whose next result could not be kept, while everything found is safe.
+    pub fn keep_ready(&self) -> Result<(), Failure> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.make_room().map_err(|why| {
+            Failure::Other(format!(
+                "--output {}: {why}; the search was stopped before it found what could not be kept, and all {} results \
+                 told are safe. Make room and start again",
+                file.name(),
+                self.published
+            ))
+        })
+    }
+
     /// Delivers a match.
     pub fn publish_match(&mut self, found: &Match) -> Result<(), Failure> {
         let secret_key =

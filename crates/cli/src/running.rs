@@ -1,9 +1,6 @@
-//! What every command that runs for a while shares: devices, when to stop, where results go, how progress is told, and
-//! Ctrl-C.
+//! What every command that runs for a while shares: devices, when to stop, where results go, how progress is told.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -13,6 +10,8 @@ use warpsmith::{Devices, Inline, Sample, Selector};
 use crate::ending::Failure;
 use crate::human;
 use crate::screen::Screen;
+use crate::signals;
+pub(crate) use crate::signals::interrupt;
 
 /// How a search or a scan runs.
 #[derive(Args)]
@@ -82,7 +81,11 @@ impl DeviceFlags {
     }
 
     pub fn open(&self) -> Result<Devices, Failure> {
-        Ok(Devices::open_with(&self.device, self.threads, self.inline)?)
+        // Drivers may bring handlers of their own.
+        signals::set()?;
+        let devices = Devices::open_with(&self.device, self.threads, self.inline)?;
+        signals::set()?;
+        Ok(devices)
     }
 }
 
@@ -112,36 +115,4 @@ pub(crate) struct DeviceRate<'a> {
 
 pub(crate) fn device_rates(rates: &[(String, f64)]) -> Vec<DeviceRate<'_>> {
     rates.iter().map(|(id, rate)| DeviceRate { id, rate: *rate }).collect()
-}
-
-/// Whether the program was started with SIGHUP ignored, as `nohup` does. To be asked first in `main`: libraries that
-/// are opened later (the compiler within an OpenCL driver) may put handlers of their own in its place.
-pub(crate) fn hangup_is_ignored() -> bool {
-    static IGNORED: OnceLock<bool> = OnceLock::new();
-    *IGNORED.get_or_init(|| {
-        // SAFETY: an all-zero `sigaction` is a valid value to be overwritten, and a null new action changes nothing.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action) == 0
-                && action.sa_sigaction == libc::SIG_IGN
-        }
-    })
-}
-
-/// A flag that is raised by Ctrl-C or a request to terminate. The second one ends the program at once.
-pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let raised = Arc::clone(&flag);
-    let set = ctrlc::set_handler(move || {
-        if raised.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
-    if hangup_is_ignored() {
-        // `nohup` works by ignoring SIGHUP, which the handler has just undone.
-        // SAFETY: `signal` takes a signal's number and one of its two fixed dispositions; no handler is involved.
-        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
-    }
-    set.map_err(|error| Failure::Other(format!("Ctrl-C cannot be handled: {error}")))?;
-    Ok(flag)
 }

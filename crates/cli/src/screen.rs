@@ -10,6 +10,7 @@ use warpsmith::{Ended, Outcome, Progress, Subject, Wanted};
 
 use crate::human;
 use crate::mining::Quest;
+use crate::telling::{discreet, tell};
 
 /// How often a plain line appears.
 const PLAIN: Duration = Duration::from_secs(10);
@@ -104,7 +105,7 @@ impl Screen {
             let room = size.map_or(80, |(width, _)| usize::from(width.0)).saturating_sub(1);
             let line = lines.iter().find(|line| line.len() <= room).unwrap_or(last);
             let line: String = line.chars().take(room).collect();
-            let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
+            let _ = write!(std::io::stderr(), "\r{}\x1b[K", discreet(&line));
             self.drawn = true;
         } else if self.last_plain.elapsed() >= PLAIN {
             self.last_plain = Instant::now();
@@ -122,7 +123,7 @@ impl Screen {
     /// Says what a person should know even if he asked for quiet.
     pub fn warn(&mut self, text: &str) {
         self.clear();
-        let _ = writeln!(std::io::stderr(), "warning: {text}");
+        tell(&format!("warning: {text}"));
     }
 
     /// Says how it ended.
@@ -156,7 +157,7 @@ impl Screen {
     pub fn say(&mut self, line: std::fmt::Arguments<'_>) {
         if !self.quiet {
             self.clear();
-            let _ = writeln!(std::io::stderr(), "{line}");
+            tell(&line.to_string());
         }
     }
 }

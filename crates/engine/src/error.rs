@@ -29,8 +29,8 @@ pub enum Error {
         what: String,
     },
     /// The operating system gave no random bytes. There is no second source.
-    #[error("the operating system gave no random bytes ({0}); no key can be made without them")]
-    Randomness(getrandom::Error),
+    #[error("{0}, and no key can be made without them")]
+    Randomness(warpsmith_entropy::Error),
     /// The receiver of results failed; the search stopped there.
     #[error("{0}")]
     Sink(Box<dyn StdError + Send + Sync>),

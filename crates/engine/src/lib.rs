@@ -7,6 +7,7 @@
 //! Workers see public points and answer with places; the origin's secret never leaves the collector. Every
 //! match comes from its own random origin, which is retired with it.
 
+mod arena;
 mod bench;
 mod device;
 mod error;
@@ -14,6 +15,7 @@ mod join;
 mod origin;
 mod samples;
 mod scan;
+mod secret;
 mod selftest;
 mod session;
 mod sieve;
@@ -38,6 +40,7 @@ pub use scan::{
     Unkept, scan, selftest_scans,
 };
 pub use secp256k1::PublicKey;
+pub use secret::wiping_stack;
 pub use selftest::{SelfTest, selftest};
 pub use session::{Details, Ended, Event, Job, Match, Outcome, Wanted, run};
 pub use simd::Simd;

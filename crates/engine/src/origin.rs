@@ -1,4 +1,4 @@
-//! Origins: where a walk starts, and the only place where a search holds a secret.
+//! Origins: where a walk starts, and with its matches all that a search holds of secrets.
 //!
 //! An origin is 256 random bits r from the operating system. Without a split key the walk starts at r*G and the
 //! match's key follows from r. With one, it starts at P + r*G, P being the user's public key, and the result
@@ -6,84 +6,12 @@
 //!
 //! SEC: secret scalars are handled by libsecp256k1 alone, erased when dropped and never printed.
 
-use std::fmt;
-
-use secp256k1::{Parity, PublicKey, Scalar as SecpScalar, SecretKey, XOnlyPublicKey};
+use secp256k1::{Parity, PublicKey, Scalar as SecpScalar, XOnlyPublicKey};
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_target::PublicPoint;
-use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::error::{Error, Result};
-
-/// A private key. Erased when dropped; `Debug` shows nothing of it.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct Secret([u8; 32]);
-
-impl Secret {
-    /// A key from big-endian bytes; none for 0 and for n and above.
-    pub fn from_bytes(bytes: [u8; 32]) -> Option<Secret> {
-        let valid = SecretKey::from_secret_bytes(bytes).map(|mut k| k.non_secure_erase()).is_ok();
-        valid.then_some(Secret(bytes))
-    }
-
-    /// 256 bits from the operating system, again until they lie in 1..n-1 (the first try but for a chance
-    /// below 2^-127).
-    pub fn random() -> Result<Secret> {
-        loop {
-            let mut bytes = [0; 32];
-            getrandom::fill(&mut bytes).map_err(Error::Randomness)?;
-            let secret = Secret::from_bytes(bytes);
-            bytes.zeroize();
-            if let Some(secret) = secret {
-                return Ok(secret);
-            }
-        }
-    }
-
-    /// The bytes, big-endian. Show them only to the key's owner.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// Lends the key to a calculation in libsecp256k1 and erases the copy.
-    pub(crate) fn with<T>(&self, f: impl FnOnce(SecretKey) -> T) -> T {
-        let mut key = SecretKey::from_secret_bytes(self.0).expect("checked when made");
-        let out = f(key);
-        key.non_secure_erase();
-        out
-    }
-
-    fn take(mut key: SecretKey) -> Secret {
-        let secret = Secret(key.to_secret_bytes());
-        key.non_secure_erase();
-        secret
-    }
-
-    /// The public key.
-    pub fn public_key(&self) -> PublicKey {
-        self.with(|k| PublicKey::from_secret_key(&k))
-    }
-
-    /// lambda^image * (self + offset), or minus that; none in the case, never met, that the sum is zero.
-    pub(crate) fn moved(&self, offset: Scalar, image: u8, negate: bool) -> Option<Secret> {
-        self.with(|k| {
-            let moved =
-                k.add_tweak(&tweak(offset)).ok()?.mul_tweak(&tweak(Scalar::lambda_power(image))).ok()?;
-            Some(Secret::take(if negate { moved.negate() } else { moved }))
-        })
-    }
-
-    /// The other key with the same x coordinate.
-    pub(crate) fn negated(&self) -> Secret {
-        self.with(|k| Secret::take(k.negate()))
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret([redacted])")
-    }
-}
+use crate::error::Result;
+pub use crate::secret::Secret;
 
 /// A scalar as libsecp256k1 takes it.
 pub(crate) fn tweak(s: Scalar) -> SecpScalar {

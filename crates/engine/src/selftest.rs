@@ -338,7 +338,7 @@ impl<'p> Probe<'p> {
         let length = self.digest(self.extent().0)?.as_bytes().len();
         let text = |_| {
             let mut bytes = [0; Digest::MAX];
-            getrandom::fill(&mut bytes).map_err(Error::Randomness)?;
+            warpsmith_entropy::fill(&mut bytes).map_err(Error::Randomness)?;
             Ok(self.pattern(case, &target.encode(&Digest::new(&bytes[..length]))))
         };
         (0..count).map(text).collect()

@@ -113,7 +113,7 @@ impl Salts {
     fn new(mask: SaltMask, workers: usize) -> Result<Salts> {
         // Not a secret, but random: two machines that search the same mask do not repeat each other's work.
         let mut base = [0; 32];
-        getrandom::fill(&mut base).map_err(Error::Randomness)?;
+        warpsmith_entropy::fill(&mut base).map_err(Error::Randomness)?;
         let last = mask.count().map_or(u64::MAX, |count| count - 1);
         // Small spaces are cut finely enough that no worker is left without a share for long.
         let length = (last / (16 * workers.max(1) as u64)).clamp(1 << 12, LONGEST);

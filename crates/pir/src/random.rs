@@ -4,10 +4,8 @@ use crate::error::{Error, Result};
 
 /// Fills the bytes at random.
 pub(crate) fn fill(bytes: &mut [u8]) -> Result<()> {
-    getrandom::fill(bytes).map_err(|error| Error::Io {
-        path: "the system's random numbers".into(),
-        source: std::io::Error::other(error.to_string()),
-    })
+    warpsmith_entropy::fill(bytes)
+        .map_err(|error| Error::Io { path: "the system's random numbers".into(), source: error.into() })
 }
 
 /// Random numbers, fetched a page at a time.

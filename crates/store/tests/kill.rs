@@ -34,7 +34,7 @@ fn folder() -> PathBuf {
 /// Numbers without a pattern.
 fn random() -> u64 {
     let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).unwrap();
+    warpsmith_entropy::fill(&mut bytes).unwrap();
     u64::from_le_bytes(bytes)
 }
 

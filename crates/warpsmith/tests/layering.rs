@@ -7,6 +7,7 @@ use serde_json::Value;
 /// Each crate of ours and all it may depend on directly.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-curve", &[]),
+    ("warpsmith-entropy", &[]),
     ("warpsmith-files", &[]),
     ("warpsmith-hash", &[]),
     ("warpsmith-kernel", &[]),
@@ -14,12 +15,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-trials", &[]),
     ("warpsmith-target", &["warpsmith-hash"]),
     ("warpsmith-pattern", &["warpsmith-target"]),
-    ("warpsmith-store", &["warpsmith-files", "warpsmith-target"]),
+    ("warpsmith-store", &["warpsmith-entropy", "warpsmith-files", "warpsmith-target"]),
     (
         "warpsmith-engine",
         &[
             "warpsmith-curve",
             "warpsmith-device",
+            "warpsmith-entropy",
             "warpsmith-hash",
             "warpsmith-kernel",
             "warpsmith-pattern",
@@ -27,7 +29,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-target",
         ],
     ),
-    ("warpsmith-pir", &["warpsmith-device", "warpsmith-files", "warpsmith-hash", "warpsmith-kernel"]),
+    (
+        "warpsmith-pir",
+        &["warpsmith-device", "warpsmith-entropy", "warpsmith-files", "warpsmith-hash", "warpsmith-kernel"],
+    ),
     (
         "warpsmith",
         &[
@@ -39,7 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-target",
         ],
     ),
-    ("warpsmith-cli", &["warpsmith", "warpsmith-files"]),
+    ("warpsmith-cli", &["warpsmith", "warpsmith-entropy", "warpsmith-files"]),
     (
         "warpsmith-fuzzing",
         &["warpsmith-engine", "warpsmith-pattern", "warpsmith-pir", "warpsmith-store", "warpsmith-target"],

@@ -19,6 +19,7 @@ use crate::human;
 use crate::patterns::Written;
 use crate::running::{DeviceFlags, choose_samples};
 use crate::stdout::Stdout;
+use crate::telling::tell;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -176,13 +177,11 @@ impl Bench {
 
     /// Tells a person who waits what is going on.
     fn announce(&self) {
-        use std::io::Write;
-        let mut stderr = std::io::stderr();
-        if stderr.is_terminal() {
+        if std::io::stderr().is_terminal() {
             let time = human::seconds(self.seconds);
-            let _ = writeln!(stderr, "measuring each target and device for {time}; every match is verified");
+            tell(&format!("measuring each target and device for {time}; every match is verified"));
             if self.baseline {
-                let _ = writeln!(stderr, "baseline, for as long: {BASELINE_DESCRIPTION}");
+                tell(&format!("baseline, for as long: {BASELINE_DESCRIPTION}"));
             }
         }
     }

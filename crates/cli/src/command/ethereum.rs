@@ -13,6 +13,7 @@ use warpsmith::target::ethereum::{
 };
 
 use crate::ending::{Ending, Failure};
+use crate::input;
 use crate::mining::{Mining, Quest, ScoreFlags, SplitFlags};
 use crate::stdout::Stdout;
 
@@ -218,8 +219,11 @@ fn read_factory(name: &str) -> Result<&'static Factory, Failure> {
     })
 }
 
+/// Creation code has at most 49,152 bytes (EIP-3860), twice as many hex digits, and perhaps line ends.
+const MOST_CODE: u64 = 1 << 20;
+
 fn hash_of(file: &Path) -> Result<[u8; 32], Failure> {
     let bad = |why: &dyn std::fmt::Display| Failure::Usage(format!("--init-code {}: {why}", file.display()));
-    let bytes = std::fs::read(file).map_err(|error| bad(&error))?;
+    let bytes = input::read(&file.to_string_lossy(), MOST_CODE).map_err(|why| bad(&why))?;
     ethereum::hash_init_code(&bytes).map_err(|error| bad(&error))
 }

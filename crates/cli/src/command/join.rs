@@ -5,10 +5,9 @@
 //! very address promised. An output file is opened after that, so a result that does not fit leaves none.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Deserialize;
@@ -16,10 +15,11 @@ use serde_json::Value;
 use warpsmith::target::bitcoin::{self, AddressType, Bitcoin, Network};
 use warpsmith::target::ethereum::Contract;
 use warpsmith::target::{KeyTarget, TARGETS, Target as _, nostr};
-use warpsmith::{Secret, Split};
+use warpsmith::{Secret, Split, wiping_stack};
 use zeroize::Zeroizing;
 
 use crate::ending::{Ending, Failure};
+use crate::input::{self, name};
 use crate::results::{Results, SplitFields};
 use crate::stdout::Stdout;
 
@@ -84,12 +84,14 @@ impl Join {
             return Err(Failure::Usage(text.to_owned()));
         }
         let mined = self.read_result()?;
-        let own = self.read_key()?;
+        let own = wiping_stack(|| self.read_key())?;
         let Mined { target, nonce, address, public_key, split } = &mined;
-        let joined = warpsmith::join(&own, split, target.get(), address, public_key.as_ref())?;
-        let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
-        results.publish_joined(target.get(), *nonce, &joined)?;
-        Ok(Ending::Done)
+        wiping_stack(|| {
+            let joined = warpsmith::join(&own, split, target.get(), address, public_key.as_ref())?;
+            let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
+            results.publish_joined(target.get(), *nonce, &joined)?;
+            Ok(Ending::Done)
+        })
     }
 
     fn read_key(&self) -> Result<Secret, Failure> {
@@ -100,13 +102,19 @@ impl Join {
                  64 hex digits, an nsec, or a WIF key"
             ))
         };
-        // A fixed buffer: a growing one would leave copies of the key behind.
-        let mut buffer = Zeroizing::new([0u8; 1024]);
-        let length = self.fill(&mut *buffer).map_err(|error| bad(error.to_string()))?;
-        if length == buffer.len() {
-            return Err(bad("it is far longer than a key".to_owned()));
-        }
-        let text = std::str::from_utf8(&buffer[..length]).map_err(|_| bad("it is not text".to_owned()))?;
+        let content = match self.secret_key_file.as_str() {
+            "-" => standard_input().map_err(|error| bad(error.to_string()))?,
+            path => {
+                warpsmith_files::read_secret(Path::new(path), LONGEST_KEY).map_err(|error| match error {
+                    warpsmith_files::Error::Unsafe { .. } => Failure::Other(format!(
+                        "--secret-key-file: {error}. A key that others can read or replace is not used"
+                    )),
+                    warpsmith_files::Error::TooLong { .. } => bad("it is far longer than a key".to_owned()),
+                    error => bad(error.to_string()),
+                })?
+            }
+        };
+        let text = std::str::from_utf8(&content).map_err(|_| bad("it is not text".to_owned()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
         let bytes = match text.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("nsec")) {
             true => nostr::decode_secret(text).map_err(|error| bad(error.to_string()))?,
@@ -116,34 +124,9 @@ impl Join {
             }
             false => hex_key(text).map_err(bad)?,
         };
-        Secret::from_bytes(*bytes).ok_or_else(|| {
+        Secret::from_bytes(&*bytes).ok_or_else(|| {
             bad("the number is 0 or not below the order of secp256k1, so no public key has it".to_owned())
         })
-    }
-
-    /// Reads the key file up to the size of the buffer.
-    fn fill(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut source = match self.secret_key_file.as_str() {
-            // The library's standard input has a buffer, which would keep a copy of the key.
-            "-" => File::from(io::stdin().as_fd().try_clone_to_owned()?),
-            path => {
-                let file = File::open(path)?;
-                if file.metadata().is_ok_and(|facts| facts.is_file() && facts.mode() & 0o077 != 0) {
-                    warn(&format!("{path} can be read by other users; run: chmod 600 {path}"));
-                }
-                file
-            }
-        };
-        let mut length = 0;
-        while length < buffer.len() {
-            match source.read(&mut buffer[length..]) {
-                Ok(0) => break,
-                Ok(more) => length += more,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(length)
     }
 
     fn read_result(&self) -> Result<Mined, Failure> {
@@ -154,12 +137,8 @@ impl Join {
                  printed, unchanged"
             ))
         };
-        let mut text = String::new();
-        let read = match self.result.as_str() {
-            "-" => io::stdin().lock().read_to_string(&mut text),
-            path => File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
-        };
-        read.map_err(|error| bad(error.to_string()))?;
+        let text = input::read(&self.result, LONGEST_RESULT).map_err(bad)?;
+        let text = String::from_utf8(text).map_err(|_| bad("it is not text (UTF-8)".to_owned()))?;
         let mut splits = documents(&text).filter(|document| document.get("split").is_some());
         let document =
             splits.next().ok_or_else(|| bad("it holds no JSON document with \"split\"".to_owned()))?;
@@ -172,6 +151,24 @@ impl Join {
         }
         let fields = serde_json::from_value(document).map_err(|error| bad(error.to_string()))?;
         check(fields).map_err(bad)
+    }
+}
+
+/// Bytes of a key file, at most: the longest form of a key has a tenth of it.
+const LONGEST_KEY: u64 = 1023;
+
+/// Bytes of a file with a result, at most: a day of progress lines beside it.
+const LONGEST_RESULT: u64 = 1 << 24;
+
+/// A key from standard input, past the library's buffer, which would keep a copy.
+fn standard_input() -> io::Result<Zeroizing<Vec<u8>>> {
+    let source = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    // Large enough from the start: a buffer that grows leaves copies behind.
+    let mut content = Zeroizing::new(Vec::with_capacity(LONGEST_KEY as usize + 32));
+    source.take(LONGEST_KEY + 1).read_to_end(&mut content)?;
+    match content.len() as u64 > LONGEST_KEY {
+        true => Err(io::Error::other("it is far longer than a key")),
+        false => Ok(content),
     }
 }
 
@@ -278,15 +275,6 @@ fn hex_key(text: &str) -> Result<Zeroizing<[u8; 32]>, String> {
     const_hex::decode_to_slice(digits, bytes.as_mut_slice())
         .map_err(|_| format!("it has {} hex digits", digits.len()))?;
     Ok(bytes)
-}
-
-fn warn(text: &str) {
-    let _ = writeln!(io::stderr(), "warning: {text}");
-}
-
-/// What a person calls the file.
-fn name(file: &str) -> &str {
-    if file == "-" { "standard input" } else { file }
 }
 
 #[cfg(test)]

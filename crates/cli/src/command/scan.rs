@@ -189,7 +189,7 @@ impl Scan {
         let job = Job::new(range, &names, *targets.identity());
         let random = |job: &Job| {
             let mut seed = [0; 8];
-            let seeded = getrandom::fill(&mut seed);
+            let seeded = warpsmith_entropy::fill(&mut seed);
             // The order is no secret; without randomness any will do.
             let seed = if seeded.is_ok() { u64::from_le_bytes(seed) } else { 1 };
             Order::random(&job.range(), seed, U256::from(PIECE))
@@ -222,12 +222,18 @@ impl Scan {
                 ScanEvent::Found(finding) => {
                     screen.clear();
                     results.publish_finding(finding)?;
+                    results.keep_ready()?;
                 }
-                ScanEvent::Progress(_) if self.run.quiet => {}
-                ScanEvent::Progress(progress) => match self.run.progress {
-                    Some(ProgressFormat::Json) => results.stdout().progress_json(&progress_line(progress))?,
-                    None => screen.live(&[&status(progress, true), &status(progress, false)]),
-                },
+                ScanEvent::Progress(_) if self.run.quiet => results.keep_ready()?,
+                ScanEvent::Progress(progress) => {
+                    results.keep_ready()?;
+                    match self.run.progress {
+                        Some(ProgressFormat::Json) => {
+                            results.stdout().progress_json(&progress_line(progress))?
+                        }
+                        None => screen.live(&[&status(progress, true), &status(progress, false)]),
+                    }
+                }
                 ScanEvent::Warning(text) => screen.warn(&text),
             }
             Ok(())

@@ -10,7 +10,7 @@ use secp256k1::{PublicKey, SecretKey};
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::harness::{Run, assert_no_secret, random_secret, text, warpsmith};
+use crate::harness::{Run, assert_no_secret, random_secret, text, warpsmith, write_private};
 
 /// A search for each type: its name, what is added to the command, and how addresses of the main network begin.
 const TYPES: [(&str, &[&str], &str); 6] = [
@@ -126,7 +126,7 @@ fn a_split_key_is_joined_for_every_type() {
         fs::write(path("result.json"), &run.stdout).unwrap();
         // The owner's key as a wallet exports it.
         let wif = PrivateKey::from_slice(&own.to_secret_bytes(), Network::Bitcoin).unwrap().to_wif();
-        fs::write(path("own.key"), if address_type == "p2sh" { &own_hex } else { &wif }).unwrap();
+        write_private(&path("own.key"), if address_type == "p2sh" { &own_hex } else { &wif });
         let joined =
             warpsmith(&["join", "--secret-key-file", &path("own.key"), &path("result.json"), "--json"]);
         let joined = joined.code(0).json().remove(0);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sha3::{Digest, Keccak256};
 use tempfile::tempdir;
 
-use crate::harness::{Run, random_secret, text, warpsmith};
+use crate::harness::{Run, random_secret, text, warpsmith, write_private};
 
 const ARACHNID: &str = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 const DEPLOYER: &str = "0x9fBB3DF7C40Da2e5A0dE984fFE2CCB7C47cd0ABf";
@@ -127,7 +127,7 @@ fn split_keys_join_for_accounts_and_their_contracts() {
         assert!(!run.stdout.contains("secret_key"), "{run:?}");
         let folder = tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        fs::write(path("own.key"), const_hex::encode(own.to_secret_bytes())).unwrap();
+        write_private(&path("own.key"), &const_hex::encode(own.to_secret_bytes()));
         fs::write(path("result.json"), &run.stdout).unwrap();
         let joined =
             warpsmith(&["join", "--secret-key-file", &path("own.key"), &path("result.json"), "--json"])

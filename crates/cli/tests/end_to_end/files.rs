@@ -1,14 +1,18 @@
 //! `--output` and stdout: secrets go where they should, whole, or nowhere.
 
 use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::harness::{BINARY, Run, assert_no_secret, mine, mine_in_shell, text, verified_secret};
+use crate::harness::{
+    BINARY, Run, assert_no_secret, mine, mine_in_shell, signal, start_mining, text, verified_secret,
+    warpsmith, write_private,
+};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -125,16 +129,180 @@ fn a_wrong_command_line_leaves_no_file() {
 }
 
 #[test]
-fn a_file_that_cannot_grow_ends_the_search() {
+fn a_file_that_cannot_grow_is_noticed_before_the_search() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("keys.json");
     // A limit on the size of files is the full disk anybody can have.
-    let script = r#"trap '' XFSZ; ulimit -f 0; exec "$@""#;
-    let run = mine_in_shell(script, &["qq", "--json", "--output", file.to_str().unwrap()]).code(4);
-    let run = run.says(&["could not be written", "is lost", "Make room"]);
-    assert_eq!(run.stdout, "", "no second place is used");
+    for limit in ["0", "100"] {
+        let script = format!(r#"ulimit -f {limit}; exec "$@""#);
+        let run = mine_in_shell(&script, &["qq", "--json", "--output", file.to_str().unwrap()]).code(4);
+        let run = run.says(&["may not grow", "nothing was searched", "Make room"]);
+        assert_eq!(run.stdout, "", "no second place is used");
+        assert!(!file.exists());
+    }
+}
+
+/// Only root can make a file that belongs to somebody else.
+#[test]
+fn files_and_folders_of_others_are_refused() {
+    let folder = tempdir().unwrap();
+    let (shared, inner) = (folder.path().join("shared"), folder.path().join("inner"));
+    for path in [&shared, &inner] {
+        fs::create_dir(path).unwrap();
+    }
+    fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
+    let file = shared.join("keys.txt");
+    write_private(&file, "");
+    if chown(&file, Some(12_345), None).and_then(|()| chown(&inner, Some(12_345), None)).is_err() {
+        eprintln!("SKIPPED: files of another user can be made by root only");
+        return;
+    }
+    for path in [&file, &inner.join("keys.txt")] {
+        let run =
+            mine(&["qq", "--output", path.to_str().unwrap()]).code(4).says(&["another user", "uid 12345"]);
+        assert_eq!(run.stdout, "");
+        assert_no_secret(&run, &[]);
+        assert!(fs::read_to_string(path).unwrap_or_default().is_empty());
+        write_private(path, &"11".repeat(32));
+        chown(path, Some(12_345), None).unwrap();
+        let mut join = vec!["join", "--secret-key-file", path.to_str().unwrap()];
+        let result = folder.path().join("result.json");
+        fs::write(&result, SPLIT_RESULT).unwrap();
+        join.push(result.to_str().unwrap());
+        warpsmith(&join).code(4).says(&["another user", "uid 12345"]);
+        fs::remove_file(path).unwrap();
+    }
+}
+
+/// The form is right; whose it is does not matter before the key was read.
+const SPLIT_RESULT: &str = r#"{"target":"npub","address":"npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg",
+    "split":{"offset":"1111111111111111111111111111111111111111111111111111111111111111","endo":0,"negate":false}}"#;
+
+#[test]
+fn a_file_with_two_names_or_in_an_open_folder_is_refused() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("keys.txt");
+    write_private(&file, "kept");
+    fs::hard_link(&file, folder.path().join("second")).unwrap();
+    mine(&["qq", "--output", file.to_str().unwrap()]).code(4).says(&["2 names"]);
+    fs::remove_file(folder.path().join("second")).unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    mine(&["qq", "--output", file.to_str().unwrap()]).code(4).says(&["other users may write to"]);
+    let result = folder.path().join("result.json");
+    fs::write(&result, SPLIT_RESULT).unwrap();
+    let join = ["join", "--secret-key-file", file.to_str().unwrap(), result.to_str().unwrap()];
+    warpsmith(&join).code(4).says(&["other users may write to"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
+}
+
+/// Every key that was told is in the file that was told with it.
+#[track_caller]
+fn assert_kept(told: &[Value]) {
+    for line in told {
+        let file = fs::read_to_string(text(line, "output")).unwrap();
+        let kept = file.lines().map(|kept| serde_json::from_str::<Value>(kept).unwrap());
+        let mut kept = kept.filter(|kept| kept["address"] == line["address"]);
+        verified_secret(&kept.next().unwrap_or_else(|| panic!("{line} is in no file that exists")));
+        assert_eq!(mode(Path::new(text(line, "output"))), 0o600);
+    }
+}
+
+#[test]
+fn a_file_that_is_moved_replaced_or_deleted_meanwhile_swallows_nothing() {
+    let disturbances: [fn(&Path); 3] = [
+        |file| fs::remove_file(file).unwrap(),
+        |file| fs::rename(file, file.with_extension("old")).unwrap(),
+        |file| {
+            fs::rename(file, file.with_extension("old")).unwrap();
+            fs::write(file, "somebody else's").unwrap();
+        },
+    ];
+    for disturb in disturbances {
+        let folder = tempdir().unwrap();
+        let file = folder.path().join("keys.json");
+        let args = ["qqq", "--count", "0", "--json", "--output", file.to_str().unwrap()];
+        let mut child = start_mining(&args, Stdio::piped());
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+        assert_kept(&[next(), next()]);
+        signal(&child, "STOP");
+        disturb(&file);
+        signal(&child, "CONT");
+        // What was told before is the disturber's; so is what was written and not yet told.
+        let beside = format!("{}.1", file.display());
+        // One key may be on its way; a search that goes on writing to where it began would do so for ever.
+        let mut next_in = |wanted: &str| {
+            let found = (0..3).map(|_| next()).find(|line| text(line, "output") == wanted);
+            found.unwrap_or_else(|| panic!("keys do not go to {wanted}"))
+        };
+        let mut told = vec![next_in(&beside)];
+        told.extend((1..30).map(|_| next_in(&beside)));
+        assert_kept(&told);
+        assert!(told.iter().all(|line| text(line, "output") == beside));
+        // Again, and the next name is taken.
+        fs::write(format!("{}.2", file.display()), "taken").unwrap();
+        fs::rename(&beside, folder.path().join("away")).unwrap();
+        fs::write(&beside, "taken").unwrap();
+        // What was found before that waits in the pipe.
+        let third = format!("{}.3", file.display());
+        let last = (0..10_000).map(|_| next()).find(|line| text(line, "output") == third);
+        assert_kept(&[last.unwrap_or_else(|| panic!("keys do not go to {third}"))]);
+        signal(&child, "INT");
+        drop(lines);
+        let run: Run = child.wait_with_output().unwrap().into();
+        run.says(&["warning: --output", "moved, replaced or deleted", "keys.json.1", "keys.json.3"]);
+        assert!(!file.exists() || fs::read_to_string(&file).unwrap() == "somebody else's");
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_loses_no_key() {
+    let folder = tempdir().unwrap();
+    let small = folder.path().join("disk");
+    fs::create_dir(&small).unwrap();
+    let mount = |args: &[&str]| {
+        let mounted = Command::new("mount").args(args).arg(&small).stderr(Stdio::null()).status();
+        mounted.is_ok_and(|status| status.success())
+    };
+    if !mount(&["-t", "tmpfs", "-o", "size=512k,mode=700", "none"]) {
+        eprintln!("SKIPPED: only root can mount a small disk");
+        return;
+    }
+    struct Mounted<'a>(&'a Path);
+    impl Drop for Mounted<'_> {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
+        }
+    }
+    let mounted = Mounted(&small);
+    let file = small.join("keys.json");
+    let fill = |name: &str| {
+        let mut filler = File::create(small.join(name)).unwrap();
+        while filler.write_all(&[1; 4096]).is_ok() {}
+    };
+    // A disk that is full from the start: nothing is searched, and no file is left.
+    fill("filler");
+    let args = ["qqq", "--count", "0", "--json", "--output", file.to_str().unwrap()];
+    mine(&args).code(4).says(&["could not reserve room", "nothing was searched"]);
+    assert!(!file.exists());
+    fs::remove_file(small.join("filler")).unwrap();
+
+    // One that fills up during the search: what was set aside takes the keys until that is noticed.
+    let mut child = start_mining(&args, Stdio::piped());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut told = vec![lines.next().unwrap().unwrap()];
+    signal(&child, "STOP");
+    fill("filler");
+    signal(&child, "CONT");
+    told.extend(lines.map(Result::unwrap));
+    let run: Run = child.wait_with_output().unwrap().into();
+    let run = run.code(4).says(&["could not reserve room", "are safe"]);
     assert_no_secret(&run, &[]);
-    assert_eq!(fs::read_to_string(&file).unwrap(), "");
+    assert!(told.len() > 1, "a key was written to the full disk");
+    let told: Vec<Value> = told.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_kept(&told);
+    assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), told.len());
+    drop(mounted);
 }
 
 /// Mines with this as stdout.

@@ -1,7 +1,9 @@
 //! Runs the binary and looks at what it printed.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 
@@ -113,6 +115,13 @@ pub fn signal(child: &Child, name: &str) {
     let id = child.id().to_string();
     let sent = std::process::Command::new("kill").args(["-s", name, &id]).status();
     assert!(sent.expect("kill runs").success());
+}
+
+/// Writes a file that is closed to others, as one with a key must be.
+pub fn write_private(path: impl AsRef<Path>, content: &str) {
+    let mut options = fs::File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path).and_then(|mut file| file.write_all(content.as_bytes())).expect("a file is written");
 }
 
 /// A string field.

@@ -4,10 +4,13 @@
 
 mod bitcoin;
 mod damage;
+mod discretion;
+mod drivers;
 mod endings;
 mod ethereum;
 mod files;
 mod harness;
+mod memory;
 mod mining;
 mod pir;
 mod scan;

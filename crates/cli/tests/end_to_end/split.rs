@@ -184,7 +184,9 @@ fn key_files_hold_hex_or_an_nsec_and_their_faults_are_told_without_repeating_the
         assert!(!run.stderr.contains(&own[8..40]) && !run.stderr.contains(&nsec[10..40]), "{run:?}");
     }
     fs::set_permissions(case.path("own.key"), Permissions::from_mode(0o644)).unwrap();
-    case.join("own.key", "result.json").code(0).says(&["warning", "chmod 600"]);
+    let run = case.join("own.key", "result.json").code(4).says(&["open to other users", "chmod 600"]);
+    assert_no_secret(&run, &[&own]);
+    fs::set_permissions(case.path("own.key"), Permissions::from_mode(0o600)).unwrap();
 
     let args = ["join", "--secret-key-file", "-", &case.path("result.json"), "--json"];
     verified_secret(&warpsmith_with(&args, own.as_bytes()).code(0).json()[0]);

@@ -131,7 +131,7 @@ pub(crate) fn samples(random: usize) -> Vec<([u8; 32], [u8; 32])> {
     let mut pairs: Vec<_> = edges.iter().flat_map(|a| edges.iter().map(|b| (*a, *b))).collect();
     // A fresh start each time, by the same generator as everywhere; without it the edges still hold.
     let mut seed = [0; 32];
-    if getrandom::fill(&mut seed).is_ok() {
+    if warpsmith_entropy::fill(&mut seed).is_ok() {
         let mut x = Fe::from_be_bytes(&seed).add(Fe::BETA);
         let mut next = || {
             x = x.square().add(Fe::BETA);

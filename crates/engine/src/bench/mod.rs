@@ -171,7 +171,7 @@ fn baseline(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: Dur
             while started.elapsed() < time {
                 for _ in 0..16 {
                     let mut bytes = [0; 32];
-                    if getrandom::fill(&mut bytes).is_err() {
+                    if warpsmith_entropy::fill(&mut bytes).is_err() {
                         return tried;
                     }
                     let digest = match subject {

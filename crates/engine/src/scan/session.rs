@@ -17,6 +17,7 @@ use super::{AnySieve, Form, Proof, ScanTargets, ScanType, Scanner, Survivor};
 use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
+use crate::secret::wiping_stack;
 use crate::session::Details;
 use crate::stats::Meter;
 use crate::worker::Fault;
@@ -529,7 +530,7 @@ impl<'c> Collector<'c, '_> {
                     if dropped.load(Ordering::Relaxed) { None } else { Some(proof.map_or(Ok(()), |p| p())) };
                 if let Some(Ok(())) = right {
                     for (survivor, wanted) in hits {
-                        self.confirm(device, &survivor, wanted)?;
+                        wiping_stack(|| self.confirm(device, &survivor, wanted))?;
                     }
                     self.ledger.map_mut().complete(&batch, now());
                     self.until = Instant::now();

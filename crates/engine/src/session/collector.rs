@@ -14,6 +14,7 @@ use super::{Answer, Details, Ended, Event, Job, Match, Message, Plan, Rule, Sink
 use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
+use crate::secret::wiping_stack;
 use crate::space::{Source, Space, Subject};
 use crate::stats::{Meter, Progress, eta_50, probability};
 use crate::steady::HostCpu;
@@ -237,7 +238,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
                 Verdict::Match(confirmed) => {
                     // SEC: the origin of a key is retired with its match, so two matches of one run are unrelated.
                     retired = confirmed.salt().is_none();
-                    if self.publish(worker, *confirmed)? {
+                    if wiping_stack(|| self.publish(worker, *confirmed))? {
                         return Ok(Some(Ended::Count));
                     }
                     if retired {

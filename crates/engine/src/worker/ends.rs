@@ -131,7 +131,7 @@ const BITS: u32 = 16;
 /// So many fresh weights, which nobody can foresee.
 fn weights(count: usize) -> Result<Vec<i32>, Fault> {
     let mut bytes = vec![0; 2 * count];
-    getrandom::fill(&mut bytes).map_err(|e| format!("the operating system gave no random numbers: {e}"))?;
+    warpsmith_entropy::fill(&mut bytes).map_err(|e| e.to_string())?;
     let weight = |pair: &[u8]| {
         let bits = i32::from(u16::from_le_bytes([pair[0], pair[1]]));
         let size = (bits & 0x7fff) + 1;

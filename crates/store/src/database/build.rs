@@ -275,7 +275,7 @@ fn write(
     options: &BuildOptions,
 ) -> Result<(About, u64), Error> {
     let mut identity = [0; 16];
-    getrandom::fill(&mut identity)
+    warpsmith_entropy::fill(&mut identity)
         .map_err(|error| Error::io("get random bits for", path)(std::io::Error::other(error)))?;
     let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
     let widths = runs.largest().map(amount_bytes);

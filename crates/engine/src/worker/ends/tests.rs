@@ -15,7 +15,7 @@ fn search(lanes: usize, step: u64) -> (Row, Vec<Affine>) {
 
 fn random(below: u32) -> u32 {
     let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).expect("random");
+    warpsmith_entropy::fill(&mut bytes).expect("random");
     (u64::from_le_bytes(bytes) % u64::from(below)) as u32
 }
 

@@ -40,7 +40,7 @@ pub fn assert_faults_are_found<W: Worker>(worker: &mut W, short: fn(&mut W)) {
     let lanes = worker.shape().expect("a walk").lanes;
     let random = |below: u32| {
         let mut bytes = [0; 4];
-        getrandom::fill(&mut bytes).expect("random");
+        warpsmith_entropy::fill(&mut bytes).expect("random");
         u32::from_le_bytes(bytes) % below
     };
     let mut confirmed = 0;

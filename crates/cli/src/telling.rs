@@ -1,0 +1,218 @@
+//! The one way to stderr, on which nothing that may be a secret is repeated.
+//!
+//! People paste private keys where addresses, patterns, ranges or file names belong, and every error message likes to say
+//! what was given. [`may_be_secret`] decides what could be a key, whatever it was given for; [`discreet`] puts a
+//! description in its place. What was printed must also not command a terminal: control characters are written out.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::LazyLock;
+
+/// Says something on stderr, as a line. A closed stderr is no reason to end otherwise.
+pub(crate) fn tell(text: &str) {
+    let mut line = discreet(text);
+    line.push('\n');
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// The shortest run of letters and digits that is not repeated. Half a key is no key, and addresses are shorter; those that
+/// are not have a head that says so.
+const LONG: usize = 48;
+
+/// So many words make a wallet.
+const WORDS: usize = 12;
+
+/// Heads of long texts that are made to be shown.
+const PUBLIC: &[&str] = &["npub1", "note1", "nprofile1", "nevent1", "naddr1", "bc1", "tb1", "bcrt1"];
+
+/// What a text could be if it is a secret. Long texts are in doubt one, unless they say that they are not.
+pub(crate) fn may_be_secret(text: &str) -> Option<String> {
+    let words = words(text);
+    if words >= WORDS {
+        return Some(format!("{words} words, which may be those of a wallet"));
+    }
+    runs(text).find_map(|(_, run)| secret_run(run))
+}
+
+/// The most words in a row, whatever stands around them.
+fn words(text: &str) -> usize {
+    let (mut most, mut row) = (0, 0);
+    for piece in pieces(text) {
+        row = if is_word(piece) { row + 1 } else { 0 };
+        most = most.max(row);
+    }
+    most
+}
+
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|piece| !piece.is_empty())
+}
+
+fn is_word(piece: &str) -> bool {
+    (3..=8).contains(&piece.len()) && piece.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+/// The longest pieces of letters and digits, with where they begin.
+fn runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let start = rest + text[rest..].find(|c: char| c.is_ascii_alphanumeric())?;
+        let length = text[start..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len() - start);
+        rest = start + length;
+        Some((start, &text[start..rest]))
+    })
+}
+
+fn secret_run(run: &str) -> Option<String> {
+    let digits = run.strip_prefix("0x").or(run.strip_prefix("0X")).unwrap_or(run);
+    let lower = run.to_ascii_lowercase();
+    let length = digits.len();
+    if lower.starts_with("nsec1") && length >= 10 {
+        return Some("an nsec, which is a private key".to_owned());
+    }
+    if lower.starts_with("ncryptsec1") && length >= 15 {
+        return Some("an ncryptsec, which is an encrypted private key".to_owned());
+    }
+    let extended = |kind| lower.starts_with(char::is_alphabetic) && lower.get(1..4) == Some(kind);
+    if extended("prv") && length >= 20 {
+        return Some("an extended private key".to_owned());
+    }
+    let is_public = PUBLIC.iter().any(|head| lower.starts_with(head)) || extended("pub");
+    // An alphabet has each of its characters once; no key of that length does.
+    let is_alphabet = digits.bytes().enumerate().all(|(at, byte)| !digits.as_bytes()[..at].contains(&byte));
+    if length < LONG || is_public || is_alphabet {
+        return None;
+    }
+    let begins = |heads: &str| digits.starts_with(|c| heads.contains(c));
+    Some(match length {
+        _ if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            format!("{length} hexadecimal digits, which may be a private key")
+        }
+        51 | 52 if begins("5KL9c") => "what may be a private key in wallet import format".to_owned(),
+        58 if digits.starts_with("6P") => "what may be an encrypted private key (BIP-38)".to_owned(),
+        _ => format!("{length} letters and digits, which may be a private key"),
+    })
+}
+
+/// Arguments of this command that are the words of a wallet. Words alone cannot be told from a sentence of ours.
+static WALLETS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    // Behind a flag's '=' as well.
+    let values = arguments.flat_map(|argument| {
+        let value = argument.split_once('=').map(|(_, value)| value.to_owned());
+        [Some(argument), value].into_iter().flatten()
+    });
+    let wallets = values.filter(|value| words(value) >= WORDS);
+    wallets.filter_map(|value| may_be_secret(&value).map(|what| (value.trim().to_owned(), what))).collect()
+});
+
+/// A message without what may be a secret, and without control characters other than the end of a line.
+pub(crate) fn discreet(message: &str) -> String {
+    let mut message = message.to_owned();
+    for (wallet, what) in WALLETS.iter() {
+        message = message.replace(wallet, &format!("[{what}]"));
+    }
+    for quote in ['\'', '"'] {
+        if message.matches(quote).count() >= 2 {
+            // What is quoted was given, and a sentence of ours has other things than such words.
+            let parts = message.split(quote).map(|part| match may_be_secret(part) {
+                Some(what) if words(part) >= WORDS && pieces(part).all(is_word) => format!("[{what}]"),
+                _ => part.to_owned(),
+            });
+            message = parts.collect::<Vec<_>>().join(&quote.to_string());
+        }
+    }
+    let (mut out, mut done) = (String::with_capacity(message.len()), 0);
+    for (start, run) in runs(&message) {
+        if let Some(what) = secret_run(run) {
+            plain(&mut out, &message[done..start]);
+            let _ = write!(out, "[{what}]");
+            done = start + run.len();
+        }
+    }
+    plain(&mut out, &message[done..]);
+    out
+}
+
+fn plain(out: &mut String, text: &str) {
+    for character in text.chars() {
+        match character {
+            '\n' => out.push('\n'),
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WALLET: &str = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+
+    #[test]
+    fn keys_in_every_form_are_described_and_not_repeated() {
+        let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let secrets = [
+            (hex.to_owned(), "64 hexadecimal digits"),
+            (format!("0x{hex}"), "64 hexadecimal digits"),
+            (hex.to_uppercase(), "64 hexadecimal digits"),
+            (hex[..50].to_owned(), "50 hexadecimal digits"),
+            (hex.replace('0', "O"), "letters and digits"),
+            (format!("80{hex}01"), "68 hexadecimal digits"),
+            ("KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn".to_owned(), "wallet import"),
+            ("5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ".to_owned(), "wallet import"),
+            ("nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5".to_owned(), "nsec"),
+            ("NSEC1VL029MGPSPEDVA04G90VLTKH6FVH240ZQTV9K0T9AF8935KE9LAQSNLFE5".to_owned(), "nsec"),
+            (format!("ncryptsec1{}", "q".repeat(152)), "encrypted"),
+            (
+                format!(
+                    "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKm{}",
+                    "P".repeat(44)
+                ),
+                "extended",
+            ),
+            ("6PRVWUbkzzsbcVac2qwfssoUJAN1Xhrg6bNk8J7Nzm5H7kxEbn2Nh2ZoGg".to_owned(), "BIP-38"),
+            (WALLET.to_owned(), "12 words"),
+            (WALLET.replace(' ', "-"), "12 words"),
+        ];
+        for (secret, what) in &secrets {
+            assert!(may_be_secret(secret).is_some_and(|told| told.contains(what)), "{secret}");
+            for message in [
+                format!("'{secret}' is no pattern"),
+                format!("\"{secret}\": wrong"),
+                format!("--range: '8000:{secret}' is wrong\nsecond line"),
+                format!("could not open ..{secret}.txt"),
+            ] {
+                let told = discreet(&message);
+                // Outside of quotes words are a sentence, unless they were an argument.
+                if words(secret) < WORDS || message.starts_with(['\'', '"']) {
+                    assert!(!told.contains(secret.as_str()) && told.contains(what), "{told}");
+                }
+                assert_eq!(told.contains('\n'), message.contains('\n'));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_made_to_be_shown_is_shown() {
+        let shown = [
+            "npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg",
+            "bc1p5cyxnuxmeuwuvkwfem96lqzszd02n6xdcjrs20cac6yqjjwudpxqkedrcr",
+            "0x4e59b44847b379578588920cA78FbF26c0B4956C",
+            "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",
+            "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8",
+            "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+            "pattern 'a..c..e': it has '..' where that means nothing; write cafe (begins with), ..cafe (ends with), cafe..babe (begins and ends with), ..cafe.. (contains), or /regex/ for more",
+            "what is wrong here is not one of the words that a wallet has, as it may well look to a reader",
+        ];
+        for text in shown {
+            assert_eq!(discreet(text), text);
+        }
+    }
+
+    #[test]
+    fn nothing_commands_the_terminal() {
+        assert_eq!(discreet("a\x1b[2Jb\rc\u{9b}d\te\nf"), "a\\u{1b}[2Jb\\rc\\u{9b}d\\te\nf");
+    }
+}

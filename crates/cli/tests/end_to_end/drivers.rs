@@ -1,0 +1,62 @@
+//! Signals with a driver loaded that has handlers of its own, as the compiler in PoCL has.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+
+use crate::harness::{BINARY, signal, warpsmith};
+
+/// A search on an OpenCL device that has run for a while; none where there is no such device.
+fn search() -> Option<Child> {
+    if !warpsmith(&["devices"]).stdout.contains("opencl:0") {
+        eprintln!("SKIPPED: no OpenCL device; install pocl-opencl-icd");
+        return None;
+    }
+    let mut command = Command::new(BINARY);
+    command.args(["npub", "zzzzzzzzzzzzzzzz", "--device", "opencl:0", "--json", "--progress", "json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Progress comes a second after every kernel was built.
+    let mut first = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("progress"), "{first:?}");
+    Some(child)
+}
+
+fn said(child: &mut Child) -> String {
+    let mut text = String::new();
+    child.stderr.as_mut().unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn an_interrupt_is_graceful_with_a_driver_loaded() {
+    for name in ["INT", "TERM", "HUP"] {
+        let Some(mut child) = search() else { return };
+        signal(&child, name);
+        let said = said(&mut child);
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}: {said}");
+        assert!(said.contains("interrupted: no match"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_second_interrupt_and_a_quit_end_it_at_once() {
+    let Some(mut child) = search() else { return };
+    // Stopped, it gets both at once when it goes on: the second finds the first unanswered.
+    signal(&child, "STOP");
+    signal(&child, "INT");
+    signal(&child, "TERM");
+    signal(&child, "CONT");
+    let said = said(&mut child);
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(!said.contains("interrupted"), "it did not wait for the search to end: {said}");
+
+    let Some(mut child) = search() else { return };
+    signal(&child, "QUIT");
+    let ended = (0..600).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        child.try_wait().unwrap()
+    });
+    child.kill().unwrap();
+    assert_eq!(ended.expect("it was not swallowed").signal(), Some(3));
+}

@@ -1,0 +1,148 @@
+//! Private keys: where they are held, and how they are worked on without a trace.
+//!
+//! SEC: a [`Secret`] is a pointer into locked memory, so that moving it copies nothing, and its bytes are erased when it is
+//! dropped. Arithmetic is libsecp256k1's, which takes keys by value: such copies, and what encoders keep, lie on the stack
+//! below [`wiping_stack`] and are overwritten before it returns.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::hint::black_box;
+
+use secp256k1::{PublicKey, SecretKey};
+use warpsmith_curve::Scalar;
+
+use crate::arena::Locked;
+use crate::error::{Error, Result};
+use crate::origin::tweak;
+
+/// A private key. Erased when dropped; `Debug` shows nothing of it.
+pub struct Secret(Locked);
+
+impl Secret {
+    /// A key from big-endian bytes; none for 0 and for n and above. Lend a reference: bytes given by value leave a copy on
+    /// the caller's stack.
+    pub fn from_bytes(bytes: impl Borrow<[u8; 32]>) -> Option<Secret> {
+        let mut held = Locked::new();
+        held.copy_from_slice(bytes.borrow());
+        Secret(held).checked()
+    }
+
+    /// 256 bits from the operating system, again until they lie in 1..n-1 (the first try but for a chance
+    /// below 2^-127).
+    pub fn random() -> Result<Secret> {
+        loop {
+            let mut held = Locked::new();
+            warpsmith_entropy::fill(&mut *held).map_err(Error::Randomness)?;
+            if let Some(secret) = Secret(held).checked() {
+                return Ok(secret);
+            }
+        }
+    }
+
+    fn checked(self) -> Option<Secret> {
+        let valid = wiping_stack(|| {
+            SecretKey::from_secret_bytes(*self.0).map(|mut key| key.non_secure_erase()).is_ok()
+        });
+        valid.then_some(self)
+    }
+
+    /// The bytes, big-endian. Show them only to the key's owner.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Lends the key to a calculation in libsecp256k1 and erases the copies.
+    pub(crate) fn with<T>(&self, f: impl FnOnce(SecretKey) -> T) -> T {
+        wiping_stack(|| {
+            let mut key = SecretKey::from_secret_bytes(*self.0).expect("checked when made");
+            let out = f(key);
+            key.non_secure_erase();
+            out
+        })
+    }
+
+    fn take(mut key: SecretKey) -> Secret {
+        let mut held = Locked::new();
+        held.copy_from_slice(key.as_secret_bytes());
+        key.non_secure_erase();
+        Secret(held)
+    }
+
+    /// The public key.
+    pub fn public_key(&self) -> PublicKey {
+        self.with(|k| PublicKey::from_secret_key(&k))
+    }
+
+    /// lambda^image * (self + offset), or minus that; none in the case, never met, that the sum is zero.
+    pub(crate) fn moved(&self, offset: Scalar, image: u8, negate: bool) -> Option<Secret> {
+        self.with(|k| {
+            let moved =
+                k.add_tweak(&tweak(offset)).ok()?.mul_tweak(&tweak(Scalar::lambda_power(image))).ok()?;
+            Some(Secret::take(if negate { moved.negate() } else { moved }))
+        })
+    }
+
+    /// The other key with the same x coordinate.
+    pub(crate) fn negated(&self) -> Secret {
+        self.with(|k| Secret::take(k.negate()))
+    }
+}
+
+impl Clone for Secret {
+    fn clone(&self) -> Secret {
+        let mut held = Locked::new();
+        held.copy_from_slice(self.as_bytes());
+        Secret(held)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret([redacted])")
+    }
+}
+
+/// How far down the stack is overwritten: several times what an operation on a key, its encoding and its delivery take.
+const DEPTH: usize = 1 << 16;
+
+/// Does something with secrets and overwrites the part of the stack it used. What it returns by value must be no secret; a
+/// [`Secret`] is a pointer and may be.
+pub fn wiping_stack<T>(work: impl FnOnce() -> T) -> T {
+    // A frame of its own, which lies where the next call's will.
+    #[inline(never)]
+    fn below<T>(work: impl FnOnce() -> T) -> T {
+        work()
+    }
+    #[inline(never)]
+    fn overwrite() {
+        black_box(&mut [0u8; DEPTH]);
+    }
+    let out = below(work);
+    overwrite();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_do_not_show_in_debug_output() {
+        let secret = Secret::random().expect("random");
+        assert_eq!(format!("{secret:?}"), "Secret([redacted])");
+    }
+
+    #[test]
+    fn only_numbers_below_the_order_are_keys() {
+        let order = Scalar::from_u64(1).negate().to_be_bytes();
+        assert!(Secret::from_bytes(&order).is_some(), "n - 1");
+        let mut above = order;
+        above[31] += 1;
+        assert!(Secret::from_bytes(&above).is_none(), "n");
+        assert!(Secret::from_bytes(&[0xff; 32]).is_none());
+        assert!(Secret::from_bytes(&[0; 32]).is_none());
+        let one = Secret::from_bytes(&Scalar::from_u64(1).to_be_bytes()).expect("one");
+        assert_eq!(*one.negated().as_bytes(), order);
+        assert_eq!(one.clone().as_bytes(), one.as_bytes());
+    }
+}
