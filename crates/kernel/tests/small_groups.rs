@@ -48,21 +48,6 @@ fn elements(group: &Small, words: &[u32], lanes: usize) -> Vec<i64> {
     (0..lanes).map(|lane| known[&(number(lane, 0), number(lane, 8))]).collect()
 }
 
-/// How a lane fares: the centres of its steps, until it meets its table or the step's point.
-fn fare(group: &Small, start: i64, half: u32, steps: u32, images: bool) -> (Vec<i64>, Option<u32>) {
-    let step = 2 * i64::from(half) + 1;
-    let mut walked = Vec::new();
-    for n in 0..steps {
-        let centre = start + i64::from(n) * step;
-        let meets_step = [step, -step].iter().any(|k| (centre - k).rem_euclid(group.order) == 0);
-        if meets_step || group.meets(centre, half, images) {
-            return (walked, Some(n));
-        }
-        walked.push(centre);
-    }
-    (walked, None)
-}
-
 /// The element a hit speaks of.
 fn element(group: &Small, centre: i64, hit: &Hit) -> i64 {
     let entry = group.image(hit.index.into(), hit.orbit);
@@ -105,7 +90,7 @@ impl Search<'_> {
         }
         let (mut tested, mut met) = (0, 0);
         for ((lane, start), end) in (0..).zip(&starts).zip(elements(group, ends, starts.len())) {
-            let (walked, fault) = fare(group, *start, self.half, self.steps, self.orbits);
+            let (walked, fault) = group.fare(*start, self.half, self.steps, self.orbits);
             for step in (0..).zip(&walked).map(|(step, _)| step) {
                 let keys = found.remove(&(lane, step)).map_or(0, |keys| keys.len() as u64);
                 assert_eq!(keys, self.keys, "lane {lane}, step {step}");
@@ -251,7 +236,7 @@ fn the_walk_of_a_scan_is_right_at_every_element() {
         let mut faults: HashSet<(u32, u32)> = records.collect();
         let mut right = 0;
         for ((lane, start), end) in starts.iter().enumerate().zip(elements(group, ends, lanes)) {
-            let (walked, fault) = fare(group, *start, half, steps, false);
+            let (walked, fault) = group.fare(*start, half, steps, false);
             for (n, centre) in walked.iter().enumerate() {
                 let points = &points[n * points.len() / steps as usize..];
                 for at in 0..2 * half + 1 {

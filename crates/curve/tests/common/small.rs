@@ -84,6 +84,22 @@ impl Small {
         let is = |i: i64| (0..powers).any(|power| (k - self.image(i, power)).rem_euclid(self.order) == 0);
         (1..=i64::from(half)).any(|i| is(i) || is(-i))
     }
+
+    /// How a lane fares whose centres are `2 half + 1` apart: the centres of its steps, until it meets its table or the
+    /// step's point, and in which step that is.
+    pub fn fare(&self, start: i64, half: u32, steps: u32, images: bool) -> (Vec<i64>, Option<u32>) {
+        let step = 2 * i64::from(half) + 1;
+        let mut walked = Vec::new();
+        for n in 0..steps {
+            let centre = start + i64::from(n) * step;
+            let meets_step = [step, -step].iter().any(|k| (centre - k).rem_euclid(self.order) == 0);
+            if meets_step || self.meets(centre, half, images) {
+                return (walked, Some(n));
+            }
+            walked.push(centre);
+        }
+        (walked, None)
+    }
 }
 
 /// The sum of two points, doubling and infinity included.

@@ -9,6 +9,7 @@
 //! when a scan ends is given out again by the next.
 
 mod cpu;
+mod floor;
 mod form;
 mod prove;
 mod session;

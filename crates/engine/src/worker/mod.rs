@@ -150,7 +150,7 @@ pub(crate) trait Worker: Send {
     /// Turns over one bit of the centre of a lane, and checks after so many launches or steps.
     #[cfg(test)]
     fn flip(&mut self, _lane: u32, _bit: u32, _every: u32) {
-        unimplemented!("it has no walk");
+        panic!("it has no walk");
     }
     /// From now on only scores of at least this are wanted. Only called in a search for the best.
     fn raise(&mut self, _at_least: u32) -> Result<(), Fault> {

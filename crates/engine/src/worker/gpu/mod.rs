@@ -403,4 +403,6 @@ fn build_source(
 }
 
 #[cfg(test)]
+mod small_groups;
+#[cfg(test)]
 pub(crate) mod tests;

@@ -56,12 +56,17 @@ pub(super) struct OrbitWorker<'a> {
     watch: Watch,
 }
 
-/// The device's table: the step point, then i * G.
+/// The device's table of multiples of G.
 fn table_words(group: u32) -> Vec<u32> {
     let step = group::multiply(Scalar::from_u64(2 * group as u64 + 1), Some(Affine::G))
         .expect("a small multiple of G is not infinity");
+    table_of(step, &multiples(Affine::G, group as usize))
+}
+
+/// The device's table: the step point, then the entries.
+pub(super) fn table_of(step: Affine, entries: &[Affine]) -> Vec<u32> {
     let mut words = abi::step_entry(&limbs(step.x), &limbs(step.y)).to_vec();
-    for point in multiples(Affine::G, group as usize) {
+    for point in entries {
         let (t, y) = (point.x, point.y);
         let square = t.square();
         let entry = abi::Entry {
