@@ -23,6 +23,9 @@ use crate::prf::{Key, Prf};
 /// Hands over all entries of a database in order, in pieces of any size, to the function it is given.
 pub type Stream<'a> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
 
+/// Bytes of entries in memory that go by between two looks at whether they are still wanted.
+const PIECE: usize = 1 << 20;
+
 /// Which hints are wanted, and until when.
 #[derive(Clone, Debug)]
 pub struct Order<'a> {
@@ -54,7 +57,7 @@ pub trait Make: Send + Sync {
     ///
     /// As for [`Make::hints`].
     fn hints_of(&self, order: &Order<'_>, _version: Version, entries: &[u8]) -> Result<Hints> {
-        self.hints(order, &mut in_pieces(entries))
+        self.hints(order, &mut |push| entries.chunks(PIECE).try_for_each(push))
     }
 
     /// The most bytes of the host's memory that so many hints take while they are made, themselves among them. Nothing is
@@ -82,11 +85,6 @@ pub trait Make: Send + Sync {
     ///
     /// When the device fails or makes something wrong.
     fn measure(&self, params: &Params, samples: usize) -> Result<Figures>;
-}
-
-/// A stream of entries in memory, in pieces: between them the work can be stopped.
-fn in_pieces(entries: &[u8]) -> impl FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-    |push| entries.chunks(1 << 20).try_for_each(push)
 }
 
 /// The processor.
@@ -173,7 +171,7 @@ impl Make for OnDevice {
                 Err(error) => return Err(error),
             }
         }
-        self.hints(order, &mut in_pieces(entries))
+        self.hints(order, &mut |push| entries.chunks(PIECE).try_for_each(push))
     }
 
     fn memory(&self, params: &Params, regular: u64, pairs: u64) -> u64 {

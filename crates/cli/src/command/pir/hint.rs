@@ -53,12 +53,12 @@ pub(crate) struct Hint {
     hint_maker: Option<String>,
 
     /// With --hint-maker: send it the token in this file: one line, readable by you alone
-    #[arg(long, value_name = "FILE", requires = "hint_maker")]
+    #[arg(long, value_name = "FILE", requires = "hint_maker", conflicts_with_all = ["server", "database"])]
     token_file: Option<PathBuf>,
 
     /// With --hint-maker: let it be http:// on another machine. Whoever sees the network between then learns the key of the
     /// hints, and with it can read every query of this state that he also sees; he learns the token too
-    #[arg(long, requires = "hint_maker")]
+    #[arg(long, requires = "hint_maker", conflicts_with_all = ["server", "database"])]
     allow_plain_http: bool,
 
     /// The state to make; nothing may be there yet
@@ -66,7 +66,7 @@ pub(crate) struct Hint {
     state: PathBuf,
 
     /// With --hint-maker: fetch so many further pairs for a state that is there already
-    #[arg(long, value_name = "N", requires = "hint_maker", conflicts_with_all = ["lambda", "queries"],
+    #[arg(long, value_name = "N", requires = "hint_maker", conflicts_with_all = ["server", "database", "lambda", "queries"],
         value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     top_up: Option<u64>,
 

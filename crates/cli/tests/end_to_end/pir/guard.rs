@@ -103,10 +103,11 @@ fn keys_do_not_travel_in_clear() {
     fs::remove_file(&state).unwrap();
     fs::remove_file(format!("{state}.journal")).unwrap();
     hint(&format!("http://localhost:{port}"), &[]).code(0);
-    // Who only streams a database sends no key: nothing changes for him.
-    pir(&["hint", "--server", &elsewhere, "--state", &desk.path("x"), "--allow-plain-http"])
-        .code(2)
-        .says(&["--hint-maker"]);
+    // Who only streams a database sends no key, and is told that the flags are not for him.
+    for flags in [&["--allow-plain-http"][..], &["--token-file", "x"], &["--top-up", "16"]] {
+        let hint = ["hint", "--server", &elsewhere, "--state", &desk.path("x")];
+        pir(&[&hint[..], flags].concat()).code(2).says(&["--server", flags[0]]);
+    }
 }
 
 #[test]
