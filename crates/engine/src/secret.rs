@@ -4,7 +4,6 @@
 //! dropped. Arithmetic is libsecp256k1's, which takes keys by value: such copies, and what encoders keep, lie on the stack
 //! below [`wiping_stack`] and are overwritten before it returns.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::hint::black_box;
 
@@ -19,11 +18,10 @@ use crate::origin::tweak;
 pub struct Secret(Locked);
 
 impl Secret {
-    /// A key from big-endian bytes; none for 0 and for n and above. Lend a reference: bytes given by value leave a copy on
-    /// the caller's stack.
-    pub fn from_bytes(bytes: impl Borrow<[u8; 32]>) -> Option<Secret> {
+    /// A key from big-endian bytes; none for 0 and for n and above.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Option<Secret> {
         let mut held = Locked::new();
-        held.copy_from_slice(bytes.borrow());
+        held.copy_from_slice(bytes);
         Secret(held).checked()
     }
 

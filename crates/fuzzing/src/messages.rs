@@ -45,7 +45,7 @@ pub fn split_result(data: &[u8]) {
         Ok(key) => assert_eq!(parse_public_key(&key.to_string()).ok(), Some(key)),
         Err(error) => assert_told(error),
     }
-    let Some(own) = Secret::from_bytes(*own) else { return };
+    let Some(own) = Secret::from_bytes(own) else { return };
     let split = Split { offset: *offset, endo: twist >> 1 & 3, negate: twist & 1 == 1 };
     let public_key = (twist & 8 == 0).then_some(public_key);
     let target: &dyn KeyTarget = TARGETS[usize::from(*target) % TARGETS.len()];

@@ -124,7 +124,7 @@ impl Join {
             }
             false => hex_key(text).map_err(bad)?,
         };
-        Secret::from_bytes(&*bytes).ok_or_else(|| {
+        Secret::from_bytes(&bytes).ok_or_else(|| {
             bad("the number is 0 or not below the order of secp256k1, so no public key has it".to_owned())
         })
     }

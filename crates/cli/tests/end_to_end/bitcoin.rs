@@ -126,7 +126,7 @@ fn a_split_key_is_joined_for_every_type() {
         fs::write(path("result.json"), &run.stdout).unwrap();
         // The owner's key as a wallet exports it.
         let wif = PrivateKey::from_slice(&own.to_secret_bytes(), Network::Bitcoin).unwrap().to_wif();
-        write_private(&path("own.key"), if address_type == "p2sh" { &own_hex } else { &wif });
+        write_private(path("own.key"), if address_type == "p2sh" { &own_hex } else { &wif });
         let joined =
             warpsmith(&["join", "--secret-key-file", &path("own.key"), &path("result.json"), "--json"]);
         let joined = joined.code(0).json().remove(0);

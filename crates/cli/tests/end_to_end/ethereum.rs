@@ -127,7 +127,7 @@ fn split_keys_join_for_accounts_and_their_contracts() {
         assert!(!run.stdout.contains("secret_key"), "{run:?}");
         let folder = tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        write_private(&path("own.key"), &const_hex::encode(own.to_secret_bytes()));
+        write_private(path("own.key"), &const_hex::encode(own.to_secret_bytes()));
         fs::write(path("result.json"), &run.stdout).unwrap();
         let joined =
             warpsmith(&["join", "--secret-key-file", &path("own.key"), &path("result.json"), "--json"])

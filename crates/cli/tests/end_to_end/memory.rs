@@ -213,7 +213,7 @@ fn a_joined_key_and_its_parts_are_gone_at_the_end() {
         let mined = warpsmith(&[target, pattern, "--threads", "1", "--split-key", &public, "--json"]).code(0);
         fs::write(path("result.json"), mined.stdout).unwrap();
         let own_hex = const_hex::encode(own.to_secret_bytes());
-        write_private(&path("own.key"), &own_hex);
+        write_private(path("own.key"), &own_hex);
         let mut command = Command::new(BINARY);
         command.arg("join").arg("--secret-key-file").arg(path("own.key")).arg(path("result.json"));
         command

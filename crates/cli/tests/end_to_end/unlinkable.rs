@@ -49,7 +49,7 @@ impl Ring {
     fn coordinates(&self, key: &BigUint, (negate, power): (bool, u8)) -> [u128; 2] {
         let twisted = key * self.lambda.modpow(&power.into(), &self.order) % &self.order;
         let twisted = if negate { &self.order - twisted } else { twisted };
-        let fraction = |row| (&twisted * row % &self.order << 128u32) / &self.order;
+        let fraction = |row| ((&twisted * row % &self.order) << 128u32) / &self.order;
         self.rows.each_ref().map(|row| fraction(row).try_into().expect("below 1"))
     }
 

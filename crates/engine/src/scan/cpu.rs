@@ -182,7 +182,7 @@ pub(crate) fn small(scalar: Scalar) -> Option<u64> {
 
 /// The public key by libsecp256k1.
 pub(crate) fn point_of(key: Scalar) -> Option<Affine> {
-    Secret::from_bytes(key.to_be_bytes()).map(|secret| affine(&secret.public_key()))
+    Secret::from_bytes(&key.to_be_bytes()).map(|secret| affine(&secret.public_key()))
 }
 
 /// How the places of a walk become keys.

@@ -42,7 +42,7 @@ pub struct Survivor {
 
 /// The digest of a key by libsecp256k1 and the reference code; none for 0.
 pub(crate) fn digest_of(key: Scalar, form: Form) -> Option<Digest> {
-    let public = Secret::from_bytes(key.to_be_bytes())?.public_key();
+    let public = Secret::from_bytes(&key.to_be_bytes())?.public_key();
     Some(form.digest(&public_point(&public)))
 }
 

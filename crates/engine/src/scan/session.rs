@@ -410,7 +410,7 @@ impl<'c> Collector<'c, '_> {
     fn confirm(&mut self, device: usize, survivor: &Survivor, wanted: Vec<(ScanType, Record)>) -> Result<()> {
         let id = self.devices.list[device].id();
         let wrong = |what: &str| Error::SelfTest { device: id.clone(), what: what.to_owned() };
-        let secret = Secret::from_bytes(survivor.key.to_be_bytes());
+        let secret = Secret::from_bytes(&survivor.key.to_be_bytes());
         let secret = secret.ok_or_else(|| wrong("it found something that is no key"))?;
         let public = secret.public_key();
         let point = public_point(&public);

@@ -19,7 +19,7 @@ use crate::worker::gpu::tests::pocl;
 /// The addresses of these keys, as hashes of the compressed key and accounts in turn.
 fn list(keys: impl Iterator<Item = u64>) -> TargetList {
     let record = |key: u64| {
-        let secret = Secret::from_bytes(Scalar::from_u64(key).to_be_bytes()).expect("a key");
+        let secret = Secret::from_bytes(&Scalar::from_u64(key).to_be_bytes()).expect("a key");
         let point = public_point(&secret.public_key());
         let (kind, form) = if key.is_multiple_of(2) {
             (Kind::P2pkh, Form::Compressed)

@@ -58,8 +58,8 @@ fn candidates_have_the_digests_of_their_targets() {
 
 #[test]
 fn candidates_around_the_table_and_infinity_are_exact() {
-    let small = |k: u64| Secret::from_bytes(Scalar::from_u64(k).to_be_bytes()).expect("a key");
-    let minus = |k: u64| Secret::from_bytes(Scalar::from_u64(k).negate().to_be_bytes()).expect("a key");
+    let small = |k: u64| Secret::from_bytes(&Scalar::from_u64(k).to_be_bytes()).expect("a key");
+    let minus = |k: u64| Secret::from_bytes(&Scalar::from_u64(k).negate().to_be_bytes()).expect("a key");
     let half = u64::from(HALF);
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
         for sample in samples().into_iter().filter(|sample| sample.name.starts_with("btc")) {

@@ -18,7 +18,7 @@ fn plus(first: Scalar, offset: u64) -> Scalar {
 /// The survivors that keys would be in these forms, by the independent library and the reference code.
 fn expected(keys: impl Iterator<Item = Scalar>, forms: &[Form]) -> Vec<Survivor> {
     let of_key = |key: Scalar| {
-        let public = Secret::from_bytes(key.to_be_bytes()).expect("a key").public_key();
+        let public = Secret::from_bytes(&key.to_be_bytes()).expect("a key").public_key();
         let point = public_point(&public);
         forms.iter().map(move |&form| Survivor { key, form, digest: form.digest(&point) }).collect::<Vec<_>>()
     };
