@@ -4,7 +4,6 @@ use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use proptest::prelude::*;
 use warpsmith_hash::chacha::{words, words_of_sixteen};
 
-#[allow(dead_code, reason = "the other tests use the rest")]
 mod common;
 use common::{all_lanes, hex};
 
