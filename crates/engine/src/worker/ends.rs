@@ -125,6 +125,9 @@ fn signed(value: i128) -> Scalar {
     if value < 0 { size.negate() } else { size }
 }
 
+/// Fewer points than this are not worth a sum for each weight.
+const FEW: usize = 1 << 11;
+
 /// Bits of a weight's size, +-1 to +-2^15.
 const BITS: u32 = 16;
 
@@ -140,17 +143,50 @@ fn weights(count: usize) -> Result<Vec<i32>, Fault> {
     Ok(bytes.chunks_exact(2).map(weight).collect())
 }
 
-/// The sum of all points times their weights.
+/// The sum of all points times their weights. Points of one weight are added first, wherever they stand in the row: the
+/// sums so far are few enough for a cache, the points are not.
 fn combine(points: &[Affine], weights: &[i32]) -> Point {
-    let weighed = points.iter().zip(weights).map(|(point, &weight)| {
-        let point = if weight < 0 { point.negate() } else { *point };
-        (weight.unsigned_abs(), Some(point))
-    });
-    weigh(weighed.collect(), BITS)
+    let signed = |(point, weight): (&Affine, &i32)| {
+        (weight.unsigned_abs(), if *weight < 0 { point.negate() } else { *point })
+    };
+    let mut lanes = points.iter().zip(weights).map(signed);
+    if points.len() < FEW {
+        return weigh(lanes.map(|(weight, point)| (weight, Some(point))).collect(), BITS);
+    }
+    let mut sums: Vec<Point> = vec![None; (1 << (BITS - 1)) + 1];
+    // In which batch of additions each of them last took part: they do so once in each, and what is left over waits.
+    let (mut used, mut batch) = (vec![0u32; sums.len()], 1);
+    let (mut pairs, mut places, mut waiting) = (Vec::with_capacity(TOGETHER), Vec::new(), Vec::new());
+    loop {
+        let mut deferred = std::mem::take(&mut waiting).into_iter();
+        while pairs.len() < TOGETHER {
+            let Some((weight, point)) = deferred.next().or_else(|| lanes.next()) else { break };
+            let at = weight as usize;
+            if used[at] == batch {
+                waiting.push((weight, point));
+            } else if sums[at].is_none() {
+                sums[at] = Some(point);
+            } else {
+                used[at] = batch;
+                pairs.push((sums[at], Some(point)));
+                places.push(at);
+            }
+        }
+        waiting.extend(deferred);
+        if pairs.is_empty() {
+            break;
+        }
+        for (sum, at) in add_pairs(&pairs).into_iter().zip(places.drain(..)) {
+            sums[at] = sum;
+        }
+        pairs.clear();
+        batch += 1;
+    }
+    weigh((0..).zip(sums).filter(|(_, sum)| sum.is_some()).collect(), BITS)
 }
 
-/// The sum of points times weights of so many bits. Points of one weight are added first. Then both halves of the bits
-/// are weights of their own: each halving adds every point twice, and after the first there are few.
+/// The sum of points times weights of so many bits. Once points of one weight were added up, both halves of the bits are
+/// weights of their own: each halving adds every point twice, and after the first there are few.
 fn weigh(points: Vec<(u32, Point)>, bits: u32) -> Point {
     let sums = add_up(points, 1 << bits);
     if bits <= 4 {

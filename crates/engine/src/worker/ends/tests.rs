@@ -19,6 +19,12 @@ fn random(below: u32) -> u32 {
     (u64::from_le_bytes(bytes) % u64::from(below)) as u32
 }
 
+/// A multiple by doubling and adding.
+fn times(point: Affine, weight: i32) -> Point {
+    let point = if weight < 0 { point.negate() } else { point };
+    group::multiply(Scalar::from_u64(weight.unsigned_abs().into()), Some(point))
+}
+
 #[test]
 fn a_combination_is_the_sum_of_multiples() {
     let (_, mut points) = search(40, 7);
@@ -32,12 +38,30 @@ fn a_combination_is_the_sum_of_multiples() {
     weights[n - 4..].copy_from_slice(&[of_equal, of_opposite, 77, 77]);
     for count in [0, 1, 2, 5, n] {
         let terms = points[..count].iter().zip(&weights);
-        let plain = terms.fold(None, |sum, (point, &weight)| {
-            group::add(sum, group::multiply(signed(weight.into()), Some(*point)))
-        });
+        let plain = terms.fold(None, |sum, (point, &weight)| group::add(sum, times(*point, weight)));
         assert_eq!(combine(&points[..count], &weights[..count]), plain, "{count} points");
     }
     assert_eq!(combine(&[points[0]; 2], &[5, -5]), None);
+}
+
+/// More points than there is a sum for each weight of, many of one weight, and some that cancel.
+#[test]
+fn a_combination_of_many_points_is_the_sum_of_multiples() {
+    let (row, mut points) = search(FEW + 3000, 9);
+    let mut weights = weights(points.len()).expect("random");
+    assert!(row.agrees(&points, &weights));
+    weights[..1000].fill(321);
+    weights[1000..1100].fill(-321);
+    points.copy_within(..50, 1000);
+    let terms = points.iter().zip(&weights);
+    let plain = terms.fold(None, |sum, (point, &weight)| group::add(sum, times(*point, weight)));
+    assert_eq!(combine(&points, &weights), plain);
+    // And one flipped bit among them.
+    let (row, mut centres) = search(FEW + 1, 77);
+    assert_eq!(row.check(&centres), Ok(()));
+    let lane = random(FEW as u32) as usize;
+    centres[lane] = flipped(centres[lane], random(512));
+    assert!(row.check(&centres).expect_err("a bit was flipped").contains(&format!("1 of {} lanes", FEW + 1)));
 }
 
 #[test]
