@@ -114,8 +114,8 @@ pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `2026-11-15 09:30 UTC` of seconds since 1970, however many.
-pub(crate) fn date_at(seconds: u64) -> String {
+/// `2026-11-15 09:30 UTC`, of seconds since 1970, however many.
+pub(crate) fn date(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
     // Years of 365.2425 days that begin in March, so that the leap day is the last of its year (Hinnant,
     // "chrono-compatible low-level date algorithms").
@@ -182,13 +182,13 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        let at = date_at;
-        assert_eq!(at(0), "1970-01-01 00:00 UTC");
-        assert_eq!(at(951_782_340), "2000-02-28 23:59 UTC");
-        assert_eq!(at(951_782_400), "2000-02-29 00:00 UTC");
-        assert_eq!(at(1_709_251_199), "2024-02-29 23:59 UTC");
-        assert_eq!(at(1_709_251_200), "2024-03-01 00:00 UTC");
-        assert_eq!(at(4_107_542_399), "2100-02-28 23:59 UTC");
-        assert_eq!(at(4_107_542_400), "2100-03-01 00:00 UTC");
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_782_340), "2000-02-28 23:59 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(date(1_709_251_199), "2024-02-29 23:59 UTC");
+        assert_eq!(date(1_709_251_200), "2024-03-01 00:00 UTC");
+        assert_eq!(date(4_107_542_399), "2100-02-28 23:59 UTC");
+        assert_eq!(date(4_107_542_400), "2100-03-01 00:00 UTC");
+        assert_eq!(date(u64::MAX), "584554051223-11-09 07:00 UTC");
     }
 }

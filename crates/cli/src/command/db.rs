@@ -249,7 +249,7 @@ fn about_text(database: &Database) -> String {
         "database   {}\nidentity   {}\nbuilt      {}\naddresses  {}\n",
         database.path().display(),
         about.identity_text(),
-        human::date_at(about.created),
+        human::date(about.created),
         human::count(about.records as f64),
     );
     for (kind, count) in &about.kinds {

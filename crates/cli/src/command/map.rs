@@ -165,7 +165,7 @@ fn text(map: &Map, gaps: &[[String; 2]], more: usize) -> String {
         let label = if at == 0 { "history" } else { "" };
         text += &format!(
             "{label:<11}{}: {} keys in {}, {}\n",
-            human::date_at(stretch.began),
+            human::date(stretch.began),
             human::count(stretch.keys.as_f64()),
             human::seconds(stretch.seconds as f64),
             human::rate(stretch.rate())

@@ -3,7 +3,7 @@
 //! It is written under another name and gets its own when all of it is on disk, and the scratch file has no name at all. So a
 //! database is whole or not there, and what a kill leaves behind is cleared away by the next build.
 //!
-//! Memory is bounded by [`BuildOptions::memory`], a few megabytes, and the index (49 MB for a billion addresses). Disk:
+//! Memory is bounded by [`BuildOptions::memory`], a few megabytes, and the index (98 MB for a billion addresses). Disk:
 //! about 22 bytes an address for the runs (30 with amounts) besides the database's 20 (27).
 
 use std::fs::{self, File};

@@ -49,9 +49,9 @@ const MOST_KINDS: usize = 16;
 pub(super) const SUM: usize = 16;
 const SUM_AT: usize = HEAD - SUM;
 
-/// Bytes of a chunk, unless a test wants another: two pages of memory. A look-up reads and checks one, which takes about
-/// as long as finding its place; the index of a billion addresses takes 49 MB then.
-pub(super) const CHUNK: u32 = 8192;
+/// Bytes of a chunk, unless a test wants another: a page. A look-up reads and checks one, and of 8 KiB it takes nearly twice
+/// as long (docs/measurements/database.md); the index of a billion addresses takes 98 MB.
+pub(super) const CHUNK: u32 = 4096;
 /// The sizes of chunks that are read: the least has room for a record.
 const CHUNKS: std::ops::RangeInclusive<u32> = 256..=1 << 20;
 
@@ -318,8 +318,8 @@ mod tests {
     fn layouts_are_of_files_that_can_be() {
         let layout = Layout::new(CHUNK, &[(Kind::P2pkh, 1_000_000_000, 0)]).unwrap();
         // What the page of the format says.
-        assert_eq!(layout.sections[0].per_chunk, 408);
-        assert!((49_000_000..49_100_000).contains(&layout.index_bytes), "{}", layout.index_bytes);
+        assert_eq!(layout.sections[0].per_chunk, 204);
+        assert!((98_000_000..98_100_000).contains(&layout.index_bytes), "{}", layout.index_bytes);
         assert!(layout.length < 20_200_000_000, "{}", layout.length);
         for kinds in [[(Kind::P2pkh, u64::MAX, 0)], [(Kind::P2tr, u64::MAX / 20, 17)], [(Kind::P2sh, 1, 18)]]
         {

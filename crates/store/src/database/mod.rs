@@ -4,7 +4,7 @@
 //! an error and not a signal; and a chunk is checked each time it is read, so that a look-up is right or an error. The
 //! format is described in `layout.rs`.
 //!
-//! In memory is the index, the first digest of each chunk: 49 MB for a billion addresses. A look-up reads one chunk.
+//! In memory is the index, the first digest of each chunk: 98 MB for a billion addresses. A look-up reads one chunk.
 
 mod about;
 mod build;
