@@ -101,12 +101,14 @@ impl Request {
     /// # Errors
     ///
     /// When lambda cannot be.
-    pub fn memory(&self, database: &Params, make: &dyn Make) -> Result<u64> {
+    pub fn memory(&self, live: &Live, make: &dyn Make) -> Result<u64> {
+        let database = live.params();
         let params = self.params(database)?;
         let regular = if self.regular { params.regular() } else { 0 };
         let answering =
             hints::bytes(&params, regular, self.pairs).saturating_add(self.answer_bytes(database)?);
-        Ok(make.memory(&params, regular, self.pairs).max(answering))
+        let making = make.memory(&params, regular, self.pairs).saturating_add(live.reading_bytes());
+        Ok(making.max(answering))
     }
 
     /// Bytes of the answer to it.

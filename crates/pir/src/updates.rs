@@ -98,6 +98,11 @@ impl Live {
         self.read().entries.in_memory().is_some()
     }
 
+    /// The most memory that handing over all entries takes: none where they are in memory already.
+    pub fn reading_bytes(&self) -> u64 {
+        if self.is_in_memory() { 0 } else { self.base.reading_bytes() }
+    }
+
     /// Takes over what another process appended meanwhile. Says how many epochs that were.
     ///
     /// # Errors

@@ -235,6 +235,7 @@ fn slow_requests_end_and_others_do_not_wait_for_them() {
     let limits = Limits {
         request_time: Duration::from_millis(500),
         idle: Duration::from_secs(1),
+        address_connections: 200,
         ..Limits::default()
     };
     let server = start(Role::Library, limits);

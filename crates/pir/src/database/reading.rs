@@ -182,6 +182,18 @@ impl Database {
         }
     }
 
+    /// Threads that [`Database::stream`] has.
+    fn readers(&self) -> u64 {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(READERS);
+        (threads as u64).min(self.description.segments())
+    }
+
+    /// The most memory that [`Database::stream`] takes: a reader fills a segment while another is ready and a third is given
+    /// back, and whoever takes them may hold a changed copy of one.
+    pub(crate) fn reading_bytes(&self) -> u64 {
+        (3 * self.readers() + 2).min(self.description.segments() + 2) * SEGMENT_BYTES as u64
+    }
+
     /// Hands over all blocks in order, a segment at a time, each compared with its digest. Threads read ahead.
     ///
     /// # Errors
@@ -189,8 +201,7 @@ impl Database {
     /// When a segment is damaged, the message says which; it and those after it are not handed over. And when `take` fails.
     pub fn stream(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let segments = self.description.segments();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(READERS);
-        let threads = (threads as u64).min(segments);
+        let threads = self.readers();
         std::thread::scope(|scope| {
             // Each has every so many segments, and at most two of them ready.
             let readers: Vec<_> = (0..threads)

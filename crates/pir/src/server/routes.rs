@@ -308,7 +308,7 @@ async fn hints(State(shared): App, Extension(peer): Extension<Peer>, request: Re
         );
         return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, Reason::Large, text));
     }
-    let mut share = memory(&shared, peer, request.memory(shared.live.params(), make.as_ref())?)?;
+    let mut share = memory(&shared, peer, request.memory(&shared.live, make.as_ref())?)?;
     let Ok(turn) = shared.making.take(peer.0.ip(), 1) else {
         let text = "hints are being made for this address already; come again";
         return Err(Refused(StatusCode::TOO_MANY_REQUESTS, Reason::Rate, text.into()));

@@ -116,10 +116,10 @@ impl Serve {
         let mut live = Live::open(&self.database, lanes(), self.most_taken_back)?;
         let (listener, address) = listen("--listen", &self.listen)?;
         let watchers = self.metrics.as_deref().map(|metrics| listen("--metrics", metrics)).transpose()?;
+        self.load(&mut live, &stop, &mut screen)?;
         if let Role::HintMaker(make) = &role {
             warn_of_memory(&live, make.as_ref(), &limits, &mut screen)?;
         }
-        self.load(&mut live, &stop, &mut screen)?;
         let (live, screen) = (Arc::new(live), Mutex::new(screen));
         let say = |text: std::fmt::Arguments<'_>| screen.lock().expect("nothing panics with it").say(text);
         let description = live.base().description();
@@ -252,10 +252,8 @@ fn warn_of_memory(live: &Live, make: &dyn Make, limits: &Limits, screen: &mut Sc
     let params = Params::new(Choice { lambda: 80, backups: None, ..live.params().choice() })?;
     let key = Key::random()?;
     let usual = Request { key, lambda: 80, regular: true, first: params.regular(), pairs: params.backups() };
-    let (needed, most) = (
-        usual.memory(live.params(), make)?,
-        limits.memory.min(limits.request_memory).min(limits.address_memory),
-    );
+    let (needed, most) =
+        (usual.memory(live, make)?, limits.memory.min(limits.request_memory).min(limits.address_memory));
     if needed > most {
         screen.warn(&format!(
             "the usual request of a client of this database takes {} of memory, and one may take {}: it will be refused; \
