@@ -62,7 +62,7 @@ impl Resident {
     ///
     /// # Errors
     ///
-    /// As for [`super::hints`]. After an error this is of no use any more, unless it was [`Error::Stopped`].
+    /// As for [`super::hints()`]. After an error this is of no use any more, unless it was [`Error::Stopped`].
     pub fn hints(&mut self, host: Host, order: &Order<'_>, entries: &[u8]) -> Result<Hints> {
         let params = order.params;
         check_length(params, entries.len() as u64)?;
