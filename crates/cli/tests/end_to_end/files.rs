@@ -230,23 +230,21 @@ fn a_file_that_is_moved_replaced_or_deleted_meanwhile_swallows_nothing() {
         signal(&child, "CONT");
         // What was told before is the disturber's; so is what was written and not yet told.
         let beside = format!("{}.1", file.display());
-        // One key may be on its way; a search that goes on writing to where it began would do so for ever.
-        let mut next_in = |wanted: &str| {
-            let found = (0..3).map(|_| next()).find(|line| text(line, "output") == wanted);
+        // Keys found before wait in the pipe, up to the 64 KiB it holds; a search that goes on writing to where it began would
+        // do so for ever.
+        let first_in = |next: &mut dyn FnMut() -> Value, wanted: &str| {
+            let found = (0..10_000).map(|_| next()).find(|line| text(line, "output") == wanted);
             found.unwrap_or_else(|| panic!("keys do not go to {wanted}"))
         };
-        let mut told = vec![next_in(&beside)];
-        told.extend((1..30).map(|_| next_in(&beside)));
+        let mut told = vec![first_in(&mut next, &beside)];
+        told.extend((1..30).map(|_| next()));
         assert_kept(&told);
         assert!(told.iter().all(|line| text(line, "output") == beside));
         // Again, and the next name is taken.
         fs::write(format!("{}.2", file.display()), "taken").unwrap();
         fs::rename(&beside, folder.path().join("away")).unwrap();
         fs::write(&beside, "taken").unwrap();
-        // What was found before that waits in the pipe.
-        let third = format!("{}.3", file.display());
-        let last = (0..10_000).map(|_| next()).find(|line| text(line, "output") == third);
-        assert_kept(&[last.unwrap_or_else(|| panic!("keys do not go to {third}"))]);
+        assert_kept(&[first_in(&mut next, &format!("{}.3", file.display()))]);
         signal(&child, "INT");
         drop(lines);
         let run: Run = child.wait_with_output().unwrap().into();
