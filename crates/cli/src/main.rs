@@ -114,7 +114,7 @@ struct Npub {
 impl Npub {
     fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
         let quest = Quest {
-            subject: Subject::Key(&warpsmith::target::nostr::Npub),
+            subject: Subject::Key(&warpsmith::chain::nostr::Npub),
             options: Options { ignore_case: self.ignore_case, ..Options::default() },
             score: None,
             split: self.split.read()?,

@@ -2,7 +2,7 @@
 //!
 //! Remembers where each one stood, so that an error names the line. The pattern syntax is the library's.
 
-use warpsmith::target::Target;
+use warpsmith::chain::Target;
 use warpsmith::{Options, Patterns, compile};
 
 use crate::ending::Failure;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use warpsmith::target::Target;
+use warpsmith::chain::Target;
 use warpsmith::{Details, Finding, Joined, Match, Split};
 use zeroize::Zeroizing;
 

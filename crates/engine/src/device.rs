@@ -8,11 +8,11 @@ use std::thread::available_parallelism;
 use warpsmith_device::{Device, Vendor};
 use warpsmith_hash::Lanes;
 
+use crate::cpu::Cpu;
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, carries_ptx};
 use crate::simd::Simd;
 use crate::worker::Backend;
-use crate::worker::cpu::Cpu;
-use crate::worker::gpu::{Gpu, carries_ptx};
 
 /// A device as a person names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

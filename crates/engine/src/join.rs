@@ -1,12 +1,12 @@
 //! Split results: what a miner hands to the owner of a public key, and how the owner makes the key of it.
 
+use warpsmith_chain::KeyTarget;
 use warpsmith_curve::Scalar;
-use warpsmith_target::KeyTarget;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
-use crate::session::Details;
+use crate::search::Details;
 
 /// How the final key follows from the user's: `(-1)^negate * lambda^endo * (key + offset)` modulo n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,15 +9,17 @@
 
 mod arena;
 mod bench;
+mod cpu;
 mod device;
 mod error;
+mod gpu;
 mod join;
 mod origin;
 mod samples;
 mod scan;
+mod search;
 mod secret;
 mod selftest;
-mod session;
 mod sieve;
 mod simd;
 mod space;
@@ -39,10 +41,10 @@ pub use scan::{
     Finding, Form, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType,
     Unkept, scan, selftest_scans,
 };
+pub use search::{Details, Ended, Event, Job, Match, Outcome, Wanted, run};
 pub use secp256k1::PublicKey;
 pub use secret::wiping_stack;
 pub use selftest::{SelfTest, selftest};
-pub use session::{Details, Ended, Event, Job, Match, Outcome, Wanted, run};
 pub use simd::Simd;
 pub use space::Subject;
 pub use stats::Progress;

@@ -7,8 +7,8 @@
 //! SEC: secret scalars are handled by libsecp256k1 alone, erased when dropped and never printed.
 
 use secp256k1::{Parity, PublicKey, Scalar as SecpScalar, XOnlyPublicKey};
+use warpsmith_chain::PublicPoint;
 use warpsmith_curve::{Affine, Fe, Scalar};
-use warpsmith_target::PublicPoint;
 
 use crate::error::Result;
 pub use crate::secret::Secret;
@@ -107,7 +107,7 @@ pub fn parse_public_key(text: &str) -> std::result::Result<PublicKey, PublicKeyE
         return Err(PublicKeyError { given: "nsec1...".to_owned(), why });
     }
     let bytes = if given.starts_with("npub1") {
-        let npub = warpsmith_target::find("npub").expect("npub is a target");
+        let npub = warpsmith_chain::find("npub").expect("npub is a target");
         npub.decode(given).map_err(|e| fail(e.to_string()))?.as_bytes().to_vec()
     } else {
         let digits = given.strip_prefix("0x").unwrap_or(given);

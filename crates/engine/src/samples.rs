@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use warpsmith_target::bitcoin::{AddressType, Bitcoin};
-use warpsmith_target::ethereum::{Account, Contract, Deployment, Factory, SaltRequest};
-use warpsmith_target::nostr::Npub;
+use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::ethereum::{Account, Contract, Deployment, Factory, SaltRequest};
+use warpsmith_chain::nostr::Npub;
 
 use crate::space::Subject;
 

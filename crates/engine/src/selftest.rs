@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use warpsmith_chain::{Digest, Layout, Recipe};
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::{Filter, Options, Patterns, Score, compile};
-use warpsmith_target::{Digest, Layout, Recipe};
 
 use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::samples::Sample;
-use crate::session::score_filter;
+use crate::search::score_filter;
 use crate::space::{Lease, Source, Space, Start, Subject};
 use crate::verify::recompute;
 use crate::worker::{Backend, Hit, Search, Shape, Spot, Worker, suits};

@@ -4,8 +4,8 @@
 //! counters.
 
 use secp256k1::PublicKey;
+use warpsmith_chain::{KeyTarget, Recipe, SaltMask, SaltTarget, Target};
 use warpsmith_curve::Affine;
-use warpsmith_target::{KeyTarget, Recipe, SaltMask, SaltTarget, Target};
 
 use crate::error::{Error, Result};
 use crate::origin::Origin;

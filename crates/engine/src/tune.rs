@@ -12,8 +12,8 @@ use warpsmith_kernel::{Spec, Table, abi, join};
 use crate::bench::{BenchOptions, bench};
 use crate::device::Devices;
 use crate::error::Result;
+use crate::gpu::{Gpu, Layout, default_layout};
 use crate::samples::Sample;
-use crate::worker::gpu::{Gpu, Layout, default_layout};
 
 /// One shape tried.
 #[derive(Clone, Debug)]

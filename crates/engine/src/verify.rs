@@ -1,12 +1,12 @@
 //! The second opinion: a hit becomes a match only if libsecp256k1 (for a key), the target and the text say so.
 
 use secp256k1::PublicKey;
+use warpsmith_chain::Digest;
 use warpsmith_pattern::Filter;
-use warpsmith_target::Digest;
 
 use crate::join::Split;
 use crate::origin::{Recovered, Secret, public_point};
-use crate::session::{Job, Wanted};
+use crate::search::{Job, Wanted};
 use crate::space::{Source, Space, Subject};
 use crate::worker::{Hit, Shape, Spot};
 

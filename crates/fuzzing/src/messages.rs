@@ -1,11 +1,11 @@
 //! What comes from other machines: messages of private retrieval, and split results with the public keys they are for.
 
+use warpsmith_chain::{KeyTarget, TARGETS};
 use warpsmith_engine::{Secret, Split, join, parse_public_key};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::maker::{self, Request};
 use warpsmith_pir::wire::{Picks, read_answers, read_queries, read_updates};
 use warpsmith_pir::{Choice, Params};
-use warpsmith_target::{KeyTarget, TARGETS};
 
 use crate::assert_told;
 

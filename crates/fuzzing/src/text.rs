@@ -1,12 +1,12 @@
 //! What people type: patterns, addresses, keys, ranges; and the map of a scan.
 
 use sha2::{Digest as _, Sha256};
-use warpsmith_pattern::{Options, compile};
-use warpsmith_store::{Map, parse_range};
-use warpsmith_target::bitcoin::{AddressType, Bitcoin, Network, decode_wif, descriptor_checksum, infer};
-use warpsmith_target::{
+use warpsmith_chain::bitcoin::{AddressType, Bitcoin, Network, decode_wif, descriptor_checksum, infer};
+use warpsmith_chain::{
     Address, Digest, KeyTarget, Layout, SaltMask, TARGETS, Target, ethereum, find, identify, nostr,
 };
+use warpsmith_pattern::{Options, compile};
+use warpsmith_store::{Map, parse_range};
 
 use crate::assert_told;
 

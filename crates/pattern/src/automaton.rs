@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     fn npub() -> Text {
-        Text::new(warpsmith_target::find("npub").unwrap(), &crate::Options::default())
+        Text::new(warpsmith_chain::find("npub").unwrap(), &crate::Options::default())
     }
 
     fn repeat(sub: Expr, min: usize, max: Option<usize>) -> Expr {

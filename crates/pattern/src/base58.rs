@@ -3,7 +3,7 @@
 //! A text is a number with a checksum at its end, so no character but the first ones says anything about the digest
 //! alone. Knows sets of characters and the ranges of the layout; a character's index is its value.
 
-use warpsmith_target::Base58;
+use warpsmith_chain::Base58;
 
 use crate::interval::{Interval, merge};
 use crate::length::{Length, Set};

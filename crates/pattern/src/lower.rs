@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use warpsmith_target::Base58;
+use warpsmith_chain::Base58;
 
 use crate::base58;
 use crate::filter::{Filter, Term};
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_wildcard_before_fixed_symbols_expands_and_cuts_at_the_limit() {
-        let text = Text::new(warpsmith_target::find("npub").unwrap(), &crate::Options::default());
+        let text = Text::new(warpsmith_chain::find("npub").unwrap(), &crate::Options::default());
         let mut placement = vec![text.any; 58];
         placement[1] = 1 << 3;
         let (intervals, seen) = top_intervals(&placement, &text, 32);

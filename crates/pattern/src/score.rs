@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use warpsmith_target::Digest;
+use warpsmith_chain::Digest;
 
 use crate::interval::Words;
 

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use warpsmith_target::Target;
+use warpsmith_chain::Target;
 
 use crate::filter::Filter;
 use crate::kind::{self, Pattern};
@@ -30,7 +30,7 @@ pub struct Patterns {
 /// ```
 /// use warpsmith_pattern::{Options, compile};
 ///
-/// let npub = warpsmith_target::find("npub").unwrap();
+/// let npub = warpsmith_chain::find("npub").unwrap();
 /// let patterns = compile(["cafe", "..0ace"], npub, &Options::default()).unwrap();
 /// assert!((1.0 / patterns.odds() / 2f64.powi(19) - 1.0).abs() < 1e-5);
 /// assert!(compile(["bob"], npub, &Options::default()).unwrap_err().to_string().contains("Try '808'"));
@@ -80,7 +80,7 @@ fn wrong_case(body: &str, target: &dyn Target) -> bool {
     let text = format!("{}{body}", target.layout().head());
     // All in one case is a text without checksum, so it decodes whatever its checksum would be.
     target.decode(&text).map_or_else(
-        |error| matches!(error, warpsmith_target::Error::CaseChecksum { .. }),
+        |error| matches!(error, warpsmith_chain::Error::CaseChecksum { .. }),
         |digest| target.layout().checks_case() && target.encode(&digest) != text,
     )
 }
@@ -88,7 +88,7 @@ fn wrong_case(body: &str, target: &dyn Target) -> bool {
 /// The error for a pattern as it was written.
 fn refuse(index: usize, written: &str, mut reason: Reason, text: &Text, target: &dyn Target) -> Error {
     // SEC: a secret key pasted as a pattern must not come back in a message.
-    if matches!(target.decode(written.trim()), Err(warpsmith_target::Error::Secret { .. })) {
+    if matches!(target.decode(written.trim()), Err(warpsmith_chain::Error::Secret { .. })) {
         return Error { index, pattern: String::new(), reason: Reason::Secret };
     }
     if let Reason::Characters { bad, .. } = &mut reason {

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     fn npub() -> Text {
-        Text::new(warpsmith_target::find("npub").unwrap(), &crate::Options::default())
+        Text::new(warpsmith_chain::find("npub").unwrap(), &crate::Options::default())
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Knows bits only. A fixed text symbol is five equations; whether they can all hold, how likely that is
 //! (one half per independent equation) and what a device must test all come from here.
 
-use warpsmith_target::Affine;
+use warpsmith_chain::Affine;
 
 use crate::filter::{Parity, Term};
 use crate::interval::Words;

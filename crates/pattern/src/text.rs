@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use warpsmith_target::{Affine, Base58, Layout, Linear, Target};
+use warpsmith_chain::{Affine, Base58, Layout, Linear, Target};
 
 use crate::Options;
 use crate::base58;
@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     fn text(target: &str, options: &Options) -> Text {
-        Text::new(warpsmith_target::find(target).unwrap(), options)
+        Text::new(warpsmith_chain::find(target).unwrap(), options)
     }
 
     #[test]

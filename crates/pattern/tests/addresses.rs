@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use warpsmith_chain::{Digest, KeyTarget, Target, find};
 use warpsmith_pattern::{Error, Options, Patterns, Reason, compile};
-use warpsmith_target::{Digest, KeyTarget, Target, find};
 
 const SHARPNESS: [f64; 5] = [1.0, 0.01, 1.9e-6, 1e-9, 0.0];
 
@@ -362,7 +362,7 @@ fn a_secret_key_given_as_a_pattern_is_not_repeated() {
 
 #[test]
 fn targets_of_one_text_share_patterns() {
-    let contract = warpsmith_target::ethereum::Contract::new(7).unwrap();
+    let contract = warpsmith_chain::ethereum::Contract::new(7).unwrap();
     let patterns = compile(["cafe"], &contract as &dyn Target, &Options::default()).unwrap();
     assert_eq!((patterns.target(), patterns.len()), ("eth", 1));
 }

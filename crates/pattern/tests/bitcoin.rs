@@ -2,10 +2,10 @@
 //! several lengths, and bech32 with a head that patterns include.
 
 use proptest::prelude::*;
+use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::layout::base58;
+use warpsmith_chain::{Digest, Layout, Target};
 use warpsmith_pattern::{Filter, Options, Patterns, compile};
-use warpsmith_target::bitcoin::{AddressType, Bitcoin};
-use warpsmith_target::layout::base58;
-use warpsmith_target::{Digest, Layout, Target};
 
 const SHARPNESS: [f64; 3] = [1.0, 1.9e-6, 0.0];
 const P2PKH: Bitcoin = Bitcoin::main(AddressType::P2pkh);

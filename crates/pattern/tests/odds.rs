@@ -1,7 +1,7 @@
 //! Odds against counting: over random digests, and exactly where that is possible.
 
+use warpsmith_chain::{Digest, KeyTarget, find};
 use warpsmith_pattern::{Options, Patterns, compile};
-use warpsmith_target::{Digest, KeyTarget, find};
 
 fn npub() -> &'static dyn KeyTarget {
     find("npub").unwrap()

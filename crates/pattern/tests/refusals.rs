@@ -1,7 +1,7 @@
 //! Patterns that cannot be searched for end at once, and the message says what to do.
 
+use warpsmith_chain::find;
 use warpsmith_pattern::{Options, Reason, compile};
-use warpsmith_target::find;
 
 fn refusal(pattern: &str) -> String {
     match compile([pattern], find("npub").unwrap(), &Options::default()) {

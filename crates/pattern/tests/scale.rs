@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use warpsmith_chain::{Digest, find};
 use warpsmith_pattern::{Options, compile};
-use warpsmith_target::{Digest, find};
 
 const ALPHABET: &[u8] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 

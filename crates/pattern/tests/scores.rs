@@ -3,8 +3,8 @@
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
+use warpsmith_chain::Digest;
 use warpsmith_pattern::{Filter, Score};
-use warpsmith_target::Digest;
 
 const SCORES: [Score; 5] =
     [Score::LeadingZeros, Score::Zeros, Score::Leading(0), Score::Leading(7), Score::Leading(15)];

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use warpsmith_chain::{Digest, PublicPoint, SaltMask, TARGETS, find, nostr};
 use warpsmith_pattern::{Options, compile};
-use warpsmith_target::{Digest, PublicPoint, SaltMask, TARGETS, find, nostr};
 
 /// Pieces that get past the first checks more often than bytes do.
 const PIECES: &[&str] = &[

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use warpsmith_chain::{Digest, KeyTarget, find};
 use warpsmith_pattern::{Filter, Options, Patterns, compile};
-use warpsmith_target::{Digest, KeyTarget, find};
 
 const SHARPNESS: [f64; 6] = [1.0, 0.01, 1.9e-6, 1e-9, 1e-20, 0.0];
 const ALPHABET: &[u8] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";

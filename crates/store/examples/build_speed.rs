@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use warpsmith_chain::Digest;
 use warpsmith_store::{BuildOptions, Database, Filter, Kind, Width};
-use warpsmith_target::Digest;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

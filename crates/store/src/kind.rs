@@ -1,7 +1,7 @@
 //! The kinds of addresses a database holds, as one byte of a record.
 
-use warpsmith_target::bitcoin::{AddressType, Bitcoin, Network};
-use warpsmith_target::{Address, Digest, Recipe, Target as _, ethereum};
+use warpsmith_chain::bitcoin::{AddressType, Bitcoin, Network};
+use warpsmith_chain::{Address, Digest, Recipe, Target as _, ethereum};
 
 /// What an address says of a key. The numbers are those of records on disk and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -153,7 +153,7 @@ mod tests {
             let digest = Digest::new(&vec![0x5a; kind.digest_bytes()]);
             let text = kind.text(&digest);
             if kind != Kind::Hash160 {
-                let address = warpsmith_target::identify(&text).unwrap();
+                let address = warpsmith_chain::identify(&text).unwrap();
                 assert_eq!(Kind::of_address(&address), Some((kind, digest)), "{text}");
             }
         }

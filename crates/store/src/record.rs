@@ -1,6 +1,6 @@
 //! One address in a database: its kind, its digest and, where the source gave one, an amount.
 
-use warpsmith_target::{Digest, identify};
+use warpsmith_chain::{Digest, identify};
 
 use crate::Kind;
 
@@ -17,7 +17,7 @@ pub struct Record {
 
 impl Record {
     /// The record of an address, without an amount; `None` for an address that no single key has.
-    pub fn parse(text: &str) -> Result<Option<Self>, warpsmith_target::Error> {
+    pub fn parse(text: &str) -> Result<Option<Self>, warpsmith_chain::Error> {
         let found = Kind::of_address(&identify(text)?);
         Ok(found.map(|(kind, digest)| Self { kind, digest, amount: None }))
     }

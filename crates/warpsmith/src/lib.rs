@@ -3,9 +3,9 @@
 //! ```
 //! use std::sync::atomic::AtomicBool;
 //! use std::time::Duration;
-//! use warpsmith::{Devices, Event, Job, Options, Selector, Subject, Wanted, compile, run, target};
+//! use warpsmith::{Devices, Event, Job, Options, Selector, Subject, Wanted, chain, compile, run};
 //!
-//! let npub = target::find("npub").unwrap();
+//! let npub = chain::find("npub").unwrap();
 //! let patterns = compile(["qq"], npub, &Options::default())?;
 //! let devices = Devices::open(&[Selector::Cpu(None)], Some(1))?;
 //! let job = Job {
@@ -26,10 +26,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub use warpsmith_chain as chain;
 pub use warpsmith_curve as curve;
 pub use warpsmith_engine::*;
 pub use warpsmith_pattern as pattern;
 pub use warpsmith_pattern::{Options, Patterns, compile};
 pub use warpsmith_pir as pir;
 pub use warpsmith_store as store;
-pub use warpsmith_target as target;

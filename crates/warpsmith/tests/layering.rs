@@ -13,9 +13,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-kernel", &[]),
     ("warpsmith-device", &[]),
     ("warpsmith-trials", &[]),
-    ("warpsmith-target", &["warpsmith-hash"]),
-    ("warpsmith-pattern", &["warpsmith-target"]),
-    ("warpsmith-store", &["warpsmith-entropy", "warpsmith-files", "warpsmith-target"]),
+    ("warpsmith-chain", &["warpsmith-hash"]),
+    ("warpsmith-pattern", &["warpsmith-chain"]),
+    ("warpsmith-store", &["warpsmith-entropy", "warpsmith-files", "warpsmith-chain"]),
     (
         "warpsmith-engine",
         &[
@@ -26,7 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-kernel",
             "warpsmith-pattern",
             "warpsmith-store",
-            "warpsmith-target",
+            "warpsmith-chain",
         ],
     ),
     (
@@ -41,13 +41,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-pattern",
             "warpsmith-pir",
             "warpsmith-store",
-            "warpsmith-target",
+            "warpsmith-chain",
         ],
     ),
     ("warpsmith-cli", &["warpsmith", "warpsmith-entropy", "warpsmith-files"]),
     (
         "warpsmith-fuzzing",
-        &["warpsmith-engine", "warpsmith-pattern", "warpsmith-pir", "warpsmith-store", "warpsmith-target"],
+        &["warpsmith-engine", "warpsmith-pattern", "warpsmith-pir", "warpsmith-store", "warpsmith-chain"],
     ),
 ];
 

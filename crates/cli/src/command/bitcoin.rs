@@ -5,7 +5,7 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser as _;
-use warpsmith::target::bitcoin::{AddressType, Network, infer};
+use warpsmith::chain::bitcoin::{AddressType, Network, infer};
 use warpsmith::{Options, Subject};
 
 use crate::ending::{Ending, Failure};

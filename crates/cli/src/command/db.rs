@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use warpsmith::chain::identify;
 use warpsmith::store::{About, BuildOptions, Database, Kind, Progress, Report, Stage};
-use warpsmith::target::identify;
 
 use crate::ending::{Ending, Failure};
 use crate::human;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warpsmith::Subject;
-use warpsmith::target::SaltMask;
-use warpsmith::target::ethereum::{
+use warpsmith::chain::SaltMask;
+use warpsmith::chain::ethereum::{
     self, Account, Address, Contract, Deployment, FACTORIES, Factory, SaltRequest,
 };
 

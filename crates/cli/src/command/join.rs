@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
-use warpsmith::target::bitcoin::{self, AddressType, Bitcoin, Network};
-use warpsmith::target::ethereum::Contract;
-use warpsmith::target::{KeyTarget, TARGETS, Target as _, nostr};
+use warpsmith::chain::bitcoin::{self, AddressType, Bitcoin, Network};
+use warpsmith::chain::ethereum::Contract;
+use warpsmith::chain::{KeyTarget, TARGETS, Target as _, nostr};
 use warpsmith::{Secret, Split, wiping_stack};
 use zeroize::Zeroizing;
 
@@ -202,7 +202,7 @@ impl Target {
     /// A target by its name; with a nonce, the contract its account creates; with a type, that of a Bitcoin address.
     fn new(fields: &Fields) -> Result<Target, String> {
         let name = fields.target.as_str();
-        match (warpsmith::target::find(name), fields.nonce) {
+        match (warpsmith::chain::find(name), fields.nonce) {
             (None, None) if name == "btc" => bitcoin_target(fields).map(Target::Bitcoin),
             (Some(account), Some(nonce)) if account.name() == "eth" => Contract::new(nonce)
                 .map(Target::Contract)

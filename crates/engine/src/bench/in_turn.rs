@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use ripemd::Ripemd160;
 use sha2::Sha256;
 use sha3::{Digest as _, Keccak256};
+use warpsmith_chain::{Digest, Recipe};
 use warpsmith_curve::walk::{Block, Points, Walk};
 use warpsmith_pattern::Filter;
-use warpsmith_target::{Digest, Recipe};
 
+use crate::cpu::{Cpu, create};
 use crate::error::Result;
 use crate::origin::Origin;
 use crate::simd::Simd;
-use crate::worker::cpu::{Cpu, create};
 
 /// What is hashed.
 #[derive(Clone)]
@@ -167,9 +167,9 @@ mod tests {
     use super::*;
     use crate::samples::samples;
     use crate::space::Subject;
+    use warpsmith_chain::PublicPoint;
     use warpsmith_curve::group;
     use warpsmith_curve::{Affine, Scalar};
-    use warpsmith_target::PublicPoint;
 
     /// The baseline hashes what the target hashes, or a comparison with it means nothing.
     #[test]

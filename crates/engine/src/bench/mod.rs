@@ -20,7 +20,7 @@ use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::origin::public_point;
 use crate::samples::Sample;
-use crate::session::{Event, Job, Rule, Wanted, run_with};
+use crate::search::{Event, Job, Rule, Wanted, run_with};
 use crate::simd::Simd;
 use crate::space::Subject;
 use crate::worker::{Search, suits};

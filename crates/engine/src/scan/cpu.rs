@@ -4,6 +4,7 @@
 //! compute beyond the stretch is thrown away. A group is never laid across 0 or n: at the upper end of the keys the
 //! stretch is moved back and what was there before it thrown away instead.
 
+use warpsmith_chain::Digest;
 use warpsmith_curve::group::Point;
 use warpsmith_curve::multiply::Eight;
 use warpsmith_curve::walk::{Block, Places, Points, Walk};
@@ -12,12 +13,11 @@ use warpsmith_hash::hash160::Digest8;
 use warpsmith_hash::keccak::Word8;
 use warpsmith_hash::sha256::Tagged;
 use warpsmith_hash::{Lanes, hash160, keccak};
-use warpsmith_target::Digest;
 
 use super::{Form, Scanner, Sieve, Survivor};
+use crate::cpu::Cpu;
 use crate::origin::{Secret, affine};
 use crate::worker::Fault;
-use crate::worker::cpu::Cpu;
 #[cfg(test)]
 use crate::worker::ends::flipped;
 use crate::worker::ends::{Row, compare};

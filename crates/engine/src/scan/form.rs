@@ -1,8 +1,8 @@
 //! What is made of a key and compared with targets. One address type needs one form; P2PKH and P2WPKH share theirs.
 
-use warpsmith_target::bitcoin::{AddressType, Bitcoin};
-use warpsmith_target::ethereum::Account;
-use warpsmith_target::{Digest, KeyTarget, PublicPoint, Recipe};
+use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::ethereum::Account;
+use warpsmith_chain::{Digest, KeyTarget, PublicPoint, Recipe};
 
 /// What is made of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -21,8 +21,8 @@ pub use prove::selftest_scans;
 pub use session::{Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};
 pub use targets::{ScanTargets, ScanType};
 
+use warpsmith_chain::Digest;
 use warpsmith_curve::Scalar;
-use warpsmith_target::Digest;
 
 pub(crate) use cpu::{CpuScanner, point_of, small};
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
+use warpsmith_chain::Digest;
 use warpsmith_curve::Scalar;
 use warpsmith_store::{Filter, Width};
-use warpsmith_target::Digest;
 
 use super::sieve::Few;
 use super::{AnySieve, Form, ScanType, Scanner, Sieve, Survivor, digest_of};

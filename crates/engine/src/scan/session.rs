@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use warpsmith_chain::KeyTarget;
 use warpsmith_store::{Map, MapFile, Record};
-use warpsmith_target::KeyTarget;
 use zeroize::Zeroizing;
 
 use super::floor::{Done, Floor, Message};
@@ -16,8 +16,8 @@ use super::{AnySieve, Form, ScanTargets, ScanType, Scanner, Survivor};
 use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
+use crate::search::Details;
 use crate::secret::wiping_stack;
-use crate::session::Details;
 use crate::stats::Meter;
 use crate::worker::Fault;
 
@@ -322,7 +322,7 @@ impl<'c> Collector<'c, '_> {
                 let lost = sender.clone();
                 let run = move || floor.work(device, scanner, &sender);
                 if let Err(error) =
-                    thread::Builder::new().stack_size(crate::session::STACK).spawn_scoped(scope, run)
+                    thread::Builder::new().stack_size(crate::search::STACK).spawn_scoped(scope, run)
                 {
                     drop(lost.send(Message::Lost { device, fault: format!("it got no thread: {error}") }));
                 }

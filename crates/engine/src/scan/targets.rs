@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
+use warpsmith_chain::bitcoin::{AddressType, Bitcoin, Network};
+use warpsmith_chain::ethereum::Account;
+use warpsmith_chain::{Digest, KeyTarget, Recipe, Target as _};
 use warpsmith_store::{Database, Filter, Kind, Reader, Record, TargetList, Targets};
-use warpsmith_target::bitcoin::{AddressType, Bitcoin, Network};
-use warpsmith_target::ethereum::Account;
-use warpsmith_target::{Digest, KeyTarget, Recipe, Target as _};
 
 use super::sieve::Few;
 use super::{AnySieve, Form};

@@ -8,13 +8,13 @@ use std::time::Duration;
 use warpsmith_store::{Interval, Job, Kind, Map, Order, Record, Report, TargetList, U256};
 
 use super::*;
+use crate::cpu::Cpu;
 use crate::device::Devices;
 use crate::error::Error;
+use crate::gpu::tests::pocl;
 use crate::origin::{Secret, public_point};
 use crate::simd::Simd;
 use crate::worker::Backend;
-use crate::worker::cpu::Cpu;
-use crate::worker::gpu::tests::pocl;
 
 /// The addresses of these keys, as hashes of the compressed key and accounts in turn.
 fn list(keys: impl Iterator<Item = u64>) -> TargetList {
@@ -138,7 +138,7 @@ impl Backend for Failing {
     fn workers(&self) -> usize {
         1
     }
-    fn max_false(&self, recipe: &warpsmith_target::Recipe) -> f64 {
+    fn max_false(&self, recipe: &warpsmith_chain::Recipe) -> f64 {
         self.inner.max_false(recipe)
     }
     fn field(

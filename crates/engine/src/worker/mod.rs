@@ -1,23 +1,21 @@
 //! The high seam: what a session asks of anything that can search, without knowing what it is.
 
-mod batch_add;
-pub(crate) mod cpu;
+pub(crate) mod batch_add;
 pub(crate) mod ends;
-pub(crate) mod gpu;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use warpsmith_chain::{Digest, Recipe};
 use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::walk::{Place, Sieve};
 use warpsmith_pattern::Filter;
-use warpsmith_target::{Digest, Recipe};
 
+use crate::cpu::screen::Sought;
 use crate::scan::{AnySieve, Form, Scanner};
 use crate::sieve::sieve;
 use crate::simd::Simd;
 pub(crate) use crate::space::Start;
-use cpu::screen::Sought;
 
 use crate::bench::detail::Profile;
 use crate::bench::field::FieldRate;
@@ -214,7 +212,7 @@ mod tests {
     fn workers_share_what_a_search_is_made_into() {
         let top = (0..1000).map(|i| Interval { first: i << 50, last: i << 50 }).collect();
         let filter = Filter { top, ..Filter::default() };
-        let cpu = cpu::Cpu::new(Simd::Portable, 3);
+        let cpu = crate::cpu::Cpu::new(Simd::Portable, 3);
         let search = Search::new(&Recipe::X, &filter);
         let workers: Vec<_> = (0..3).map(|_| cpu.worker(&search).expect("a worker")).collect();
         assert!(search.sieve.get().is_some());
@@ -233,7 +231,7 @@ mod tests {
             top: vec![Interval { first: 0, last: u64::MAX >> bits }],
             ..Filter::default()
         };
-        let cpu = cpu::Cpu::new(Simd::Portable, 1);
+        let cpu = crate::cpu::Cpu::new(Simd::Portable, 1);
         let fits = |device: &dyn Backend, filter: &Filter, odds| {
             suits(device, &Search::new(&Recipe::Account, filter), odds)
         };
@@ -243,7 +241,7 @@ mod tests {
             eprintln!("SKIPPED: this machine has no OpenCL or CUDA");
             return;
         };
-        let card = gpu::Gpu::new(card, Inline::Auto);
+        let card = crate::gpu::Gpu::new(card, Inline::Auto);
         let why = fits(&card, &everything, 1e-9).expect_err("everything passes");
         assert!(why.contains("one candidate in 1 "), "{why}");
         assert!(fits(&card, &first(8), 1e-9).is_err());

@@ -4,7 +4,7 @@
 //! system of linear equations over the digest's bits, so whether it is possible and how likely is exact. In base58 that
 //! is so for the start; the end is of a checksum, as good as random.
 
-use warpsmith_target::Base58;
+use warpsmith_chain::Base58;
 
 use super::{Kind, Pattern, symbols, wrong_characters};
 use crate::Reason;

@@ -3,7 +3,7 @@ use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use warpsmith_target::Digest;
+use warpsmith_chain::Digest;
 
 use super::*;
 

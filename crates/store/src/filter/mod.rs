@@ -2,7 +2,7 @@
 //! in the other direction.
 //!
 //! What a filter holds of an address are the first 64 bits of its digest as a number, most significant first: the first of
-//! [`Digest::words`](warpsmith_target::Digest::words). The kind is not in it: a key's hash is looked up once for all kinds
+//! [`Digest::words`](warpsmith_chain::Digest::words). The kind is not in it: a key's hash is looked up once for all kinds
 //! that have it, and the database says which it is.
 //!
 //! # Looking a key up

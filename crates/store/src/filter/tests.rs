@@ -112,9 +112,9 @@ fn database(folder: &Path, name: &str, count: u64) -> Database {
     Database::open(&folder.join(name)).unwrap()
 }
 
-fn digest(number: u64) -> warpsmith_target::Digest {
+fn digest(number: u64) -> warpsmith_chain::Digest {
     use sha2::Digest as _;
-    warpsmith_target::Digest::new(&sha2::Sha256::digest(number.to_le_bytes())[..20])
+    warpsmith_chain::Digest::new(&sha2::Sha256::digest(number.to_le_bytes())[..20])
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What a person writes to say which entry, and how an entry is shown: both follow from the database's table.
 
 use serde::Serialize;
+use warpsmith::chain::identify;
 use warpsmith::pir::database::Description;
 use warpsmith::pir::keyword::{Layout, Shape, tagged_value};
 use warpsmith::pir::state;
 use warpsmith::store::Kind;
-use warpsmith::target::identify;
 
 use super::{hex, shown};
 

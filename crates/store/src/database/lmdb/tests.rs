@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use heed::types::Bytes;
 use heed::{EnvOpenOptions, PutFlags};
-use warpsmith_target::Digest;
+use warpsmith_chain::Digest;
 
 use super::*;
 use crate::database::Database;

@@ -1,0 +1,183 @@
+//! The walk over points on the processor: for targets whose digest is a hash of the point.
+//!
+//! A compressed key is x and the parity of y. Both parities of each x are hashed, so y is never formed; which of a point
+//! and its opposite a digest belongs to is found out for the hits alone.
+
+use warpsmith_chain::Recipe;
+use warpsmith_curve::Affine;
+use warpsmith_curve::group::Point;
+use warpsmith_curve::walk::{Block, Points};
+use warpsmith_hash::{Lanes, hash160, keccak};
+
+use super::checked::Checked;
+use super::create::Create;
+use super::screen::Screen;
+use super::{Cpu, for_a_moment};
+use crate::worker::batch_add::add_pairs;
+use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
+
+/// What is hashed of a point, and how.
+enum Hash {
+    /// Both coordinates: the account, or the contract it creates.
+    Keccak(Option<Box<Create>>),
+    /// Both coordinates, as the bytes of an uncompressed key.
+    Uncompressed,
+    /// x with either parity; then the script of that hash, if so.
+    Compressed { script: bool },
+}
+
+pub(super) struct PointsWorker<'a> {
+    cpu: &'a Cpu,
+    lanes: Lanes,
+    hash: Hash,
+    screen: Screen,
+    walk: Checked<'a>,
+}
+
+impl<'a> PointsWorker<'a> {
+    /// Looks for digests of the search's recipe; none if they are no hashes of points.
+    pub fn new(cpu: &'a Cpu, search: &Search<'_>) -> Option<Self> {
+        let hash = match *search.recipe {
+            Recipe::Account => Hash::Keccak(None),
+            Recipe::Contract { nonce } => Hash::Keccak(Some(Box::new(Create::new(nonce)))),
+            Recipe::Hash160 { compressed: false } => Hash::Uncompressed,
+            Recipe::Hash160 { compressed: true } => Hash::Compressed { script: false },
+            Recipe::ScriptHash160 => Hash::Compressed { script: true },
+            _ => return None,
+        };
+        Some(PointsWorker {
+            cpu,
+            lanes: cpu.simd.hash_lanes(),
+            hash,
+            screen: Screen::new(search.sought(), cpu.simd),
+            walk: Checked::new(cpu),
+        })
+    }
+}
+
+impl Worker for PointsWorker<'_> {
+    fn shape(&self) -> Option<Shape> {
+        Some(Shape { orbits: 1, signs: true, ..self.cpu.shape() })
+    }
+
+    fn start(&mut self, start: &Start) -> Result<(), Fault> {
+        self.walk.start(start)
+    }
+
+    fn run(&mut self) -> Result<Batch, Fault> {
+        for_a_moment(|| self.step())
+    }
+
+    fn step(&mut self) -> Result<Batch, Fault> {
+        self.walk.step(|walk| {
+            let mut hits = Vec::new();
+            let (lanes, screen) = (self.lanes, &self.screen);
+            let tried = match &self.hash {
+                &Hash::Compressed { script } => {
+                    let centres = walk.centres();
+                    let tried = walk.points(&mut OfX { lanes, script, screen, hits: &mut hits });
+                    settle_signs(&centres, self.cpu.entries(), &mut hits);
+                    tried
+                }
+                hash => walk.points(&mut OfBoth { lanes, hash, screen, hits: &mut hits }),
+            };
+            Batch { tried, hits, done: false }
+        })
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        self.walk.check()
+    }
+
+    fn unproved(&self) -> u64 {
+        self.walk.unproved()
+    }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32, every: u32) {
+        self.walk.flip(lane, bit, every);
+    }
+
+    fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
+        self.screen.raise(at_least);
+        Ok(())
+    }
+}
+
+/// Hashes both coordinates of the points of a walk and looks at the digests.
+struct OfBoth<'w> {
+    lanes: Lanes,
+    hash: &'w Hash,
+    screen: &'w Screen,
+    hits: &'w mut Vec<Hit>,
+}
+
+impl Points for OfBoth<'_> {
+    const Y: bool = true;
+
+    fn points(&mut self, block: &Block) {
+        for (x, image) in block.x.iter().zip(0..) {
+            let digests = match self.hash {
+                Hash::Keccak(create) => {
+                    let accounts = block.y.each_ref().map(|y| keccak::address_of_points(self.lanes, x, y));
+                    match create {
+                        Some(create) => accounts.map(|accounts| create.addresses(self.lanes, &accounts)),
+                        None => accounts,
+                    }
+                }
+                _ => hash160::uncompressed(self.lanes, x, &block.y),
+            };
+            for (digests, negate) in digests.iter().zip([false, true]) {
+                let spot = |point| Spot::Key(block.place(point, image, negate));
+                self.screen.look(digests, block.live, spot, self.hits);
+            }
+        }
+    }
+}
+
+/// Hashes x of the points of a walk with both parities and looks at the digests. `negate` of the hits says for now
+/// whether the parity was odd.
+struct OfX<'w> {
+    lanes: Lanes,
+    script: bool,
+    screen: &'w Screen,
+    hits: &'w mut Vec<Hit>,
+}
+
+impl Points for OfX<'_> {
+    const Y: bool = false;
+
+    fn points(&mut self, block: &Block) {
+        for (x, image) in block.x.iter().zip(0..) {
+            let mut digests = hash160::compressed(self.lanes, x);
+            if self.script {
+                digests = hash160::witness_scripts(self.lanes, &digests);
+            }
+            for (digests, odd) in digests.iter().zip([false, true]) {
+                let spot = |point| Spot::Key(block.place(point, image, odd));
+                self.screen.look(digests, block.live, spot, self.hits);
+            }
+        }
+    }
+}
+
+/// Points that are formed together: enough to share an inversion, and few enough for a small memory.
+const TOGETHER: usize = 1 << 10;
+
+/// Turns the parity that was hashed into the sign of the key: the point is centre +- entry, and its opposite has the
+/// other parity. The images have the same y.
+fn settle_signs(centres: &[Point], entries: &[Affine], hits: &mut [Hit]) {
+    for hits in hits.chunks_mut(TOGETHER) {
+        let pair = |hit: &Hit| {
+            let Spot::Key(place) = hit.spot else { unreachable!("a walk has no salts") };
+            let entry = place.index.checked_sub(1).map(|i| entries[i as usize]);
+            (centres[place.lane as usize], if place.minus { entry.map(Affine::negate) } else { entry })
+        };
+        let points = add_pairs(&hits.iter().map(pair).collect::<Vec<_>>());
+        for (hit, point) in hits.iter_mut().zip(points) {
+            if let (Spot::Key(place), Some(point)) = (&mut hit.spot, point) {
+                place.negate ^= point.y.is_odd();
+            }
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! A GPU as a device: tens of thousands of lanes, two launches in flight, hits read while the next launch runs.
+//!
+//! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
+//! that test x by its top bits, with `settle` for many patterns, `points` for those that hash points or test all of x, `salts` for contracts, `ranges` for scans. `flight`
+//! keeps launches under way, `ends` finds out whether they lead where they must, `digests` says what is wanted of a whole digest, `tweaks` multiplies G for taproot. `field` times the arithmetic by itself.
+
+mod digests;
+mod ends;
+mod field;
+mod flight;
+mod orbit;
+mod points;
+mod ranges;
+mod salts;
+mod settle;
+mod tweaks;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use warpsmith_chain::Recipe;
+use warpsmith_curve::field::chains::Op;
+use warpsmith_curve::group::{self, Point};
+use warpsmith_curve::platform::Simd;
+use warpsmith_curve::walk::{Place, Table};
+use warpsmith_curve::{Affine, Fe, Scalar};
+use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program, Queue, Source, Vendor};
+use warpsmith_kernel::{Program as Text, Spec, Table as TablePlace, abi, embedded, join};
+
+use crate::bench::detail::Profile;
+use crate::bench::field::FieldRate;
+use crate::device::Inline;
+use crate::scan::{AnySieve, Form, Scanner};
+use crate::tune::remembered;
+use crate::worker::batch_add::{add_all, add_pairs, multiples};
+use crate::worker::{Backend, Fault, Search, Worker};
+
+/// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
+const STRIDE: u64 = 1 << 42;
+
+/// Records a launch has room for. More hits than that are found by walking again in pieces.
+const CAPACITY: u32 = 4096;
+
+/// How long a launch should take: long enough to hide its overhead, short enough for a display.
+const LAUNCH_MS: f32 = 100.0;
+
+/// Launches in flight.
+const IN_FLIGHT: usize = 2;
+
+/// Why a card without a compiler cannot do something.
+const NO_COMPILER: &str = "it has no compiler, and the PTX this build carries is for leading characters of npub only; \
+                           `warpsmith devices` says how to get NVRTC, and --device opencl needs none";
+
+/// Lanes of a multiprocessor that hash side by side.
+const HASHING_LANES: u32 = 512;
+
+/// The shape of a search on one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub spec: Spec,
+    pub lanes: u32,
+}
+
+impl Layout {
+    /// The same with at most so many blocks a multiprocessor, and lanes in proportion.
+    fn at_most(self, blocks: u32) -> Layout {
+        let Layout { spec, lanes } = self;
+        let blocks = spec.blocks.min(blocks.max(1));
+        let lanes = (u64::from(lanes) * u64::from(blocks) / u64::from(spec.blocks)) as u32;
+        Layout { spec: Spec { blocks, ..spec }, lanes: (lanes / spec.block * spec.block).max(spec.block) }
+    }
+}
+
+/// A card, or a processor posing as one.
+pub(crate) struct Gpu {
+    device: Arc<dyn Device>,
+    layout: Layout,
+    ways: OnceLock<Vec<Affine>>,
+    entries: OnceLock<Vec<Affine>>,
+    strides: OnceLock<Vec<Affine>>,
+    neighbours: OnceLock<Vec<Affine>>,
+    table: OnceLock<Table>,
+}
+
+impl Gpu {
+    /// The device in the shape remembered for it, or the default one. Without a compiler it is the default one, which
+    /// is what releases carry PTX for.
+    pub fn new(device: Arc<dyn Device>, inline: Inline) -> Gpu {
+        let layout = remembered(device.as_ref()).filter(|_| device.can_build().is_ok());
+        let layout = layout.unwrap_or_else(|| default_layout(device.as_ref()));
+        Gpu::with_layout(device, layout, inline)
+    }
+
+    /// The device in a given shape.
+    pub fn with_layout(device: Arc<dyn Device>, mut layout: Layout, inline: Inline) -> Gpu {
+        layout.spec.inline = inline.resolve(&device.info().vendor);
+        Gpu {
+            device,
+            layout,
+            ways: OnceLock::new(),
+            entries: OnceLock::new(),
+            strides: OnceLock::new(),
+            neighbours: OnceLock::new(),
+            table: OnceLock::new(),
+        }
+    }
+
+    /// Where each lane but the first starts relative to the origin.
+    fn ways(&self) -> &[Affine] {
+        self.ways.get_or_init(|| {
+            let way = Scalar::from_u128(STRIDE as u128 * (2 * self.layout.spec.group as u128 + 1));
+            let way = group::multiply(way, Some(Affine::G)).expect("a stride is not a multiple of n");
+            multiples(way, self.layout.lanes as usize - 1)
+        })
+    }
+
+    /// The centre from which lane 0 of a walk from `origin` begins this step.
+    fn at_step(&self, origin: Point, step: u64) -> Point {
+        let way = Scalar::from_u64(step).mul(Scalar::from_u64(2 * self.layout.spec.group as u64 + 1));
+        group::add(origin, group::multiply(way, Some(Affine::G)))
+    }
+
+    /// The words of the centres of some lanes at a step.
+    fn centres(&self, origin: Point, lanes: Range<u32>, step: u64) -> Result<Vec<u32>, Fault> {
+        let start = self.at_step(origin, step).ok_or("the walk has come to the point at infinity")?;
+        let first = lanes.start.max(1) as usize - 1;
+        let others = add_all(start, &self.ways()[first..lanes.end as usize - 1])
+            .ok_or("two points of the walk meet where lanes begin")?;
+        let own = (lanes.start == 0).then_some(start);
+        let points: Vec<Affine> = own.into_iter().chain(others).collect();
+        Ok(centre_words(&points))
+    }
+
+    /// Where each lane of a scan but the first starts relative to the first: a group further each.
+    fn neighbours(&self) -> &[Affine] {
+        self.neighbours.get_or_init(|| {
+            let way = Scalar::from_u64(2 * u64::from(self.layout.spec.group) + 1);
+            let way = group::multiply(way, Some(Affine::G)).expect("a small multiple of G is not infinity");
+            multiples(way, (ranges::WAVES * self.layout.lanes) as usize - 1)
+        })
+    }
+
+    /// The shape for programs that hash: that of the orbit walk, with no more blocks than leave a lane the registers
+    /// a hash takes. H200: accounts at 3, 4, 5 and 6 blocks of 128 lanes run at 3.72, 3.74, 3.72 and 3.69 G/s.
+    fn digest_layout(&self, program: Text) -> Layout {
+        let Layout { spec, lanes } = self.layout.at_most(HASHING_LANES / self.layout.spec.block);
+        Layout { spec: Spec { program, ..spec }, lanes }
+    }
+
+    /// i * G for every entry of the table.
+    fn entries(&self) -> &[Affine] {
+        self.entries.get_or_init(|| multiples(Affine::G, self.layout.spec.group as usize))
+    }
+
+    /// What one step moves a centre by, and its multiples: more than a launch of a busy card has steps.
+    fn strides(&self) -> &[Affine] {
+        self.strides.get_or_init(|| {
+            let step = Scalar::from_u64(2 * self.layout.spec.group as u64 + 1);
+            let step = group::multiply(step, Some(Affine::G)).expect("a small multiple of G is not infinity");
+            multiples(step, 255)
+        })
+    }
+
+    /// The public keys at places of a launch that began at step `first`, signs left out. Three additions each, and a few
+    /// inversions for all of them: cards report thousands of keys a second that pass on their top word alone.
+    fn keys_at(&self, origin: Point, places: &[Place], first: u64) -> Vec<Point> {
+        let strides = self.strides();
+        let run = strides.len() as u64 + 1;
+        let mut bases = HashMap::new();
+        let mut centres = |place: &Place| {
+            let (runs, rest) = ((place.step - first) / run, (place.step - first) % run);
+            let base = *bases.entry(runs).or_insert_with(|| self.at_step(origin, first + runs * run));
+            (base, rest.checked_sub(1).map(|at| strides[at as usize]))
+        };
+        let steps: Vec<(Point, Point)> = places.iter().map(&mut centres).collect();
+        let ways = places.iter().map(|p| p.lane.checked_sub(1).map(|l| self.ways()[l as usize]));
+        let starts: Vec<(Point, Point)> = add_pairs(&steps).into_iter().zip(ways).collect();
+        let entries = places.iter().map(|place| {
+            let entry = self.entries()[place.index.checked_sub(1)? as usize].endomorphism(place.orbit);
+            Some(if place.minus { entry.negate() } else { entry })
+        });
+        let sums: Vec<(Point, Point)> = add_pairs(&starts).into_iter().zip(entries).collect();
+        let keys = add_pairs(&sums).into_iter().zip(places);
+        keys.map(|(key, place)| key.map(|key| key.endomorphism(place.image))).collect()
+    }
+
+    /// The portable walk of the same shape, for lanes the device cannot do.
+    fn table(&self) -> &Table {
+        self.table.get_or_init(|| Table::new(Simd::Portable, self.layout.spec.group))
+    }
+}
+
+/// A shape that runs well on what is known and runs at all on the rest; `tune` finds better ones.
+pub(crate) fn default_layout(device: &dyn Device) -> Layout {
+    let info = device.info();
+    if !info.is_gpu {
+        // OpenCL on a processor is for tests: few lanes, and no sharing across its slow barriers.
+        let spec = Spec {
+            ptx: false,
+            group: 16,
+            block: 8,
+            blocks: 1,
+            table: TablePlace::Global,
+            shared_inversion: false,
+            ..Spec::default()
+        };
+        return Layout { spec, lanes: 64 };
+    }
+    let nvidia = info.vendor == Vendor::Nvidia;
+    let table_bytes = 4 * abi::table_words(256) as u64;
+    let table = if info.constant_memory >= table_bytes { TablePlace::Constant } else { TablePlace::Global };
+    // H200: 4 blocks of 128 lanes a multiprocessor 121.6 G keys/s, 5 blocks 122.4 (docs/measurements/npub-gpu.md).
+    let blocks = if nvidia { 5 } else { 4 };
+    let spec = Spec { ptx: nvidia, group: 256, block: 128, blocks, table, ..Spec::default() };
+    // Prefix products take 8 KiB a lane; a quarter of the memory is enough for any card that can fill itself.
+    let fit = info.memory / 4 / (4 * abi::scratch_words(spec.group, 1) as u64);
+    let wanted = info.units as u64 * (blocks * spec.block) as u64;
+    let lanes = wanted.min(fit).max(spec.block as u64) / spec.block as u64 * spec.block as u64;
+    Layout { spec, lanes: lanes as u32 }
+}
+
+/// Whether this build carries PTX for all that an untuned search by leading characters of x runs on this device.
+pub(crate) fn carries_ptx(device: &dyn Device) -> bool {
+    let spec = default_layout(device).spec;
+    device.takes_ptx() && orbit::programs(&spec).iter().all(|spec| embedded(&join(spec)).is_some())
+}
+
+impl Backend for Gpu {
+    fn id(&self) -> String {
+        self.device.info().id.clone()
+    }
+
+    fn describe(&self) -> String {
+        let info = self.device.info();
+        let Layout { spec, lanes } = self.layout;
+        let mut line = format!(
+            "{} ({}, driver {}, {} units, {:.1} GiB), {lanes} lanes of {} entries, {} lanes a block",
+            info.name,
+            info.arch,
+            info.driver,
+            info.units,
+            info.memory as f64 / (1u64 << 30) as f64,
+            spec.group,
+            spec.block
+        );
+        if !spec.inline {
+            line += "; helpers out of line, which builds in seconds and runs several times slower (--inline yes: the \
+                     other way round, AMD's compiler may take many minutes once)";
+        }
+        if self.device.can_build().is_err() && carries_ptx(self.device.as_ref()) {
+            line += "; without NVRTC, by the PTX this build carries (tuned shapes need NVRTC)";
+        }
+        line
+    }
+
+    fn card(&self) -> Option<Arc<dyn Device>> {
+        Some(Arc::clone(&self.device))
+    }
+
+    fn workers(&self) -> usize {
+        1
+    }
+
+    fn max_false(&self, recipe: &Recipe) -> f64 {
+        match recipe {
+            // At 10^11 keys a second, one in 2^30 is a hundred verifications a second.
+            Recipe::X => 2f64.powi(-30),
+            // At some 10^9, one in 2^25.
+            _ => 2f64.powi(-25),
+        }
+    }
+
+    fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
+        let by_orbit = *search.recipe == Recipe::X && search.filter.terms.is_empty();
+        if !by_orbit && self.device.can_build().is_err() {
+            return Err(NO_COMPILER.to_owned());
+        }
+        match search.recipe {
+            Recipe::X if search.filter.score.is_some() => Err("x coordinates have no score".to_owned()),
+            Recipe::X
+            | Recipe::Account
+            | Recipe::Contract { .. }
+            | Recipe::Hash160 { .. }
+            | Recipe::ScriptHash160
+            | Recipe::Taproot
+            | Recipe::Salted(_) => Ok(()),
+            other => Err(format!("it has no kernel for {other:?}")),
+        }
+    }
+
+    fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
+        field::bench(self, op, time)
+    }
+
+    fn profile(&self, search: &Search<'_>) -> Option<Result<Profile, Fault>> {
+        (*search.recipe == Recipe::X).then(|| orbit::profile(self, search.filter))
+    }
+
+    fn scanner<'a>(&'a self, forms: &'a [Form], sieve: &'a AnySieve) -> Result<Box<dyn Scanner + 'a>, Fault> {
+        if self.device.can_build().is_err() {
+            return Err(NO_COMPILER.to_owned());
+        }
+        let scanner = ranges::RangeScanner::new(self, forms, sieve).map_err(|e| e.to_string())?;
+        Ok(Box::new(scanner))
+    }
+
+    fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
+        self.supports(search)?;
+        let worker: Outcome<Box<dyn Worker + 'a>> = match search.recipe {
+            Recipe::Salted(salted) => salts::SaltsWorker::new(self, salted, search).map(|w| Box::new(w) as _),
+            Recipe::X if search.filter.terms.is_empty() => {
+                orbit::OrbitWorker::new(self, search.filter).map(|w| Box::new(w) as _)
+            }
+            _ => points::PointsWorker::new(self, search).map(|w| Box::new(w) as _),
+        };
+        worker.map_err(|e| e.to_string())
+    }
+}
+
+type Outcome<T> = Result<T, warpsmith_device::Error>;
+
+fn as_bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+/// A buffer with these words.
+fn upload(queue: &mut dyn Queue, words: &[u32]) -> Outcome<Buffer> {
+    let bytes = as_bytes(words);
+    let buffer = queue.alloc(bytes.len() as u64)?;
+    queue.write(buffer, 0, &bytes)?;
+    Ok(buffer)
+}
+
+/// Limbs of 32 bits, least significant first.
+fn limbs(x: Fe) -> [u32; 8] {
+    let words = x.to_words();
+    std::array::from_fn(|i| (words[3 - i / 2] >> (32 * (i % 2))) as u32)
+}
+
+/// Centres as the device has them: one point a lane.
+fn centre_words(points: &[Affine]) -> Vec<u32> {
+    let mut words = vec![0u32; abi::centres_words(points.len() as u32)];
+    for (lane, point) in points.iter().enumerate() {
+        for (w, limb) in limbs(point.x).into_iter().chain(limbs(point.y)).enumerate() {
+            words[w * points.len() + lane] = limb;
+        }
+    }
+    words
+}
+
+/// The table of walks over points: the step point, then i * G.
+fn point_table(step: Affine, entries: &[Affine]) -> Vec<u32> {
+    let points = std::iter::once(&step).chain(entries);
+    points.flat_map(|point| warpsmith_kernel::points::entry(&limbs(point.x), &limbs(point.y))).collect()
+}
+
+/// Puts the table of multiples of G where the program looks for it: constant memory, which on CUDA is a symbol and no
+/// argument, or a buffer.
+fn place_table(
+    queue: &mut dyn Queue,
+    info: &warpsmith_device::Info,
+    program: Program,
+    spec: &Spec,
+    words: &[u32],
+) -> Outcome<Option<Buffer>> {
+    if spec.table == TablePlace::Constant && info.api == Api::Cuda {
+        queue.symbol(program, "search_table", &as_bytes(words))?;
+        return Ok(None);
+    }
+    upload(queue, words).map(Some)
+}
+
+/// Compiles a program for a device, or finds it in the cache, and takes its entry point.
+fn build(
+    queue: &mut dyn Queue,
+    info: &warpsmith_device::Info,
+    spec: &Spec,
+    entry: &str,
+) -> Outcome<(Program, Kernel)> {
+    build_source(queue, info, spec, &join(spec), entry)
+}
+
+/// The same for a text already joined.
+fn build_source(
+    queue: &mut dyn Queue,
+    info: &warpsmith_device::Info,
+    spec: &Spec,
+    source: &warpsmith_kernel::Source,
+    entry: &str,
+) -> Outcome<(Program, Kernel)> {
+    let key = format!("{:032x}", source.hash);
+    let mut options = Options::default();
+    if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia {
+        // OpenCL has no launch bounds: without this the compiler takes as many registers as it likes.
+        let registers = 65536 / (spec.block * spec.blocks) / 8 * 8;
+        options.extra.push(format!("-cl-nv-maxrregcount={}", registers.min(255)));
+    }
+    let program = queue.build(&Source { text: &source.text, key: &key, ptx: embedded(source) }, &options)?;
+    let kernel = queue.kernel(program, entry)?;
+    Ok((program, kernel))
+}
+
+#[cfg(test)]
+mod small_groups;
+#[cfg(test)]
+pub(crate) mod tests;

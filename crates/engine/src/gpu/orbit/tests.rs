@@ -1,0 +1,186 @@
+//! The GPU worker on OpenCL for the processor: planted keys, hits that do not fit, lanes that meet their table.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::nostr::Npub;
+use warpsmith_chain::{KeyTarget, Recipe, find};
+use warpsmith_pattern::{Options as PatternOptions, compile};
+
+use super::*;
+use crate::worker::{Backend, Search};
+
+use crate::device::Inline;
+use crate::gpu::tests::{assert_faults_are_found, assert_flood, place, pocl};
+use crate::origin::{Origin, Recovered, Secret, public_point};
+use crate::samples::Sample;
+use crate::selftest::prove;
+use crate::space::Subject;
+
+/// Prefixes by this walk; what is decided elsewhere by the point walk, which the device turns to.
+#[test]
+fn npubs_and_untweaked_taproot_keys_prove_themselves_on_the_processor() {
+    let Some(gpu) = pocl() else { return };
+    static RAWTR: Bitcoin = Bitcoin::main(AddressType::Rawtr);
+    for (name, target) in [("npub", &Npub as &'static dyn KeyTarget), ("btc-rawtr", &RAWTR)] {
+        let mut cases = 0;
+        prove(&gpu, &Sample { name, subject: Subject::Key(target) }, &mut |test| {
+            assert!(test.planted > 5, "{test:?}");
+            cases += 1;
+        })
+        .expect("planted keys come back");
+        assert!(cases >= 7, "prefix, suffix, both, contains, wildcard, regex, many prefixes");
+    }
+}
+
+#[test]
+fn hits_that_do_not_fit_are_found_by_walking_again() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["q"], target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+    let secret = Secret::random().expect("random");
+    let origin = Origin::known(secret);
+    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+    // Ten steps of 64 lanes and 291 keys hold about 5,800 keys that begin with q: more than the buffer.
+    worker.flights.steps = 10;
+    worker.take_off().expect("launched");
+    let batch = worker.land().expect("landed");
+    assert_flood(&batch, 1.0 / 32.0);
+    let shape = worker.shape().expect("a walk");
+    for hit in batch.hits.iter().step_by(97) {
+        let place = place(hit);
+        let offset = place.offset(shape.half, shape.stride);
+        let Some(Recovered::Key(key)) = origin.recover(offset, place.image, false) else { panic!("{hit:?}") };
+        let text = target.encode(&target.digest(&public_point(&key.public_key())));
+        assert!(text.starts_with("npub1q"), "{text}");
+    }
+    // And the walk goes on from where the launch ended.
+    let next = worker.step().expect("a step");
+    assert!(next.hits.iter().all(|h| place(h).step == 10));
+}
+
+/// A lane whose centre meets the table is walked on the processor, and all lanes go on rightly.
+#[test]
+fn lanes_that_meet_their_table_are_made_good() {
+    let Some(gpu) = pocl() else { return };
+    steps_agree_with_the_portable_walk(&gpu, &["qq"], None);
+}
+
+/// The same with a set, whose survivors and candidates are settled by a second kernel.
+#[test]
+fn a_set_agrees_with_the_portable_walk() {
+    let Some(gpu) = pocl() else { return };
+    steps_agree_with_the_portable_walk(&gpu, &SIX, None);
+}
+
+/// And when they do not fit: the lists are too short for a step of one block.
+#[test]
+fn survivors_that_do_not_fit_are_found_by_walking_again() {
+    let Some(gpu) = pocl() else { return };
+    steps_agree_with_the_portable_walk(&gpu, &SIX, Some((3, u32::MAX)));
+    steps_agree_with_the_portable_walk(&gpu, &SIX, Some((u32::MAX, 3)));
+}
+
+/// More than are compared one by one.
+const SIX: [&str; 6] = ["qq", "pp", "2z", "rr", "7l", "mu"];
+
+/// Walks some steps from a point whose lane 0 meets its table at once, with lists of these lengths in place of the usual.
+fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Option<(u32, u32)>) {
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(prefixes.iter().copied(), target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let mut worker = OrbitWorker::new(gpu, &filter).expect("a worker");
+    if let (Some((survivors, candidates)), Some(settle)) = (lists, &mut worker.settle) {
+        settle.shorten(survivors, candidates);
+    }
+    // Lane 0 begins at 5 G, an entry of its own table.
+    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
+    worker.start(&Start::Point(start)).expect("started");
+    let mut hits = Vec::new();
+    let mut tried = 0;
+    for _ in 0..4 {
+        let batch = worker.step().expect("a step");
+        tried += batch.tried;
+        hits.extend(batch.hits);
+    }
+    assert_eq!(tried, 4 * u64::from(worker.lanes()) * worker.keys());
+    let found: HashSet<Place> = hits.iter().map(place).collect();
+    assert_eq!(found.len(), hits.len(), "each once");
+    // The portable walk of some lanes as the reference.
+    for lane in [0u32, 1, 8, worker.lanes() - 1] {
+        let way = lane.checked_sub(1).map(|l| gpu.ways()[l as usize]);
+        let mut walk = Walk::new(gpu.table(), &[group::add(Some(start), way)]);
+        let mut expected = Vec::new();
+        for _ in 0..4 {
+            walk.group(&sieve(&filter), &mut expected);
+        }
+        let expected: HashSet<Place> = expected.iter().map(|h| Place { lane, ..h.place }).collect();
+        let got: HashSet<Place> = found.iter().copied().filter(|p| p.lane == lane).collect();
+        assert_eq!(got, expected, "lane {lane}");
+    }
+}
+
+#[test]
+fn walks_that_go_astray_are_found_out() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    // With a few ranges, and with a set, which has a second kernel.
+    for prefixes in [&["qqqqqqqq"][..], &["qqqqqqq", "ppppppp", "2222222", "rrrrrrr", "7777777"]] {
+        let patterns =
+            compile(prefixes.iter().copied(), target, &PatternOptions::default()).expect("possible");
+        let filter = patterns.filter(gpu.max_false(&Recipe::X));
+        let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+        assert_faults_are_found(&mut worker, |worker| worker.flights.steps = 2);
+    }
+}
+
+/// A lane that met its table stands still until it is put where it belongs: its end is not held against the device.
+#[test]
+fn lanes_that_meet_their_table_are_not_astray() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qqqqqqqq"], target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+    worker.watch.every(1);
+    // Lane 0 begins at 5 G, an entry of its own table.
+    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
+    worker.start(&Start::Point(start)).expect("started");
+    for _ in 0..6 {
+        worker.flights.steps = 1;
+        worker.run().expect("honest");
+    }
+    assert_eq!(worker.check(), Ok(()));
+}
+
+/// Helpers out of line are the same search.
+#[test]
+fn helpers_out_of_line_find_the_same() {
+    let Some(gpu) = pocl() else { return };
+    let gpu = Gpu::with_layout(Arc::clone(&gpu.device), gpu.layout, Inline::No);
+    assert!(!gpu.layout.spec.inline && gpu.describe().contains("--inline yes"));
+    // The programs that hash are made of the same helpers, and on a processor their self-tests take minutes.
+    let mut cases = 0;
+    prove(&gpu, &Sample { name: "npub", subject: Subject::Key(&Npub) }, &mut |test| {
+        cases += usize::from(test.planted > 0);
+    })
+    .expect("planted keys come back");
+    assert!(cases >= 4);
+}
+
+#[test]
+fn the_parts_of_a_search_are_told_apart() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qqqqqq"], target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let search = Search::new(&Recipe::X, &filter);
+    let profile = gpu.profile(&search).expect("a card").expect("measured");
+    let names: Vec<&str> = profile.parts.iter().map(|part| part.name).collect();
+    assert_eq!(names, ["walk", "words", "filter"]);
+    assert!(profile.parts[0].picoseconds > 0.0 && profile.launch_ms > 0.0, "{profile:?}");
+    assert_eq!(profile.occupancy(), None, "OpenCL does not tell");
+}

@@ -1,0 +1,575 @@
+//! The scan of a range on a GPU: lanes with neighbouring groups, so that a launch covers one stretch of keys.
+//!
+//! One program walks and writes down the points of a step, others make digests of these and test them, a program for each
+//! form or two that share a hash. Lane l of step s has the group of `2 h + 1` keys that begins at
+//! `base + (s * lanes + l) * (2 h + 1)`: with any number of steps the keys from `base` on, without a gap. The device knows
+//! digests exactly and writes them down, so the host needs no point to look one up. A launch whose records did not fit is
+//! done again in smaller pieces; what lies beyond the keys asked for is dropped.
+//!
+//! The formulas fail where a centre is a multiple `+-i` of G in the table, or the step point `S = lanes * (2 h + 1)` or its
+//! opposite. Centres are keys above h, so that leaves S and what lies near n. A walk that would come to S begins one key
+//! later, and keys within three steps of n, like that one key, are the processor's.
+
+use warpsmith_chain::Digest;
+use warpsmith_curve::group::{self, Point};
+use warpsmith_curve::{Affine, Scalar};
+use warpsmith_device::{Arg, Buffer, Kernel, Queue};
+use warpsmith_kernel::scan::{self as text, Passed, RECORD_WORDS, Record};
+use warpsmith_kernel::{Program, Spec, abi, digest_filter, points, taproot};
+use warpsmith_store::Fingerprints;
+
+use super::ends::Ends;
+use super::flight::{Flights, Landed, MOST_STEPS};
+use super::{Gpu, Layout, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks, upload};
+use crate::cpu::Cpu;
+use crate::scan::{AnySieve, CpuScanner, Form, Proof, Scanner, Sieve, Survivor, digest_of, point_of, small};
+use crate::simd::Simd;
+use crate::worker::Fault;
+use crate::worker::batch_add::{add_all, add_pairs};
+use crate::worker::ends::Row;
+
+/// Launches of a batch: seconds, so that a pause between batches does not count and little is done again after a crash.
+const LAUNCHES: u64 = 24;
+
+/// Records a launch has room for where few keys pass, and where one of 65,536 or of 256 does.
+const FEW: u32 = 1 << 12;
+const MANY: u32 = 1 << 17;
+const FLOOD: u32 = 1 << 20;
+
+/// How many times as many lanes as a card holds at once have a group each: while some blocks wait for their one inversion,
+/// others walk. H200: 1, 2, 3, 4 and 8 times as many walk at 51.3, 49.9, 48.6, 48.2 and 47.5 ps a key.
+pub(super) const WAVES: u32 = 4;
+
+/// Blocks a multiprocessor should hold of a program that tests: of hashes of Bitcoin, and of Keccak, which takes more
+/// registers. And how many threads share the points of a lane, so that the last blocks of a step end together.
+const TEST_BLOCKS: u32 = 8;
+const ACCOUNT_BLOCKS: u32 = 6;
+const PARTS: u32 = 32;
+
+pub(super) struct RangeScanner<'a> {
+    gpu: &'a Gpu,
+    layout: Layout,
+    forms: &'a [Form],
+    sieve: &'a AnySieve,
+    /// For what the device cannot do.
+    cpu: Cpu,
+    queue: Box<dyn Queue>,
+    walker: Kernel,
+    tests: Vec<Test>,
+    table: Option<Buffer>,
+    centres: Buffer,
+    /// For launches done again.
+    spare: Buffer,
+    scratch: Buffer,
+    /// The points of a step.
+    points: Buffer,
+    filter: Buffer,
+    flights: Flights<RECORD_WORDS>,
+    capacity: u32,
+    walk: Option<Walk>,
+    /// What is still to be covered.
+    first: Scalar,
+    left: u64,
+    /// Whether batches follow each other, so that launches may run ahead into the next.
+    ahead: bool,
+    ends: Ends,
+    /// A bit of a lane's centre to be turned over once there are centres.
+    #[cfg(test)]
+    flip: Option<(u32, u32)>,
+}
+
+/// A program that tests.
+#[derive(Clone)]
+struct Test {
+    kernel: Kernel,
+    /// Its arguments between filter and hits.
+    more: Vec<Arg>,
+    /// How many threads share the points of a lane: the last argument, where there is a choice.
+    parts: Option<u32>,
+}
+
+/// Where the device's centres are.
+#[derive(Clone, Copy)]
+struct Walk {
+    /// The first key of step 0.
+    base: Scalar,
+    /// Steps that were launched, and those that have landed.
+    launched: u64,
+    landed: u64,
+    /// Steps up to which the lanes were asked for, to be found where they must be.
+    asked: u64,
+}
+
+impl<'a> RangeScanner<'a> {
+    pub fn new(gpu: &'a Gpu, forms: &'a [Form], sieve: &'a AnySieve) -> Outcome<Self> {
+        let info = gpu.device.info();
+        let mut queue = gpu.device.queue()?;
+        let (filter, filter_words, room) = match sieve {
+            AnySieve::Few(few) => {
+                let intervals: Vec<(u64, u64)> = few.tops().iter().map(|top| (*top, *top)).collect();
+                let (shape, words) = digest_filter::build_set(&intervals);
+                let words = upload(queue.as_mut(), &words)?;
+                (text::Filter::Top(shape), words, Room { capacity: FEW, share: 0.0 })
+            }
+            AnySieve::Fuse(filter) => {
+                let width = filter.width();
+                let capacity = if width.bits() == 8 { FLOOD } else { MANY };
+                let words = upload_filter(queue.as_mut(), filter)?;
+                let room = Room { capacity, share: width.false_share() * forms.len() as f64 };
+                (text::Filter::Fuse { bits: width.bits() }, words, room)
+            }
+        };
+        let made: Vec<text::Form> = forms.iter().map(|form| made(*form)).collect();
+        let keep_y = text::Forms::of(&made).need_y();
+        let layout = layout(gpu, keep_y, room);
+        let Layout { spec, lanes } = layout;
+        let (program, walker) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
+        let mut tests = Vec::new();
+        for forms in together(&made) {
+            let forms = text::Forms::of(&forms);
+            let program = Program::Scan(text::Part::Test { forms, filter, keep_y });
+            let blocks = if forms.has(text::Form::Account) { ACCOUNT_BLOCKS } else { TEST_BLOCKS };
+            let spec = Spec { program, blocks, ..spec };
+            let (_, kernel) = build(queue.as_mut(), info, &spec, program.entry())?;
+            tests.push(Test { kernel, more: Vec::new(), parts: Some(PARTS) });
+        }
+        if made.contains(&text::Form::Taproot) {
+            let bits = tweaks::bits(info);
+            let spec = Spec { program: Program::Scan(text::Part::Taproot { filter, bits }), ..spec };
+            let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
+            let table = tweaks::table(queue.as_mut(), program, spec.block, bits)?;
+            let sums = queue.alloc(4 * taproot::sums_words(lanes) as u64)?;
+            tests.push(Test { kernel, more: vec![Arg::Buffer(table), Arg::Buffer(sums)], parts: None });
+        }
+        let keys = u64::from(lanes) * (2 * u64::from(spec.group) + 1);
+        let step = group::multiply(Scalar::from_u64(keys), Some(Affine::G)).expect("a small multiple of G");
+        let table = point_table(step, gpu.entries());
+        let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
+        let centres_bytes = 4 * abi::centres_words(lanes) as u64;
+        let centres = queue.alloc(centres_bytes)?;
+        let most = (room.keys() / keys as f64).clamp(1.0, f64::from(MOST_STEPS)) as u32;
+        Ok(RangeScanner {
+            gpu,
+            layout,
+            forms,
+            sieve,
+            cpu: Cpu::new(Simd::detect(), 1),
+            walker,
+            tests,
+            table,
+            centres,
+            spare: queue.alloc(centres_bytes)?,
+            scratch: queue.alloc(4 * points::scratch_words(spec.group, lanes) as u64)?,
+            points: queue.alloc(u64::from(lanes) * text::points_bytes(spec.group, keep_y))?,
+            filter: filter_words,
+            flights: Flights::new(queue.as_mut(), most, room.capacity)?,
+            capacity: room.capacity,
+            walk: None,
+            first: Scalar::ZERO,
+            left: 0,
+            ahead: false,
+            ends: Ends::new(centres, lanes),
+            #[cfg(test)]
+            flip: None,
+            queue,
+        })
+    }
+
+    fn lanes(&self) -> u32 {
+        self.layout.lanes
+    }
+
+    /// Keys of a lane in a step.
+    fn group(&self) -> u64 {
+        2 * u64::from(self.layout.spec.group) + 1
+    }
+
+    /// Keys of all lanes in a step: S.
+    fn step_keys(&self) -> u64 {
+        u64::from(self.lanes()) * self.group()
+    }
+
+    /// Asks for the lanes behind all that was launched of a walk.
+    fn ask(&mut self, walk: &mut Walk) -> Result<(), Fault> {
+        let half = Scalar::from_u64(u64::from(self.layout.spec.group));
+        let way = Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.launched));
+        let (first, apart) = (walk.base.add(half).add(way), Scalar::from_u64(self.group()));
+        walk.asked = walk.launched;
+        self.ends.ask(self.queue.as_mut(), Row { origin: None, first, apart })
+    }
+
+    /// Uploads the centres of so many lanes, the first of which begins at this key.
+    fn place(&mut self, to: Buffer, first: Scalar, lanes: u32) -> Result<(), Fault> {
+        let centre = first.add(Scalar::from_u64(u64::from(self.layout.spec.group)));
+        let start = point_of(centre).ok_or("a lane began at no key")?;
+        let ways = &self.gpu.neighbours()[..lanes as usize - 1];
+        let others = add_all(start, ways).or_else(|| {
+            // One of them has the x of the first.
+            let pairs: Vec<(Point, Point)> = ways.iter().map(|way| (Some(start), Some(*way))).collect();
+            add_pairs(&pairs).into_iter().collect()
+        });
+        let mut points = vec![start];
+        points.extend(others.ok_or("a lane began at no key")?);
+        let words = centre_words(&points);
+        self.queue.write(to, 0, &as_bytes(&words)).map_err(|e| e.to_string())
+    }
+
+    /// Enqueues so many steps of so many lanes.
+    fn launch(
+        &self,
+        centres: Buffer,
+        lanes: u32,
+    ) -> impl FnOnce(&mut dyn Queue, Buffer, u32) -> Outcome<()> + use<> {
+        let (walker, block, tests) = (self.walker, self.layout.spec.block, self.tests.clone());
+        let mut walk = vec![Arg::Buffer(centres), Arg::Buffer(self.scratch)];
+        walk.extend(self.table.map(Arg::Buffer));
+        walk.push(Arg::Buffer(self.points));
+        let test = [Arg::Buffer(self.points), Arg::Buffer(self.filter)];
+        move |queue, hits, steps| {
+            for step in 0..steps {
+                let rest = [Arg::Buffer(hits), Arg::U32(lanes), Arg::U32(step)];
+                queue.launch(walker, lanes / block, block, &[&walk[..], &rest].concat())?;
+                for Test { kernel, more, parts } in &tests {
+                    let blocks = lanes / block * parts.unwrap_or(1);
+                    let parts: Vec<Arg> = parts.map(Arg::U32).into_iter().collect();
+                    queue.launch(*kernel, blocks, block, &[&test[..], more, &rest, &parts].concat())?;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// Steps the device can do from this key on: all their centres, and the ones after, stay clear of n.
+    fn clear(&self, first: Scalar) -> u64 {
+        let room = small(first.negate()).unwrap_or(u64::MAX);
+        (room / self.step_keys()).saturating_sub(2)
+    }
+
+    /// Begins a walk at the next key, or says how many keys the processor has to do before one can.
+    fn set_out(&mut self) -> Result<Option<u64>, Fault> {
+        if self.clear(self.first) == 0 {
+            return Ok(Some(self.left));
+        }
+        let centre = self.first.add(Scalar::from_u64(u64::from(self.layout.spec.group)));
+        let before_step = small(Scalar::from_u64(self.step_keys()).sub(centre));
+        if before_step.is_some_and(|keys| keys.is_multiple_of(self.group())) {
+            return Ok(Some(1));
+        }
+        let (centres, lanes) = (self.centres, self.lanes());
+        self.place(centres, self.first, lanes)?;
+        #[cfg(test)]
+        if let Some((lane, bit)) = self.flip.take() {
+            self.ends.flip(self.queue.as_mut(), lane, bit);
+        }
+        self.walk = Some(Walk { base: self.first, launched: 0, landed: 0, asked: 0 });
+        Ok(None)
+    }
+
+    /// Sends launches on their way until there are enough, or nothing is left to do.
+    fn take_off(&mut self, mut walk: Walk) -> Result<Walk, Fault> {
+        let keys = self.step_keys();
+        while !self.flights.full() {
+            let clear =
+                self.clear(walk.base.add(Scalar::from_u64(keys).mul(Scalar::from_u64(walk.launched))));
+            // Of this batch; the last step may reach beyond it.
+            let rest = self.left.div_ceil(keys).saturating_sub(walk.launched - walk.landed);
+            let wanted = if rest == 0 && self.ahead { u64::MAX } else { rest };
+            let paced = self.flights.steps;
+            if wanted.min(clear) == 0 {
+                break;
+            }
+            // Launches of one length rather than a short one at the end, by which the next would be paced.
+            let even = wanted.div_ceil(wanted.div_ceil(u64::from(paced)));
+            let steps = even.min(clear) as u32;
+            let launch = self.launch(self.centres, self.lanes());
+            self.flights.steps = steps;
+            let took_off = self.flights.take_off(self.queue.as_mut(), walk.launched, 0, launch);
+            took_off.map_err(|e| e.to_string())?;
+            self.flights.steps = paced;
+            walk.launched += u64::from(steps);
+            if u64::from(steps) == rest {
+                // The last of the batch: by where it ends the batch is judged.
+                self.ask(&mut walk)?;
+            }
+        }
+        Ok(walk)
+    }
+
+    /// Covers the next keys by the walk, once what is under way has been added to; 0 where it cannot go on.
+    fn walk_on(&mut self, walk: Walk) -> Result<(u64, Vec<Survivor>), Fault> {
+        let walk = self.take_off(walk)?;
+        self.land(walk)
+    }
+
+    /// Covers the keys of the oldest launch under way; 0 where there is none.
+    fn land(&mut self, walk: Walk) -> Result<(u64, Vec<Survivor>), Fault> {
+        self.walk = Some(walk);
+        let Some(landed) = self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? else {
+            self.end(walk)?;
+            return Ok((0, Vec::new()));
+        };
+        let all = u64::from(landed.steps) * self.step_keys();
+        let count = all.min(self.left);
+        let survivors = if landed.overflowed() {
+            self.again(&landed, count)?
+        } else {
+            self.sort_out(&landed, self.lanes(), self.first, count)?
+        };
+        if count < all {
+            // What was launched behind is not asked for.
+            self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+            self.end(Walk { landed: walk.launched, ..walk })?;
+        } else {
+            self.walk = Some(Walk { landed: walk.landed + u64::from(landed.steps), ..walk });
+        }
+        Ok((count, survivors))
+    }
+
+    /// Leaves a walk of which all launches have landed: its lanes are asked for, should they not have been.
+    fn end(&mut self, mut walk: Walk) -> Result<(), Fault> {
+        self.walk = None;
+        if walk.asked < walk.landed { self.ask(&mut walk) } else { Ok(()) }
+    }
+
+    /// Turns the records of a launch over so many lanes into survivors among the `count` keys from `first` on.
+    fn sort_out(
+        &self,
+        landed: &Landed<RECORD_WORDS>,
+        lanes: u32,
+        first: Scalar,
+        count: u64,
+    ) -> Result<Vec<Survivor>, Fault> {
+        let (half, group) = (u64::from(self.layout.spec.group), self.group());
+        let mut survivors = Vec::with_capacity(landed.records.len());
+        for record in &landed.records {
+            let is_place = |passed: &Passed| {
+                passed.lane < lanes && passed.step < landed.steps && u64::from(passed.index) <= half
+            };
+            let passed = match Record::read(record) {
+                Some(Record::Passed(passed)) if is_place(&passed) => passed,
+                Some(Record::Fault { .. }) => return Err("a lane met its table where none can".to_owned()),
+                _ => return Err("it wrote a record that is none".to_owned()),
+            };
+            let centre = (u64::from(passed.step) * u64::from(lanes) + u64::from(passed.lane)) * group + half;
+            let index = u64::from(passed.index);
+            let offset = if passed.minus { centre - index } else { centre + index };
+            if offset >= count {
+                continue;
+            }
+            let (key, form) = (first.add(Scalar::from_u64(offset)), found(passed.form));
+            let bytes: Vec<u8> = passed.digest.iter().flat_map(|word| word.to_be_bytes()).collect();
+            let digest = match passed.open {
+                false => Some(Digest::new(&bytes[..passed.form.bytes()])),
+                // It could not form the digest, and asks for it to be looked at here.
+                true => digest_of(key, form).filter(|digest| self.sieve.may_hold(digest.words()[0])),
+            };
+            survivors.extend(digest.map(|digest| Survivor { key, form, digest }));
+        }
+        Ok(survivors)
+    }
+
+    /// Does a launch again whose records did not fit, step by step and over as few lanes as it takes.
+    fn again(&mut self, landed: &Landed<RECORD_WORDS>, count: u64) -> Result<Vec<Survivor>, Fault> {
+        let (all, block) = (self.lanes(), self.layout.spec.block);
+        // Pieces expected to fill half the buffer.
+        let share = f64::from(self.capacity) / 2.0 * f64::from(landed.steps) / f64::from(landed.count);
+        let mut lanes = ((f64::from(all) * share.min(1.0)) as u32 / block * block).max(block);
+        let mut survivors = Vec::new();
+        // Lanes of all steps in one row: what follows each other there are keys that do.
+        let (mut at, end) = (0, u64::from(all) * u64::from(landed.steps));
+        while at < end && at * self.group() < count {
+            let piece = u64::from(lanes).min(end - at) as u32;
+            let offset = at * self.group();
+            let first = self.first.add(Scalar::from_u64(offset));
+            let keys = (u64::from(piece) * self.group()).min(count - offset);
+            self.place(self.spare, first, piece)?;
+            let launch = self.launch(self.spare, piece);
+            let landed = self
+                .flights
+                .alone(self.queue.as_mut(), 0, 1, 0, |queue, hits| launch(queue, hits, 1))
+                .map_err(|e| e.to_string())?;
+            if !landed.overflowed() {
+                survivors.extend(self.sort_out(&landed, piece, first, keys)?);
+            } else if lanes > block {
+                lanes = (lanes / 2 / block * block).max(block);
+                continue;
+            } else {
+                // The processor has no such limit.
+                let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.sieve);
+                scanner.begin(first, keys)?;
+                survivors.extend(scanner.rest()?);
+            }
+            at += u64::from(piece);
+        }
+        Ok(survivors)
+    }
+
+    /// So many of the keys asked for are covered.
+    fn covered(&mut self, keys: u64) {
+        (self.first, self.left) = (self.first.add(Scalar::from_u64(keys)), self.left - keys);
+    }
+
+    /// Keys of the next, at most so many, by the processor.
+    fn by_processor(&mut self, most: u64) -> Result<(u64, Vec<Survivor>), Fault> {
+        let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.sieve);
+        scanner.begin(self.first, most.min(self.left))?;
+        scanner.go_on()
+    }
+}
+
+impl Scanner for RangeScanner<'_> {
+    fn most(&self) -> u64 {
+        LAUNCHES * u64::from(self.flights.steps) * self.step_keys()
+    }
+
+    fn seams(&self) -> Vec<u64> {
+        let block = u64::from(self.layout.spec.block) * self.group();
+        vec![self.group(), block, self.step_keys(), 2 * self.step_keys()]
+    }
+
+    fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault> {
+        let next = |walk: &Walk| {
+            walk.base.add(Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.landed)))
+        };
+        self.ahead = self.walk.as_ref().is_some_and(|walk| next(walk) == first);
+        if !self.ahead {
+            self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+            self.ends.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+            self.walk = None;
+        }
+        (self.first, self.left) = (first, count);
+        Ok(())
+    }
+
+    fn go_on(&mut self) -> Result<(u64, Vec<Survivor>), Fault> {
+        let mut done = (0, Vec::new());
+        while done.0 == 0 && self.left > 0 {
+            done = match self.walk {
+                Some(walk) => self.walk_on(walk)?,
+                None => match self.set_out()? {
+                    Some(keys) => self.by_processor(keys)?,
+                    None => continue,
+                },
+            };
+        }
+        self.covered(done.0);
+        Ok(done)
+    }
+
+    fn finish(&mut self) -> Result<(u64, Vec<Survivor>), Fault> {
+        let mut done = (0, Vec::new());
+        while let (Some(walk), true) = (self.walk, self.left > 0) {
+            let (keys, survivors) = self.land(walk)?;
+            if keys == 0 {
+                break;
+            }
+            self.covered(keys);
+            done.0 += keys;
+            done.1.extend(survivors);
+        }
+        Ok(done)
+    }
+
+    fn proof(&mut self) -> Result<Option<Proof>, Fault> {
+        if let Some(mut walk) = self.walk
+            && walk.asked < walk.landed
+        {
+            // Batches of a launch or two, and those that were cut short: what was launched ahead is proved with it.
+            self.ask(&mut walk)?;
+            self.walk = Some(walk);
+        }
+        self.ends.proof(self.queue.as_mut())
+    }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32) {
+        match self.walk {
+            Some(_) => self.ends.flip(self.queue.as_mut(), lane, bit),
+            None => self.flip = Some((lane, bit)),
+        }
+    }
+}
+
+/// What a launch has room for.
+#[derive(Clone, Copy)]
+struct Room {
+    /// Records.
+    capacity: u32,
+    /// How many of them a key is expected to take, in all its forms.
+    share: f64,
+}
+
+impl Room {
+    /// Keys that are expected to fill half of it.
+    fn keys(self) -> f64 {
+        f64::from(self.capacity / 2) / self.share
+    }
+}
+
+/// The shape of the walk: [`WAVES`], or as many as leave room for a step's points and records.
+fn layout(gpu: &Gpu, keep_y: bool, room: Room) -> Layout {
+    let Layout { spec, lanes } = gpu.layout;
+    let info = gpu.device.info();
+    let spec = Spec { program: Program::Scan(text::Part::Walk { keep_y }), ..spec };
+    let most = (info.memory / 8).min(info.largest_buffer) / text::points_bytes(spec.group, keep_y);
+    let recorded = room.keys() / (2.0 * f64::from(spec.group) + 1.0);
+    let waves =
+        (most / u64::from(lanes)).min((recorded / f64::from(lanes)) as u64).clamp(1, u64::from(WAVES));
+    let lanes = (u64::from(lanes) * waves).min(most) as u32;
+    Layout { spec, lanes: (lanes / spec.block * spec.block).max(spec.block) }
+}
+
+/// Which forms one program tests: those that share a hash. Taproot has its own.
+fn together(forms: &[text::Form]) -> Vec<Vec<text::Form>> {
+    let shares = |form: &text::Form| matches!(form, text::Form::Compressed | text::Form::Script);
+    let tested = forms.iter().copied().filter(|form| *form != text::Form::Taproot);
+    let (pair, alone): (Vec<text::Form>, Vec<text::Form>) = tested.partition(shares);
+    let pair = (!pair.is_empty()).then_some(pair);
+    pair.into_iter().chain(alone.into_iter().map(|form| vec![form])).collect()
+}
+
+/// What the device makes of a key in this form.
+fn made(form: Form) -> text::Form {
+    match form {
+        Form::X => text::Form::X,
+        Form::Compressed => text::Form::Compressed,
+        Form::Uncompressed => text::Form::Uncompressed,
+        Form::Script => text::Form::Script,
+        Form::Account => text::Form::Account,
+        Form::Taproot => text::Form::Taproot,
+    }
+}
+
+/// The form of what the device made.
+fn found(form: text::Form) -> Form {
+    match form {
+        text::Form::X => Form::X,
+        text::Form::Compressed => Form::Compressed,
+        text::Form::Uncompressed => Form::Uncompressed,
+        text::Form::Script => Form::Script,
+        text::Form::Account => Form::Account,
+        text::Form::Taproot => Form::Taproot,
+    }
+}
+
+/// A fuse filter in the device's memory.
+fn upload_filter(queue: &mut dyn Queue, filter: &warpsmith_store::Filter) -> Outcome<Buffer> {
+    let layout = filter.layout();
+    let head = as_bytes(&text::fuse_words(layout.seed, layout.segment_length, layout.segment_count_length));
+    let buffer = queue.alloc((head.len() as u64 + filter.size()).next_multiple_of(4))?;
+    queue.write(buffer, 0, &head)?;
+    let at = head.len() as u64;
+    match filter.fingerprints() {
+        Fingerprints::Bytes(bytes) => queue.write(buffer, at, bytes)?,
+        Fingerprints::Words(words) => {
+            for (n, piece) in words.chunks(1 << 20).enumerate() {
+                let bytes: Vec<u8> = piece.iter().flat_map(|word| word.to_le_bytes()).collect();
+                queue.write(buffer, at + ((n as u64) << 21), &bytes)?;
+            }
+        }
+    }
+    Ok(buffer)
+}
+
+#[cfg(test)]
+mod tests;

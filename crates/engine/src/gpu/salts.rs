@@ -1,0 +1,209 @@
+//! The search for salts on a GPU: contracts of CREATE2 and CREATE3.
+//!
+//! The device is given the message with the mask's fixed bytes, a stretch of counters and a filter; it knows digests
+//! exactly, so a record is a hit. A launch whose hits did not fit is done again in smaller pieces.
+
+use warpsmith_chain::{Guard, Salted};
+use warpsmith_device::{Arg, Buffer, Kernel, Queue};
+use warpsmith_kernel::Program;
+use warpsmith_kernel::salts::{SALTS_PER_STEP, Salts};
+
+use super::flight::{Flights, Landed, MOST_STEPS};
+use super::{CAPACITY, Gpu, Layout, Outcome, as_bytes, build, digests, upload};
+use crate::space::Lease;
+use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
+
+pub(super) struct SaltsWorker {
+    layout: Layout,
+    salted: Salted,
+    queue: Box<dyn Queue>,
+    kernel: Kernel,
+    params: Buffer,
+    filter_words: Buffer,
+    scored: bool,
+    /// The score to beat.
+    beat: u32,
+    /// The last counter of the lease.
+    last: u64,
+    /// The first counter not yet on its way; none at the end.
+    next: Option<u64>,
+    flights: Flights,
+}
+
+/// The search as the device's text and buffer have it.
+fn described(salted: &Salted, base: &[u8; 32]) -> Salts {
+    let guard = match &salted.guard {
+        Guard::None => None,
+        Guard::Prefixed(prefix) => Some(prefix.clone()),
+    };
+    let (fixed, free) = (salted.salt.fixed(), *salted.salt.free());
+    let base = std::array::from_fn(|i| if free[i] { base[i] } else { fixed[i] });
+    let Salted { deployer, code_hash, create, .. } = *salted;
+    Salts { guard, deployer, code_hash, create, base, free }
+}
+
+impl SaltsWorker {
+    pub fn new(gpu: &Gpu, salted: &Salted, search: &Search<'_>) -> Outcome<Self> {
+        let salts = described(salted, &[0; 32]);
+        let (filter, filter_words) = digests::filter(search.filter, 5);
+        let layout = gpu.digest_layout(Program::Salts { stages: salts.stages(), filter });
+        let spec = &layout.spec;
+        let mut queue = gpu.device.queue()?;
+        let (_, kernel) = build(queue.as_mut(), gpu.device.info(), spec, spec.program.entry())?;
+        Ok(SaltsWorker {
+            layout,
+            salted: salted.clone(),
+            kernel,
+            params: upload(queue.as_mut(), &salts.words())?,
+            filter_words: upload(queue.as_mut(), &filter_words)?,
+            scored: search.filter.score.is_some(),
+            beat: digests::beat(search.filter),
+            last: 0,
+            next: None,
+            flights: Flights::new(queue.as_mut(), MOST_STEPS, CAPACITY)?,
+            queue,
+        })
+    }
+
+    /// The last counter that a launch of so many steps reaches from `first` on.
+    fn reach(&self, first: u64, steps: u32) -> u64 {
+        let blocks = u64::from(self.layout.lanes) * u64::from(steps);
+        let block = (first / SALTS_PER_STEP).saturating_add(blocks - 1);
+        block.saturating_mul(SALTS_PER_STEP).saturating_add(SALTS_PER_STEP - 1).min(self.last)
+    }
+
+    /// Enqueues a launch of `lanes` lanes over the counters from `first` to `last`.
+    fn launch(
+        &self,
+        first: u64,
+        last: u64,
+        lanes: u32,
+    ) -> impl FnOnce(&mut dyn Queue, Buffer, u32) -> Outcome<()> + use<> {
+        let (kernel, block) = (self.kernel, self.layout.spec.block);
+        let (params, filter) = (self.params, self.filter_words);
+        move |queue, hits, steps| {
+            let buffers = [params, filter, hits].map(Arg::Buffer);
+            let numbers = [Arg::U64(first), Arg::U64(last), Arg::U32(lanes), Arg::U32(steps)];
+            queue.launch(kernel, lanes / block, block, &[buffers.as_slice(), &numbers].concat())
+        }
+    }
+
+    /// Sends the next launch on its way.
+    fn take_off(&mut self, first: u64) -> Outcome<()> {
+        let reach = self.reach(first, self.flights.steps);
+        let launch = self.launch(first, reach, self.layout.lanes);
+        self.flights.take_off(self.queue.as_mut(), first, self.beat, launch)?;
+        self.next = reach.checked_add(1).filter(|&next| next <= self.last);
+        Ok(())
+    }
+
+    /// Waits for the oldest launch and accounts for it.
+    fn land(&mut self) -> Result<Batch, Fault> {
+        let landed = self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())?;
+        let mut batch = match landed {
+            None => Batch::default(),
+            Some(landed) if landed.overflowed() => self.again(&landed)?,
+            Some(landed) => {
+                let tried = self.reach(landed.first, landed.steps) - landed.first + 1;
+                Batch { tried, hits: self.sort_out(&landed, self.layout.lanes), done: false }
+            }
+        };
+        batch.done = self.next.is_none() && self.flights.is_empty();
+        Ok(batch)
+    }
+
+    fn sort_out(&mut self, landed: &Landed, lanes: u32) -> Vec<Hit> {
+        self.beat = self.beat.max(landed.best);
+        let block = landed.first / SALTS_PER_STEP;
+        let hit = |&[lane, step, low, told]: &[u32; 4]| {
+            let block = block + u64::from(step) * u64::from(lanes) + u64::from(lane);
+            let spot = Spot::Salt(block * SALTS_PER_STEP + u64::from(low));
+            Hit { spot, digest: None, score: if self.scored { told } else { 0 } }
+        };
+        landed.records.iter().map(hit).collect()
+    }
+
+    /// Does a launch again whose hits did not fit, in pieces. With hits in plenty it ends, and the search goes on from
+    /// there.
+    fn again(&mut self, landed: &Landed) -> Result<Batch, Fault> {
+        let Layout { spec, lanes: all } = self.layout;
+        let end = self.reach(landed.first, landed.steps);
+        // Pieces expected to fill half the buffer, no more than a launch of one step. A piece of as many salts as
+        // there is room for hits cannot overflow.
+        let (least, most) = (u64::from(CAPACITY), (u64::from(all) - 1) * SALTS_PER_STEP);
+        let passing = f64::from(landed.count) / (end - landed.first + 1) as f64;
+        let mut size = ((least as f64 / 2.0 / passing) as u64).min(most).max(least);
+        let mut batch = Batch::default();
+        let mut first = landed.first;
+        loop {
+            let to = first.saturating_add(size - 1).min(end);
+            let blocks = (to / SALTS_PER_STEP - first / SALTS_PER_STEP + 1) as u32;
+            let lanes = blocks.next_multiple_of(spec.block);
+            let launch = self.launch(first, to, lanes);
+            let piece = self
+                .flights
+                .alone(self.queue.as_mut(), first, 1, self.beat, |queue, hits| launch(queue, hits, 1))
+                .map_err(|e| e.to_string())?;
+            if piece.overflowed() {
+                size = (size / 2).max(least);
+                continue;
+            }
+            batch.tried += to - first + 1;
+            batch.hits.extend(self.sort_out(&piece, lanes));
+            if to == end {
+                return Ok(batch);
+            }
+            first = to + 1;
+            if batch.hits.len() > CAPACITY as usize {
+                // The launches behind this one are done again too, and shorter.
+                self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+                self.flights.steps = 1;
+                self.next = Some(first);
+                return Ok(batch);
+            }
+        }
+    }
+}
+
+impl Worker for SaltsWorker {
+    fn shape(&self) -> Option<Shape> {
+        None
+    }
+
+    fn start(&mut self, start: &Start) -> Result<(), Fault> {
+        let Start::Salts(Lease { base, first, last }) = *start else {
+            return Err("a search for salts starts at a counter".to_owned());
+        };
+        let words = described(&self.salted, &base).words();
+        self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+        self.queue.write(self.params, 0, &as_bytes(&words)).map_err(|e| e.to_string())?;
+        self.last = last;
+        self.next = Some(first);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<Batch, Fault> {
+        while let (false, Some(next)) = (self.flights.full(), self.next) {
+            self.take_off(next).map_err(|e| e.to_string())?;
+        }
+        self.land()
+    }
+
+    fn step(&mut self) -> Result<Batch, Fault> {
+        let steps = std::mem::replace(&mut self.flights.steps, 1);
+        if let Some(next) = self.next {
+            self.take_off(next).map_err(|e| e.to_string())?;
+        }
+        let batch = self.land();
+        self.flights.steps = steps;
+        batch
+    }
+
+    fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
+        self.beat = self.beat.max(at_least.saturating_sub(1));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

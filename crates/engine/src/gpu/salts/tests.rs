@@ -1,0 +1,196 @@
+//! The search for salts on OpenCL for the processor: planted salts, leases that begin and end anywhere, hits that do
+//! not fit.
+
+use std::collections::BTreeSet;
+
+use warpsmith_chain::ethereum::Account;
+use warpsmith_chain::{Digest, Error, Layout as TextLayout, Recipe, SaltMask, SaltTarget, Target};
+use warpsmith_pattern::{Filter, Interval, Score};
+
+use super::*;
+use crate::gpu::tests::pocl;
+use crate::samples::Sample;
+use crate::search::score_filter;
+use crate::selftest::prove;
+use crate::space::Subject;
+
+/// Whatever a factory may do, by the target crate's own code.
+struct Any(Salted);
+
+impl Target for Any {
+    fn name(&self) -> &'static str {
+        "any"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a contract made from a salt"
+    }
+
+    fn layout(&self) -> &'static TextLayout {
+        Account.layout()
+    }
+
+    fn recipe(&self) -> Recipe {
+        Recipe::Salted(self.0.clone())
+    }
+
+    fn encode(&self, digest: &Digest) -> String {
+        Account.encode(digest)
+    }
+
+    fn decode(&self, text: &str) -> Result<Digest, Error> {
+        Account.decode(text)
+    }
+}
+
+impl SaltTarget for Any {
+    fn digest(&self, salt: &[u8; 32]) -> Digest {
+        Digest::new(&self.0.steps(salt).address)
+    }
+
+    fn explain(&self, _salt: &[u8; 32]) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+fn salted(mask: &str, prefix: Option<usize>, create: bool) -> Salted {
+    Salted {
+        guard: prefix.map_or(Guard::None, |length| Guard::Prefixed((1..=length as u8).collect())),
+        deployer: std::array::from_fn(|i| 0x40 + i as u8),
+        code_hash: std::array::from_fn(|i| 0x90 + i as u8),
+        create,
+        salt: SaltMask::parse(mask).expect("a mask"),
+    }
+}
+
+/// A mask with these bytes free and the others fixed.
+fn mask(free: &[usize]) -> String {
+    (0..32).map(|i| if free.contains(&i) { "??".to_owned() } else { format!("{i:02x}") }).collect()
+}
+
+/// Everything a worker finds in a lease, by runs and by single steps; each salt must come once.
+fn search(gpu: &Gpu, salted: &Salted, filter: &Filter, lease: Lease) -> BTreeSet<u64> {
+    let recipe = Recipe::Salted(salted.clone());
+    let search = Search::new(&recipe, filter);
+    let mut worker = SaltsWorker::new(gpu, salted, &search).expect("a worker");
+    let mut ways = Vec::new();
+    for by_step in [true, false] {
+        worker.start(&Start::Salts(lease)).expect("started");
+        let (mut found, mut tried) = (BTreeSet::new(), 0);
+        loop {
+            let batch = if by_step { worker.step() } else { worker.run() }.expect("it runs");
+            tried += u128::from(batch.tried);
+            for hit in batch.hits {
+                let Spot::Salt(counter) = hit.spot else { panic!("{hit:?} is no salt") };
+                assert!(found.insert(counter), "{counter} twice");
+            }
+            if batch.done {
+                break;
+            }
+        }
+        assert_eq!(tried, u128::from(lease.last) - u128::from(lease.first) + 1);
+        assert!(worker.run().is_ok_and(|b| b.done && b.tried == 0), "the lease is done");
+        ways.push(found);
+    }
+    assert_eq!(ways[0], ways[1]);
+    ways.swap_remove(0)
+}
+
+fn expected(salted: &Salted, filter: &Filter, lease: Lease) -> BTreeSet<u64> {
+    let passes = |&counter: &u64| {
+        let salt = salted.salt.fill(&lease.base, counter);
+        filter.accepts(&Digest::new(&salted.steps(&salt).address).words())
+    };
+    (lease.first..=lease.last).filter(passes).collect()
+}
+
+/// About one digest in `share`.
+fn one_in(share: u64) -> Filter {
+    Filter { top: vec![Interval { first: 0, last: u64::MAX / share }], ..Filter::default() }
+}
+
+#[test]
+fn salts_prove_themselves_on_the_processor() {
+    let Some(gpu) = pocl() else { return };
+    let any = |mask: &str, prefix, create| Box::leak(Box::new(Any(salted(mask, prefix, create))));
+    let all = "??".repeat(32);
+    for (name, target) in [("create2", any(&all, None, false)), ("create3", any(&all, Some(52), true))] {
+        let mut cases = 0;
+        prove(&gpu, &Sample { name, subject: Subject::Salt(target) }, &mut |test| {
+            assert!(test.planted > 2, "{test:?}");
+            cases += 1;
+        })
+        .expect("planted salts come back");
+        assert!(cases >= 10, "{cases} kinds of patterns and scores");
+    }
+}
+
+#[test]
+fn every_salt_of_a_lease_is_tested_once_wherever_it_begins_and_ends() {
+    let Some(gpu) = pocl() else { return };
+    let base = std::array::from_fn(|i| 0xe0 + i as u8);
+    let all: Vec<usize> = (0..32).collect();
+    let filter = one_in(64);
+    let cases: [(&[usize], u64, u64); 7] = [
+        (&all, 0, 40_000),
+        (&all, 255, 256),
+        (&all, u64::MAX - 20_000, u64::MAX),
+        (&all, 0x1234_5678_9abc_ffff, 0x1234_5678_9abc_ffff + 16_384),
+        (&[3], 0, 255),
+        (&[0, 30], 77, 65_535),
+        (&[1, 9, 17], 0xff_8000, 0xff_ffff),
+    ];
+    for (free, first, last) in cases {
+        let salted = salted(&mask(free), None, false);
+        let lease = Lease { base, first, last };
+        let found = search(&gpu, &salted, &filter, lease);
+        assert_eq!(found, expected(&salted, &filter, lease), "{first}..={last} in {free:?}");
+    }
+}
+
+#[test]
+fn hits_that_do_not_fit_are_found_in_pieces() {
+    let Some(gpu) = pocl() else { return };
+    let salted = salted(&mask(&[5, 6, 7, 8]), Some(20), false);
+    let lease = Lease { base: [7; 32], first: 1_000_003, last: 1_000_003 + 50_000 };
+    // Every salt passes, or every second one: more than a launch has room for, and more than a piece.
+    for share in [1, 2] {
+        let filter = one_in(share);
+        assert_eq!(search(&gpu, &salted, &filter, lease), expected(&salted, &filter, lease));
+    }
+}
+
+#[test]
+fn a_search_for_the_best_tells_the_best_and_what_is_raised_stays_raised() {
+    let Some(gpu) = pocl() else { return };
+    let salted = salted(&mask(&[29, 30, 31]), None, true);
+    let lease = Lease { base: [9; 32], first: 13, last: 30_000 };
+    let recipe = Recipe::Salted(salted.clone());
+    let score = |counter: u64| {
+        let salt = salted.salt.fill(&lease.base, counter);
+        Score::Zeros.of(&Digest::new(&salted.steps(&salt).address))
+    };
+    let best = (lease.first..=lease.last).map(score).max().expect("some");
+    for at_least in [1, best, best + 1] {
+        let filter = score_filter(Score::Zeros, at_least);
+        let search = Search::new(&recipe, &filter);
+        let mut worker = SaltsWorker::new(&gpu, &salted, &search).expect("a worker");
+        worker.start(&Start::Salts(lease)).expect("started");
+        let mut told = BTreeSet::new();
+        loop {
+            let batch = worker.step().expect("a step");
+            for hit in &batch.hits {
+                let Spot::Salt(counter) = hit.spot else { panic!("{hit:?}") };
+                assert_eq!(hit.score, score(counter));
+                assert!(hit.score >= at_least && told.insert(hit.score), "{hit:?}");
+            }
+            if batch.done {
+                break;
+            }
+        }
+        assert_eq!(told.last().copied(), (best >= at_least).then_some(best));
+        worker.raise(best + 1).expect("raised");
+        worker.start(&Start::Salts(lease)).expect("started");
+        assert!(worker.run().expect("it runs").hits.is_empty());
+    }
+}

@@ -1,0 +1,387 @@
+//! The collector: the one place where hits become matches.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use warpsmith_chain::Recipe;
+use warpsmith_pattern::Filter;
+use zeroize::Zeroizing;
+
+use super::{Answer, Details, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Wanted};
+use crate::device::Devices;
+use crate::error::{Error, Result};
+use crate::origin::{Secret, public_point};
+use crate::secret::wiping_stack;
+use crate::space::{Source, Space, Subject};
+use crate::stats::{Meter, Progress, eta_50, probability};
+use crate::steady::HostCpu;
+use crate::verify::{Confirmed, Found, Verdict, verify};
+use crate::worker::{Fault, Hit, Shape};
+
+/// What the collector knows of one worker.
+pub(super) struct Desk {
+    device: usize,
+    shape: Option<Shape>,
+    /// Where its hits lead back to; none while it waits for a new start.
+    source: Option<Source>,
+    /// Where its hits will lead back to once it has moved on.
+    spare: Option<Source>,
+    answer: Sender<Answer>,
+    lost: bool,
+}
+
+impl Desk {
+    pub fn new(device: usize, shape: Option<Shape>, source: Source, answer: Sender<Answer>) -> Desk {
+        Desk { device, shape, source: Some(source), spare: None, answer, lost: false }
+    }
+}
+
+pub(super) struct Collector<'c, 's, 'j> {
+    job: &'c Job<'j>,
+    rule: Rule,
+    devices: &'c Devices,
+    plans: &'c [Plan],
+    space: Space,
+    desks: Vec<Desk>,
+    counters: &'c [AtomicU64],
+    /// The best score published; workers look at it.
+    best: &'c AtomicU32,
+    started: Instant,
+    meters: Vec<Meter>,
+    matches: u64,
+    false_hits: u64,
+    tried_at_match: u64,
+    /// Salts published: a lease that was given back is searched again.
+    salts: HashSet<[u8; 32]>,
+    host_cpu: HostCpu,
+    sink: &'c mut Sink<'s>,
+}
+
+/// How long the collector sleeps at most: an interrupt is noticed within this time.
+const NAP: Duration = Duration::from_millis(50);
+
+impl<'c, 's, 'j> Collector<'c, 's, 'j> {
+    #[expect(clippy::too_many_arguments, reason = "it holds everything a search has")]
+    pub fn new(
+        job: &'c Job<'j>,
+        rule: Rule,
+        devices: &'c Devices,
+        plans: &'c [Plan],
+        space: Space,
+        desks: Vec<Desk>,
+        counters: &'c [AtomicU64],
+        best: &'c AtomicU32,
+        started: Instant,
+        sink: &'c mut Sink<'s>,
+    ) -> Self {
+        let meters = devices.list.iter().map(|_| Meter::new(started)).collect();
+        let (matches, false_hits, tried_at_match, salts) = (0, 0, 0, HashSet::new());
+        Collector {
+            job,
+            rule,
+            devices,
+            plans,
+            space,
+            desks,
+            counters,
+            best,
+            started,
+            meters,
+            matches,
+            false_hits,
+            tried_at_match,
+            salts,
+            host_cpu: HostCpu::default(),
+            sink,
+        }
+    }
+
+    /// Processor time this program took once the search had settled, as a share of one core.
+    pub fn host_cpu(&self) -> Option<f64> {
+        self.host_cpu.share()
+    }
+
+    /// Ends all workers that wait for an answer; returns matches and false hits.
+    pub fn close(&mut self) -> (u64, u64) {
+        // They see their channel close.
+        self.desks.clear();
+        (self.matches, self.false_hits)
+    }
+
+    pub fn collect(&mut self, receiver: &Receiver<Message>, interrupt: &AtomicBool) -> Result<Ended> {
+        let deadline = self.job.time_limit.map(|limit| self.started + limit);
+        let mut report = Instant::now() + self.job.interval;
+        loop {
+            let now = Instant::now();
+            self.host_cpu.look(self.started, now);
+            if interrupt.load(Ordering::Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            if deadline.is_some_and(|d| now >= d) {
+                return Ok(Ended::TimeLimit);
+            }
+            if now >= report {
+                report = now + self.job.interval;
+                let progress = self.progress(now);
+                self.tell(Event::Progress(&progress))?;
+            }
+            let wake = deadline.map_or(report, |d| d.min(report));
+            let ended = match receiver.recv_timeout(wake.saturating_duration_since(now).min(NAP)) {
+                Ok(Message::Report { worker, hits, done, moved_on }) => {
+                    self.judge(worker, hits, done, moved_on)?
+                }
+                Ok(Message::Lost { worker, fault }) => {
+                    self.lose(worker, fault)?;
+                    self.assign()?
+                }
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => {
+                    thread::sleep(NAP);
+                    None
+                }
+            };
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Hears the workers out once they were told to stop: the batch each of them was at counts as tried, so what it
+    /// held must not be lost.
+    pub fn drain(&mut self, receiver: &Receiver<Message>) -> Result<()> {
+        loop {
+            // Who waits for a start has nothing more to tell: closing the channel ends its thread.
+            for desk in self.desks.iter_mut().filter(|desk| desk.source.is_none()) {
+                desk.answer = bounded(1).0;
+            }
+            // The channel closes when the last worker has ended.
+            let Ok(message) = receiver.recv() else { return Ok(()) };
+            if let Message::Report { worker, hits, done, moved_on } = message
+                && self.judge(worker, hits, done, moved_on)?.is_some()
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Event<'_>) -> Result<()> {
+        (self.sink)(event).map_err(Error::Sink)
+    }
+
+    fn tried(&self) -> u64 {
+        self.counters.iter().map(|c| c.load(Ordering::Relaxed)).sum()
+    }
+
+    /// The best score so far; 0 where nothing is scored.
+    fn best(&self) -> u32 {
+        self.best.load(Ordering::Relaxed)
+    }
+
+    fn progress(&mut self, now: Instant) -> Progress {
+        let mut devices = Vec::new();
+        for (at, device) in self.devices.list.iter().enumerate() {
+            if !self.plans.iter().any(|plan| plan.device == at) {
+                continue;
+            }
+            let counts = self.desks.iter().zip(self.counters).filter(|(desk, _)| desk.device == at);
+            let tried = counts.map(|(_, count)| count.load(Ordering::Relaxed)).sum();
+            devices.push((device.id(), self.meters[at].rate(now, tried)));
+        }
+        let rate = devices.iter().map(|(_, rate)| rate).sum();
+        let odds = self.job.wanted.odds(self.best());
+        let tried = self.tried();
+        Progress {
+            tried,
+            rate,
+            elapsed: self.started.elapsed(),
+            eta_50: eta_50(odds, rate),
+            // Less than at the last match where a worker was lost meanwhile and what it did last does not count.
+            probability: probability(odds, tried.saturating_sub(self.tried_at_match)),
+            matches: self.matches,
+            best: matches!(self.job.wanted, Wanted::Best { .. }).then(|| self.best()),
+            devices,
+        }
+    }
+
+    fn filter(&self, desk: &Desk) -> Option<&'c Filter> {
+        self.plans.iter().find(|plan| plan.device == desk.device).map(|plan| &plan.filter)
+    }
+
+    /// Verifies a worker's hits and answers it. Returns why the search ends, if it does.
+    fn judge(
+        &mut self,
+        worker: usize,
+        mut hits: Vec<Hit>,
+        done: bool,
+        moved_on: bool,
+    ) -> Result<Option<Ended>> {
+        if self.desks[worker].lost {
+            // It had moved on before it heard of it.
+            return Ok(None);
+        }
+        if matches!(self.job.wanted, Wanted::Best { .. }) {
+            // The best first: one of a batch is enough, and floods at the start cost one verification each.
+            hits.sort_by_key(|hit| std::cmp::Reverse(hit.score));
+            hits.truncate(1);
+            hits.retain(|hit| hit.score > self.best());
+        }
+        let mut retired = false;
+        for hit in &hits {
+            let desk = &self.desks[worker];
+            let (Some(source), Some(filter)) = (&desk.source, self.filter(desk)) else { break };
+            let verdict = verify(source, &self.space, desk.shape.as_ref(), hit, self.job, filter);
+            match verdict {
+                Verdict::Match(_) if self.rule == Rule::Count => self.matches += 1,
+                Verdict::Match(confirmed) => {
+                    // SEC: the origin of a key is retired with its match, so two matches of one run are unrelated.
+                    retired = confirmed.salt().is_none();
+                    if wiping_stack(|| self.publish(worker, *confirmed))? {
+                        return Ok(Some(Ended::Count));
+                    }
+                    if retired {
+                        break;
+                    }
+                }
+                Verdict::False => self.false_hits += 1,
+                Verdict::Wrong(what) => {
+                    self.lose(worker, format!("it reported a {} that is not there: {what}", self.noun()))?;
+                    return self.assign();
+                }
+            }
+        }
+        if moved_on {
+            // Whatever became of its hits, it is elsewhere.
+            let desk = &mut self.desks[worker];
+            desk.source = desk.spare.take();
+            self.spare(worker)?;
+            return Ok(None);
+        }
+        if retired || done {
+            self.desks[worker].source = None;
+            let ended = self.assign()?;
+            self.spare(worker)?;
+            return Ok(ended);
+        }
+        drop(self.desks[worker].answer.send(Answer::GoOn));
+        Ok(None)
+    }
+
+    /// Gives a worker whose origin was retired another for the next time. Salts are handed out once, so of these nobody
+    /// has any to spare.
+    fn spare(&mut self, worker: usize) -> Result<()> {
+        let desk = &mut self.desks[worker];
+        if matches!(self.space, Space::Keys { .. })
+            && desk.spare.is_none()
+            && let Some((source, start)) = self.space.next()?
+        {
+            desk.spare = Some(source);
+            drop(desk.answer.send(Answer::Spare(start)));
+        }
+        Ok(())
+    }
+
+    fn noun(&self) -> &'static str {
+        match self.space {
+            Space::Keys { .. } => "key",
+            Space::Salts(_) => "salt",
+        }
+    }
+
+    /// Gives every waiting worker a new start. When none is left and all wait, everything has been tested.
+    fn assign(&mut self) -> Result<Option<Ended>> {
+        for desk in self.desks.iter_mut().filter(|d| !d.lost && d.source.is_none()) {
+            let Some((source, start)) = self.space.next()? else { break };
+            desk.source = Some(source);
+            drop(desk.answer.send(Answer::StartOver(start)));
+        }
+        let resting = |desk: &Desk| desk.lost || desk.source.is_none();
+        Ok(self.desks.iter().all(resting).then_some(Ended::Exhausted))
+    }
+
+    /// Reports a match; returns whether it was the last one wanted.
+    fn publish(&mut self, worker: usize, confirmed: Confirmed) -> Result<bool> {
+        let tried = self.tried();
+        let target = self.job.subject.target();
+        let (mut score, mut pattern, mut enough) = (None, None, false);
+        match (&self.job.wanted, confirmed.why) {
+            (Wanted::Patterns(patterns), why) => pattern = Some(patterns.text(why as usize).to_owned()),
+            (Wanted::Best { enough: wanted, .. }, why) => {
+                score = Some(why);
+                enough = wanted.is_some_and(|wanted| why >= wanted);
+                self.best.store(why, Ordering::Relaxed);
+            }
+        }
+        let nonce = match target.recipe() {
+            Recipe::Contract { nonce } => Some(nonce),
+            _ => None,
+        };
+        let device = self.devices.list[self.desks[worker].device].id();
+        let mut found = Match {
+            target: target.name(),
+            variant: target.variant(),
+            pattern,
+            address: confirmed.address,
+            score,
+            public_key: None,
+            secret: None,
+            export: None,
+            split: None,
+            salt: None,
+            nonce,
+            details: Details::new(),
+            public_details: Details::new(),
+            device,
+            tried,
+            elapsed: self.started.elapsed(),
+        };
+        match confirmed.found {
+            Found::Salt { salt } => {
+                if !self.salts.insert(salt) {
+                    return Ok(false);
+                }
+                found.salt = Some(salt);
+                if let Subject::Salt(target) = self.job.subject {
+                    let details = target.explain(&salt).into_iter();
+                    found.details = details.map(|(name, text)| (name, Zeroizing::new(text))).collect();
+                    found.public_details = found.details.clone();
+                }
+            }
+            Found::Key { public_key, secret, split } => {
+                found.public_key = Some(public_key.serialize());
+                if let Subject::Key(target) = self.job.subject {
+                    let (point, secret) = (public_point(&public_key), secret.as_ref().map(Secret::as_bytes));
+                    found.export = secret.map(|secret| target.export(secret));
+                    found.details = target.explain(&point, secret);
+                    found.public_details = target.explain(&point, None);
+                }
+                (found.secret, found.split) = (secret, split);
+            }
+        }
+        self.matches += 1;
+        self.tried_at_match = tried;
+        self.tell(Event::Match(&found))?;
+        Ok(enough || self.job.count.is_some_and(|count| self.matches >= count))
+    }
+
+    /// Goes on without a worker; an error if it was the last.
+    fn lose(&mut self, worker: usize, what: Fault) -> Result<()> {
+        let device = self.devices.list[self.desks[worker].device].id();
+        let desk = &mut self.desks[worker];
+        desk.lost = true;
+        // Closing the channel ends the worker's thread, should it still wait for an answer.
+        desk.answer = bounded(1).0;
+        if let Some(source) = desk.source.take() {
+            self.space.give_back(source);
+        }
+        desk.spare = None;
+        if self.desks.iter().all(|d| d.lost) {
+            return Err(Error::DevicesLost { device, what });
+        }
+        let rest = self.desks.iter().filter(|d| !d.lost && d.device == self.desks[worker].device).count();
+        let who = if rest > 0 { format!("a thread of {device}") } else { device };
+        self.tell(Event::Warning(format!("{who} was dropped: {what}; the others go on")))
+    }
+}

@@ -1,0 +1,264 @@
+//! Sessions over salts and scores, with a device that is nothing but the reference code.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use warpsmith_chain::ethereum::{Deployment, Factory, SaltRequest};
+use warpsmith_chain::{Recipe, SaltMask, SaltTarget, Target};
+use warpsmith_curve::field::chains::Op;
+use warpsmith_pattern::{Options, Score, compile};
+
+use super::*;
+use crate::bench::field::FieldRate;
+use crate::space::Lease;
+use crate::worker::{Backend, Batch, Shape, Spot};
+
+/// A contract by CREATE2 whose salt has so many free bytes.
+fn deployment(free: usize) -> Deployment {
+    let factory = Factory::find("plain").expect("known");
+    let mask = SaltMask::beginning(&vec![7; 32 - free]);
+    let request = SaltRequest { mask: Some(mask), ..SaltRequest::default() };
+    Deployment::create2(factory, Some([0x11; 20]), [0x22; 32], &request).expect("possible")
+}
+
+/// Tests one salt after the other with the target's own code.
+struct Reference {
+    id: &'static str,
+    target: Deployment,
+    /// Batches until it dies.
+    life: AtomicU32,
+    /// How long a batch takes at least.
+    pace: Duration,
+    /// The search its workers do not start for.
+    refuses: Option<Filter>,
+}
+
+struct ReferenceWorker<'a> {
+    device: &'a Reference,
+    filter: Filter,
+    mask: SaltMask,
+    lease: Option<Lease>,
+    next: u64,
+}
+
+impl Backend for Reference {
+    fn id(&self) -> String {
+        self.id.to_owned()
+    }
+    fn describe(&self) -> String {
+        "the reference".to_owned()
+    }
+    fn workers(&self) -> usize {
+        1
+    }
+    fn max_false(&self, _recipe: &Recipe) -> f64 {
+        1.0
+    }
+    fn field(&self, _op: Op, _time: Duration) -> std::result::Result<FieldRate, Fault> {
+        Err("salts only".to_owned())
+    }
+    fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
+        let Recipe::Salted(salted) = search.recipe else { return Err("salts only".to_owned()) };
+        let (filter, mask) = (search.filter.clone(), salted.salt);
+        Ok(Box::new(ReferenceWorker { device: self, filter, mask, lease: None, next: 0 }))
+    }
+}
+
+impl Worker for ReferenceWorker<'_> {
+    fn shape(&self) -> Option<Shape> {
+        None
+    }
+    fn start(&mut self, start: &Start) -> std::result::Result<(), Fault> {
+        let Start::Salts(lease) = *start else { return Err("salts only".to_owned()) };
+        if self.device.refuses.as_ref() == Some(&self.filter) {
+            return Err("out of memory".to_owned());
+        }
+        (self.lease, self.next) = (Some(lease), lease.first);
+        Ok(())
+    }
+    fn run(&mut self) -> std::result::Result<Batch, Fault> {
+        let lived = self.device.life.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        if lived.is_err() {
+            return Err("it died".to_owned());
+        }
+        thread::sleep(self.device.pace);
+        self.step()
+    }
+    fn step(&mut self) -> std::result::Result<Batch, Fault> {
+        let lease = self.lease.ok_or("not started")?;
+        let mut batch = Batch::default();
+        let last = lease.last.min(self.next + 1023);
+        for counter in self.next..=last {
+            let digest = self.device.target.digest(&self.mask.fill(&lease.base, counter));
+            if self.filter.accepts(&digest.words()) {
+                let score = self.filter.score.map_or(0, |s| s.score.of(&digest));
+                batch.hits.push(Hit { spot: Spot::Salt(counter), digest: Some(digest), score });
+            }
+        }
+        batch.tried = last - self.next + 1;
+        (self.next, batch.done) = (last + 1, last == lease.last);
+        Ok(batch)
+    }
+    fn raise(&mut self, at_least: u32) -> std::result::Result<(), Fault> {
+        if let Some(score) = &mut self.filter.score {
+            score.at_least = at_least;
+        }
+        Ok(())
+    }
+}
+
+impl Reference {
+    /// One that dies after so many batches.
+    fn new(target: &Deployment, life: u32) -> Self {
+        let (target, life) = (target.clone(), AtomicU32::new(life));
+        Reference { id: "reference", target, life, pace: Duration::ZERO, refuses: None }
+    }
+}
+
+/// Devices that die after so many batches.
+fn devices(target: &Deployment, lives: &[u32]) -> Devices {
+    let list = lives.iter().map(|&life| Arc::new(Reference::new(target, life)) as Arc<dyn Backend>);
+    Devices::of(list.collect())
+}
+
+struct Seen {
+    ended: Ended,
+    tried: u64,
+    found: Vec<(String, [u8; 32], Option<u32>)>,
+    warnings: usize,
+}
+
+fn search(target: &Deployment, wanted: Wanted<'_>, count: Option<u64>, devices: &Devices) -> Seen {
+    let (subject, interval) = (Subject::Salt(target), Duration::from_secs(60));
+    let job = Job { subject, wanted, split: None, count, time_limit: None, interval };
+    let (mut found, mut warnings) = (Vec::new(), 0);
+    let outcome = run(&job, devices, &AtomicBool::new(false), &mut |event| {
+        match event {
+            Event::Match(m) => {
+                assert!(m.secret.is_none() && m.public_key.is_none() && !m.details.is_empty());
+                found.push((m.address.clone(), m.salt.expect("a salt"), m.score));
+            }
+            Event::Warning(_) => warnings += 1,
+            Event::Progress(_) => {}
+        }
+        Ok(())
+    });
+    let outcome = outcome.expect("it ends");
+    Seen { ended: outcome.ended, tried: outcome.tried, found, warnings }
+}
+
+const FOREVER: u32 = u32::MAX;
+
+#[test]
+fn every_salt_of_a_small_mask_is_tested_once_and_then_the_search_ends() {
+    let target = deployment(2);
+    let patterns = compile(["ab"], &target as &dyn Target, &Options::default()).expect("possible");
+    for lives in [&[FOREVER][..], &[FOREVER; 3]] {
+        let seen = search(&target, Wanted::Patterns(&patterns), None, &devices(&target, lives));
+        assert_eq!((seen.ended, seen.tried), (Ended::Exhausted, 1 << 16));
+        let mask = SaltMask::beginning(&[7; 30]);
+        let expected: HashSet<[u8; 32]> = (0..1 << 16)
+            .map(|counter| mask.fill(&[0; 32], counter))
+            .filter(|salt| target.digest(salt).as_bytes()[0] == 0xab)
+            .collect();
+        let found: HashSet<[u8; 32]> = seen.found.iter().map(|(_, salt, _)| *salt).collect();
+        assert_eq!(found, expected);
+        assert_eq!(found.len(), seen.found.len(), "each once");
+        assert!(seen.found.iter().all(|(address, _, _)| address.to_lowercase().starts_with("0xab")));
+    }
+}
+
+#[test]
+fn what_a_dying_device_leaves_is_searched_by_the_others_and_nothing_is_told_twice() {
+    let target = deployment(2);
+    let patterns = compile(["ab"], &target as &dyn Target, &Options::default()).expect("possible");
+    let all = search(&target, Wanted::Patterns(&patterns), None, &devices(&target, &[FOREVER]));
+    let seen = search(&target, Wanted::Patterns(&patterns), None, &devices(&target, &[FOREVER, 2, 5]));
+    assert_eq!((seen.ended, seen.warnings), (Ended::Exhausted, 2));
+    let salts = |seen: &Seen| {
+        let mut salts: Vec<[u8; 32]> = seen.found.iter().map(|(_, salt, _)| *salt).collect();
+        salts.sort_unstable();
+        salts
+    };
+    assert_eq!(salts(&seen), salts(&all));
+    assert!(all.found.len() > 100, "about 256 are expected: {}", all.found.len());
+}
+
+/// A worker is given its salts before it starts; when it cannot, they are still to be searched.
+#[test]
+fn what_a_device_that_does_not_start_was_given_is_searched_by_the_others() {
+    let target = deployment(2);
+    let patterns = compile(["ab"], &target as &dyn Target, &Options::default()).expect("possible");
+    let wanted = Wanted::Patterns(&patterns);
+    let refuses = Some(wanted.filter(1.0, 0));
+    let stillborn = Reference { id: "stillborn", refuses, ..Reference::new(&target, FOREVER) };
+    let list: Vec<Arc<dyn Backend>> = vec![Arc::new(stillborn), Arc::new(Reference::new(&target, FOREVER))];
+    let seen = search(&target, wanted, None, &Devices::of(list));
+    assert_eq!((seen.ended, seen.tried, seen.warnings), (Ended::Exhausted, 1 << 16, 1));
+}
+
+#[test]
+fn the_count_asked_for_ends_a_search_over_salts() {
+    let target = deployment(32);
+    let patterns = compile(["a"], &target as &dyn Target, &Options::default()).expect("possible");
+    let seen = search(&target, Wanted::Patterns(&patterns), Some(7), &devices(&target, &[FOREVER, FOREVER]));
+    assert_eq!((seen.ended, seen.found.len()), (Ended::Count, 7));
+    let salts: HashSet<[u8; 32]> = seen.found.iter().map(|(_, salt, _)| *salt).collect();
+    assert_eq!(salts.len(), 7);
+}
+
+/// Each result is better than all before, none of the best is lost in the flood at the start, and the last is the best
+/// there is.
+#[test]
+fn scores_only_rise_and_the_best_of_all_is_found() {
+    let target = deployment(2);
+    let mask = SaltMask::beginning(&[7; 30]);
+    for score in [Score::LeadingZeros, Score::Zeros, Score::Leading(10)] {
+        let wanted = Wanted::Best { score, enough: None };
+        let seen = search(&target, wanted, None, &devices(&target, &[FOREVER, FOREVER]));
+        assert_eq!(seen.ended, Ended::Exhausted);
+        let scores: Vec<u32> = seen.found.iter().map(|(_, _, score)| score.expect("scored")).collect();
+        assert!(scores.windows(2).all(|pair| pair[0] < pair[1]), "{scores:?}");
+        let best = (0..1 << 16).map(|counter| score.of(&target.digest(&mask.fill(&[0; 32], counter)))).max();
+        assert_eq!(scores.last().copied(), best);
+        for (_, salt, told) in &seen.found {
+            assert_eq!(Some(score.of(&target.digest(salt))), *told);
+        }
+    }
+}
+
+#[test]
+fn a_score_that_is_enough_ends_the_search() {
+    let target = deployment(32);
+    let wanted = Wanted::Best { score: Score::Zeros, enough: Some(2) };
+    let seen = search(&target, wanted, None, &devices(&target, &[FOREVER]));
+    assert_eq!(seen.ended, Ended::Count);
+    assert!(seen.found.last().expect("found").2 >= Some(2));
+}
+
+/// The batch that is under way when the time is up counts as tried, so what it holds must be told.
+#[test]
+fn what_the_last_batch_held_is_not_lost() {
+    let target = deployment(32);
+    let patterns = compile(["a"], &target as &dyn Target, &Options::default()).expect("possible");
+    // Far longer than a busy machine keeps a thread from noticing that its time is up.
+    let pace = Duration::from_secs(3);
+    let slow = Reference { id: "slow", pace, ..Reference::new(&target, FOREVER) };
+    let job = Job {
+        subject: Subject::Salt(&target),
+        wanted: Wanted::Patterns(&patterns),
+        split: None,
+        count: None,
+        time_limit: Some(Duration::from_millis(20)),
+        interval: Duration::from_secs(60),
+    };
+    let mut found = 0;
+    let outcome = run(&job, &Devices::of(vec![Arc::new(slow)]), &AtomicBool::new(false), &mut |event| {
+        found += u64::from(matches!(event, Event::Match(_)));
+        Ok(())
+    });
+    let outcome = outcome.expect("time runs out");
+    assert_eq!((outcome.ended, outcome.tried, outcome.matches), (Ended::TimeLimit, 1024, found));
+    assert!((20..150).contains(&found), "about 64 of 1024 begin with a: {found}");
+}

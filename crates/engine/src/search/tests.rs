@@ -1,0 +1,452 @@
+//! Sessions with devices that behave, fail, vanish or lie.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use warpsmith_chain::{Digest, find};
+use warpsmith_curve::field::chains::Op;
+use warpsmith_curve::walk::Place;
+use warpsmith_pattern::{Options, compile};
+
+use super::*;
+use crate::bench::field::FieldRate;
+use crate::cpu::Cpu;
+use crate::simd::Simd;
+use crate::worker::{Backend, Batch, Shape, Spot};
+
+/// How a device misbehaves after its self-test.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    /// Not at all.
+    Honest,
+    /// Fails on the n-th run.
+    Dies(u32),
+    /// Reports a place that holds no such key, from the n-th run on.
+    Lies(u32),
+    /// Reports keys that are there with the digests of others.
+    Confuses,
+    /// Flips a bit of a centre before the n-th run.
+    Strays(u32),
+    /// Keeps planted keys to itself.
+    Misses,
+    /// Reports everything twice.
+    Stutters,
+}
+
+/// The processor behind a mask.
+struct Masked {
+    id: &'static str,
+    cpu: Cpu,
+    fate: Fate,
+    runs: AtomicU32,
+    /// Candidates told as tried.
+    told: AtomicU64,
+}
+
+struct MaskedWorker<'a> {
+    masked: &'a Masked,
+    inner: Box<dyn Worker + 'a>,
+}
+
+impl Backend for Masked {
+    fn id(&self) -> String {
+        self.id.to_owned()
+    }
+    fn describe(&self) -> String {
+        self.cpu.describe()
+    }
+    fn workers(&self) -> usize {
+        1
+    }
+    fn max_false(&self, recipe: &Recipe) -> f64 {
+        self.cpu.max_false(recipe)
+    }
+    fn field(&self, op: Op, time: Duration) -> std::result::Result<FieldRate, Fault> {
+        self.cpu.field(op, time)
+    }
+    fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
+        Ok(Box::new(MaskedWorker { masked: self, inner: self.cpu.worker(search)? }))
+    }
+}
+
+impl Worker for MaskedWorker<'_> {
+    fn shape(&self) -> Option<Shape> {
+        self.inner.shape()
+    }
+    fn start(&mut self, start: &Start) -> std::result::Result<(), Fault> {
+        self.inner.start(start)
+    }
+    fn run(&mut self) -> std::result::Result<Batch, Fault> {
+        let run = self.masked.runs.fetch_add(1, Ordering::Relaxed);
+        match self.masked.fate {
+            Fate::Dies(at) if run >= at => Err("the device fell off the bus".to_owned()),
+            Fate::Lies(at) if run >= at => {
+                let place =
+                    Place { lane: 0, step: 5, index: 7, minus: false, orbit: 1, image: 2, negate: false };
+                let hit = Hit { spot: Spot::Key(place), digest: None, score: 0 };
+                Ok(Batch { tried: 1, hits: vec![hit], done: false })
+            }
+            Fate::Confuses => {
+                let mut batch = self.inner.run()?;
+                for hit in &mut batch.hits {
+                    hit.digest = Some(Digest::new(&[0x5a; 32]));
+                }
+                Ok(batch)
+            }
+            fate => {
+                if fate == Fate::Strays(run) {
+                    // Found out in the next step, a few of which make a run.
+                    self.inner.flip(0, 77, 1);
+                }
+                let batch = self.inner.run()?;
+                self.masked.told.fetch_add(batch.tried, Ordering::Relaxed);
+                Ok(batch)
+            }
+        }
+    }
+    fn check(&mut self) -> std::result::Result<(), Fault> {
+        self.inner.check()
+    }
+    fn unproved(&self) -> u64 {
+        self.inner.unproved()
+    }
+    fn step(&mut self) -> std::result::Result<Batch, Fault> {
+        let mut batch = self.inner.step()?;
+        match self.masked.fate {
+            Fate::Misses => batch.hits.retain(|h| !matches!(h.spot, Spot::Key(place) if place.index == 1)),
+            Fate::Stutters => batch.hits.extend(batch.hits.clone()),
+            _ => {}
+        }
+        Ok(batch)
+    }
+}
+
+fn devices(fates: &[(&'static str, Fate)]) -> Devices {
+    let list = fates.iter().map(|&(id, fate)| {
+        let cpu = Cpu::new(Simd::detect(), 1);
+        Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0), told: AtomicU64::new(0) })
+            as Arc<dyn Backend>
+    });
+    Devices::of(list.collect())
+}
+
+struct Seen {
+    outcome: Result<Outcome>,
+    matches: Vec<(String, Option<Secret>, u64)>,
+    warnings: Vec<String>,
+}
+
+/// Searches until `count` matches are there or, without a count, until ten more have come after a warning.
+fn search(pattern: &str, count: Option<u64>, limit: Duration, devices: &Devices) -> Seen {
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile([pattern], target, &Options::default()).expect("a possible pattern");
+    let job = Job {
+        subject: Subject::Key(target),
+        wanted: Wanted::Patterns(&patterns),
+        split: None,
+        count,
+        time_limit: Some(limit),
+        interval: Duration::from_millis(10),
+    };
+    let (mut matches, mut warnings) = (Vec::new(), Vec::new());
+    let (mut after_warning, interrupt) = (0, AtomicBool::new(false));
+    let outcome = run(&job, devices, &interrupt, &mut |event| {
+        match event {
+            Event::Match(m) => {
+                matches.push((m.address.clone(), m.secret.clone(), m.tried));
+                after_warning += usize::from(!warnings.is_empty());
+                interrupt.store(count.is_none() && after_warning >= 10, Ordering::Relaxed);
+            }
+            Event::Progress(p) => {
+                assert!((0.0..=1.0).contains(&p.probability));
+                assert!(p.rate >= 0.0);
+            }
+            Event::Warning(w) => warnings.push(w),
+        }
+        Ok(())
+    });
+    Seen { outcome, matches, warnings }
+}
+
+const LONG: Duration = Duration::from_secs(60);
+const NEVER: &str = "qqqqqqqqqqqqqqqqqqqq";
+
+#[test]
+fn the_count_asked_for_is_the_count_reported_and_every_key_is_its_own() {
+    let seen = search("qq", Some(20), LONG, &devices(&[("a", Fate::Honest), ("b", Fate::Honest)]));
+    let outcome = seen.outcome.expect("an honest search ends well");
+    assert_eq!((outcome.ended, outcome.matches), (Ended::Count, 20));
+    assert_eq!(seen.matches.len(), 20);
+    let mut addresses: Vec<_> = seen.matches.iter().map(|(a, _, _)| a.clone()).collect();
+    addresses.sort();
+    addresses.dedup();
+    assert_eq!(addresses.len(), 20);
+    assert!(addresses.iter().all(|a| a.starts_with("npub1qq")));
+    assert!(seen.matches.windows(2).all(|w| w[0].2 <= w[1].2), "tried never falls");
+    assert!(outcome.tried >= seen.matches.last().expect("twenty").2);
+}
+
+/// The difference of two keys of one run, over all images and signs, must not be small: reliability 1.2.
+#[test]
+fn two_matches_of_one_run_are_unrelated() {
+    use warpsmith_curve::Scalar;
+    let seen = search("q", Some(6), LONG, &devices(&[("a", Fate::Honest)]));
+    let keys: Vec<Scalar> = seen
+        .matches
+        .iter()
+        .map(|(_, secret, _)| {
+            Scalar::from_be_bytes(secret.as_ref().expect("not split").as_bytes()).expect("a key")
+        })
+        .collect();
+    assert_eq!(keys.len(), 6);
+    // A walk reaches lambda^k * i around centres 2^11 apart, lanes 2^67 apart: with the images undone, two keys
+    // of one origin differ by u + v * lambda, u below 2^75 and v below 2^12. Unrelated ones do so with a chance
+    // below 2^-160.
+    for (n, a) in keys.iter().enumerate() {
+        for b in &keys[n + 1..] {
+            for image in 0..3 {
+                for sign in [b.negate(), *b] {
+                    let d = a.add(Scalar::lambda_power(image).mul(sign));
+                    for v in 0..64u64 {
+                        for v in [Scalar::from_u64(v), Scalar::from_u64(v).negate()] {
+                            let u = d.sub(v.mul(Scalar::LAMBDA));
+                            for u in [u, u.negate()] {
+                                assert!(u.to_be_bytes()[..16].iter().any(|&byte| byte != 0), "linked keys");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// While a match is verified and written down its worker goes on elsewhere; only from the first on, when it has learnt that
+/// origins are retired, and not a second time before another origin has come.
+#[test]
+fn a_worker_does_not_wait_for_its_matches_to_be_written_down() {
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qq"], target, &Options::default()).expect("possible");
+    let cpu = Cpu::new(Simd::detect(), 1);
+    let masked = Arc::new(Masked {
+        id: "a",
+        cpu,
+        fate: Fate::Honest,
+        runs: AtomicU32::new(0),
+        told: AtomicU64::new(0),
+    });
+    let devices = Devices::of(vec![Arc::clone(&masked) as Arc<dyn Backend>]);
+    let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
+    let job = Job { subject, wanted, split: None, count: Some(5), time_limit: None, interval: LONG };
+    // Runs end with a match: one in a thousand keys is one, and a group has far more. The second of each pair of runs
+    // finds no origin to go on from, and waits.
+    let mut expected = [1, 3, 3, 5, 5].into_iter();
+    let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
+        if let Event::Match(_) = event {
+            let (runs, expected) = (|| masked.runs.load(Ordering::Relaxed), expected.next().expect("five"));
+            let begun = Instant::now();
+            while runs() < expected && begun.elapsed() < LONG {
+                thread::sleep(Duration::from_millis(1));
+            }
+            // Time for one too many.
+            thread::sleep(Duration::from_millis(100));
+            assert_eq!(runs(), expected);
+        }
+        Ok(())
+    });
+    assert_eq!(outcome.expect("an honest search ends well").matches, 5);
+}
+
+/// A device that lies after it has moved on is dropped as well, and what it reports until it knows is not looked at.
+#[test]
+fn a_worker_that_moved_on_and_lies_is_dropped() {
+    let seen = search("qq", None, LONG, &devices(&[("liar", Fate::Lies(8)), ("a", Fate::Honest)]));
+    assert_eq!(seen.outcome.expect("one is left").ended, Ended::Interrupted);
+    assert!(seen.matches.len() > 8, "{}", seen.matches.len());
+    assert_eq!(seen.warnings.len(), 1, "{:?}", seen.warnings);
+    assert!(seen.warnings[0].contains("liar") && seen.warnings[0].contains("not there"));
+}
+
+#[test]
+fn time_is_kept_and_tried_counts_every_key_of_both_workers() {
+    let seen = search(NEVER, Some(1), Duration::from_millis(300), &devices(&[("a", Fate::Honest)]));
+    let outcome = seen.outcome.expect("time runs out");
+    assert_eq!((outcome.ended, outcome.matches), (Ended::TimeLimit, 0));
+    // Whole groups only: every lane tests the same number of keys.
+    let group = warpsmith_curve::walk::lanes(Simd::detect().curve()) as u64 * (3 + 18 * 512);
+    assert!(outcome.tried > 0);
+    assert_eq!(outcome.tried % group, 0);
+    assert!(outcome.elapsed < Duration::from_secs(20));
+}
+
+#[test]
+fn an_interrupt_ends_the_search() {
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile([NEVER], target, &Options::default()).expect("possible");
+    let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
+    let job = Job { subject, wanted, split: None, count: None, time_limit: None, interval: LONG };
+    let interrupt = AtomicBool::new(true);
+    let outcome = run(&job, &devices(&[("a", Fate::Honest)]), &interrupt, &mut |_| Ok(()));
+    assert_eq!(outcome.expect("ends").ended, Ended::Interrupted);
+}
+
+#[test]
+fn a_device_that_dies_is_dropped_and_the_other_goes_on() {
+    let seen = search("qqqq", Some(3), LONG, &devices(&[("mortal", Fate::Dies(0)), ("a", Fate::Honest)]));
+    assert_eq!(seen.outcome.expect("one is left").matches, 3);
+    assert_eq!(seen.warnings.len(), 1);
+    assert!(seen.warnings[0].contains("mortal") && seen.warnings[0].contains("fell off the bus"));
+}
+
+#[test]
+fn when_the_last_device_dies_that_is_the_error() {
+    let seen = search(NEVER, Some(1), LONG, &devices(&[("x", Fate::Dies(1)), ("y", Fate::Dies(3))]));
+    assert!(matches!(seen.outcome, Err(Error::DevicesLost { .. })), "{:?}", seen.outcome.map(|_| ()));
+}
+
+#[test]
+fn a_device_that_reports_keys_that_are_not_there_is_dropped() {
+    let seen = search("qqqq", Some(2), LONG, &devices(&[("liar", Fate::Lies(0)), ("a", Fate::Honest)]));
+    assert_eq!(seen.outcome.expect("one is left").matches, 2);
+    assert!(
+        seen.warnings.iter().any(|w| w.contains("liar") && w.contains("not there")),
+        "{:?}",
+        seen.warnings
+    );
+}
+
+/// What a worker tried since its walk was last found right does not count once it is found astray.
+#[test]
+fn a_device_whose_walk_goes_astray_is_dropped_and_what_it_tried_does_not_count() {
+    let masked = |id, fate| {
+        let cpu = Cpu::new(Simd::detect(), 1);
+        Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0), told: AtomicU64::new(0) })
+    };
+    let (astray, honest) = (masked("astray", Fate::Strays(3)), masked("a", Fate::Honest));
+    let list = [&astray, &honest].map(|masked| Arc::clone(masked) as Arc<dyn Backend>);
+    let devices = Devices::of(list.to_vec());
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile([NEVER], target, &Options::default()).expect("possible");
+    let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
+    let interval = Duration::from_millis(1);
+    let job = Job { subject, wanted, split: None, count: None, time_limit: None, interval };
+    let (mut warnings, interrupt) = (Vec::new(), AtomicBool::new(false));
+    let outcome = run(&job, &devices, &interrupt, &mut |event| {
+        match event {
+            Event::Warning(text) => warnings.push(text),
+            // Once there was progress after it: counts that fall do no harm.
+            Event::Progress(_) => interrupt.store(!warnings.is_empty(), Ordering::Relaxed),
+            Event::Match(_) => {}
+        }
+        Ok(())
+    });
+    let told = |masked: &Masked| masked.told.load(Ordering::Relaxed);
+    assert!(told(&astray) > 0, "it had told of something before");
+    assert_eq!(outcome.expect("one is left").tried, told(&honest));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let says = "astray was dropped: its walk did not end where it must: 1 of ";
+    assert!(warnings[0].starts_with(says) && warnings[0].ends_with("; the others go on"), "{warnings:?}");
+}
+
+#[test]
+fn a_device_that_reports_keys_with_the_digests_of_others_is_dropped() {
+    let seen = search("qq", Some(1), LONG, &devices(&[("confused", Fate::Confuses)]));
+    match seen.outcome {
+        Err(Error::DevicesLost { device, what }) => {
+            assert_eq!(device, "confused");
+            assert!(what.contains("has another digest"), "{what}");
+        }
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    assert!(seen.matches.is_empty());
+}
+
+#[test]
+fn a_device_that_misses_or_repeats_planted_keys_does_not_start() {
+    for (fate, what) in [(Fate::Misses, "was missed"), (Fate::Stutters, "came back 2 times")] {
+        let seen = search("qq", Some(1), LONG, &devices(&[("broken", fate)]));
+        match seen.outcome {
+            Err(Error::SelfTest { device, what: told }) => {
+                assert_eq!(device, "broken");
+                assert!(told.contains(what), "{told}");
+            }
+            other => panic!("{:?}", other.map(|_| ())),
+        }
+        assert!(seen.matches.is_empty());
+    }
+}
+
+#[test]
+fn a_sink_that_fails_ends_the_search_with_its_error() {
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["q"], target, &Options::default()).expect("possible");
+    let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
+    let job = Job { subject, wanted, split: None, count: None, time_limit: None, interval: LONG };
+    let outcome =
+        run(&job, &devices(&[("a", Fate::Honest)]), &AtomicBool::new(false), &mut |event| match event {
+            Event::Match(_) => Err("the disk is full".into()),
+            _ => Ok(()),
+        });
+    match outcome {
+        Err(Error::Sink(error)) => assert_eq!(error.to_string(), "the disk is full"),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+}
+
+/// Offset, image and sign rejoin to the right key, for keys given in every form; anything altered is refused.
+#[test]
+fn split_results_join_and_altered_ones_do_not() {
+    use crate::{join, parse_public_key};
+    let devices = devices(&[("a", Fate::Honest)]);
+    let (mut images, mut signs) = ([0; 3], [0; 2]);
+    // A target that knows no sign, and one that does.
+    for (n, (name, pattern)) in [("npub", "qq"), ("eth", "ab")].into_iter().cycle().take(48).enumerate() {
+        let target = find(name).expect("a target");
+        let patterns = compile([pattern], target, &Options::default()).expect("possible");
+        let own = Secret::random().expect("random");
+        let public = own.public_key();
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let given = match n / 2 % 3 {
+            0 => hex(&public.serialize()),
+            1 => hex(&public.serialize_uncompressed()),
+            _ => hex(&public.serialize()[1..]),
+        };
+        let job = Job {
+            subject: Subject::Key(target),
+            wanted: Wanted::Patterns(&patterns),
+            split: Some(parse_public_key(&given).expect("a public key")),
+            count: Some(1),
+            time_limit: None,
+            interval: LONG,
+        };
+        let mut found = None;
+        run(&job, &devices, &AtomicBool::new(false), &mut |event| {
+            if let Event::Match(m) = event {
+                assert!(m.secret.is_none() && m.export.is_none());
+                let public_key = m.public_key.expect("a key");
+                found = Some((m.split.expect("split"), m.address.clone(), public_key));
+            }
+            Ok(())
+        })
+        .expect("a match");
+        let (split, address, public_key) = found.expect("a match");
+        images[split.endo as usize] += 1;
+        signs[usize::from(split.negate)] += 1;
+        let joined = join(&own, &split, target, &address, Some(&public_key)).expect("they belong together");
+        assert_eq!(joined.address, address);
+        assert_eq!(joined.secret.public_key().serialize(), public_key);
+
+        let stranger = Secret::random().expect("random");
+        assert!(join(&stranger, &split, target, &address, None).is_err());
+        let mut altered = split;
+        altered.offset[31] ^= 1;
+        assert!(join(&own, &altered, target, &address, None).is_err());
+        altered = Split { endo: (split.endo + 1) % 3, ..split };
+        assert!(join(&own, &altered, target, &address, None).is_err());
+        let turned = join(&own, &Split { negate: !split.negate, ..split }, target, &address, None);
+        assert_eq!(turned.is_ok(), name == "npub", "where y does not count its sign does not either");
+        assert!(join(&own, &Split { endo: 3, ..split }, target, &address, None).is_err());
+        assert!(join(&own, &Split { offset: [0xff; 32], ..split }, target, &address, None).is_err());
+    }
+    assert!(images.iter().chain(&signs).all(|&n| n > 0), "every image and sign occurs: {images:?} {signs:?}");
+}
