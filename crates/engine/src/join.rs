@@ -1,23 +1,13 @@
-//! Split results: what a miner hands to the owner of a public key, and how the owner makes the key of it.
+//! Joining: the owner of a public key makes the private key of what a miner found for it.
 
 use warpsmith_chain::KeyTarget;
 use warpsmith_curve::Scalar;
 use zeroize::Zeroizing;
 
+use crate::details::Details;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
-use crate::search::Details;
-
-/// How the final key follows from the user's: `(-1)^negate * lambda^endo * (key + offset)` modulo n.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split {
-    /// Big-endian.
-    pub offset: [u8; 32],
-    /// The power of lambda, 0 to 2.
-    pub endo: u8,
-    /// Whether the result is negated.
-    pub negate: bool,
-}
+use crate::split::Split;
 
 /// A joined key, checked.
 pub struct Joined {

@@ -10,6 +10,7 @@
 mod arena;
 mod bench;
 mod cpu;
+mod details;
 mod device;
 mod error;
 mod gpu;
@@ -23,6 +24,7 @@ mod selftest;
 mod sieve;
 mod simd;
 mod space;
+mod split;
 mod stats;
 mod steady;
 mod tune;
@@ -32,20 +34,22 @@ mod worker;
 pub use bench::detail::{Detail, Part, Profile};
 pub use bench::field::{FieldBench, bench_field};
 pub use bench::{BASELINE_DESCRIPTION, Bench, BenchOptions, bench, quick_rate};
+pub use details::Details;
 pub use device::{Devices, FilterRoom, Found, Inline, Runner, Selector, Survey, survey};
 pub use error::{Error, Result};
-pub use join::{Joined, Split, join};
+pub use join::{Joined, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key};
 pub use samples::{Sample, samples};
 pub use scan::{
     Finding, Form, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType,
     Unkept, scan, selftest_scans,
 };
-pub use search::{Details, Ended, Event, Job, Match, Outcome, Wanted, run};
+pub use search::{Ended, Event, Job, Match, Outcome, Wanted, run};
 pub use secp256k1::PublicKey;
 pub use secret::wiping_stack;
 pub use selftest::{SelfTest, selftest};
 pub use simd::Simd;
 pub use space::Subject;
+pub use split::Split;
 pub use stats::Progress;
 pub use tune::{Tuned, tune};

@@ -4,10 +4,10 @@ use secp256k1::PublicKey;
 use warpsmith_chain::Digest;
 use warpsmith_pattern::Filter;
 
-use crate::join::Split;
 use crate::origin::{Recovered, Secret, public_point};
 use crate::search::{Job, Wanted};
 use crate::space::{Source, Space, Subject};
+use crate::split::Split;
 use crate::worker::{Hit, Shape, Spot};
 
 /// A hit that was confirmed.

@@ -8,8 +8,9 @@ use warpsmith_pattern::{Options, compile};
 
 use super::*;
 use crate::device::Selector;
-use crate::origin::public_point;
-use crate::{join, parse_public_key};
+use crate::origin::{Secret, public_point};
+use crate::space::Subject;
+use crate::{PublicKey, join, parse_public_key};
 
 const LONG: Duration = Duration::from_secs(120);
 

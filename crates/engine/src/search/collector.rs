@@ -10,7 +10,8 @@ use warpsmith_chain::Recipe;
 use warpsmith_pattern::Filter;
 use zeroize::Zeroizing;
 
-use super::{Answer, Details, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Wanted};
+use super::{Answer, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Wanted};
+use crate::details::Details;
 use crate::device::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};

@@ -7,6 +7,8 @@
 //! next key that likely matches it goes on from there at once, and the collector makes another.
 
 mod collector;
+mod found;
+mod job;
 mod sift;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -14,129 +16,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvError, Sender, TryRecvError, bounded};
-use secp256k1::PublicKey;
 use warpsmith_chain::Recipe;
-use warpsmith_pattern::{Filter, Patterns, Score, ScoreFilter};
-use zeroize::Zeroizing;
+use warpsmith_pattern::Filter;
 
 use crate::device::Devices;
 use crate::error::{Error, Result};
-use crate::join::Split;
-use crate::origin::Secret;
 use crate::selftest;
-use crate::space::{Space, Subject};
+use crate::space::Space;
 use crate::stats::Progress;
 use crate::steady::Track;
 use crate::worker::{Fault, Hit, Search, Start, Worker, suits};
 use collector::{Collector, Desk};
+pub use found::Match;
+pub(crate) use job::score_filter;
+pub use job::{Job, Wanted};
 use sift::Sift;
-
-/// What a person likes.
-#[derive(Clone, Copy)]
-pub enum Wanted<'a> {
-    /// Texts that match one of these.
-    Patterns(&'a Patterns),
-    /// The best there is: each result is better than all before it.
-    Best {
-        /// What counts.
-        score: Score,
-        /// Stop when this is reached.
-        enough: Option<u32>,
-    },
-}
-
-impl Wanted<'_> {
-    /// The filter that finds it. `best` is the score to beat.
-    pub(crate) fn filter(&self, max_false: f64, best: u32) -> Filter {
-        match self {
-            Wanted::Patterns(patterns) => patterns.filter(max_false),
-            Wanted::Best { score, .. } => score_filter(*score, best + 1),
-        }
-    }
-
-    /// The share of candidates that are wanted. `best` is the score to beat, where scores count.
-    pub fn odds(&self, best: u32) -> f64 {
-        match self {
-            Wanted::Patterns(patterns) => patterns.odds(),
-            Wanted::Best { score, .. } => score.odds(best + 1),
-        }
-    }
-}
-
-/// A score as a filter. A run of digits could be tested as a range, but a search for the best raises its demand as it
-/// goes and keeps the best of each batch only, so devices are told the score itself.
-pub(crate) fn score_filter(score: Score, at_least: u32) -> Filter {
-    Filter { score: Some(ScoreFilter { score, at_least }), ..Filter::default() }
-}
-
-/// What a person asked for.
-pub struct Job<'a> {
-    /// What is searched: keys or salts, and what is made of them.
-    pub subject: Subject<'a>,
-    /// What its text shall look like.
-    pub wanted: Wanted<'a>,
-    /// Mine from this public key; no private key exists here then.
-    pub split: Option<PublicKey>,
-    /// Stop after so many matches; none: never.
-    pub count: Option<u64>,
-    /// Stop then.
-    pub time_limit: Option<Duration>,
-    /// How often progress is reported.
-    pub interval: Duration,
-}
-
-/// What else a person should know of a result: names and texts, in the order of computation.
-pub type Details = Vec<(&'static str, Zeroizing<String>)>;
-
-/// A verified result.
-pub struct Match {
-    /// The target's name.
-    pub target: &'static str,
-    /// The word that tells targets of one name apart: the type of a Bitcoin address.
-    pub variant: Option<&'static str>,
-    /// The pattern as it was written; none in a search for the best.
-    pub pattern: Option<String>,
-    /// The text that matches.
-    pub address: String,
-    /// Its score, in a search for the best.
-    pub score: Option<u32>,
-    /// The compressed public key, if the subject is a key.
-    pub public_key: Option<[u8; 33]>,
-    /// The private key, unless the search was split.
-    pub secret: Option<Secret>,
-    /// The private key as its users import it.
-    pub export: Option<Zeroizing<String>>,
-    /// How the private key follows from the user's, if the search was split.
-    pub split: Option<Split>,
-    /// The salt, if the subject is one.
-    pub salt: Option<[u8; 32]>,
-    /// The nonce at which the key's account creates the contract that `address` is.
-    pub nonce: Option<u64>,
-    /// What lies between the key or salt and the address, and how to use it. SEC: the texts may hold the private key.
-    pub details: Details,
-    /// The same without the private key, for where it must not go.
-    pub public_details: Details,
-    /// Where it was found.
-    pub device: String,
-    /// Addresses tested until then.
-    pub tried: u64,
-    /// Time since the start.
-    pub elapsed: Duration,
-}
-
-/// SEC: shows nothing that holds a private key.
-impl std::fmt::Debug for Match {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Match { target, pattern, address, device, .. } = self;
-        let mut shown = f.debug_struct("Match");
-        shown
-            .field("target", target)
-            .field("pattern", pattern)
-            .field("address", address)
-            .field("device", device);
-        shown.finish_non_exhaustive()
-    }
-}
 
 /// What a search reports while it runs.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use warpsmith_pattern::{Options, Score, compile};
 
 use super::*;
 use crate::bench::field::FieldRate;
-use crate::space::Lease;
+use crate::space::{Lease, Subject};
 use crate::worker::{Backend, Batch, Shape, Spot};
 
 /// A contract by CREATE2 whose salt has so many free bytes.

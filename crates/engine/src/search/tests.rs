@@ -11,7 +11,10 @@ use warpsmith_pattern::{Options, compile};
 use super::*;
 use crate::bench::field::FieldRate;
 use crate::cpu::Cpu;
+use crate::origin::Secret;
 use crate::simd::Simd;
+use crate::space::Subject;
+use crate::split::Split;
 use crate::worker::{Backend, Batch, Shape, Spot};
 
 /// How a device misbehaves after its self-test.

@@ -1,0 +1,62 @@
+//! What a person asks of a search.
+
+use std::time::Duration;
+
+use secp256k1::PublicKey;
+use warpsmith_pattern::{Filter, Patterns, Score, ScoreFilter};
+
+use crate::space::Subject;
+
+/// What a person asked for.
+pub struct Job<'a> {
+    /// What is searched: keys or salts, and what is made of them.
+    pub subject: Subject<'a>,
+    /// What its text shall look like.
+    pub wanted: Wanted<'a>,
+    /// Mine from this public key; no private key exists here then.
+    pub split: Option<PublicKey>,
+    /// Stop after so many matches; none: never.
+    pub count: Option<u64>,
+    /// Stop then.
+    pub time_limit: Option<Duration>,
+    /// How often progress is reported.
+    pub interval: Duration,
+}
+
+/// What a person likes.
+#[derive(Clone, Copy)]
+pub enum Wanted<'a> {
+    /// Texts that match one of these.
+    Patterns(&'a Patterns),
+    /// The best there is: each result is better than all before it.
+    Best {
+        /// What counts.
+        score: Score,
+        /// Stop when this is reached.
+        enough: Option<u32>,
+    },
+}
+
+impl Wanted<'_> {
+    /// The filter that finds it. `best` is the score to beat.
+    pub(crate) fn filter(&self, max_false: f64, best: u32) -> Filter {
+        match self {
+            Wanted::Patterns(patterns) => patterns.filter(max_false),
+            Wanted::Best { score, .. } => score_filter(*score, best + 1),
+        }
+    }
+
+    /// The share of candidates that are wanted. `best` is the score to beat, where scores count.
+    pub fn odds(&self, best: u32) -> f64 {
+        match self {
+            Wanted::Patterns(patterns) => patterns.odds(),
+            Wanted::Best { score, .. } => score.odds(best + 1),
+        }
+    }
+}
+
+/// A score as a filter. A run of digits could be tested as a range, but a search for the best raises its demand as it
+/// goes and keeps the best of each batch only, so devices are told the score itself.
+pub(crate) fn score_filter(score: Score, at_least: u32) -> Filter {
+    Filter { score: Some(ScoreFilter { score, at_least }), ..Filter::default() }
+}
