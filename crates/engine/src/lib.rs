@@ -11,38 +11,41 @@ mod arena;
 mod bench;
 mod cpu;
 mod details;
-mod device;
+mod devices;
 mod error;
+mod form;
 mod gpu;
 mod join;
 mod origin;
+mod prefilter;
 mod samples;
 mod scan;
 mod search;
 mod secret;
 mod selftest;
-mod sieve;
 mod simd;
 mod space;
 mod split;
 mod stats;
 mod steady;
-mod tune;
 mod verify;
 mod worker;
 
-pub use bench::detail::{Detail, Part, Profile};
+pub use bench::detail::Detail;
 pub use bench::field::{FieldBench, bench_field};
+pub use bench::tune::{Tuned, tune};
 pub use bench::{BASELINE_DESCRIPTION, Bench, BenchOptions, bench, quick_rate};
 pub use details::Details;
-pub use device::{Devices, FilterRoom, Found, Inline, Runner, Selector, Survey, survey};
+pub use devices::{Devices, FilterRoom, Found, Runner, Selector, Survey, survey};
 pub use error::{Error, Result};
+pub use form::Form;
+pub use gpu::Inline;
 pub use join::{Joined, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key};
 pub use samples::{Sample, samples};
 pub use scan::{
-    Finding, Form, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType,
-    Unkept, scan, selftest_scans,
+    Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, Unkept,
+    scan, selftest_scans,
 };
 pub use search::{Ended, Event, Job, Match, Outcome, Wanted, run};
 pub use secp256k1::PublicKey;
@@ -52,4 +55,4 @@ pub use simd::Simd;
 pub use space::Subject;
 pub use split::Split;
 pub use stats::Progress;
-pub use tune::{Tuned, tune};
+pub use worker::measure::{Part, Profile};

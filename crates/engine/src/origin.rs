@@ -6,17 +6,13 @@
 //!
 //! SEC: secret scalars are handled by libsecp256k1 alone, erased when dropped and never printed.
 
-use secp256k1::{Parity, PublicKey, Scalar as SecpScalar, XOnlyPublicKey};
+use secp256k1::{Parity, PublicKey, XOnlyPublicKey};
 use warpsmith_chain::PublicPoint;
 use warpsmith_curve::{Affine, Fe, Scalar};
 
 use crate::error::Result;
 pub use crate::secret::Secret;
-
-/// A scalar as libsecp256k1 takes it.
-pub(crate) fn tweak(s: Scalar) -> SecpScalar {
-    SecpScalar::from_be_bytes(s.to_be_bytes()).expect("both sides keep scalars below n")
-}
+use crate::secret::tweak;
 
 /// A public key as our arithmetic takes it.
 pub(crate) fn affine(key: &PublicKey) -> Affine {
@@ -31,6 +27,11 @@ pub(crate) fn public_point(key: &PublicKey) -> PublicPoint {
     point.x.copy_from_slice(&bytes[1..33]);
     point.y.copy_from_slice(&bytes[33..]);
     point
+}
+
+/// The point of a key by libsecp256k1; none for 0.
+pub(crate) fn point_of(key: Scalar) -> Option<Affine> {
+    Secret::from_bytes(&key.to_be_bytes()).map(|secret| affine(&secret.public_key()))
 }
 
 /// Where a walk starts.

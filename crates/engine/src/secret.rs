@@ -7,12 +7,16 @@
 use std::fmt;
 use std::hint::black_box;
 
-use secp256k1::{PublicKey, SecretKey};
+use secp256k1::{PublicKey, Scalar as SecpScalar, SecretKey};
 use warpsmith_curve::Scalar;
 
 use crate::arena::Locked;
 use crate::error::{Error, Result};
-use crate::origin::tweak;
+
+/// A scalar as libsecp256k1 takes it.
+pub(crate) fn tweak(s: Scalar) -> SecpScalar {
+    SecpScalar::from_be_bytes(s.to_be_bytes()).expect("both sides keep scalars below n")
+}
 
 /// A private key. Erased when dropped; `Debug` shows nothing of it.
 pub struct Secret(Locked);

@@ -9,10 +9,9 @@ use warpsmith_chain::{Digest, Layout, Recipe};
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::{Filter, Options, Patterns, Score, compile};
 
-use crate::device::Devices;
+use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::samples::Sample;
-use crate::search::score_filter;
 use crate::space::{Lease, Source, Space, Start, Subject};
 use crate::verify::recompute;
 use crate::worker::{Backend, Hit, Search, Shape, Spot, Worker, suits};
@@ -457,7 +456,7 @@ fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) 
 /// candidates the host looks at. Returns how many those are.
 fn best(device: &dyn Backend, subject: Subject<'_>, score: Score) -> Result<usize> {
     let Some(mut probe) = Probe::new(device, subject, &score.to_string())? else { return Ok(0) };
-    let filter = score_filter(score, 1);
+    let filter = Filter::scored(score, 1);
     if !probe.adopt(&filter)? {
         return Ok(0);
     }
@@ -488,7 +487,7 @@ fn best(device: &dyn Backend, subject: Subject<'_>, score: Score) -> Result<usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Selector;
+    use crate::devices::Selector;
     use crate::samples::samples;
     use crate::simd::Simd;
 

@@ -1,11 +1,12 @@
 //! Benchmarks of the real path: the search itself, its matches verified as always.
 //!
 //! `field` times the arithmetic by itself, `detail` is what can be told beside a rate, `in_turn` is the baseline of
-//! targets that hash points.
+//! targets that hash points, `tune` looks for the shape in which a card is fastest.
 
 pub(crate) mod detail;
 pub(crate) mod field;
 mod in_turn;
+pub(crate) mod tune;
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -16,7 +17,7 @@ use secp256k1::{PublicKey, SecretKey};
 use warpsmith_curve::field::chains::Op;
 use warpsmith_pattern::{Options, Patterns, compile};
 
-use crate::device::Devices;
+use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origin::public_point;
 use crate::samples::Sample;
@@ -142,9 +143,10 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         return Err(wrong(format!("{verified} matches where {expected:.0} were to be expected")));
     }
     let detail = if options.detail {
-        let field_mul = backend.field(Op::Mul, FIELD_TIME).map_err(&wrong)?.rate;
+        let measured = backend.measure().ok_or_else(|| wrong("its parts cannot be timed".to_owned()))?;
+        let field_mul = measured.field(Op::Mul, FIELD_TIME).map_err(&wrong)?.rate;
         let search = Search::new(&recipe, &filter);
-        let profile = backend.profile(&search).transpose().map_err(&wrong)?;
+        let profile = measured.profile(&search).transpose().map_err(&wrong)?;
         Some(Detail { host_cpu, field_mul, profile })
     } else {
         None

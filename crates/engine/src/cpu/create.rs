@@ -3,7 +3,7 @@
 use warpsmith_hash::Lanes;
 use warpsmith_hash::keccak::{RATE, RATE_WORDS, Word8, one_block_address, padded};
 
-use super::screen::Digests;
+use super::digest_filter::Digests;
 
 /// Where the account begins in the hashed message.
 pub(crate) const ACCOUNT: usize = 2;

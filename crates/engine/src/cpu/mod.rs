@@ -3,10 +3,12 @@
 
 mod checked;
 pub(crate) mod create;
+mod digest_filter;
+pub(crate) mod field;
 pub(super) mod orbit;
 mod points;
+mod ranges;
 mod salts;
-pub(super) mod screen;
 mod taproot;
 
 use std::sync::OnceLock;
@@ -19,11 +21,14 @@ use warpsmith_curve::multiply::Multiples;
 use warpsmith_curve::walk::{self, Table, Walk};
 use warpsmith_curve::{Affine, Scalar};
 
-use crate::bench::field::{FieldRate, bench_cpu};
-use crate::scan::{AnySieve, CpuScanner, Form, Scanner};
+use crate::form::Form;
+use crate::prefilter::ScanFilter;
 use crate::simd::Simd;
 use crate::worker::batch_add::multiples;
+use crate::worker::measure::{FieldRate, Measure};
+use crate::worker::scanner::Scanner;
 use crate::worker::{Backend, Batch, Fault, Search, Shape, Worker};
+pub(crate) use ranges::CpuScanner;
 
 /// Table entries: table and prefix products of one walker, about 700 bytes an entry with eight lanes, fit a
 /// private cache beside each other, and what a group takes besides its entries is two percent; with 768 a search was 1 % faster.
@@ -139,14 +144,18 @@ impl Backend for Cpu {
         Some(self.simd)
     }
 
-    fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
-        bench_cpu(self.simd.curve(), self.threads, op, time)
+    fn measure(&self) -> Option<&dyn Measure> {
+        Some(self)
     }
 
-    fn scanner<'a>(&'a self, forms: &'a [Form], sieve: &'a AnySieve) -> Result<Box<dyn Scanner + 'a>, Fault> {
-        Ok(match sieve {
-            AnySieve::Few(few) => Box::new(CpuScanner::new(self, forms, few)),
-            AnySieve::Fuse(filter) => Box::new(CpuScanner::new(self, forms, filter.as_ref())),
+    fn scanner<'a>(
+        &'a self,
+        forms: &'a [Form],
+        filter: &'a ScanFilter,
+    ) -> Result<Box<dyn Scanner + 'a>, Fault> {
+        Ok(match filter {
+            ScanFilter::List(list) => Box::new(CpuScanner::new(self, forms, list)),
+            ScanFilter::Fuse(filter) => Box::new(CpuScanner::new(self, forms, filter.as_ref())),
         })
     }
 
@@ -168,11 +177,19 @@ impl Backend for Cpu {
             return Ok(Box::new(worker));
         }
         Ok(match search.recipe {
-            Recipe::X => Box::new(orbit::OrbitWorker::new(self, search.sieve())),
-            Recipe::Taproot => Box::new(taproot::TaprootWorker::new(self, search.sought())),
-            Recipe::Salted(salted) => Box::new(salts::SaltsWorker::new(self, salted, search.sought())),
+            Recipe::X => Box::new(orbit::OrbitWorker::new(self, search.prefilter.sieve())),
+            Recipe::Taproot => Box::new(taproot::TaprootWorker::new(self, search.prefilter.sought())),
+            Recipe::Salted(salted) => {
+                Box::new(salts::SaltsWorker::new(self, salted, search.prefilter.sought()))
+            }
             other => return Err(format!("it has no walk for {other:?}")),
         })
+    }
+}
+
+impl Measure for Cpu {
+    fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
+        field::bench(self.simd.curve(), self.threads, op, time)
     }
 }
 

@@ -11,7 +11,7 @@ use warpsmith_hash::{Lanes, hash160, keccak};
 
 use super::checked::Checked;
 use super::create::Create;
-use super::screen::Screen;
+use super::digest_filter::DigestFilter;
 use super::{Cpu, for_a_moment};
 use crate::worker::batch_add::add_pairs;
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
@@ -30,7 +30,7 @@ pub(super) struct PointsWorker<'a> {
     cpu: &'a Cpu,
     lanes: Lanes,
     hash: Hash,
-    screen: Screen,
+    filter: DigestFilter,
     walk: Checked<'a>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> PointsWorker<'a> {
             cpu,
             lanes: cpu.simd.hash_lanes(),
             hash,
-            screen: Screen::new(search.sought(), cpu.simd),
+            filter: DigestFilter::new(search.prefilter.sought(), cpu.simd),
             walk: Checked::new(cpu),
         })
     }
@@ -71,15 +71,15 @@ impl Worker for PointsWorker<'_> {
     fn step(&mut self) -> Result<Batch, Fault> {
         self.walk.step(|walk| {
             let mut hits = Vec::new();
-            let (lanes, screen) = (self.lanes, &self.screen);
+            let (lanes, filter) = (self.lanes, &self.filter);
             let tried = match &self.hash {
                 &Hash::Compressed { script } => {
                     let centres = walk.centres();
-                    let tried = walk.points(&mut OfX { lanes, script, screen, hits: &mut hits });
+                    let tried = walk.points(&mut OfX { lanes, script, filter, hits: &mut hits });
                     settle_signs(&centres, self.cpu.entries(), &mut hits);
                     tried
                 }
-                hash => walk.points(&mut OfBoth { lanes, hash, screen, hits: &mut hits }),
+                hash => walk.points(&mut OfBoth { lanes, hash, filter, hits: &mut hits }),
             };
             Batch { tried, hits, done: false }
         })
@@ -99,7 +99,7 @@ impl Worker for PointsWorker<'_> {
     }
 
     fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
-        self.screen.raise(at_least);
+        self.filter.raise(at_least);
         Ok(())
     }
 }
@@ -108,7 +108,7 @@ impl Worker for PointsWorker<'_> {
 struct OfBoth<'w> {
     lanes: Lanes,
     hash: &'w Hash,
-    screen: &'w Screen,
+    filter: &'w DigestFilter,
     hits: &'w mut Vec<Hit>,
 }
 
@@ -129,7 +129,7 @@ impl Points for OfBoth<'_> {
             };
             for (digests, negate) in digests.iter().zip([false, true]) {
                 let spot = |point| Spot::Key(block.place(point, image, negate));
-                self.screen.look(digests, block.live, spot, self.hits);
+                self.filter.look(digests, block.live, spot, self.hits);
             }
         }
     }
@@ -140,7 +140,7 @@ impl Points for OfBoth<'_> {
 struct OfX<'w> {
     lanes: Lanes,
     script: bool,
-    screen: &'w Screen,
+    filter: &'w DigestFilter,
     hits: &'w mut Vec<Hit>,
 }
 
@@ -155,7 +155,7 @@ impl Points for OfX<'_> {
             }
             for (digests, odd) in digests.iter().zip([false, true]) {
                 let spot = |point| Spot::Key(block.place(point, image, odd));
-                self.screen.look(digests, block.live, spot, self.hits);
+                self.filter.look(digests, block.live, spot, self.hits);
             }
         }
     }

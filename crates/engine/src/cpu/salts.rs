@@ -8,8 +8,9 @@ use warpsmith_hash::Lanes;
 use warpsmith_hash::keccak::{RATE, RATE_WORDS, Word8, one_block, one_block_address, padded};
 
 use super::create::Create;
-use super::screen::{Digests, Screen, Sought};
+use super::digest_filter::{DigestFilter, Digests};
 use super::{Cpu, for_a_moment};
+use crate::prefilter::Sought;
 use crate::space::Lease;
 use crate::worker::{Batch, Fault, Shape, Spot, Start, Worker};
 
@@ -112,7 +113,7 @@ pub(super) struct SaltsWorker {
     salted: Salted,
     /// Where the digest is the first contract of the proxy CREATE2 makes: a contract's nonces begin at 1.
     create: Option<Create>,
-    screen: Screen,
+    filter: DigestFilter,
     counting: Option<Counting>,
 }
 
@@ -122,7 +123,7 @@ impl SaltsWorker {
             lanes: cpu.simd.hash_lanes(),
             salted: salted.clone(),
             create: salted.create.then(|| Create::new(1)),
-            screen: Screen::new(sought, cpu.simd),
+            filter: DigestFilter::new(sought, cpu.simd),
             counting: None,
         }
     }
@@ -155,7 +156,7 @@ impl Worker for SaltsWorker {
             if let Some(create) = &self.create {
                 digests = create.addresses(self.lanes, &digests);
             }
-            self.screen.look(&digests, live, |lane| Spot::Salt(first + lane as u64), &mut batch.hits);
+            self.filter.look(&digests, live, |lane| Spot::Salt(first + lane as u64), &mut batch.hits);
             batch.tried += last - next + 1;
             counting.next = (last < counting.last).then(|| last + 1);
         }
@@ -164,7 +165,7 @@ impl Worker for SaltsWorker {
     }
 
     fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
-        self.screen.raise(at_least);
+        self.filter.raise(at_least);
         Ok(())
     }
 }

@@ -9,8 +9,9 @@ use warpsmith_hash::Lanes;
 use warpsmith_hash::sha256::Tagged;
 
 use super::checked::Checked;
-use super::screen::{Screen, Sought};
+use super::digest_filter::DigestFilter;
 use super::{Cpu, for_a_moment};
+use crate::prefilter::Sought;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
 
 /// Images of a point: candidates it stands for.
@@ -23,15 +24,15 @@ pub(super) struct TaprootWorker<'a> {
     cpu: &'a Cpu,
     lanes: Lanes,
     tagged: Tagged,
-    screen: Screen,
+    filter: DigestFilter,
     walk: Checked<'a>,
 }
 
 impl<'a> TaprootWorker<'a> {
     pub fn new(cpu: &'a Cpu, sought: Arc<Sought>) -> Self {
-        let (lanes, tagged, screen) =
-            (cpu.simd.hash_lanes(), Tagged::new(b"TapTweak"), Screen::new(sought, cpu.simd));
-        TaprootWorker { cpu, lanes, tagged, screen, walk: Checked::new(cpu) }
+        let (lanes, tagged, filter) =
+            (cpu.simd.hash_lanes(), Tagged::new(b"TapTweak"), DigestFilter::new(sought, cpu.simd));
+        TaprootWorker { cpu, lanes, tagged, filter, walk: Checked::new(cpu) }
     }
 }
 
@@ -55,7 +56,7 @@ impl Worker for TaprootWorker<'_> {
                 lanes: self.lanes,
                 tagged: &self.tagged,
                 multiples: self.cpu.multiples(),
-                screen: &self.screen,
+                filter: &self.filter,
                 sums: Vec::with_capacity(TOGETHER * IMAGES as usize),
                 places: Vec::with_capacity(TOGETHER),
                 hits: &mut hits,
@@ -80,7 +81,7 @@ impl Worker for TaprootWorker<'_> {
     }
 
     fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
-        self.screen.raise(at_least);
+        self.filter.raise(at_least);
         Ok(())
     }
 }
@@ -90,7 +91,7 @@ struct Tweaking<'w> {
     lanes: Lanes,
     tagged: &'w Tagged,
     multiples: &'w Multiples,
-    screen: &'w Screen,
+    filter: &'w DigestFilter,
     /// Three for each block: its images.
     sums: Vec<Eight>,
     /// Of the points of each block, as they are.
@@ -132,7 +133,7 @@ impl Tweaking<'_> {
         for (sums, places) in self.sums.chunks(IMAGES as usize).zip(&self.places) {
             for (sum, image) in sums.iter().zip(0..) {
                 let spot = |point: usize| Spot::Key(Place { image, ..places[point] });
-                self.screen.look(&sum.x, sum.live, spot, self.hits);
+                self.filter.look(&sum.x, sum.live, spot, self.hits);
             }
         }
         self.sums.clear();

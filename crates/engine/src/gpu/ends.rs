@@ -10,9 +10,9 @@ use warpsmith_device::{Buffer, Later, Queue};
 use warpsmith_kernel::abi;
 
 use super::Outcome;
-use crate::scan::Proof;
 use crate::worker::Fault;
 use crate::worker::ends::Row;
+use crate::worker::scanner::Proof;
 
 /// Launches of a search from one check to the next: some three seconds.
 const EVERY: u32 = 32;

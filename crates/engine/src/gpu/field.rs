@@ -8,8 +8,9 @@ use warpsmith_device::{Arg, Buffer, Kernel, Queue, Vendor};
 use warpsmith_kernel::{Spec, join_field};
 
 use super::{Gpu, as_bytes, build_source, limbs};
-use crate::bench::field::{FieldRate, power, samples};
+use crate::cpu::field::power;
 use crate::worker::Fault;
+use crate::worker::measure::FieldRate;
 
 /// How long a launch should take, and the most repetitions of one: the processor recomputes some of its lanes.
 const LAUNCH_MS: f32 = 50.0;
@@ -69,6 +70,41 @@ pub(super) fn bench(gpu: &Gpu, op: Op, time: Duration) -> Result<FieldRate, Faul
 
 fn fault(error: warpsmith_device::Error) -> Fault {
     error.to_string()
+}
+
+/// Pairs of 256-bit numbers, most significant byte first: every pair of edge values, and so many without pattern.
+fn samples(random: usize) -> Vec<([u8; 32], [u8; 32])> {
+    let full = [0xff; 32];
+    let mut edges = vec![[0; 32], full];
+    for limb in 0..8 {
+        for (rest, own) in [(0x00, 0xff), (0xff, 0x00)] {
+            let mut value = [rest; 32];
+            value[4 * limb..4 * limb + 4].fill(own);
+            edges.push(value);
+        }
+        let mut one = [0; 32];
+        one[4 * limb + 3] = 1;
+        edges.push(one);
+    }
+    // p - 1, p and p + 1; 2^256 - p.
+    for low in [0xffff_fc2e_u32, 0xffff_fc2f, 0xffff_fc30] {
+        let mut value = full;
+        value[24..28].copy_from_slice(&0xffff_fffe_u32.to_be_bytes());
+        value[28..].copy_from_slice(&low.to_be_bytes());
+        edges.push(value);
+    }
+    let mut pairs: Vec<_> = edges.iter().flat_map(|a| edges.iter().map(|b| (*a, *b))).collect();
+    // A fresh start each time, by the same generator as everywhere; without it the edges still hold.
+    let mut seed = [0; 32];
+    if warpsmith_entropy::fill(&mut seed).is_ok() {
+        let mut x = Fe::from_be_bytes(&seed).add(Fe::BETA);
+        let mut next = || {
+            x = x.square().add(Fe::BETA);
+            x.to_be_bytes()
+        };
+        pairs.extend((0..random).map(|_| (next(), next())));
+    }
+    pairs
 }
 
 impl Bench {

@@ -8,11 +8,13 @@ mod digests;
 mod ends;
 mod field;
 mod flight;
+mod inline;
 mod orbit;
 mod points;
 mod ranges;
 mod salts;
 mod settle;
+pub(crate) mod shapes;
 mod tweaks;
 
 use std::collections::HashMap;
@@ -29,13 +31,13 @@ use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program, Queue, Source, Vendor};
 use warpsmith_kernel::{Program as Text, Spec, Table as TablePlace, abi, embedded, join};
 
-use crate::bench::detail::Profile;
-use crate::bench::field::FieldRate;
-use crate::device::Inline;
-use crate::scan::{AnySieve, Form, Scanner};
-use crate::tune::remembered;
+use crate::form::Form;
+use crate::prefilter::ScanFilter;
 use crate::worker::batch_add::{add_all, add_pairs, multiples};
+use crate::worker::measure::{FieldRate, Measure, Profile};
+use crate::worker::scanner::Scanner;
 use crate::worker::{Backend, Fault, Search, Worker};
+pub use inline::Inline;
 
 /// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
 const STRIDE: u64 = 1 << 42;
@@ -88,7 +90,7 @@ impl Gpu {
     /// The device in the shape remembered for it, or the default one. Without a compiler it is the default one, which
     /// is what releases carry PTX for.
     pub fn new(device: Arc<dyn Device>, inline: Inline) -> Gpu {
-        let layout = remembered(device.as_ref()).filter(|_| device.can_build().is_ok());
+        let layout = shapes::remembered(device.as_ref()).filter(|_| device.can_build().is_ok());
         let layout = layout.unwrap_or_else(|| default_layout(device.as_ref()));
         Gpu::with_layout(device, layout, inline)
     }
@@ -290,19 +292,19 @@ impl Backend for Gpu {
         }
     }
 
-    fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
-        field::bench(self, op, time)
+    fn measure(&self) -> Option<&dyn Measure> {
+        Some(self)
     }
 
-    fn profile(&self, search: &Search<'_>) -> Option<Result<Profile, Fault>> {
-        (*search.recipe == Recipe::X).then(|| orbit::profile(self, search.filter))
-    }
-
-    fn scanner<'a>(&'a self, forms: &'a [Form], sieve: &'a AnySieve) -> Result<Box<dyn Scanner + 'a>, Fault> {
+    fn scanner<'a>(
+        &'a self,
+        forms: &'a [Form],
+        filter: &'a ScanFilter,
+    ) -> Result<Box<dyn Scanner + 'a>, Fault> {
         if self.device.can_build().is_err() {
             return Err(NO_COMPILER.to_owned());
         }
-        let scanner = ranges::RangeScanner::new(self, forms, sieve).map_err(|e| e.to_string())?;
+        let scanner = ranges::RangeScanner::new(self, forms, filter).map_err(|e| e.to_string())?;
         Ok(Box::new(scanner))
     }
 
@@ -316,6 +318,16 @@ impl Backend for Gpu {
             _ => points::PointsWorker::new(self, search).map(|w| Box::new(w) as _),
         };
         worker.map_err(|e| e.to_string())
+    }
+}
+
+impl Measure for Gpu {
+    fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
+        field::bench(self, op, time)
+    }
+
+    fn profile(&self, search: &Search<'_>) -> Option<Result<Profile, Fault>> {
+        (*search.recipe == Recipe::X).then(|| orbit::profile(self, search.filter))
     }
 }
 

@@ -23,13 +23,10 @@ use super::flight::{Flights, Landed, MOST_STEPS};
 use super::settle::{self, Settle};
 use super::{CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, limbs, place_table, upload};
 use crate::cpu::orbit::hit as from_walk;
-use crate::sieve::sieve;
+use crate::prefilter::{FEW_RANGES, sieve};
 use crate::worker::batch_add::multiples;
 use crate::worker::ends::Row;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
-
-/// Ranges compared one by one; more go through the set.
-const FEW_RANGES: usize = 4;
 
 /// Blocks a multiprocessor should hold of a search for a set through NVIDIA's OpenCL, whose compiler wants 200 registers for it
 /// and spills what it does not get. H200, a million prefixes: 57.5, 81.5, 94.2 and 89.4 G keys/s with 5, 4, 3 and 2 blocks.

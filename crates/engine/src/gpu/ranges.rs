@@ -21,12 +21,15 @@ use warpsmith_store::Fingerprints;
 use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
 use super::{Gpu, Layout, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks, upload};
-use crate::cpu::Cpu;
-use crate::scan::{AnySieve, CpuScanner, Form, Proof, Scanner, Sieve, Survivor, digest_of, point_of, small};
+use crate::cpu::{Cpu, CpuScanner};
+use crate::form::Form;
+use crate::origin::point_of;
+use crate::prefilter::{MayHold, ScanFilter};
 use crate::simd::Simd;
 use crate::worker::Fault;
 use crate::worker::batch_add::{add_all, add_pairs};
 use crate::worker::ends::Row;
+use crate::worker::scanner::{Proof, Scanner, Survivor, digest_of, small};
 
 /// Launches of a batch: seconds, so that a pause between batches does not count and little is done again after a crash.
 const LAUNCHES: u64 = 24;
@@ -50,7 +53,7 @@ pub(super) struct RangeScanner<'a> {
     gpu: &'a Gpu,
     layout: Layout,
     forms: &'a [Form],
-    sieve: &'a AnySieve,
+    wanted: &'a ScanFilter,
     /// For what the device cannot do.
     cpu: Cpu,
     queue: Box<dyn Queue>,
@@ -101,17 +104,17 @@ struct Walk {
 }
 
 impl<'a> RangeScanner<'a> {
-    pub fn new(gpu: &'a Gpu, forms: &'a [Form], sieve: &'a AnySieve) -> Outcome<Self> {
+    pub fn new(gpu: &'a Gpu, forms: &'a [Form], wanted: &'a ScanFilter) -> Outcome<Self> {
         let info = gpu.device.info();
         let mut queue = gpu.device.queue()?;
-        let (filter, filter_words, room) = match sieve {
-            AnySieve::Few(few) => {
+        let (filter, filter_words, room) = match wanted {
+            ScanFilter::List(few) => {
                 let intervals: Vec<(u64, u64)> = few.tops().iter().map(|top| (*top, *top)).collect();
                 let (shape, words) = digest_filter::build_set(&intervals);
                 let words = upload(queue.as_mut(), &words)?;
                 (text::Filter::Top(shape), words, Room { capacity: FEW, share: 0.0 })
             }
-            AnySieve::Fuse(filter) => {
+            ScanFilter::Fuse(filter) => {
                 let width = filter.width();
                 let capacity = if width.bits() == 8 { FLOOD } else { MANY };
                 let words = upload_filter(queue.as_mut(), filter)?;
@@ -152,7 +155,7 @@ impl<'a> RangeScanner<'a> {
             gpu,
             layout,
             forms,
-            sieve,
+            wanted,
             cpu: Cpu::new(Simd::detect(), 1),
             walker,
             tests,
@@ -361,7 +364,7 @@ impl<'a> RangeScanner<'a> {
             let digest = match passed.open {
                 false => Some(Digest::new(&bytes[..passed.form.bytes()])),
                 // It could not form the digest, and asks for it to be looked at here.
-                true => digest_of(key, form).filter(|digest| self.sieve.may_hold(digest.words()[0])),
+                true => digest_of(key, form).filter(|digest| self.wanted.may_hold(digest.words()[0])),
             };
             survivors.extend(digest.map(|digest| Survivor { key, form, digest }));
         }
@@ -395,7 +398,7 @@ impl<'a> RangeScanner<'a> {
                 continue;
             } else {
                 // The processor has no such limit.
-                let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.sieve);
+                let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.wanted);
                 scanner.begin(first, keys)?;
                 survivors.extend(scanner.rest()?);
             }
@@ -411,7 +414,7 @@ impl<'a> RangeScanner<'a> {
 
     /// Keys of the next, at most so many, by the processor.
     fn by_processor(&mut self, most: u64) -> Result<(u64, Vec<Survivor>), Fault> {
-        let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.sieve);
+        let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.wanted);
         scanner.begin(self.first, most.min(self.left))?;
         scanner.go_on()
     }

@@ -8,9 +8,10 @@ use crossbeam_channel::Sender;
 use warpsmith_curve::Scalar;
 use warpsmith_store::{Batch, Map, Planner, Record, U256};
 
-use super::{Proof, ScanTargets, ScanType, Scanner, Survivor};
+use super::{ScanTargets, ScanType};
 use crate::error::{Error, Result};
 use crate::worker::Fault;
+use crate::worker::scanner::{Proof, Scanner, Survivor};
 
 /// The most threads that look up the survivors of one scanner, and how many are worth one more.
 const LOOK_UP_THREADS: usize = 16;

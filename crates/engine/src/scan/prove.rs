@@ -1,5 +1,5 @@
 //! Self-tests of devices that scan: keys planted where the parts of their work meet must come back, in every form, through a
-//! sieve of the kind a scan has. Before a scan for what it looks for, and on demand for everything a scan can look for.
+//! filter of the kind a scan has. Before a scan for what it looks for, and on demand for everything a scan can look for.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,13 @@ use warpsmith_chain::Digest;
 use warpsmith_curve::Scalar;
 use warpsmith_store::{Filter, Width};
 
-use super::sieve::Few;
-use super::{AnySieve, Form, ScanType, Scanner, Sieve, Survivor, digest_of};
-use crate::device::Devices;
+use super::ScanType;
+use crate::devices::Devices;
 use crate::error::{Error, Result};
+use crate::form::Form;
+use crate::prefilter::{MayHold, ScanFilter, TopList};
 use crate::selftest::SelfTest;
+use crate::worker::scanner::{Scanner, Survivor, digest_of};
 use crate::worker::{Backend, Fault};
 
 /// Why a device takes no part in a scan.
@@ -25,7 +27,7 @@ pub(super) enum Refusal {
 /// Keys planted besides, at even distances: all lanes and multiprocessors have some.
 const SPREAD: u64 = 61;
 
-/// Survivors nobody planted that are recomputed, where the sieve lets some pass.
+/// Survivors nobody planted that are recomputed, where the filter lets some pass.
 const RECOMPUTED: usize = 64;
 
 /// A key planted for a self-test: it must come back in this form with this digest.
@@ -44,12 +46,12 @@ pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> R
             for width in [None].into_iter().chain(Width::ALL.map(Some)) {
                 let case = format!("{what}, {}", width.map_or("list", Width::name));
                 // Which addresses there are does not matter: those planted take their place.
-                let sieve = match width {
-                    None => AnySieve::Few(Few::new([])),
-                    Some(width) => AnySieve::Fuse(Box::new(Filter::of_tops(&[0], width)?)),
+                let filter = match width {
+                    None => ScanFilter::List(TopList::new([])),
+                    Some(width) => ScanFilter::Fuse(Box::new(Filter::of_tops(&[0], width)?)),
                 };
                 // Every device can do every scan, so one that cannot is at fault too.
-                let planted = prove(device.as_ref(), forms, &sieve).map_err(|refusal| {
+                let planted = prove(device.as_ref(), forms, &filter).map_err(|refusal| {
                     let (Refusal::Unable(why) | Refusal::Failed(why)) = refusal;
                     Error::SelfTest { device: device.id(), what: format!("scan, {case}: {why}") }
                 })?;
@@ -64,11 +66,11 @@ pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> R
 pub(super) fn prove(
     device: &dyn Backend,
     forms: &[Form],
-    sieve: &AnySieve,
+    filter: &ScanFilter,
 ) -> std::result::Result<usize, Refusal> {
     // Any keys do: these are where nothing special lies.
     let first = Scalar::LAMBDA;
-    let seams = device.scanner(forms, sieve).map_err(Refusal::Unable)?.seams();
+    let seams = device.scanner(forms, filter).map_err(Refusal::Unable)?.seams();
     // The last group is not a whole one.
     let count = seams.iter().sum::<u64>() + 2;
     let mut offsets: Vec<u64> = seams.iter().flat_map(|seam| [seam - 1, *seam, seam + 1]).collect();
@@ -85,15 +87,15 @@ pub(super) fn prove(
     let mut tops: Vec<u64> = planted.iter().map(|(_, _, digest)| digest.words()[0]).collect();
     tops.sort_unstable();
     tops.dedup();
-    let sieve = match sieve {
-        AnySieve::Few(_) => AnySieve::Few(Few::new(tops)),
-        AnySieve::Fuse(filter) => {
+    let filter = match filter {
+        ScanFilter::List(_) => ScanFilter::List(TopList::new(tops)),
+        ScanFilter::Fuse(filter) => {
             let filter = Filter::of_tops(&tops, filter.width());
-            AnySieve::Fuse(Box::new(filter.map_err(|error| Refusal::Unable(error.to_string()))?))
+            ScanFilter::Fuse(Box::new(filter.map_err(|error| Refusal::Unable(error.to_string()))?))
         }
     };
-    let mut scanner = device.scanner(forms, &sieve).map_err(Refusal::Unable)?;
-    find_all(scanner.as_mut(), first, count, &planted, &sieve).map_err(Refusal::Failed)?;
+    let mut scanner = device.scanner(forms, &filter).map_err(Refusal::Unable)?;
+    find_all(scanner.as_mut(), first, count, &planted, &filter).map_err(Refusal::Failed)?;
     Ok(planted.len())
 }
 
@@ -103,7 +105,7 @@ fn find_all(
     first: Scalar,
     count: u64,
     planted: &[Planted],
-    sieve: &AnySieve,
+    filter: &ScanFilter,
 ) -> std::result::Result<(), Fault> {
     scanner.begin(first, count)?;
     let (mut done, mut found) = (0, Vec::new());
@@ -128,14 +130,14 @@ fn find_all(
     if let Some(((_, form, _), times)) = times.into_iter().find(|(_, times)| *times != 1) {
         return Err(format!("a key planted for its self-test came back {times} times as {form:?}"));
     }
-    if let AnySieve::Few(_) = sieve
+    if let ScanFilter::List(_) = filter
         && found.len() > planted.len()
     {
         let more = found.len() - planted.len();
         return Err(format!("{more} keys that were not planted came back from its self-test"));
     }
     let is_right =
-        |s: &Survivor| digest_of(s.key, s.form) == Some(s.digest) && sieve.may_hold(s.digest.words()[0]);
+        |s: &Survivor| digest_of(s.key, s.form) == Some(s.digest) && filter.may_hold(s.digest.words()[0]);
     match found.iter().step_by(found.len().div_ceil(RECOMPUTED).max(1)).all(is_right) {
         true => Ok(()),
         false => Err("a key that passed in its self-test does not have the digest it computed".to_owned()),

@@ -12,14 +12,17 @@ use zeroize::Zeroizing;
 
 use super::floor::{Done, Floor, Message};
 use super::prove::{Refusal, prove};
-use super::{AnySieve, Form, ScanTargets, ScanType, Scanner, Survivor};
+use super::{ScanTargets, ScanType};
 use crate::details::Details;
-use crate::device::Devices;
+use crate::devices::Devices;
 use crate::error::{Error, Result};
+use crate::form::Form;
 use crate::origin::{Secret, public_point};
+use crate::prefilter::ScanFilter;
 use crate::secret::wiping_stack;
 use crate::stats::Meter;
 use crate::worker::Fault;
+use crate::worker::scanner::{Scanner, Survivor};
 
 /// A map and where it is kept.
 pub trait Ledger {
@@ -152,7 +155,7 @@ pub struct ScanOutcome {
     pub tried: u64,
     /// Findings of this run.
     pub matches: u64,
-    /// Digests that passed the sieve and were none of the targets'.
+    /// Digests that passed the filter and were none of the targets'.
     pub false_hits: u64,
     /// How long this run took, from its first key to its last.
     pub elapsed: Duration,
@@ -181,10 +184,10 @@ pub fn scan(
     interrupt: &AtomicBool,
     sink: &mut ScanSink<'_>,
 ) -> Result<ScanOutcome> {
-    let (forms, sieve) = (job.targets.forms(), job.targets.sieve());
+    let (forms, filter) = (job.targets.forms(), job.targets.filter());
     let (mut able, mut unfit) = (vec![true; devices.list.len()], 0);
     for (at, device) in devices.list.iter().enumerate() {
-        let why = match prove(device.as_ref(), &forms, sieve) {
+        let why = match prove(device.as_ref(), &forms, filter) {
             Ok(_) => continue,
             Err(Refusal::Failed(why)) => why,
             Err(Refusal::Unable(why)) => {
@@ -223,7 +226,7 @@ pub fn scan(
         if collector.ledger.map().is_complete() {
             break Ok(ScanEnded::Complete);
         }
-        let round = collector.scanners(&floor, &forms, sieve).and_then(|scanners| {
+        let round = collector.scanners(&floor, &forms, filter).and_then(|scanners| {
             // What devices need before the first key is, like their self-test, no part of the run.
             if std::mem::take(&mut first) {
                 collector.start();
@@ -283,7 +286,7 @@ impl<'c> Collector<'c, '_> {
         &mut self,
         floor: &Floor<'_>,
         forms: &'s [Form],
-        sieve: &'s AnySieve,
+        filter: &'s ScanFilter,
     ) -> Result<Vec<Numbered<'s>>>
     where
         'c: 's,
@@ -292,7 +295,7 @@ impl<'c> Collector<'c, '_> {
         let devices: &'c Devices = self.devices;
         for (at, device) in devices.list.iter().enumerate().filter(|(at, _)| self.able[*at]) {
             for _ in 0..device.scanners() {
-                match device.scanner(forms, sieve) {
+                match device.scanner(forms, filter) {
                     Ok(scanner) => scanners.push((at, scanner)),
                     Err(fault) => {
                         lost.push(Message::Lost { device: at, fault });

@@ -9,9 +9,9 @@ use warpsmith_chain::ethereum::Account;
 use warpsmith_chain::{Digest, KeyTarget, Recipe, Target as _};
 use warpsmith_store::{Database, Filter, Kind, Reader, Record, TargetList, Targets};
 
-use super::sieve::Few;
-use super::{AnySieve, Form};
 use crate::error::{Error, Result};
+use crate::form::Form;
+use crate::prefilter::{ScanFilter, TopList};
 
 /// A type of address: what a scan can be narrowed to, and what a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +92,7 @@ pub struct ScanTargets {
     identity: Targets,
     types: Vec<ScanType>,
     place: Place,
-    sieve: AnySieve,
+    filter: ScanFilter,
 }
 
 /// Where targets are looked up.
@@ -114,8 +114,8 @@ impl ScanTargets {
             .filter(wanted)
             .map(|record| ((record.kind, record.digest), *record))
             .collect();
-        let sieve = AnySieve::Few(Few::new(records.keys().map(|(_, digest)| digest.words()[0])));
-        Ok(ScanTargets { identity: list.targets(), types, place: Place::List(records), sieve })
+        let filter = ScanFilter::List(TopList::new(records.keys().map(|(_, digest)| digest.words()[0])));
+        Ok(ScanTargets { identity: list.targets(), types, place: Place::List(records), filter })
     }
 
     /// The types that addresses of a database can be of, or those asked for; and the kinds of its records that matter then.
@@ -128,8 +128,8 @@ impl ScanTargets {
 
     /// The addresses of a database, as [`Self::choose`] chose, with a filter of those kinds.
     pub fn database(database: Database, types: Vec<ScanType>, filter: Filter) -> ScanTargets {
-        let sieve = AnySieve::Fuse(Box::new(filter));
-        ScanTargets { identity: database.targets(), types, place: Place::Database(database), sieve }
+        let filter = ScanFilter::Fuse(Box::new(filter));
+        ScanTargets { identity: database.targets(), types, place: Place::Database(database), filter }
     }
 
     /// What a map names them by.
@@ -149,8 +149,8 @@ impl ScanTargets {
     }
 
     /// The quick look that comes before [`Self::find`].
-    pub(super) fn sieve(&self) -> &AnySieve {
-        &self.sieve
+    pub(super) fn filter(&self) -> &ScanFilter {
+        &self.filter
     }
 
     /// A view for one thread to look keys up.

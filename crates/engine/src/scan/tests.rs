@@ -7,14 +7,19 @@ use std::time::Duration;
 
 use warpsmith_store::{Interval, Job, Kind, Map, Order, Record, Report, TargetList, U256};
 
+use warpsmith_curve::Scalar;
+
 use super::*;
 use crate::cpu::Cpu;
-use crate::device::Devices;
+use crate::devices::Devices;
 use crate::error::Error;
+use crate::form::Form;
 use crate::gpu::tests::pocl;
 use crate::origin::{Secret, public_point};
+use crate::prefilter::ScanFilter;
 use crate::simd::Simd;
-use crate::worker::Backend;
+use crate::worker::scanner::{Proof, Scanner, Survivor, small};
+use crate::worker::{Backend, Fault};
 
 /// The addresses of these keys, as hashes of the compressed key and accounts in turn.
 fn list(keys: impl Iterator<Item = u64>) -> TargetList {
@@ -141,13 +146,6 @@ impl Backend for Failing {
     fn max_false(&self, recipe: &warpsmith_chain::Recipe) -> f64 {
         self.inner.max_false(recipe)
     }
-    fn field(
-        &self,
-        op: warpsmith_curve::field::chains::Op,
-        time: Duration,
-    ) -> std::result::Result<crate::bench::field::FieldRate, Fault> {
-        self.inner.field(op, time)
-    }
     fn worker<'a>(
         &'a self,
         search: &crate::worker::Search<'_>,
@@ -157,9 +155,9 @@ impl Backend for Failing {
     fn scanner<'a>(
         &'a self,
         forms: &'a [Form],
-        sieve: &'a AnySieve,
+        filter: &'a ScanFilter,
     ) -> std::result::Result<Box<dyn Scanner + 'a>, Fault> {
-        let inner = self.inner.scanner(forms, sieve)?;
+        let inner = self.inner.scanner(forms, filter)?;
         Ok(Box::new(FailingScanner { inner, failing: self }))
     }
 }

@@ -7,7 +7,7 @@ use warpsmith_chain::{KeyTarget, Target};
 use warpsmith_pattern::{Options, compile};
 
 use super::*;
-use crate::device::Selector;
+use crate::devices::Selector;
 use crate::origin::{Secret, public_point};
 use crate::space::Subject;
 use crate::{PublicKey, join, parse_public_key};

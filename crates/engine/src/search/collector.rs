@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::{Answer, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Wanted};
 use crate::details::Details;
-use crate::device::Devices;
+use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
 use crate::secret::wiping_stack;

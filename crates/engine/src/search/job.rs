@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use secp256k1::PublicKey;
-use warpsmith_pattern::{Filter, Patterns, Score, ScoreFilter};
+use warpsmith_pattern::{Filter, Patterns, Score};
 
 use crate::space::Subject;
 
@@ -42,7 +42,7 @@ impl Wanted<'_> {
     pub(crate) fn filter(&self, max_false: f64, best: u32) -> Filter {
         match self {
             Wanted::Patterns(patterns) => patterns.filter(max_false),
-            Wanted::Best { score, .. } => score_filter(*score, best + 1),
+            Wanted::Best { score, .. } => Filter::scored(*score, best + 1),
         }
     }
 
@@ -53,10 +53,4 @@ impl Wanted<'_> {
             Wanted::Best { score, .. } => score.odds(best + 1),
         }
     }
-}
-
-/// A score as a filter. A run of digits could be tested as a range, but a search for the best raises its demand as it
-/// goes and keeps the best of each batch only, so devices are told the score itself.
-pub(crate) fn score_filter(score: Score, at_least: u32) -> Filter {
-    Filter { score: Some(ScoreFilter { score, at_least }), ..Filter::default() }
 }

@@ -19,7 +19,7 @@ use crossbeam_channel::{Receiver, RecvError, Sender, TryRecvError, bounded};
 use warpsmith_chain::Recipe;
 use warpsmith_pattern::Filter;
 
-use crate::device::Devices;
+use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::selftest;
 use crate::space::Space;
@@ -28,7 +28,6 @@ use crate::steady::Track;
 use crate::worker::{Fault, Hit, Search, Start, Worker, suits};
 use collector::{Collector, Desk};
 pub use found::Match;
-pub(crate) use job::score_filter;
 pub use job::{Job, Wanted};
 use sift::Sift;
 

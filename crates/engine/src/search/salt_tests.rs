@@ -6,11 +6,9 @@ use std::sync::atomic::AtomicU32;
 
 use warpsmith_chain::ethereum::{Deployment, Factory, SaltRequest};
 use warpsmith_chain::{Recipe, SaltMask, SaltTarget, Target};
-use warpsmith_curve::field::chains::Op;
 use warpsmith_pattern::{Options, Score, compile};
 
 use super::*;
-use crate::bench::field::FieldRate;
 use crate::space::{Lease, Subject};
 use crate::worker::{Backend, Batch, Shape, Spot};
 
@@ -54,9 +52,6 @@ impl Backend for Reference {
     }
     fn max_false(&self, _recipe: &Recipe) -> f64 {
         1.0
-    }
-    fn field(&self, _op: Op, _time: Duration) -> std::result::Result<FieldRate, Fault> {
-        Err("salts only".to_owned())
     }
     fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
         let Recipe::Salted(salted) = search.recipe else { return Err("salts only".to_owned()) };

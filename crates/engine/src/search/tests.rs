@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use warpsmith_chain::{Digest, find};
-use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::{Options, compile};
 
 use super::*;
-use crate::bench::field::FieldRate;
 use crate::cpu::Cpu;
 use crate::origin::Secret;
 use crate::simd::Simd;
@@ -63,9 +61,6 @@ impl Backend for Masked {
     }
     fn max_false(&self, recipe: &Recipe) -> f64 {
         self.cpu.max_false(recipe)
-    }
-    fn field(&self, op: Op, time: Duration) -> std::result::Result<FieldRate, Fault> {
-        self.cpu.field(op, time)
     }
     fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
         Ok(Box::new(MaskedWorker { masked: self, inner: self.cpu.worker(search)? }))

@@ -15,7 +15,8 @@ use warpsmith_curve::{Affine, Scalar};
 
 use super::Fault;
 use super::batch_add::{add_pairs, multiples};
-use crate::origin::{affine, tweak};
+use crate::origin::{affine, point_of};
+use crate::secret::tweak;
 
 /// Where the lanes of a walk must be: lane l at `origin + (first + l * apart) * G`.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +52,7 @@ impl Row {
         let sum = match origin {
             // Infinity is no public key.
             Some(origin) => origin.add_exp_tweak(&tweak(way)).ok(),
-            None => crate::scan::point_of(way).map(public_key),
+            None => point_of(way).map(public_key),
         };
         sum.map(|sum| affine(&sum))
     }

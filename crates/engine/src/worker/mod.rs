@@ -1,52 +1,43 @@
-//! The high seam: what a session asks of anything that can search, without knowing what it is.
+//! The high seam: what a search asks of anything that can search, without knowing what it is.
+//!
+//! `scanner` is the same for scans and `measure` for benchmarks. `ends` finds out whether a walk went where it must, by the
+//! additions of `batch_add`.
 
 pub(crate) mod batch_add;
 pub(crate) mod ends;
+pub(crate) mod measure;
+pub(crate) mod scanner;
 
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use warpsmith_chain::{Digest, Recipe};
-use warpsmith_curve::field::chains::Op;
-use warpsmith_curve::walk::{Place, Sieve};
+use warpsmith_curve::walk::Place;
 use warpsmith_pattern::Filter;
 
-use crate::cpu::screen::Sought;
-use crate::scan::{AnySieve, Form, Scanner};
-use crate::sieve::sieve;
+use crate::form::Form;
+use crate::prefilter::{Prefilter, ScanFilter};
 use crate::simd::Simd;
 pub(crate) use crate::space::Start;
-
-use crate::bench::detail::Profile;
-use crate::bench::field::FieldRate;
+use measure::Measure;
+use scanner::Scanner;
 
 /// What went wrong on a device, for a person to read.
 pub(crate) type Fault = String;
 
-/// What workers search for, and what is made of it once for all of them: tables of many patterns are tens of megabytes,
-/// and as many copies as there are threads would leave a shared cache.
+/// What workers search for.
 pub(crate) struct Search<'s> {
     /// How a candidate becomes a digest.
     pub recipe: &'s Recipe,
     /// Which digests are wanted.
     pub filter: &'s Filter,
-    sieve: OnceLock<Sieve>,
-    sought: OnceLock<Arc<Sought>>,
+    /// The same as workers of the processor test it.
+    pub prefilter: Prefilter<'s>,
 }
 
 impl<'s> Search<'s> {
+    /// A search for what this filter passes.
     pub fn new(recipe: &'s Recipe, filter: &'s Filter) -> Self {
-        Search { recipe, filter, sieve: OnceLock::new(), sought: OnceLock::new() }
-    }
-
-    /// The filter for a walk that tests x: a copy that shares what is large with the others.
-    pub fn sieve(&self) -> Sieve {
-        self.sieve.get_or_init(|| sieve(self.filter)).clone()
-    }
-
-    /// The filter for digests, eight at a time.
-    pub fn sought(&self) -> Arc<Sought> {
-        self.sought.get_or_init(|| Arc::new(Sought::new(self.filter))).clone()
+        Search { recipe, filter, prefilter: Prefilter::new(filter) }
     }
 }
 
@@ -179,21 +170,19 @@ pub(crate) trait Backend: Send + Sync {
     fn supports(&self, _search: &Search<'_>) -> Result<(), Fault> {
         Ok(())
     }
-    /// Times the field by itself; an error if something comes out wrong.
-    fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault>;
-    /// What this search takes of a card, and what its parts cost; none where that is not known.
-    fn profile(&self, _search: &Search<'_>) -> Option<Result<Profile, Fault>> {
+    /// What times its parts, if they can be timed.
+    fn measure(&self) -> Option<&dyn Measure> {
         None
     }
     /// How many scanners run on it side by side.
     fn scanners(&self) -> usize {
         self.workers()
     }
-    /// A scanner that makes these forms of keys and shows those the sieve lets pass; if it cannot, why.
+    /// A scanner that makes these forms of keys and shows those the filter lets pass; if it cannot, why.
     fn scanner<'a>(
         &'a self,
         _forms: &'a [Form],
-        _sieve: &'a AnySieve,
+        _filter: &'a ScanFilter,
     ) -> Result<Box<dyn Scanner + 'a>, Fault> {
         Err("it cannot scan ranges".to_owned())
     }
@@ -204,23 +193,8 @@ pub(crate) trait Backend: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Inline;
+    use crate::gpu::Inline;
     use warpsmith_pattern::{Interval, Term};
-
-    /// What is made of many patterns is made once, whatever the number of workers.
-    #[test]
-    fn workers_share_what_a_search_is_made_into() {
-        let top = (0..1000).map(|i| Interval { first: i << 50, last: i << 50 }).collect();
-        let filter = Filter { top, ..Filter::default() };
-        let cpu = crate::cpu::Cpu::new(Simd::Portable, 3);
-        let search = Search::new(&Recipe::X, &filter);
-        let workers: Vec<_> = (0..3).map(|_| cpu.worker(&search).expect("a worker")).collect();
-        assert!(search.sieve.get().is_some());
-        drop(workers);
-        let search = Search::new(&Recipe::Account, &filter);
-        let workers: Vec<_> = (0..3).map(|_| cpu.worker(&search).expect("a worker")).collect();
-        assert_eq!(Arc::strong_count(search.sought.get().expect("made")), 1 + workers.len());
-    }
 
     /// Cards leave searches to others in which nearly everything passes and next to nothing matches; the processor
     /// does them.

@@ -4,9 +4,9 @@ use warpsmith_kernel::Stage;
 use warpsmith_pattern::Filter;
 
 use super::OrbitWorker;
-use crate::bench::detail::{Part, Profile};
 use crate::gpu::Gpu;
 use crate::origin::Origin;
+use crate::worker::measure::{Part, Profile};
 use crate::worker::{Fault, Start, Worker};
 
 /// Launches that find the length of a launch, and launches of which the fastest counts.

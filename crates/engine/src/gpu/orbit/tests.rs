@@ -9,9 +9,10 @@ use warpsmith_chain::{KeyTarget, Recipe, find};
 use warpsmith_pattern::{Options as PatternOptions, compile};
 
 use super::*;
+use crate::worker::measure::Measure;
 use crate::worker::{Backend, Search};
 
-use crate::device::Inline;
+use crate::gpu::Inline;
 use crate::gpu::tests::{assert_faults_are_found, assert_flood, place, pocl};
 use crate::origin::{Origin, Recovered, Secret, public_point};
 use crate::samples::Sample;

@@ -9,7 +9,6 @@ use super::*;
 use crate::gpu::tests::{assert_faults_are_found, assert_flood, place, pocl};
 use crate::origin::{Origin, Recovered, Secret, public_point};
 use crate::samples::Sample;
-use crate::search::score_filter;
 use crate::selftest::prove;
 use crate::space::Subject;
 use crate::worker::Backend;
@@ -151,7 +150,7 @@ fn lanes_that_meet_their_table_are_made_good() {
 fn the_processor_finds_what_the_device_leaves() {
     let Some(gpu) = pocl() else { return };
     let recipe = Recipe::Account;
-    let filter = score_filter(Score::Zeros, 1);
+    let filter = Filter::scored(Score::Zeros, 1);
     let mut worker = PointsWorker::new(&gpu, &Search::new(&recipe, &filter)).expect("a worker");
     let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
     worker.start(&Start::Point(start)).expect("started");
@@ -159,9 +158,9 @@ fn the_processor_finds_what_the_device_leaves() {
     let scores: HashSet<u32> = hits.iter().map(|h| h.score).collect();
     let best = *scores.iter().max().expect("some account has a zero byte");
     // Lane 0 is the processor's: its best is among them, or a lane of the device has a better one.
-    let lane = reference(&gpu, &Account, start, &[0], 1, &score_filter(Score::Zeros, 0));
+    let lane = reference(&gpu, &Account, start, &[0], 1, &Filter::scored(Score::Zeros, 0));
     assert_eq!(lane.len() as u64, worker.keys() - 6, "all but the point at infinity");
-    let known = reference(&gpu, &Account, start, &[0], 1, &score_filter(Score::Zeros, best + 1));
+    let known = reference(&gpu, &Account, start, &[0], 1, &Filter::scored(Score::Zeros, best + 1));
     assert!(known.is_empty(), "{known:?} beat {best}");
     worker.raise(21).expect("raised");
     assert!(worker.step().expect("a step").hits.is_empty(), "no account has 21 zero bytes");

@@ -7,7 +7,7 @@ use warpsmith_store::{Filter, Width};
 use super::*;
 use crate::gpu::tests::pocl;
 use crate::origin::{Secret, public_point};
-use crate::scan::Few;
+use crate::prefilter::TopList;
 
 const FORMS: [Form; 6] = Form::ALL;
 
@@ -32,8 +32,8 @@ fn tops(survivors: &[Survivor]) -> Vec<u64> {
     tops
 }
 
-fn few(survivors: &[Survivor]) -> AnySieve {
-    AnySieve::Few(Few::new(tops(survivors)))
+fn list(survivors: &[Survivor]) -> ScanFilter {
+    ScanFilter::List(TopList::new(tops(survivors)))
 }
 
 /// Scans the keys as one batch.
@@ -72,8 +72,8 @@ fn assert_same(found: &[Survivor], wanted: &[Survivor]) {
 #[test]
 fn every_key_comes_once_in_ranges_of_any_size_and_place() {
     let Some(gpu) = pocl() else { return };
-    let sieve = few(&[]);
-    let scanner = RangeScanner::new(&gpu, &FORMS, &sieve).expect("a scanner");
+    let filter = list(&[]);
+    let scanner = RangeScanner::new(&gpu, &FORMS, &filter).expect("a scanner");
     let (group, step, half) = (scanner.group(), scanner.step_keys(), scanner.group() / 2);
     // More than the record buffer holds, across steps.
     let mut ranges = vec![(Scalar::LAMBDA, 2 * step + 3)];
@@ -97,8 +97,8 @@ fn every_key_comes_once_in_ranges_of_any_size_and_place() {
     let wanted: Vec<Vec<Survivor>> = ranges.iter().map(inside).collect();
     let beside = ranges.iter().flat_map(|&(first, count)| [first.sub(Scalar::ONE), plus(first, count)]);
     let beside = expected(beside.filter(|key| !key.is_zero()), &FORMS);
-    let sieve = few(&[wanted.concat(), beside].concat());
-    let mut scanner = RangeScanner::new(&gpu, &FORMS, &sieve).expect("a scanner");
+    let filter = list(&[wanted.concat(), beside].concat());
+    let mut scanner = RangeScanner::new(&gpu, &FORMS, &filter).expect("a scanner");
     for (&(first, count), wanted) in ranges.iter().zip(&wanted) {
         assert_same(&run(&mut scanner, first, count), wanted);
     }
@@ -108,15 +108,15 @@ fn every_key_comes_once_in_ranges_of_any_size_and_place() {
 fn planted_keys_come_back_at_every_residue_of_a_group_and_from_every_lane() {
     let Some(gpu) = pocl() else { return };
     let first = Scalar::LAMBDA;
-    let sieve = few(&[]);
-    let scanner = RangeScanner::new(&gpu, &FORMS, &sieve).expect("a scanner");
+    let filter = list(&[]);
+    let scanner = RangeScanner::new(&gpu, &FORMS, &filter).expect("a scanner");
     let (group, lanes) = (scanner.group(), u64::from(scanner.lanes()));
     for form in FORMS {
         // One key of each lane, every residue in turn, in steps 0 to 4.
         let offsets = (0..lanes).map(|lane| ((lane % 5) * lanes + lane) * group + lane % group);
         let planted = expected(offsets.map(|offset| plus(first, offset)), &[form]);
-        let (forms, sieve) = ([form], few(&planted));
-        let mut scanner = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
+        let (forms, filter) = ([form], list(&planted));
+        let mut scanner = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner");
         assert_same(&run(&mut scanner, first, 5 * lanes * group), &planted);
     }
 }
@@ -128,8 +128,8 @@ fn batches_meet_without_gap_or_overlap() {
     let Some(gpu) = pocl() else { return };
     let first = Scalar::LAMBDA;
     let forms = [Form::Compressed];
-    let sieve = few(&[]);
-    let step = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner").step_keys();
+    let filter = list(&[]);
+    let step = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner").step_keys();
     let counts = [2 * step, 3 * step, step, step + 1, 2 * step - 1, step, 7];
     let mut starts: Vec<u64> = Vec::new();
     let end = counts.iter().fold(0, |at, count| {
@@ -141,8 +141,8 @@ fn batches_meet_without_gap_or_overlap() {
     edges.sort_unstable();
     edges.dedup();
     let planted = expected(edges.iter().map(|&offset| plus(first, offset)), &forms);
-    let sieve = few(&planted);
-    let mut scanner = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
+    let filter = list(&planted);
+    let mut scanner = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner");
     for order in [vec![0, 1, 2, 3, 4, 5, 6], vec![5, 0, 1, 3, 2, 6, 4]] {
         let mut found = Vec::new();
         for batch in order {
@@ -157,17 +157,17 @@ fn batches_meet_without_gap_or_overlap() {
 fn what_is_under_way_is_covered_when_a_scan_ends() {
     let Some(gpu) = pocl() else { return };
     let (first, forms) = (Scalar::LAMBDA, [Form::Compressed]);
-    let sieve = few(&[]);
-    let mut scanner = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
+    let filter = list(&[]);
+    let mut scanner = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner");
     let step = scanner.step_keys();
     assert_eq!(scanner.finish().expect("nothing"), (0, Vec::new()));
     let end = 12 * step + 7;
     // The first and the last key of each step.
     let edges = (0..=12).flat_map(|n| [n * step, n * step + 6]).chain((1..=12).map(|n| n * step - 1));
     let planted = expected(edges.map(|offset| plus(first, offset)), &forms);
-    let sieve = few(&planted);
+    let filter = list(&planted);
     for cut in [0, 1, 2, 5] {
-        let mut scanner = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
+        let mut scanner = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner");
         let (mut done, mut found) = (0, Vec::new());
         let mut take = |(keys, survivors): (u64, Vec<Survivor>)| {
             for survivor in &survivors {
@@ -195,8 +195,8 @@ fn what_is_under_way_is_covered_when_a_scan_ends() {
 fn fuse_filters_let_pass_what_they_hold_and_what_the_crate_lets_pass() {
     let Some(gpu) = pocl() else { return };
     let (first, forms) = (Scalar::LAMBDA, [Form::Compressed, Form::Uncompressed]);
-    let sieve = few(&[]);
-    let step = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner").step_keys();
+    let filter = list(&[]);
+    let step = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner").step_keys();
     let all = expected((0..2 * step).map(|offset| plus(first, offset)), &forms);
     let mut planted: Vec<u64> = tops(&all[..]).into_iter().step_by(100).collect();
     planted.extend((0..5000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
@@ -205,8 +205,8 @@ fn fuse_filters_let_pass_what_they_hold_and_what_the_crate_lets_pass() {
         let passing: Vec<Survivor> =
             all.iter().filter(|s| filter.contains_key(s.digest.words()[0])).copied().collect();
         assert!(passing.len() >= all.len() / 100);
-        let sieve = AnySieve::Fuse(Box::new(filter));
-        let mut scanner = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
+        let filter = ScanFilter::Fuse(Box::new(filter));
+        let mut scanner = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner");
         assert_same(&run(&mut scanner, first, 2 * step), &passing);
     }
 }
@@ -214,8 +214,8 @@ fn fuse_filters_let_pass_what_they_hold_and_what_the_crate_lets_pass() {
 #[test]
 fn records_that_make_no_sense_cost_the_device_its_place() {
     let Some(gpu) = pocl() else { return };
-    let (forms, sieve) = ([Form::X], few(&[]));
-    let scanner = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
+    let (forms, filter) = ([Form::X], list(&[]));
+    let scanner = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner");
     let half = scanner.layout.spec.group;
     let judge = |record: [u32; RECORD_WORDS]| {
         let landed = Landed::of(vec![record]);
@@ -226,8 +226,8 @@ fn records_that_make_no_sense_cost_the_device_its_place() {
     let open = |form: u32| [0, 0, 1 << 22, form, 0, 0, 0, 0, 0, 0, 0, 0];
     assert_eq!(judge(open(5)), Ok(0));
     let planted = expected([plus(Scalar::LAMBDA, u64::from(half))].into_iter(), &[Form::Taproot]);
-    let (forms, sieve) = ([Form::Taproot], few(&planted));
-    let asked = RangeScanner::new(&gpu, &forms, &sieve).expect("a scanner");
+    let (forms, filter) = ([Form::Taproot], list(&planted));
+    let asked = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner");
     assert_eq!(asked.sort_out(&Landed::of(vec![open(5)]), 64, Scalar::LAMBDA, 1 << 20), Ok(planted));
     assert!(judge([0, 0, half + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
     assert!(judge([64, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());

@@ -10,7 +10,6 @@ use warpsmith_pattern::{Filter, Interval, Score};
 use super::*;
 use crate::gpu::tests::pocl;
 use crate::samples::Sample;
-use crate::search::score_filter;
 use crate::selftest::prove;
 use crate::space::Subject;
 
@@ -172,7 +171,7 @@ fn a_search_for_the_best_tells_the_best_and_what_is_raised_stays_raised() {
     };
     let best = (lease.first..=lease.last).map(score).max().expect("some");
     for at_least in [1, best, best + 1] {
-        let filter = score_filter(Score::Zeros, at_least);
+        let filter = Filter::scored(Score::Zeros, at_least);
         let search = Search::new(&recipe, &filter);
         let mut worker = SaltsWorker::new(&gpu, &salted, &search).expect("a worker");
         worker.start(&Start::Salts(lease)).expect("started");

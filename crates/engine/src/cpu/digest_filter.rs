@@ -7,6 +7,7 @@ use warpsmith_chain::Digest;
 use warpsmith_hash::keccak::Word8;
 use warpsmith_pattern::{Filter, Interval, Score, ScoreFilter, Words};
 
+use crate::prefilter::Sought;
 use crate::simd::Simd;
 use crate::worker::{Hit, Spot};
 
@@ -14,33 +15,8 @@ use crate::worker::{Hit, Spot};
 /// have four.
 pub(super) type Digests<const WORDS: usize = 3> = [Word8; WORDS];
 
-/// More ranges than this go through the bitmap, whose look-up costs about as much.
-const FEW_RANGES: usize = 4;
-
-/// The largest bitmap, four mebibytes: more would leave the second-level cache.
-const MAX_LOG2: u32 = 25;
-
-/// What a search looks for, made ready once for all its workers.
-pub(crate) struct Sought {
-    filter: Filter,
-    /// Ranges of the top word by its leading bits, where they are many.
-    bits: Option<Bits>,
-}
-
-impl Sought {
-    pub fn new(filter: &Filter) -> Sought {
-        let many = filter.top.len() > FEW_RANGES;
-        Sought { filter: filter.clone(), bits: many.then(|| Bits::new(&filter.top)) }
-    }
-
-    /// The ranges that are compared one by one: all or none.
-    fn few(&self) -> &[Interval] {
-        if self.bits.is_some() { &[] } else { &self.filter.top }
-    }
-}
-
 /// How a worker looks for it, eight digests at a time.
-pub(super) struct Screen {
+pub(super) struct DigestFilter {
     /// What the quick look is compiled for; the machine has it.
     simd: Simd,
     sought: Arc<Sought>,
@@ -52,41 +28,16 @@ pub(super) struct Screen {
     zeros: Option<u32>,
 }
 
-/// One bit for each value of the leading bits: set where a range reaches.
-struct Bits {
-    words: Vec<u64>,
-    shift: u32,
-}
-
-impl Bits {
-    fn new(ranges: &[Interval]) -> Bits {
-        // About one bit in 64 set where memory allows: most blocks then need no second look.
-        let log2 = (ranges.len().ilog2() + 7).clamp(15, MAX_LOG2);
-        let mut bits = Bits { words: vec![0; 1 << (log2 - 6)], shift: 64 - log2 };
-        for range in ranges {
-            for at in range.first >> bits.shift..=range.last >> bits.shift {
-                bits.words[(at >> 6) as usize] |= 1 << (at & 63);
-            }
-        }
-        bits
-    }
-
-    fn holds(&self, top: u64) -> bool {
-        let at = top >> self.shift;
-        self.words[(at >> 6) as usize] >> (at & 63) & 1 == 1
-    }
-}
-
-impl Screen {
+impl DigestFilter {
     /// For an instruction set this machine must have.
-    pub fn new(sought: Arc<Sought>, simd: Simd) -> Screen {
+    pub fn new(sought: Arc<Sought>, simd: Simd) -> DigestFilter {
         assert!(simd.is_available(), "this machine has no {simd}");
-        let (ranges, score) = (sought.few().to_vec(), sought.filter.score);
-        let mut screen = Screen { simd, sought, ranges, score, zeros: None };
+        let (ranges, score) = (sought.few().to_vec(), sought.filter().score);
+        let mut digest_filter = DigestFilter { simd, sought, ranges, score, zeros: None };
         if let Some(ScoreFilter { at_least, .. }) = score {
-            screen.raise(at_least);
+            digest_filter.raise(at_least);
         }
-        screen
+        digest_filter
     }
 
     /// From now on only scores of at least this pass; where nothing is scored, nothing changes.
@@ -125,13 +76,19 @@ impl Screen {
     fn may_pass<const WORDS: usize>(&self, digests: &Digests<WORDS>) -> [u8; 8] {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-        unsafe fn avx512<const WORDS: usize>(screen: &Screen, digests: &Digests<WORDS>) -> [u8; 8] {
-            screen.may_pass_here(digests)
+        unsafe fn avx512<const WORDS: usize>(
+            digest_filter: &DigestFilter,
+            digests: &Digests<WORDS>,
+        ) -> [u8; 8] {
+            digest_filter.may_pass_here(digests)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2")]
-        unsafe fn avx2<const WORDS: usize>(screen: &Screen, digests: &Digests<WORDS>) -> [u8; 8] {
-            screen.may_pass_here(digests)
+        unsafe fn avx2<const WORDS: usize>(
+            digest_filter: &DigestFilter,
+            digests: &Digests<WORDS>,
+        ) -> [u8; 8] {
+            digest_filter.may_pass_here(digests)
         }
         // SAFETY: the machine has the instruction set.
         unsafe {
@@ -154,12 +111,12 @@ impl Screen {
                 passed[lane] |= u8::from(digests[0][lane].wrapping_sub(range.first) <= width);
             }
         }
-        if let Some(bits) = &self.sought.bits {
+        if let Some(bits) = self.sought.bits() {
             for lane in 0..8 {
                 passed[lane] |= u8::from(bits.holds(digests[0][lane]));
             }
         }
-        for term in &self.sought.filter.terms {
+        for term in &self.sought.filter().terms {
             for lane in 0..8 {
                 let wrong =
                     (0..WORDS).fold(0, |wrong, i| wrong | (digests[i][lane] & term.mask[i]) ^ term.value[i]);
@@ -191,7 +148,8 @@ impl Screen {
     ) {
         for lane in (0..8).filter(|&i| passed[i] == 1 && live >> i & 1 == 1) {
             let words = words(digests, lane);
-            if !self.sought.filter.accepts_unscored(&words) && !self.score.is_some_and(|s| s.accepts(&words))
+            if !self.sought.filter().accepts_unscored(&words)
+                && !self.score.is_some_and(|s| s.accepts(&words))
             {
                 continue;
             }
@@ -264,10 +222,10 @@ mod tests {
         digests
     }
 
-    /// All that the screen lets pass, in a search without scores.
-    fn passing(screen: &Screen, digests: &Digests, live: u8) -> Vec<usize> {
+    /// All that passes, in a search without scores.
+    fn passing(digest_filter: &DigestFilter, digests: &Digests, live: u8) -> Vec<usize> {
         let mut hits = Vec::new();
-        screen.look(digests, live, |lane| Spot::Salt(lane as u64), &mut hits);
+        digest_filter.look(digests, live, |lane| Spot::Salt(lane as u64), &mut hits);
         let lane = |hit: &Hit| match hit.spot {
             Spot::Salt(lane) => lane as usize,
             Spot::Key(_) => unreachable!("salts were searched"),
@@ -313,7 +271,7 @@ mod tests {
         for (filter, simd) in
             filters.into_iter().flat_map(|filter| simds().map(move |simd| (filter.clone(), simd)))
         {
-            let screen = Screen::new(sought(&filter), simd);
+            let digest_filter = DigestFilter::new(sought(&filter), simd);
             let mut edges = vec![0, 1, u64::MAX, u64::MAX - 1];
             for range in &filter.top {
                 let Interval { first, last } = *range;
@@ -325,7 +283,7 @@ mod tests {
                 let words = |lane: usize| [digests[0][lane], digests[1][lane], digests[2][lane], 0];
                 let expected: Vec<usize> =
                     (0..8).filter(|&i| live >> i & 1 == 1 && filter.accepts(&words(i))).collect();
-                assert_eq!(passing(&screen, &digests, live), expected, "{filter:?} {digests:x?}");
+                assert_eq!(passing(&digest_filter, &digests, live), expected, "{filter:?} {digests:x?}");
             }
         }
     }
@@ -340,7 +298,7 @@ mod tests {
         };
         let filter = Filter { terms: vec![term], ..Filter::default() };
         for simd in Simd::ALL.into_iter().filter(|simd| simd.is_available()) {
-            let (screen, mut met) = (Screen::new(sought(&filter), simd), 0);
+            let (digest_filter, mut met) = (DigestFilter::new(sought(&filter), simd), 0);
             for _ in 0..400 {
                 let mut digests: Digests<4> = [[0; 8]; 4];
                 digests.iter_mut().flatten().for_each(|word| *word = random(&mut state));
@@ -349,7 +307,7 @@ mod tests {
                 }
                 let live = random(&mut state) as u8;
                 let mut hits = Vec::new();
-                screen.look(&digests, live, |lane| Spot::Salt(lane as u64), &mut hits);
+                digest_filter.look(&digests, live, |lane| Spot::Salt(lane as u64), &mut hits);
                 let words = |lane: usize| digests.map(|word| word[lane]);
                 let expected: Vec<_> = (0..8)
                     .filter(|&lane| live >> lane & 1 == 1 && filter.accepts(&words(lane)))
@@ -375,8 +333,8 @@ mod tests {
             for at_least in [1, 2, 5, 9, 17, score.max()] {
                 // Raised, not made: both must be the same.
                 let scored = Filter { score: Some(ScoreFilter { score, at_least: 1 }), ..Filter::default() };
-                let mut screen = Screen::new(sought(&scored), Simd::detect());
-                screen.raise(at_least);
+                let mut digest_filter = DigestFilter::new(sought(&scored), Simd::detect());
+                digest_filter.raise(at_least);
                 let (mut hits, mut best) = (Vec::new(), 0);
                 for round in 0..300 {
                     let mut digests = digests(&mut state, &edges);
@@ -392,7 +350,12 @@ mod tests {
                         let of = score.of_words(&[digests[0][lane], digests[1][lane], digests[2][lane], 0]);
                         best = best.max(if of >= at_least { of } else { 0 });
                     }
-                    screen.look(&digests, u8::MAX, |lane| Spot::Salt(8 * round + lane as u64), &mut hits);
+                    digest_filter.look(
+                        &digests,
+                        u8::MAX,
+                        |lane| Spot::Salt(8 * round + lane as u64),
+                        &mut hits,
+                    );
                     assert_eq!(
                         hits.first().map_or(0, |hit| hit.score),
                         best,

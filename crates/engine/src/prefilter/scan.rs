@@ -3,27 +3,27 @@
 use warpsmith_store::Filter;
 
 /// The first 64 bits of digests, looked up.
-pub(crate) trait Sieve: Sync {
+pub(crate) trait MayHold: Sync {
     /// Whether a wanted digest may begin with these 64 bits.
     fn may_hold(&self, top: u64) -> bool;
 }
 
 /// Whichever a scan has.
-pub(crate) enum AnySieve {
-    Few(Few),
+pub(crate) enum ScanFilter {
+    List(TopList),
     Fuse(Box<Filter>),
 }
 
-impl Sieve for AnySieve {
+impl MayHold for ScanFilter {
     fn may_hold(&self, top: u64) -> bool {
         match self {
-            AnySieve::Few(few) => few.may_hold(top),
-            AnySieve::Fuse(filter) => filter.may_hold(top),
+            ScanFilter::List(list) => list.may_hold(top),
+            ScanFilter::Fuse(filter) => filter.may_hold(top),
         }
     }
 }
 
-impl Sieve for Filter {
+impl MayHold for Filter {
     #[inline(always)]
     fn may_hold(&self, top: u64) -> bool {
         self.contains_key(top)
@@ -31,7 +31,7 @@ impl Sieve for Filter {
 }
 
 /// Some thousand digests: a bitmap by their leading bits, then the exact list.
-pub(crate) struct Few {
+pub(crate) struct TopList {
     bits: Vec<u64>,
     shift: u32,
     /// Sorted.
@@ -41,20 +41,20 @@ pub(crate) struct Few {
 /// The largest bitmap: half a mebibyte stays in the second-level cache.
 const MAX_LOG2: u32 = 22;
 
-impl Few {
-    pub fn new(tops: impl IntoIterator<Item = u64>) -> Few {
+impl TopList {
+    pub fn new(tops: impl IntoIterator<Item = u64>) -> TopList {
         let mut tops: Vec<u64> = tops.into_iter().collect();
         tops.sort_unstable();
         tops.dedup();
         // About one bit in 256 set.
         let log2 = (tops.len().max(1).ilog2() + 8).clamp(12, MAX_LOG2);
-        let mut few = Few { bits: vec![0; 1 << (log2 - 6)], shift: 64 - log2, tops: Vec::new() };
+        let mut list = TopList { bits: vec![0; 1 << (log2 - 6)], shift: 64 - log2, tops: Vec::new() };
         for &top in &tops {
-            let at = top >> few.shift;
-            few.bits[(at >> 6) as usize] |= 1 << (at & 63);
+            let at = top >> list.shift;
+            list.bits[(at >> 6) as usize] |= 1 << (at & 63);
         }
-        few.tops = tops;
-        few
+        list.tops = tops;
+        list
     }
 
     /// What it was made of, in rising order.
@@ -63,7 +63,7 @@ impl Few {
     }
 }
 
-impl Sieve for Few {
+impl MayHold for TopList {
     #[inline(always)]
     fn may_hold(&self, top: u64) -> bool {
         let at = top >> self.shift;
@@ -80,14 +80,14 @@ mod tests {
         for count in [0u64, 1, 2, 1000, 300_000] {
             let top = |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i << 40).rotate_left(13);
             let edges = [0, u64::MAX, 1 << 63];
-            let few = Few::new((0..count).map(top).chain(edges));
+            let list = TopList::new((0..count).map(top).chain(edges));
             for at in (0..count).map(top).chain(edges) {
-                assert!(few.may_hold(at));
+                assert!(list.may_hold(at));
                 for near in [at.wrapping_add(1), at.wrapping_sub(1), at ^ 1 << 63] {
-                    assert_eq!(few.may_hold(near), few.tops.binary_search(&near).is_ok());
+                    assert_eq!(list.may_hold(near), list.tops.binary_search(&near).is_ok());
                 }
             }
         }
-        assert!(!Few::new([]).may_hold(0));
+        assert!(!TopList::new([]).may_hold(0));
     }
 }

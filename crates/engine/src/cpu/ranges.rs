@@ -8,19 +8,20 @@ use warpsmith_chain::Digest;
 use warpsmith_curve::group::Point;
 use warpsmith_curve::multiply::Eight;
 use warpsmith_curve::walk::{Block, Places, Points, Walk};
-use warpsmith_curve::{Affine, Fe, Scalar};
+use warpsmith_curve::{Fe, Scalar};
 use warpsmith_hash::hash160::Digest8;
 use warpsmith_hash::keccak::Word8;
 use warpsmith_hash::sha256::Tagged;
 use warpsmith_hash::{Lanes, hash160, keccak};
 
-use super::{Form, Scanner, Sieve, Survivor};
-use crate::cpu::Cpu;
-use crate::origin::{Secret, affine};
+use super::Cpu;
+use crate::form::Form;
+use crate::prefilter::MayHold;
 use crate::worker::Fault;
 #[cfg(test)]
 use crate::worker::ends::flipped;
 use crate::worker::ends::{Row, compare};
+use crate::worker::scanner::{Scanner, Survivor, small};
 
 /// Groups of one lane in a stretch: some hundredths of a second.
 const GROUPS: u64 = 48;
@@ -35,7 +36,7 @@ const STRETCHES: u64 = 2;
 pub(crate) struct CpuScanner<'a, S> {
     cpu: &'a Cpu,
     forms: &'a [Form],
-    sieve: &'a S,
+    filter: &'a S,
     /// What is still to be covered.
     first: Scalar,
     left: u64,
@@ -44,7 +45,7 @@ pub(crate) struct CpuScanner<'a, S> {
     flip: std::cell::Cell<Option<(u32, u32)>>,
 }
 
-impl<S: Sieve> Scanner for CpuScanner<'_, S> {
+impl<S: MayHold> Scanner for CpuScanner<'_, S> {
     fn most(&self) -> u64 {
         STRETCHES * self.stretch()
     }
@@ -74,12 +75,12 @@ impl<S: Sieve> Scanner for CpuScanner<'_, S> {
     }
 }
 
-impl<'a, S: Sieve> CpuScanner<'a, S> {
-    pub fn new(cpu: &'a Cpu, forms: &'a [Form], sieve: &'a S) -> Self {
+impl<'a, S: MayHold> CpuScanner<'a, S> {
+    pub fn new(cpu: &'a Cpu, forms: &'a [Form], filter: &'a S) -> Self {
         CpuScanner {
             cpu,
             forms,
-            sieve,
+            filter,
             first: Scalar::ZERO,
             left: 0,
             #[cfg(test)]
@@ -110,7 +111,7 @@ impl<'a, S: Sieve> CpuScanner<'a, S> {
         2 * u64::from(self.cpu.shape().half) + 1
     }
 
-    /// The keys first, first + 1, .. of which the sieve lets a form pass: `count` keys in all, at most
+    /// The keys first, first + 1, .. of which the filter lets a form pass: `count` keys in all, at most
     /// [`Self::stretch`]. None of them is 0 or beyond n - 1.
     fn cover(&self, first: Scalar, count: u64) -> Result<Vec<Survivor>, Fault> {
         let (lanes, group) = (self.lanes(), self.group());
@@ -141,7 +142,7 @@ impl<'a, S: Sieve> CpuScanner<'a, S> {
         let mut hashing = Hashing {
             lanes: self.cpu.hash_lanes(),
             forms: self.forms,
-            sieve: self.sieve,
+            filter: self.filter,
             numbering: Numbering { groups, group, before, count },
             x: [[[0; 8]; 4]; 2],
             y: [[[0; 8]; 4]; 2],
@@ -170,19 +171,6 @@ impl<'a, S: Sieve> CpuScanner<'a, S> {
         let at = |(offset, form, digest)| Survivor { key: first.add(Scalar::from_u64(offset)), form, digest };
         Ok(hashing.survivors.into_iter().map(at).collect())
     }
-}
-
-/// The number, if it has 64 bits.
-pub(crate) fn small(scalar: Scalar) -> Option<u64> {
-    let bytes = scalar.to_be_bytes();
-    let (high, low) = bytes.split_at(24);
-    let low = low.try_into().expect("eight bytes");
-    high.iter().all(|&byte| byte == 0).then(|| u64::from_be_bytes(low))
-}
-
-/// The public key by libsecp256k1.
-pub(crate) fn point_of(key: Scalar) -> Option<Affine> {
-    Secret::from_bytes(&key.to_be_bytes()).map(|secret| affine(&secret.public_key()))
 }
 
 /// How the places of a walk become keys.
@@ -219,7 +207,7 @@ struct Keys {
 struct Hashing<'w, S> {
     lanes: Lanes,
     forms: &'w [Form],
-    sieve: &'w S,
+    filter: &'w S,
     numbering: Numbering,
     x: [[Word8; 4]; 2],
     y: [[Word8; 4]; 2],
@@ -235,7 +223,7 @@ struct Hashing<'w, S> {
     survivors: Vec<(u64, Form, Digest)>,
 }
 
-impl<S: Sieve> Points for Hashing<'_, S> {
+impl<S: MayHold> Points for Hashing<'_, S> {
     const Y: bool = true;
     const RELATIVES: bool = false;
 
@@ -250,7 +238,7 @@ impl<S: Sieve> Points for Hashing<'_, S> {
     }
 }
 
-impl<S: Sieve> Hashing<'_, S> {
+impl<S: MayHold> Hashing<'_, S> {
     /// Hashes what is left.
     fn flush(&mut self) {
         if self.filled > 0 {
@@ -323,12 +311,12 @@ impl<S: Sieve> Hashing<'_, S> {
         }
     }
 
-    /// Notes the digests the sieve lets pass. Words are most significant byte first.
+    /// Notes the digests the filter lets pass. Words are most significant byte first.
     #[inline]
     fn look(&mut self, form: Form, words: &[Word8], bytes: usize, keys: Option<Keys>) {
         let Some(Keys { live, places }) = keys else { return };
         for lane in 0..8 {
-            if self.sieve.may_hold(words[0][lane])
+            if self.filter.may_hold(words[0][lane])
                 && live >> lane & 1 == 1
                 && let Some(offset) = self.numbering.offset(&places, lane)
             {

@@ -5,12 +5,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use warpsmith_device::{Device, Vendor};
+use warpsmith_device::Device;
 use warpsmith_hash::Lanes;
 
 use crate::cpu::Cpu;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, carries_ptx};
+use crate::gpu::{Gpu, Inline, carries_ptx};
 use crate::simd::Simd;
 use crate::worker::Backend;
 
@@ -69,42 +69,6 @@ impl fmt::Display for Selector {
             Selector::Cuda(Some(n)) => write!(f, "cuda:{n}"),
             Selector::OpenCl(None) => f.write_str("opencl"),
             Selector::OpenCl(Some(n)) => write!(f, "opencl:{n}"),
-        }
-    }
-}
-
-/// Whether a kernel's helper functions are inlined. Compilers based on LLVM take minutes over the one large function
-/// that makes (AMD's took 8 to 16), and seconds where the helpers stay out of line; but that runs several times slower.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Inline {
-    /// As suits the vendor: out of line on AMD's cards, inlined on all others.
-    #[default]
-    Auto,
-    /// Inlined.
-    Yes,
-    /// Out of line.
-    No,
-}
-
-impl Inline {
-    pub(crate) fn resolve(self, vendor: &Vendor) -> bool {
-        match self {
-            Inline::Auto => *vendor != Vendor::Amd,
-            Inline::Yes => true,
-            Inline::No => false,
-        }
-    }
-}
-
-impl FromStr for Inline {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Inline, String> {
-        match text {
-            "auto" => Ok(Inline::Auto),
-            "yes" => Ok(Inline::Yes),
-            "no" => Ok(Inline::No),
-            _ => Err("give auto, yes or no".to_owned()),
         }
     }
 }

@@ -1,71 +1,17 @@
-//! Finding the shape in which a card searches fastest, and remembering it.
+//! Shapes in which a card may search: which are worth trying, and the one that was found fastest.
 //!
 //! A shape is kept per device, driver and kernel text: a new driver or a new kernel starts from the default again.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::{env, fs};
+use std::{env, fmt, fs};
 
 use warpsmith_device::{Api, Device, Vendor};
 use warpsmith_kernel::{Spec, Table, abi, join};
 
-use crate::bench::{BenchOptions, bench};
-use crate::device::Devices;
-use crate::error::Result;
-use crate::gpu::{Gpu, Layout, default_layout};
-use crate::samples::Sample;
-
-/// One shape tried.
-#[derive(Clone, Debug)]
-pub struct Tuned {
-    /// The device.
-    pub device: String,
-    /// The shape, as it is remembered.
-    pub shape: String,
-    /// Addresses a second; none if it did not run, with the reason.
-    pub rate: std::result::Result<f64, String>,
-    /// Whether it is the best so far.
-    pub best: bool,
-}
-
-/// Seconds a shape runs: half of one until its launches have their length, then the time that counts.
-const SECONDS: f64 = 1.6;
-
-/// Tries shapes on every card among the devices and remembers the best of each.
-pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) -> Result<()> {
-    let options = BenchOptions {
-        seconds: SECONDS,
-        baseline: false,
-        baseline_threads: 1,
-        patterns: None,
-        detail: false,
-    };
-    for device in devices.list.iter().filter_map(|d| d.card()) {
-        let mut best: Option<(f64, Layout)> = None;
-        for layout in candidates(device.as_ref()) {
-            let gpu = Gpu::with_layout(Arc::clone(&device), layout, devices.inline);
-            let alone = Devices::of(vec![Arc::new(gpu)]);
-            // The steady rate, from launch to launch; a card too slow for that is measured as a whole.
-            let rate = bench(&alone, sample, &options)
-                .map(|lines| lines.iter().map(|line| line.steady_rate.unwrap_or(line.rate)).sum::<f64>());
-            let rate = rate.map_err(|e| e.to_string());
-            let is_best = rate.as_ref().is_ok_and(|r| best.is_none_or(|(b, _)| *r > b));
-            if let (true, Ok(rate)) = (is_best, &rate) {
-                best = Some((*rate, layout));
-            }
-            report(&Tuned { device: device.info().id.clone(), shape: write(&layout), rate, best: is_best });
-        }
-        if let (Some((_, layout)), Some(path)) = (best, path(device.as_ref())) {
-            // A folder that cannot be written costs the memory of this run, nothing else.
-            let _ = path.parent().map(fs::create_dir_all);
-            let _ = fs::write(path, write(&layout) + "\n");
-        }
-    }
-    Ok(())
-}
+use super::{Layout, default_layout};
 
 /// The shapes worth trying: around the default, one change at a time and the pairs that interact.
-fn candidates(device: &dyn Device) -> Vec<Layout> {
+pub(crate) fn candidates(device: &dyn Device) -> Vec<Layout> {
     let base = default_layout(device);
     let info = device.info();
     let mut out = vec![base];
@@ -115,6 +61,14 @@ fn path(device: &dyn Device) -> Option<PathBuf> {
     Some(folder.join(name))
 }
 
+/// Remembers a shape for a device. A folder that cannot be written costs the memory of this run, nothing else.
+pub(crate) fn remember(device: &dyn Device, layout: &Layout) {
+    if let Some(path) = path(device) {
+        let _ = path.parent().map(fs::create_dir_all);
+        let _ = fs::write(path, format!("{layout}\n"));
+    }
+}
+
 /// The remembered shape of a device, if there is a sound one.
 pub(crate) fn remembered(device: &dyn Device) -> Option<Layout> {
     let text = fs::read_to_string(path(device)?).ok()?;
@@ -123,19 +77,24 @@ pub(crate) fn remembered(device: &dyn Device) -> Option<Layout> {
     candidates(device).contains(&layout).then_some(layout)
 }
 
-fn write(layout: &Layout) -> String {
-    let Layout { spec, lanes } = layout;
-    format!(
-        "group={} block={} blocks={} constant={} counted={} unrolled={} lanes={lanes}",
-        spec.group,
-        spec.block,
-        spec.blocks,
-        u32::from(spec.table == Table::Constant),
-        u32::from(spec.count_carries),
-        u32::from(spec.unroll_signs)
-    )
+/// As it is remembered.
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Layout { spec, lanes } = self;
+        write!(
+            f,
+            "group={} block={} blocks={} constant={} counted={} unrolled={} lanes={lanes}",
+            spec.group,
+            spec.block,
+            spec.blocks,
+            u32::from(spec.table == Table::Constant),
+            u32::from(spec.count_carries),
+            u32::from(spec.unroll_signs)
+        )
+    }
 }
 
+/// What was remembered.
 fn read(text: &str, base: Spec) -> Option<Layout> {
     let mut layout = Layout { spec: base, lanes: 0 };
     for part in text.split_whitespace() {
@@ -163,7 +122,7 @@ mod tests {
     fn a_shape_reads_as_it_was_written_and_nonsense_does_not() {
         let base = Spec::default();
         let layout = Layout { spec: Spec { group: 128, unroll_signs: true, ..base }, lanes: 4096 };
-        assert_eq!(read(&write(&layout), base), Some(layout));
+        assert_eq!(read(&layout.to_string(), base), Some(layout));
         for bad in ["", "group=256", "group=x lanes=5", "cows=1 lanes=5", "lanes=-1", "lanes"] {
             assert_eq!(read(bad, base), None, "{bad}");
         }

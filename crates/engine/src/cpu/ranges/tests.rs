@@ -4,13 +4,13 @@ use secp256k1::{PublicKey, SecretKey};
 
 use super::*;
 use crate::origin::public_point;
-use crate::scan::sieve::Few;
+use crate::prefilter::TopList;
 use crate::simd::Simd;
 
 /// Lets everything pass.
 struct All;
 
-impl Sieve for All {
+impl MayHold for All {
     fn may_hold(&self, _: u64) -> bool {
         true
     }
@@ -109,7 +109,7 @@ fn planted_keys_are_found_at_every_residue_of_a_group() {
     // Every residue, each in another group of another lane.
     let offsets: Vec<u64> = (0..group).map(|r| (r * 7 % (lanes * 3)) * group + r).collect();
     let wanted: Vec<Digest> = offsets.iter().map(|&o| digest(plus(first, o), Form::Compressed)).collect();
-    let few = Few::new(wanted.iter().map(|digest| digest.words()[0]));
+    let few = TopList::new(wanted.iter().map(|digest| digest.words()[0]));
     let mut found = CpuScanner::new(cpu, &forms, &few).cover(first, count).expect("covered");
     found.sort_by_key(|survivor| small(survivor.key.sub(first)));
     let mut planted: Vec<(u64, Digest)> = offsets.into_iter().zip(wanted).collect();
@@ -133,7 +133,7 @@ fn a_whole_stretch_finds_what_lies_at_its_ends_and_seams() {
         offsets.dedup();
         for form in Form::ALL {
             let wanted = offsets.iter().map(|&o| digest(plus(first, o), form));
-            let few = Few::new(wanted.map(|digest| digest.words()[0]));
+            let few = TopList::new(wanted.map(|digest| digest.words()[0]));
             let found = CpuScanner::new(&cpu, &[form], &few).cover(first, most).expect("covered");
             let mut found: Vec<u64> = found.iter().map(|s| small(s.key.sub(first)).expect("near")).collect();
             found.sort_unstable();

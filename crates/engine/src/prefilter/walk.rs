@@ -3,9 +3,7 @@
 use warpsmith_curve::walk::{Bits, Equation, Range, Sieve, Term};
 use warpsmith_pattern::{Filter, Interval};
 
-/// More ranges than this go through the tables: each costs some twenty vector instructions an entry, the tables about
-/// a hundred for any number.
-const FEW_RANGES: usize = 4;
+use super::FEW_RANGES;
 
 /// A first table of as many bits a range as [`ROOMY`] lets next to nothing pass, which is fastest as long as the table is no
 /// larger than a quarter of a mebibyte. A larger one keeps the walk's own numbers out of a second-level cache that others

@@ -1,0 +1,61 @@
+//! Finding the shape in which a card searches fastest, and having it remembered.
+
+use std::sync::Arc;
+
+use super::{BenchOptions, bench};
+use crate::devices::Devices;
+use crate::error::Result;
+use crate::gpu::{Gpu, Layout, shapes};
+use crate::samples::Sample;
+
+/// One shape tried.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// The device.
+    pub device: String,
+    /// The shape, as it is remembered.
+    pub shape: String,
+    /// Addresses a second; none if it did not run, with the reason.
+    pub rate: std::result::Result<f64, String>,
+    /// Whether it is the best so far.
+    pub best: bool,
+}
+
+/// Seconds a shape runs: half of one until its launches have their length, then the time that counts.
+const SECONDS: f64 = 1.6;
+
+/// Tries shapes on every card among the devices and remembers the best of each.
+pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) -> Result<()> {
+    let options = BenchOptions {
+        seconds: SECONDS,
+        baseline: false,
+        baseline_threads: 1,
+        patterns: None,
+        detail: false,
+    };
+    for device in devices.list.iter().filter_map(|d| d.card()) {
+        let mut best: Option<(f64, Layout)> = None;
+        for layout in shapes::candidates(device.as_ref()) {
+            let gpu = Gpu::with_layout(Arc::clone(&device), layout, devices.inline);
+            let alone = Devices::of(vec![Arc::new(gpu)]);
+            // The steady rate, from launch to launch; a card too slow for that is measured as a whole.
+            let rate = bench(&alone, sample, &options)
+                .map(|lines| lines.iter().map(|line| line.steady_rate.unwrap_or(line.rate)).sum::<f64>());
+            let rate = rate.map_err(|e| e.to_string());
+            let is_best = rate.as_ref().is_ok_and(|r| best.is_none_or(|(b, _)| *r > b));
+            if let (true, Ok(rate)) = (is_best, &rate) {
+                best = Some((*rate, layout));
+            }
+            report(&Tuned {
+                device: device.info().id.clone(),
+                shape: layout.to_string(),
+                rate,
+                best: is_best,
+            });
+        }
+        if let Some((_, layout)) = best {
+            shapes::remember(device.as_ref(), &layout);
+        }
+    }
+    Ok(())
+}

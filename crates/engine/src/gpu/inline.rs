@@ -1,0 +1,41 @@
+//! Whether helper functions of kernels are inlined.
+
+use std::str::FromStr;
+
+use warpsmith_device::Vendor;
+
+/// Whether a kernel's helper functions are inlined. Compilers based on LLVM take minutes over the one large function
+/// that makes (AMD's took 8 to 16), and seconds where the helpers stay out of line; but that runs several times slower.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inline {
+    /// As suits the vendor: out of line on AMD's cards, inlined on all others.
+    #[default]
+    Auto,
+    /// Inlined.
+    Yes,
+    /// Out of line.
+    No,
+}
+
+impl Inline {
+    pub(crate) fn resolve(self, vendor: &Vendor) -> bool {
+        match self {
+            Inline::Auto => *vendor != Vendor::Amd,
+            Inline::Yes => true,
+            Inline::No => false,
+        }
+    }
+}
+
+impl FromStr for Inline {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Inline, String> {
+        match text {
+            "auto" => Ok(Inline::Auto),
+            "yes" => Ok(Inline::Yes),
+            "no" => Ok(Inline::No),
+            _ => Err("give auto, yes or no".to_owned()),
+        }
+    }
+}
