@@ -18,6 +18,7 @@ mod gpu;
 mod join;
 mod origin;
 mod prefilter;
+mod recover;
 mod samples;
 mod scan;
 mod search;
@@ -28,7 +29,6 @@ mod space;
 mod split;
 mod stats;
 mod steady;
-mod verify;
 mod worker;
 
 pub use bench::detail::Detail;

@@ -11,9 +11,9 @@ use warpsmith_pattern::{Filter, Options, Patterns, Score, compile};
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
+use crate::recover::recompute;
 use crate::samples::Sample;
 use crate::space::{Lease, Source, Space, Start, Subject};
-use crate::verify::recompute;
 use crate::worker::{Backend, Hit, Search, Shape, Spot, Worker, suits};
 
 /// What a self-test proved on one device.

@@ -7,9 +7,10 @@ use warpsmith_pattern::{Filter, Interval};
 
 use super::*;
 use crate::origin::{Origin, Secret};
+use crate::recover::recompute;
 use crate::samples::samples;
 use crate::space::{Source, Space, Subject};
-use crate::verify::recompute;
+
 use crate::worker::Start;
 
 /// All candidates of the first steps from a known origin: each once, and those looked at with the right digest.

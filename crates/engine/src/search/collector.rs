@@ -10,16 +10,17 @@ use warpsmith_chain::Recipe;
 use warpsmith_pattern::Filter;
 use zeroize::Zeroizing;
 
+use super::verify::{Confirmed, Verdict, verify};
 use super::{Answer, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Wanted};
 use crate::details::Details;
 use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
+use crate::recover::Found;
 use crate::secret::wiping_stack;
 use crate::space::{Source, Space, Subject};
 use crate::stats::{Meter, Progress, eta_50, probability};
 use crate::steady::HostCpu;
-use crate::verify::{Confirmed, Found, Verdict, verify};
 use crate::worker::{Fault, Hit, Shape};
 
 /// What the collector knows of one worker.

@@ -10,6 +10,7 @@ mod collector;
 mod found;
 mod job;
 mod sift;
+mod verify;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;

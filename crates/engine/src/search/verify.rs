@@ -1,14 +1,11 @@
 //! The second opinion: a hit becomes a match only if libsecp256k1 (for a key), the target and the text say so.
 
-use secp256k1::PublicKey;
-use warpsmith_chain::Digest;
 use warpsmith_pattern::Filter;
 
-use crate::origin::{Recovered, Secret, public_point};
-use crate::search::{Job, Wanted};
-use crate::space::{Source, Space, Subject};
-use crate::split::Split;
-use crate::worker::{Hit, Shape, Spot};
+use super::{Job, Wanted};
+use crate::recover::{Found, recompute};
+use crate::space::{Source, Space};
+use crate::worker::{Hit, Shape};
 
 /// A hit that was confirmed.
 pub(crate) struct Confirmed {
@@ -16,12 +13,6 @@ pub(crate) struct Confirmed {
     pub why: u32,
     pub address: String,
     pub found: Found,
-}
-
-/// What was found.
-pub(crate) enum Found {
-    Key { public_key: PublicKey, secret: Option<Secret>, split: Option<Split> },
-    Salt { salt: [u8; 32] },
 }
 
 impl Confirmed {
@@ -78,41 +69,6 @@ pub(crate) fn verify(
         Some(why) => Verdict::Match(Box::new(Confirmed { why, address, found })),
         None if near(filter, &digest.words()) => Verdict::False,
         None => Verdict::Wrong(format!("{:?} is not in the filter", hit.spot)),
-    }
-}
-
-/// The candidate a hit means, and its digest by the reference code.
-pub(crate) fn recompute(
-    source: &Source,
-    space: &Space,
-    shape: Option<&Shape>,
-    hit: &Hit,
-    subject: Subject<'_>,
-) -> Result<(Digest, Found), String> {
-    match (hit.spot, source, space, shape, subject) {
-        (Spot::Key(place), Source::Origin(origin), _, Some(shape), Subject::Key(target)) => {
-            let offset = place.offset(shape.half, shape.stride);
-            let recovered = origin.recover(offset, place.image, place.negate);
-            let recovered = recovered.ok_or_else(|| format!("{place:?} is not a key"))?;
-            let (public_key, secret, split) = match recovered {
-                Recovered::Key(secret) => (secret.public_key(), Some(secret), None),
-                Recovered::Split { public, offset } => {
-                    let split =
-                        Split { offset: offset.to_be_bytes(), endo: place.image, negate: place.negate };
-                    (public, None, Some(split))
-                }
-            };
-            let digest = target.digest(&public_point(&public_key));
-            Ok((digest, Found::Key { public_key, secret, split }))
-        }
-        (Spot::Salt(counter), Source::Lease(lease), Space::Salts(salts), _, Subject::Salt(target)) => {
-            if !(lease.first..=lease.last).contains(&counter) {
-                return Err(format!("salt {counter} is not in the stretch it was given"));
-            }
-            let salt = salts.salt(counter);
-            Ok((target.digest(&salt), Found::Salt { salt }))
-        }
-        (spot, ..) => Err(format!("{spot:?} is no candidate of this search")),
     }
 }
 
