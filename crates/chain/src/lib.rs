@@ -7,6 +7,7 @@ pub mod bitcoin;
 mod digest;
 mod error;
 pub mod ethereum;
+mod form;
 mod hash;
 mod identify;
 pub mod layout;
@@ -18,6 +19,7 @@ use zeroize::Zeroizing;
 
 pub use digest::Digest;
 pub use error::Error;
+pub use form::{Form, Reads, taproot_output, taproot_tweak};
 pub use identify::{Address, identify};
 pub use layout::{Affine, Base58, Layout, Linear};
 pub use recipe::{Guard, Recipe, Salted};
@@ -30,6 +32,24 @@ pub struct PublicPoint {
     pub x: [u8; 32],
     /// The y coordinate.
     pub y: [u8; 32],
+}
+
+impl PublicPoint {
+    /// The key as 33 bytes: 2 or 3 (y even or odd), then x.
+    pub fn compressed(&self) -> [u8; 33] {
+        let mut bytes = [0; 33];
+        bytes[0] = 2 | (self.y[31] & 1);
+        bytes[1..].copy_from_slice(&self.x);
+        bytes
+    }
+
+    /// The key as 65 bytes: 4, then x and y.
+    pub fn uncompressed(&self) -> [u8; 65] {
+        let mut bytes = [4; 65];
+        bytes[1..33].copy_from_slice(&self.x);
+        bytes[33..].copy_from_slice(&self.y);
+        bytes
+    }
 }
 
 /// What is searched for: how a candidate becomes a digest, and a digest text.
@@ -48,9 +68,6 @@ pub trait Target: Send + Sync {
     /// How the digest's bits become text.
     fn layout(&self) -> &'static Layout;
 
-    /// How a device gets from a candidate to a digest.
-    fn recipe(&self) -> Recipe;
-
     /// The whole text of a digest, head included. The digest must have the length this target's digests have.
     fn encode(&self, digest: &Digest) -> String;
 
@@ -61,8 +78,13 @@ pub trait Target: Send + Sync {
 
 /// A target whose candidates are keys.
 pub trait KeyTarget: Target {
-    /// What a filter sees of this point.
-    fn digest(&self, point: &PublicPoint) -> Digest;
+    /// What is computed of a key.
+    fn form(&self) -> Form;
+
+    /// What a filter sees of this point: the form's reference.
+    fn digest(&self, point: &PublicPoint) -> Digest {
+        self.form().reference(point)
+    }
 
     /// The secret key in the chain's own text form, for a wallet to import.
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String>;
@@ -80,6 +102,9 @@ pub trait KeyTarget: Target {
 
 /// A target whose candidates are salts.
 pub trait SaltTarget: Target {
+    /// How a device gets from a salt to a digest.
+    fn salted(&self) -> &Salted;
+
     /// What a filter sees of this salt.
     fn digest(&self, salt: &[u8; 32]) -> Digest;
 

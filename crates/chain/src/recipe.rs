@@ -3,34 +3,25 @@
 //! Knows the computations by name and their constants. Does not compute: the target does, as the reference, and
 //! each device in its own way.
 
-use crate::SaltMask;
+use crate::{Form, SaltMask};
 
 /// How a device gets from a candidate to a digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Recipe {
-    /// The x coordinate of the public key; y does not matter, so a key and its negation are one candidate.
-    X,
-    /// The last 20 bytes of Keccak-256 over x and y: the account of a key.
-    Account,
-    /// The contract that the account of a key creates with CREATE at this nonce.
-    Contract {
-        /// The account's nonce, at most 2^64 - 2.
-        nonce: u64,
-    },
-    /// RIPEMD-160 of SHA-256 of the public key as bytes.
-    Hash160 {
-        /// Whether the bytes are 2 or 3 (y even or odd) and x, or 4, x and y. A key and its negation have the same x and
-        /// are two candidates either way.
-        compressed: bool,
-    },
-    /// RIPEMD-160 of SHA-256 of the script `00 14 hash160(compressed key)`: a witness program in a script hash.
-    ScriptHash160,
-    /// The x coordinate of `P + t*G`, where P has the key's x and an even y, and t is the tagged hash `TapTweak` of that
-    /// x (BIP-341 with no scripts). A key and its negation are one candidate.
-    Taproot,
+    /// The candidate is a key, and this is computed of it.
+    Key(Form),
     /// No key at all: the candidate is a salt.
     Salted(Salted),
+}
+
+impl Recipe {
+    /// What is computed of a key; none where the candidate is a salt.
+    pub fn form(&self) -> Option<Form> {
+        match self {
+            Self::Key(form) => Some(*form),
+            Self::Salted(_) => None,
+        }
+    }
 }
 
 /// From a salt to the address of a contract made with CREATE2, or of one made by a proxy made with CREATE2.

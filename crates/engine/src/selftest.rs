@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use warpsmith_chain::{Digest, Layout, Recipe};
+use warpsmith_chain::{Digest, Form, Layout, Recipe};
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::{Filter, Options, Patterns, Score, compile};
 
@@ -199,7 +199,7 @@ pub(crate) fn prove(device: &dyn Backend, sample: &Sample, report: &mut dyn FnMu
 
 /// Whether digests are scored: scores count the zeros and digits of a text in hex.
 fn has_scores(subject: Subject<'_>) -> bool {
-    matches!(subject.target().recipe(), Recipe::Account | Recipe::Contract { .. } | Recipe::Salted(_))
+    subject.target().layout().checks_case()
 }
 
 /// The test at every start. A card is tested with the very program that will search: it compiles for a few ranges, for
@@ -244,7 +244,7 @@ impl<'p> Probe<'p> {
         let target = subject.target();
         let variant = target.variant().map(|variant| format!("{variant} ")).unwrap_or_default();
         let what = format!("{} {variant}{case}", target.name());
-        let recipe = subject.target().recipe();
+        let recipe = subject.recipe();
         let mut space = Space::new(subject, None, 1)?;
         let fail = |what: String| Error::SelfTest { device: device.id(), what };
         let (mut source, mut start) = space.next()?.ok_or_else(|| fail(format!("{what}: no candidates")))?;
@@ -431,7 +431,7 @@ fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) 
     let mut plants = probe.plants(limit)?;
     // On a card each search takes memory anew, and hashes take their time; a spread of the places is enough for what is
     // searched one by one, since all of them are searched together as well.
-    let costly = device.card().is_some() || probe.recipe != Recipe::X;
+    let costly = device.card().is_some() || probe.recipe != Recipe::Key(Form::X);
     if case.together == 1 && limit == usize::MAX && costly {
         plants = plants.into_iter().step_by(7).collect();
     }

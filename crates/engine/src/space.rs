@@ -27,6 +27,14 @@ impl<'a> Subject<'a> {
             Subject::Salt(target) => target,
         }
     }
+
+    /// How a device gets from a candidate to a digest.
+    pub fn recipe(self) -> Recipe {
+        match self {
+            Subject::Key(target) => Recipe::Key(target.form()),
+            Subject::Salt(target) => Recipe::Salted(target.salted().clone()),
+        }
+    }
 }
 
 /// A stretch of salts: those of the mask with these counters.
@@ -68,9 +76,9 @@ pub(crate) enum Space {
 impl Space {
     /// The candidates of a subject, for so many workers.
     pub fn new(subject: Subject<'_>, split: Option<PublicKey>, workers: usize) -> Result<Space> {
-        match subject.target().recipe() {
-            Recipe::Salted(salted) => Salts::new(salted.salt, workers).map(Space::Salts),
-            _ => Ok(Space::Keys { split }),
+        match subject {
+            Subject::Salt(target) => Salts::new(target.salted().salt, workers).map(Space::Salts),
+            Subject::Key(_) => Ok(Space::Keys { split }),
         }
     }
 

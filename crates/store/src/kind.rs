@@ -1,7 +1,7 @@
 //! The kinds of addresses a database holds, as one byte of a record.
 
 use warpsmith_chain::bitcoin::{AddressType, Bitcoin, Network};
-use warpsmith_chain::{Address, Digest, Recipe, Target as _, ethereum};
+use warpsmith_chain::{Address, Digest, Form, Target as _, ethereum};
 
 /// What an address says of a key. The numbers are those of records on disk and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,17 +79,15 @@ impl Kind {
         }
     }
 
-    /// The kinds whose digest a recipe computes: where to look for what a device found. None for what no database holds.
-    pub fn of_recipe(recipe: &Recipe) -> &'static [Self] {
-        match recipe {
-            Recipe::Hash160 { compressed: true } => {
-                &[Self::P2pkh, Self::P2wpkh, Self::Hash160, Self::P2pkhTest, Self::P2wpkhTest]
-            }
-            Recipe::Hash160 { compressed: false } => &[Self::P2pkh, Self::Hash160, Self::P2pkhTest],
-            Recipe::ScriptHash160 => &[Self::P2sh, Self::Hash160, Self::P2shTest],
-            Recipe::Taproot | Recipe::X => &[Self::P2tr, Self::P2trTest],
-            Recipe::Account => &[Self::Ethereum],
-            _ => &[],
+    /// The kinds that hold digests of a form: where to look for what a device found. None for what no database holds.
+    pub fn of_form(form: Form) -> &'static [Self] {
+        match form {
+            Form::Hash160 => &[Self::P2pkh, Self::P2wpkh, Self::Hash160, Self::P2pkhTest, Self::P2wpkhTest],
+            Form::Hash160Uncompressed => &[Self::P2pkh, Self::Hash160, Self::P2pkhTest],
+            Form::ScriptHash160 => &[Self::P2sh, Self::Hash160, Self::P2shTest],
+            Form::Taproot | Form::X => &[Self::P2tr, Self::P2trTest],
+            Form::Account => &[Self::Ethereum],
+            Form::Contract { .. } => &[],
         }
     }
 
@@ -142,6 +140,8 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
+    use warpsmith_chain::KeyTarget as _;
+
     use super::*;
 
     #[test]
@@ -166,13 +166,13 @@ mod tests {
     #[test]
     fn targets_are_looked_up_in_kinds_of_their_own() {
         for target in Bitcoin::all() {
-            let kinds = Kind::of_recipe(&target.recipe());
+            let kinds = Kind::of_form(target.form());
             let digest = Digest::new(&vec![7; if target.is_taproot() { 32 } else { 20 }]);
             let (kind, _) = Kind::of_address(&Address::Bitcoin(target, digest)).unwrap();
             assert!(kinds.contains(&kind), "{target:?}");
             assert!(kinds.iter().all(|kind| kind.digest_bytes() == digest.as_bytes().len()));
         }
-        assert_eq!(Kind::of_recipe(&Recipe::Account), [Kind::Ethereum]);
-        assert!(Kind::of_recipe(&Recipe::Contract { nonce: 0 }).is_empty());
+        assert_eq!(Kind::of_form(Form::Account), [Kind::Ethereum]);
+        assert!(Kind::of_form(Form::Contract { nonce: 0 }).is_empty());
     }
 }

@@ -4,10 +4,9 @@
 
 use zeroize::Zeroizing;
 
-use super::key::{compressed, taproot_output, uncompressed};
 use super::{AddressType, Bitcoin, Network};
 use crate::layout::base58;
-use crate::{Error, PublicPoint};
+use crate::{Error, PublicPoint, taproot_output};
 
 /// Characters of the longest: a key of 34 bytes and a checksum, of 65 bytes in hex, a function or two, a checksum.
 const WIF: usize = 52;
@@ -63,8 +62,8 @@ pub(super) fn explain(
     let key = match secret {
         Some(secret) => wif(target, secret),
         None => Zeroizing::new(match target.address_type {
-            AddressType::P2pkhUncompressed => hex(&uncompressed(point)),
-            AddressType::P2pkh | AddressType::P2sh | AddressType::P2wpkh => hex(&compressed(point)),
+            AddressType::P2pkhUncompressed => hex(&point.uncompressed()),
+            AddressType::P2pkh | AddressType::P2sh | AddressType::P2wpkh => hex(&point.compressed()),
             AddressType::P2tr | AddressType::Rawtr => hex(&point.x),
         }),
     };

@@ -1,20 +1,18 @@
 //! Bitcoin addresses of single keys: P2PKH, P2SH-P2WPKH, P2WPKH and P2TR, on the main and the test network.
 //!
-//! What is hashed is in `key`, the text in `address`, what a wallet imports in `export`, and which address a pattern is
+//! What is hashed is a `Form`, the text in `address`, what a wallet imports in `export`, and which address a pattern is
 //! about in `infer`. Vectors are in `vectors.json`.
 
 mod address;
 mod export;
 mod infer;
-mod key;
 
 pub use export::{decode_wif, descriptor_checksum};
 pub use infer::{Refusal, infer};
-pub use key::{taproot_output, taproot_tweak};
 
 use zeroize::Zeroizing;
 
-use crate::{Digest, Error, KeyTarget, Layout, PublicPoint, Recipe, Target};
+use crate::{Digest, Error, Form, KeyTarget, Layout, PublicPoint, Target};
 
 /// What an address commits to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,16 +138,6 @@ impl Target for Bitcoin {
         address::layout(self)
     }
 
-    fn recipe(&self) -> Recipe {
-        match self.address_type {
-            AddressType::P2pkh | AddressType::P2wpkh => Recipe::Hash160 { compressed: true },
-            AddressType::P2pkhUncompressed => Recipe::Hash160 { compressed: false },
-            AddressType::P2sh => Recipe::ScriptHash160,
-            AddressType::P2tr => Recipe::Taproot,
-            AddressType::Rawtr => Recipe::X,
-        }
-    }
-
     fn encode(&self, digest: &Digest) -> String {
         address::encode(self, digest)
     }
@@ -160,9 +148,14 @@ impl Target for Bitcoin {
 }
 
 impl KeyTarget for Bitcoin {
-    /// For P2TR the point must lie on the curve.
-    fn digest(&self, point: &PublicPoint) -> Digest {
-        key::digest(self.address_type, point)
+    fn form(&self) -> Form {
+        match self.address_type {
+            AddressType::P2pkh | AddressType::P2wpkh => Form::Hash160,
+            AddressType::P2pkhUncompressed => Form::Hash160Uncompressed,
+            AddressType::P2sh => Form::ScriptHash160,
+            AddressType::P2tr => Form::Taproot,
+            AddressType::Rawtr => Form::X,
+        }
     }
 
     /// The private key in wallet import format.

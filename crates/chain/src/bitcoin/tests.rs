@@ -94,10 +94,10 @@ fn keys_of_the_bips_have_their_addresses() {
         }
         let point = point(&PublicKey::from_slice(&public_key.unwrap()).unwrap());
         if let Some(tweak) = key.tweak {
-            assert_eq!(const_hex::encode(taproot_tweak(&point.x)), tweak, "{}", key.source);
+            assert_eq!(const_hex::encode(crate::taproot_tweak(&point.x)), tweak, "{}", key.source);
         }
         if let Some(output) = key.output {
-            assert_eq!(const_hex::encode(taproot_output(&point.x)), output, "{}", key.source);
+            assert_eq!(const_hex::encode(crate::taproot_output(&point.x)), output, "{}", key.source);
         }
         let digest = target.digest(&point);
         assert_eq!(target.encode(&digest), key.address, "{}", key.source);

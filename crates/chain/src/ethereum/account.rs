@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::address::{decode_digest, encode_digest, push_hex};
 use super::{Address, LAYOUT, address_of, keccak256};
-use crate::{Digest, Error, KeyTarget, Layout, PublicPoint, Recipe, Target};
+use crate::{Digest, Error, Form, KeyTarget, Layout, PublicPoint, Target};
 
 /// The account of a key: Keccak-256 of x and y, its last 20 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub fn create(sender: &Address, nonce: u64) -> Address {
 }
 
 /// The account of a point.
-fn account(point: &PublicPoint) -> Address {
+pub(crate) fn account_of(point: &PublicPoint) -> Address {
     address_of(&keccak256(&[point.x, point.y].concat()))
 }
 
@@ -79,10 +79,6 @@ impl Target for Account {
         &LAYOUT
     }
 
-    fn recipe(&self) -> Recipe {
-        Recipe::Account
-    }
-
     fn encode(&self, digest: &Digest) -> String {
         encode_digest(digest)
     }
@@ -93,8 +89,8 @@ impl Target for Account {
 }
 
 impl KeyTarget for Account {
-    fn digest(&self, point: &PublicPoint) -> Digest {
-        Digest::new(&account(point))
+    fn form(&self) -> Form {
+        Form::Account
     }
 
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
@@ -116,10 +112,6 @@ impl Target for Contract {
         &LAYOUT
     }
 
-    fn recipe(&self) -> Recipe {
-        Recipe::Contract { nonce: self.nonce }
-    }
-
     fn encode(&self, digest: &Digest) -> String {
         encode_digest(digest)
     }
@@ -130,8 +122,8 @@ impl Target for Contract {
 }
 
 impl KeyTarget for Contract {
-    fn digest(&self, point: &PublicPoint) -> Digest {
-        Digest::new(&create(&account(point), self.nonce))
+    fn form(&self) -> Form {
+        Form::Contract { nonce: self.nonce }
     }
 
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {

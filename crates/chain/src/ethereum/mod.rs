@@ -9,6 +9,7 @@ mod factory;
 mod input;
 mod salted;
 
+pub(crate) use account::account_of;
 pub use account::{Account, Contract, ImpossibleNonce, create};
 pub use address::{decode, encode};
 pub use factory::{FACTORIES, Factory, PROXY_CODE_HASH, Refusal, SaltRequest};

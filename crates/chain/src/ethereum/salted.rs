@@ -5,7 +5,7 @@
 use super::address::{decode_digest, encode_digest, push_hex};
 use super::factory::{FACTORIES, Factory, PROXY_CODE_HASH, Refusal, SaltRequest};
 use super::{Address, LAYOUT, address_of, create, encode, keccak256};
-use crate::{Digest, Error, Guard, Layout, Recipe, SaltTarget, Salted, Target};
+use crate::{Digest, Error, Guard, Layout, SaltTarget, Salted, Target};
 
 /// The address of a contract that `deployer` creates with CREATE2.
 pub fn create2(deployer: &Address, salt: &[u8; 32], code_hash: &[u8; 32]) -> Address {
@@ -91,11 +91,6 @@ impl Deployment {
         let salted = Salted { guard, deployer, code_hash, create, salt };
         Ok(Self { name, factory, call, request: *request, salted })
     }
-
-    /// The description devices work from.
-    pub fn salted(&self) -> &Salted {
-        &self.salted
-    }
 }
 
 /// The error for a factory that does not do this, with those that do.
@@ -122,10 +117,6 @@ impl Target for Deployment {
         &LAYOUT
     }
 
-    fn recipe(&self) -> Recipe {
-        Recipe::Salted(self.salted.clone())
-    }
-
     fn encode(&self, digest: &Digest) -> String {
         encode_digest(digest)
     }
@@ -136,6 +127,10 @@ impl Target for Deployment {
 }
 
 impl SaltTarget for Deployment {
+    fn salted(&self) -> &Salted {
+        &self.salted
+    }
+
     fn digest(&self, salt: &[u8; 32]) -> Digest {
         Digest::new(&self.salted.steps(salt).address)
     }

@@ -6,7 +6,7 @@ use secp256k1::{PublicKey, SecretKey};
 use serde::Deserialize;
 
 use super::*;
-use crate::{Digest, Error, Guard, KeyTarget, PublicPoint, Recipe, SaltMask, SaltTarget, Target};
+use crate::{Digest, Error, Form, Guard, KeyTarget, PublicPoint, SaltMask, SaltTarget, Target};
 
 #[derive(Deserialize)]
 struct Vectors {
@@ -216,7 +216,7 @@ fn contracts_of_known_accounts_and_at_every_edge_of_the_nonce() {
         assert_eq!(create(&sender, nonce), expected, "{nonce}");
         let contract = Contract::new(nonce).unwrap();
         assert_eq!(contract.digest(&point(&secret).unwrap()).as_bytes(), expected, "{nonce}");
-        assert_eq!((contract.recipe(), contract.nonce()), (Recipe::Contract { nonce }, nonce));
+        assert_eq!((contract.form(), contract.nonce()), (Form::Contract { nonce }, nonce));
     }
     assert_eq!(Contract::new(u64::MAX), Err(ImpossibleNonce));
 }
@@ -404,7 +404,6 @@ proptest! {
         if let Some(proxy) = line("proxy") {
             prop_assert_eq!(Some(create(&decode(&proxy).unwrap(), 1)), expected);
         }
-        prop_assert_eq!(made.recipe(), Recipe::Salted(made.salted().clone()));
         if let Guard::Prefixed(prefix) = &made.salted().guard {
             prop_assert!(prefix.len() <= Guard::MOST);
         }

@@ -10,7 +10,7 @@ use bech32::{Bech32, Hrp};
 use zeroize::Zeroizing;
 
 use crate::layout::bech32::{ALPHABET, CHECKSUM, linear};
-use crate::{Digest, Error, KeyTarget, Layout, PublicPoint, Recipe, Target};
+use crate::{Digest, Error, Form, KeyTarget, Layout, Target};
 
 /// A NIP-19 `npub`: the x coordinate of a public key.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +43,6 @@ impl Target for Npub {
         &LAYOUT
     }
 
-    fn recipe(&self) -> Recipe {
-        Recipe::X
-    }
-
     fn encode(&self, digest: &Digest) -> String {
         debug_assert_eq!(digest.as_bytes().len(), 32);
         let mut text = String::with_capacity(LENGTH);
@@ -62,8 +58,8 @@ impl Target for Npub {
 }
 
 impl KeyTarget for Npub {
-    fn digest(&self, point: &PublicPoint) -> Digest {
-        Digest::new(&point.x)
+    fn form(&self) -> Form {
+        Form::X
     }
 
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {

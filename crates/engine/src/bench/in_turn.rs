@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ripemd::Ripemd160;
 use sha2::Sha256;
 use sha3::{Digest as _, Keccak256};
-use warpsmith_chain::{Digest, Recipe};
+use warpsmith_chain::{Digest, Form, Reads, Recipe};
 use warpsmith_curve::walk::{Block, Points, Walk};
 use warpsmith_pattern::Filter;
 
@@ -15,36 +15,27 @@ use crate::error::Result;
 use crate::origin::Origin;
 use crate::simd::Simd;
 
-/// What is hashed.
+/// What is hashed of a point.
 #[derive(Clone)]
-enum Hash {
-    /// Both coordinates.
-    Account,
-    /// What CREATE hashes, without the account.
-    Contract(Vec<u8>),
-    /// The bytes of an uncompressed key.
-    Uncompressed,
-    /// The bytes of a compressed key.
-    Compressed,
-    /// The script of that hash.
-    Script,
+struct Hash {
+    form: Form,
+    /// What CREATE hashes, without the account: for [`Form::Contract`].
+    message: Vec<u8>,
 }
 
 impl Hash {
     /// None for what is no hash of a point.
     fn new(recipe: &Recipe) -> Option<Hash> {
-        match *recipe {
-            Recipe::Account => Some(Hash::Account),
-            Recipe::Contract { nonce } => Some(Hash::Contract(create::message(nonce))),
-            Recipe::Hash160 { compressed: false } => Some(Hash::Uncompressed),
-            Recipe::Hash160 { compressed: true } => Some(Hash::Compressed),
-            Recipe::ScriptHash160 => Some(Hash::Script),
-            _ => None,
-        }
+        let message = match recipe.form()? {
+            Form::X | Form::Taproot => return None,
+            Form::Contract { nonce } => create::message(nonce),
+            _ => Vec::new(),
+        };
+        Some(Hash { form: recipe.form()?, message })
     }
 
     fn reads_y(&self) -> bool {
-        !matches!(self, Hash::Compressed | Hash::Script)
+        self.form.reads() == Reads::Both
     }
 }
 
@@ -105,25 +96,27 @@ impl<const Y: bool> Points for InTurn<'_, Y> {
             for sign in 0..2 {
                 for x in &block.x {
                     let x = bytes(x, point);
-                    let digest = match &mut self.hash {
-                        Hash::Account => last20(Keccak256::digest(both(&x, block, sign, point)).as_ref()),
-                        Hash::Contract(message) => {
+                    let digest = match self.hash.form {
+                        Form::Account => last20(Keccak256::digest(both(&x, block, sign, point)).as_ref()),
+                        Form::Contract { .. } => {
                             let account = Keccak256::digest(both(&x, block, sign, point));
+                            let message = &mut self.hash.message;
                             message[create::ACCOUNT..][..20].copy_from_slice(&account[12..]);
                             last20(Keccak256::digest(message).as_ref())
                         }
-                        Hash::Uncompressed => {
+                        Form::Hash160Uncompressed => {
                             let mut key = [4; 65];
                             key[1..].copy_from_slice(&both(&x, block, sign, point));
                             hash160(&key)
                         }
-                        Hash::Compressed => hash160(&compressed(&x, sign)),
-                        Hash::Script => {
+                        Form::Hash160 => hash160(&compressed(&x, sign)),
+                        Form::ScriptHash160 => {
                             let mut script = [0; 22];
                             script[1] = 20;
                             script[2..].copy_from_slice(&hash160(&compressed(&x, sign)));
                             hash160(&script)
                         }
+                        Form::X | Form::Taproot => unreachable!("these are no hashes of a point"),
                     };
                     self.found += u64::from(self.filter.accepts(&Digest::new(&digest).words()));
                 }
@@ -176,7 +169,7 @@ mod tests {
     fn digests_are_those_of_the_target() {
         for sample in samples() {
             let Subject::Key(target) = sample.subject else { continue };
-            let recipe = target.recipe();
+            let recipe = Recipe::Key(target.form());
             if !has(&recipe) {
                 continue;
             }

@@ -86,7 +86,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     };
     let (device, target) = (backend.id(), sample.subject.target());
     let wrong = |what: String| Error::SelfTest { device: device.clone(), what };
-    let recipe = target.recipe();
+    let recipe = sample.subject.recipe();
     // Rare enough not to disturb, frequent enough to verify.
     let text = target.layout().sample(5.0 - backend.max_false(&recipe).log2());
     let standard = compile([text], target, &Options::default()).map_err(|e| wrong(e.to_string()))?;

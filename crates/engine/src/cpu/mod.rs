@@ -14,14 +14,14 @@ mod taproot;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use warpsmith_chain::Recipe;
+use warpsmith_chain::{Form, Recipe};
 use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::multiply::Multiples;
 use warpsmith_curve::walk::{self, Table, Walk};
 use warpsmith_curve::{Affine, Scalar};
 
-use crate::form::Form;
+use crate::forms;
 use crate::prefilter::ScanFilter;
 use crate::simd::Simd;
 use crate::worker::batch_add::multiples;
@@ -135,7 +135,7 @@ impl Backend for Cpu {
         // A false hit costs some fifty microseconds of verification: a few percent of the time that 2^19 keys take
         // where x is tested, or 2^15 where points are hashed.
         match recipe {
-            Recipe::X => 2f64.powi(-19),
+            Recipe::Key(Form::X) => 2f64.powi(-19),
             _ => 2f64.powi(-15),
         }
     }
@@ -153,23 +153,15 @@ impl Backend for Cpu {
         forms: &'a [Form],
         filter: &'a ScanFilter,
     ) -> Result<Box<dyn Scanner + 'a>, Fault> {
+        forms::scanned(forms)?;
         Ok(match filter {
             ScanFilter::List(list) => Box::new(CpuScanner::new(self, forms, list)),
             ScanFilter::Fuse(filter) => Box::new(CpuScanner::new(self, forms, filter.as_ref())),
         })
     }
 
-    fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
-        match search.recipe {
-            Recipe::X
-            | Recipe::Account
-            | Recipe::Contract { .. }
-            | Recipe::Hash160 { .. }
-            | Recipe::ScriptHash160
-            | Recipe::Taproot
-            | Recipe::Salted(_) => Ok(()),
-            other => Err(format!("it has no walk for {other:?}")),
-        }
+    fn supports(&self, _search: &Search<'_>) -> Result<(), Fault> {
+        Ok(())
     }
 
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
@@ -177,12 +169,13 @@ impl Backend for Cpu {
             return Ok(Box::new(worker));
         }
         Ok(match search.recipe {
-            Recipe::X => Box::new(orbit::OrbitWorker::new(self, search.prefilter.sieve())),
-            Recipe::Taproot => Box::new(taproot::TaprootWorker::new(self, search.prefilter.sought())),
             Recipe::Salted(salted) => {
                 Box::new(salts::SaltsWorker::new(self, salted, search.prefilter.sought()))
             }
-            other => return Err(format!("it has no walk for {other:?}")),
+            Recipe::Key(Form::Taproot) => {
+                Box::new(taproot::TaprootWorker::new(self, search.prefilter.sought()))
+            }
+            Recipe::Key(_) => Box::new(orbit::OrbitWorker::new(self, search.prefilter.sieve())),
         })
     }
 }

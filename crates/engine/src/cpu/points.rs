@@ -3,7 +3,7 @@
 //! A compressed key is x and the parity of y. Both parities of each x are hashed, so y is never formed; which of a point
 //! and its opposite a digest belongs to is found out for the hits alone.
 
-use warpsmith_chain::Recipe;
+use warpsmith_chain::{Form, Reads};
 use warpsmith_curve::Affine;
 use warpsmith_curve::group::Point;
 use warpsmith_curve::walk::{Block, Points};
@@ -16,20 +16,12 @@ use super::{Cpu, for_a_moment};
 use crate::worker::batch_add::add_pairs;
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
 
-/// What is hashed of a point, and how.
-enum Hash {
-    /// Both coordinates: the account, or the contract it creates.
-    Keccak(Option<Box<Create>>),
-    /// Both coordinates, as the bytes of an uncompressed key.
-    Uncompressed,
-    /// x with either parity; then the script of that hash, if so.
-    Compressed { script: bool },
-}
-
 pub(super) struct PointsWorker<'a> {
     cpu: &'a Cpu,
     lanes: Lanes,
-    hash: Hash,
+    form: Form,
+    /// What an account creates, for [`Form::Contract`].
+    create: Option<Create>,
     filter: DigestFilter,
     walk: Checked<'a>,
 }
@@ -37,18 +29,17 @@ pub(super) struct PointsWorker<'a> {
 impl<'a> PointsWorker<'a> {
     /// Looks for digests of the search's recipe; none if they are no hashes of points.
     pub fn new(cpu: &'a Cpu, search: &Search<'_>) -> Option<Self> {
-        let hash = match *search.recipe {
-            Recipe::Account => Hash::Keccak(None),
-            Recipe::Contract { nonce } => Hash::Keccak(Some(Box::new(Create::new(nonce)))),
-            Recipe::Hash160 { compressed: false } => Hash::Uncompressed,
-            Recipe::Hash160 { compressed: true } => Hash::Compressed { script: false },
-            Recipe::ScriptHash160 => Hash::Compressed { script: true },
-            _ => return None,
+        let form = search.recipe.form()?;
+        let create = match form {
+            Form::X | Form::Taproot => return None,
+            Form::Contract { nonce } => Some(Create::new(nonce)),
+            Form::Account | Form::Hash160 | Form::Hash160Uncompressed | Form::ScriptHash160 => None,
         };
         Some(PointsWorker {
             cpu,
             lanes: cpu.simd.hash_lanes(),
-            hash,
+            form,
+            create,
             filter: DigestFilter::new(search.prefilter.sought(), cpu.simd),
             walk: Checked::new(cpu),
         })
@@ -72,14 +63,14 @@ impl Worker for PointsWorker<'_> {
         self.walk.step(|walk| {
             let mut hits = Vec::new();
             let (lanes, filter) = (self.lanes, &self.filter);
-            let tried = match &self.hash {
-                &Hash::Compressed { script } => {
-                    let centres = walk.centres();
-                    let tried = walk.points(&mut OfX { lanes, script, filter, hits: &mut hits });
-                    settle_signs(&centres, self.cpu.entries(), &mut hits);
-                    tried
-                }
-                hash => walk.points(&mut OfBoth { lanes, hash, filter, hits: &mut hits }),
+            let tried = if self.form.reads() == Reads::Parity {
+                let (centres, script) = (walk.centres(), self.form == Form::ScriptHash160);
+                let tried = walk.points(&mut OfX { lanes, script, filter, hits: &mut hits });
+                settle_signs(&centres, self.cpu.entries(), &mut hits);
+                tried
+            } else {
+                let create = self.create.as_ref();
+                walk.points(&mut OfBoth { lanes, form: self.form, create, filter, hits: &mut hits })
             };
             Batch { tried, hits, done: false }
         })
@@ -107,7 +98,8 @@ impl Worker for PointsWorker<'_> {
 /// Hashes both coordinates of the points of a walk and looks at the digests.
 struct OfBoth<'w> {
     lanes: Lanes,
-    hash: &'w Hash,
+    form: Form,
+    create: Option<&'w Create>,
     filter: &'w DigestFilter,
     hits: &'w mut Vec<Hit>,
 }
@@ -117,15 +109,15 @@ impl Points for OfBoth<'_> {
 
     fn points(&mut self, block: &Block) {
         for (x, image) in block.x.iter().zip(0..) {
-            let digests = match self.hash {
-                Hash::Keccak(create) => {
+            let digests = match self.form {
+                Form::Hash160Uncompressed => hash160::uncompressed(self.lanes, x, &block.y),
+                _ => {
                     let accounts = block.y.each_ref().map(|y| keccak::address_of_points(self.lanes, x, y));
-                    match create {
+                    match self.create {
                         Some(create) => accounts.map(|accounts| create.addresses(self.lanes, &accounts)),
                         None => accounts,
                     }
                 }
-                _ => hash160::uncompressed(self.lanes, x, &block.y),
             };
             for (digests, negate) in digests.iter().zip([false, true]) {
                 let spot = |point| Spot::Key(block.place(point, image, negate));

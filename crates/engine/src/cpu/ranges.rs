@@ -4,7 +4,7 @@
 //! compute beyond the stretch is thrown away. A group is never laid across 0 or n: at the upper end of the keys the
 //! stretch is moved back and what was there before it thrown away instead.
 
-use warpsmith_chain::Digest;
+use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::group::Point;
 use warpsmith_curve::multiply::Eight;
 use warpsmith_curve::walk::{Block, Places, Points, Walk};
@@ -15,7 +15,6 @@ use warpsmith_hash::sha256::Tagged;
 use warpsmith_hash::{Lanes, hash160, keccak};
 
 use super::Cpu;
-use crate::form::Form;
 use crate::prefilter::MayHold;
 use crate::worker::Fault;
 #[cfg(test)]
@@ -269,9 +268,10 @@ impl<S: MayHold> Hashing<'_, S> {
                     self.collect_for_tweak();
                     continue;
                 }
-                Form::Compressed => hash_compressed(),
-                Form::Script => hash160::witness_scripts(self.lanes, &hash_compressed()),
-                Form::Uncompressed => hash160::uncompressed_keys(self.lanes, &self.x, &self.y),
+                Form::Hash160 => hash_compressed(),
+                Form::ScriptHash160 => hash160::witness_scripts(self.lanes, &hash_compressed()),
+                Form::Hash160Uncompressed => hash160::uncompressed_keys(self.lanes, &self.x, &self.y),
+                Form::Contract { .. } => unreachable!("a scan refuses this form at its start"),
                 Form::Account => std::array::from_fn(|half| {
                     keccak::address_of_points(self.lanes, &self.x[half], &self.y[half])
                 }),

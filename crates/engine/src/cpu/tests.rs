@@ -15,7 +15,7 @@ use crate::worker::Start;
 
 /// All candidates of the first steps from a known origin: each once, and those looked at with the right digest.
 fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u64, stride: usize) {
-    let recipe = subject.target().recipe();
+    let recipe = subject.recipe();
     let cpu = Cpu::new(simd, 1);
     let everything = Filter { top: vec![Interval { first: 0, last: u64::MAX }], ..Filter::default() };
     let mut worker = cpu.worker(&Search::new(&recipe, &everything)).expect("a worker");
@@ -47,7 +47,7 @@ fn candidates_have_the_digests_of_their_targets() {
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
         for sample in samples() {
             let Subject::Key(target) = sample.subject else { continue };
-            if target.recipe() == Recipe::X {
+            if target.form() == Form::X {
                 continue;
             }
             // Every lane, sign and image over the list: the stride is no divisor of anything.
@@ -64,7 +64,7 @@ fn candidates_around_the_table_and_infinity_are_exact() {
     let half = u64::from(HALF);
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
         for sample in samples().into_iter().filter(|sample| sample.name.starts_with("btc")) {
-            if sample.subject.target().recipe() == Recipe::X {
+            if sample.subject.recipe() == Recipe::Key(Form::X) {
                 continue;
             }
             // A centre on an entry, one beside infinity, and one whose next centre is infinity.
@@ -82,7 +82,10 @@ fn a_walk_that_goes_astray_is_found_out() {
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
         let cpu = Cpu::new(simd, 1);
         let lanes = cpu.shape().lanes;
-        for (n, recipe) in [Recipe::X, Recipe::Account, Recipe::Taproot].into_iter().enumerate() {
+        for (n, recipe) in [Recipe::Key(Form::X), Recipe::Key(Form::Account), Recipe::Key(Form::Taproot)]
+            .into_iter()
+            .enumerate()
+        {
             let mut worker = cpu.worker(&Search::new(&recipe, &nothing)).expect("a worker");
             let start = |worker: &mut dyn Worker| {
                 let origin = Origin::fresh(None).expect("random");
@@ -108,7 +111,7 @@ fn a_walk_that_goes_astray_is_found_out() {
 fn checks_come_by_themselves_and_confirm() {
     let nothing = Filter { top: vec![Interval { first: 0, last: 0 }], ..Filter::default() };
     let cpu = Cpu::new(Simd::detect(), 1);
-    let mut worker = cpu.worker(&Search::new(&Recipe::X, &nothing)).expect("a worker");
+    let mut worker = cpu.worker(&Search::new(&Recipe::Key(Form::X), &nothing)).expect("a worker");
     let origin = Origin::fresh(None).expect("random");
     worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
     let mut unproved = vec![0];

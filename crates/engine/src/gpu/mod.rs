@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use warpsmith_chain::Recipe;
+use warpsmith_chain::{Form, Recipe};
 use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::platform::Simd;
@@ -31,7 +31,7 @@ use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program, Queue, Source, Vendor};
 use warpsmith_kernel::{Program as Text, Spec, Table as TablePlace, abi, embedded, join};
 
-use crate::form::Form;
+use crate::forms;
 use crate::prefilter::ScanFilter;
 use crate::worker::batch_add::{add_all, add_pairs, multiples};
 use crate::worker::measure::{FieldRate, Measure, Profile};
@@ -268,27 +268,22 @@ impl Backend for Gpu {
     fn max_false(&self, recipe: &Recipe) -> f64 {
         match recipe {
             // At 10^11 keys a second, one in 2^30 is a hundred verifications a second.
-            Recipe::X => 2f64.powi(-30),
+            Recipe::Key(Form::X) => 2f64.powi(-30),
             // At some 10^9, one in 2^25.
             _ => 2f64.powi(-25),
         }
     }
 
     fn supports(&self, search: &Search<'_>) -> Result<(), Fault> {
-        let by_orbit = *search.recipe == Recipe::X && search.filter.terms.is_empty();
+        let by_orbit = *search.recipe == Recipe::Key(Form::X) && search.filter.terms.is_empty();
         if !by_orbit && self.device.can_build().is_err() {
             return Err(NO_COMPILER.to_owned());
         }
         match search.recipe {
-            Recipe::X if search.filter.score.is_some() => Err("x coordinates have no score".to_owned()),
-            Recipe::X
-            | Recipe::Account
-            | Recipe::Contract { .. }
-            | Recipe::Hash160 { .. }
-            | Recipe::ScriptHash160
-            | Recipe::Taproot
-            | Recipe::Salted(_) => Ok(()),
-            other => Err(format!("it has no kernel for {other:?}")),
+            Recipe::Key(Form::X) if search.filter.score.is_some() => {
+                Err("x coordinates have no score".to_owned())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -304,6 +299,7 @@ impl Backend for Gpu {
         if self.device.can_build().is_err() {
             return Err(NO_COMPILER.to_owned());
         }
+        forms::scanned(forms)?;
         let scanner = ranges::RangeScanner::new(self, forms, filter).map_err(|e| e.to_string())?;
         Ok(Box::new(scanner))
     }
@@ -312,10 +308,10 @@ impl Backend for Gpu {
         self.supports(search)?;
         let worker: Outcome<Box<dyn Worker + 'a>> = match search.recipe {
             Recipe::Salted(salted) => salts::SaltsWorker::new(self, salted, search).map(|w| Box::new(w) as _),
-            Recipe::X if search.filter.terms.is_empty() => {
+            Recipe::Key(Form::X) if search.filter.terms.is_empty() => {
                 orbit::OrbitWorker::new(self, search.filter).map(|w| Box::new(w) as _)
             }
-            _ => points::PointsWorker::new(self, search).map(|w| Box::new(w) as _),
+            Recipe::Key(_) => points::PointsWorker::new(self, search).map(|w| Box::new(w) as _),
         };
         worker.map_err(|e| e.to_string())
     }
@@ -327,7 +323,7 @@ impl Measure for Gpu {
     }
 
     fn profile(&self, search: &Search<'_>) -> Option<Result<Profile, Fault>> {
-        (*search.recipe == Recipe::X).then(|| orbit::profile(self, search.filter))
+        (*search.recipe == Recipe::Key(Form::X)).then(|| orbit::profile(self, search.filter))
     }
 }
 

@@ -6,9 +6,7 @@
 
 use std::ops::Range;
 
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
-use warpsmith_chain::ethereum::{Account, Contract};
-use warpsmith_chain::{Digest, KeyTarget, PublicPoint, Recipe};
+use warpsmith_chain::Form;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::Place;
 use warpsmith_curve::{Affine, Scalar};
@@ -24,13 +22,14 @@ use super::{
     CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, digests, place_table, point_table, tweaks,
     upload,
 };
+use crate::forms;
 use crate::worker::ends::Row;
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
 
 pub(super) struct PointsWorker<'a> {
     gpu: &'a Gpu,
     layout: Layout,
-    recipe: Recipe,
+    form: Form,
     made: Made,
     queue: Box<dyn Queue>,
     kernel: Kernel,
@@ -55,15 +54,8 @@ pub(super) struct PointsWorker<'a> {
 impl<'a> PointsWorker<'a> {
     pub fn new(gpu: &'a Gpu, search: &Search<'_>) -> Outcome<Self> {
         let info = gpu.device.info();
-        let (made, nonce) = match search.recipe {
-            Recipe::Account => (Made::Account, 0),
-            Recipe::Contract { nonce } => (Made::Contract, *nonce),
-            Recipe::Hash160 { compressed: true } => (Made::Hash160, 0),
-            Recipe::Hash160 { compressed: false } => (Made::Hash160Uncompressed, 0),
-            Recipe::ScriptHash160 => (Made::ScriptHash160, 0),
-            Recipe::Taproot => (Made::Taproot { bits: tweaks::bits(info) }, 0),
-            _ => (Made::X, 0),
-        };
+        let form = search.recipe.form().expect("a walk is for keys");
+        let made = forms::searched(form, tweaks::bits(info));
         let (shape, filter_words) = digests::filter(search.filter, made.words());
         let layout = gpu.digest_layout(Program::Points { digest: made, filter: shape });
         let Layout { spec, lanes } = layout;
@@ -78,14 +70,18 @@ impl<'a> PointsWorker<'a> {
                 let table = tweaks::table(queue.as_mut(), program, spec.block, bits)?;
                 vec![table, queue.alloc(4 * taproot::sums_words(lanes) as u64)?]
             }
-            _ => vec![upload(queue.as_mut(), &points::create_words(nonce))?],
+            _ => {
+                // Other digests ignore these words.
+                let nonce = if let Form::Contract { nonce } = form { nonce } else { 0 };
+                vec![upload(queue.as_mut(), &points::create_words(nonce))?]
+            }
         };
         let centres_bytes = 4 * abi::centres_words(lanes) as u64;
         let centres = queue.alloc(centres_bytes)?;
         Ok(PointsWorker {
             gpu,
             layout,
-            recipe: search.recipe.clone(),
+            form,
             made,
             kernel,
             table,
@@ -228,7 +224,7 @@ impl<'a> PointsWorker<'a> {
             // Infinity is no key, and the device reports none.
             let Some(key) = key else { continue };
             places[n].negate ^= self.made.tells_parity() && key.y.is_odd();
-            wanted[n] = !told[n].open || self.filter.accepts(&digest(&self.recipe, key).words());
+            wanted[n] = !told[n].open || self.filter.accepts(&forms::reference(self.form, key).words());
         }
         wanted
     }
@@ -246,7 +242,7 @@ impl<'a> PointsWorker<'a> {
                 for negate in [false, true].into_iter().take((self.made.keys() / 3) as usize) {
                     for image in 0..3 {
                         let key = if negate { point.negate() } else { point }.endomorphism(image);
-                        let words = digest(&self.recipe, key).words();
+                        let words = forms::reference(self.form, key).words();
                         let score = self.filter.score.map(|wanted| wanted.score.of_words(&words));
                         let wanted = score.map_or_else(|| self.filter.accepts(&words), |s| s > self.beat);
                         if wanted {
@@ -300,22 +296,6 @@ impl<'a> PointsWorker<'a> {
             }
         }
         Ok(batch)
-    }
-}
-
-/// The digest of a point by the target's own code.
-fn digest(recipe: &Recipe, point: Affine) -> Digest {
-    let point = PublicPoint { x: point.x.to_be_bytes(), y: point.y.to_be_bytes() };
-    match recipe {
-        Recipe::Account => Account.digest(&point),
-        Recipe::Contract { nonce } => {
-            Contract::new(*nonce).expect("checked when the target was made").digest(&point)
-        }
-        Recipe::Hash160 { compressed: true } => Bitcoin::main(AddressType::P2pkh).digest(&point),
-        Recipe::Hash160 { compressed: false } => Bitcoin::main(AddressType::P2pkhUncompressed).digest(&point),
-        Recipe::ScriptHash160 => Bitcoin::main(AddressType::P2sh).digest(&point),
-        Recipe::Taproot => Bitcoin::main(AddressType::P2tr).digest(&point),
-        _ => Digest::new(&point.x),
     }
 }
 

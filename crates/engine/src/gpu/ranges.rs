@@ -10,7 +10,7 @@
 //! opposite. Centres are keys above h, so that leaves S and what lies near n. A walk that would come to S begins one key
 //! later, and keys within three steps of n, like that one key, are the processor's.
 
-use warpsmith_chain::Digest;
+use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_device::{Arg, Buffer, Kernel, Queue};
@@ -22,7 +22,7 @@ use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
 use super::{Gpu, Layout, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks, upload};
 use crate::cpu::{Cpu, CpuScanner};
-use crate::form::Form;
+use crate::forms;
 use crate::origin::point_of;
 use crate::prefilter::{MayHold, ScanFilter};
 use crate::simd::Simd;
@@ -122,7 +122,7 @@ impl<'a> RangeScanner<'a> {
                 (text::Filter::Fuse { bits: width.bits() }, words, room)
             }
         };
-        let made: Vec<text::Form> = forms.iter().map(|form| made(*form)).collect();
+        let made = forms::scanned(forms).expect("refused where scanners are asked for");
         let keep_y = text::Forms::of(&made).need_y();
         let layout = layout(gpu, keep_y, room);
         let Layout { spec, lanes } = layout;
@@ -359,7 +359,7 @@ impl<'a> RangeScanner<'a> {
             if offset >= count {
                 continue;
             }
-            let (key, form) = (first.add(Scalar::from_u64(offset)), found(passed.form));
+            let (key, form) = (first.add(Scalar::from_u64(offset)), forms::of_scan(passed.form));
             let bytes: Vec<u8> = passed.digest.iter().flat_map(|word| word.to_be_bytes()).collect();
             let digest = match passed.open {
                 false => Some(Digest::new(&bytes[..passed.form.bytes()])),
@@ -529,30 +529,6 @@ fn together(forms: &[text::Form]) -> Vec<Vec<text::Form>> {
     let (pair, alone): (Vec<text::Form>, Vec<text::Form>) = tested.partition(shares);
     let pair = (!pair.is_empty()).then_some(pair);
     pair.into_iter().chain(alone.into_iter().map(|form| vec![form])).collect()
-}
-
-/// What the device makes of a key in this form.
-fn made(form: Form) -> text::Form {
-    match form {
-        Form::X => text::Form::X,
-        Form::Compressed => text::Form::Compressed,
-        Form::Uncompressed => text::Form::Uncompressed,
-        Form::Script => text::Form::Script,
-        Form::Account => text::Form::Account,
-        Form::Taproot => text::Form::Taproot,
-    }
-}
-
-/// The form of what the device made.
-fn found(form: text::Form) -> Form {
-    match form {
-        text::Form::X => Form::X,
-        text::Form::Compressed => Form::Compressed,
-        text::Form::Uncompressed => Form::Uncompressed,
-        text::Form::Script => Form::Script,
-        text::Form::Account => Form::Account,
-        text::Form::Taproot => Form::Taproot,
-    }
 }
 
 /// A fuse filter in the device's memory.

@@ -134,8 +134,8 @@ fn without_a_compiler_only_what_is_shipped_is_taken_on() {
     let gpu = Gpu::new(Arc::new(card(Vendor::Nvidia, Api::Cuda)), Inline::Auto);
     let filter = warpsmith_pattern::Filter::default();
     let supports = |recipe| gpu.supports(&Search::new(&recipe, &filter));
-    assert_eq!(supports(Recipe::X), Ok(()));
-    let why = supports(Recipe::Account).unwrap_err();
+    assert_eq!(supports(Recipe::Key(Form::X)), Ok(()));
+    let why = supports(Recipe::Key(Form::Account)).unwrap_err();
     assert!(why.contains("NVRTC") && why.contains("--device opencl"), "{why}");
 }
 

@@ -3,14 +3,13 @@
 
 use std::collections::HashMap;
 
-use warpsmith_chain::Digest;
+use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::Scalar;
 use warpsmith_store::{Filter, Width};
 
 use super::ScanType;
 use crate::devices::Devices;
 use crate::error::{Error, Result};
-use crate::form::Form;
 use crate::prefilter::{MayHold, ScanFilter, TopList};
 use crate::selftest::SelfTest;
 use crate::worker::scanner::{Scanner, Survivor, digest_of};
@@ -37,10 +36,11 @@ type Planted = (Scalar, Form, Digest);
 /// the filters of a database.
 pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
     let named = |form: Form| {
-        let name = ScanType::all().find(|wanted| wanted.form() == Some(form)).map(ScanType::name);
+        let name = ScanType::all().find(|wanted| wanted.form() == form).map(ScanType::name);
         (name.expect("every form is that of some addresses"), vec![form])
     };
-    let kinds: Vec<_> = Form::ALL.map(named).into_iter().chain([("all types", Form::ALL.to_vec())]).collect();
+    let kinds: Vec<_> =
+        Form::SCANNED.map(named).into_iter().chain([("all types", Form::SCANNED.to_vec())]).collect();
     for device in &devices.list {
         for (what, forms) in &kinds {
             for width in [None].into_iter().chain(Width::ALL.map(Some)) {

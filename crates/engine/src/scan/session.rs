@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
-use warpsmith_chain::KeyTarget;
+use warpsmith_chain::{Form, KeyTarget};
 use warpsmith_store::{Map, MapFile, Record};
 use zeroize::Zeroizing;
 
@@ -16,7 +16,6 @@ use super::{ScanTargets, ScanType};
 use crate::details::Details;
 use crate::devices::Devices;
 use crate::error::{Error, Result};
-use crate::form::Form;
 use crate::origin::{Secret, public_point};
 use crate::prefilter::ScanFilter;
 use crate::secret::wiping_stack;
@@ -417,7 +416,7 @@ impl<'c> Collector<'c, '_> {
         let secret = secret.ok_or_else(|| wrong("it found something that is no key"))?;
         let public = secret.public_key();
         let point = public_point(&public);
-        if survivor.form.digest(&point) != survivor.digest {
+        if survivor.form.reference(&point) != survivor.digest {
             return Err(wrong("a key it found does not have the digest it computed"));
         }
         for (found_as, record) in wanted {

@@ -6,11 +6,10 @@ use std::str::FromStr;
 
 use warpsmith_chain::bitcoin::{AddressType, Bitcoin, Network};
 use warpsmith_chain::ethereum::Account;
-use warpsmith_chain::{Digest, KeyTarget, Recipe, Target as _};
+use warpsmith_chain::{Digest, Form, KeyTarget};
 use warpsmith_store::{Database, Filter, Kind, Reader, Record, TargetList, Targets};
 
 use crate::error::{Error, Result};
-use crate::form::Form;
 use crate::prefilter::{ScanFilter, TopList};
 
 /// A type of address: what a scan can be narrowed to, and what a finding is.
@@ -36,16 +35,12 @@ impl ScanType {
         }
     }
 
-    fn recipe(self) -> Recipe {
+    /// What is computed of a key to find such an address.
+    pub fn form(self) -> Form {
         match self {
-            ScanType::Bitcoin(address_type) => Bitcoin::main(address_type).recipe(),
-            ScanType::Ethereum => Account.recipe(),
+            ScanType::Bitcoin(address_type) => Bitcoin::main(address_type).form(),
+            ScanType::Ethereum => Account.form(),
         }
-    }
-
-    /// What is made of a key to find such an address; none where a scan cannot.
-    pub fn form(self) -> Option<Form> {
-        Form::of(&self.recipe())
     }
 
     /// The kinds of records that a key can have as this type.
@@ -54,7 +49,7 @@ impl ScanType {
             // One digest, but what kind of address it was says how it can be spent.
             ScanType::Bitcoin(AddressType::P2pkh) => &[Kind::P2pkh, Kind::P2pkhTest, Kind::Hash160],
             ScanType::Bitcoin(AddressType::P2wpkh) => &[Kind::P2wpkh, Kind::P2wpkhTest],
-            _ => Kind::of_recipe(&self.recipe()),
+            _ => Kind::of_form(self.form()),
         }
     }
 
@@ -144,8 +139,8 @@ impl ScanTargets {
 
     /// The forms in which these types are found, without repetition.
     pub(super) fn forms(&self) -> Vec<Form> {
-        let is_found = |form: &Form| self.types.iter().any(|wanted| wanted.form() == Some(*form));
-        Form::ALL.into_iter().filter(is_found).collect()
+        let is_found = |form: &Form| self.types.iter().any(|wanted| wanted.form() == *form);
+        Form::SCANNED.into_iter().filter(is_found).collect()
     }
 
     /// The quick look that comes before [`Self::find`].
@@ -179,7 +174,7 @@ impl Finder<'_> {
     /// part of a database that would have them is damaged.
     pub fn find(&self, form: Form, digest: &Digest) -> Result<Vec<(ScanType, Record)>> {
         let mut found = Vec::new();
-        for &wanted in self.types.iter().filter(|wanted| wanted.form() == Some(form)) {
+        for &wanted in self.types.iter().filter(|wanted| wanted.form() == form) {
             for &kind in wanted.kinds() {
                 let record = match &self.shelf {
                     Shelf::List(records) => records.get(&(kind, *digest)).copied(),
@@ -196,9 +191,6 @@ impl Finder<'_> {
 fn choose(asked: &[ScanType], kinds: BTreeSet<Kind>) -> Result<Vec<ScanType>> {
     let possible = |wanted: &ScanType| wanted.kinds().iter().any(|kind| kinds.contains(kind));
     for wanted in asked {
-        if wanted.form().is_none() {
-            return Err(Error::Scan(format!("a scan cannot look for {wanted} addresses yet")));
-        }
         if !possible(wanted) {
             return Err(Error::Scan(format!(
                 "no address among the targets can be of type {wanted}; leave that type out"
@@ -206,7 +198,7 @@ fn choose(asked: &[ScanType], kinds: BTreeSet<Kind>) -> Result<Vec<ScanType>> {
         }
     }
     let taken = |wanted: &ScanType| match asked {
-        [] => possible(wanted) && wanted.form().is_some(),
+        [] => possible(wanted),
         asked => asked.contains(wanted),
     };
     let types: Vec<ScanType> = ScanType::all().filter(taken).collect();

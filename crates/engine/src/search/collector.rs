@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use warpsmith_chain::Recipe;
+use warpsmith_chain::{Form, Recipe};
 use warpsmith_pattern::Filter;
 use zeroize::Zeroizing;
 
@@ -316,8 +316,8 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
                 self.best.store(why, Ordering::Relaxed);
             }
         }
-        let nonce = match target.recipe() {
-            Recipe::Contract { nonce } => Some(nonce),
+        let nonce = match self.job.subject.recipe() {
+            Recipe::Key(Form::Contract { nonce }) => Some(nonce),
             _ => None,
         };
         let device = self.devices.list[self.desks[worker].device].id();

@@ -135,7 +135,7 @@ pub(crate) fn run_with(
     sink: &mut Sink<'_>,
     rule: Rule,
 ) -> Result<Outcome> {
-    let recipe = job.subject.target().recipe();
+    let recipe = job.subject.recipe();
     let mut failed = None;
     let mut plans = Vec::new();
     let mut unfit = 0;

@@ -10,11 +10,10 @@ pub(crate) mod scanner;
 
 use std::sync::Arc;
 
-use warpsmith_chain::{Digest, Recipe};
+use warpsmith_chain::{Digest, Form, Recipe};
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::Filter;
 
-use crate::form::Form;
 use crate::prefilter::{Prefilter, ScanFilter};
 use crate::simd::Simd;
 pub(crate) use crate::space::Start;
@@ -207,7 +206,7 @@ mod tests {
         };
         let cpu = crate::cpu::Cpu::new(Simd::Portable, 1);
         let fits = |device: &dyn Backend, filter: &Filter, odds| {
-            suits(device, &Search::new(&Recipe::Account, filter), odds)
+            suits(device, &Search::new(&Recipe::Key(Form::Account), filter), odds)
         };
         assert_eq!(fits(&cpu, &everything, 1e-9), Ok(()));
         let Some(card) = warpsmith_device::survey().devices.into_iter().find(|d| d.can_build().is_ok())

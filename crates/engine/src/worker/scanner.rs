@@ -1,10 +1,9 @@
 //! What a scan asks of anything that can cover stretches of keys.
 
-use warpsmith_chain::Digest;
+use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::Scalar;
 
 use super::Fault;
-use crate::form::Form;
 use crate::origin::{Secret, public_point};
 
 /// A key of which one form passed the filter.
@@ -18,7 +17,7 @@ pub struct Survivor {
 /// The digest of a key by libsecp256k1 and the reference code; none for 0.
 pub(crate) fn digest_of(key: Scalar, form: Form) -> Option<Digest> {
     let public = Secret::from_bytes(&key.to_be_bytes())?.public_key();
-    Some(form.digest(&public_point(&public)))
+    Some(form.reference(&public_point(&public)))
 }
 
 /// A comparison of where a walk ended with where it must; any thread may do it.

@@ -284,7 +284,7 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// The records of any of these kinds with this digest: for what a device found, those of [`Kind::of_recipe`].
+    /// The records of any of these kinds with this digest: for what a device found, those of [`Kind::of_form`].
     pub fn find_any(&self, kinds: &[Kind], digest: &[u8]) -> Result<Vec<Record>, Error> {
         let mut found = Vec::new();
         for kind in kinds {

@@ -31,7 +31,7 @@ fn plus(first: Scalar, offset: u64) -> Scalar {
 /// The digest of a key by the independent library and the reference code.
 fn digest(key: Scalar, form: Form) -> Digest {
     let secret = SecretKey::from_secret_bytes(key.to_be_bytes()).expect("a key");
-    form.digest(&public_point(&PublicKey::from_secret_key(&secret)))
+    form.reference(&public_point(&PublicKey::from_secret_key(&secret)))
 }
 
 fn processors() -> Vec<Cpu> {
@@ -41,7 +41,7 @@ fn processors() -> Vec<Cpu> {
 /// Scans a stretch with everything let pass: each key once in each form, in the stretch alone. Digests are compared at
 /// every so-manieth key.
 fn check_all(cpu: &Cpu, first: Scalar, count: u64, every: u64) {
-    let forms = Form::ALL;
+    let forms = Form::SCANNED;
     let survivors = CpuScanner::new(cpu, &forms, &All).cover(first, count).expect("covered");
     assert_eq!(survivors.len() as u64, count * forms.len() as u64);
     let mut seen: Vec<(u64, Form)> = survivors
@@ -63,7 +63,7 @@ fn check_all(cpu: &Cpu, first: Scalar, count: u64, every: u64) {
 #[test]
 fn every_key_of_a_stretch_comes_once_and_no_other() {
     for cpu in processors() {
-        let (all, forms) = (All, Form::ALL);
+        let (all, forms) = (All, Form::SCANNED);
         let scanner = CpuScanner::new(&cpu, &forms, &all);
         let (group, lanes) = (scanner.group(), scanner.lanes());
         let firsts = [
@@ -87,7 +87,7 @@ fn every_key_of_a_stretch_comes_once_and_no_other() {
 fn stretches_end_at_the_last_key_there_is() {
     let last = Scalar::ONE.negate();
     for cpu in processors() {
-        let (all, forms) = (All, Form::ALL);
+        let (all, forms) = (All, Form::SCANNED);
         let group = CpuScanner::new(&cpu, &forms, &all).group();
         for count in [1, 2, group, group + 1] {
             check_all(&cpu, last.sub(Scalar::from_u64(count - 1)), count, 97);
@@ -102,13 +102,13 @@ fn planted_keys_are_found_at_every_residue_of_a_group() {
     // One processor does: residues do not depend on the number of lanes.
     let cpu = &processors()[0];
     let first = scalar("123456789abcdef0123456789abcdef0123456789abcdef");
-    let (all, forms) = (All, [Form::Compressed]);
+    let (all, forms) = (All, [Form::Hash160]);
     let scanner = CpuScanner::new(cpu, &forms, &all);
     let (group, lanes) = (scanner.group(), scanner.lanes());
     let count = lanes * 3 * group;
     // Every residue, each in another group of another lane.
     let offsets: Vec<u64> = (0..group).map(|r| (r * 7 % (lanes * 3)) * group + r).collect();
-    let wanted: Vec<Digest> = offsets.iter().map(|&o| digest(plus(first, o), Form::Compressed)).collect();
+    let wanted: Vec<Digest> = offsets.iter().map(|&o| digest(plus(first, o), Form::Hash160)).collect();
     let few = TopList::new(wanted.iter().map(|digest| digest.words()[0]));
     let mut found = CpuScanner::new(cpu, &forms, &few).cover(first, count).expect("covered");
     found.sort_by_key(|survivor| small(survivor.key.sub(first)));
@@ -123,7 +123,7 @@ fn planted_keys_are_found_at_every_residue_of_a_group() {
 fn a_whole_stretch_finds_what_lies_at_its_ends_and_seams() {
     for cpu in processors() {
         let first = scalar("ffffffffffffffffffffffffffffff0000000000000000fff");
-        let (all, forms) = (All, Form::ALL);
+        let (all, forms) = (All, Form::SCANNED);
         let scanner = CpuScanner::new(&cpu, &forms, &all);
         let (group, most) = (scanner.group(), scanner.stretch());
         let lane = most / scanner.lanes();
@@ -131,7 +131,7 @@ fn a_whole_stretch_finds_what_lies_at_its_ends_and_seams() {
         offsets.extend([group - 1, group, lane - 1, lane].into_iter().filter(|&o| o < most));
         offsets.sort_unstable();
         offsets.dedup();
-        for form in Form::ALL {
+        for form in Form::SCANNED {
             let wanted = offsets.iter().map(|&o| digest(plus(first, o), form));
             let few = TopList::new(wanted.map(|digest| digest.words()[0]));
             let found = CpuScanner::new(&cpu, &[form], &few).cover(first, most).expect("covered");

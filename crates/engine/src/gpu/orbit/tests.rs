@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
 use warpsmith_chain::nostr::Npub;
-use warpsmith_chain::{KeyTarget, Recipe, find};
+use warpsmith_chain::{Form, KeyTarget, Recipe, find};
 use warpsmith_pattern::{Options as PatternOptions, compile};
 
 use super::*;
@@ -40,7 +40,7 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     let Some(gpu) = pocl() else { return };
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["q"], target, &PatternOptions::default()).expect("possible");
-    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
     let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
     let secret = Secret::random().expect("random");
     let origin = Origin::known(secret);
@@ -92,7 +92,7 @@ const SIX: [&str; 6] = ["qq", "pp", "2z", "rr", "7l", "mu"];
 fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Option<(u32, u32)>) {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(prefixes.iter().copied(), target, &PatternOptions::default()).expect("possible");
-    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
     let mut worker = OrbitWorker::new(gpu, &filter).expect("a worker");
     if let (Some((survivors, candidates)), Some(settle)) = (lists, &mut worker.settle) {
         settle.shorten(survivors, candidates);
@@ -132,7 +132,7 @@ fn walks_that_go_astray_are_found_out() {
     for prefixes in [&["qqqqqqqq"][..], &["qqqqqqq", "ppppppp", "2222222", "rrrrrrr", "7777777"]] {
         let patterns =
             compile(prefixes.iter().copied(), target, &PatternOptions::default()).expect("possible");
-        let filter = patterns.filter(gpu.max_false(&Recipe::X));
+        let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
         let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
         assert_faults_are_found(&mut worker, |worker| worker.flights.steps = 2);
     }
@@ -144,7 +144,7 @@ fn lanes_that_meet_their_table_are_not_astray() {
     let Some(gpu) = pocl() else { return };
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["qqqqqqqq"], target, &PatternOptions::default()).expect("possible");
-    let filter = patterns.filter(gpu.max_false(&Recipe::X));
+    let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
     let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
     worker.watch.every(1);
     // Lane 0 begins at 5 G, an entry of its own table.
@@ -177,8 +177,8 @@ fn the_parts_of_a_search_are_told_apart() {
     let Some(gpu) = pocl() else { return };
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["qqqqqq"], target, &PatternOptions::default()).expect("possible");
-    let filter = patterns.filter(gpu.max_false(&Recipe::X));
-    let search = Search::new(&Recipe::X, &filter);
+    let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
+    let search = Search::new(&Recipe::Key(Form::X), &filter);
     let profile = gpu.profile(&search).expect("a card").expect("measured");
     let names: Vec<&str> = profile.parts.iter().map(|part| part.name).collect();
     assert_eq!(names, ["walk", "words", "filter"]);

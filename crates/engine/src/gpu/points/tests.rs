@@ -5,6 +5,10 @@ use std::collections::HashSet;
 use warpsmith_chain::Target;
 use warpsmith_pattern::{Options, Score, compile};
 
+use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::ethereum::{Account, Contract};
+use warpsmith_chain::{KeyTarget, PublicPoint, Recipe};
+
 use super::*;
 use crate::gpu::tests::{assert_faults_are_found, assert_flood, place, pocl};
 use crate::origin::{Origin, Recovered, Secret, public_point};
@@ -14,9 +18,9 @@ use crate::space::Subject;
 use crate::worker::Backend;
 
 /// A worker for one prefix.
-fn worker<'a>(gpu: &'a Gpu, target: &dyn Target, prefix: &str) -> (PointsWorker<'a>, Filter) {
+fn worker<'a>(gpu: &'a Gpu, target: &dyn KeyTarget, prefix: &str) -> (PointsWorker<'a>, Filter) {
     let patterns = compile([prefix], target, &Options::default()).expect("possible");
-    let recipe = target.recipe();
+    let recipe = Recipe::Key(target.form());
     let filter = patterns.filter(gpu.max_false(&recipe));
     let search = Search::new(&recipe, &filter);
     (PointsWorker::new(gpu, &search).expect("a worker"), filter)
@@ -79,7 +83,7 @@ fn reference(
     filter: &Filter,
 ) -> HashSet<Place> {
     let mut found = HashSet::new();
-    let signs = !matches!(target.recipe(), Recipe::X | Recipe::Taproot);
+    let signs = target.form().signs();
     for &lane in lanes {
         let way = lane.checked_sub(1).map(|l| gpu.ways()[l as usize]);
         for step in 0..steps {
@@ -149,7 +153,7 @@ fn lanes_that_meet_their_table_are_made_good() {
 #[test]
 fn the_processor_finds_what_the_device_leaves() {
     let Some(gpu) = pocl() else { return };
-    let recipe = Recipe::Account;
+    let recipe = Recipe::Key(Form::Account);
     let filter = Filter::scored(Score::Zeros, 1);
     let mut worker = PointsWorker::new(&gpu, &Search::new(&recipe, &filter)).expect("a worker");
     let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
@@ -185,7 +189,7 @@ fn bitcoin_addresses_are_found_with_their_signs() {
     for (address_type, patterns) in cases {
         let target = Bitcoin::main(address_type);
         let compiled = compile(patterns, &target, &Options::default()).expect("possible");
-        let recipe = target.recipe();
+        let recipe = Recipe::Key(target.form());
         let filter = compiled.filter(gpu.max_false(&recipe));
         let search = Search::new(&recipe, &filter);
         let mut worker = PointsWorker::new(&gpu, &search).expect("a worker");

@@ -29,10 +29,6 @@ impl Target for Any {
         Account.layout()
     }
 
-    fn recipe(&self) -> Recipe {
-        Recipe::Salted(self.0.clone())
-    }
-
     fn encode(&self, digest: &Digest) -> String {
         Account.encode(digest)
     }
@@ -43,6 +39,10 @@ impl Target for Any {
 }
 
 impl SaltTarget for Any {
+    fn salted(&self) -> &Salted {
+        &self.0
+    }
+
     fn digest(&self, salt: &[u8; 32]) -> Digest {
         Digest::new(&self.0.steps(salt).address)
     }
