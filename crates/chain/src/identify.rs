@@ -6,7 +6,7 @@
 use bech32::primitives::decode::SegwitHrpstring;
 
 use crate::bitcoin::{AddressType, Bitcoin, Network};
-use crate::layout::base58;
+use crate::text::base58;
 use crate::{Digest, Error, Target, ethereum};
 
 /// An address of some chain.

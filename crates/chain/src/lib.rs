@@ -10,10 +10,10 @@ pub mod ethereum;
 mod form;
 mod hash;
 mod identify;
-pub mod layout;
 pub mod nostr;
 mod recipe;
 mod salt;
+pub mod text;
 
 use zeroize::Zeroizing;
 
@@ -21,9 +21,9 @@ pub use digest::Digest;
 pub use error::Error;
 pub use form::{Form, Reads, taproot_output, taproot_tweak};
 pub use identify::{Address, identify};
-pub use layout::{Affine, Base58, Layout, Linear};
 pub use recipe::{Guard, Recipe, Salted};
 pub use salt::{MaskError, SaltMask};
+pub use text::{Base58, BitSum, Encoding, Linear};
 
 /// A public key as affine coordinates, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub trait Target: Send + Sync {
     }
 
     /// How the digest's bits become text.
-    fn layout(&self) -> &'static Layout;
+    fn encoding(&self) -> &'static Encoding;
 
     /// The whole text of a digest, head included. The digest must have the length this target's digests have.
     fn encode(&self, digest: &Digest) -> String;
@@ -136,12 +136,12 @@ mod tests {
 
     #[test]
     fn samples_and_edges_are_prefixes_of_their_size() {
-        let npub = find("npub").unwrap().layout();
+        let npub = find("npub").unwrap().encoding();
         assert_eq!(npub.sample(35.0), "cafewav");
         assert_eq!(npub.sample(0.0), "c");
         assert_eq!(npub.sample(1e9).len(), 29);
         assert_eq!((npub.edge(false, 60), npub.edge(true, 56)), ("q".repeat(12), "l".repeat(12)));
-        let eth = find("eth").unwrap().layout();
+        let eth = find("eth").unwrap().encoding();
         assert_eq!(eth.sample(32.0), "cafeaeba");
         assert_eq!((eth.edge(false, 60), eth.edge(true, 1)), ("0".repeat(15), "f".to_owned()));
         assert_eq!((eth.head(), eth.width(), eth.symbols_for(33)), ("0x", 4, 9));

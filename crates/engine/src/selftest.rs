@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use warpsmith_chain::{Digest, Form, Layout, Recipe};
+use warpsmith_chain::{Digest, Encoding, Form, Recipe};
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::{Filter, Options, Patterns, Score, compile};
 
@@ -51,14 +51,19 @@ struct Cut<'t> {
 }
 
 impl<'t> Cut<'t> {
-    fn new(layout: &Layout, text: &'t str) -> Self {
-        let fixed = match layout {
-            Layout::Linear(linear) => linear.start.len(),
+    fn new(encoding: &Encoding, text: &'t str) -> Self {
+        let fixed = match encoding {
+            Encoding::Linear(linear) => linear.start.len(),
             // The version.
             _ => 1,
         };
         // In base58 some starts of a length are up to one character more likely than others.
-        Cut { body: layout.body(text), fixed, start: layout.symbols_for(54), any_case: layout.checks_case() }
+        Cut {
+            body: encoding.body(text),
+            fixed,
+            start: encoding.symbols_for(54),
+            any_case: encoding.checks_case(),
+        }
     }
 
     fn start(&self) -> &'t str {
@@ -199,7 +204,7 @@ pub(crate) fn prove(device: &dyn Backend, sample: &Sample, report: &mut dyn FnMu
 
 /// Whether digests are scored: scores count the zeros and digits of a text in hex.
 fn has_scores(subject: Subject<'_>) -> bool {
-    subject.target().layout().checks_case()
+    subject.target().encoding().checks_case()
 }
 
 /// The test at every start. A card is tested with the very program that will search: it compiles for a few ranges, for
@@ -253,7 +258,7 @@ impl<'p> Probe<'p> {
             (source, start) = (Source::Lease(lease), Start::Salts(lease));
         }
         let mut probe = Probe { device, subject, recipe, shape: None, space, source, start, what };
-        let nothing = probe.compile([subject.target().layout().edge(false, 60)])?;
+        let nothing = probe.compile([subject.target().encoding().edge(false, 60)])?;
         let filter = probe.filter(&nothing);
         Ok(if probe.adopt(&filter)? { Some(probe) } else { None })
     }
@@ -297,7 +302,7 @@ impl<'p> Probe<'p> {
     }
 
     fn pattern(&self, case: &Case, text: &str) -> String {
-        (case.pattern)(&Cut::new(self.subject.target().layout(), text))
+        (case.pattern)(&Cut::new(self.subject.target().encoding(), text))
     }
 
     /// All spots worth planting.
@@ -374,7 +379,7 @@ impl<'p> Probe<'p> {
 /// number must fit the number of candidates, every sign, orbit and image must occur, and a planted one is among them.
 fn sample(device: &dyn Backend, subject: Subject<'_>, others: usize) -> Result<()> {
     let Some(mut probe) = Probe::new(device, subject, "sample")? else { return Ok(()) };
-    let layout = subject.target().layout();
+    let encoding = subject.target().encoding();
     // As many patterns as it takes for the job's program; all but the one that is planted match next to nothing.
     let mut others = probe.elsewhere(others + 1, &CASES[PREFIX])?;
     let filter = probe.filter(&probe.compile(&others)?);
@@ -385,7 +390,7 @@ fn sample(device: &dyn Backend, subject: Subject<'_>, others: usize) -> Result<(
     // The last candidate of all, and some hundred others that look like it.
     let (planted, candidates) = probe.extent();
     let text = probe.text(planted)?;
-    let wanted = layout.prefix(layout.body(&text), (candidates / 64.0).log2());
+    let wanted = encoding.prefix(encoding.body(&text), (candidates / 64.0).log2());
     let set = probe.compile(std::iter::once(wanted.to_owned()).chain(others))?;
     let seen = probe.search(&probe.filter(&set))?;
     if !seen.contains_key(&planted) {

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use warpsmith_chain::bitcoin::{AddressType, Bitcoin, Network, decode_wif, descriptor_checksum, infer};
 use warpsmith_chain::{
-    Address, Digest, KeyTarget, Layout, SaltMask, TARGETS, Target, ethereum, find, identify, nostr,
+    Address, Digest, Encoding, KeyTarget, SaltMask, TARGETS, Target, ethereum, find, identify, nostr,
 };
 use warpsmith_pattern::{Options, compile};
 use warpsmith_store::{Map, parse_range};
@@ -22,8 +22,8 @@ pub fn pattern_parse(data: &[u8]) {
     let others = TARGETS.iter().map(|target| *target as &dyn Target);
     for target in others.chain(bitcoin.iter().map(|target| target as &dyn Target)) {
         // Of 20 bytes or 32, as the text tells.
-        let length = match target.layout() {
-            Layout::Linear(linear) if linear.symbols.len() > 40 => 32,
+        let length = match target.encoding() {
+            Encoding::Linear(linear) if linear.symbols.len() > 40 => 32,
             _ => 20,
         };
         let digest = Digest::new(&digest[..length]);

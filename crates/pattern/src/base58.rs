@@ -1,7 +1,7 @@
 //! Texts in base58: what a text begins with is ranges of digests, and everything else is decided on the text.
 //!
 //! A text is a number with a checksum at its end, so no character but the first ones says anything about the digest
-//! alone. Knows sets of characters and the ranges of the layout; a character's index is its value.
+//! alone. Knows sets of characters and the ranges of the encoding; a character's index is its value.
 
 use warpsmith_chain::Base58;
 

@@ -1,6 +1,6 @@
 //! What a person asks for: text in, a filter for devices, an exact test and the odds out.
 //!
-//! Knows the pattern syntax and how a target's layout ties text to digest bits. Knows no curve, no key and no
+//! Knows the pattern syntax and how a target's encoding ties text to digest bits. Knows no curve, no key and no
 //! device. The straight line: [`compile`] reads texts by [`KINDS`], each kind becomes shapes (sequences of symbol
 //! sets), a shape is placed in the text, a placement becomes intervals or terms of a [`Filter`].
 

@@ -77,11 +77,11 @@ pub fn compile(
 
 /// Whether this is a whole text whose letters are in another case than its checksum gives them.
 fn wrong_case(body: &str, target: &dyn Target) -> bool {
-    let text = format!("{}{body}", target.layout().head());
+    let text = format!("{}{body}", target.encoding().head());
     // All in one case is a text without checksum, so it decodes whatever its checksum would be.
     target.decode(&text).map_or_else(
         |error| matches!(error, warpsmith_chain::Error::CaseChecksum { .. }),
-        |digest| target.layout().checks_case() && target.encode(&digest) != text,
+        |digest| target.encoding().checks_case() && target.encode(&digest) != text,
     )
 }
 

@@ -3,7 +3,7 @@
 //! Knows bits only. A fixed text symbol is five equations; whether they can all hold, how likely that is
 //! (one half per independent equation) and what a device must test all come from here.
 
-use warpsmith_chain::Affine;
+use warpsmith_chain::BitSum;
 
 use crate::filter::{Parity, Term};
 use crate::interval::Words;
@@ -32,7 +32,7 @@ impl System {
     const MOST_PARITIES: usize = 24;
 
     /// Adds the equation `bit == value`.
-    pub fn require(&mut self, bit: &Affine, value: bool) -> Result<(), Contradiction> {
+    pub fn require(&mut self, bit: &BitSum, value: bool) -> Result<(), Contradiction> {
         let mut mask = bit.mask;
         let mut odd = bit.constant != value;
         while let Some(pivot) = first_bit(&mask) {
@@ -104,8 +104,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn affine(low: u64) -> Affine {
-        Affine { mask: [0, 0, 0, low], constant: false }
+    fn affine(low: u64) -> BitSum {
+        BitSum { mask: [0, 0, 0, low], constant: false }
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_constant_function_is_free_or_impossible() {
-        let constant = Affine { mask: [0; 4], constant: true };
+        let constant = BitSum { mask: [0; 4], constant: true };
         let mut system = System::default();
         assert_eq!(system.require(&constant, true), Ok(()));
         assert_eq!(system.rank(), 0);

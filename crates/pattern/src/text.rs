@@ -1,11 +1,11 @@
 //! The text of a target as patterns see it: a head, then positions that each hold one character.
 //!
-//! Knows which characters each position can hold, how likely each is, and which symbol of the layout it writes: one
+//! Knows which characters each position can hold, how likely each is, and which symbol of the encoding it writes: one
 //! character a symbol, or two where upper and lower case are told apart (EIP-55). Knows no syntax.
 
 use std::borrow::Cow;
 
-use warpsmith_chain::{Affine, Base58, Layout, Linear, Target};
+use warpsmith_chain::{Base58, BitSum, Encoding, Linear, Target};
 
 use crate::Options;
 use crate::base58;
@@ -60,7 +60,7 @@ pub(crate) enum Code {
 #[derive(Clone, Copy)]
 struct Character {
     byte: u8,
-    /// The symbol of the layout it writes.
+    /// The symbol of the encoding it writes.
     symbol: u8,
     /// All characters for that symbol.
     same_symbol: Set,
@@ -70,13 +70,13 @@ impl Text {
     const NONE: u8 = u8::MAX;
 
     pub fn new(target: &dyn Target, options: &Options) -> Self {
-        let layout = target.layout();
-        let (code, start) = match layout {
-            Layout::Linear(linear) => (Code::Linear(linear), linear.start),
-            Layout::Base58(base58) => (Code::Base58(base58), ""),
-            other => unreachable!("target {} has a layout patterns do not know: {other:?}", target.name()),
+        let encoding = target.encoding();
+        let (code, start) = match encoding {
+            Encoding::Linear(linear) => (Code::Linear(linear), linear.start),
+            Encoding::Base58(base58) => (Code::Base58(base58), ""),
+            other => unreachable!("target {} has a encoding patterns do not know: {other:?}", target.name()),
         };
-        let (alphabet, checked_case) = (layout.alphabet(), layout.checks_case());
+        let (alphabet, checked_case) = (encoding.alphabet(), encoding.checks_case());
         let characters = characters(alphabet, start, checked_case && options.checksum);
         assert!(characters.len() <= 64, "a text has at most 64 characters");
         let shared = characters.iter().filter(|character| character.same_symbol.count_ones() == 2);
@@ -105,7 +105,7 @@ impl Text {
                 let fixed = start.bytes().map(|byte| 1 << exact[usize::from(byte)]);
                 let symbols = linear.symbols.iter().map(|bits| possible(bits, &characters) & inner);
                 let allowed = fixed.chain(symbols).collect();
-                let in_place = |(position, bits): &(usize, &Vec<Affine>)| {
+                let in_place = |(position, bits): &(usize, &Vec<BitSum>)| {
                     bits.iter().enumerate().all(|(i, bit)| digest_bit(position * width + i) == Some(*bit))
                 };
                 let leading = linear.symbols.iter().enumerate().take_while(in_place).count();
@@ -120,7 +120,7 @@ impl Text {
         Self {
             target: target.name(),
             code,
-            head: layout.head(),
+            head: encoding.head(),
             start,
             alphabet,
             checked_case,
@@ -139,7 +139,7 @@ impl Text {
     }
 
     /// The bits that the character at this position holds; none in the start. Only where symbols are bits.
-    pub fn bits(&self, position: usize) -> &'static [Affine] {
+    pub fn bits(&self, position: usize) -> &'static [BitSum] {
         match self.code {
             Code::Linear(linear) => {
                 position.checked_sub(self.start.len()).map_or(&[], |i| &linear.symbols[i])
@@ -304,15 +304,15 @@ fn characters(alphabet: &str, start: &str, both_cases: bool) -> Vec<Character> {
 }
 
 /// The digest bit `index` itself, as an affine function; `None` past the last.
-fn digest_bit(index: usize) -> Option<Affine> {
+fn digest_bit(index: usize) -> Option<BitSum> {
     let mut mask = [0; 4];
     *mask.get_mut(index / 64)? = 1 << (63 - index % 64);
-    Some(Affine { mask, constant: false })
+    Some(BitSum { mask, constant: false })
 }
 
 /// The characters for the symbols these bits can form. The image of an affine map is an affine space and each point
 /// of it has equally many originals, so all of these symbols are equally likely.
-fn possible(bits: &[Affine], characters: &[Character]) -> Set {
+fn possible(bits: &[BitSum], characters: &[Character]) -> Set {
     let reachable = |(_, character): &(usize, &Character)| {
         let mut system = System::default();
         let value = character.symbol;

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
-use warpsmith_chain::layout::base58;
-use warpsmith_chain::{Digest, Layout, Target};
+use warpsmith_chain::text::base58;
+use warpsmith_chain::{Digest, Encoding, Target};
 use warpsmith_pattern::{Filter, Options, Patterns, compile};
 
 const SHARPNESS: [f64; 3] = [1.0, 1.9e-6, 0.0];
@@ -98,7 +98,7 @@ proptest! {
             let digest = digest(&target, &bytes);
             let text = target.encode(&digest);
             let pattern = pattern_of(&text, kind, a, b, wild & sparse & case);
-            let is_base58 = matches!(target.layout(), Layout::Base58(_));
+            let is_base58 = matches!(target.encoding(), Encoding::Base58(_));
             let recased = recased(&pattern, case);
             // In a regular expression the case of letters may matter beyond the text ([x-z] reversed).
             let other = if is_base58 && kind < 5 { &recased } else { &pattern };
@@ -317,7 +317,7 @@ fn impossible_patterns_say_why() {
 #[test]
 fn what_is_refused_is_what_has_no_range() {
     for target in Bitcoin::all() {
-        let Layout::Base58(code) = target.layout() else { continue };
+        let Encoding::Base58(code) = target.encoding() else { continue };
         let mut accepted = 0.0;
         for first in base58::ALPHABET.chars() {
             for second in base58::ALPHABET.chars() {

@@ -1,6 +1,6 @@
 //! The text of an address: base58 with a version and a checksum, or bech32 of a witness program (BIP-173, BIP-350).
 //!
-//! The `bech32` crate writes and reads the latter, so that it and the layout test each other.
+//! The `bech32` crate writes and reads the latter, so that it and the encoding test each other.
 
 use std::sync::LazyLock;
 
@@ -9,25 +9,25 @@ use bech32::primitives::decode::{SegwitHrpstring, UncheckedHrpstring};
 use bech32::{Bech32, Bech32m};
 
 use super::{AddressType, Bitcoin, Network};
-use crate::layout::{Base58, base58, bech32 as bech32_layout};
-use crate::{Digest, Error, Layout};
+use crate::text::{Base58, base58, bech32 as bech32_layout};
+use crate::{Digest, Encoding, Error};
 
 /// How the addresses of a type and network are written.
 enum Form {
-    /// With this layout, version and what texts begin with, in words.
-    Base58(&'static LazyLock<Layout>, u8, &'static str),
-    /// With this layout, prefix and start.
-    Bech32(&'static LazyLock<Layout>, &'static str, &'static str),
+    /// With this encoding, version and what texts begin with, in words.
+    Base58(&'static LazyLock<Encoding>, u8, &'static str),
+    /// With this encoding, prefix and start.
+    Bech32(&'static LazyLock<Encoding>, &'static str, &'static str),
 }
 
-static PKH_MAIN: LazyLock<Layout> = LazyLock::new(|| Layout::Base58(Base58::new(0)));
-static SH_MAIN: LazyLock<Layout> = LazyLock::new(|| Layout::Base58(Base58::new(5)));
-static PKH_TEST: LazyLock<Layout> = LazyLock::new(|| Layout::Base58(Base58::new(111)));
-static SH_TEST: LazyLock<Layout> = LazyLock::new(|| Layout::Base58(Base58::new(196)));
-static WPKH_MAIN: LazyLock<Layout> = LazyLock::new(|| Layout::Linear(bech32_layout::segwit("bc1q", 20)));
-static WPKH_TEST: LazyLock<Layout> = LazyLock::new(|| Layout::Linear(bech32_layout::segwit("tb1q", 20)));
-static TR_MAIN: LazyLock<Layout> = LazyLock::new(|| Layout::Linear(bech32_layout::segwit("bc1p", 32)));
-static TR_TEST: LazyLock<Layout> = LazyLock::new(|| Layout::Linear(bech32_layout::segwit("tb1p", 32)));
+static PKH_MAIN: LazyLock<Encoding> = LazyLock::new(|| Encoding::Base58(Base58::new(0)));
+static SH_MAIN: LazyLock<Encoding> = LazyLock::new(|| Encoding::Base58(Base58::new(5)));
+static PKH_TEST: LazyLock<Encoding> = LazyLock::new(|| Encoding::Base58(Base58::new(111)));
+static SH_TEST: LazyLock<Encoding> = LazyLock::new(|| Encoding::Base58(Base58::new(196)));
+static WPKH_MAIN: LazyLock<Encoding> = LazyLock::new(|| Encoding::Linear(bech32_layout::segwit("bc1q", 20)));
+static WPKH_TEST: LazyLock<Encoding> = LazyLock::new(|| Encoding::Linear(bech32_layout::segwit("tb1q", 20)));
+static TR_MAIN: LazyLock<Encoding> = LazyLock::new(|| Encoding::Linear(bech32_layout::segwit("bc1p", 32)));
+static TR_TEST: LazyLock<Encoding> = LazyLock::new(|| Encoding::Linear(bech32_layout::segwit("tb1p", 32)));
 
 fn form(target: &Bitcoin) -> Form {
     use AddressType::{P2pkh, P2pkhUncompressed, P2sh, P2tr, P2wpkh, Rawtr};
@@ -58,9 +58,9 @@ pub(super) fn version(target: &Bitcoin) -> Option<u8> {
     }
 }
 
-pub(super) fn layout(target: &Bitcoin) -> &'static Layout {
+pub(super) fn encoding(target: &Bitcoin) -> &'static Encoding {
     match form(target) {
-        Form::Base58(layout, ..) | Form::Bech32(layout, ..) => layout,
+        Form::Base58(encoding, ..) | Form::Bech32(encoding, ..) => encoding,
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn decode(target: &Bitcoin, text: &str) -> Result<Digest, Error> {
     }
     match form(target) {
         Form::Base58(_, version, head) => decode_base58(text, version, head),
-        Form::Bech32(layout, _, start) => decode_bech32(text, layout, start),
+        Form::Bech32(encoding, _, start) => decode_bech32(text, encoding, start),
     }
 }
 
@@ -115,7 +115,7 @@ fn decode_base58(text: &str, version: u8, head: &'static str) -> Result<Digest, 
     }
 }
 
-fn decode_bech32(text: &str, layout: &Layout, start: &'static str) -> Result<Digest, Error> {
+fn decode_bech32(text: &str, encoding: &Encoding, start: &'static str) -> Result<Digest, Error> {
     let begins = text.as_bytes().get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start.as_bytes()));
     if !begins {
         return Err(Error::Prefix { given: None, expected: start });
@@ -129,7 +129,7 @@ fn decode_bech32(text: &str, layout: &Layout, start: &'static str) -> Result<Dig
             return Err(Error::Character { character, position, head: start, alphabet });
         }
     }
-    let Layout::Linear(linear) = layout else { unreachable!("a bech32 address has a linear layout") };
+    let Encoding::Linear(linear) = encoding else { unreachable!("a bech32 address has a linear encoding") };
     let wanted = start.len() + linear.symbols.len();
     if text.len() != wanted {
         return Err(Error::Length { given: text.len(), wanted, expected: "address" });

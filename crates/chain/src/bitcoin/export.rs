@@ -5,7 +5,7 @@
 use zeroize::Zeroizing;
 
 use super::{AddressType, Bitcoin, Network};
-use crate::layout::base58;
+use crate::text::base58;
 use crate::{Error, PublicPoint, taproot_output};
 
 /// Characters of the longest: a key of 34 bytes and a checksum, of 65 bytes in hex, a function or two, a checksum.
@@ -139,7 +139,7 @@ pub fn descriptor_checksum(descriptor: &str) -> Option<String> {
     }
     let sum = (0..SYMBOLS).fold(state, |state, _| step(state, 0)) ^ 1;
     let symbol =
-        |i: usize| crate::layout::bech32::ALPHABET.as_bytes()[(sum >> (5 * (SYMBOLS - 1 - i)) & 31) as usize];
+        |i: usize| crate::text::bech32::ALPHABET.as_bytes()[(sum >> (5 * (SYMBOLS - 1 - i)) & 31) as usize];
     Some((0..SYMBOLS).map(|i| char::from(symbol(i))).collect())
 }
 

@@ -12,7 +12,7 @@ pub use infer::{Refusal, infer};
 
 use zeroize::Zeroizing;
 
-use crate::{Digest, Error, Form, KeyTarget, Layout, PublicPoint, Target};
+use crate::{Digest, Encoding, Error, Form, KeyTarget, PublicPoint, Target};
 
 /// What an address commits to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -134,8 +134,8 @@ impl Target for Bitcoin {
         Some(self.address_type.name())
     }
 
-    fn layout(&self) -> &'static Layout {
-        address::layout(self)
+    fn encoding(&self) -> &'static Encoding {
+        address::encoding(self)
     }
 
     fn encode(&self, digest: &Digest) -> String {

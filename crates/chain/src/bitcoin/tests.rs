@@ -8,7 +8,7 @@ use secp256k1::{PublicKey, SecretKey};
 use serde::Deserialize;
 
 use super::*;
-use crate::layout::base58;
+use crate::text::base58;
 
 #[derive(Deserialize)]
 struct Vectors {
@@ -67,9 +67,9 @@ fn public(secret: &[u8; 32]) -> PublicKey {
 }
 
 fn layout_text(target: &Bitcoin, digest: &Digest) -> String {
-    match target.layout() {
-        Layout::Linear(linear) => linear.text(digest),
-        Layout::Base58(base58) => base58.text(digest),
+    match target.encoding() {
+        Encoding::Linear(linear) => linear.text(digest),
+        Encoding::Base58(base58) => base58.text(digest),
     }
 }
 

@@ -3,8 +3,8 @@
 use zeroize::Zeroizing;
 
 use super::address::{decode_digest, encode_digest, push_hex};
-use super::{Address, LAYOUT, address_of, keccak256};
-use crate::{Digest, Error, Form, KeyTarget, Layout, PublicPoint, Target};
+use super::{Address, ENCODING, address_of, keccak256};
+use crate::{Digest, Encoding, Error, Form, KeyTarget, PublicPoint, Target};
 
 /// The account of a key: Keccak-256 of x and y, its last 20 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,8 @@ impl Target for Account {
         "Ethereum account address"
     }
 
-    fn layout(&self) -> &'static Layout {
-        &LAYOUT
+    fn encoding(&self) -> &'static Encoding {
+        &ENCODING
     }
 
     fn encode(&self, digest: &Digest) -> String {
@@ -108,8 +108,8 @@ impl Target for Contract {
         "Ethereum contract created by an account"
     }
 
-    fn layout(&self) -> &'static Layout {
-        &LAYOUT
+    fn encoding(&self) -> &'static Encoding {
+        &ENCODING
     }
 
     fn encode(&self, digest: &Digest) -> String {

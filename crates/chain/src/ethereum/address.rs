@@ -2,7 +2,7 @@
 //! case says so (EIP-55). Reads all lower case and all upper case too, which carry no checksum.
 
 use super::{Address, keccak256};
-use crate::layout::hex::ALPHABET;
+use crate::text::hex::ALPHABET;
 use crate::{Digest, Error};
 
 const HEAD: &str = "0x";

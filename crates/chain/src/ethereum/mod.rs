@@ -20,13 +20,13 @@ use std::sync::LazyLock;
 
 use sha3::{Digest as _, Keccak256};
 
-use crate::Layout;
+use crate::Encoding;
 
 /// An address as bytes.
 pub type Address = [u8; 20];
 
-static LAYOUT: LazyLock<Layout> =
-    LazyLock::new(|| Layout::Linear(crate::layout::hex::linear("0x", 20, true)));
+static ENCODING: LazyLock<Encoding> =
+    LazyLock::new(|| Encoding::Linear(crate::text::hex::linear("0x", 20, true)));
 
 /// Keccak-256 as Ethereum uses it: the padding of the competition, not of FIPS 202.
 ///

@@ -4,8 +4,8 @@
 
 use super::address::{decode_digest, encode_digest, push_hex};
 use super::factory::{FACTORIES, Factory, PROXY_CODE_HASH, Refusal, SaltRequest};
-use super::{Address, LAYOUT, address_of, create, encode, keccak256};
-use crate::{Digest, Error, Guard, Layout, SaltTarget, Salted, Target};
+use super::{Address, ENCODING, address_of, create, encode, keccak256};
+use crate::{Digest, Encoding, Error, Guard, SaltTarget, Salted, Target};
 
 /// The address of a contract that `deployer` creates with CREATE2.
 pub fn create2(deployer: &Address, salt: &[u8; 32], code_hash: &[u8; 32]) -> Address {
@@ -113,8 +113,8 @@ impl Target for Deployment {
         if self.salted.create { "Ethereum contract by CREATE3" } else { "Ethereum contract by CREATE2" }
     }
 
-    fn layout(&self) -> &'static Layout {
-        &LAYOUT
+    fn encoding(&self) -> &'static Encoding {
+        &ENCODING
     }
 
     fn encode(&self, digest: &Digest) -> String {

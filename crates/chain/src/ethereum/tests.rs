@@ -334,8 +334,8 @@ proptest! {
         let text = encode(&address);
         prop_assert_eq!(&text, &oracle::checksum(&address));
         prop_assert_eq!(decode(&text), Ok(address));
-        let Layout::Linear(layout) = Account.layout() else { panic!("hex is linear") };
-        prop_assert_eq!(layout.text(&Digest::new(&address)), text.to_ascii_lowercase());
+        let Encoding::Linear(encoding) = Account.encoding() else { panic!("hex is linear") };
+        prop_assert_eq!(encoding.text(&Digest::new(&address)), text.to_ascii_lowercase());
     }
 
     #[test]

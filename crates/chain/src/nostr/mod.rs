@@ -9,8 +9,8 @@ use bech32::primitives::decode::UncheckedHrpstring;
 use bech32::{Bech32, Hrp};
 use zeroize::Zeroizing;
 
-use crate::layout::bech32::{ALPHABET, CHECKSUM, linear};
-use crate::{Digest, Error, Form, KeyTarget, Layout, Target};
+use crate::text::bech32::{ALPHABET, CHECKSUM, linear};
+use crate::{Digest, Encoding, Error, Form, KeyTarget, Target};
 
 /// A NIP-19 `npub`: the x coordinate of a public key.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ const LENGTH: usize = PUBLIC.len() + 1 + DATA + CHECKSUM;
 /// Prefixes of other NIP-19 texts, to say what was given instead.
 const OTHERS: &[&str] = &[PUBLIC, SECRET, "note", "nprofile", "nevent", "naddr", "nrelay", "ncryptsec"];
 
-static LAYOUT: LazyLock<Layout> = LazyLock::new(|| Layout::Linear(linear("npub1", 32)));
+static ENCODING: LazyLock<Encoding> = LazyLock::new(|| Encoding::Linear(linear("npub1", 32)));
 
 impl Target for Npub {
     fn name(&self) -> &'static str {
@@ -39,8 +39,8 @@ impl Target for Npub {
         "Nostr public key (NIP-19 npub)"
     }
 
-    fn layout(&self) -> &'static Layout {
-        &LAYOUT
+    fn encoding(&self) -> &'static Encoding {
+        &ENCODING
     }
 
     fn encode(&self, digest: &Digest) -> String {

@@ -52,8 +52,8 @@ fn vectors_encode_and_decode() {
             assert_eq!(&Npub.encode(&digest), npub, "{}", key.source);
             assert_eq!(Npub.decode(npub), Ok(digest), "{}", key.source);
             assert_eq!(Npub.decode(&npub.to_uppercase()), Ok(digest), "{}", key.source);
-            let Layout::Linear(layout) = Npub.layout() else { panic!("bech32 is linear") };
-            assert_eq!(&layout.text(&digest), npub, "{}", key.source);
+            let Encoding::Linear(encoding) = Npub.encoding() else { panic!("bech32 is linear") };
+            assert_eq!(&encoding.text(&digest), npub, "{}", key.source);
         }
         if let (Some(secret), Some(nsec)) = (&key.secret, &key.nsec) {
             assert_eq!(*Npub.export(&bytes(secret)), *nsec, "{}", key.source);
@@ -113,8 +113,8 @@ proptest! {
         prop_assert_eq!(text.len(), LENGTH);
         prop_assert_eq!(Npub.decode(&text), Ok(digest));
         prop_assert_eq!(*decode_secret(&Npub.export(&bytes)).unwrap(), bytes);
-        let Layout::Linear(layout) = Npub.layout() else { panic!("bech32 is linear") };
-        prop_assert_eq!(layout.text(&digest), text);
+        let Encoding::Linear(encoding) = Npub.encoding() else { panic!("bech32 is linear") };
+        prop_assert_eq!(encoding.text(&digest), text);
     }
 
     #[test]

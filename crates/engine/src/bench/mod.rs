@@ -88,7 +88,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     let wrong = |what: String| Error::SelfTest { device: device.clone(), what };
     let recipe = sample.subject.recipe();
     // Rare enough not to disturb, frequent enough to verify.
-    let text = target.layout().sample(5.0 - backend.max_false(&recipe).log2());
+    let text = target.encoding().sample(5.0 - backend.max_false(&recipe).log2());
     let standard = compile([text], target, &Options::default()).map_err(|e| wrong(e.to_string()))?;
     let patterns = options.patterns.unwrap_or(&standard);
     let filter = patterns.filter(backend.max_false(&recipe));

@@ -45,7 +45,7 @@ fn search(
 
 /// A start of some character after what all texts have, and an end, for this target.
 fn some_patterns(target: &Bitcoin) -> [&'static str; 2] {
-    match target.layout().sample(0.0).as_str() {
+    match target.encoding().sample(0.0).as_str() {
         start if start.starts_with('1') => ["1B", "..z"],
         start if start.starts_with('3') => ["3C", "..z"],
         start if start.starts_with('2') => ["2N", "..z"],

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use warpsmith_chain::ethereum::Account;
-use warpsmith_chain::{Digest, Error, Layout as TextLayout, Recipe, SaltMask, SaltTarget, Target};
+use warpsmith_chain::{Digest, Encoding, Error, Recipe, SaltMask, SaltTarget, Target};
 use warpsmith_pattern::{Filter, Interval, Score};
 
 use super::*;
@@ -25,8 +25,8 @@ impl Target for Any {
         "a contract made from a salt"
     }
 
-    fn layout(&self) -> &'static TextLayout {
-        Account.layout()
+    fn encoding(&self) -> &'static Encoding {
+        Account.encoding()
     }
 
     fn encode(&self, digest: &Digest) -> String {

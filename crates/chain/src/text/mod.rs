@@ -13,14 +13,14 @@ pub use base58::Base58;
 
 /// One bit of a text symbol as an affine function over GF(2) of the digest's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Affine {
+pub struct BitSum {
     /// The digest bits that are added, in the words of [`Digest::words`].
     pub mask: [u64; 4],
     /// Added to them.
     pub constant: bool,
 }
 
-impl Affine {
+impl BitSum {
     /// The bit for this digest.
     pub fn eval(&self, words: &[u64; 4]) -> bool {
         let ones: u32 = (0..4).map(|i| (words[i] & self.mask[i]).count_ones()).sum();
@@ -31,7 +31,7 @@ impl Affine {
 /// How a digest becomes text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Layout {
+pub enum Encoding {
     /// Each symbol holds bits that are affine functions of the digest's bits: bech32, hex.
     Linear(Linear),
     /// The digest is part of a number that is written in base 58, with a checksum. Texts have different lengths.
@@ -48,7 +48,7 @@ pub struct Linear {
     /// The ASCII character of each symbol value; a power of two of them, all different.
     pub alphabet: &'static [u8],
     /// For each symbol after the head and the start its bits, most significant first.
-    pub symbols: Vec<Vec<Affine>>,
+    pub symbols: Vec<Vec<BitSum>>,
     /// Whether the text writes letters in upper or lower case as a checksum (EIP-55). The alphabet has lower case.
     pub checked_case: bool,
 }
@@ -59,7 +59,7 @@ const ARBITRARY: [u8; 20] = [
     0x82, 0x27, 0x6b,
 ];
 
-impl Layout {
+impl Encoding {
     /// What every text begins with and patterns leave out; empty where they include it.
     pub fn head(&self) -> &'static str {
         match self {
@@ -156,10 +156,10 @@ impl Layout {
 }
 
 impl Linear {
-    /// The text of a digest as this layout describes it, head included, letters in lower case.
+    /// The text of a digest as this encoding describes it, head included, letters in lower case.
     pub fn text(&self, digest: &Digest) -> String {
         let words = digest.words();
-        let symbol = |bits: &Vec<Affine>| {
+        let symbol = |bits: &Vec<BitSum>| {
             let value = bits.iter().fold(0, |value, bit| value << 1 | usize::from(bit.eval(&words)));
             char::from(self.alphabet[value])
         };

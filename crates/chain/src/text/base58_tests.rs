@@ -34,9 +34,9 @@ fn every_short_prefix_is_right_at_the_edges_of_its_ranges() {
     let most = Number::below_bit(160);
     let mut checked = 0;
     for version in VERSIONS {
-        let layout = Base58::new(version);
+        let encoding = Base58::new(version);
         let number = |hash: &Number| {
-            let bytes = bytes(&layout.text(&Digest::new(&self::hash(hash)))).unwrap();
+            let bytes = bytes(&encoding.text(&Digest::new(&self::hash(hash)))).unwrap();
             let mut padded = [0; 32];
             padded[8..].copy_from_slice(&bytes[1..]);
             let (words, _) = padded.as_chunks();
@@ -48,8 +48,8 @@ fn every_short_prefix_is_right_at_the_edges_of_its_ranges() {
             let mut all: Vec<(Number, Number)> = Vec::new();
             for index in 0..58u32.pow(length) {
                 let prefix: Vec<u8> = (0..length).rev().map(|i| (index / 58u32.pow(i) % 58) as u8).collect();
-                let ranges = joined(&layout.ranges(&prefix));
-                assert_eq!(layout.is_possible(&prefix), !ranges.is_empty());
+                let ranges = joined(&encoding.ranges(&prefix));
+                assert_eq!(encoding.is_possible(&prefix), !ranges.is_empty());
                 for (first, last) in &ranges {
                     let [lowest, highest] = [first, last].map(|n| {
                         let bytes = n.to_bytes();
@@ -61,7 +61,7 @@ fn every_short_prefix_is_right_at_the_edges_of_its_ranges() {
                     near.extend((lowest > Number::from(0)).then(|| lowest.minus_one()));
                     near.extend((highest < most).then(|| highest.plus_one()));
                     for hash in near {
-                        let text = layout.text(&Digest::new(&self::hash(&hash)));
+                        let text = encoding.text(&Digest::new(&self::hash(&hash)));
                         let begins = values(&text).starts_with(&prefix);
                         let inside = (*first..=*last).contains(&number(&hash));
                         let elsewhere = ranges.iter().any(|(a, b)| (*a..=*b).contains(&number(&hash)));
@@ -96,9 +96,9 @@ fn lengths_and_heads_are_those_of_bitcoin() {
         assert!((total - 1.0).abs() < 1e-12);
     }
     let heads = |version| -> String {
-        let layout = Base58::new(version);
+        let encoding = Base58::new(version);
         (0..58)
-            .filter(|&c| layout.share(&[c]) > 0.0)
+            .filter(|&c| encoding.share(&[c]) > 0.0)
             .map(|c| char::from(ALPHABET.as_bytes()[usize::from(c)]))
             .collect()
     };
@@ -110,32 +110,34 @@ fn lengths_and_heads_are_those_of_bitcoin() {
 
 #[test]
 fn a_whole_text_is_possible_only_with_its_checksum() {
-    let layout = Base58::new(0);
+    let encoding = Base58::new(0);
     let whole = values("1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH");
-    assert!((1..=whole.len()).all(|length| layout.is_possible(&whole[..length])));
+    assert!((1..=whole.len()).all(|length| encoding.is_possible(&whole[..length])));
     for position in 29..whole.len() {
         let mut wrong = whole.clone();
         wrong[position] = (wrong[position] + 1) % 58;
-        assert!(!layout.is_possible(&wrong), "{position}");
+        assert!(!encoding.is_possible(&wrong), "{position}");
     }
-    assert!(!layout.is_possible(&[whole, vec![0]].concat()));
+    assert!(!encoding.is_possible(&[whole, vec![0]].concat()));
     let zeros = values("1111111111111111111114oLvT2");
-    assert!(layout.is_possible(&zeros) && layout.is_possible(&zeros[..21]) && !layout.is_possible(&[0; 26]));
-    assert!(layout.ranges(&[vec![0; 30], vec![5; 3]].concat()).is_empty());
-    assert!(layout.ranges(&[5; 40]).is_empty());
+    assert!(
+        encoding.is_possible(&zeros) && encoding.is_possible(&zeros[..21]) && !encoding.is_possible(&[0; 26])
+    );
+    assert!(encoding.ranges(&[vec![0; 30], vec![5; 3]].concat()).is_empty());
+    assert!(encoding.ranges(&[5; 40]).is_empty());
 }
 
 #[test]
 fn samples_and_edges_are_as_rare_as_they_say() {
-    use crate::Layout;
+    use crate::Encoding;
     for version in [0, 5, 111, 196] {
         let base58 = Base58::new(version);
-        let layout = Layout::Base58(base58.clone());
+        let encoding = Encoding::Base58(base58.clone());
         for bits in [5.0, 20.0, 35.0, 60.0] {
-            let rare = -base58.share(&values(&layout.sample(bits))).log2();
+            let rare = -base58.share(&values(&encoding.sample(bits))).log2();
             assert!((rare - bits).abs() < 6.5, "{version} {bits} {rare}");
             for ones in [false, true] {
-                let edge = layout.edge(ones, bits as usize);
+                let edge = encoding.edge(ones, bits as usize);
                 let rare = -base58.share(&values(&edge)).log2();
                 assert!(rare >= bits && rare < bits + 9.0, "{version} {edge} {rare}");
                 assert!(base58.text(&Digest::new(&[if ones { 0xff } else { 0 }; 20])).starts_with(&edge));
@@ -143,7 +145,7 @@ fn samples_and_edges_are_as_rare_as_they_say() {
         }
         let text = base58.text(&Digest::new(&[0x5a; 20]));
         for bits in [1.0, 8.0, 30.0] {
-            let prefix = layout.prefix(&text, bits);
+            let prefix = encoding.prefix(&text, bits);
             let share = base58.share(&values(prefix));
             assert!(text.starts_with(prefix) && share < 1.0, "{prefix}");
         }
@@ -155,19 +157,19 @@ proptest! {
     fn every_start_of_a_text_has_its_number_in_a_range(hash: [u8; 20], zeros in 0usize..=20, version: u8) {
         let mut hash = hash;
         hash[..zeros].fill(0);
-        let layout = Base58::new(version);
-        let text = layout.text(&Digest::new(&hash));
+        let encoding = Base58::new(version);
+        let text = encoding.text(&Digest::new(&hash));
         let values = values(&text);
         let mut before = 1.0;
         for length in 0..=values.len() {
-            let ranges = layout.ranges(&values[..length]);
+            let ranges = encoding.ranges(&values[..length]);
             let top = u64::from_be_bytes(*hash.first_chunk().unwrap());
             let within = ranges.iter().filter(|range| {
                 let [first, last] = range.hashes();
                 (first..=last).contains(&hash) && (range.top()[0]..=range.top()[1]).contains(&top)
             });
             prop_assert!(within.filter(|range| range.length == text.len()).count() >= 1);
-            let share = layout.share(&values[..length]);
+            let share = encoding.share(&values[..length]);
             prop_assert!(share <= before * (1.0 + 1e-12) && share > 0.0);
             before = share;
         }

@@ -1,11 +1,11 @@
-//! The linear layout of a bech32 text (BIP-173) and of an address of SegWit (BIP-350): data symbols of five bits, then six
+//! The linear encoding of a bech32 text (BIP-173) and of an address of SegWit (BIP-350): data symbols of five bits, then six
 //! of checksum.
 //!
 //! The checksum is a remainder of polynomials over GF(32), so each of its bits is a sum of data bits and a
 //! constant. Knows the code of BIP-173 only; the texts themselves are written and read by another
 //! implementation, against which this one is tested.
 
-use super::{Affine, Linear};
+use super::{BitSum, Linear};
 
 /// The characters of bech32, by value.
 pub const ALPHABET: &str = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
@@ -20,13 +20,13 @@ const WIDTH: usize = 5;
 const PLAIN: u32 = 1;
 const MODIFIED: u32 = 0x2bc8_30a3;
 
-/// The layout of `bytes` bytes under a prefix; `head` is the prefix and the separator `1`.
+/// The encoding of `bytes` bytes under a prefix; `head` is the prefix and the separator `1`.
 pub fn linear(head: &'static str, bytes: usize) -> Linear {
     let hrp = head.strip_suffix('1').expect("the head of a bech32 text ends with the separator");
     Linear { head, ..after(hrp, &[], bytes, PLAIN) }
 }
 
-/// The layout of a witness program of `bytes` bytes; `start` is the prefix, the separator `1` and the symbol of the
+/// The encoding of a witness program of `bytes` bytes; `start` is the prefix, the separator `1` and the symbol of the
 /// program's version, which patterns are written with.
 pub fn segwit(start: &'static str, bytes: usize) -> Linear {
     let (hrp, version) = start.split_once('1').expect("the start has the separator");
@@ -64,19 +64,19 @@ fn after(hrp: &str, before: &[u8], bytes: usize, constant: u32) -> Linear {
         if bit < bits {
             set(&mut mask, bit);
         }
-        Affine { mask, constant: false }
+        BitSum { mask, constant: false }
     };
-    let checksum_bit = |(row, &mask): (usize, &[u64; 4])| Affine {
+    let checksum_bit = |(row, &mask): (usize, &[u64; 4])| BitSum {
         mask,
         constant: constant >> (CHECKSUM * WIDTH - 1 - row) & 1 == 1,
     };
-    let all: Vec<Affine> =
+    let all: Vec<BitSum> =
         (0..data * WIDTH).map(data_bit).chain(masks.iter().enumerate().map(checksum_bit)).collect();
     Linear {
         head: "",
         start: "",
         alphabet: ALPHABET.as_bytes(),
-        symbols: all.chunks(WIDTH).map(<[Affine]>::to_vec).collect(),
+        symbols: all.chunks(WIDTH).map(<[BitSum]>::to_vec).collect(),
         checked_case: false,
     }
 }
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn each_single_bit_and_the_extremes_agree_with_the_encoder() {
-        let layout = linear("npub1", 32);
-        assert_eq!(layout.symbols.len(), 58);
+        let encoding = linear("npub1", 32);
+        assert_eq!(encoding.symbols.len(), 58);
         let mut cases = vec![[0; 32], [0xff; 32]];
         for bit in 0..256 {
             let mut bytes = [0; 32];
@@ -129,16 +129,16 @@ mod tests {
             cases.push(bytes);
         }
         for bytes in cases {
-            assert_eq!(layout.text(&Digest::new(&bytes)), oracle("npub", &bytes));
+            assert_eq!(encoding.text(&Digest::new(&bytes)), oracle("npub", &bytes));
         }
     }
 
     #[test]
     fn padding_bits_are_constant_zero() {
-        let layout = linear("npub1", 32);
-        assert_ne!(layout.symbols[51][0].mask, [0; 4]);
-        for bit in &layout.symbols[51][1..] {
-            assert_eq!(*bit, Affine { mask: [0; 4], constant: false });
+        let encoding = linear("npub1", 32);
+        assert_ne!(encoding.symbols[51][0].mask, [0; 4]);
+        for bit in &encoding.symbols[51][1..] {
+            assert_eq!(*bit, BitSum { mask: [0; 4], constant: false });
         }
     }
 

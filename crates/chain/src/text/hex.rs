@@ -1,6 +1,6 @@
-//! The linear layout of hexadecimal text: each symbol is four digest bits, in order.
+//! The linear encoding of hexadecimal text: each symbol is four digest bits, in order.
 
-use super::{Affine, Linear};
+use super::{BitSum, Linear};
 
 /// The characters of hex, by value; a text may write the letters in upper case.
 pub const ALPHABET: &str = "0123456789abcdef";
@@ -8,19 +8,19 @@ pub const ALPHABET: &str = "0123456789abcdef";
 /// Bits in a symbol.
 const WIDTH: usize = 4;
 
-/// The layout of `bytes` bytes after `head`. `checked_case` says whether the case of the letters is a checksum.
+/// The encoding of `bytes` bytes after `head`. `checked_case` says whether the case of the letters is a checksum.
 pub fn linear(head: &'static str, bytes: usize, checked_case: bool) -> Linear {
     let bit = |bit: usize| {
         let mut mask = [0; 4];
         mask[bit / 64] = 1 << (63 - bit % 64);
-        Affine { mask, constant: false }
+        BitSum { mask, constant: false }
     };
-    let all: Vec<Affine> = (0..bytes * 8).map(bit).collect();
+    let all: Vec<BitSum> = (0..bytes * 8).map(bit).collect();
     Linear {
         head,
         start: "",
         alphabet: ALPHABET.as_bytes(),
-        symbols: all.chunks(WIDTH).map(<[Affine]>::to_vec).collect(),
+        symbols: all.chunks(WIDTH).map(<[BitSum]>::to_vec).collect(),
         checked_case,
     }
 }
@@ -34,9 +34,9 @@ mod tests {
     proptest! {
         #[test]
         fn random_digests_agree_with_an_encoder(bytes in proptest::collection::vec(any::<u8>(), 0..=32)) {
-            let layout = linear("0x", bytes.len(), false);
-            prop_assert_eq!(layout.symbols.len(), 2 * bytes.len());
-            prop_assert_eq!(layout.text(&Digest::new(&bytes)), format!("0x{}", const_hex::encode(&bytes)));
+            let encoding = linear("0x", bytes.len(), false);
+            prop_assert_eq!(encoding.symbols.len(), 2 * bytes.len());
+            prop_assert_eq!(encoding.text(&Digest::new(&bytes)), format!("0x{}", const_hex::encode(&bytes)));
         }
     }
 }
