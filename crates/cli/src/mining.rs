@@ -209,9 +209,9 @@ impl Mining {
             match event {
                 Event::Match(found) => {
                     screen.clear();
-                    results.publish_match(found)?;
+                    results.publish_match(&found)?;
                     let is_enough = match wanted {
-                        Wanted::Best { enough: Some(enough), .. } => found.score >= Some(enough),
+                        Wanted::Best { enough: Some(enough), .. } => found.score() >= Some(enough),
                         _ => results.published() == count,
                     };
                     if !is_enough {

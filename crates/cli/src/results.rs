@@ -169,28 +169,27 @@ impl Results {
 
     /// Delivers a match.
     pub fn publish_match(&mut self, found: &Match) -> Result<(), Failure> {
-        let secret_key =
-            found.secret.as_ref().map(|secret| Zeroizing::new(const_hex::encode(secret.as_bytes())));
-        let split = found.split.as_ref().map(SplitFields::from);
+        let secret_key = found.secret().map(|secret| Zeroizing::new(const_hex::encode(secret.as_bytes())));
+        let split = found.split().map(SplitFields::from);
         // Salt and address have fields of their own.
         let own = |details: &Details| -> Details {
             details.iter().filter(|(name, _)| !["salt", "address"].contains(name)).cloned().collect()
         };
-        let public_key = found.public_key.map(const_hex::encode);
-        let salt = found.salt.map(const_hex::encode_prefixed);
+        let public_key = found.public_key().map(const_hex::encode);
+        let salt = found.salt().map(const_hex::encode_prefixed);
         let details = own(&found.details);
         let record = Record {
             event: "match",
             target: found.target,
             variant: found.variant,
-            pattern: found.pattern.as_deref(),
+            pattern: found.pattern(),
             address: &found.address,
             public_key: public_key.as_deref(),
             secret_key: secret_key.as_ref().map(|hex| hex.as_str()),
-            export: found.export.as_ref().map(|text| text.as_str()),
+            export: found.export(),
             salt: salt.as_deref(),
             nonce: found.nonce,
-            score: found.score,
+            score: found.score(),
             amount: None,
             details: &details,
             split: split.as_ref(),

@@ -13,6 +13,7 @@ use warpsmith_curve::{Affine, Fe, Scalar};
 use crate::error::Result;
 pub use crate::secret::Secret;
 use crate::secret::tweak;
+use crate::split::Split;
 
 /// A public key as our arithmetic takes it.
 pub(crate) fn affine(key: &PublicKey) -> Affine {
@@ -44,13 +45,23 @@ pub(crate) struct Origin {
 pub(crate) enum Recovered {
     /// A private key.
     Key(Secret),
-    /// A public key and how its secret follows from the user's.
+    /// A public key whose secret follows from the user's.
     Split {
         /// The result's public key.
         public: PublicKey,
-        /// What is added to the user's key, before endomorphism and negation.
-        offset: Scalar,
+        /// How its secret follows from the user's.
+        split: Split,
     },
+}
+
+impl Recovered {
+    /// The public key, whoever can make its secret.
+    pub fn public_key(&self) -> PublicKey {
+        match self {
+            Recovered::Key(secret) => secret.public_key(),
+            Recovered::Split { public, .. } => *public,
+        }
+    }
 }
 
 impl Origin {
@@ -82,7 +93,10 @@ impl Origin {
         let offset = Scalar::from_be_bytes(self.random.as_bytes())?.add(offset);
         let public = user.add_exp_tweak(&tweak(offset)).ok()?;
         let public = public.mul_tweak(&tweak(Scalar::lambda_power(image))).ok()?;
-        Some(Recovered::Split { public: if negate { public.negate() } else { public }, offset })
+        Some(Recovered::Split {
+            public: if negate { public.negate() } else { public },
+            split: Split { offset: offset.to_be_bytes(), endo: image, negate },
+        })
     }
 }
 

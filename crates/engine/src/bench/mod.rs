@@ -104,12 +104,9 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     let (mut steady_rate, mut host_cpu) = (None, None);
     for _ in 0..slices {
         let job = Job {
-            subject: sample.subject,
-            wanted: Wanted::Patterns(patterns),
-            split: None,
-            count: None,
             time_limit: Some(slice),
             interval: Duration::from_secs(3600),
+            ..Job::new(sample.subject, Wanted::Patterns(patterns))
         };
         let mut warning = None;
         let mut sink = |event: Event<'_>| {
@@ -199,12 +196,9 @@ fn baseline(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: Dur
 /// The rate of all devices together over a moment: for estimates.
 pub fn quick_rate(devices: &Devices, subject: Subject<'_>, wanted: Wanted<'_>) -> Result<f64> {
     let job = Job {
-        subject,
-        wanted,
-        split: None,
-        count: None,
         time_limit: Some(Duration::from_millis(700)),
         interval: Duration::from_secs(3600),
+        ..Job::new(subject, wanted)
     };
     let outcome = run_with(&job, devices, &AtomicBool::new(false), &mut |_| Ok(()), Rule::Count)?;
     Ok(outcome.tried as f64 / outcome.elapsed.as_secs_f64())

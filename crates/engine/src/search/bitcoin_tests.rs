@@ -34,7 +34,7 @@ fn search(
     let devices = Devices::open(&[Selector::Cpu(None)], Some(1)).expect("a processor");
     let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
         match event {
-            Event::Match(found) => each(found),
+            Event::Match(found) => each(&found),
             Event::Warning(text) => panic!("{text}"),
             Event::Progress(_) => {}
         }
@@ -64,11 +64,11 @@ fn keys_of_every_type_and_network_have_the_addresses_printed() {
         for pattern in some_patterns(&target) {
             let mut found = 0;
             search(&target, &[pattern], None, 2, &mut |m| {
-                let secret = m.secret.as_ref().expect("not split");
+                let secret = m.secret().expect("not split");
                 let public = secret.public_key();
                 let address = target.encode(&target.digest(&public_point(&public)));
                 assert_eq!(m.address, address, "{target:?}");
-                assert_eq!(m.public_key, Some(public.serialize()));
+                assert_eq!(m.public_key(), Some(&public.serialize()));
                 let fits = match pattern.strip_prefix("..") {
                     Some(end) => address.ends_with(end),
                     None => address.starts_with(pattern),
@@ -116,8 +116,7 @@ fn split_keys_of_every_type_rejoin() {
         let [pattern, _] = some_patterns(&target);
         let mut kinds = BTreeSet::new();
         search(&target, &[pattern], Some(public), 40, &mut |m| {
-            assert!(m.secret.is_none() && m.export.is_none());
-            let (split, public_key) = (m.split.expect("split"), m.public_key.expect("a key"));
+            let Solution::Split { public_key, split } = m.solution else { panic!("not split: {m:?}") };
             kinds.insert((split.endo, split.negate));
             let joined = join(&own, &split, &target, &m.address, Some(&public_key)).expect("one pair");
             assert_eq!(joined.address, m.address, "{address_type:?}");

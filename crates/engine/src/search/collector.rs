@@ -11,12 +11,12 @@ use warpsmith_pattern::Filter;
 use zeroize::Zeroizing;
 
 use super::verify::{Confirmed, Verdict, verify};
-use super::{Answer, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Wanted};
+use super::{Answer, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Solution, Wanted, Why};
 use crate::details::Details;
 use crate::devices::Devices;
 use crate::error::{Error, Result};
-use crate::origin::{Secret, public_point};
-use crate::recover::Found;
+use crate::origin::{Recovered, public_point};
+use crate::recover::Candidate;
 use crate::secret::wiping_stack;
 use crate::space::{Source, Space, Subject};
 use crate::stats::{Meter, Progress, eta_50, probability};
@@ -307,65 +307,72 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     fn publish(&mut self, worker: usize, confirmed: Confirmed) -> Result<bool> {
         let tried = self.tried();
         let target = self.job.subject.target();
-        let (mut score, mut pattern, mut enough) = (None, None, false);
-        match (&self.job.wanted, confirmed.why) {
-            (Wanted::Patterns(patterns), why) => pattern = Some(patterns.text(why as usize).to_owned()),
-            (Wanted::Best { enough: wanted, .. }, why) => {
-                score = Some(why);
-                enough = wanted.is_some_and(|wanted| why >= wanted);
-                self.best.store(why, Ordering::Relaxed);
+        let (why, enough) = match (&self.job.wanted, confirmed.why) {
+            (Wanted::Patterns(patterns), which) => {
+                (Why::Pattern(patterns.text(which as usize).to_owned()), false)
             }
-        }
+            (Wanted::Best { enough, .. }, score) => {
+                self.best.store(score, Ordering::Relaxed);
+                (Why::Score(score), enough.is_some_and(|enough| score >= enough))
+            }
+        };
+        let Some((solution, details, public_details)) = self.solution(confirmed.candidate) else {
+            return Ok(false);
+        };
         let nonce = match self.job.subject.recipe() {
             Recipe::Key(Form::Contract { nonce }) => Some(nonce),
             _ => None,
         };
-        let device = self.devices.list[self.desks[worker].device].id();
-        let mut found = Match {
+        let found = Match {
             target: target.name(),
             variant: target.variant(),
-            pattern,
             address: confirmed.address,
-            score,
-            public_key: None,
-            secret: None,
-            export: None,
-            split: None,
-            salt: None,
+            why,
+            solution,
             nonce,
-            details: Details::new(),
-            public_details: Details::new(),
-            device,
+            details,
+            public_details,
+            device: self.devices.list[self.desks[worker].device].id(),
             tried,
             elapsed: self.started.elapsed(),
         };
-        match confirmed.found {
-            Found::Salt { salt } => {
-                if !self.salts.insert(salt) {
-                    return Ok(false);
-                }
-                found.salt = Some(salt);
-                if let Subject::Salt(target) = self.job.subject {
-                    let details = target.explain(&salt).into_iter();
-                    found.details = details.map(|(name, text)| (name, Zeroizing::new(text))).collect();
-                    found.public_details = found.details.clone();
-                }
-            }
-            Found::Key { public_key, secret, split } => {
-                found.public_key = Some(public_key.serialize());
-                if let Subject::Key(target) = self.job.subject {
-                    let (point, secret) = (public_point(&public_key), secret.as_ref().map(Secret::as_bytes));
-                    found.export = secret.map(|secret| target.export(secret));
-                    found.details = target.explain(&point, secret);
-                    found.public_details = target.explain(&point, None);
-                }
-                (found.secret, found.split) = (secret, split);
-            }
-        }
         self.matches += 1;
         self.tried_at_match = tried;
-        self.tell(Event::Match(&found))?;
+        self.tell(Event::Match(Box::new(found)))?;
         Ok(enough || self.job.count.is_some_and(|count| self.matches >= count))
+    }
+
+    /// What leads to the address, with its details and those that hold no secret; none for a salt that was published before.
+    fn solution(&mut self, candidate: Candidate) -> Option<(Solution, Details, Details)> {
+        match (candidate, self.job.subject) {
+            (Candidate::Salt(salt), Subject::Salt(target)) => {
+                if !self.salts.insert(salt) {
+                    return None;
+                }
+                let details = target.explain(&salt).into_iter();
+                let details: Details = details.map(|(name, text)| (name, Zeroizing::new(text))).collect();
+                Some((Solution::Salt(salt), details.clone(), details))
+            }
+            (Candidate::Key(recovered), Subject::Key(target)) => {
+                let key = recovered.public_key();
+                let (point, public_key) = (public_point(&key), key.serialize());
+                let public_details = target.explain(&point, None);
+                match recovered {
+                    Recovered::Key(secret) => {
+                        let export = target.export(secret.as_bytes());
+                        let details = target.explain(&point, Some(secret.as_bytes()));
+                        Some((Solution::Key { public_key, secret, export }, details, public_details))
+                    }
+                    Recovered::Split { split, .. } => {
+                        let details = public_details.clone();
+                        Some((Solution::Split { public_key, split }, details, public_details))
+                    }
+                }
+            }
+            (Candidate::Salt(_), Subject::Key(_)) | (Candidate::Key(_), Subject::Salt(_)) => {
+                unreachable!("a candidate is recomputed as what the job searches")
+            }
+        }
     }
 
     /// Goes on without a worker; an error if it was the last.

@@ -8,29 +8,20 @@ use crate::details::Details;
 use crate::origin::Secret;
 use crate::split::Split;
 
-/// A verified result.
+/// A verified result: an address, and what leads to it.
 pub struct Match {
     /// The target's name.
     pub target: &'static str,
     /// The word that tells targets of one name apart: the type of a Bitcoin address.
     pub variant: Option<&'static str>,
-    /// The pattern as it was written; none in a search for the best.
-    pub pattern: Option<String>,
     /// The text that matches.
     pub address: String,
-    /// Its score, in a search for the best.
-    pub score: Option<u32>,
-    /// The compressed public key, if the subject is a key.
-    pub public_key: Option<[u8; 33]>,
-    /// The private key, unless the search was split.
-    pub secret: Option<Secret>,
-    /// The private key as its users import it.
-    pub export: Option<Zeroizing<String>>,
-    /// How the private key follows from the user's, if the search was split.
-    pub split: Option<Split>,
-    /// The salt, if the subject is one.
-    pub salt: Option<[u8; 32]>,
-    /// The nonce at which the key's account creates the contract that `address` is.
+    /// Why it was wanted.
+    pub why: Why,
+    /// The key or the salt that leads to it.
+    pub solution: Solution,
+    /// The nonce at which the key's account creates the contract that `address` is, where it is one. A contract's key may be
+    /// whole or split as any other.
     pub nonce: Option<u64>,
     /// What lies between the key or salt and the address, and how to use it. SEC: the texts may hold the private key.
     pub details: Details,
@@ -44,16 +35,101 @@ pub struct Match {
     pub elapsed: Duration,
 }
 
+/// Why a result was wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It matches this pattern, as it was written.
+    Pattern(String),
+    /// It has this score, higher than all results before it.
+    Score(u32),
+}
+
+/// What leads to an address.
+pub enum Solution {
+    /// A private key.
+    Key {
+        /// Its public key, compressed.
+        public_key: [u8; 33],
+        /// The key itself.
+        secret: Secret,
+        /// The key as its users import it.
+        export: Zeroizing<String>,
+    },
+    /// A split key: worth nothing without the private key of the one who asked for it.
+    Split {
+        /// The public key of the address, compressed.
+        public_key: [u8; 33],
+        /// How its private key follows from the owner's.
+        split: Split,
+    },
+    /// A salt for a contract factory.
+    Salt([u8; 32]),
+}
+
+impl Match {
+    /// The pattern that matched, as it was written; none in a search for the best.
+    pub fn pattern(&self) -> Option<&str> {
+        match &self.why {
+            Why::Pattern(pattern) => Some(pattern),
+            Why::Score(_) => None,
+        }
+    }
+
+    /// The score, in a search for the best.
+    pub fn score(&self) -> Option<u32> {
+        match self.why {
+            Why::Score(score) => Some(score),
+            Why::Pattern(_) => None,
+        }
+    }
+
+    /// The compressed public key; none of a salt.
+    pub fn public_key(&self) -> Option<&[u8; 33]> {
+        match &self.solution {
+            Solution::Key { public_key, .. } | Solution::Split { public_key, .. } => Some(public_key),
+            Solution::Salt(_) => None,
+        }
+    }
+
+    /// The private key; none where the search was split, and none of a salt.
+    pub fn secret(&self) -> Option<&Secret> {
+        match &self.solution {
+            Solution::Key { secret, .. } => Some(secret),
+            Solution::Split { .. } | Solution::Salt(_) => None,
+        }
+    }
+
+    /// The private key as its users import it, where there is one.
+    pub fn export(&self) -> Option<&str> {
+        match &self.solution {
+            Solution::Key { export, .. } => Some(export),
+            Solution::Split { .. } | Solution::Salt(_) => None,
+        }
+    }
+
+    /// How the private key follows from the owner's, if the search was split.
+    pub fn split(&self) -> Option<&Split> {
+        match &self.solution {
+            Solution::Split { split, .. } => Some(split),
+            Solution::Key { .. } | Solution::Salt(_) => None,
+        }
+    }
+
+    /// The salt, if that is what was searched.
+    pub fn salt(&self) -> Option<&[u8; 32]> {
+        match &self.solution {
+            Solution::Salt(salt) => Some(salt),
+            Solution::Key { .. } | Solution::Split { .. } => None,
+        }
+    }
+}
+
 /// SEC: shows nothing that holds a private key.
 impl std::fmt::Debug for Match {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Match { target, pattern, address, device, .. } = self;
+        let Match { target, why, address, device, .. } = self;
         let mut shown = f.debug_struct("Match");
-        shown
-            .field("target", target)
-            .field("pattern", pattern)
-            .field("address", address)
-            .field("device", device);
+        shown.field("target", target).field("why", why).field("address", address).field("device", device);
         shown.finish_non_exhaustive()
     }
 }

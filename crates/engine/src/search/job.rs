@@ -23,6 +23,15 @@ pub struct Job<'a> {
     pub interval: Duration,
 }
 
+impl<'a> Job<'a> {
+    /// A search that goes on until it is interrupted and reports progress every second. Other wishes are said as
+    /// `Job { count: Some(1), ..Job::new(subject, wanted) }`.
+    pub fn new(subject: Subject<'a>, wanted: Wanted<'a>) -> Job<'a> {
+        let interval = Duration::from_secs(1);
+        Job { subject, wanted, split: None, count: None, time_limit: None, interval }
+    }
+}
+
 /// What a person likes.
 #[derive(Clone, Copy)]
 pub enum Wanted<'a> {

@@ -28,15 +28,15 @@ use crate::stats::Progress;
 use crate::steady::Track;
 use crate::worker::{Fault, Hit, Search, Start, Worker, suits};
 use collector::{Collector, Desk};
-pub use found::Match;
+pub use found::{Match, Solution, Why};
 pub use job::{Job, Wanted};
 use sift::Sift;
 
 /// What a search reports while it runs.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A verified match.
-    Match(&'a Match),
+    /// A verified match. It is the receiver's: nobody else keeps its key.
+    Match(Box<Match>),
     /// How it goes.
     Progress(&'a Progress),
     /// Something a person should know; the search goes on.

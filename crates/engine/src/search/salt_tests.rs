@@ -126,13 +126,14 @@ struct Seen {
 
 fn search(target: &Deployment, wanted: Wanted<'_>, count: Option<u64>, devices: &Devices) -> Seen {
     let (subject, interval) = (Subject::Salt(target), Duration::from_secs(60));
-    let job = Job { subject, wanted, split: None, count, time_limit: None, interval };
+    let job = Job { count, interval, ..Job::new(subject, wanted) };
     let (mut found, mut warnings) = (Vec::new(), 0);
     let outcome = run(&job, devices, &AtomicBool::new(false), &mut |event| {
         match event {
             Event::Match(m) => {
-                assert!(m.secret.is_none() && m.public_key.is_none() && !m.details.is_empty());
-                found.push((m.address.clone(), m.salt.expect("a salt"), m.score));
+                assert!(!m.details.is_empty());
+                let Solution::Salt(salt) = m.solution else { panic!("not a salt: {m:?}") };
+                found.push((m.address.clone(), salt, m.score()));
             }
             Event::Warning(_) => warnings += 1,
             Event::Progress(_) => {}
@@ -241,12 +242,9 @@ fn what_the_last_batch_held_is_not_lost() {
     let pace = Duration::from_secs(3);
     let slow = Reference { id: "slow", pace, ..Reference::new(&target, FOREVER) };
     let job = Job {
-        subject: Subject::Salt(&target),
-        wanted: Wanted::Patterns(&patterns),
-        split: None,
-        count: None,
         time_limit: Some(Duration::from_millis(20)),
         interval: Duration::from_secs(60),
+        ..Job::new(Subject::Salt(&target), Wanted::Patterns(&patterns))
     };
     let mut found = 0;
     let outcome = run(&job, &Devices::of(vec![Arc::new(slow)]), &AtomicBool::new(false), &mut |event| {

@@ -139,19 +139,17 @@ fn search(pattern: &str, count: Option<u64>, limit: Duration, devices: &Devices)
     let target = find("npub").expect("npub is a target");
     let patterns = compile([pattern], target, &Options::default()).expect("a possible pattern");
     let job = Job {
-        subject: Subject::Key(target),
-        wanted: Wanted::Patterns(&patterns),
-        split: None,
         count,
         time_limit: Some(limit),
         interval: Duration::from_millis(10),
+        ..Job::new(Subject::Key(target), Wanted::Patterns(&patterns))
     };
     let (mut matches, mut warnings) = (Vec::new(), Vec::new());
     let (mut after_warning, interrupt) = (0, AtomicBool::new(false));
     let outcome = run(&job, devices, &interrupt, &mut |event| {
         match event {
             Event::Match(m) => {
-                matches.push((m.address.clone(), m.secret.clone(), m.tried));
+                matches.push((m.address.clone(), m.secret().cloned(), m.tried));
                 after_warning += usize::from(!warnings.is_empty());
                 interrupt.store(count.is_none() && after_warning >= 10, Ordering::Relaxed);
             }
@@ -235,7 +233,7 @@ fn a_worker_does_not_wait_for_its_matches_to_be_written_down() {
     });
     let devices = Devices::of(vec![Arc::clone(&masked) as Arc<dyn Backend>]);
     let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
-    let job = Job { subject, wanted, split: None, count: Some(5), time_limit: None, interval: LONG };
+    let job = Job { count: Some(5), interval: LONG, ..Job::new(subject, wanted) };
     // Runs end with a match: one in a thousand keys is one, and a group has far more. The second of each pair of runs
     // finds no origin to go on from, and waits.
     let mut expected = [1, 3, 3, 5, 5].into_iter();
@@ -282,7 +280,7 @@ fn an_interrupt_ends_the_search() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile([NEVER], target, &Options::default()).expect("possible");
     let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
-    let job = Job { subject, wanted, split: None, count: None, time_limit: None, interval: LONG };
+    let job = Job { interval: LONG, ..Job::new(subject, wanted) };
     let interrupt = AtomicBool::new(true);
     let outcome = run(&job, &devices(&[("a", Fate::Honest)]), &interrupt, &mut |_| Ok(()));
     assert_eq!(outcome.expect("ends").ended, Ended::Interrupted);
@@ -327,7 +325,7 @@ fn a_device_whose_walk_goes_astray_is_dropped_and_what_it_tried_does_not_count()
     let patterns = compile([NEVER], target, &Options::default()).expect("possible");
     let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
     let interval = Duration::from_millis(1);
-    let job = Job { subject, wanted, split: None, count: None, time_limit: None, interval };
+    let job = Job { interval, ..Job::new(subject, wanted) };
     let (mut warnings, interrupt) = (Vec::new(), AtomicBool::new(false));
     let outcome = run(&job, &devices, &interrupt, &mut |event| {
         match event {
@@ -379,7 +377,7 @@ fn a_sink_that_fails_ends_the_search_with_its_error() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["q"], target, &Options::default()).expect("possible");
     let (subject, wanted) = (Subject::Key(target), Wanted::Patterns(&patterns));
-    let job = Job { subject, wanted, split: None, count: None, time_limit: None, interval: LONG };
+    let job = Job { interval: LONG, ..Job::new(subject, wanted) };
     let outcome =
         run(&job, &devices(&[("a", Fate::Honest)]), &AtomicBool::new(false), &mut |event| match event {
             Event::Match(_) => Err("the disk is full".into()),
@@ -410,19 +408,16 @@ fn split_results_join_and_altered_ones_do_not() {
             _ => hex(&public.serialize()[1..]),
         };
         let job = Job {
-            subject: Subject::Key(target),
-            wanted: Wanted::Patterns(&patterns),
             split: Some(parse_public_key(&given).expect("a public key")),
             count: Some(1),
-            time_limit: None,
             interval: LONG,
+            ..Job::new(Subject::Key(target), Wanted::Patterns(&patterns))
         };
         let mut found = None;
         run(&job, &devices, &AtomicBool::new(false), &mut |event| {
             if let Event::Match(m) = event {
-                assert!(m.secret.is_none() && m.export.is_none());
-                let public_key = m.public_key.expect("a key");
-                found = Some((m.split.expect("split"), m.address.clone(), public_key));
+                let Solution::Split { public_key, split } = m.solution else { panic!("not split: {m:?}") };
+                found = Some((split, m.address, public_key));
             }
             Ok(())
         })

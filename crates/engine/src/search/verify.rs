@@ -3,7 +3,7 @@
 use warpsmith_pattern::Filter;
 
 use super::{Job, Wanted};
-use crate::recover::{Found, recompute};
+use crate::recover::{Candidate, recompute};
 use crate::space::{Source, Space};
 use crate::worker::{Hit, Shape};
 
@@ -12,15 +12,15 @@ pub(crate) struct Confirmed {
     /// Which pattern, or how high a score.
     pub why: u32,
     pub address: String,
-    pub found: Found,
+    pub candidate: Candidate,
 }
 
 impl Confirmed {
     /// The salt, if it is one.
     pub fn salt(&self) -> Option<&[u8; 32]> {
-        match &self.found {
-            Found::Salt { salt } => Some(salt),
-            Found::Key { .. } => None,
+        match &self.candidate {
+            Candidate::Salt(salt) => Some(salt),
+            Candidate::Key(_) => None,
         }
     }
 }
@@ -47,7 +47,7 @@ pub(crate) fn verify(
     job: &Job<'_>,
     filter: &Filter,
 ) -> Verdict {
-    let (digest, found) = match recompute(source, space, shape, hit, job.subject) {
+    let (digest, candidate) = match recompute(source, space, shape, hit, job.subject) {
         Ok(both) => both,
         Err(what) => return Verdict::Wrong(what),
     };
@@ -66,7 +66,7 @@ pub(crate) fn verify(
         }
     };
     match why {
-        Some(why) => Verdict::Match(Box::new(Confirmed { why, address, found })),
+        Some(why) => Verdict::Match(Box::new(Confirmed { why, address, candidate })),
         None if near(filter, &digest.words()) => Verdict::False,
         None => Verdict::Wrong(format!("{:?} is not in the filter", hit.spot)),
     }
