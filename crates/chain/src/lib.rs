@@ -10,6 +10,7 @@ pub mod ethereum;
 mod form;
 mod hash;
 mod identify;
+mod lent;
 pub mod nostr;
 mod recipe;
 mod salt;

@@ -7,6 +7,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::process::ExitCode;
 
+use warpsmith::search;
+
 use crate::telling::tell;
 
 /// How a command ended.
@@ -78,17 +80,28 @@ impl StdError for Failure {}
 impl From<warpsmith::Error> for Failure {
     fn from(error: warpsmith::Error) -> Failure {
         match error {
-            warpsmith::Error::NoDevice(_) => {
+            warpsmith::Error::Search(error) => error.into(),
+            warpsmith::Error::Retrieval(error) => error.into(),
+            warpsmith::Error::Pattern(_) | warpsmith::Error::Range(_) => Failure::Usage(error.to_string()),
+            other => Failure::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<search::Error> for Failure {
+    fn from(error: search::Error) -> Failure {
+        match error {
+            search::Error::NoDevice(_) => {
                 Failure::Device(format!("{error}\n`warpsmith devices` lists what this machine has"))
             }
-            warpsmith::Error::SelfTest { .. } => Failure::Device(format!(
+            search::Error::SelfTest { .. } => Failure::Device(format!(
                 "{error}\nnothing this device says can be trusted; try another one with --device, and \
                  `warpsmith selftest` for the details"
             )),
-            warpsmith::Error::Scan(text) => Failure::Usage(text),
-            warpsmith::Error::DevicesLost { .. } => Failure::Device(error.to_string()),
+            search::Error::Scan(text) => Failure::Usage(text),
+            search::Error::DevicesLost { .. } => Failure::Device(error.to_string()),
             // Our own sinks fail with a `Failure`, which passes through the engine unchanged.
-            warpsmith::Error::Sink(inner) => match inner.downcast::<Failure>() {
+            search::Error::Sink(inner) => match inner.downcast::<Failure>() {
                 Ok(failure) => *failure,
                 Err(inner) => Failure::Other(inner.to_string()),
             },

@@ -22,7 +22,8 @@ mod telling;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use warpsmith::{Options, Subject};
+use warpsmith::pattern::Options;
+use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
 use crate::mining::Quest;

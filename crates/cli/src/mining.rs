@@ -6,10 +6,11 @@
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pattern::Score;
-use warpsmith::{
-    Devices, Ended, Event, Job, Options, Progress, PublicKey, Subject, Wanted, parse_public_key, quick_rate,
-};
+use warpsmith::Devices;
+use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
+use warpsmith::pattern::{Options, Score};
+use warpsmith::proof::quick_rate;
+use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run};
 
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -198,14 +199,13 @@ impl Mining {
         screen.introduce(quest, &wanted, &devices.describe());
         let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
         let job = Job {
-            subject: quest.subject,
-            wanted,
             split: quest.split,
             count: (count > 0).then_some(count),
             time_limit: self.run.time_limit,
             interval: self.run.interval(&screen),
+            ..Job::new(quest.subject, wanted)
         };
-        let outcome = warpsmith::run(&job, &devices, &interrupt, &mut |event| {
+        let outcome = run(&job, &devices, &interrupt, &mut |event| {
             match event {
                 Event::Match(found) => {
                     screen.clear();
@@ -284,7 +284,7 @@ impl Mining {
 }
 
 /// What is wrong with a split key.
-fn bad_split_key(text: &str, error: &warpsmith::PublicKeyError) -> Failure {
+fn bad_split_key(text: &str, error: &PublicKeyError) -> Failure {
     let digits = text.trim().trim_start_matches("0x");
     // SEC: 64 digits that are no public key may well be a private one, so they are not repeated.
     if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {

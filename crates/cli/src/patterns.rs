@@ -3,7 +3,7 @@
 //! Remembers where each one stood, so that an error names the line. The pattern syntax is the library's.
 
 use warpsmith::chain::Target;
-use warpsmith::{Options, Patterns, compile};
+use warpsmith::pattern::{Options, Patterns, compile};
 
 use crate::ending::Failure;
 use crate::input::{self, Limits, name};

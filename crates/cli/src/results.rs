@@ -9,7 +9,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use warpsmith::chain::Target;
-use warpsmith::{Details, Finding, Joined, Match, Split};
+use warpsmith::keys::{Joined, Split};
+use warpsmith::scan::Finding;
+use warpsmith::search::{Details, Match};
 use zeroize::Zeroizing;
 
 use crate::ending::Failure;

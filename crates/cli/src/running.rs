@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use warpsmith::{Devices, Inline, Sample, Selector};
+use warpsmith::devices::{Devices, Inline, Selector};
+use warpsmith::proof::{Sample, samples};
 
 use crate::ending::Failure;
 use crate::human;
@@ -92,7 +93,7 @@ impl DeviceFlags {
 /// Targets by name, for commands that run over all of them; none named are all. `besides` is a name that the command knows
 /// too, and that is no target.
 pub(crate) fn choose_samples(names: &[String], besides: &str) -> Result<Vec<Sample>, Failure> {
-    let samples = warpsmith::samples();
+    let samples = samples();
     if names.is_empty() {
         return Ok(samples);
     }

@@ -6,7 +6,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use warpsmith::{Ended, Outcome, Progress, Subject, Wanted};
+use warpsmith::search::{Ended, Outcome, Progress, Subject, Wanted};
 
 use crate::human;
 use crate::mining::Quest;

@@ -172,6 +172,16 @@ impl Devices {
 }
 
 impl Devices {
+    /// Every GPU of this machine; without one, its processor.
+    pub fn auto() -> Result<Devices> {
+        Devices::open(&[], None)
+    }
+
+    /// The processor, with a thread for each of its cores.
+    pub fn cpu() -> Result<Devices> {
+        Devices::open(&[Selector::Cpu(None)], None)
+    }
+
     /// Opens what was asked for; without a wish every GPU found, else the processor. A device that was named
     /// and is not there is an error, not a silent change of plan.
     pub fn open(selectors: &[Selector], thread_count: Option<usize>) -> Result<Devices> {
@@ -280,6 +290,12 @@ impl Devices {
     /// What each device is called, with a line about it.
     pub fn describe(&self) -> Vec<(String, String)> {
         self.list.iter().map(|d| (d.id(), d.describe())).collect()
+    }
+}
+
+impl fmt::Debug for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.list.iter().map(|device| device.id())).finish()
     }
 }
 

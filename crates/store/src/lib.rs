@@ -1,7 +1,7 @@
 //! What a scan keeps on disk: the map of what it covered, the address database, and the filters made from it.
 //!
 //! Knows numbers, digests and fixed-width records. Reads addresses through `warpsmith-chain`; knows no curve, no device
-//! and no search. The formats are described in `docs/scanning.md`.
+//! and no search. The formats are described in `docs/formats`.
 
 mod database;
 mod error;

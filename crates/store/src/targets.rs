@@ -56,6 +56,32 @@ impl TargetList {
             let path = paths.first().map_or_else(|| Path::new("the list").to_owned(), Clone::clone);
             return Err(Error::NoAddress { path });
         }
+        Ok(Self::sorted(records, report))
+    }
+
+    /// Addresses that a program has at hand. One that cannot be scanned for is an error, and so are none at all.
+    pub fn of(addresses: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self, Error> {
+        let mut records = Vec::new();
+        for (index, address) in addresses.into_iter().enumerate() {
+            let bad = |reason: String| {
+                let path = Path::new("the list of addresses").to_owned();
+                Error::BadLine(BadLine { path, line: index as u64 + 1, reason })
+            };
+            let record = Record::parse(address.as_ref()).map_err(|error| bad(error.to_string()))?;
+            records.push(
+                record.ok_or_else(|| {
+                    bad("it is the address of a script, which no single key has".to_owned())
+                })?,
+            );
+        }
+        if records.is_empty() {
+            return Err(Error::NoAddress { path: Path::new("the list of addresses").to_owned() });
+        }
+        Ok(Self::sorted(records, Report::default()))
+    }
+
+    /// In the order of a database, without duplicates.
+    fn sorted(mut records: Vec<Record>, mut report: Report) -> Self {
         report.addresses = records.len() as u64;
         // Of equal addresses the largest amount stays, as in a database.
         records.sort_by_key(Entry::new);
@@ -63,7 +89,7 @@ impl TargetList {
         records.dedup_by_key(|record| (record.kind, record.digest));
         records.reverse();
         report.duplicates = report.addresses - records.len() as u64;
-        Ok(Self { records, report })
+        Self { records, report }
     }
 
     /// What a map names them by. Amounts do not matter.

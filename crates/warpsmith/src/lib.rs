@@ -1,35 +1,124 @@
-//! Search secp256k1 keys by the look of their public form.
+//! Search secp256k1 keys by the look of their public form, scan ranges of keys, and read databases in private.
 //!
 //! ```
-//! use std::sync::atomic::AtomicBool;
-//! use std::time::Duration;
-//! use warpsmith::{Devices, Event, Job, Options, Selector, Subject, Wanted, chain, compile, run};
+//! use warpsmith::{Devices, mine, npub};
 //!
-//! let npub = chain::find("npub").unwrap();
-//! let patterns = compile(["qq"], npub, &Options::default())?;
-//! let devices = Devices::open(&[Selector::Cpu(None)], Some(1))?;
-//! let job = Job {
-//!     subject: Subject::Key(npub),
-//!     wanted: Wanted::Patterns(&patterns),
-//!     split: None,
-//!     count: Some(1),
-//!     time_limit: None,
-//!     interval: Duration::from_secs(1),
-//! };
-//! let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
-//!     if let Event::Match(found) = event {
-//!         assert!(found.address.starts_with("npub1qq"));
-//!     }
-//!     Ok(())
-//! })?;
-//! assert_eq!(outcome.matches, 1);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let found = mine(npub(), ["qq"]).on(Devices::auto()?).first()?;
+//! println!("{} {}", found.address, found.export().expect("a whole key"));
+//! # Ok::<(), warpsmith::Error>(())
 //! ```
+//!
+//! [`mine`], [`scan`](fn@scan) and [`look_up`](fn@look_up) are the three things this library does. Each gives a description to which wishes are
+//! added, and begins when its results are asked for. The programs in `crates/warpsmith/examples` show them whole, and how to
+//! search addresses of a chain of your own.
+//!
+//! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`], [`mod@look_up`],
+//! [`devices`], [`keys`], [`proof`] and the crates [`chain`], [`pattern`], [`store`],
+//! [`pir`] and [`curve`].
 
+mod background;
+mod error;
+pub mod look_up;
+mod mine;
+pub mod scan;
+
+pub use background::Note;
+pub use error::{Error, Result};
+pub use look_up::look_up;
+pub use mine::{Matches, Mine, mine, mine_best, mine_salts};
+pub use scan::scan;
 pub use warpsmith_chain as chain;
+use warpsmith_chain::KeyTarget;
+use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
 pub use warpsmith_curve as curve;
-pub use warpsmith_engine::*;
+pub use warpsmith_engine::{Devices, Match, Solution};
 pub use warpsmith_pattern as pattern;
-pub use warpsmith_pattern::{Options, Patterns, compile};
 pub use warpsmith_pir as pir;
 pub use warpsmith_store as store;
+
+/// Nostr public keys: `npub1...`.
+pub fn npub() -> impl KeyTarget + 'static {
+    chain::nostr::Npub
+}
+
+/// Ethereum accounts: `0x...`.
+pub fn eth() -> impl KeyTarget + 'static {
+    chain::ethereum::Account
+}
+
+/// Bitcoin addresses of this type, on the main network: `1...`, `3...`, `bc1q...` or `bc1p...`.
+///
+/// ```
+/// use warpsmith::chain::bitcoin::AddressType;
+/// use warpsmith::{Devices, btc, mine};
+///
+/// let found = mine(btc(AddressType::P2wpkh), ["bc1qc"]).on(Devices::cpu()?).first()?;
+/// assert!(found.address.starts_with("bc1qc"));
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
+pub fn btc(address_type: AddressType) -> impl KeyTarget + 'static {
+    Bitcoin::main(address_type)
+}
+
+/// Devices: what this machine has, which of it is used, and how.
+pub mod devices {
+    pub use warpsmith_engine::{
+        Devices, FilterRoom, Found, Inline, Runner, Selector, Simd, Survey, Tuned, survey, tune,
+    };
+}
+
+/// Private and public keys, and split keys.
+///
+/// ```
+/// use warpsmith::keys::{Secret, join};
+/// use warpsmith::{Devices, mine, npub};
+///
+/// // The owner gives a public key away, and whoever mines learns no private key.
+/// let own = Secret::random()?;
+/// let found = mine(npub(), ["qq"]).on(Devices::cpu()?).split_key(own.public_key()).first()?;
+/// assert!(found.secret().is_none());
+/// // The owner makes the key of it.
+/// let joined = join(&own, found.split().unwrap(), &npub(), &found.address, found.public_key())?;
+/// assert_eq!(joined.address, found.address);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod keys {
+    pub use warpsmith_engine::{
+        Joined, PublicKey, PublicKeyError, Secret, Split, join, parse_public_key, wiping_stack,
+    };
+}
+
+/// A search in all its parts: what [`mine`] is made of.
+///
+/// ```
+/// use std::sync::atomic::AtomicBool;
+/// use warpsmith::pattern::{Options, compile};
+/// use warpsmith::search::{Ended, Event, Job, Subject, Wanted, run};
+/// use warpsmith::{Devices, npub};
+///
+/// let npub = npub();
+/// let patterns = compile(["qq"], &npub, &Options::default())?;
+/// let job = Job { count: Some(1), ..Job::new(Subject::Key(&npub), Wanted::Patterns(&patterns)) };
+/// let outcome = run(&job, &Devices::cpu()?, &AtomicBool::new(false), &mut |event| {
+///     if let Event::Match(found) = event {
+///         assert!(found.address.starts_with("npub1qq"));
+///     }
+///     Ok(())
+/// })?;
+/// assert_eq!((outcome.ended, outcome.matches), (Ended::Count, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod search {
+    pub use warpsmith_engine::{
+        Details, Ended, Error, Event, Job, Match, Outcome, Progress, Result, Solution, Subject, Wanted, Why,
+        run,
+    };
+}
+
+/// Self-tests and measurements: that devices compute rightly, and how fast.
+pub mod proof {
+    pub use warpsmith_engine::{
+        BASELINE_DESCRIPTION, Bench, BenchOptions, Detail, FieldBench, Part, Profile, Sample, SelfTest,
+        bench, bench_field, quick_rate, samples, selftest, selftest_scans,
+    };
+}

@@ -38,13 +38,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "warpsmith-curve",
             "warpsmith-engine",
+            "warpsmith-entropy",
             "warpsmith-pattern",
             "warpsmith-pir",
             "warpsmith-store",
             "warpsmith-chain",
         ],
     ),
-    ("warpsmith-cli", &["warpsmith", "warpsmith-entropy", "warpsmith-files"]),
+    ("warpsmith-cli", &["warpsmith", "warpsmith-files"]),
     (
         "warpsmith-fuzzing",
         &["warpsmith-engine", "warpsmith-pattern", "warpsmith-pir", "warpsmith-store", "warpsmith-chain"],

@@ -11,7 +11,9 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::{BASELINE_DESCRIPTION, BenchOptions, Devices, Options, Sample};
+use warpsmith::Devices;
+use warpsmith::pattern::Options;
+use warpsmith::proof::{BASELINE_DESCRIPTION, BenchOptions, FieldBench, Sample, bench, bench_field};
 
 use self::detail::DetailFields;
 use crate::ending::{Ending, Failure};
@@ -134,7 +136,7 @@ impl Bench {
                 patterns: patterns.as_ref(),
                 detail: self.detail,
             };
-            for bench in warpsmith::bench(&devices, target, &options)? {
+            for bench in bench(&devices, target, &options)? {
                 let line = Line {
                     event: "bench",
                     target: bench.target,
@@ -161,8 +163,8 @@ impl Bench {
 
     /// Multiplications and squarings a second, a line each.
     fn field(&self, devices: &Devices, stdout: &mut Stdout) -> Result<(), Failure> {
-        for bench in warpsmith::bench_field(devices, self.seconds)? {
-            let warpsmith::FieldBench { device, op, rate, verified, seconds } = &bench;
+        for bench in bench_field(devices, self.seconds)? {
+            let FieldBench { device, op, rate, verified, seconds } = &bench;
             let (event, target) = ("bench", FIELD);
             if self.json {
                 let (rate, verified, seconds) = (*rate, *verified, *seconds);

@@ -6,7 +6,8 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser as _;
 use warpsmith::chain::bitcoin::{AddressType, Network, infer};
-use warpsmith::{Options, Subject};
+use warpsmith::pattern::Options;
+use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
 use crate::mining::{Mining, Quest, SplitFlags};

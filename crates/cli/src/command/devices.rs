@@ -34,7 +34,7 @@ enum Line<'a> {
 
 impl Devices {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let survey = warpsmith::survey();
+        let survey = warpsmith::devices::survey();
         let found = survey.found.iter().map(|device| Line::Device {
             id: &device.id,
             description: &device.description,

@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use warpsmith::Subject;
 use warpsmith::chain::SaltMask;
 use warpsmith::chain::ethereum::{
     self, Account, Address, Contract, Deployment, FACTORIES, Factory, SaltRequest,
 };
+use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
 use crate::input;

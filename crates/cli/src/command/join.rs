@@ -15,7 +15,7 @@ use serde_json::Value;
 use warpsmith::chain::bitcoin::{self, AddressType, Bitcoin, Network};
 use warpsmith::chain::ethereum::Contract;
 use warpsmith::chain::{KeyTarget, TARGETS, Target as _, nostr};
-use warpsmith::{Secret, Split, wiping_stack};
+use warpsmith::keys::{Secret, Split, join, wiping_stack};
 use zeroize::Zeroizing;
 
 use crate::ending::{Ending, Failure};
@@ -87,7 +87,7 @@ impl Join {
         let own = wiping_stack(|| self.read_key())?;
         let Mined { target, nonce, address, public_key, split } = &mined;
         wiping_stack(|| {
-            let joined = warpsmith::join(&own, split, target.get(), address, public_key.as_ref())?;
+            let joined = join(&own, split, target.get(), address, public_key.as_ref())?;
             let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
             results.publish_joined(target.get(), *nonce, &joined)?;
             Ok(Ending::Done)

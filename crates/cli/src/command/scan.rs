@@ -5,12 +5,12 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::store::{
-    Database, Filter, Interval, Job, Load, Map, MapFile, Order, TargetList, U256, Width, choose, parse_range,
+use warpsmith::Devices;
+use warpsmith::scan::{
+    Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, ledger, run,
+    with_filter,
 };
-use warpsmith::{
-    Devices, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, Unkept,
-};
+use warpsmith::store::{Database, Map, TargetList, Width, parse_range};
 
 use super::db::remarks;
 use crate::ending::{Ending, Failure};
@@ -75,12 +75,6 @@ pub(crate) struct Scan {
     run: RunFlags,
 }
 
-/// A piece of a random order: an hour of a processor's core, ten seconds of a card.
-const PIECE: u64 = 1 << 36;
-
-/// Survivors of a filter that a thread looks up in a second.
-const CONFIRMED: f64 = 4e5;
-
 fn parse_width(text: &str) -> Result<Width, String> {
     Width::find(text).ok_or_else(|| "give fuse8 or fuse16".to_owned())
 }
@@ -119,7 +113,8 @@ impl Scan {
             (None, Some(listed)) => listed,
             (None, None) => return Err(usage("give --targets or --database".to_owned())),
         };
-        let mut ledger = self.ledger(range, &targets)?;
+        let ledger = ledger(range, &targets, self.map.as_deref(), self.random);
+        let mut ledger = ledger.map_err(|error| Failure::Other(format!("--map: {error}")))?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json)?;
         let interrupt = interrupt()?;
         for line in &remarks {
@@ -157,55 +152,13 @@ impl Scan {
         devices: &Devices,
         screen: &mut Screen,
     ) -> Result<ScanTargets, Failure> {
-        let failed = |error: warpsmith::store::Error| Failure::Other(format!("--database: {error}"));
-        let database = Database::open(path).map_err(failed)?;
-        let (types, kinds) = ScanTargets::choose(&database, &self.types)?;
-        let width = match self.filter {
-            Some(width) => width,
-            None => {
-                let keys = kinds.iter().map(|kind| database.about().count(*kind)).sum();
-                let room = devices.filter_room();
-                let choice = choose(&Load {
-                    keys,
-                    memory: room.memory,
-                    tests_per_second: room.tests_per_second,
-                    survivors_per_second: CONFIRMED,
-                });
-                screen.say(format_args!("filter    {}", choice.reason));
-                choice.width.unwrap_or(Width::Fuse8)
-            }
+        let failed = |error: warpsmith::Error| match error {
+            warpsmith::Error::Store(error) => Failure::Other(format!("--database: {error}")),
+            error => error.into(),
         };
-        let made = || {
-            screen
-                .say(format_args!("filter    {} is being made; it is kept beside the database", width.name()))
-        };
-        let filter = Filter::open_or_build(&database, &kinds, width, made).map_err(failed)?;
-        Ok(ScanTargets::database(database, types, filter))
-    }
-
-    /// The map of this job, from its file or new.
-    fn ledger(&self, range: Interval, targets: &ScanTargets) -> Result<Box<dyn Ledger>, Failure> {
-        let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
-        let job = Job::new(range, &names, *targets.identity());
-        let random = |job: &Job| {
-            let mut seed = [0; 8];
-            let seeded = warpsmith_entropy::fill(&mut seed);
-            // The order is no secret; without randomness any will do.
-            let seed = if seeded.is_ok() { u64::from_le_bytes(seed) } else { 1 };
-            Order::random(&job.range(), seed, U256::from(PIECE))
-        };
-        let order = |job: &Job| if self.random { random(job) } else { Order::Sequential };
-        match &self.map {
-            None => {
-                let order = order(&job);
-                Ok(Box::new(Unkept(Map::new(job, order))))
-            }
-            Some(path) => {
-                let file = MapFile::open(path, job, order);
-                let file = file.map_err(|error| Failure::Other(format!("--map: {error}")))?;
-                Ok(Box::new(file))
-            }
-        }
+        let database = Database::open(path).map_err(|error| failed(error.into()))?;
+        let say = &mut |text| screen.say(format_args!("filter    {text}"));
+        with_filter(database, &self.types, self.filter, devices, say).map_err(failed)
     }
 
     fn scan(
@@ -217,11 +170,11 @@ impl Scan {
         results: &mut Results,
         screen: &mut Screen,
     ) -> Result<ScanOutcome, Failure> {
-        let outcome = warpsmith::scan(job, ledger, devices, interrupt, &mut |event| {
+        let outcome = run(job, ledger, devices, interrupt, &mut |event| {
             match event {
                 ScanEvent::Found(finding) => {
                     screen.clear();
-                    results.publish_finding(finding)?;
+                    results.publish_finding(&finding)?;
                     results.keep_ready()?;
                 }
                 ScanEvent::Progress(_) if self.run.quiet => results.keep_ready()?,

@@ -5,7 +5,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::SelfTest;
+use warpsmith::proof::{SelfTest, selftest, selftest_scans};
 
 use crate::ending::{Ending, Failure};
 use crate::running::{DeviceFlags, choose_samples};
@@ -74,9 +74,9 @@ impl Selftest {
                 }
             };
         };
-        warpsmith::selftest(&devices, &samples, &mut show)?;
+        selftest(&devices, &samples, &mut show)?;
         if with_scans {
-            warpsmith::selftest_scans(&devices, &mut show)?;
+            selftest_scans(&devices, &mut show)?;
         }
         shown?;
         Ok(Ending::Done)

@@ -43,10 +43,10 @@ struct Line<'a> {
 impl Tune {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let devices = self.devices.open()?;
-        let sample = warpsmith::samples()[0];
+        let sample = warpsmith::proof::samples()[0];
         let mut shown = Ok(());
         let mut any = false;
-        warpsmith::tune(&devices, &sample, &mut |tuned| {
+        warpsmith::devices::tune(&devices, &sample, &mut |tuned| {
             any = true;
             if shown.is_err() {
                 return;

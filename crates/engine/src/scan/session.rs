@@ -126,8 +126,8 @@ pub struct ScanProgress {
 /// What a scan reports while it runs.
 #[derive(Debug)]
 pub enum ScanEvent<'a> {
-    /// A confirmed finding. It counts as delivered when the sink returns.
-    Found(&'a Finding),
+    /// A confirmed finding. It is the receiver's, and counts as delivered when the sink returns.
+    Found(Box<Finding>),
     /// How it goes.
     Progress(&'a ScanProgress),
     /// Something a person should know; the scan goes on.
@@ -434,7 +434,7 @@ impl<'c> Collector<'c, '_> {
                 device: id.clone(),
             };
             self.matches += 1;
-            (self.sink)(ScanEvent::Found(&finding)).map_err(Error::Sink)?;
+            (self.sink)(ScanEvent::Found(Box::new(finding))).map_err(Error::Sink)?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use warpsmith::{Bench, Detail};
+use warpsmith::proof::{Bench, Detail, Part};
 
 use crate::human;
 
@@ -47,7 +47,7 @@ impl DetailFields {
     pub fn new(bench: &Bench, detail: &Detail) -> DetailFields {
         let card = detail.profile.as_ref().map(|profile| {
             let whole: f64 = profile.parts.iter().map(|part| part.picoseconds).sum();
-            let part = |part: &warpsmith::Part| PartFields {
+            let part = |part: &Part| PartFields {
                 part: part.name,
                 picoseconds_per_key: part.picoseconds,
                 share: part.picoseconds / whole,

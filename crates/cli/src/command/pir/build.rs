@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use warpsmith::look_up::{amount_bytes, key_of};
 use warpsmith::pir::database::{Builder, Description};
 use warpsmith::pir::keyword::{self, Layout, Plan, TAG_BYTES};
 use warpsmith::pir::state::{self, Folder, Synthetic};
@@ -14,7 +15,6 @@ use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store;
 
 use super::info::{DatabaseLine, database_text};
-use super::keys::{amount_bytes, key_of};
 use super::pairs::Pairs;
 use super::refuse_existing;
 use crate::ending::{Ending, Failure};

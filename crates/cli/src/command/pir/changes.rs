@@ -3,13 +3,12 @@
 use std::io::BufRead;
 use std::path::Path;
 
+use warpsmith::look_up::{amount_bytes, parse_hex, parse_key};
 use warpsmith::pir::keyword::{Change, Layout, Shape, entries_of_changes};
 use warpsmith::pir::state::{self, Account};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Error, Result};
 
-use super::hex;
-use super::keys::{amount_bytes, parse_key};
 use super::pairs::{Wrong, each_line, quoted};
 
 /// The word that takes a key out.
@@ -33,7 +32,7 @@ fn by_index(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64
         let index = index.parse().ok().filter(|index| *index < entries).ok_or_else(|| {
             Wrong::Here(format!("{} is no entry; indices go from 0 to {}", quoted(index), entries - 1))
         })?;
-        let value = hex(value).map_err(Wrong::Here)?;
+        let value = parse_hex(value).map_err(Wrong::Here)?;
         if value.len() != size {
             return Err(Wrong::Here(format!("{} bytes; an entry has {size}", value.len())));
         }
@@ -76,7 +75,7 @@ fn by_key(live: &Live, shape: &Shape, name: &Path, from: &mut dyn BufRead) -> Re
 
 fn parse_value(shape: &Shape, key: &[u8], text: &str) -> std::result::Result<Vec<u8>, String> {
     match (shape.layout, <&state::Address>::try_from(key)) {
-        (Layout::Tagged, _) => hex(text),
+        (Layout::Tagged, _) => parse_hex(text),
         (Layout::Address, _) => match text.parse() {
             Ok(amount) => Ok(amount_bytes(Some(amount))),
             Err(_) => Err(format!("{} is no amount; give a whole number of the smallest unit", quoted(text))),
@@ -101,7 +100,7 @@ fn parse_value(shape: &Shape, key: &[u8], text: &str) -> std::result::Result<Vec
             Ok(state::account_record(address, &account).to_vec())
         }
         (Layout::State, Err(_)) => {
-            let value = hex(text)?;
+            let value = parse_hex(text)?;
             let value =
                 value.try_into().map_err(|_| "the value of a slot has 32 bytes: 64 hex digits".to_owned())?;
             Ok(state::slot_record(key, &value).to_vec())

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warpsmith::pir::keyword::{Shape, is_at_home};
-use warpsmith::pir::remote::{Offer, Remote};
-use warpsmith::pir::{Asked, Client, Error, Fetched};
+use warpsmith::Error;
+use warpsmith::look_up::{Library, Query, Resumed};
+use warpsmith::pir::Client;
 
-use super::hint::same_database;
-use super::keys::{EntryLine, Wanted};
+use super::keys::EntryLine;
 use super::{lanes, remote};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -54,139 +53,98 @@ impl Get {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let mut screen = Screen::new(self.quiet);
         let remote = remote(&self.server)?;
-        let mut client = Client::open(&self.state, lanes())?;
+        let client = Client::open(&self.state, lanes())?;
         let offer = remote.offer()?;
-        same_database(&offer.description, &client, "server")?;
-        if offer.batch == 0 {
+        let batch = offer.batch;
+        let mut library = Library::new(remote, offer, client)?;
+        if batch == 0 {
             let text = "makes hints and answers no queries; give the server that answers";
             return Err(Failure::Usage(format!("--server {} {text}", self.server)));
         }
-        let shape = offer.description.keyword.as_ref();
-        let wanted = self.wanted.iter().map(|text| Wanted::parse(&offer.description, text));
-        let wanted: Vec<Wanted> = wanted.collect::<Result<_, _>>().map_err(Failure::Usage)?;
-        self.catch_up(&remote, &offer, &mut client, &mut screen)?;
-        let each = shape.map_or(1, |shape| usize::from(shape.places));
-        if (wanted.len() * each) as u64 > client.remaining() {
-            return Err(Failure::Other(format!(
-                "{} queries are needed and {} remain; make a new state with `warpsmith pir hint`",
-                wanted.len() * each,
-                client.remaining()
-            )));
-        }
-        let (mut all_found, mut failed) = (true, None);
-        for wanted in wanted.chunks((offer.batch / each).max(1)) {
-            let places: Vec<u64> = wanted.iter().flat_map(|wanted| wanted.places(shape)).collect();
-            let asked = client.ask(&places)?;
-            let fetched = self.fetch(&remote, &mut client, &asked)?;
-            for (wanted, (places, fetched)) in
-                wanted.iter().zip(places.chunks(each).zip(fetched.chunks(each)))
-            {
-                match entries(&mut client, shape, places, fetched)? {
-                    Ok(entries) => {
-                        let line = EntryLine::new(wanted, shape, &entries);
-                        all_found &= line.found != Some(false);
-                        match self.json {
-                            true => stdout.show_json(&line)?,
-                            false => stdout.show(line.text().as_bytes())?,
-                        }
-                    }
-                    Err(reason) => {
-                        screen.warn(&format!("{}: {reason}", name(wanted)));
-                        failed = Some(reason);
+        let queries = self.wanted.iter().map(|text| Query::parse(library.description(), text));
+        let queries: Vec<Query> = queries.collect::<Result<_, _>>().map_err(Failure::Usage)?;
+        catch_up(&mut library, &mut screen)?;
+        let (mut all_found, mut failed) = (true, false);
+        let read = library.get_each(&queries, &mut |query, answer| {
+            match answer {
+                Ok(answer) => {
+                    let line = EntryLine::new(query, &answer);
+                    all_found &= line.found != Some(false);
+                    match self.json {
+                        true => stdout.show_json(&line)?,
+                        false => stdout.show(line.text().as_bytes())?,
                     }
                 }
+                Err(reason) => {
+                    screen.warn(&format!("{}: {reason}", name(query)));
+                    failed = true;
+                }
             }
-        }
-        client.tidy()?;
-        screen.say(format_args!("{} queries remain", human::count(client.remaining() as f64)));
+            Ok(())
+        });
+        read.map_err(|stopped| self.failure(stopped))?;
+        screen.say(format_args!("{} queries remain", human::count(library.remaining() as f64)));
         match (failed, all_found) {
-            (Some(_), _) => Err(Failure::Other("not everything could be read; see above".to_owned())),
-            (None, true) => Ok(Ending::Done),
-            (None, false) => Ok(Ending::NoMatch),
+            (true, _) => Err(Failure::Other("not everything could be read; see above".to_owned())),
+            (false, true) => Ok(Ending::Done),
+            (false, false) => Ok(Ending::NoMatch),
         }
     }
 
-    /// Completes what an earlier run left, and brings the hints to the server's epoch.
-    fn catch_up(
-        &self,
-        remote: &Remote,
-        offer: &Offer,
-        client: &mut Client,
-        screen: &mut Screen,
-    ) -> Result<(), Failure> {
-        if client.waiting() > 0 {
-            let waiting = client.resend()?;
-            match remote.fetch(client, &waiting) {
-                Ok(_) => screen.say(format_args!(
-                    "{} queries of an interrupted run were sent again as they were, and answered",
-                    waiting.len()
-                )),
-                // The server goes back so far and no further; without their answers their hints are worthless.
-                Err(Error::Mismatch(reason)) => {
-                    let count = client.abandon()?;
-                    screen.warn(&format!("{count} queries of an interrupted run were given up: {reason}"));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let before = client.version().epoch;
-        if before > offer.epoch {
-            return Err(Failure::Other(format!(
-                "the state is of epoch {before}, and the server has only {}; was it started from an old copy?",
-                offer.epoch
-            )));
-        }
-        remote.synchronise(client)?;
-        if client.version().epoch > before {
-            screen.say(format_args!("hints brought from epoch {before} to {}", client.version().epoch));
-        }
-        client.tidy()?;
-        Ok(())
-    }
-
-    fn fetch(
-        &self,
-        remote: &Remote,
-        client: &mut Client,
-        asked: &Asked,
-    ) -> Result<Vec<warpsmith::pir::Result<Fetched>>, Failure> {
-        remote.fetch(client, asked).map_err(|error| {
-            Failure::Other(format!(
+    /// The words for what ended a look-up.
+    fn failure(&self, stopped: Stopped) -> Failure {
+        match stopped {
+            Stopped::Told(failure) => failure,
+            Stopped::Library(Error::Unanswered(error)) => Failure::Other(format!(
                 "{error}\nthe queries wait in {}: `warpsmith pir get` sends them again as they are, which tells the server \
                  nothing new",
                 self.state.display()
-            ))
-        })
-    }
-}
-
-fn name(wanted: &Wanted) -> String {
-    match wanted {
-        Wanted::Index(index) => format!("entry {index}"),
-        Wanted::Key { text, .. } => text.clone(),
-    }
-}
-
-/// The entries of all places of one thing that was wanted, or why they cannot be known. One that cannot stand where it is
-/// said to stand is a wrong answer: the hint made from it is worthless.
-fn entries(
-    client: &mut Client,
-    shape: Option<&Shape>,
-    places: &[u64],
-    fetched: &[warpsmith::pir::Result<Fetched>],
-) -> Result<Result<Vec<Vec<u8>>, String>, Failure> {
-    let (mut entries, mut failed) = (Vec::new(), None);
-    for (place, fetched) in places.iter().zip(fetched) {
-        match fetched {
-            Ok(fetched) if shape.is_none_or(|shape| is_at_home(shape, *place, &fetched.entry)) => {
-                entries.push(fetched.entry.clone());
-            }
-            Ok(fetched) => {
-                client.spoil(fetched)?;
-                failed = Some("the server's answer is wrong".to_owned());
-            }
-            Err(error) => failed = Some(error.to_string()),
+            )),
+            Stopped::Library(error) => error.into(),
         }
     }
-    Ok(failed.map_or(Ok(entries), Err))
+}
+
+/// What ends a look-up before all answers are told.
+enum Stopped {
+    /// Telling one failed.
+    Told(Failure),
+    Library(Error),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Stopped {
+        Stopped::Told(failure)
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Stopped {
+        Stopped::Library(error)
+    }
+}
+
+/// Completes what an earlier run left, and brings the hints to the server's epoch.
+fn catch_up(library: &mut Library, screen: &mut Screen) -> Result<(), Failure> {
+    match library.resume()? {
+        None => {}
+        Some(Resumed::Answered(count)) => screen.say(format_args!(
+            "{count} queries of an interrupted run were sent again as they were, and answered"
+        )),
+        Some(Resumed::GivenUp { count, reason }) => {
+            screen.warn(&format!("{count} queries of an interrupted run were given up: {reason}"));
+        }
+    }
+    if let Some(before) = library.catch_up()? {
+        let now = library.client().version().epoch;
+        screen.say(format_args!("hints brought from epoch {before} to {now}"));
+    }
+    Ok(())
+}
+
+fn name(query: &Query) -> String {
+    match query {
+        Query::Index(index) => format!("entry {index}"),
+        Query::Key { text, .. } => text.clone(),
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use clap::{ArgGroup, Args};
 use serde::Serialize;
+use warpsmith::look_up::same_database;
 use warpsmith::pir::database::Description;
 use warpsmith::pir::hints::Hints;
 use warpsmith::pir::maker::{Request, read};
@@ -283,27 +284,6 @@ impl Hint {
         client.tidy()?;
         Ok(client)
     }
-}
-
-/// Refuses a server with another database than a state is for.
-pub(super) fn same_database(description: &Description, client: &Client, who: &str) -> Result<(), Failure> {
-    if description.identity == client.version().database {
-        // The identity is only what the server says; a shape that belongs to another is a lie.
-        let shape = |params: &Params| (params.entries(), params.entry_size(), params.block_size());
-        if shape(&description.params) == shape(client.params()) {
-            return Ok(());
-        }
-        return Err(Failure::Other(format!(
-            "this {who} describes the state's database in another shape than it has; do not use it"
-        )));
-    }
-    let short = |identity: &[u8; 32]| const_hex::encode(&identity[..8]);
-    Err(Failure::Other(format!(
-        "this {who} has the database {}..., and the state is for {}...; ask the right one, or make a new state with \
-         `warpsmith pir hint`",
-        short(&description.identity),
-        short(&client.version().database)
-    )))
 }
 
 fn introduce(params: &Params, screen: &mut Screen) {

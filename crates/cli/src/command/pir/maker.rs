@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use warpsmith::Runner;
+use warpsmith::look_up::maker_of;
 use warpsmith::pir::Token;
-use warpsmith::pir::device::Tuning;
-use warpsmith::pir::make::{Make, OnDevice, Processor};
+use warpsmith::pir::make::{Make, Processor};
 
 use super::lanes;
 use crate::ending::Failure;
@@ -23,13 +22,7 @@ impl Maker {
     /// The devices a person asked for; without a wish the cards, else the processor.
     pub fn open_all(flags: &DeviceFlags) -> Result<Vec<Maker>, Failure> {
         let host = Processor { lanes: lanes(), threads: flags.thread_count() };
-        let maker = |(id, description, runner)| {
-            let make: Arc<dyn Make> = match runner {
-                Runner::Processor { lanes, threads } => Arc::new(Processor { lanes, threads }),
-                Runner::Card(device) => Arc::new(OnDevice::new(device, host, Tuning::default())),
-            };
-            Maker { id, description, make }
-        };
+        let maker = |(id, description, runner)| Maker { id, description, make: maker_of(runner, host) };
         Ok(flags.open()?.runners().into_iter().map(maker).collect())
     }
 

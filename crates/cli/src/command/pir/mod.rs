@@ -112,18 +112,3 @@ fn bytes(count: u64) -> String {
         None => format!("{} bytes", crate::human::count(count as f64)),
     }
 }
-
-/// Reads hex digits, with or without `0x`.
-fn hex(text: &str) -> Result<Vec<u8>, String> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    match const_hex::decode(digits) {
-        Ok(bytes) if !bytes.is_empty() => Ok(bytes),
-        _ => Err(format!("'{}' is not hex; give an even number of the digits 0-9 and a-f", shown(text))),
-    }
-}
-
-/// A word of a file in a message: on one line, and not too much of it.
-fn shown(text: &str) -> String {
-    let short: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
-    if text.chars().count() > 60 { short + "..." } else { short }
-}

@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use warpsmith::look_up::{parse_hex, shown};
 use warpsmith::pir::keyword::{Name, Take, name};
 use warpsmith::pir::{Error, Result};
-
-use super::{hex, shown};
 
 /// The longest line that is read.
 const LONGEST: usize = 1 << 20;
@@ -93,7 +92,7 @@ impl Pairs {
                 let words = line.words.len();
                 return Err(Wrong::Here(format!("{words} words; a line is a key and a value, both in hex")));
             };
-            let bytes = |text: &str| hex(text).map_err(Wrong::Here);
+            let bytes = |text: &str| parse_hex(text).map_err(Wrong::Here);
             take(line.number, &bytes(key)?, &bytes(value)?).map_err(Wrong::Elsewhere)
         })
     }

@@ -1,0 +1,82 @@
+//! A database, its server, and a client that reads it without telling the server what it reads.
+//!
+//!     cargo run --release -p warpsmith --example private_look_up
+//!
+//! Server and client are one program here. In earnest the server is another machine, run by somebody who is not to know.
+
+use std::error::Error;
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use warpsmith::look_up::Answer;
+use warpsmith::pir::Lanes;
+use warpsmith::pir::keyword::{Layout, Plan, Take, build};
+use warpsmith::pir::server::{Limits, Role, Server};
+use warpsmith::pir::updates::Live;
+use warpsmith::{Devices, look_up};
+
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::temp_dir().join(format!("warpsmith-look-up-{}", std::process::id()));
+    std::fs::create_dir(&folder)?;
+    let done = serve_and_read(&folder);
+    std::fs::remove_dir_all(&folder)?;
+    done
+}
+
+fn serve_and_read(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let database = folder.join("squares.pir");
+    make_squares(&database)?;
+    let mut live = Live::open(&database, Lanes::detect(), 0)?;
+    live.load(true, &mut |_| Ok(()))?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let server = Server::new(Arc::new(live), Role::Library, Limits::default());
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(listener, &stop, &|_| ()));
+        let read = read_squares(&url, &folder.join("my.state"));
+        stop.store(true, Ordering::Relaxed);
+        serving.join().expect("the server does not panic")?;
+        Ok(read?)
+    })
+}
+
+/// The client: all that a program needs which reads somebody else's database.
+fn read_squares(url: &str, state: &Path) -> warpsmith::Result<()> {
+    // The first time this streams the database and makes hints; later it opens what it made.
+    let mut library = look_up(url, state).on(Devices::cpu()?).queries(64).open()?;
+    let square = library.get(&hex(12))?;
+    println!("12 squared is {square:?}");
+    assert_eq!(square, Answer::Value(Some(144u32.to_be_bytes().to_vec())));
+    // What is not there takes as many queries, so the server cannot tell.
+    assert_eq!(library.get(&hex(5000))?, Answer::Value(None));
+    println!("{} queries remain", library.remaining());
+    Ok(())
+}
+
+/// A database of numbers and their squares.
+fn make_squares(path: &Path) -> warpsmith::pir::Result<()> {
+    const NUMBERS: u32 = 1000;
+    let plan = Plan {
+        layout: Layout::Tagged,
+        places: 3,
+        keys: NUMBERS.into(),
+        // The value and a tag of 16 bytes.
+        entry_size: 20,
+        block_size: None,
+        epoch: 0,
+    };
+    let source = &mut |take: &mut Take<'_>| {
+        (0..NUMBERS).try_for_each(|number| take(&number.to_be_bytes(), &(number * number).to_be_bytes()))
+    };
+    build(path, &plan, source, &mut |_| Ok(()))?;
+    Ok(())
+}
+
+/// A key as a person writes it.
+fn hex(number: u32) -> String {
+    format!("{number:08x}")
+}

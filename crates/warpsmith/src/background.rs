@@ -1,0 +1,102 @@
+//! A run on a thread of its own, whose results are taken one by one.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use crate::error::{Error, Result};
+
+/// The thread's stack: self-tests walk on it, and the lanes of a build without optimisation keep every value there.
+const STACK: usize = 16 << 20;
+
+/// What is told besides results while a search or a scan goes on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Note<P> {
+    /// How it goes.
+    Progress(P),
+    /// Something a person should know, such as a device that was dropped; the others go on.
+    Warning(String),
+}
+
+/// Who hears these.
+pub(crate) type Watcher<P> = Box<dyn FnMut(Note<P>) + Send>;
+
+/// Where a run hands over its results. An error says that nobody wants them any more.
+pub(crate) struct Outlet<T>(SyncSender<T>);
+
+impl<T: Send + 'static> Outlet<T> {
+    /// Hands over a result. Returns when it was taken, so that nothing piles up and the newest is lost to nobody.
+    pub fn give(&self, result: T) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        self.0.send(result).map_err(|_| "nobody takes the results any more".into())
+    }
+}
+
+/// A run under way, or over.
+pub(crate) struct Background<T, O> {
+    results: Option<Receiver<T>>,
+    interrupt: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<O>>>,
+    /// Why there is no thread.
+    refused: Option<Error>,
+    outcome: Option<O>,
+}
+
+impl<T: Send + 'static, O: Send + 'static> Background<T, O> {
+    /// Starts it. `run` ends soon after its flag is raised.
+    pub fn start(run: impl FnOnce(&AtomicBool, &Outlet<T>) -> Result<O> + Send + 'static) -> Self {
+        // No room: a result is either the run's or the receiver's.
+        let (sender, results) = sync_channel(0);
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let raised = Arc::clone(&interrupt);
+        let thread = Builder::new()
+            .name("warpsmith".to_owned())
+            .stack_size(STACK)
+            .spawn(move || run(&raised, &Outlet(sender)));
+        let (thread, refused) = match thread {
+            Ok(thread) => (Some(thread), None),
+            Err(error) => (None, Some(Error::Thread(error))),
+        };
+        Background { results: Some(results), interrupt, thread, refused, outcome: None }
+    }
+
+    /// The next result; none at the end. An error is the last that comes.
+    pub fn next(&mut self) -> Option<Result<T>> {
+        if let Some(error) = self.refused.take() {
+            return Some(Err(error));
+        }
+        if let Some(Ok(result)) = self.results.as_ref().map(Receiver::recv) {
+            return Some(Ok(result));
+        }
+        // The run's end is gone, so it is over.
+        self.results = None;
+        match self.thread.take()?.join() {
+            Ok(Ok(outcome)) => {
+                self.outcome = Some(outcome);
+                None
+            }
+            Ok(Err(error)) => Some(Err(error)),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// How it ended; none before the last result was taken, and none after an error.
+    pub fn outcome(&self) -> Option<&O> {
+        self.outcome.as_ref()
+    }
+}
+
+/// Whoever drops it wants no more: the run is stopped, and its devices are free when this returns.
+impl<T, O> Drop for Background<T, O> {
+    fn drop(&mut self) {
+        self.interrupt.store(true, Ordering::Relaxed);
+        // Before the thread is waited for: it may be handing something over.
+        self.results = None;
+        if let Some(thread) = self.thread.take() {
+            // How it ended matters to nobody, be it a panic.
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Private retrieval in a line: entries of a server's database, without telling the server which.
+
+mod query;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::available_parallelism;
+
+pub use query::{Answer, Query, amount_bytes, key_of, parse_hex, parse_key, shown};
+use warpsmith_engine::{Devices, Runner};
+use warpsmith_pir::database::Description;
+use warpsmith_pir::device::Tuning;
+use warpsmith_pir::keyword::{Shape, is_at_home};
+use warpsmith_pir::make::{Make, OnDevice, Processor};
+use warpsmith_pir::remote::{Offer, Remote};
+use warpsmith_pir::{Choice, Client, Fetched, Lanes, Params, Version};
+
+use crate::error::{Error, Result};
+
+/// Reads a database at this server, with the hints in this file.
+///
+/// Where there is no such file, the database is streamed once, hints are made of it, and the file is written. It is worth a
+/// password: whoever has it and sees the queries knows what was asked. Never copy it, for a hint that is sent twice tells the
+/// server what it was for.
+///
+/// ```no_run
+/// let mut library = warpsmith::look_up("https://library.example.org", "my.state").open()?;
+/// println!("{:?}", library.get("0x00000000219ab540356cbb839cbe05303d7705fa")?);
+/// println!("{} queries remain", library.remaining());
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
+///
+/// `examples/private_look_up.rs` does it with a server of its own.
+pub fn look_up(server: impl Into<String>, state: impl Into<PathBuf>) -> LookUp {
+    LookUp { server: server.into(), state: state.into(), devices: None, queries: None }
+}
+
+/// A look-up that was described and not begun: see [`look_up`](fn@crate::look_up).
+#[must_use = "nothing is read before `open`"]
+#[derive(Debug)]
+pub struct LookUp {
+    server: String,
+    state: PathBuf,
+    devices: Option<Devices>,
+    queries: Option<u64>,
+}
+
+impl LookUp {
+    /// Makes hints on the first of these devices; without it on a GPU, or else the processor.
+    pub fn on(self, devices: Devices) -> LookUp {
+        LookUp { devices: Some(devices), ..self }
+    }
+
+    /// Makes hints for so many queries; without it for as many as the database has blocks, which is some ten thousand of a
+    /// large one. A key takes as many queries as it has places, one to three.
+    pub fn queries(self, count: u64) -> LookUp {
+        LookUp { queries: Some(count), ..self }
+    }
+
+    /// Opens the hints, or makes them, and brings them to the newest state of the database.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached, has another database than the hints are for or answers no queries, and when the
+    /// hints can be neither read nor made.
+    pub fn open(self) -> Result<Library> {
+        let remote = Remote::new(&self.server)?;
+        let offer = remote.offer()?;
+        if offer.batch == 0 {
+            let text = "makes hints and answers no queries; give the server that answers";
+            return Err(Error::Query(format!("{} {text}", self.server)));
+        }
+        let client = match self.state.symlink_metadata() {
+            Ok(_) => Client::open(&self.state, Lanes::detect())?,
+            Err(_) => self.make(&remote, &offer.description)?,
+        };
+        let mut library = Library::new(remote, offer, client)?;
+        library.resume()?;
+        library.catch_up()?;
+        Ok(library)
+    }
+
+    /// The offline phase: streams the database and writes the state.
+    fn make(self, remote: &Remote, description: &Description) -> Result<Client> {
+        let choice = description.params.choice();
+        let params = Params::new(Choice { backups: self.queries.or(choice.backups), ..choice })?;
+        let devices = self.devices.map_or_else(Devices::auto, Ok)?;
+        let maker = hint_maker(&devices).ok_or_else(|| {
+            Error::Search(warpsmith_engine::Error::NoDevice("none was selected".to_owned()))
+        })?;
+        let reserved = Client::reserve(&self.state)?;
+        let mut epoch = description.epoch;
+        let (key, hints) = maker.offline(&params, &AtomicBool::new(false), &mut |push| {
+            epoch = remote.newest_entries(description, push)?;
+            Ok(())
+        })?;
+        let version = Version { database: description.identity, epoch };
+        let client = Client::create(&self.state, params, version, key, hints, Lanes::detect())?;
+        drop(reserved);
+        Ok(client)
+    }
+}
+
+/// What makes hints: the first of these devices.
+fn hint_maker(devices: &Devices) -> Option<Arc<dyn Make>> {
+    let threads = available_parallelism().map_or(1, |n| n.get());
+    let (_, _, runner) = devices.runners().into_iter().next()?;
+    Some(maker_of(runner, Processor { lanes: Lanes::detect(), threads }))
+}
+
+/// What makes hints on a device; `host` is what stands beside a card.
+pub fn maker_of(runner: Runner, host: Processor) -> Arc<dyn Make> {
+    match runner {
+        Runner::Processor { lanes, threads } => Arc::new(Processor { lanes, threads }),
+        Runner::Card(device) => Arc::new(OnDevice::new(device, host, Tuning::default())),
+    }
+}
+
+/// A database at a server that is read without telling which of its entries: see [`look_up`](fn@crate::look_up).
+///
+/// Every query uses up a hint, also for what was asked before. A key is asked for at all of its places, whether it is there
+/// or not. So the server sees how many queries are made, and when, and nothing else.
+pub struct Library {
+    remote: Remote,
+    offer: Offer,
+    client: Client,
+}
+
+impl Library {
+    /// A database and the hints to read it with.
+    ///
+    /// # Errors
+    ///
+    /// When the hints are for another database, or for this one in another shape than the server says it has.
+    pub fn new(remote: Remote, offer: Offer, client: Client) -> Result<Library> {
+        same_database(&offer.description, &client, "server")?;
+        Ok(Library { remote, offer, client })
+    }
+
+    /// What the server says of its database.
+    pub fn description(&self) -> &Description {
+        &self.offer.description
+    }
+
+    /// The hints.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Queries that can still be made with these hints.
+    pub fn remaining(&self) -> u64 {
+        self.client.remaining()
+    }
+
+    /// Sends queries again, as they were, to which an earlier run got no answer. It says what became of them, if there were any.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached, or the state cannot be written.
+    pub fn resume(&mut self) -> Result<Option<Resumed>> {
+        if self.client.waiting() == 0 {
+            return Ok(None);
+        }
+        let waiting = self.client.resend()?;
+        match self.remote.fetch(&mut self.client, &waiting) {
+            Ok(_) => Ok(Some(Resumed::Answered(waiting.len()))),
+            // The server goes back so far and no further; without their answers their hints are worthless.
+            Err(warpsmith_pir::Error::Mismatch(reason)) => {
+                Ok(Some(Resumed::GivenUp { count: self.client.abandon()?, reason }))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Brings the hints to the server's newest epoch; it says from which one, if they were older.
+    ///
+    /// # Errors
+    ///
+    /// When the server has only an older epoch or cannot be reached, or the state cannot be written.
+    pub fn catch_up(&mut self) -> Result<Option<u64>> {
+        let before = self.client.version().epoch;
+        if before > self.offer.epoch {
+            return Err(Error::Query(format!(
+                "the state is of epoch {before}, and the server has only {}; was it started from an old copy?",
+                self.offer.epoch
+            )));
+        }
+        self.remote.synchronise(&mut self.client)?;
+        self.client.tidy()?;
+        Ok((self.client.version().epoch > before).then_some(before))
+    }
+
+    /// Reads one thing, written as a person writes it: an index, or a key as this database has keys.
+    ///
+    /// # Errors
+    ///
+    /// When the text is neither, no query is left, or the answer is missing or wrong.
+    pub fn get(&mut self, text: &str) -> Result<Answer> {
+        let query = Query::parse(self.description(), text).map_err(Error::Query)?;
+        let mut answers = self.get_all(&[query])?;
+        answers.pop().expect("one answer for each query").map_err(Error::Query)
+    }
+
+    /// Reads several things with as few requests as the server allows: for each its answer, or why it cannot be known.
+    ///
+    /// # Errors
+    ///
+    /// When too few queries are left, or the server or the state fails for all of them. Queries that got no answer wait in
+    /// the state ([`Error::Unanswered`]), and [`Library::resume`] sends them again.
+    pub fn get_all(&mut self, queries: &[Query]) -> Result<Vec<std::result::Result<Answer, String>>> {
+        let mut answers = Vec::with_capacity(queries.len());
+        self.get_each(queries, &mut |_, answer| {
+            answers.push(answer);
+            Ok::<(), Error>(())
+        })?;
+        Ok(answers)
+    }
+
+    /// The same, and hands over each answer as soon as it is there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Library::get_all`], and what `take` fails with.
+    pub fn get_each<E: From<Error>>(
+        &mut self,
+        queries: &[Query],
+        take: &mut dyn FnMut(&Query, std::result::Result<Answer, String>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let shape = self.offer.description.keyword.clone();
+        let each = shape.as_ref().map_or(1, |shape| usize::from(shape.places));
+        let needed = queries.len() * each;
+        if needed as u64 > self.remaining() {
+            return Err(E::from(Error::Query(format!(
+                "{needed} queries are needed and {} remain; make a new state with `warpsmith pir hint`",
+                self.remaining()
+            ))));
+        }
+        for queries in queries.chunks((self.offer.batch / each).max(1)) {
+            let places: Vec<u64> = queries.iter().flat_map(|query| query.places(shape.as_ref())).collect();
+            let asked = self.client.ask(&places).map_err(Error::from)?;
+            let fetched = self.remote.fetch(&mut self.client, &asked).map_err(Error::Unanswered)?;
+            let parts = places.chunks(each).zip(fetched.chunks(each));
+            for (query, (places, fetched)) in queries.iter().zip(parts) {
+                let entries = self.entries(shape.as_ref(), places, fetched)?;
+                take(query, entries.map(|entries| Answer::new(query, shape.as_ref(), &entries)))?;
+            }
+        }
+        self.client.tidy().map_err(Error::from)?;
+        Ok(())
+    }
+
+    /// The entries of all places of one query, or why they cannot be known. One that cannot stand where it is said to stand
+    /// is a wrong answer: the hint made from it is worthless.
+    fn entries(
+        &mut self,
+        shape: Option<&Shape>,
+        places: &[u64],
+        fetched: &[warpsmith_pir::Result<Fetched>],
+    ) -> Result<std::result::Result<Vec<Vec<u8>>, String>> {
+        let (mut entries, mut failed) = (Vec::new(), None);
+        for (place, fetched) in places.iter().zip(fetched) {
+            match fetched {
+                Ok(fetched) if shape.is_none_or(|shape| is_at_home(shape, *place, &fetched.entry)) => {
+                    entries.push(fetched.entry.clone());
+                }
+                Ok(fetched) => {
+                    self.client.spoil(fetched)?;
+                    failed = Some("the server's answer is wrong".to_owned());
+                }
+                Err(error) => failed = Some(error.to_string()),
+            }
+        }
+        Ok(failed.map_or(Ok(entries), Err))
+    }
+}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Library").field("offer", &self.offer).finish_non_exhaustive()
+    }
+}
+
+/// What became of queries that an earlier run left without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    /// So many were sent again as they were, and answered.
+    Answered(usize),
+    /// They were given up.
+    GivenUp {
+        /// How many.
+        count: usize,
+        /// What the server said.
+        reason: String,
+    },
+}
+
+/// Refuses a server, or another `who`, with another database than a state is for.
+///
+/// # Errors
+///
+/// That is the error.
+pub fn same_database(description: &Description, client: &Client, who: &str) -> Result<()> {
+    if description.identity == client.version().database {
+        // The identity is only what the server says; a shape that belongs to another is a lie.
+        let shape = |params: &Params| (params.entries(), params.entry_size(), params.block_size());
+        if shape(&description.params) == shape(client.params()) {
+            return Ok(());
+        }
+        return Err(Error::Query(format!(
+            "this {who} describes the state's database in another shape than it has; do not use it"
+        )));
+    }
+    let short = |identity: &[u8; 32]| const_hex::encode(&identity[..8]);
+    Err(Error::Query(format!(
+        "this {who} has the database {}..., and the state is for {}...; ask the right one, or make a new state with \
+         `warpsmith pir hint`",
+        short(&description.identity),
+        short(&client.version().database)
+    )))
+}

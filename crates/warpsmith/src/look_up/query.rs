@@ -1,0 +1,219 @@
+//! What a person writes to say which entry, and what the entries say: both follow from the database's table.
+
+use warpsmith_chain::identify;
+use warpsmith_pir::database::Description;
+use warpsmith_pir::keyword::{Layout, Shape, tagged_value};
+use warpsmith_pir::state::{self, Account};
+use warpsmith_store::Kind;
+
+/// One thing that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Query {
+    /// An entry by its number.
+    Index(u64),
+    /// A record by its key.
+    Key {
+        /// As it was written.
+        text: String,
+        /// As the table has it.
+        key: Vec<u8>,
+    },
+}
+
+impl Query {
+    /// Reads an index, or a key as this database has keys.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, and what to write instead.
+    pub fn parse(description: &Description, text: &str) -> Result<Query, String> {
+        match &description.keyword {
+            Some(shape) => Ok(Query::Key { text: text.to_owned(), key: parse_key(shape, text)? }),
+            None => {
+                let entries = description.params.entries();
+                let index = text.parse().ok().filter(|index| *index < entries);
+                index.map(Query::Index).ok_or_else(|| {
+                    let last = entries - 1;
+                    format!("'{}' is no entry of this database; give an index from 0 to {last}", shown(text))
+                })
+            }
+        }
+    }
+
+    /// The entries to ask for: always as many, whether a key is there or not.
+    pub(super) fn places(&self, shape: Option<&Shape>) -> Vec<u64> {
+        match (self, shape) {
+            (Query::Key { key, .. }, Some(shape)) => shape.places_of(key),
+            (Query::Index(index), _) => vec![*index],
+            (Query::Key { .. }, None) => Vec::new(),
+        }
+    }
+}
+
+/// What a database says. None: the key is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The entry with the index asked for.
+    Entry(Vec<u8>),
+    /// The value of a key, or of a storage slot of a contract.
+    Value(Option<Vec<u8>>),
+    /// An address that is there, with the amount it holds in the smallest unit, where the database has amounts.
+    Address(Option<Option<u128>>),
+    /// An account of Ethereum's state.
+    Account(Option<Account>),
+}
+
+impl Answer {
+    /// What the entries of all places of a query say.
+    pub(super) fn new(query: &Query, shape: Option<&Shape>, entries: &[Vec<u8>]) -> Answer {
+        let (key, shape) = match (query, shape) {
+            (Query::Key { key, .. }, Some(shape)) => (key, shape),
+            (Query::Index(_), _) => return Answer::Entry(entries.first().cloned().unwrap_or_default()),
+            (Query::Key { .. }, None) => unreachable!("keys are read for tables only"),
+        };
+        match shape.layout {
+            Layout::Tagged => Answer::Value(tagged_value(key, entries)),
+            Layout::Address => Answer::Address(tagged_value(key, entries).as_deref().map(amount_of)),
+            Layout::State => match <&state::Address>::try_from(key.as_slice()) {
+                Ok(address) => Answer::Account(state::find_account(address, entries)),
+                Err(_) => Answer::Value(state::find_slot(key, entries).map(|value| value.to_vec())),
+            },
+        }
+    }
+
+    /// Whether what was asked for is there.
+    pub fn is_there(&self) -> bool {
+        match self {
+            Answer::Entry(_) => true,
+            Answer::Value(value) => value.is_some(),
+            Answer::Address(amount) => amount.is_some(),
+            Answer::Account(account) => account.is_some(),
+        }
+    }
+}
+
+/// Reads the bytes of a key.
+pub fn parse_key(shape: &Shape, text: &str) -> Result<Vec<u8>, String> {
+    match shape.layout {
+        Layout::Tagged => parse_hex(text).map_err(|why| format!("this database is read by key: {why}")),
+        Layout::State => state_key(text),
+        Layout::Address => address_key(text),
+    }
+}
+
+/// `0xADDRESS`, `0xADDRESS:SLOT`, or both as one row of digits.
+fn state_key(text: &str) -> Result<Vec<u8>, String> {
+    let wrong = || {
+        let text = shown(text);
+        format!(
+            "'{text}' is no key of a state; give an address (0x and 40 hex digits), or ADDRESS:SLOT (up to 64)"
+        )
+    };
+    let (address, slot) = match text.split_once(':') {
+        Some((address, slot)) => (address, Some(slot)),
+        None => (text, None),
+    };
+    let mut key = parse_hex(address).map_err(|_| wrong())?;
+    if let Some(slot) = slot {
+        let digits = slot.strip_prefix("0x").unwrap_or(slot);
+        if digits.is_empty() || digits.len() > 64 || key.len() != 20 {
+            return Err(wrong());
+        }
+        key.extend(parse_hex(&format!("{digits:0>64}")).map_err(|_| wrong())?);
+    }
+    matches!(key.len(), 20 | 52).then_some(key).ok_or_else(wrong)
+}
+
+/// Kind and digest of an address.
+fn address_key(text: &str) -> Result<Vec<u8>, String> {
+    if let Some(digits) = text.strip_prefix("hash160:") {
+        let digest = parse_hex(digits)?;
+        return match digest.len() {
+            20 => Ok(key_of(Kind::Hash160, &digest)),
+            _ => Err(format!("'{}' has {} bytes; a hash160 has 20", shown(text), digest.len())),
+        };
+    }
+    let address = identify(text).map_err(|error| {
+        format!("this database is read by address, and '{}' is none: {error}", shown(text))
+    })?;
+    let (kind, digest) = Kind::of_address(&address)
+        .ok_or_else(|| format!("'{}' is the address of a script; no address database has it", shown(text)))?;
+    Ok(key_of(kind, digest.as_bytes()))
+}
+
+/// The key of an address in a table.
+pub fn key_of(kind: Kind, digest: &[u8]) -> Vec<u8> {
+    [&[kind as u8], digest].concat()
+}
+
+/// The value of an amount: no longer than it needs to be, and at least a byte; nothing for none.
+pub fn amount_bytes(amount: Option<u128>) -> Vec<u8> {
+    amount.map_or(Vec::new(), |amount| {
+        let length = (16 - amount.leading_zeros() as usize / 8).max(1);
+        amount.to_le_bytes()[..length].to_vec()
+    })
+}
+
+fn amount_of(value: &[u8]) -> Option<u128> {
+    (1..=16).contains(&value.len()).then(|| {
+        let mut bytes = [0; 16];
+        bytes[..value.len()].copy_from_slice(value);
+        u128::from_le_bytes(bytes)
+    })
+}
+
+/// Reads hex digits, with or without `0x`.
+pub fn parse_hex(text: &str) -> Result<Vec<u8>, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    match const_hex::decode(digits) {
+        Ok(bytes) if !bytes.is_empty() => Ok(bytes),
+        _ => Err(format!("'{}' is not hex; give an even number of the digits 0-9 and a-f", shown(text))),
+    }
+}
+
+/// A word of a file in a message: on one line, and not too much of it.
+pub fn shown(text: &str) -> String {
+    let short: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
+    if text.chars().count() > 60 { short + "..." } else { short }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_come_back() {
+        for amount in [0, 1, 255, 256, u128::from(u64::MAX), u128::MAX] {
+            assert_eq!(amount_of(&amount_bytes(Some(amount))), Some(amount));
+        }
+        assert_eq!(
+            (amount_bytes(None).len(), amount_bytes(Some(0)).len(), amount_bytes(Some(256)).len()),
+            (0, 1, 2)
+        );
+        assert_eq!(amount_of(&[]), None);
+        assert_eq!(amount_of(&[0; 17]), None);
+    }
+
+    #[test]
+    fn keys_of_a_state_and_of_addresses() {
+        let address = "0x00112233445566778899aabbccddeeff00112233";
+        assert_eq!(state_key(address).unwrap().len(), 20);
+        let key = state_key(&format!("{address}:0x2a")).unwrap();
+        assert_eq!((key.len(), key[51], key[50]), (52, 0x2a, 0));
+        assert_eq!(state_key(&const_hex::encode(&key)).unwrap(), key);
+        for wrong in
+            ["", "0x", "0x00", &format!("{address}:"), &format!("{address}:{}", "0".repeat(65)), "0x00:1"]
+        {
+            assert!(state_key(wrong).is_err_and(|why| why.contains("ADDRESS:SLOT")), "{wrong}");
+        }
+        assert_eq!(address_key("1BitcoinEaterAddressDontSendf59kuE").unwrap()[0], Kind::P2pkh as u8);
+        assert_eq!(
+            address_key(address).unwrap(),
+            [&[Kind::Ethereum as u8][..], &state_key(address).unwrap()].concat()
+        );
+        assert_eq!(address_key(&format!("hash160:{}", "ab".repeat(20))).unwrap()[0], Kind::Hash160 as u8);
+        for wrong in ["", "hash160:ab", "1BitcoinEaterAddressDontSendf59kuF", "hello"] {
+            assert!(address_key(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Scanning in a line: which keys, for which addresses, and the findings one by one. The parts of it are here for programs
+//! that need more say, such as the command line.
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use warpsmith_engine::Devices;
+pub use warpsmith_engine::{
+    Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, Unkept,
+    scan as run,
+};
+use warpsmith_store::{
+    Database, Filter, Interval, Job, Load, Map, MapFile, Order, TargetList, U256, Width, choose, parse_range,
+};
+
+use crate::background::{Background, Note, Outlet, Watcher};
+use crate::error::Result;
+
+/// A piece of a random order: an hour of a processor's core, ten seconds of a card.
+const PIECE: u64 = 1 << 36;
+
+/// Survivors of a filter that a thread looks up in a second.
+const CONFIRMED: f64 = 4e5;
+
+/// Tests every key of a range, and finds those that have one of these addresses.
+///
+/// The range is written as on the command line: the first and the last key, both included, in hexadecimal digits or as powers
+/// of two. Nothing happens before [`Scan::first`] or [`Scan::all`] is called or the findings are iterated over.
+///
+/// ```
+/// use warpsmith::{Devices, scan};
+///
+/// // The eighth address of a well-known puzzle: its key has eight bits.
+/// let found = scan("80:ff", ["1M92tSqNmQLYw33fuBvjmeadirh1ysMBxK"]).on(Devices::cpu()?).all()?;
+/// assert_eq!(found.len(), 1);
+/// assert_eq!(found[0].secret.as_bytes()[31], 0xe0);
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
+pub fn scan(range: impl Into<String>, addresses: impl IntoIterator<Item = impl Into<String>>) -> Scan {
+    Scan::new(range, Sought::Addresses(addresses.into_iter().map(Into::into).collect()))
+}
+
+/// Where the addresses come from.
+enum Sought {
+    Addresses(Vec<String>),
+    Files(Vec<PathBuf>),
+    Database(PathBuf),
+}
+
+/// A scan that was described and not begun: see [`scan`](fn@crate::scan).
+#[must_use = "nothing is scanned before `first`, `all` or an iteration"]
+pub struct Scan {
+    range: String,
+    sought: Sought,
+    types: Vec<ScanType>,
+    map: Option<PathBuf>,
+    random: bool,
+    devices: Option<Devices>,
+    time_limit: Option<Duration>,
+    watcher: Option<Watcher<ScanProgress>>,
+}
+
+impl Scan {
+    fn new(range: impl Into<String>, sought: Sought) -> Scan {
+        Scan {
+            range: range.into(),
+            sought,
+            types: Vec::new(),
+            map: None,
+            random: false,
+            devices: None,
+            time_limit: None,
+            watcher: None,
+        }
+    }
+
+    /// Scans for the addresses in these files, one address per line, plain or compressed (`.gz`, `.zst`). A line that is no
+    /// address is an error.
+    pub fn for_files(range: impl Into<String>, files: impl IntoIterator<Item = impl Into<PathBuf>>) -> Scan {
+        Scan::new(range, Sought::Files(files.into_iter().map(Into::into).collect()))
+    }
+
+    /// Scans for the addresses of a database that `warpsmith db build` or [`Database::build`] made.
+    pub fn for_database(range: impl Into<String>, database: impl Into<PathBuf>) -> Scan {
+        Scan::new(range, Sought::Database(database.into()))
+    }
+
+    /// Scans on these devices; without it on every GPU, or else the processor.
+    pub fn on(self, devices: Devices) -> Scan {
+        Scan { devices: Some(devices), ..self }
+    }
+
+    /// Looks for these types of addresses only, instead of all that the addresses can be.
+    pub fn types(self, types: impl IntoIterator<Item = ScanType>) -> Scan {
+        Scan { types: types.into_iter().collect(), ..self }
+    }
+
+    /// Keeps a record of what was covered in this file. The same scan with the same file goes on where it ended; another scan
+    /// with it is an error.
+    pub fn map_file(self, path: impl Into<PathBuf>) -> Scan {
+        Scan { map: Some(path.into()), ..self }
+    }
+
+    /// Takes the range in pieces in a random order, each once. A map that is there already keeps its order.
+    pub fn random_order(self) -> Scan {
+        Scan { random: true, ..self }
+    }
+
+    /// Ends the scan after this time.
+    pub fn time_limit(self, limit: Duration) -> Scan {
+        Scan { time_limit: Some(limit), ..self }
+    }
+
+    /// Tells this function how the scan goes, every second, and of devices that were dropped. It is called on the thread of
+    /// the scan.
+    pub fn watch(self, watcher: impl FnMut(Note<ScanProgress>) + Send + 'static) -> Scan {
+        Scan { watcher: Some(Box::new(watcher)), ..self }
+    }
+
+    /// Scans until something is found; none if the range holds nothing, or the time was up.
+    ///
+    /// # Errors
+    ///
+    /// When range, addresses or map cannot be used, or every device was lost.
+    pub fn first(self) -> Result<Option<Finding>> {
+        self.into_iter().next().transpose()
+    }
+
+    /// Scans the whole range, or until the time is up.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Scan::first`].
+    pub fn all(self) -> Result<Vec<Finding>> {
+        self.into_iter().collect()
+    }
+
+    /// Scans on the calling thread.
+    fn run(mut self, interrupt: &AtomicBool, outlet: &Outlet<Finding>) -> Result<ScanOutcome> {
+        let range = parse_range(&self.range)?;
+        let devices = self.devices.take().map_or_else(Devices::auto, Ok)?;
+        let mut tell = self.watcher.take().unwrap_or_else(|| Box::new(|_| ()));
+        let targets = match &self.sought {
+            Sought::Addresses(addresses) => ScanTargets::list(&TargetList::of(addresses)?, &self.types)?,
+            Sought::Files(files) => ScanTargets::list(&TargetList::read(files, true)?, &self.types)?,
+            Sought::Database(path) => {
+                let (database, types) = (Database::open(path)?, &self.types);
+                with_filter(database, types, None, &devices, &mut |_| ())?
+            }
+        };
+        let mut ledger = ledger(range, &targets, self.map.as_deref(), self.random)?;
+        let interval = Duration::from_secs(1);
+        let job = ScanJob { targets: &targets, time_limit: self.time_limit, interval };
+        let outcome = run(&job, ledger.as_mut(), &devices, interrupt, &mut |event| {
+            match event {
+                ScanEvent::Found(finding) => outlet.give(*finding)?,
+                ScanEvent::Progress(progress) => tell(Note::Progress(progress.clone())),
+                ScanEvent::Warning(text) => tell(Note::Warning(text)),
+            }
+            Ok(())
+        });
+        Ok(outcome?)
+    }
+}
+
+impl fmt::Debug for Scan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scan").field("range", &self.range).finish_non_exhaustive()
+    }
+}
+
+impl IntoIterator for Scan {
+    type Item = Result<Finding>;
+    type IntoIter = Findings;
+
+    /// Begins the scan, on a thread of its own.
+    fn into_iter(self) -> Findings {
+        Findings(Background::start(move |interrupt, outlet| self.run(interrupt, outlet)))
+    }
+}
+
+/// What a scan finds, as it is found; ends with the range.
+///
+/// A finding's keys count as covered when it was taken. Dropping the iterator stops the scan, and a map knows by then what
+/// was covered. An error comes through the iterator and ends it.
+pub struct Findings(Background<Finding, ScanOutcome>);
+
+impl Findings {
+    /// How the scan ended; none while it goes on, and none after an error.
+    pub fn outcome(&self) -> Option<&ScanOutcome> {
+        self.0.outcome()
+    }
+}
+
+impl Iterator for Findings {
+    type Item = Result<Finding>;
+
+    fn next(&mut self) -> Option<Result<Finding>> {
+        self.0.next()
+    }
+}
+
+impl FusedIterator for Findings {}
+
+impl fmt::Debug for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Findings").field("outcome", &self.outcome()).finish()
+    }
+}
+
+/// The addresses of a database, with a filter of this width before it, or the finest that the devices have room for and that
+/// is worth it. `say` is told which one and why, and of a filter that has to be made.
+///
+/// # Errors
+///
+/// When the database has no address of these types, or the filter can be neither read nor made.
+pub fn with_filter(
+    database: Database,
+    types: &[ScanType],
+    width: Option<Width>,
+    devices: &Devices,
+    say: &mut dyn FnMut(String),
+) -> Result<ScanTargets> {
+    let (types, kinds) = ScanTargets::choose(&database, types)?;
+    let width = width.unwrap_or_else(|| {
+        let room = devices.filter_room();
+        let choice = choose(&Load {
+            keys: kinds.iter().map(|kind| database.about().count(*kind)).sum(),
+            memory: room.memory,
+            tests_per_second: room.tests_per_second,
+            survivors_per_second: CONFIRMED,
+        });
+        say(choice.reason);
+        choice.width.unwrap_or(Width::Fuse8)
+    });
+    let made = || say(format!("{} is being made; it is kept beside the database", width.name()));
+    let filter = Filter::open_or_build(&database, &kinds, width, made)?;
+    Ok(ScanTargets::database(database, types, filter))
+}
+
+/// The map of a scan: from its file, new in a file, or forgotten at the end where no file is given. A new map takes the range
+/// from the first key to the last, or in pieces in a random order.
+///
+/// # Errors
+///
+/// When the file cannot be used, or is the map of another scan.
+pub fn ledger(
+    range: Interval,
+    targets: &ScanTargets,
+    file: Option<&Path>,
+    random: bool,
+) -> std::result::Result<Box<dyn Ledger>, warpsmith_store::Error> {
+    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
+    let job = Job::new(range, &names, *targets.identity());
+    let order = |job: &Job| match random {
+        false => Order::Sequential,
+        true => {
+            let mut seed = [0; 8];
+            let seeded = warpsmith_entropy::fill(&mut seed);
+            // The order is no secret; without randomness any will do.
+            let seed = if seeded.is_ok() { u64::from_le_bytes(seed) } else { 1 };
+            Order::random(&job.range(), seed, U256::from(PIECE))
+        }
+    };
+    match file {
+        Some(path) => Ok(Box::new(MapFile::open(path, job, order)?)),
+        None => {
+            let order = order(&job);
+            Ok(Box::new(Unkept(Map::new(job, order))))
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Every example runs to its end. They are parts of this program, so that four more need not be linked to be tested.
+
+use std::error::Error;
+
+#[path = "../examples/mine_npub.rs"]
+mod mine_npub;
+#[path = "../examples/own_chain.rs"]
+mod own_chain;
+#[cfg(feature = "server")]
+#[path = "../examples/private_look_up.rs"]
+mod private_look_up;
+#[path = "../examples/scan_with_map.rs"]
+mod scan_with_map;
+
+#[test]
+fn mine_an_npub() -> Result<(), Box<dyn Error>> {
+    Ok(mine_npub::main()?)
+}
+
+#[test]
+fn a_chain_of_your_own() -> Result<(), Box<dyn Error>> {
+    Ok(own_chain::main()?)
+}
+
+#[test]
+fn scan_with_a_map() -> Result<(), Box<dyn Error>> {
+    scan_with_map::main()
+}
+
+#[cfg(feature = "server")]
+#[test]
+fn a_private_look_up() -> Result<(), Box<dyn Error>> {
+    private_look_up::main()
+}
