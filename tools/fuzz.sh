@@ -34,7 +34,7 @@ limits=(-rss_limit_mb=2048 -malloc_limit_mb=512 -timeout=10 -max_len=4096 -print
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-# Inputs are kept as hex, one a line: one small file a target, with differences that can be read.
+# Inputs are kept as hex, one input per line: one small file for each target, with differences that can be read.
 unpack() {
     python3 - "fuzz/kept/$1.hex" "fuzz/corpus/$1" <<'PY'
 import hashlib, os, sys

@@ -5,7 +5,7 @@
 #   tools/soak.sh [SECONDS] [DEVICE]     default: 3600 cpu; needs python3, and nvidia-smi to see a card's memory
 #
 #   WARPSMITH=path   the program, instead of target/release/warpsmith
-#   THREADS=1        CPU threads, instead of one a core
+#   THREADS=1        CPU threads, instead of one per core
 #   PATTERN=aaaa     what follows npub1, instead of as many characters as suit the device
 set -euo pipefail
 exec python3 "$(dirname "$0")/soak.py" "$@"

@@ -26,7 +26,7 @@ pub(crate) struct Mining {
     #[arg(value_name = "PATTERN")]
     pattern: Vec<String>,
 
-    /// More patterns from FILE, one a line (- for standard input); blank lines and lines that begin with # are skipped
+    /// More patterns from FILE, one per line (- for standard input); blank lines and lines that begin with # are skipped
     #[arg(long, value_name = "FILE")]
     patterns: Option<String>,
 

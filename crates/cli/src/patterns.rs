@@ -1,4 +1,4 @@
-//! Where patterns come from: arguments, and a file with one a line.
+//! Where patterns come from: arguments, and a file with one pattern per line.
 //!
 //! Remembers where each one stood, so that an error names the line. The pattern syntax is the library's.
 
@@ -18,7 +18,7 @@ const MOST: usize = 10_000_000;
 pub(crate) struct Written<'a> {
     arguments: &'a [String],
     file: Option<&'a str>,
-    /// The file's patterns, one a line.
+    /// The file's patterns, one per line.
     text: String,
     /// The number that each line had in the file.
     numbers: Vec<u32>,

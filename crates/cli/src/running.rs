@@ -28,7 +28,7 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Print results as JSON, one document a line
+    /// Print results as JSON, one document per line
     #[arg(long)]
     pub json: bool,
 
@@ -60,7 +60,7 @@ pub(crate) struct DeviceFlags {
     #[arg(long, value_name = "SEL")]
     device: Vec<Selector>,
 
-    /// CPU worker threads [default: one a core]
+    /// CPU worker threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = human::parse_threads)]
     pub threads: Option<usize>,
 

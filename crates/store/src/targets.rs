@@ -19,7 +19,7 @@ pub struct TargetList {
 }
 
 impl TargetList {
-    /// Reads files of addresses, one a line, as [`crate::Database::build`] does. With `strict` a line that is none is an
+    /// Reads files of addresses, one address per line, as [`crate::Database::build`] does. With `strict` a line that is none is an
     /// error; otherwise it is counted. Files without any address are an error.
     pub fn read(paths: &[PathBuf], strict: bool) -> Result<Self, Error> {
         let mut report = Report::default();

@@ -50,7 +50,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = parse_seconds)]
     seconds: f64,
 
-    /// Print JSON, one document a line
+    /// Print JSON, one document per line
     #[arg(long)]
     json: bool,
 
@@ -62,7 +62,7 @@ pub(crate) struct Bench {
     #[arg(long)]
     detail: bool,
 
-    /// Search for the patterns in FILE, one a line (- for standard input), instead of the standard one
+    /// Search for the patterns in FILE, one per line (- for standard input), instead of the standard one
     #[arg(long, value_name = "FILE")]
     patterns: Option<String>,
 }

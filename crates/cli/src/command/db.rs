@@ -50,7 +50,7 @@ struct Build {
     #[arg(long)]
     strict: bool,
 
-    /// Threads that read and sort [default: one a core]
+    /// Threads that read and sort [default: one per core]
     #[arg(long, value_name = "N", value_parser = human::parse_threads)]
     threads: Option<usize>,
 

@@ -20,7 +20,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Devices {
-    /// Print JSON, one document a line
+    /// Print JSON, one document per line
     #[arg(long)]
     json: bool,
 }

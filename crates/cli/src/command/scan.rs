@@ -42,7 +42,7 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "A:B")]
     range: String,
 
-    /// Files with the addresses to look for, one a line, plain or .gz or .zst; repeatable
+    /// Files with the addresses to look for, one address per line, plain or .gz or .zst; repeatable
     #[arg(long, value_name = "FILE", required_unless_present = "database", num_args = 1..)]
     targets: Vec<PathBuf>,
 

@@ -31,7 +31,7 @@ pub(crate) struct Selftest {
     #[command(flatten)]
     devices: DeviceFlags,
 
-    /// Print JSON, one document a line
+    /// Print JSON, one document per line
     #[arg(long)]
     json: bool,
 }

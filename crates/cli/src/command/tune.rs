@@ -23,7 +23,7 @@ pub(crate) struct Tune {
     #[command(flatten)]
     devices: DeviceFlags,
 
-    /// Print JSON, one document a line
+    /// Print JSON, one document per line
     #[arg(long)]
     json: bool,
 }

@@ -82,7 +82,7 @@ enum Work {
 }
 
 impl Database {
-    /// Builds a database at `path`, where nothing may be yet, from files of addresses (one a line, or with an amount in a
+    /// Builds a database at `path`, where nothing may be yet, from files of addresses (one address per line, or with an amount in a
     /// second column; gzip and Zstandard too), from databases of ours, and from LMDB folders of BitcoinAddressFinder and of
     /// earlier versions. Of addresses that occur more than once the largest amount is kept.
     pub fn build(path: &Path, sources: &[PathBuf], options: &BuildOptions) -> Result<Built, Error> {

@@ -26,7 +26,7 @@ use crate::stdout::Stdout;
 const EXAMPLES: &str = "\
 What INPUT is:
   a file, with --entry-size     flat: entries of so many bytes, one after the other, read by index
-  a text file                   pairs: a key and a value in hex a line, separated by blanks, read by key
+  a text file                   pairs: one key and one value in hex per line, separated by blanks, read by key
   a file of `warpsmith db`      addresses: the amount of an address, read by address
   a folder with database.bin, account-mapping.bin and storage-mapping.bin
                                 state: Ethereum's accounts and slots in 40-byte records, read by address or ADDRESS:SLOT

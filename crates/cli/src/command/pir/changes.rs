@@ -1,4 +1,4 @@
-//! A list of changes: one a line, an index or a key and its new value.
+//! A list of changes: one per line, an index or a key and its new value.
 
 use std::io::BufRead;
 use std::path::Path;

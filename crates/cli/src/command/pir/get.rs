@@ -40,7 +40,7 @@ pub(crate) struct Get {
     #[arg(value_name = "INDEX|KEY", required = true, num_args = 1..)]
     wanted: Vec<String>,
 
-    /// Print JSON, one document a line
+    /// Print JSON, one document per line
     #[arg(long)]
     json: bool,
 
