@@ -70,7 +70,7 @@ pub struct Wanted {
 }
 
 /// Intervals compared one by one; more go through the set.
-const FEW_RANGES: usize = 4;
+pub const FEW_RANGES: usize = 4;
 const HEADER: usize = 16;
 const TERM: usize = 18;
 
@@ -81,15 +81,7 @@ const TERM: usize = 18;
 /// When an interval ends before it begins, or a digit is none.
 pub fn build(wanted: &Wanted, digest_words: usize) -> (Shape, Vec<u32>) {
     let intervals = merged(&wanted.intervals);
-    let few = intervals.len() <= FEW_RANGES;
-    let (terms, nothing_else) = (!wanted.terms.is_empty(), wanted.terms.is_empty() && wanted.score.is_none());
-    let shape = Shape {
-        ranges: if few { intervals.len() as u32 } else { 0 },
-        // What wants nothing at all is an empty set.
-        set: !few || (intervals.is_empty() && nothing_else),
-        terms,
-        score: wanted.score.map(|s| if let Score::Leading(_) = s { Score::Leading(0) } else { s }),
-    };
+    let shape = shape_of(intervals.len(), wanted);
     let mut words = vec![0; HEADER];
     if !shape.set {
         for (first, last) in intervals {
@@ -106,6 +98,28 @@ pub fn build(wanted: &Wanted, digest_words: usize) -> (Shape, Vec<u32>) {
     }
     push_terms(&mut words, &wanted.terms, digest_words);
     (shape, words)
+}
+
+/// The filter's parts alone: what [`build`] would have the text compiled with.
+///
+/// # Panics
+///
+/// When an interval ends before it begins.
+pub fn shape(wanted: &Wanted) -> Shape {
+    shape_of(merged(&wanted.intervals).len(), wanted)
+}
+
+/// The parts of a filter of so many intervals that do not touch.
+fn shape_of(intervals: usize, wanted: &Wanted) -> Shape {
+    let few = intervals <= FEW_RANGES;
+    let (terms, nothing_else) = (!wanted.terms.is_empty(), wanted.terms.is_empty() && wanted.score.is_none());
+    Shape {
+        ranges: if few { intervals as u32 } else { 0 },
+        // What wants nothing at all is an empty set.
+        set: !few || (intervals == 0 && nothing_else),
+        terms,
+        score: wanted.score.map(|s| if let Score::Leading(_) = s { Score::Leading(0) } else { s }),
+    }
 }
 
 /// The shape and buffer of a filter of intervals alone, few or many of them, that go through the set.

@@ -170,7 +170,7 @@ impl Bits {
     }
 
     /// Whether the first level lets next to nothing pass.
-    pub(super) fn is_sparse(&self) -> bool {
+    pub fn is_sparse(&self) -> bool {
         self.sparse
     }
 

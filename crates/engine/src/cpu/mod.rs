@@ -27,7 +27,7 @@ use crate::simd::Simd;
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure};
 use crate::worker::scanner::Scanner;
-use crate::worker::{Backend, Batch, Fault, Search, Shape, Worker};
+use crate::worker::{Backend, Batch, Fault, Program, Search, Shape, Worker};
 pub(crate) use ranges::CpuScanner;
 
 /// Table entries: table and prefix products of one walker, about 700 bytes an entry with eight lanes, fit a
@@ -164,18 +164,38 @@ impl Backend for Cpu {
         Ok(())
     }
 
+    fn program(&self, search: &Search<'_>) -> Program {
+        let mut name = match search.recipe {
+            Recipe::Key(Form::X) => match &search.prefilter.sieve().bits {
+                None => "ranges",
+                Some(bits) if bits.is_sparse() => "sparse tables",
+                Some(_) => "dense tables",
+            },
+            _ if search.prefilter.sought().bits().is_some() => "a bitmap",
+            _ => "ranges",
+        }
+        .to_owned();
+        if !search.filter.terms.is_empty() {
+            name += " and terms";
+        }
+        if let Some(wanted) = search.filter.score {
+            name += &format!(" and {}", wanted.score);
+        }
+        Program(name)
+    }
+
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
         if let Some(worker) = points::PointsWorker::new(self, search) {
             return Ok(Box::new(worker));
         }
         Ok(match search.recipe {
             Recipe::Salted(salted) => {
-                Box::new(salts::SaltsWorker::new(self, salted, search.prefilter.sought()))
+                Box::new(salts::SaltsWorker::new(self, salted, search.prefilter.sought().clone()))
             }
             Recipe::Key(Form::Taproot) => {
-                Box::new(taproot::TaprootWorker::new(self, search.prefilter.sought()))
+                Box::new(taproot::TaprootWorker::new(self, search.prefilter.sought().clone()))
             }
-            Recipe::Key(_) => Box::new(orbit::OrbitWorker::new(self, search.prefilter.sieve())),
+            Recipe::Key(_) => Box::new(orbit::OrbitWorker::new(self, search.prefilter.sieve().clone())),
         })
     }
 }

@@ -40,7 +40,7 @@ impl<'a> PointsWorker<'a> {
             lanes: cpu.simd.hash_lanes(),
             form,
             create,
-            filter: DigestFilter::new(search.prefilter.sought(), cpu.simd),
+            filter: DigestFilter::new(search.prefilter.sought().clone(), cpu.simd),
             walk: Checked::new(cpu),
         })
     }

@@ -2,9 +2,8 @@
 //!
 //! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
 //! that test x by its top bits, with `settle` for many patterns, `points` for those that hash points or test all of x, `salts` for contracts, `ranges` for scans. `flight`
-//! keeps launches under way, `ends` finds out whether they lead where they must, `digests` says what is wanted of a whole digest, `tweaks` multiplies G for taproot. `field` times the arithmetic by itself.
+//! keeps launches under way, `ends` finds out whether they lead where they must, `tweaks` multiplies G for taproot. `field` times the arithmetic by itself.
 
-mod digests;
 mod ends;
 mod field;
 mod flight;
@@ -28,7 +27,7 @@ use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{Place, Table};
 use warpsmith_curve::{Affine, Fe, Scalar};
-use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program, Queue, Source, Vendor};
+use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program as Built, Queue, Source, Vendor};
 use warpsmith_kernel::{Program as Text, Spec, Table as TablePlace, abi, embedded, join};
 
 use crate::forms;
@@ -36,7 +35,7 @@ use crate::prefilter::ScanFilter;
 use crate::worker::batch_add::{add_all, add_pairs, multiples};
 use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
-use crate::worker::{Backend, Fault, Search, Worker};
+use crate::worker::{Backend, Fault, Program, Search, Worker};
 pub use inline::Inline;
 
 /// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
@@ -304,6 +303,15 @@ impl Backend for Gpu {
         Ok(Box::new(scanner))
     }
 
+    fn program(&self, search: &Search<'_>) -> Program {
+        let layout = match search.recipe {
+            Recipe::Salted(salted) => salts::layout(self, salted, search.filter),
+            Recipe::Key(Form::X) if search.filter.terms.is_empty() => orbit::layout(self, search.filter),
+            Recipe::Key(form) => points::layout(self, *form, search.filter),
+        };
+        Program(format!("{:032x}", join(&layout.spec).hash))
+    }
+
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
         self.supports(search)?;
         let worker: Outcome<Box<dyn Worker + 'a>> = match search.recipe {
@@ -369,7 +377,7 @@ fn point_table(step: Affine, entries: &[Affine]) -> Vec<u32> {
 fn place_table(
     queue: &mut dyn Queue,
     info: &warpsmith_device::Info,
-    program: Program,
+    program: Built,
     spec: &Spec,
     words: &[u32],
 ) -> Outcome<Option<Buffer>> {
@@ -386,7 +394,7 @@ fn build(
     info: &warpsmith_device::Info,
     spec: &Spec,
     entry: &str,
-) -> Outcome<(Program, Kernel)> {
+) -> Outcome<(Built, Kernel)> {
     build_source(queue, info, spec, &join(spec), entry)
 }
 
@@ -397,7 +405,7 @@ fn build_source(
     spec: &Spec,
     source: &warpsmith_kernel::Source,
     entry: &str,
-) -> Outcome<(Program, Kernel)> {
+) -> Outcome<(Built, Kernel)> {
     let key = format!("{:032x}", source.hash);
     let mut options = Options::default();
     if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia {

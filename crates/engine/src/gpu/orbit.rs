@@ -12,18 +12,17 @@ use warpsmith_curve::walk::{self, Place, Sieve, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Arg, Buffer, Kernel, Queue, Vendor};
 use warpsmith_kernel::abi::{self, Record};
-use warpsmith_kernel::set::Set;
-use warpsmith_kernel::{Filter as FilterKind, Spec, Stage};
+use warpsmith_kernel::{Filter as XTest, Spec, Stage};
 use warpsmith_pattern::Filter;
 
 pub(super) use profile::profile;
 
 use super::ends::Watch;
 use super::flight::{Flights, Landed, MOST_STEPS};
-use super::settle::{self, Settle};
+use super::settle::Settle;
 use super::{CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, limbs, place_table, upload};
 use crate::cpu::orbit::hit as from_walk;
-use crate::prefilter::{FEW_RANGES, sieve};
+use crate::prefilter::{XWords, sieve, x_test, x_tests};
 use crate::worker::batch_add::multiples;
 use crate::worker::ends::Row;
 use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
@@ -79,33 +78,28 @@ pub(super) fn table_of(step: Affine, entries: &[Affine]) -> Vec<u32> {
     words
 }
 
-/// What the device shall test: a few ranges, or a set.
-enum Tested {
-    Ranges(Vec<(u64, u64)>),
-    Set(bool, Set),
-}
-
-fn tested(filter: &Filter) -> Tested {
-    let intervals: Vec<(u64, u64)> = filter.top.iter().map(|i| (i.first, i.last)).collect();
-    if (1..=FEW_RANGES).contains(&intervals.len()) {
-        return Tested::Ranges(intervals);
-    }
-    let (near, set) = settle::filter(&intervals);
-    Tested::Set(near, set)
-}
-
 /// The search for a kind of filter in the shape of `spec`.
-fn program(spec: &Spec, filter: FilterKind) -> Spec {
+fn program(spec: &Spec, filter: XTest) -> Spec {
     // A few ranges are decided on one word, which lets some 2^-25 of all keys pass; the host sorts those out
-    // (`exact`). A second test on the device costs a card a fifth of its speed by the registers it takes.
+    // (`sort_out`). A second test on the device costs a card a fifth of its speed by the registers it takes.
     Spec { filter, ..*spec }
 }
 
 /// Every program a search in this shape may run.
 pub(super) fn programs(spec: &Spec) -> Vec<Spec> {
-    let few = (1..=FEW_RANGES as u32).map(|count| FilterKind::Range { count });
-    let sets = [true, false].map(|near| FilterKind::Set { near });
-    few.chain(sets).map(|filter| program(spec, filter)).collect()
+    x_tests().map(|filter| program(spec, filter)).collect()
+}
+
+/// What a search for this filter runs, and on how many lanes.
+pub(super) fn layout(gpu: &Gpu, filter: &Filter) -> Layout {
+    let (test, info) = (x_test(filter), gpu.device.info());
+    let Layout { spec, lanes } = match test {
+        XTest::Set { .. } if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia => {
+            gpu.layout.at_most(OPENCL_SET_BLOCKS)
+        }
+        _ => gpu.layout,
+    };
+    Layout { spec: program(&spec, test), lanes }
 }
 
 impl<'a> OrbitWorker<'a> {
@@ -115,34 +109,20 @@ impl<'a> OrbitWorker<'a> {
 
     /// A search that goes so far; only a whole one finds anything.
     fn up_to(gpu: &'a Gpu, filter: &Filter, stage: Stage) -> Outcome<Self> {
-        let (tested, info) = (tested(filter), gpu.device.info());
-        let Layout { spec, lanes } = match tested {
-            Tested::Set(..) if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia => {
-                gpu.layout.at_most(OPENCL_SET_BLOCKS)
-            }
-            _ => gpu.layout,
-        };
-        let kind = match &tested {
-            Tested::Ranges(ranges) => FilterKind::Range { count: ranges.len() as u32 },
-            Tested::Set(near, _) => FilterKind::Set { near: *near },
-        };
-        let spec = Spec { stage, ..program(&spec, kind) };
+        let (words, info) = (XWords::new(filter), gpu.device.info());
+        let Layout { spec, lanes } = layout(gpu, filter);
+        let spec = Spec { stage, ..spec };
         let mut queue = gpu.device.queue()?;
         let (program, kernel) = build(queue.as_mut(), info, &spec, "search_walk")?;
-        let filter_buffer = match &tested {
-            Tested::Ranges(ranges) => upload(queue.as_mut(), &abi::range_words(ranges))?,
-            Tested::Set(_, set) => upload(queue.as_mut(), &set.words)?,
-        };
+        let filter_buffer = upload(queue.as_mut(), words.words())?;
         let table = table_words(spec.group);
         let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
         let centres_bytes = 4 * abi::centres_words(lanes) as u64;
         let (centres, spare) = (queue.alloc(centres_bytes)?, queue.alloc(centres_bytes)?);
         let scratch = queue.alloc(4 * abi::scratch_words(spec.group, lanes) as u64)?;
-        let settle = match &tested {
-            Tested::Ranges(_) => None,
-            Tested::Set(_, set) => {
-                Some(Settle::new(queue.as_mut(), program, gpu, Layout { spec, lanes }, set)?)
-            }
+        let settle = match &words {
+            XWords::Ranges(_) => None,
+            XWords::Set(set) => Some(Settle::new(queue.as_mut(), program, gpu, Layout { spec, lanes }, set)?),
         };
         let most = settle.as_ref().map_or(MOST_STEPS, Settle::most_steps);
         let flights = Flights::new(queue.as_mut(), most, CAPACITY)?;

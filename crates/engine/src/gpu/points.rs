@@ -19,10 +19,10 @@ use warpsmith_pattern::Filter;
 use super::ends::Watch;
 use super::flight::{Flights, Landed, MOST_STEPS};
 use super::{
-    CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, digests, place_table, point_table, tweaks,
-    upload,
+    CAPACITY, Gpu, Layout, Outcome, STRIDE, as_bytes, build, place_table, point_table, tweaks, upload,
 };
 use crate::forms;
+use crate::prefilter::{digest_test, digest_words, score_to_beat};
 use crate::worker::ends::Row;
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
 
@@ -51,13 +51,21 @@ pub(super) struct PointsWorker<'a> {
     watch: Watch,
 }
 
+/// What the device makes of a point.
+fn made(gpu: &Gpu, form: Form) -> Made {
+    forms::searched(form, tweaks::bits(gpu.device.info()))
+}
+
+/// What such a search runs, and on how many lanes.
+pub(super) fn layout(gpu: &Gpu, form: Form, filter: &Filter) -> Layout {
+    gpu.digest_layout(Program::Points { digest: made(gpu, form), filter: digest_test(filter) })
+}
+
 impl<'a> PointsWorker<'a> {
     pub fn new(gpu: &'a Gpu, search: &Search<'_>) -> Outcome<Self> {
         let info = gpu.device.info();
         let form = search.recipe.form().expect("a walk is for keys");
-        let made = forms::searched(form, tweaks::bits(info));
-        let (shape, filter_words) = digests::filter(search.filter, made.words());
-        let layout = gpu.digest_layout(Program::Points { digest: made, filter: shape });
+        let (made, layout) = (made(gpu, form), layout(gpu, form, search.filter));
         let Layout { spec, lanes } = layout;
         let mut queue = gpu.device.queue()?;
         let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
@@ -88,10 +96,10 @@ impl<'a> PointsWorker<'a> {
             centres,
             spare: queue.alloc(centres_bytes)?,
             scratch: queue.alloc(4 * points::scratch_words(spec.group, lanes) as u64)?,
-            filter_words: upload(queue.as_mut(), &filter_words)?,
+            filter_words: upload(queue.as_mut(), &digest_words(search.filter, made.words()))?,
             more,
             filter: search.filter.clone(),
-            beat: digests::beat(search.filter),
+            beat: score_to_beat(search.filter),
             origin: None,
             step: 0,
             flights: Flights::new(queue.as_mut(), MOST_STEPS, CAPACITY)?,

@@ -7,9 +7,11 @@ use warpsmith_chain::{Guard, Salted};
 use warpsmith_device::{Arg, Buffer, Kernel, Queue};
 use warpsmith_kernel::Program;
 use warpsmith_kernel::salts::{SALTS_PER_STEP, Salts};
+use warpsmith_pattern::Filter;
 
 use super::flight::{Flights, Landed, MOST_STEPS};
-use super::{CAPACITY, Gpu, Layout, Outcome, as_bytes, build, digests, upload};
+use super::{CAPACITY, Gpu, Layout, Outcome, as_bytes, build, upload};
+use crate::prefilter::{digest_test, digest_words, score_to_beat};
 use crate::space::Lease;
 use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
 
@@ -42,11 +44,19 @@ fn described(salted: &Salted, base: &[u8; 32]) -> Salts {
     Salts { guard, deployer, code_hash, create, base, free }
 }
 
+/// Words of an address.
+const DIGEST_WORDS: usize = 5;
+
+/// What such a search runs, and on how many lanes.
+pub(super) fn layout(gpu: &Gpu, salted: &Salted, filter: &Filter) -> Layout {
+    let stages = described(salted, &[0; 32]).stages();
+    gpu.digest_layout(Program::Salts { stages, filter: digest_test(filter) })
+}
+
 impl SaltsWorker {
     pub fn new(gpu: &Gpu, salted: &Salted, search: &Search<'_>) -> Outcome<Self> {
         let salts = described(salted, &[0; 32]);
-        let (filter, filter_words) = digests::filter(search.filter, 5);
-        let layout = gpu.digest_layout(Program::Salts { stages: salts.stages(), filter });
+        let layout = layout(gpu, salted, search.filter);
         let spec = &layout.spec;
         let mut queue = gpu.device.queue()?;
         let (_, kernel) = build(queue.as_mut(), gpu.device.info(), spec, spec.program.entry())?;
@@ -55,9 +65,9 @@ impl SaltsWorker {
             salted: salted.clone(),
             kernel,
             params: upload(queue.as_mut(), &salts.words())?,
-            filter_words: upload(queue.as_mut(), &filter_words)?,
+            filter_words: upload(queue.as_mut(), &digest_words(search.filter, DIGEST_WORDS))?,
             scored: search.filter.score.is_some(),
-            beat: digests::beat(search.filter),
+            beat: score_to_beat(search.filter),
             last: 0,
             next: None,
             flights: Flights::new(queue.as_mut(), MOST_STEPS, CAPACITY)?,

@@ -6,30 +6,15 @@
 use warpsmith_curve::Fe;
 use warpsmith_device::{Arg, Buffer, Info, Kernel, Program, Queue};
 use warpsmith_kernel::abi;
-use warpsmith_kernel::set::{self, Set};
+use warpsmith_kernel::set::Set;
 
 use super::{Gpu, Layout, Outcome, limbs, upload};
-
-/// Intervals up to which the bitmap in shared memory lets little enough survive: at a thousand 0.8 % of all keys, and
-/// writing them down costs less than reading a larger bitmap (docs/measurements/npub-gpu.md).
-pub(super) const NEAR_COUNT: usize = 1024;
-
-/// The largest bitmap has this many bits, 16 MiB: an H200 makes 160 G random reads a second from that, 140 G from 32 MiB.
-const MAX_BITS: u32 = 27;
 
 /// The lists take no more than this, nor a sixteenth of the device's memory.
 const MOST_BYTES: u64 = 4 << 30;
 
 /// The most steps of a launch: a tenth of a second on a large card.
 const MOST_STEPS: u32 = 64;
-
-/// The filter buffer of so many intervals, and whether its bitmap is near.
-pub(super) fn filter(intervals: &[(u64, u64)]) -> (bool, Set) {
-    let near = intervals.len() <= NEAR_COUNT;
-    // About a key in two thousand survives, up to the largest bitmap: a million let 1.3 % survive.
-    let bits = (intervals.len().max(1).ilog2() + 11).clamp(20, MAX_BITS);
-    (near, set::build(intervals, (!near).then_some(bits)))
-}
 
 /// What settles survivors.
 #[derive(Clone, Copy)]

@@ -120,6 +120,11 @@ fn card(vendor: Vendor, api: Api) -> Card {
     })
 }
 
+/// A card of which nothing but its description is needed.
+pub fn described() -> Gpu {
+    Gpu::new(Arc::new(card(Vendor::Nvidia, Api::Cuda)), Inline::Auto)
+}
+
 #[test]
 fn releases_ship_what_an_untuned_card_runs() {
     let card = card(Vendor::Nvidia, Api::Cuda);

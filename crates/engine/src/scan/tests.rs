@@ -146,6 +146,9 @@ impl Backend for Failing {
     fn max_false(&self, recipe: &warpsmith_chain::Recipe) -> f64 {
         self.inner.max_false(recipe)
     }
+    fn program(&self, search: &crate::worker::Search<'_>) -> crate::worker::Program {
+        self.inner.program(search)
+    }
     fn worker<'a>(
         &'a self,
         search: &crate::worker::Search<'_>,

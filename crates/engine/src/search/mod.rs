@@ -22,7 +22,7 @@ use warpsmith_pattern::Filter;
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
-use crate::selftest;
+use crate::selftest::prove_program;
 use crate::space::Space;
 use crate::stats::Progress;
 use crate::steady::Track;
@@ -147,7 +147,7 @@ pub(crate) fn run_with(
             sink(Event::Warning(format!("{} is not used: {why}", device.id()))).map_err(Error::Sink)?;
             continue;
         }
-        match selftest::short(device.as_ref(), job.subject, &filter) {
+        match prove_program(device.as_ref(), job.subject, &search) {
             Ok(()) => plans.push(Plan { device: at, filter }),
             Err(error) => {
                 sink(Event::Warning(format!("{error}; it is not used"))).map_err(Error::Sink)?;

@@ -10,7 +10,7 @@ use warpsmith_pattern::{Options, Score, compile};
 
 use super::*;
 use crate::space::{Lease, Subject};
-use crate::worker::{Backend, Batch, Shape, Spot};
+use crate::worker::{Backend, Batch, Program, Shape, Spot};
 
 /// A contract by CREATE2 whose salt has so many free bytes.
 fn deployment(free: usize) -> Deployment {
@@ -52,6 +52,9 @@ impl Backend for Reference {
     }
     fn max_false(&self, _recipe: &Recipe) -> f64 {
         1.0
+    }
+    fn program(&self, _search: &Search<'_>) -> Program {
+        Program("the reference".to_owned())
     }
     fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
         let Recipe::Salted(salted) = search.recipe else { return Err("salts only".to_owned()) };

@@ -13,7 +13,7 @@ use crate::origin::Secret;
 use crate::simd::Simd;
 use crate::space::Subject;
 use crate::split::Split;
-use crate::worker::{Backend, Batch, Shape, Spot};
+use crate::worker::{Backend, Batch, Program, Shape, Spot};
 
 /// How a device misbehaves after its self-test.
 #[derive(Clone, Copy, PartialEq)]
@@ -61,6 +61,9 @@ impl Backend for Masked {
     }
     fn max_false(&self, recipe: &Recipe) -> f64 {
         self.cpu.max_false(recipe)
+    }
+    fn program(&self, search: &Search<'_>) -> Program {
+        self.cpu.program(search)
     }
     fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
         Ok(Box::new(MaskedWorker { masked: self, inner: self.cpu.worker(search)? }))

@@ -61,6 +61,11 @@ pub(crate) fn suits(device: &dyn Backend, search: &Search<'_>, odds: f64) -> Res
     Ok(())
 }
 
+/// The name of what a device runs for a search: two searches of one program differ in data alone. The self-test asks for it,
+/// so as to prove the very program that will search.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Program(pub String);
+
 /// How a walker numbers its keys: see [`warpsmith_curve::walk::Place::offset`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -185,6 +190,8 @@ pub(crate) trait Backend: Send + Sync {
     ) -> Result<Box<dyn Scanner + 'a>, Fault> {
         Err("it cannot scan ranges".to_owned())
     }
+    /// The program by which it does this search, which it must support.
+    fn program(&self, search: &Search<'_>) -> Program;
     /// A worker for this search.
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault>;
 }

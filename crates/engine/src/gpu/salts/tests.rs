@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use warpsmith_chain::ethereum::Account;
 use warpsmith_chain::{Digest, Encoding, Error, Recipe, SaltMask, SaltTarget, Target};
-use warpsmith_pattern::{Filter, Interval, Score};
+use warpsmith_pattern::{Interval, Score};
 
 use super::*;
 use crate::gpu::tests::pocl;

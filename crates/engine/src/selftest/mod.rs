@@ -1,0 +1,305 @@
+//! Self-tests: candidates are planted where a search must pass, and every one must come back, once.
+//!
+//! Here: every kind of pattern and score, on demand. `program` proves what is about to search, `probe` is what both are made
+//! of.
+//!
+//! The expected texts are computed by libsecp256k1 and the target's reference code; the device sees points or
+//! counters and a filter, as in a real search.
+
+mod probe;
+mod program;
+
+use warpsmith_chain::{Digest, Encoding, Form, Recipe};
+use warpsmith_pattern::{Filter, Score};
+
+use crate::devices::Devices;
+use crate::error::{Error, Result};
+use crate::samples::Sample;
+use crate::space::Subject;
+use crate::worker::{Backend, Spot};
+use probe::Probe;
+pub(crate) use program::prove_program;
+
+/// What a self-test proved on one device.
+#[derive(Clone, Debug)]
+pub struct SelfTest {
+    /// The device.
+    pub device: String,
+    /// The target.
+    pub target: &'static str,
+    /// The kind of pattern, or what is scored.
+    pub case: String,
+    /// Candidates planted and found; none where the device leaves such searches to others.
+    pub planted: usize,
+}
+
+/// A kind of pattern, made from the text it shall find.
+struct Case {
+    name: &'static str,
+    /// Plants in one search; the rest is searched one at a time.
+    together: usize,
+    /// Patterns beside those of the plants: a card has another program for thousands than for hundreds.
+    others: usize,
+    pattern: fn(&Cut<'_>) -> String,
+}
+
+/// A text without its head, and how it is cut so that nothing but the planted candidate matches: 48 bits at least.
+struct Cut<'t> {
+    body: &'t str,
+    /// Characters that all texts begin with.
+    fixed: usize,
+    /// Characters of a start that is rare enough.
+    start: usize,
+    /// Whether letters may be written in lower case.
+    any_case: bool,
+}
+
+impl<'t> Cut<'t> {
+    fn new(encoding: &Encoding, text: &'t str) -> Self {
+        let fixed = match encoding {
+            Encoding::Linear(linear) => linear.start.len(),
+            // The version.
+            _ => 1,
+        };
+        // In base58 some starts of a length are up to one character more likely than others.
+        Cut { body: encoding.body(text), fixed, start: encoding.symbols_for(54), any_case: encoding.checks_case() }
+    }
+
+    fn start(&self) -> &'t str {
+        &self.body[..self.start]
+    }
+
+    fn end(&self, length: usize) -> &'t str {
+        &self.body[self.body.len() - length..]
+    }
+}
+
+const CASES: [Case; 8] = [
+    Case { name: "prefix", together: 1, others: 0, pattern: |cut| cut.start().to_owned() },
+    Case { name: "many prefixes", together: usize::MAX, others: 0, pattern: |cut| cut.start().to_owned() },
+    Case {
+        name: "thousands of prefixes",
+        together: usize::MAX,
+        others: THOUSANDS,
+        pattern: |cut| cut.start().to_owned(),
+    },
+    Case {
+        name: "wildcard",
+        together: 1,
+        others: 0,
+        pattern: |cut| {
+            let (before, from) = cut.start().split_at(cut.fixed + 1);
+            format!("{before}?{}", &from[1..])
+        },
+    },
+    Case { name: "suffix", together: 1, others: 0, pattern: |cut| format!("..{}", cut.end(12)) },
+    Case {
+        name: "prefix and suffix",
+        together: 1,
+        others: 0,
+        // Of base58 a card tests the start alone: two characters would flood it.
+        pattern: |cut| format!("{}..{}", &cut.body[..cut.fixed + 4], cut.end(10)),
+    },
+    Case {
+        name: "contains",
+        together: 1,
+        others: 0,
+        pattern: |cut| format!("..{}..", &cut.body[cut.body.len() / 2..][..12]),
+    },
+    Case {
+        name: "regex",
+        together: 1,
+        others: 0,
+        pattern: |cut| {
+            let (before, from) = cut.start().split_at(cut.fixed + 1);
+            // A class of two characters that every alphabet has, or just one.
+            let regex = format!("/^{before}[{}a].{}/", &from[..1], &from[2..]);
+            if cut.any_case { regex.to_lowercase() } else { regex }
+        },
+    },
+];
+/// What is scored.
+const SCORES: [Score; 3] = [Score::LeadingZeros, Score::Zeros, Score::Leading(7)];
+
+/// More than a card searches for with the bitmap of a small set: a test below holds it against the programs there are.
+const THOUSANDS: usize = 2000;
+
+/// Proves every kind of pattern of these targets on every device.
+pub fn selftest(devices: &Devices, samples: &[Sample], report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
+    for device in &devices.list {
+        for sample in samples {
+            prove(device.as_ref(), sample, report)?;
+        }
+    }
+    Ok(())
+}
+
+/// Proves every kind of pattern, and every score where there are scores, on one device.
+pub(crate) fn prove(device: &dyn Backend, sample: &Sample, report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
+    let Sample { name: target, subject } = *sample;
+    for case in &CASES {
+        let planted = plant(device, subject, case, usize::MAX)?;
+        report(&SelfTest { device: device.id(), target, case: case.name.to_owned(), planted });
+    }
+    if has_scores(subject) {
+        for score in SCORES {
+            let planted = best(device, subject, score)?;
+            report(&SelfTest { device: device.id(), target, case: score.to_string(), planted });
+        }
+    }
+    Ok(())
+}
+
+/// Whether digests are scored: scores count the zeros and digits of a text in hex.
+fn has_scores(subject: Subject<'_>) -> bool {
+    subject.target().encoding().checks_case()
+}
+
+impl Probe<'_> {
+    fn pattern(&self, case: &Case, text: &str) -> String {
+        (case.pattern)(&Cut::new(self.subject.target().encoding(), text))
+    }
+
+    /// Patterns of digests out of the air: next to nothing has them.
+    fn elsewhere(&self, count: usize, case: &Case) -> Result<Vec<String>> {
+        let target = self.subject.target();
+        let length = self.digest(self.extent().0)?.as_bytes().len();
+        let text = |_| {
+            let mut bytes = [0; Digest::MAX];
+            warpsmith_entropy::fill(&mut bytes).map_err(Error::Randomness)?;
+            Ok(self.pattern(case, &target.encode(&Digest::new(&bytes[..length]))))
+        };
+        (0..count).map(text).collect()
+    }
+}
+
+/// Plants candidates and searches for them; returns how many came back, which is all or an error.
+fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) -> Result<usize> {
+    let mut probe = Probe::new(device, subject, case.name)?;
+    // A prefix that next to nothing has, for a look at the places of an ordinary walk.
+    let nothing = probe.compile([subject.target().encoding().edge(false, 60)])?;
+    if !probe.adopt(&probe.filter(&nothing))? {
+        return Ok(0);
+    }
+    let others = probe.elsewhere(case.others, case)?;
+    // A kind of pattern the device leaves to others is not its failure; `selftest` reports nothing planted.
+    let texts = |probe: &Probe<'_>| -> Result<Vec<(Spot, String)>> {
+        probe.plants(limit).into_iter().map(|spot| Ok((spot, probe.text(spot)?))).collect()
+    };
+    let plants = texts(&probe)?;
+    let first = plants.iter().take(case.together).map(|(_, text)| probe.pattern(case, text));
+    let filter = probe.filter(&probe.compile(first.chain(others.iter().cloned()))?);
+    if !probe.adopt(&filter)? {
+        return Ok(0);
+    }
+    let mut plants = texts(&probe)?;
+    // On a card each search takes memory anew, and hashes take their time; a spread of the places is enough for what is
+    // searched one by one, since all of them are searched together as well.
+    let costly = device.card().is_some() || probe.recipe != Recipe::Key(Form::X);
+    if case.together == 1 && limit == usize::MAX && costly {
+        plants = plants.into_iter().step_by(7).collect();
+    }
+    for chunk in plants.chunks(case.together.min(plants.len())) {
+        let wanted = probe
+            .compile(chunk.iter().map(|(_, text)| probe.pattern(case, text)).chain(others.iter().cloned()))?;
+        let seen = probe.search(&probe.filter(&wanted))?;
+        for (spot, _) in chunk {
+            probe.came_back_once(&seen, *spot)?;
+        }
+    }
+    Ok(plants.len())
+}
+
+/// Searches for the best score: what comes back must score what the device says, and as much as the best of the
+/// candidates the host looks at. Returns how many those are.
+fn best(device: &dyn Backend, subject: Subject<'_>, score: Score) -> Result<usize> {
+    let mut probe = Probe::new(device, subject, &score.to_string())?;
+    let filter = Filter::scored(score, 1);
+    if !probe.adopt(&filter)? {
+        return Ok(0);
+    }
+    let spots = probe.spots();
+    let mut known = 0;
+    for spot in &spots {
+        known = known.max(score.of(&probe.digest(*spot)?));
+    }
+    let seen = probe.search(&filter)?;
+    let mut found = 0;
+    for (spot, (times, hit)) in &seen {
+        let true_score = score.of(&probe.digest(*spot)?);
+        if true_score != hit.score || *times != 1 {
+            let told = hit.score;
+            return Err(probe.fail(format!("{spot:?} scores {true_score}, not {told} ({times} times)")));
+        }
+        found = found.max(true_score);
+    }
+    let (_, candidates) = probe.extent();
+    // A score that is all but sure among so many candidates must have been met.
+    let sure = (1..=score.max()).take_while(|&s| score.odds(s) * candidates > 40.0).last().unwrap_or(0);
+    if found < known.max(sure) {
+        return Err(probe.fail(format!("a score of {} was missed; the best was {found}", known.max(sure))));
+    }
+    Ok(spots.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::devices::Selector;
+    use crate::samples::samples;
+    use crate::simd::Simd;
+    use crate::worker::{Program, Search, Shape};
+
+    #[test]
+    fn every_instruction_set_proves_every_target_and_kind_of_pattern() {
+        for simd in Simd::ALL {
+            if !simd.is_available() {
+                eprintln!("SKIPPED: this machine has no {simd}");
+                continue;
+            }
+            let devices = Devices::open(&[Selector::Cpu(Some(simd))], Some(1)).expect("available");
+            if simd == Simd::detect() {
+                let mut cases = 0;
+                selftest(&devices, &samples(), &mut |test| {
+                    assert!(test.planted >= 3, "{test:?}");
+                    cases += 1;
+                })
+                .expect("the processor computes rightly");
+                let scored = samples().iter().filter(|sample| has_scores(sample.subject)).count();
+                assert_eq!(cases, CASES.len() * samples().len() + SCORES.len() * scored);
+                continue;
+            }
+            // The slower ones plant fewer of what is searched one by one, or this would take minutes.
+            for Sample { name, subject } in samples() {
+                for case in &CASES {
+                    let limit = if case.together == 1 { 3 } else { usize::MAX };
+                    let planted = plant(devices.list[0].as_ref(), subject, case, limit).expect("found");
+                    assert!(planted >= 3, "{simd} {name} {}", case.name);
+                }
+            }
+        }
+    }
+
+    /// Whatever program many patterns select on a card, some case above selects it too.
+    #[test]
+    fn cases_run_every_program_of_many_patterns_that_a_card_has() {
+        let card = crate::gpu::tests::described();
+        let numbering = Shape { half: 256, lanes: 4096, stride: 1, orbits: 3, signs: false };
+        let planted = probe::places(&numbering).len();
+        for recipe in [Form::X, Form::Account].map(Recipe::Key) {
+            let program = |count: usize| {
+                let top = program::ranges(count).expect("random");
+                card.program(&Search::new(&recipe, &Filter { top, ..Filter::default() }))
+            };
+            let run: Vec<Program> = CASES
+                .iter()
+                .filter(|case| case.together > 1)
+                .map(|case| program(planted + case.others))
+                .chain([program(1)])
+                .collect();
+            for count in [1, 5, 6, 100, 1_000, 1_024, 1_025, 3_000, 5_000, 20_000, 100_000] {
+                assert!(run.contains(&program(count)), "no case runs what {count} patterns of {recipe:?} do");
+            }
+        }
+    }
+}
