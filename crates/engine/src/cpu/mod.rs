@@ -1,7 +1,9 @@
-//! The CPU as a device: one searcher of several lanes a thread. Each kind has its own file: `orbit` for targets that
-//! test x, `points` for those that hash points, `taproot` for those that tweak them, `salts` for those without a key.
+//! The CPU as a device: one searcher of several lanes a thread.
+//!
+//! `walker` is the loop of every walk; what a walk looks for has its own file: `orbit` for x, `points` for hashes of points
+//! (with `create` for contracts), `taproot` for points that are tweaked. `salts` counts for those without a key, `ranges`
+//! scans. `digest_filter` tests digests, `field` times the arithmetic by itself.
 
-mod checked;
 pub(crate) mod create;
 mod digest_filter;
 pub(crate) mod field;
@@ -10,6 +12,7 @@ mod points;
 mod ranges;
 mod salts;
 mod taproot;
+mod walker;
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -29,6 +32,7 @@ use crate::worker::measure::{FieldRate, Measure};
 use crate::worker::scanner::Scanner;
 use crate::worker::{Backend, Batch, Fault, Program, Search, Shape, Worker};
 pub(crate) use ranges::CpuScanner;
+use walker::Walker;
 
 /// Table entries: table and prefix products of one walker, about 700 bytes an entry with eight lanes, fit a
 /// private cache beside each other, and what a group takes besides its entries is two percent; with 768 a search was 1 % faster.
@@ -185,17 +189,17 @@ impl Backend for Cpu {
     }
 
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {
-        if let Some(worker) = points::PointsWorker::new(self, search) {
-            return Ok(Box::new(worker));
+        if let Some(hashes) = points::Hashes::new(self, search) {
+            return Ok(Box::new(Walker::new(self, hashes)));
         }
         Ok(match search.recipe {
             Recipe::Salted(salted) => {
                 Box::new(salts::SaltsWorker::new(self, salted, search.prefilter.sought().clone()))
             }
             Recipe::Key(Form::Taproot) => {
-                Box::new(taproot::TaprootWorker::new(self, search.prefilter.sought().clone()))
+                Box::new(Walker::new(self, taproot::Taproot::new(self, search.prefilter.sought().clone())))
             }
-            Recipe::Key(_) => Box::new(orbit::OrbitWorker::new(self, search.prefilter.sieve().clone())),
+            Recipe::Key(_) => Box::new(Walker::new(self, orbit::Orbit(search.prefilter.sieve().clone()))),
         })
     }
 }

@@ -6,92 +6,59 @@
 use warpsmith_chain::{Form, Reads};
 use warpsmith_curve::Affine;
 use warpsmith_curve::group::Point;
-use warpsmith_curve::walk::{Block, Points};
+use warpsmith_curve::walk::{Block, Points, Walk};
 use warpsmith_hash::{Lanes, hash160, keccak};
 
-use super::checked::Checked;
+use super::Cpu;
 use super::create::Create;
 use super::digest_filter::DigestFilter;
-use super::{Cpu, for_a_moment};
+use super::walker::Quest;
 use crate::worker::batch_add::add_pairs;
-use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
+use crate::worker::{Batch, Hit, Search, Spot};
 
-pub(super) struct PointsWorker<'a> {
-    cpu: &'a Cpu,
+/// A search for hashes of points.
+pub(super) struct Hashes {
     lanes: Lanes,
     form: Form,
     /// What an account creates, for [`Form::Contract`].
     create: Option<Create>,
     filter: DigestFilter,
-    walk: Checked<'a>,
 }
 
-impl<'a> PointsWorker<'a> {
+impl Hashes {
     /// Looks for digests of the search's recipe; none if they are no hashes of points.
-    pub fn new(cpu: &'a Cpu, search: &Search<'_>) -> Option<Self> {
+    pub fn new(cpu: &Cpu, search: &Search<'_>) -> Option<Self> {
         let form = search.recipe.form()?;
         let create = match form {
             Form::X | Form::Taproot => return None,
             Form::Contract { nonce } => Some(Create::new(nonce)),
             Form::Account | Form::Hash160 | Form::Hash160Uncompressed | Form::ScriptHash160 => None,
         };
-        Some(PointsWorker {
-            cpu,
-            lanes: cpu.simd.hash_lanes(),
-            form,
-            create,
-            filter: DigestFilter::new(search.prefilter.sought().clone(), cpu.simd),
-            walk: Checked::new(cpu),
-        })
+        let filter = DigestFilter::new(search.prefilter.sought().clone(), cpu.simd);
+        Some(Hashes { lanes: cpu.simd.hash_lanes(), form, create, filter })
     }
 }
 
-impl Worker for PointsWorker<'_> {
-    fn shape(&self) -> Option<Shape> {
-        Some(Shape { orbits: 1, signs: true, ..self.cpu.shape() })
+impl Quest for Hashes {
+    const RELATIVES: (u8, bool) = (1, true);
+
+    fn step(&mut self, cpu: &Cpu, walk: &mut Walk<'_>) -> Batch {
+        let mut hits = Vec::new();
+        let (lanes, filter) = (self.lanes, &self.filter);
+        let tried = if self.form.reads() == Reads::Parity {
+            let (centres, script) = (walk.centres(), self.form == Form::ScriptHash160);
+            let tried = walk.points(&mut OfX { lanes, script, filter, hits: &mut hits });
+            parity_to_sign(&centres, cpu.entries(), &mut hits);
+            tried
+        } else {
+            let create = self.create.as_ref();
+            walk.points(&mut OfBoth { lanes, form: self.form, create, filter, hits: &mut hits })
+        };
+        Batch { tried, hits, done: false }
     }
 
-    fn start(&mut self, start: &Start) -> Result<(), Fault> {
-        self.walk.start(start)
-    }
-
-    fn run(&mut self) -> Result<Batch, Fault> {
-        for_a_moment(|| self.step())
-    }
-
-    fn step(&mut self) -> Result<Batch, Fault> {
-        self.walk.step(|walk| {
-            let mut hits = Vec::new();
-            let (lanes, filter) = (self.lanes, &self.filter);
-            let tried = if self.form.reads() == Reads::Parity {
-                let (centres, script) = (walk.centres(), self.form == Form::ScriptHash160);
-                let tried = walk.points(&mut OfX { lanes, script, filter, hits: &mut hits });
-                settle_signs(&centres, self.cpu.entries(), &mut hits);
-                tried
-            } else {
-                let create = self.create.as_ref();
-                walk.points(&mut OfBoth { lanes, form: self.form, create, filter, hits: &mut hits })
-            };
-            Batch { tried, hits, done: false }
-        })
-    }
-
-    fn check(&mut self) -> Result<(), Fault> {
-        self.walk.check()
-    }
-
-    fn unproved(&self) -> u64 {
-        self.walk.unproved()
-    }
-
-    #[cfg(test)]
-    fn flip(&mut self, lane: u32, bit: u32, every: u32) {
-        self.walk.flip(lane, bit, every);
-    }
-
-    fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
+    fn raise(&mut self, at_least: u32) {
         self.filter.raise(at_least);
-        Ok(())
     }
 }
 
@@ -158,7 +125,7 @@ const TOGETHER: usize = 1 << 10;
 
 /// Turns the parity that was hashed into the sign of the key: the point is centre +- entry, and its opposite has the
 /// other parity. The images have the same y.
-fn settle_signs(centres: &[Point], entries: &[Affine], hits: &mut [Hit]) {
+fn parity_to_sign(centres: &[Point], entries: &[Affine], hits: &mut [Hit]) {
     for hits in hits.chunks_mut(TOGETHER) {
         let pair = |hit: &Hit| {
             let Spot::Key(place) = hit.spot else { unreachable!("a walk has no salts") };

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use warpsmith_curve::multiply::{self, Eight, Multiples};
-use warpsmith_curve::walk::{Block, KEYS_PER_POINT, Place, Points};
+use warpsmith_curve::walk::{Block, KEYS_PER_POINT, Place, Points, Walk};
 use warpsmith_hash::Lanes;
 use warpsmith_hash::sha256::Tagged;
 
-use super::checked::Checked;
+use super::Cpu;
 use super::digest_filter::DigestFilter;
-use super::{Cpu, for_a_moment};
+use super::walker::Quest;
 use crate::prefilter::Sought;
-use crate::worker::{Batch, Fault, Hit, Shape, Spot, Start, Worker};
+use crate::worker::{Batch, Hit, Spot};
 
 /// Images of a point: candidates it stands for.
 const IMAGES: u64 = 3;
@@ -20,69 +20,41 @@ const IMAGES: u64 = 3;
 /// Blocks of a walk whose tweaks are added together.
 const TOGETHER: usize = multiply::TOGETHER / IMAGES as usize;
 
-pub(super) struct TaprootWorker<'a> {
-    cpu: &'a Cpu,
+/// A search for output keys.
+pub(super) struct Taproot {
     lanes: Lanes,
     tagged: Tagged,
     filter: DigestFilter,
-    walk: Checked<'a>,
 }
 
-impl<'a> TaprootWorker<'a> {
-    pub fn new(cpu: &'a Cpu, sought: Arc<Sought>) -> Self {
-        let (lanes, tagged, filter) =
-            (cpu.simd.hash_lanes(), Tagged::new(b"TapTweak"), DigestFilter::new(sought, cpu.simd));
-        TaprootWorker { cpu, lanes, tagged, filter, walk: Checked::new(cpu) }
+impl Taproot {
+    pub fn new(cpu: &Cpu, sought: Arc<Sought>) -> Self {
+        let (lanes, filter) = (cpu.simd.hash_lanes(), DigestFilter::new(sought, cpu.simd));
+        Taproot { lanes, tagged: Tagged::new(b"TapTweak"), filter }
     }
 }
 
-impl Worker for TaprootWorker<'_> {
-    fn shape(&self) -> Option<Shape> {
-        Some(Shape { orbits: 1, ..self.cpu.shape() })
+impl Quest for Taproot {
+    const RELATIVES: (u8, bool) = (1, false);
+
+    fn step(&mut self, cpu: &Cpu, walk: &mut Walk<'_>) -> Batch {
+        let mut hits = Vec::new();
+        let mut tweaking = Tweaking {
+            lanes: self.lanes,
+            tagged: &self.tagged,
+            multiples: cpu.multiples(),
+            filter: &self.filter,
+            sums: Vec::with_capacity(TOGETHER * IMAGES as usize),
+            places: Vec::with_capacity(TOGETHER),
+            hits: &mut hits,
+        };
+        let tried = walk.points(&mut tweaking) / KEYS_PER_POINT * IMAGES;
+        tweaking.finish();
+        Batch { tried, hits, done: false }
     }
 
-    fn start(&mut self, start: &Start) -> Result<(), Fault> {
-        self.walk.start(start)
-    }
-
-    fn run(&mut self) -> Result<Batch, Fault> {
-        for_a_moment(|| self.step())
-    }
-
-    fn step(&mut self) -> Result<Batch, Fault> {
-        self.walk.step(|walk| {
-            let mut hits = Vec::new();
-            let mut tweaking = Tweaking {
-                lanes: self.lanes,
-                tagged: &self.tagged,
-                multiples: self.cpu.multiples(),
-                filter: &self.filter,
-                sums: Vec::with_capacity(TOGETHER * IMAGES as usize),
-                places: Vec::with_capacity(TOGETHER),
-                hits: &mut hits,
-            };
-            let tried = walk.points(&mut tweaking) / KEYS_PER_POINT * IMAGES;
-            tweaking.finish();
-            Batch { tried, hits, done: false }
-        })
-    }
-
-    fn check(&mut self) -> Result<(), Fault> {
-        self.walk.check()
-    }
-
-    fn unproved(&self) -> u64 {
-        self.walk.unproved()
-    }
-
-    #[cfg(test)]
-    fn flip(&mut self, lane: u32, bit: u32, every: u32) {
-        self.walk.flip(lane, bit, every);
-    }
-
-    fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
+    fn raise(&mut self, at_least: u32) {
         self.filter.raise(at_least);
-        Ok(())
     }
 }
 

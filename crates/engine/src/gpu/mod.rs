@@ -1,13 +1,16 @@
 //! A GPU as a device: tens of thousands of lanes, two launches in flight, hits read while the next launch runs.
 //!
-//! Here: the device, its shape, and how a program is built for it. Each walk has its own file: `orbit` for targets
-//! that test x by its top bits, with `settle` for many patterns, `points` for those that hash points or test all of x, `salts` for contracts, `ranges` for scans. `flight`
-//! keeps launches under way, `ends` finds out whether they lead where they must, `tweaks` multiplies G for taproot. `field` times the arithmetic by itself.
+//! Here: the device, its shape, and how a program is built for it. `walker` is the loop of every walk, and `lanes` where its
+//! lanes are; what a walk looks for has its own file: `orbit` for x by its top bits, with `settle` for many patterns, `points`
+//! for hashes of points and for all of x. Beside it `salts` counts for contracts and `ranges` scans. `flight` keeps launches
+//! under way, `ends` finds out whether they lead where they must, `tweaks` multiplies G for taproot. `shapes` remembers what
+//! was found fastest, `field` times the arithmetic by itself.
 
 mod ends;
 mod field;
 mod flight;
 mod inline;
+mod lanes;
 mod orbit;
 mod points;
 mod ranges;
@@ -15,31 +18,27 @@ mod salts;
 mod settle;
 pub(crate) mod shapes;
 mod tweaks;
+mod walker;
 
-use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use warpsmith_chain::{Form, Recipe};
 use warpsmith_curve::field::chains::Op;
-use warpsmith_curve::group::{self, Point};
+use warpsmith_curve::group;
 use warpsmith_curve::platform::Simd;
-use warpsmith_curve::walk::{Place, Table};
+use warpsmith_curve::walk::Table;
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program as Built, Queue, Source, Vendor};
 use warpsmith_kernel::{Program as Text, Spec, Table as TablePlace, abi, embedded, join};
 
 use crate::forms;
 use crate::prefilter::ScanFilter;
-use crate::worker::batch_add::{add_all, add_pairs, multiples};
+use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
 use crate::worker::{Backend, Fault, Program, Search, Worker};
 pub use inline::Inline;
-
-/// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
-const STRIDE: u64 = 1 << 42;
 
 /// Records a launch has room for. More hits than that are found by walking again in pieces.
 const CAPACITY: u32 = 4096;
@@ -111,27 +110,10 @@ impl Gpu {
     /// Where each lane but the first starts relative to the origin.
     fn ways(&self) -> &[Affine] {
         self.ways.get_or_init(|| {
-            let way = Scalar::from_u128(STRIDE as u128 * (2 * self.layout.spec.group as u128 + 1));
+            let way = Scalar::from_u128(lanes::STRIDE as u128 * (2 * self.layout.spec.group as u128 + 1));
             let way = group::multiply(way, Some(Affine::G)).expect("a stride is not a multiple of n");
             multiples(way, self.layout.lanes as usize - 1)
         })
-    }
-
-    /// The centre from which lane 0 of a walk from `origin` begins this step.
-    fn at_step(&self, origin: Point, step: u64) -> Point {
-        let way = Scalar::from_u64(step).mul(Scalar::from_u64(2 * self.layout.spec.group as u64 + 1));
-        group::add(origin, group::multiply(way, Some(Affine::G)))
-    }
-
-    /// The words of the centres of some lanes at a step.
-    fn centres(&self, origin: Point, lanes: Range<u32>, step: u64) -> Result<Vec<u32>, Fault> {
-        let start = self.at_step(origin, step).ok_or("the walk has come to the point at infinity")?;
-        let first = lanes.start.max(1) as usize - 1;
-        let others = add_all(start, &self.ways()[first..lanes.end as usize - 1])
-            .ok_or("two points of the walk meet where lanes begin")?;
-        let own = (lanes.start == 0).then_some(start);
-        let points: Vec<Affine> = own.into_iter().chain(others).collect();
-        Ok(centre_words(&points))
     }
 
     /// Where each lane of a scan but the first starts relative to the first: a group further each.
@@ -162,29 +144,6 @@ impl Gpu {
             let step = group::multiply(step, Some(Affine::G)).expect("a small multiple of G is not infinity");
             multiples(step, 255)
         })
-    }
-
-    /// The public keys at places of a launch that began at step `first`, signs left out. Three additions each, and a few
-    /// inversions for all of them: cards report thousands of keys a second that pass on their top word alone.
-    fn keys_at(&self, origin: Point, places: &[Place], first: u64) -> Vec<Point> {
-        let strides = self.strides();
-        let run = strides.len() as u64 + 1;
-        let mut bases = HashMap::new();
-        let mut centres = |place: &Place| {
-            let (runs, rest) = ((place.step - first) / run, (place.step - first) % run);
-            let base = *bases.entry(runs).or_insert_with(|| self.at_step(origin, first + runs * run));
-            (base, rest.checked_sub(1).map(|at| strides[at as usize]))
-        };
-        let steps: Vec<(Point, Point)> = places.iter().map(&mut centres).collect();
-        let ways = places.iter().map(|p| p.lane.checked_sub(1).map(|l| self.ways()[l as usize]));
-        let starts: Vec<(Point, Point)> = add_pairs(&steps).into_iter().zip(ways).collect();
-        let entries = places.iter().map(|place| {
-            let entry = self.entries()[place.index.checked_sub(1)? as usize].endomorphism(place.orbit);
-            Some(if place.minus { entry.negate() } else { entry })
-        });
-        let sums: Vec<(Point, Point)> = add_pairs(&starts).into_iter().zip(entries).collect();
-        let keys = add_pairs(&sums).into_iter().zip(places);
-        keys.map(|(key, place)| key.map(|key| key.endomorphism(place.image))).collect()
     }
 
     /// The portable walk of the same shape, for lanes the device cannot do.
@@ -317,9 +276,9 @@ impl Backend for Gpu {
         let worker: Outcome<Box<dyn Worker + 'a>> = match search.recipe {
             Recipe::Salted(salted) => salts::SaltsWorker::new(self, salted, search).map(|w| Box::new(w) as _),
             Recipe::Key(Form::X) if search.filter.terms.is_empty() => {
-                orbit::OrbitWorker::new(self, search.filter).map(|w| Box::new(w) as _)
+                orbit::worker(self, search.filter).map(|w| Box::new(w) as _)
             }
-            Recipe::Key(_) => points::PointsWorker::new(self, search).map(|w| Box::new(w) as _),
+            Recipe::Key(_) => points::worker(self, search).map(|w| Box::new(w) as _),
         };
         worker.map_err(|e| e.to_string())
     }

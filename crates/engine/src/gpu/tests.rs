@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use warpsmith_curve::walk::Place;
 use warpsmith_device::{Error, Info};
 use warpsmith_kernel::shipped;
 
@@ -172,15 +173,17 @@ fn keys_of_hits_are_computed_exactly_wherever_they_lie() {
             }
         }
     }
-    let found = gpu.keys_at(origin.point(), &places, first);
+    let mut at = lanes::Lanes::new(&gpu);
+    at.begin(origin.point().expect("not infinity"));
+    let found = at.keys_at(&places, first);
     assert_eq!(found.len(), places.len());
     for (place, found) in places.iter().zip(found) {
-        let offset = place.offset(spec.group, STRIDE);
+        let offset = place.offset(spec.group, lanes::STRIDE);
         let Some(Recovered::Key(key)) = origin.recover(offset, place.image, false) else {
             panic!("{place:?}")
         };
         let (found, expected) = (found.expect("not infinity"), public_point(&key.public_key()));
         assert_eq!((found.x.to_be_bytes(), found.y.to_be_bytes()), (expected.x, expected.y), "{place:?}");
     }
-    assert!(gpu.keys_at(origin.point(), &[], first).is_empty());
+    assert!(at.keys_at(&[], first).is_empty());
 }

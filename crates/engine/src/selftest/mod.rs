@@ -62,7 +62,12 @@ impl<'t> Cut<'t> {
             _ => 1,
         };
         // In base58 some starts of a length are up to one character more likely than others.
-        Cut { body: encoding.body(text), fixed, start: encoding.symbols_for(54), any_case: encoding.checks_case() }
+        Cut {
+            body: encoding.body(text),
+            fixed,
+            start: encoding.symbols_for(54),
+            any_case: encoding.checks_case(),
+        }
     }
 
     fn start(&self) -> &'t str {

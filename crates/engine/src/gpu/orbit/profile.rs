@@ -4,6 +4,7 @@ use warpsmith_kernel::Stage;
 use warpsmith_pattern::Filter;
 
 use super::OrbitWorker;
+use super::Quest;
 use crate::gpu::Gpu;
 use crate::origin::Origin;
 use crate::worker::measure::{Part, Profile};
@@ -22,7 +23,7 @@ pub(in crate::gpu) fn profile(gpu: &Gpu, filter: &Filter) -> Result<Profile, Fau
     let mut profile = Profile::default();
     let mut before = 0.0;
     for (stage, part) in STAGES {
-        let mut worker = OrbitWorker::up_to(gpu, filter, stage).map_err(|e| e.to_string())?;
+        let mut worker = super::up_to(gpu, filter, stage).map_err(|e| e.to_string())?;
         worker.start(&Start::Point(origin))?;
         for _ in 0..WARM_UP {
             worker.timed()?;
@@ -33,14 +34,14 @@ pub(in crate::gpu) fn profile(gpu: &Gpu, filter: &Filter) -> Result<Profile, Fau
             profile.launch_ms = ms.into();
             best = best.min(f64::from(ms) * 1e6 / f64::from(steps));
         }
-        let nanoseconds = best / (u64::from(worker.lanes()) * worker.keys()) as f64;
+        let nanoseconds = best / (u64::from(worker.layout.lanes) * worker.quest.keys()) as f64;
         profile.parts.push(Part { name: part, picoseconds: (nanoseconds - before) * 1e3 });
         before = nanoseconds;
         if stage == Stage::Whole {
             let block = gpu.layout.spec.block;
             profile.block = block;
-            profile.resources = worker.queue.resources(worker.kernel);
-            profile.blocks_per_unit = worker.queue.occupancy(worker.kernel, block);
+            profile.resources = worker.queue.resources(worker.quest.kernel);
+            profile.blocks_per_unit = worker.queue.occupancy(worker.quest.kernel, block);
             profile.threads_per_unit = gpu.device.info().threads_per_unit;
         }
     }
@@ -50,7 +51,7 @@ pub(in crate::gpu) fn profile(gpu: &Gpu, filter: &Filter) -> Result<Profile, Fau
 impl OrbitWorker<'_> {
     /// One launch by itself, whatever it hits: its steps and the device's time for it.
     fn timed(&mut self) -> Result<(u32, f32), Fault> {
-        self.take_off().map_err(|e| e.to_string())?;
+        self.take_off()?;
         let timed = self.flights.land_timed(self.queue.as_mut()).map_err(|e| e.to_string())?;
         let (landed, ms) = timed.ok_or("a launch went missing")?;
         Ok((landed.steps, ms))

@@ -10,8 +10,9 @@ use warpsmith_pattern::{Options as PatternOptions, compile};
 
 use super::*;
 use crate::worker::measure::Measure;
-use crate::worker::{Backend, Search};
+use crate::worker::{Backend, Search, Start, Worker};
 
+use crate::gpu::CAPACITY;
 use crate::gpu::Inline;
 use crate::gpu::tests::{assert_faults_are_found, assert_flood, place, pocl};
 use crate::origin::{Origin, Recovered, Secret, public_point};
@@ -41,7 +42,7 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["q"], target, &PatternOptions::default()).expect("possible");
     let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
-    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+    let mut worker = worker(&gpu, &filter).expect("a worker");
     let secret = Secret::random().expect("random");
     let origin = Origin::known(secret);
     worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
@@ -85,6 +86,33 @@ fn survivors_that_do_not_fit_are_found_by_walking_again() {
     steps_agree_with_the_portable_walk(&gpu, &SIX, Some((u32::MAX, 3)));
 }
 
+/// A lane that meets its table in a launch whose hits do not fit is put back as well: it goes on where it belongs, and the
+/// device is not blamed for where it stood.
+#[test]
+fn lanes_that_meet_their_table_are_put_back_when_hits_do_not_fit() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["q"], target, &PatternOptions::default()).expect("possible");
+    let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
+    let mut worker = worker(&gpu, &filter).expect("a worker");
+    // Lane 0 begins at 5 G, an entry of its own table.
+    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
+    worker.start(&Start::Point(start)).expect("started");
+    worker.flights.steps = 10;
+    worker.take_off().expect("launched");
+    worker.take_off().expect("launched");
+    assert!(worker.land().expect("landed").hits.len() > CAPACITY as usize);
+    let (hits, step) = (worker.step().expect("a step").hits, worker.lanes.step() - 1);
+    assert_eq!(worker.check(), Ok(()));
+    let mut walk = Walk::new(gpu.table(), &[worker.lanes.centre(0, step)]);
+    let mut expected = Vec::new();
+    walk.group(&sieve(&filter), &mut expected);
+    let expected: HashSet<Place> = expected.iter().map(|h| Place { lane: 0, step, ..h.place }).collect();
+    let found: HashSet<Place> = hits.iter().map(place).filter(|p| p.lane == 0).collect();
+    assert!(!expected.is_empty());
+    assert_eq!(found, expected);
+}
+
 /// More than are compared one by one.
 const SIX: [&str; 6] = ["qq", "pp", "2z", "rr", "7l", "mu"];
 
@@ -93,8 +121,8 @@ fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Optio
     let target = find("npub").expect("npub is a target");
     let patterns = compile(prefixes.iter().copied(), target, &PatternOptions::default()).expect("possible");
     let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
-    let mut worker = OrbitWorker::new(gpu, &filter).expect("a worker");
-    if let (Some((survivors, candidates)), Some(settle)) = (lists, &mut worker.settle) {
+    let mut worker = super::worker(gpu, &filter).expect("a worker");
+    if let (Some((survivors, candidates)), Some(settle)) = (lists, &mut worker.quest.settle) {
         settle.shorten(survivors, candidates);
     }
     // Lane 0 begins at 5 G, an entry of its own table.
@@ -107,11 +135,11 @@ fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Optio
         tried += batch.tried;
         hits.extend(batch.hits);
     }
-    assert_eq!(tried, 4 * u64::from(worker.lanes()) * worker.keys());
+    assert_eq!(tried, 4 * u64::from(worker.layout.lanes) * worker.quest.keys());
     let found: HashSet<Place> = hits.iter().map(place).collect();
     assert_eq!(found.len(), hits.len(), "each once");
     // The portable walk of some lanes as the reference.
-    for lane in [0u32, 1, 8, worker.lanes() - 1] {
+    for lane in [0u32, 1, 8, worker.layout.lanes - 1] {
         let way = lane.checked_sub(1).map(|l| gpu.ways()[l as usize]);
         let mut walk = Walk::new(gpu.table(), &[group::add(Some(start), way)]);
         let mut expected = Vec::new();
@@ -133,7 +161,7 @@ fn walks_that_go_astray_are_found_out() {
         let patterns =
             compile(prefixes.iter().copied(), target, &PatternOptions::default()).expect("possible");
         let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
-        let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+        let mut worker = worker(&gpu, &filter).expect("a worker");
         assert_faults_are_found(&mut worker, |worker| worker.flights.steps = 2);
     }
 }
@@ -145,7 +173,7 @@ fn lanes_that_meet_their_table_are_not_astray() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["qqqqqqqq"], target, &PatternOptions::default()).expect("possible");
     let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
-    let mut worker = OrbitWorker::new(&gpu, &filter).expect("a worker");
+    let mut worker = worker(&gpu, &filter).expect("a worker");
     worker.watch.every(1);
     // Lane 0 begins at 5 G, an entry of its own table.
     let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");

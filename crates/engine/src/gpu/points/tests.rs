@@ -15,7 +15,7 @@ use crate::origin::{Origin, Recovered, Secret, public_point};
 use crate::samples::Sample;
 use crate::selftest::prove;
 use crate::space::Subject;
-use crate::worker::Backend;
+use crate::worker::{Backend, Start, Worker};
 
 /// A worker for one prefix.
 fn worker<'a>(gpu: &'a Gpu, target: &dyn KeyTarget, prefix: &str) -> (PointsWorker<'a>, Filter) {
@@ -23,7 +23,7 @@ fn worker<'a>(gpu: &'a Gpu, target: &dyn KeyTarget, prefix: &str) -> (PointsWork
     let recipe = Recipe::Key(target.form());
     let filter = patterns.filter(gpu.max_false(&recipe));
     let search = Search::new(&recipe, &filter);
-    (PointsWorker::new(gpu, &search).expect("a worker"), filter)
+    (super::worker(gpu, &search).expect("a worker"), filter)
 }
 
 #[test]
@@ -83,11 +83,12 @@ fn reference(
     filter: &Filter,
 ) -> HashSet<Place> {
     let mut found = HashSet::new();
+    let mut at = Lanes::new(gpu);
+    at.begin(start);
     let signs = target.form().signs();
     for &lane in lanes {
-        let way = lane.checked_sub(1).map(|l| gpu.ways()[l as usize]);
         for step in 0..steps {
-            let centre = group::add(gpu.at_step(Some(start), step), way);
+            let centre = at.centre(lane, step);
             for index in 0..=gpu.layout.spec.group {
                 for minus in [false, true] {
                     if index == 0 && minus {
@@ -131,7 +132,7 @@ fn lanes_that_meet_their_table_are_made_good() {
     worker.take_off().expect("launched");
     worker.take_off().expect("launched");
     let together = worker.land().expect("landed");
-    assert_eq!(together.tried, 4 * u64::from(worker.lanes()) * worker.keys());
+    assert_eq!(together.tried, 4 * u64::from(worker.layout.lanes) * worker.quest.keys());
     hits.extend(worker.step().expect("a step").hits.into_iter().filter(|h| place(h).step < 2));
     let found: HashSet<Place> = together.hits.iter().map(place).collect();
     assert_eq!(found.len(), together.hits.len(), "each once");
@@ -155,7 +156,7 @@ fn the_processor_finds_what_the_device_leaves() {
     let Some(gpu) = pocl() else { return };
     let recipe = Recipe::Key(Form::Account);
     let filter = Filter::scored(Score::Zeros, 1);
-    let mut worker = PointsWorker::new(&gpu, &Search::new(&recipe, &filter)).expect("a worker");
+    let mut worker = super::worker(&gpu, &Search::new(&recipe, &filter)).expect("a worker");
     let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
     worker.start(&Start::Point(start)).expect("started");
     let hits = worker.step().expect("a step").hits;
@@ -163,7 +164,7 @@ fn the_processor_finds_what_the_device_leaves() {
     let best = *scores.iter().max().expect("some account has a zero byte");
     // Lane 0 is the processor's: its best is among them, or a lane of the device has a better one.
     let lane = reference(&gpu, &Account, start, &[0], 1, &Filter::scored(Score::Zeros, 0));
-    assert_eq!(lane.len() as u64, worker.keys() - 6, "all but the point at infinity");
+    assert_eq!(lane.len() as u64, worker.quest.keys() - 6, "all but the point at infinity");
     let known = reference(&gpu, &Account, start, &[0], 1, &Filter::scored(Score::Zeros, best + 1));
     assert!(known.is_empty(), "{known:?} beat {best}");
     worker.raise(21).expect("raised");
@@ -192,7 +193,7 @@ fn bitcoin_addresses_are_found_with_their_signs() {
         let recipe = Recipe::Key(target.form());
         let filter = compiled.filter(gpu.max_false(&recipe));
         let search = Search::new(&recipe, &filter);
-        let mut worker = PointsWorker::new(&gpu, &search).expect("a worker");
+        let mut worker = super::worker(&gpu, &search).expect("a worker");
         // Lane 0 meets its table from the first start.
         for scalar in [5, 0x1234_5678_9abc] {
             let start = group::multiply(Scalar::from_u64(scalar), Some(Affine::G)).expect("not infinity");
@@ -200,12 +201,12 @@ fn bitcoin_addresses_are_found_with_their_signs() {
             let mut found = HashSet::new();
             for _ in 0..2 {
                 let batch = worker.step().expect("a step");
-                assert_eq!(batch.tried, u64::from(worker.lanes()) * worker.keys());
+                assert_eq!(batch.tried, u64::from(worker.layout.lanes) * worker.quest.keys());
                 for hit in &batch.hits {
                     assert!(found.insert(place(hit)), "{hit:?} twice");
                 }
             }
-            let lanes = [0, 1, worker.lanes() - 1];
+            let lanes = [0, 1, worker.layout.lanes - 1];
             let expected = reference(&gpu, &target, start, &lanes, 2, &filter);
             assert!(expected.len() > 3, "{patterns:?}: {}", expected.len());
             let of_lanes = found.into_iter().filter(|p| lanes.contains(&p.lane)).collect();

@@ -1,0 +1,290 @@
+//! A walk on a GPU, whatever it looks for: launches under way, what they left, and what has to be done again.
+//!
+//! The device is given centres (public points), a table and a filter, and answers with records. The host knows where every
+//! lane is ([`Lanes`]). So a launch whose hits did not fit is done again in smaller pieces, and a lane that met its table is
+//! walked on the processor and then put where it belongs.
+
+use std::ops::Range;
+
+use warpsmith_curve::walk::Place;
+use warpsmith_device::{Buffer, Queue};
+use warpsmith_kernel::abi::{self, Record};
+
+use super::ends::Watch;
+use super::flight::{Flights, Landed};
+use super::lanes::{Lanes, STRIDE};
+use super::{CAPACITY, Gpu, Layout, Outcome, as_bytes};
+use crate::worker::{Batch, Fault, Hit, Shape, Start, Worker};
+
+/// What a walk looks for, and how: what differs from one to the other.
+pub(super) trait Quest: Send {
+    /// Powers of lambda on an entry, and whether a key and its negative are two candidates.
+    fn relatives(&self) -> (u8, bool);
+    /// Candidates of one lane in one step.
+    fn keys(&self) -> u64;
+    /// The score to beat; 0 where none counts.
+    fn beat(&self) -> u32 {
+        0
+    }
+    /// From now on only higher scores are wanted.
+    fn raise_to(&mut self, _beat: u32) {}
+    /// Enqueues so many steps of so many lanes from these centres.
+    fn launch(
+        &self,
+        queue: &mut dyn Queue,
+        centres: Buffer,
+        lanes: u32,
+        hits: Buffer,
+        steps: u32,
+    ) -> Outcome<()>;
+    /// Of the places a launch from step `first` on told of, adds those that are wanted to `hits`.
+    fn judge(&mut self, lanes: &Lanes<'_>, first: u64, told: &[(Place, abi::Hit)], hits: &mut Vec<Hit>);
+    /// Walks one lane for so many steps on the processor, exactly.
+    fn walk_lane(&mut self, lanes: &Lanes<'_>, lane: u32, steps: Range<u64>, hits: &mut Vec<Hit>);
+}
+
+/// A worker that walks.
+pub(super) struct Walker<'a, Q> {
+    pub quest: Q,
+    pub layout: Layout,
+    pub lanes: Lanes<'a>,
+    pub queue: Box<dyn Queue>,
+    centres: Buffer,
+    /// For launches done again.
+    spare: Buffer,
+    pub flights: Flights,
+    pub watch: Watch,
+    /// Whether a lane may have met its table where nobody looked, so that all are put back before the next launch.
+    doubtful: bool,
+}
+
+impl<'a, Q: Quest> Walker<'a, Q> {
+    /// A walk in this shape, with launches of at most so many steps.
+    pub fn new(
+        gpu: &'a Gpu,
+        layout: Layout,
+        mut queue: Box<dyn Queue>,
+        most: u32,
+        quest: Q,
+    ) -> Outcome<Self> {
+        let bytes = 4 * abi::centres_words(layout.lanes) as u64;
+        let (centres, spare) = (queue.alloc(bytes)?, queue.alloc(bytes)?);
+        Ok(Walker {
+            quest,
+            layout,
+            lanes: Lanes::new(gpu),
+            flights: Flights::new(queue.as_mut(), most, CAPACITY)?,
+            queue,
+            centres,
+            spare,
+            watch: Watch::new(centres, layout.lanes),
+            doubtful: false,
+        })
+    }
+
+    /// Uploads the centres of some lanes at a step.
+    fn place(&mut self, to: Buffer, lanes: Range<u32>, step: u64) -> Result<(), Fault> {
+        let words = self.lanes.words(lanes, step)?;
+        self.queue.write(to, 0, &as_bytes(&words)).map_err(|e| e.to_string())
+    }
+
+    /// Puts all lanes where they belong once nothing is under way.
+    fn put_back(&mut self) -> Result<(), Fault> {
+        self.watch.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+        self.doubtful = false;
+        let (centres, lanes, step) = (self.centres, self.layout.lanes, self.lanes.step());
+        self.place(centres, 0..lanes, step)
+    }
+
+    /// Sends the next launch on its way.
+    pub fn take_off(&mut self) -> Result<(), Fault> {
+        if self.doubtful {
+            // What is under way may have begun in the wrong place: it is left out.
+            self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+            self.watch.gave_up();
+            self.put_back()?;
+        }
+        let (quest, centres, lanes, steps) =
+            (&self.quest, self.centres, self.layout.lanes, self.flights.steps);
+        let launch = |queue: &mut dyn Queue, hits: Buffer, steps: u32| {
+            quest.launch(queue, centres, lanes, hits, steps)
+        };
+        let took_off = self.flights.take_off(self.queue.as_mut(), self.lanes.step(), quest.beat(), launch);
+        took_off.map_err(|e| e.to_string())?;
+        self.lanes.advance(steps);
+        Ok(())
+    }
+
+    /// Waits for the oldest launch and accounts for it.
+    pub fn land(&mut self) -> Result<Batch, Fault> {
+        match self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? {
+            Some(landed) => self.account(landed),
+            None => Ok(Batch::default()),
+        }
+    }
+
+    fn account(&mut self, landed: Landed) -> Result<Batch, Fault> {
+        let mut batch = Batch::default();
+        let met = if landed.overflowed() {
+            self.again(&landed, &mut batch)?
+        } else {
+            batch.tried = u64::from(self.layout.lanes) * u64::from(landed.steps) * self.quest.keys();
+            self.sort_out(&landed, 0, &mut batch.hits)
+        };
+        if met {
+            // The device has left the lanes that met their table where they were: put all lanes where they belong.
+            // Launches in flight report the same lanes again and are made good the same way.
+            while let Some(landed) = self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? {
+                let more = self.account(landed)?;
+                batch.tried += more.tried;
+                batch.hits.extend(more.hits);
+            }
+            self.put_back()?;
+        }
+        Ok(batch)
+    }
+
+    /// Turns records into hits. Lanes that met their table are walked on the processor for the rest of the launch; says
+    /// whether there were any.
+    fn sort_out(&mut self, landed: &Landed, lane0: u32, hits: &mut Vec<Hit>) -> bool {
+        let (mut met, mut told) = (false, Vec::with_capacity(landed.records.len()));
+        for &record in &landed.records {
+            match Record::read(record) {
+                Record::Hit(hit) => {
+                    let place = Place {
+                        lane: lane0 + hit.lane,
+                        step: landed.first + u64::from(hit.step),
+                        index: hit.index,
+                        minus: hit.minus,
+                        orbit: hit.orbit as u8,
+                        image: hit.image as u8,
+                        negate: hit.negate,
+                    };
+                    told.push((place, hit));
+                }
+                Record::Fault { lane, step } => {
+                    met = true;
+                    let steps = landed.first + u64::from(step)..landed.first + u64::from(landed.steps);
+                    self.quest.walk_lane(&self.lanes, lane0 + lane, steps, hits);
+                }
+            }
+        }
+        self.quest.judge(&self.lanes, landed.first, &told, hits);
+        self.quest.raise_to(landed.best);
+        met
+    }
+
+    /// Does a launch again whose hits did not fit: step by step, and over as few lanes as it takes. One match retires
+    /// the origin, so it ends when there are hits in plenty, and counts the keys up to there. Says whether a lane met its
+    /// table; where not all of the launch was looked at, that remains in doubt.
+    fn again(&mut self, landed: &Landed, batch: &mut Batch) -> Result<bool, Fault> {
+        let (all, block, keys) = (self.layout.lanes, self.layout.spec.block, self.quest.keys());
+        // Pieces expected to fill half the buffer.
+        let share = f64::from(CAPACITY) / 2.0 * f64::from(landed.steps) / f64::from(landed.count.max(1));
+        let mut lanes = ((f64::from(all) * share.min(1.0)) as u32 / block * block).max(block);
+        let is_fault = |&record: &[u32; abi::HIT_WORDS]| matches!(Record::read(record), Record::Fault { .. });
+        let mut met = landed.records.iter().any(is_fault);
+        for step in landed.first..landed.first + u64::from(landed.steps) {
+            let mut from = 0;
+            while from < all {
+                if batch.hits.len() > CAPACITY as usize {
+                    self.doubtful = true;
+                    return Ok(met);
+                }
+                let to = (from + lanes).min(all);
+                let piece = self.piece(from..to, step)?;
+                if piece.overflowed() && lanes > block {
+                    lanes = (lanes / 2 / block * block).max(block);
+                    continue;
+                }
+                if piece.overflowed() {
+                    // So many keys pass, or survive the bitmap of a set, that not even a block of them fits: the
+                    // processor has no such limit.
+                    met |= piece.records.iter().any(is_fault);
+                    for lane in from..to {
+                        self.quest.walk_lane(&self.lanes, lane, step..step + 1, &mut batch.hits);
+                        batch.tried += keys;
+                        if batch.hits.len() > CAPACITY as usize {
+                            self.doubtful = true;
+                            return Ok(met);
+                        }
+                    }
+                } else {
+                    met |= self.sort_out(&piece, from, &mut batch.hits);
+                    batch.tried += u64::from(to - from) * keys;
+                }
+                from = to;
+            }
+        }
+        Ok(met)
+    }
+
+    /// One step of some lanes by itself.
+    fn piece(&mut self, lanes: Range<u32>, step: u64) -> Result<Landed, Fault> {
+        let count = lanes.end - lanes.start;
+        self.place(self.spare, lanes, step)?;
+        let (quest, spare) = (&self.quest, self.spare);
+        let launch = |queue: &mut dyn Queue, hits: Buffer| quest.launch(queue, spare, count, hits, 1);
+        self.flights.alone(self.queue.as_mut(), step, 1, quest.beat(), launch).map_err(|e| e.to_string())
+    }
+}
+
+impl<Q: Quest> Worker for Walker<'_, Q> {
+    fn shape(&self) -> Option<Shape> {
+        let (orbits, signs) = self.quest.relatives();
+        let Layout { spec, lanes } = self.layout;
+        Some(Shape { half: spec.group, lanes, stride: STRIDE, orbits, signs })
+    }
+
+    fn start(&mut self, start: &Start) -> Result<(), Fault> {
+        let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
+        // What is in flight belongs to an origin nobody asks about any more.
+        self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+        self.watch.gave_up();
+        self.lanes.begin(origin);
+        self.doubtful = false;
+        let (centres, lanes) = (self.centres, self.layout.lanes);
+        self.place(centres, 0..lanes, 0)
+    }
+
+    fn run(&mut self) -> Result<Batch, Fault> {
+        while !self.flights.full() {
+            self.take_off()?;
+            let (under_way, row) = (self.flights.under_way(), self.lanes.row());
+            self.watch.took_off(self.queue.as_mut(), under_way, row)?;
+        }
+        // While all of them run: the card does not wait for it.
+        self.watch.look(self.queue.as_mut())?;
+        let batch = self.land()?;
+        self.watch.landed(batch.tried);
+        Ok(batch)
+    }
+
+    fn step(&mut self) -> Result<Batch, Fault> {
+        let steps = std::mem::replace(&mut self.flights.steps, 1);
+        self.take_off()?;
+        let batch = self.land();
+        self.flights.steps = steps;
+        batch
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        let row = self.lanes.row();
+        self.watch.look_now(self.queue.as_mut(), row)
+    }
+
+    fn unproved(&self) -> u64 {
+        self.watch.unproved()
+    }
+
+    fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
+        self.quest.raise_to(at_least.saturating_sub(1));
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn flip(&mut self, lane: u32, bit: u32, every: u32) {
+        self.watch.every(every);
+        self.watch.flip(self.queue.as_mut(), lane, bit);
+    }
+}
