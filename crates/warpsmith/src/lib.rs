@@ -61,6 +61,17 @@ pub fn btc(address_type: AddressType) -> impl KeyTarget + 'static {
 }
 
 /// Devices: what this machine has, which of it is used, and how.
+///
+/// ```
+/// use warpsmith::devices::{Devices, Selector, survey};
+///
+/// for found in survey().found {
+///     println!("{}: {}", found.id, found.description);
+/// }
+/// let two_threads = Devices::open(&["cpu".parse::<Selector>()?], Some(2))?;
+/// assert_eq!(two_threads.describe().len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub mod devices {
     pub use warpsmith_engine::{
         Devices, FilterRoom, Found, Inline, Runner, Selector, Simd, Survey, Tuned, survey, tune,
@@ -116,6 +127,17 @@ pub mod search {
 }
 
 /// Self-tests and measurements: that devices compute rightly, and how fast.
+///
+/// ```
+/// use warpsmith::Devices;
+/// use warpsmith::proof::bench_field;
+///
+/// for bench in bench_field(&Devices::cpu()?, 0.01)? {
+///     println!("{} {}: {:.0} per second", bench.device, bench.op, bench.rate);
+///     assert!(bench.verified > 0);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub mod proof {
     pub use warpsmith_engine::{
         BASELINE_DESCRIPTION, Bench, BenchOptions, Detail, FieldBench, Part, Profile, Sample, SelfTest,

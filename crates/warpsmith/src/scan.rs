@@ -51,6 +51,24 @@ enum Sought {
 }
 
 /// A scan that was described and not begun: see [`scan`](fn@crate::scan).
+///
+/// ```
+/// use std::time::Duration;
+/// use warpsmith::{Devices, Note, scan};
+///
+/// let found = scan("1:ff", ["1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"])
+///     .on(Devices::cpu()?)
+///     .random_order()
+///     .time_limit(Duration::from_secs(60))
+///     .watch(|note| {
+///         if let Note::Warning(text) = note {
+///             eprintln!("{text}");
+///         }
+///     })
+///     .first()?;
+/// assert_eq!(found.map(|found| found.secret.as_bytes()[31]), Some(1));
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 #[must_use = "nothing is scanned before `first`, `all` or an iteration"]
 pub struct Scan {
     range: String,
@@ -186,6 +204,18 @@ impl IntoIterator for Scan {
 ///
 /// A finding's keys count as covered when it was taken. Dropping the iterator stops the scan, and a map knows by then what
 /// was covered. An error comes through the iterator and ends it.
+///
+/// ```
+/// use warpsmith::scan::ScanEnded;
+/// use warpsmith::{Devices, scan};
+///
+/// let mut findings = scan("1:ff", ["1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"]).on(Devices::cpu()?).into_iter();
+/// for found in &mut findings {
+///     println!("{}", found?.address);
+/// }
+/// assert_eq!(findings.outcome().map(|outcome| outcome.ended), Some(ScanEnded::Complete));
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 pub struct Findings(Background<Finding, ScanOutcome>);
 
 impl Findings {

@@ -118,10 +118,24 @@ pub fn maker_of(runner: Runner, host: Processor) -> Arc<dyn Make> {
     }
 }
 
+/// What came of one query: its answer, or why that cannot be known.
+pub type Answered = std::result::Result<Answer, String>;
+
 /// A database at a server that is read without telling which of its entries: see [`look_up`](fn@crate::look_up).
 ///
 /// Every query uses up a hint, also for what was asked before. A key is asked for at all of its places, whether it is there
 /// or not. So the server sees how many queries are made, and when, and nothing else.
+///
+/// ```no_run
+/// use warpsmith::look_up::{Answer, Query};
+///
+/// let mut library = warpsmith::look_up("http://127.0.0.1:8080", "my.state").queries(1000).open()?;
+/// let queries = ["17", "4711"].map(|text| Query::parse(library.description(), text).unwrap());
+/// for answer in library.get_all(&queries)? {
+///     assert!(matches!(answer, Ok(Answer::Entry(_))));
+/// }
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 pub struct Library {
     remote: Remote,
     offer: Offer,
@@ -209,7 +223,7 @@ impl Library {
     ///
     /// When too few queries are left, or the server or the state fails for all of them. Queries that got no answer wait in
     /// the state ([`Error::Unanswered`]), and [`Library::resume`] sends them again.
-    pub fn get_all(&mut self, queries: &[Query]) -> Result<Vec<std::result::Result<Answer, String>>> {
+    pub fn get_all(&mut self, queries: &[Query]) -> Result<Vec<Answered>> {
         let mut answers = Vec::with_capacity(queries.len());
         self.get_each(queries, &mut |_, answer| {
             answers.push(answer);
@@ -226,7 +240,7 @@ impl Library {
     pub fn get_each<E: From<Error>>(
         &mut self,
         queries: &[Query],
-        take: &mut dyn FnMut(&Query, std::result::Result<Answer, String>) -> std::result::Result<(), E>,
+        take: &mut dyn FnMut(&Query, Answered) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let shape = self.offer.description.keyword.clone();
         let each = shape.as_ref().map_or(1, |shape| usize::from(shape.places));

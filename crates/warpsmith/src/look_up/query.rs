@@ -51,6 +51,14 @@ impl Query {
 }
 
 /// What a database says. None: the key is not there.
+///
+/// ```
+/// use warpsmith::look_up::Answer;
+///
+/// assert!(Answer::Address(Some(Some(5000))).is_there());
+/// assert!(Answer::Address(Some(None)).is_there(), "the database has no amounts");
+/// assert!(!Answer::Value(None).is_there());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The entry with the index asked for.
@@ -92,7 +100,11 @@ impl Answer {
     }
 }
 
-/// Reads the bytes of a key.
+/// Reads the bytes of a key, as tables of this layout write keys.
+///
+/// # Errors
+///
+/// What was given, and what to give instead.
 pub fn parse_key(shape: &Shape, text: &str) -> Result<Vec<u8>, String> {
     match shape.layout {
         Layout::Tagged => parse_hex(text).map_err(|why| format!("this database is read by key: {why}")),
@@ -147,6 +159,14 @@ pub fn key_of(kind: Kind, digest: &[u8]) -> Vec<u8> {
 }
 
 /// The value of an amount: no longer than it needs to be, and at least a byte; nothing for none.
+///
+/// ```
+/// use warpsmith::look_up::amount_bytes;
+///
+/// assert_eq!(amount_bytes(Some(0x1234)), [0x34, 0x12]);
+/// assert_eq!(amount_bytes(Some(0)), [0]);
+/// assert!(amount_bytes(None).is_empty());
+/// ```
 pub fn amount_bytes(amount: Option<u128>) -> Vec<u8> {
     amount.map_or(Vec::new(), |amount| {
         let length = (16 - amount.leading_zeros() as usize / 8).max(1);
@@ -163,6 +183,17 @@ fn amount_of(value: &[u8]) -> Option<u128> {
 }
 
 /// Reads hex digits, with or without `0x`.
+///
+/// # Errors
+///
+/// What was given, and what to give instead.
+///
+/// ```
+/// use warpsmith::look_up::parse_hex;
+///
+/// assert_eq!(parse_hex("0xcafe"), Ok(vec![0xca, 0xfe]));
+/// assert!(parse_hex("caf").is_err());
+/// ```
 pub fn parse_hex(text: &str) -> Result<Vec<u8>, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     match const_hex::decode(digits) {
