@@ -19,6 +19,7 @@ mod join;
 mod origin;
 mod prefilter;
 mod recover;
+mod run;
 mod samples;
 mod scan;
 mod search;
@@ -27,8 +28,6 @@ mod selftest;
 mod simd;
 mod space;
 mod split;
-mod stats;
-mod steady;
 mod worker;
 
 pub use bench::detail::Detail;
@@ -46,12 +45,11 @@ pub use scan::{
     Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, Unkept,
     scan, selftest_scans,
 };
-pub use search::{Ended, Event, Job, Match, Outcome, Solution, Wanted, Why, run};
+pub use search::{Ended, Event, Job, Match, Outcome, Progress, Solution, Wanted, Why, run};
 pub use secp256k1::PublicKey;
 pub use secret::wiping_stack;
 pub use selftest::{SelfTest, selftest};
 pub use simd::Simd;
 pub use space::Subject;
 pub use split::Split;
-pub use stats::Progress;
 pub use worker::measure::{Part, Profile};

@@ -8,9 +8,9 @@
 //! handed to the sink, not before. What is out
 //! when a scan ends is given out again by the next.
 
-mod floor;
 mod prove;
 mod session;
+mod shared;
 mod targets;
 
 pub use prove::selftest_scans;

@@ -16,7 +16,7 @@ use crate::worker::scanner::{Scanner, Survivor, digest_of};
 use crate::worker::{Backend, Fault};
 
 /// Why a device takes no part in a scan.
-pub(super) enum Refusal {
+pub(super) enum Unproved {
     /// It cannot do it.
     Unable(Fault),
     /// It said it could, and failed its self-test.
@@ -51,8 +51,8 @@ pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> R
                     Some(width) => ScanFilter::Fuse(Box::new(Filter::of_tops(&[0], width)?)),
                 };
                 // Every device can do every scan, so one that cannot is at fault too.
-                let planted = prove(device.as_ref(), forms, &filter).map_err(|refusal| {
-                    let (Refusal::Unable(why) | Refusal::Failed(why)) = refusal;
+                let planted = prove(device.as_ref(), forms, &filter).map_err(|unproved| {
+                    let (Unproved::Unable(why) | Unproved::Failed(why)) = unproved;
                     Error::SelfTest { device: device.id(), what: format!("scan, {case}: {why}") }
                 })?;
                 report(&SelfTest { device: device.id(), target: "scan", case, planted });
@@ -67,10 +67,10 @@ pub(super) fn prove(
     device: &dyn Backend,
     forms: &[Form],
     filter: &ScanFilter,
-) -> std::result::Result<usize, Refusal> {
+) -> std::result::Result<usize, Unproved> {
     // Any keys do: these are where nothing special lies.
     let first = Scalar::LAMBDA;
-    let seams = device.scanner(forms, filter).map_err(Refusal::Unable)?.seams();
+    let seams = device.scanner(forms, filter).map_err(Unproved::Unable)?.seams();
     // The last group is not a whole one.
     let count = seams.iter().sum::<u64>() + 2;
     let mut offsets: Vec<u64> = seams.iter().flat_map(|seam| [seam - 1, *seam, seam + 1]).collect();
@@ -91,11 +91,11 @@ pub(super) fn prove(
         ScanFilter::List(_) => ScanFilter::List(TopList::new(tops)),
         ScanFilter::Fuse(filter) => {
             let filter = Filter::of_tops(&tops, filter.width());
-            ScanFilter::Fuse(Box::new(filter.map_err(|error| Refusal::Unable(error.to_string()))?))
+            ScanFilter::Fuse(Box::new(filter.map_err(|error| Unproved::Unable(error.to_string()))?))
         }
     };
-    let mut scanner = device.scanner(forms, &filter).map_err(Refusal::Unable)?;
-    find_all(scanner.as_mut(), first, count, &planted, &filter).map_err(Refusal::Failed)?;
+    let mut scanner = device.scanner(forms, &filter).map_err(Unproved::Unable)?;
+    find_all(scanner.as_mut(), first, count, &planted, &filter).map_err(Unproved::Failed)?;
     Ok(planted.len())
 }
 

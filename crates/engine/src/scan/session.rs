@@ -1,4 +1,4 @@
-//! One scan from start to end: scanners that take batches from a planner (`floor`), and one collector that confirms,
+//! One scan from start to end: scanners that take batches from a planner (`shared`), and one collector that confirms,
 //! publishes and keeps the map.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,18 +10,21 @@ use warpsmith_chain::{Form, KeyTarget};
 use warpsmith_store::{Map, MapFile, Record};
 use zeroize::Zeroizing;
 
-use super::floor::{Done, Floor, Message};
-use super::prove::{Refusal, prove};
+use super::prove::{Unproved, prove};
+use super::shared::{Done, Message, Shared};
 use super::{ScanTargets, ScanType};
 use crate::details::Details;
 use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
 use crate::prefilter::ScanFilter;
+use crate::run::clock::{Clock, Tick};
+use crate::run::rates::Rates;
+use crate::run::roster::{Refusal, Roster, ask_all};
+use crate::run::threads::spawn;
 use crate::secret::wiping_stack;
-use crate::stats::Meter;
-use crate::worker::Fault;
 use crate::worker::scanner::{Scanner, Survivor};
+use crate::worker::{Backend, Fault};
 
 /// A map and where it is kept.
 pub trait Ledger {
@@ -164,9 +167,6 @@ pub struct ScanOutcome {
 type ScanSink<'s> =
     dyn FnMut(ScanEvent<'_>) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + 's;
 
-/// How long the collector sleeps at most: an interrupt is noticed within this time.
-const NAP: Duration = Duration::from_millis(50);
-
 /// A scanner and the number of its device.
 type Numbered<'s> = (usize, Box<dyn Scanner + 's>);
 
@@ -184,53 +184,43 @@ pub fn scan(
     sink: &mut ScanSink<'_>,
 ) -> Result<ScanOutcome> {
     let (forms, filter) = (job.targets.forms(), job.targets.filter());
-    let (mut able, mut unfit) = (vec![true; devices.list.len()], 0);
-    for (at, device) in devices.list.iter().enumerate() {
-        let why = match prove(device.as_ref(), &forms, filter) {
-            Ok(_) => continue,
-            Err(Refusal::Failed(why)) => why,
-            Err(Refusal::Unable(why)) => {
-                unfit += 1;
-                why
-            }
-        };
-        able[at] = false;
-        let text = format!("{} is not used: {why}", device.id());
-        sink(ScanEvent::Warning(text)).map_err(Error::Sink)?;
-    }
-    if unfit > 0 && unfit == devices.list.len() && devices.are_cards() {
-        let (cpu, says) = devices.processor_instead()?;
-        sink(ScanEvent::Warning(says)).map_err(Error::Sink)?;
-        return scan(job, ledger, &cpu, interrupt, sink);
+    let prove = |at: usize, device: &dyn Backend| match prove(device, &forms, filter) {
+        Ok(_) => Ok(at),
+        Err(Unproved::Unable(why)) => Err(Refusal::Unable(why)),
+        Err(Unproved::Failed(what)) => Err(Refusal::Failed(Error::SelfTest { device: device.id(), what })),
+    };
+    let mut able = vec![false; devices.list.len()];
+    match ask_all(devices, prove, |text| sink(ScanEvent::Warning(text)).map_err(Error::Sink))? {
+        Roster::Ready(ready) => ready.into_iter().for_each(|at| able[at] = true),
+        Roster::Processor(cpu) => return scan(job, ledger, &cpu, interrupt, sink),
+        // What the map lacks, if anything, decides whether that is an error.
+        Roster::Nobody(_) => {}
     }
     ledger.map_mut().begin(now());
     let started = Instant::now();
     let mut collector = Collector {
-        job,
         ledger,
         devices,
         sink,
-        interrupt,
-        started,
+        clock: Clock::new(interrupt, started, job.time_limit, job.interval),
         until: started,
-        report: started,
-        meters: Vec::new(),
+        rates: Rates::new(devices, started),
         able,
         matches: 0,
         fault: None,
     };
-    let floor = Floor::new(job.targets, collector.ledger.map(), devices.list.len());
+    let shared = Shared::new(job.targets, collector.ledger.map(), devices.list.len());
     let mut first = true;
     let ended = loop {
         if collector.ledger.map().is_complete() {
             break Ok(ScanEnded::Complete);
         }
-        let round = collector.scanners(&floor, &forms, filter).and_then(|scanners| {
+        let round = collector.scanners(&shared, &forms, filter).and_then(|scanners| {
             // What devices need before the first key is, like their self-test, no part of the run.
             if std::mem::take(&mut first) {
                 collector.start();
             }
-            collector.round(&floor, scanners)
+            collector.round(&shared, scanners)
         });
         // A batch that a failing scanner gave back when the others had ended is taken up by another round.
         match round {
@@ -245,25 +235,21 @@ pub fn scan(
     saved?;
     Ok(ScanOutcome {
         ended,
-        tried: floor.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
+        tried: shared.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
         matches,
-        false_hits: floor.false_hits.load(Ordering::Relaxed),
-        elapsed: collector.until - collector.started,
+        false_hits: shared.false_hits.load(Ordering::Relaxed),
+        elapsed: collector.until - collector.clock.started(),
     })
 }
 
 struct Collector<'c, 's> {
-    job: &'c ScanJob<'c>,
     ledger: &'c mut dyn Ledger,
     devices: &'c Devices,
     sink: &'c mut ScanSink<'s>,
-    interrupt: &'c AtomicBool,
-    started: Instant,
+    clock: Clock<'c>,
     /// When the last keys were taken in: giving memory back takes a card a tenth of a second.
     until: Instant,
-    /// When to report next.
-    report: Instant,
-    meters: Vec<Meter>,
+    rates: Rates<'c>,
     /// Devices that are in use.
     able: Vec<bool>,
     matches: u64,
@@ -274,16 +260,15 @@ struct Collector<'c, 's> {
 impl<'c> Collector<'c, '_> {
     /// The run begins.
     fn start(&mut self) {
-        self.started = Instant::now();
-        self.until = self.started;
-        self.report = self.started + self.job.interval;
-        self.meters = self.devices.list.iter().map(|_| Meter::new(self.started)).collect();
+        self.until = Instant::now();
+        self.clock.restart(self.until);
+        self.rates = Rates::new(self.devices, self.until);
     }
 
     /// Scanners of all devices in use, at least one, each with the number of its device.
     fn scanners<'s>(
         &mut self,
-        floor: &Floor<'_>,
+        shared: &Shared<'_>,
         forms: &'s [Form],
         filter: &'s ScanFilter,
     ) -> Result<Vec<Numbered<'s>>>
@@ -304,7 +289,7 @@ impl<'c> Collector<'c, '_> {
             }
         }
         for message in lost {
-            self.take(floor, message)?;
+            self.take(shared, message)?;
         }
         if scanners.is_empty() {
             return Err(match self.fault.take() {
@@ -316,54 +301,51 @@ impl<'c> Collector<'c, '_> {
     }
 
     /// Runs scanners until there are no batches left. Returns why the scan ends, if it does.
-    fn round(&mut self, floor: &Floor<'_>, scanners: Vec<Numbered<'_>>) -> Result<Option<ScanEnded>> {
+    fn round(&mut self, shared: &Shared<'_>, scanners: Vec<Numbered<'_>>) -> Result<Option<ScanEnded>> {
         let (sender, receiver) = bounded(2 * scanners.len());
         thread::scope(|scope| {
             for (device, scanner) in scanners {
                 let sender = sender.clone();
                 let lost = sender.clone();
-                let run = move || floor.work(device, scanner, &sender);
-                if let Err(error) =
-                    thread::Builder::new().stack_size(crate::search::STACK).spawn_scoped(scope, run)
-                {
-                    drop(lost.send(Message::Lost { device, fault: format!("it got no thread: {error}") }));
-                }
+                spawn(
+                    scope,
+                    move || shared.work(device, scanner, &sender),
+                    |fault| drop(lost.send(Message::Lost { device, fault })),
+                );
             }
             drop(sender);
-            let ended = self.collect(floor, &receiver);
-            floor.stop.store(true, Ordering::Relaxed);
+            let ended = self.collect(shared, &receiver);
+            shared.stop.store(true, Ordering::Relaxed);
             let drained = match ended {
                 // What scanners have covered until they hear of the end is still taken in.
-                Ok(_) => receiver.iter().try_for_each(|message| self.take(floor, message)),
+                Ok(_) => receiver.iter().try_for_each(|message| self.take(shared, message)),
                 Err(_) => Ok(()),
             };
             drop(receiver);
             let ended = ended?;
             drained?;
-            floor.stop.store(ended.is_some(), Ordering::Relaxed);
+            shared.stop.store(ended.is_some(), Ordering::Relaxed);
             Ok(ended)
         })
     }
 
-    fn collect(&mut self, floor: &Floor<'_>, receiver: &Receiver<Message>) -> Result<Option<ScanEnded>> {
-        let deadline = self.job.time_limit.map(|limit| self.started + limit);
+    fn collect(&mut self, shared: &Shared<'_>, receiver: &Receiver<Message>) -> Result<Option<ScanEnded>> {
         loop {
             let now = Instant::now();
-            if self.interrupt.load(Ordering::Relaxed) {
-                return Ok(Some(ScanEnded::Interrupted));
-            }
-            if deadline.is_some_and(|deadline| now >= deadline) {
-                return Ok(Some(ScanEnded::TimeLimit));
-            }
-            if now >= self.report {
-                self.report = now + self.job.interval;
-                self.progress(floor, now)?;
-            }
-            match receiver.recv_timeout(NAP) {
+            let wait = match self.clock.tick(now) {
+                Tick::Interrupted => return Ok(Some(ScanEnded::Interrupted)),
+                Tick::TimeUp => return Ok(Some(ScanEnded::TimeLimit)),
+                Tick::Report => {
+                    self.progress(shared, now)?;
+                    continue;
+                }
+                Tick::Wait(time) => time,
+            };
+            match receiver.recv_timeout(wait) {
                 Ok(message) => {
-                    self.take(floor, message)?;
+                    self.take(shared, message)?;
                     // Others may have come meanwhile: one writing of the map serves all.
-                    receiver.try_iter().try_for_each(|message| self.take(floor, message))?;
+                    receiver.try_iter().try_for_each(|message| self.take(shared, message))?;
                     self.ledger.save()?;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -373,7 +355,7 @@ impl<'c> Collector<'c, '_> {
         }
     }
 
-    fn take(&mut self, floor: &Floor<'_>, message: Message) -> Result<()> {
+    fn take(&mut self, shared: &Shared<'_>, message: Message) -> Result<()> {
         match message {
             Message::Done(Done { device, batch, keys, hits, proof, dropped }) => {
                 // What a scanner did after a batch that was not right does not count either: it may be one walk.
@@ -388,9 +370,9 @@ impl<'c> Collector<'c, '_> {
                     return Ok(());
                 }
                 dropped.store(true, Ordering::Relaxed);
-                floor.take_back(device, batch, keys);
+                shared.take_back(device, batch, keys);
                 match right {
-                    Some(Err(fault)) => self.take(floor, Message::Lost { device, fault }),
+                    Some(Err(fault)) => self.take(shared, Message::Lost { device, fault }),
                     _ => Ok(()),
                 }
             }
@@ -439,21 +421,16 @@ impl<'c> Collector<'c, '_> {
         Ok(())
     }
 
-    fn progress(&mut self, floor: &Floor<'_>, now: Instant) -> Result<()> {
-        let mut devices = Vec::new();
-        for (at, device) in self.devices.list.iter().enumerate() {
-            let rate = self.meters[at].rate(now, floor.tried[at].load(Ordering::Relaxed));
-            if self.able[at] {
-                devices.push((device.id(), rate));
-            }
-        }
+    fn progress(&mut self, shared: &Shared<'_>, now: Instant) -> Result<()> {
+        let able = &self.able;
+        let devices = self.rates.of(now, |at| shared.tried[at].load(Ordering::Relaxed), |at| able[at]);
         let rate: f64 = devices.iter().map(|(_, rate)| rate).sum();
         let map = self.ledger.map();
         let seconds = map.remaining().as_f64() / rate;
         let progress = ScanProgress {
-            tried: floor.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
+            tried: shared.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
             rate,
-            elapsed: self.started.elapsed(),
+            elapsed: self.clock.started().elapsed(),
             share: map.share(),
             left: (seconds.is_finite() && seconds < 1e18).then(|| Duration::from_secs_f64(seconds)),
             matches: self.matches,

@@ -1,30 +1,33 @@
 //! The collector: the one place where hits become matches.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use warpsmith_chain::{Form, Recipe};
 use warpsmith_pattern::Filter;
 use zeroize::Zeroizing;
 
+use super::progress::{Progress, eta_50, probability};
+use super::steady::HostCpu;
+use super::thread::{Answer, Message};
 use super::verify::{Confirmed, Verdict, verify};
-use super::{Answer, Ended, Event, Job, Match, Message, Plan, Rule, Sink, Solution, Wanted, Why};
+use super::{Ended, Event, Job, Match, Plan, Rule, Sink, Solution, Wanted, Why};
 use crate::details::Details;
 use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Recovered, public_point};
 use crate::recover::Candidate;
+use crate::run::clock::{Clock, NAP, Tick};
+use crate::run::rates::Rates;
 use crate::secret::wiping_stack;
 use crate::space::{Source, Space, Subject};
-use crate::stats::{Meter, Progress, eta_50, probability};
-use crate::steady::HostCpu;
 use crate::worker::{Fault, Hit, Shape};
 
 /// What the collector knows of one worker.
-pub(super) struct Desk {
+pub(super) struct Slot {
     device: usize,
     shape: Option<Shape>,
     /// Where its hits lead back to; none while it waits for a new start.
@@ -35,9 +38,9 @@ pub(super) struct Desk {
     lost: bool,
 }
 
-impl Desk {
-    pub fn new(device: usize, shape: Option<Shape>, source: Source, answer: Sender<Answer>) -> Desk {
-        Desk { device, shape, source: Some(source), spare: None, answer, lost: false }
+impl Slot {
+    pub fn new(device: usize, shape: Option<Shape>, source: Source, answer: Sender<Answer>) -> Slot {
+        Slot { device, shape, source: Some(source), spare: None, answer, lost: false }
     }
 }
 
@@ -47,12 +50,12 @@ pub(super) struct Collector<'c, 's, 'j> {
     devices: &'c Devices,
     plans: &'c [Plan],
     space: Space,
-    desks: Vec<Desk>,
+    slots: Vec<Slot>,
     counters: &'c [AtomicU64],
     /// The best score published; workers look at it.
     best: &'c AtomicU32,
-    started: Instant,
-    meters: Vec<Meter>,
+    clock: Clock<'c>,
+    rates: Rates<'c>,
     matches: u64,
     false_hits: u64,
     tried_at_match: u64,
@@ -62,9 +65,6 @@ pub(super) struct Collector<'c, 's, 'j> {
     sink: &'c mut Sink<'s>,
 }
 
-/// How long the collector sleeps at most: an interrupt is noticed within this time.
-const NAP: Duration = Duration::from_millis(50);
-
 impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     #[expect(clippy::too_many_arguments, reason = "it holds everything a search has")]
     pub fn new(
@@ -73,13 +73,13 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         devices: &'c Devices,
         plans: &'c [Plan],
         space: Space,
-        desks: Vec<Desk>,
+        slots: Vec<Slot>,
         counters: &'c [AtomicU64],
         best: &'c AtomicU32,
-        started: Instant,
+        clock: Clock<'c>,
         sink: &'c mut Sink<'s>,
     ) -> Self {
-        let meters = devices.list.iter().map(|_| Meter::new(started)).collect();
+        let rates = Rates::new(devices, clock.started());
         let (matches, false_hits, tried_at_match, salts) = (0, 0, 0, HashSet::new());
         Collector {
             job,
@@ -87,11 +87,11 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
             devices,
             plans,
             space,
-            desks,
+            slots,
             counters,
             best,
-            started,
-            meters,
+            clock,
+            rates,
             matches,
             false_hits,
             tried_at_match,
@@ -109,29 +109,26 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     /// Ends all workers that wait for an answer; returns matches and false hits.
     pub fn close(&mut self) -> (u64, u64) {
         // They see their channel close.
-        self.desks.clear();
+        self.slots.clear();
         (self.matches, self.false_hits)
     }
 
-    pub fn collect(&mut self, receiver: &Receiver<Message>, interrupt: &AtomicBool) -> Result<Ended> {
-        let deadline = self.job.time_limit.map(|limit| self.started + limit);
-        let mut report = Instant::now() + self.job.interval;
+    /// Judges what workers report until the search ends; returns why.
+    pub fn collect(&mut self, receiver: &Receiver<Message>) -> Result<Ended> {
         loop {
             let now = Instant::now();
-            self.host_cpu.look(self.started, now);
-            if interrupt.load(Ordering::Relaxed) {
-                return Ok(Ended::Interrupted);
-            }
-            if deadline.is_some_and(|d| now >= d) {
-                return Ok(Ended::TimeLimit);
-            }
-            if now >= report {
-                report = now + self.job.interval;
-                let progress = self.progress(now);
-                self.tell(Event::Progress(&progress))?;
-            }
-            let wake = deadline.map_or(report, |d| d.min(report));
-            let ended = match receiver.recv_timeout(wake.saturating_duration_since(now).min(NAP)) {
+            self.host_cpu.look(self.clock.started(), now);
+            let wait = match self.clock.tick(now) {
+                Tick::Interrupted => return Ok(Ended::Interrupted),
+                Tick::TimeUp => return Ok(Ended::TimeLimit),
+                Tick::Report => {
+                    let progress = self.progress(now);
+                    self.tell(Event::Progress(&progress))?;
+                    continue;
+                }
+                Tick::Wait(time) => time,
+            };
+            let ended = match receiver.recv_timeout(wait) {
                 Ok(Message::Report { worker, hits, done, moved_on }) => {
                     self.judge(worker, hits, done, moved_on)?
                 }
@@ -156,8 +153,8 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     pub fn drain(&mut self, receiver: &Receiver<Message>) -> Result<()> {
         loop {
             // Who waits for a start has nothing more to tell: closing the channel ends its thread.
-            for desk in self.desks.iter_mut().filter(|desk| desk.source.is_none()) {
-                desk.answer = bounded(1).0;
+            for slot in self.slots.iter_mut().filter(|slot| slot.source.is_none()) {
+                slot.answer = bounded(1).0;
             }
             // The channel closes when the last worker has ended.
             let Ok(message) = receiver.recv() else { return Ok(()) };
@@ -183,22 +180,19 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     }
 
     fn progress(&mut self, now: Instant) -> Progress {
-        let mut devices = Vec::new();
-        for (at, device) in self.devices.list.iter().enumerate() {
-            if !self.plans.iter().any(|plan| plan.device == at) {
-                continue;
-            }
-            let counts = self.desks.iter().zip(self.counters).filter(|(desk, _)| desk.device == at);
-            let tried = counts.map(|(_, count)| count.load(Ordering::Relaxed)).sum();
-            devices.push((device.id(), self.meters[at].rate(now, tried)));
-        }
+        let (slots, counters, plans) = (&self.slots, self.counters, self.plans);
+        let counted = |at: usize| {
+            let counts = slots.iter().zip(counters).filter(|(slot, _)| slot.device == at);
+            counts.map(|(_, count)| count.load(Ordering::Relaxed)).sum()
+        };
+        let devices = self.rates.of(now, counted, |at| plans.iter().any(|plan| plan.device == at));
         let rate = devices.iter().map(|(_, rate)| rate).sum();
         let odds = self.job.wanted.odds(self.best());
         let tried = self.tried();
         Progress {
             tried,
             rate,
-            elapsed: self.started.elapsed(),
+            elapsed: self.clock.started().elapsed(),
             eta_50: eta_50(odds, rate),
             // Less than at the last match where a worker was lost meanwhile and what it did last does not count.
             probability: probability(odds, tried.saturating_sub(self.tried_at_match)),
@@ -208,8 +202,8 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         }
     }
 
-    fn filter(&self, desk: &Desk) -> Option<&'c Filter> {
-        self.plans.iter().find(|plan| plan.device == desk.device).map(|plan| &plan.filter)
+    fn filter(&self, slot: &Slot) -> Option<&'c Filter> {
+        self.plans.iter().find(|plan| plan.device == slot.device).map(|plan| &plan.filter)
     }
 
     /// Verifies a worker's hits and answers it. Returns why the search ends, if it does.
@@ -220,7 +214,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         done: bool,
         moved_on: bool,
     ) -> Result<Option<Ended>> {
-        if self.desks[worker].lost {
+        if self.slots[worker].lost {
             // It had moved on before it heard of it.
             return Ok(None);
         }
@@ -232,9 +226,9 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         }
         let mut retired = false;
         for hit in &hits {
-            let desk = &self.desks[worker];
-            let (Some(source), Some(filter)) = (&desk.source, self.filter(desk)) else { break };
-            let verdict = verify(source, &self.space, desk.shape.as_ref(), hit, self.job, filter);
+            let slot = &self.slots[worker];
+            let (Some(source), Some(filter)) = (&slot.source, self.filter(slot)) else { break };
+            let verdict = verify(source, &self.space, slot.shape.as_ref(), hit, self.job, filter);
             match verdict {
                 Verdict::Match(_) if self.rule == Rule::Count => self.matches += 1,
                 Verdict::Match(confirmed) => {
@@ -256,31 +250,31 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         }
         if moved_on {
             // Whatever became of its hits, it is elsewhere.
-            let desk = &mut self.desks[worker];
-            desk.source = desk.spare.take();
+            let slot = &mut self.slots[worker];
+            slot.source = slot.spare.take();
             self.spare(worker)?;
             return Ok(None);
         }
         if retired || done {
-            self.desks[worker].source = None;
+            self.slots[worker].source = None;
             let ended = self.assign()?;
             self.spare(worker)?;
             return Ok(ended);
         }
-        drop(self.desks[worker].answer.send(Answer::GoOn));
+        drop(self.slots[worker].answer.send(Answer::GoOn));
         Ok(None)
     }
 
     /// Gives a worker whose origin was retired another for the next time. Salts are handed out once, so of these nobody
     /// has any to spare.
     fn spare(&mut self, worker: usize) -> Result<()> {
-        let desk = &mut self.desks[worker];
+        let slot = &mut self.slots[worker];
         if matches!(self.space, Space::Keys { .. })
-            && desk.spare.is_none()
+            && slot.spare.is_none()
             && let Some((source, start)) = self.space.next()?
         {
-            desk.spare = Some(source);
-            drop(desk.answer.send(Answer::Spare(start)));
+            slot.spare = Some(source);
+            drop(slot.answer.send(Answer::Spare(start)));
         }
         Ok(())
     }
@@ -294,13 +288,13 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
 
     /// Gives every waiting worker a new start. When none is left and all wait, everything has been tested.
     fn assign(&mut self) -> Result<Option<Ended>> {
-        for desk in self.desks.iter_mut().filter(|d| !d.lost && d.source.is_none()) {
+        for slot in self.slots.iter_mut().filter(|d| !d.lost && d.source.is_none()) {
             let Some((source, start)) = self.space.next()? else { break };
-            desk.source = Some(source);
-            drop(desk.answer.send(Answer::StartOver(start)));
+            slot.source = Some(source);
+            drop(slot.answer.send(Answer::StartOver(start)));
         }
-        let resting = |desk: &Desk| desk.lost || desk.source.is_none();
-        Ok(self.desks.iter().all(resting).then_some(Ended::Exhausted))
+        let resting = |slot: &Slot| slot.lost || slot.source.is_none();
+        Ok(self.slots.iter().all(resting).then_some(Ended::Exhausted))
     }
 
     /// Reports a match; returns whether it was the last one wanted.
@@ -332,9 +326,9 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
             nonce,
             details,
             public_details,
-            device: self.devices.list[self.desks[worker].device].id(),
+            device: self.devices.list[self.slots[worker].device].id(),
             tried,
-            elapsed: self.started.elapsed(),
+            elapsed: self.clock.started().elapsed(),
         };
         self.matches += 1;
         self.tried_at_match = tried;
@@ -377,19 +371,19 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
 
     /// Goes on without a worker; an error if it was the last.
     fn lose(&mut self, worker: usize, what: Fault) -> Result<()> {
-        let device = self.devices.list[self.desks[worker].device].id();
-        let desk = &mut self.desks[worker];
-        desk.lost = true;
+        let device = self.devices.list[self.slots[worker].device].id();
+        let slot = &mut self.slots[worker];
+        slot.lost = true;
         // Closing the channel ends the worker's thread, should it still wait for an answer.
-        desk.answer = bounded(1).0;
-        if let Some(source) = desk.source.take() {
+        slot.answer = bounded(1).0;
+        if let Some(source) = slot.source.take() {
             self.space.give_back(source);
         }
-        desk.spare = None;
-        if self.desks.iter().all(|d| d.lost) {
+        slot.spare = None;
+        if self.slots.iter().all(|d| d.lost) {
             return Err(Error::DevicesLost { device, what });
         }
-        let rest = self.desks.iter().filter(|d| !d.lost && d.device == self.desks[worker].device).count();
+        let rest = self.slots.iter().filter(|d| !d.lost && d.device == self.slots[worker].device).count();
         let who = if rest > 0 { format!("a thread of {device}") } else { device };
         self.tell(Event::Warning(format!("{who} was dropped: {what}; the others go on")))
     }

@@ -9,28 +9,34 @@
 mod collector;
 mod found;
 mod job;
+mod progress;
 mod sift;
+mod steady;
+mod thread;
 mod verify;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvError, Sender, TryRecvError, bounded};
+use crossbeam_channel::bounded;
 use warpsmith_chain::Recipe;
 use warpsmith_pattern::Filter;
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
+use crate::run::clock::Clock;
+use crate::run::roster::{Refusal, Roster, ask_all};
+use crate::run::threads::spawn;
 use crate::selftest::prove_program;
 use crate::space::Space;
-use crate::stats::Progress;
-use crate::steady::Track;
-use crate::worker::{Fault, Hit, Search, Start, Worker, suits};
-use collector::{Collector, Desk};
+use crate::worker::{Backend, Search, suits};
+use collector::{Collector, Slot};
 pub use found::{Match, Solution, Why};
 pub use job::{Job, Wanted};
+pub use progress::Progress;
 use sift::Sift;
+use steady::Track;
+use thread::{Message, Tally, UNREAD, WorkerThread, work};
 
 /// What a search reports while it runs.
 #[derive(Debug)]
@@ -75,32 +81,6 @@ pub struct Outcome {
     pub host_cpu: Option<f64>,
 }
 
-/// What a worker tells the collector.
-enum Message {
-    Report {
-        worker: usize,
-        hits: Vec<Hit>,
-        done: bool,
-        /// Whether the worker went on from its spare start and waits for no answer.
-        moved_on: bool,
-    },
-    Lost {
-        worker: usize,
-        fault: Fault,
-    },
-}
-
-/// What the collector answers.
-enum Answer {
-    GoOn,
-    StartOver(Start),
-    /// No answer to a report: where to go on after the next likely match.
-    Spare(Start),
-}
-
-/// Answers a worker may not have read: one, and a spare start.
-const UNREAD: usize = 2;
-
 /// Receives events; an error ends the search.
 pub type Sink<'s> =
     dyn FnMut(Event<'_>) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + 's;
@@ -136,37 +116,23 @@ pub(crate) fn run_with(
     rule: Rule,
 ) -> Result<Outcome> {
     let recipe = job.subject.recipe();
-    let mut failed = None;
-    let mut plans = Vec::new();
-    let mut unfit = 0;
-    for (at, device) in devices.list.iter().enumerate() {
+    let plan = |at: usize, device: &dyn Backend| {
         let filter = job.wanted.filter(device.max_false(&recipe), 0);
         let search = Search::new(&recipe, &filter);
-        if let Err(why) = suits(device.as_ref(), &search, job.wanted.odds(0)) {
-            unfit += 1;
-            sink(Event::Warning(format!("{} is not used: {why}", device.id()))).map_err(Error::Sink)?;
-            continue;
+        suits(device, &search, job.wanted.odds(0)).map_err(Refusal::Unable)?;
+        prove_program(device, job.subject, &search).map_err(Refusal::Failed)?;
+        Ok(Plan { device: at, filter })
+    };
+    let plans = match ask_all(devices, plan, |text| sink(Event::Warning(text)).map_err(Error::Sink))? {
+        Roster::Ready(plans) => plans,
+        Roster::Processor(cpu) => return run_with(job, &cpu, interrupt, sink, rule),
+        Roster::Nobody(failed) => {
+            return Err(failed.unwrap_or_else(|| Error::NoDevice("none was selected".to_owned())));
         }
-        match prove_program(device.as_ref(), job.subject, &search) {
-            Ok(()) => plans.push(Plan { device: at, filter }),
-            Err(error) => {
-                sink(Event::Warning(format!("{error}; it is not used"))).map_err(Error::Sink)?;
-                failed = Some(error);
-            }
-        }
-    }
-    if plans.is_empty() {
-        if unfit > 0 && unfit == devices.list.len() && devices.are_cards() {
-            let (cpu, says) = devices.processor_instead()?;
-            sink(Event::Warning(says)).map_err(Error::Sink)?;
-            return run_with(job, &cpu, interrupt, sink, rule);
-        }
-        return Err(failed.unwrap_or_else(|| Error::NoDevice("none was selected".to_owned())));
-    }
-
+    };
     let total: usize = plans.iter().map(|plan| devices.list[plan.device].workers()).sum();
     let mut space = Space::new(job.subject, job.split, total)?;
-    let (desks, workers) = hire(job, &recipe, &plans, devices, &mut space, sink)?;
+    let (slots, workers) = make_workers(job, &recipe, &plans, devices, &mut space, sink)?;
     let counters: Vec<AtomicU64> = workers.iter().map(|_| AtomicU64::new(0)).collect();
     let tracks: Vec<Track> = workers.iter().map(|_| Track::default()).collect();
     let stop = AtomicBool::new(false);
@@ -174,21 +140,22 @@ pub(crate) fn run_with(
     let sift = Sift::new(job);
     let (sender, receiver) = bounded(2 * workers.len());
     let started = Instant::now();
-    thread::scope(|scope| {
-        for (id, hand) in workers.into_iter().enumerate() {
+    std::thread::scope(|scope| {
+        for (id, worker) in workers.into_iter().enumerate() {
             let (sender, stop, best) = (sender.clone(), &stop, &best);
             let tally = Tally { started, counter: &counters[id], track: &tracks[id], sift: &sift };
             let report = sender.clone();
-            let run = move || work(id, hand, sender, tally, best, stop);
-            if let Err(error) = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run) {
-                let fault = format!("it got no thread: {error}");
-                drop(report.send(Message::Lost { worker: id, fault }));
-            }
+            spawn(
+                scope,
+                move || work(id, worker, sender, tally, best, stop),
+                |fault| drop(report.send(Message::Lost { worker: id, fault })),
+            );
         }
         drop(sender);
+        let clock = Clock::new(interrupt, started, job.time_limit, job.interval);
         let mut collector =
-            Collector::new(job, rule, devices, &plans, space, desks, &counters, &best, started, sink);
-        let ended = collector.collect(&receiver, interrupt);
+            Collector::new(job, rule, devices, &plans, space, slots, &counters, &best, clock, sink);
+        let ended = collector.collect(&receiver);
         stop.store(true, Ordering::Relaxed);
         let host_cpu = collector.host_cpu();
         let ended = ended.and_then(|ended| match ended {
@@ -210,26 +177,16 @@ pub(crate) fn run_with(
     })
 }
 
-/// A worker, and how it hears of the collector.
-struct Hand<'d> {
-    worker: Box<dyn Worker + 'd>,
-    answers: Receiver<Answer>,
-    /// Whether most of what it hits matches.
-    exact: bool,
-}
-
-type Hired<'d> = (Vec<Desk>, Vec<Hand<'d>>);
-
 /// Makes the workers of all plans and gives each its first start. Devices that cannot are dropped with a warning.
-fn hire<'d>(
+fn make_workers<'d>(
     job: &Job<'_>,
     recipe: &Recipe,
     plans: &[Plan],
     devices: &'d Devices,
     space: &mut Space,
     sink: &mut Sink<'_>,
-) -> Result<Hired<'d>> {
-    let (mut desks, mut workers, mut failed) = (Vec::new(), Vec::new(), None);
+) -> Result<(Vec<Slot>, Vec<WorkerThread<'d>>)> {
+    let (mut slots, mut workers, mut failed) = (Vec::new(), Vec::new(), None);
     for plan in plans {
         let device = &devices.list[plan.device];
         let search = Search::new(recipe, &plan.filter);
@@ -241,8 +198,8 @@ fn hire<'d>(
             match ready {
                 Ok(worker) => {
                     let (answer, answers) = bounded(UNREAD);
-                    desks.push(Desk::new(plan.device, worker.shape(), source, answer));
-                    workers.push(Hand { worker, answers, exact });
+                    slots.push(Slot::new(plan.device, worker.shape(), source, answer));
+                    workers.push(WorkerThread { worker, answers, exact });
                 }
                 Err(what) => {
                     space.give_back(source);
@@ -256,95 +213,7 @@ fn hire<'d>(
     if workers.is_empty() {
         return Err(failed.unwrap_or_else(|| Error::NoDevice("none was selected".to_owned())));
     }
-    Ok((desks, workers))
-}
-
-/// Where a worker counts, and what it looks at itself.
-struct Tally<'t> {
-    started: Instant,
-    counter: &'t AtomicU64,
-    track: &'t Track,
-    sift: &'t Sift<'t>,
-}
-
-/// A worker's stack. The lanes of a build without optimisation keep every value of a walk on it.
-pub(crate) const STACK: usize = 16 << 20;
-
-/// A worker's thread: search, count, report, obey.
-fn work(
-    id: usize,
-    Hand { mut worker, answers, exact }: Hand<'_>,
-    sender: Sender<Message>,
-    tally: Tally<'_>,
-    best: &AtomicU32,
-    stop: &AtomicBool,
-) {
-    let (mut beaten, mut spare) = (0, None);
-    // Of what was counted, what no check of its walk has confirmed: it does not count any more once the worker is lost.
-    let mut unproved = 0;
-    let faulty = |fault, unproved| {
-        tally.counter.fetch_sub(unproved, Ordering::Relaxed);
-        drop(sender.send(Message::Lost { worker: id, fault }));
-    };
-    while !stop.load(Ordering::Relaxed) {
-        match answers.try_recv() {
-            Ok(Answer::Spare(start)) => spare = Some(start),
-            Ok(Answer::GoOn | Answer::StartOver(_)) => unreachable!("nobody asked"),
-            Err(TryRecvError::Empty) => {}
-            // Nobody listens any more: what it reported last was wrong.
-            Err(TryRecvError::Disconnected) => return,
-        }
-        let best = best.load(Ordering::Relaxed);
-        if best > beaten {
-            beaten = best;
-            if let Err(fault) = worker.raise(best + 1) {
-                return faulty(fault, unproved);
-            }
-        }
-        let mut batch = match worker.run() {
-            Ok(batch) => batch,
-            Err(fault) => return faulty(fault, unproved),
-        };
-        unproved = worker.unproved();
-        let tried = tally.counter.fetch_add(batch.tried, Ordering::Relaxed) + batch.tried;
-        tally.track.note(tally.started, Instant::now(), tried);
-        let likely = tally.sift.sift(&mut batch.hits, exact);
-        if batch.hits.is_empty() && !batch.done {
-            continue;
-        }
-        let next = if likely { spare.take() } else { None };
-        let report =
-            Message::Report { worker: id, hits: batch.hits, done: batch.done, moved_on: next.is_some() };
-        if sender.send(report).is_err() {
-            return;
-        }
-        let next = match next {
-            Some(_) => next,
-            None => match verdict(&answers, &mut spare) {
-                Ok(next) => next,
-                Err(RecvError) => return,
-            },
-        };
-        if let Some(start) = next
-            && let Err(fault) = worker.start(&start)
-        {
-            return faulty(fault, unproved);
-        }
-    }
-}
-
-/// Waits for the answer to a report: where to start over, if so.
-fn verdict(
-    answers: &Receiver<Answer>,
-    spare: &mut Option<Start>,
-) -> std::result::Result<Option<Start>, RecvError> {
-    loop {
-        match answers.recv()? {
-            Answer::GoOn => return Ok(None),
-            Answer::StartOver(start) => return Ok(Some(start)),
-            Answer::Spare(start) => *spare = Some(start),
-        }
-    }
+    Ok((slots, workers))
 }
 
 #[cfg(test)]

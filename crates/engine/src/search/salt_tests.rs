@@ -10,7 +10,7 @@ use warpsmith_pattern::{Options, Score, compile};
 
 use super::*;
 use crate::space::{Lease, Subject};
-use crate::worker::{Backend, Batch, Program, Shape, Spot};
+use crate::worker::{Batch, Fault, Hit, Program, Shape, Spot, Start, Worker};
 
 /// A contract by CREATE2 whose salt has so many free bytes.
 fn deployment(free: usize) -> Deployment {
@@ -80,7 +80,7 @@ impl Worker for ReferenceWorker<'_> {
         if lived.is_err() {
             return Err("it died".to_owned());
         }
-        thread::sleep(self.device.pace);
+        std::thread::sleep(self.device.pace);
         self.step()
     }
     fn step(&mut self) -> std::result::Result<Batch, Fault> {

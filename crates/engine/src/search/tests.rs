@@ -13,7 +13,7 @@ use crate::origin::Secret;
 use crate::simd::Simd;
 use crate::space::Subject;
 use crate::split::Split;
-use crate::worker::{Backend, Batch, Program, Shape, Spot};
+use crate::worker::{Batch, Fault, Hit, Program, Shape, Spot, Start, Worker};
 
 /// How a device misbehaves after its self-test.
 #[derive(Clone, Copy, PartialEq)]
@@ -245,10 +245,10 @@ fn a_worker_does_not_wait_for_its_matches_to_be_written_down() {
             let (runs, expected) = (|| masked.runs.load(Ordering::Relaxed), expected.next().expect("five"));
             let begun = Instant::now();
             while runs() < expected && begun.elapsed() < LONG {
-                thread::sleep(Duration::from_millis(1));
+                std::thread::sleep(Duration::from_millis(1));
             }
             // Time for one too many.
-            thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(100));
             assert_eq!(runs(), expected);
         }
         Ok(())

@@ -18,7 +18,7 @@ const LOOK_UP_THREADS: usize = 16;
 const FEW_SURVIVORS: usize = 2048;
 
 /// A survivor that is wanted, with what says so.
-type Hit = (Survivor, Vec<(ScanType, Record)>);
+type Wanted = (Survivor, Vec<(ScanType, Record)>);
 
 /// What a scanner tells the collector.
 pub(super) enum Message {
@@ -36,7 +36,7 @@ pub(super) struct Done {
     pub batch: Batch,
     /// How many there are.
     pub keys: u64,
-    pub hits: Vec<Hit>,
+    pub hits: Vec<Wanted>,
     /// What must hold before it counts.
     pub proof: Option<Proof>,
     /// Whether the scanner is to end, and nothing it did since counts.
@@ -44,8 +44,8 @@ pub(super) struct Done {
 }
 
 /// What scanners share.
-pub(super) struct Floor<'f> {
-    targets: &'f ScanTargets,
+pub(super) struct Shared<'s> {
+    targets: &'s ScanTargets,
     planner: Mutex<Planner>,
     /// Whether scanners are to end.
     pub stop: AtomicBool,
@@ -55,10 +55,10 @@ pub(super) struct Floor<'f> {
     pub false_hits: AtomicU64,
 }
 
-impl<'f> Floor<'f> {
+impl<'s> Shared<'s> {
     /// For so many devices, with all that a map lacks.
-    pub fn new(targets: &'f ScanTargets, map: &Map, devices: usize) -> Self {
-        Floor {
+    pub fn new(targets: &'s ScanTargets, map: &Map, devices: usize) -> Self {
+        Shared {
             targets,
             planner: Mutex::new(Planner::new(map)),
             stop: AtomicBool::new(false),
@@ -98,8 +98,8 @@ impl<'f> Floor<'f> {
     }
 
     /// Those of the survivors that are wanted; many of them are looked up by several threads.
-    fn look_up(&self, survivors: &[Survivor]) -> Result<Vec<Hit>> {
-        let some = |survivors: &[Survivor]| -> Result<Vec<Hit>> {
+    fn look_up(&self, survivors: &[Survivor]) -> Result<Vec<Wanted>> {
+        let some = |survivors: &[Survivor]| -> Result<Vec<Wanted>> {
             let (mut hits, finder) = (Vec::new(), self.targets.finder());
             for survivor in survivors {
                 let wanted = finder.find(survivor.form, &survivor.digest)?;

@@ -1,7 +1,6 @@
-//! How fast a search goes and how likely it was to have ended.
+//! Where a search stands, and how likely it was to have ended.
 
-use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Where a search stands.
 #[derive(Clone, Debug)]
@@ -22,32 +21,6 @@ pub struct Progress {
     pub best: Option<u32>,
     /// Each device and its rate.
     pub devices: Vec<(String, f64)>,
-}
-
-/// The span over which a rate is averaged.
-const WINDOW: Duration = Duration::from_secs(5);
-
-/// A counter's rate over the last seconds.
-#[derive(Debug)]
-pub(crate) struct Meter {
-    samples: VecDeque<(Instant, u64)>,
-}
-
-impl Meter {
-    pub fn new(now: Instant) -> Meter {
-        Meter { samples: VecDeque::from([(now, 0)]) }
-    }
-
-    /// Notes the counter and returns its rate. It falls where something was counted that did not count after all.
-    pub fn rate(&mut self, now: Instant, count: u64) -> f64 {
-        self.samples.push_back((now, count));
-        while self.samples.len() > 2 && now.duration_since(self.samples[1].0) >= WINDOW {
-            self.samples.pop_front();
-        }
-        let (then, before) = self.samples[0];
-        let seconds = now.duration_since(then).as_secs_f64();
-        if seconds > 0.0 { count.saturating_sub(before) as f64 / seconds } else { 0.0 }
-    }
 }
 
 /// The time in which a search at this rate finds a match with probability one half.
