@@ -108,6 +108,11 @@ fn folder(cache: &Cache) -> Option<PathBuf> {
     }
 }
 
+/// The folder of [`Cache::User`], for what else is found out about a device: none where nothing is to be kept.
+pub fn user_cache() -> Option<PathBuf> {
+    folder(&Cache::User)
+}
+
 /// The user's folder, by the environment `get` shows. A relative `XDG_CACHE_HOME` counts as unset, as its
 /// specification demands.
 fn user_folder(get: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {

@@ -25,6 +25,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use cache::user_cache;
 pub use error::{Error, Result};
 pub use handle::{Buffer, Kernel, Later, Mark, Program};
 

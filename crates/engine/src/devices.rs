@@ -51,10 +51,7 @@ impl FromStr for Selector {
             },
             ("cuda", _) => Ok(Selector::Cuda(number()?)),
             ("opencl", _) => Ok(Selector::OpenCl(number()?)),
-            _ => Err(format!(
-                "'{text}' is no device; give cpu, cuda, opencl, cuda:0, opencl:1 or all (`warpsmith devices` \
-                 lists what this machine has)"
-            )),
+            _ => Err(format!("'{text}' is no device; give cpu, cuda, opencl, cuda:0, opencl:1 or all")),
         }
     }
 }
@@ -341,5 +338,5 @@ fn not_found(selector: &Selector, gpus: &warpsmith_device::Survey) -> Error {
     } else {
         why += &format!("but there are only {}; name one by its number", there.join(", "));
     }
-    Error::NoDevice(why + "; --device cpu always works")
+    Error::NoDevice(why + "; the device cpu always works")
 }

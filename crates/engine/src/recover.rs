@@ -4,7 +4,7 @@ use warpsmith_chain::Digest;
 
 use crate::origin::{Recovered, public_point};
 use crate::space::{Source, Space, Subject};
-use crate::worker::{Hit, Shape, Spot};
+use crate::worker::{Hit, Numbering, Spot};
 
 /// A key or a salt, made again on the host.
 pub(crate) enum Candidate {
@@ -16,13 +16,13 @@ pub(crate) enum Candidate {
 pub(crate) fn recompute(
     source: &Source,
     space: &Space,
-    shape: Option<&Shape>,
+    numbering: Option<&Numbering>,
     hit: &Hit,
     subject: Subject<'_>,
 ) -> Result<(Digest, Candidate), String> {
-    match (hit.spot, source, space, shape, subject) {
-        (Spot::Key(place), Source::Origin(origin), _, Some(shape), Subject::Key(target)) => {
-            let offset = place.offset(shape.half, shape.stride);
+    match (hit.spot, source, space, numbering, subject) {
+        (Spot::Key(place), Source::Origin(origin), _, Some(numbering), Subject::Key(target)) => {
+            let offset = place.offset(numbering.half, numbering.stride);
             let recovered = origin.recover(offset, place.image, place.negate);
             let recovered = recovered.ok_or_else(|| format!("{place:?} is not a key"))?;
             let digest = target.digest(&public_point(&recovered.public_key()));

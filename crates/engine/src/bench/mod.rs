@@ -1,11 +1,11 @@
 //! Benchmarks of the real path: the search itself, its matches verified as always.
 //!
-//! `field` times the arithmetic by itself, `detail` is what can be told beside a rate, `in_turn` is the baseline of
+//! `field` times the arithmetic by itself, `detail` is what can be told beside a rate, `baseline` is the usual loop of
 //! targets that hash points, `tune` looks for the shape in which a card is fastest.
 
+mod baseline;
 pub(crate) mod detail;
 pub(crate) mod field;
-mod in_turn;
 pub(crate) mod tune;
 
 use std::sync::atomic::AtomicBool;
@@ -94,7 +94,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     let filter = patterns.filter(backend.max_false(&recipe));
     if let Err(why) = suits(backend.as_ref(), &Search::new(&recipe, &filter), patterns.odds()) {
         return Err(Error::NoDevice(format!(
-            "{device} cannot search for these patterns: {why}; try --device cpu"
+            "{device} cannot search for these patterns: {why}; try the device cpu"
         )));
     }
     let slices = if options.baseline { SLICES } else { 1 };
@@ -125,11 +125,11 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         (steady_rate, host_cpu) = (outcome.steady_rate, outcome.host_cpu);
         if options.baseline {
             let (keys, time) = match sample.subject {
-                Subject::Key(_) if in_turn::has(&recipe) => {
+                Subject::Key(_) if baseline::has(&recipe) => {
                     let simd = backend.simd().unwrap_or_else(Simd::detect);
-                    in_turn::run(&recipe, &filter, simd, options.baseline_threads, slice)?
+                    baseline::run(&recipe, &filter, simd, options.baseline_threads, slice)?
                 }
-                subject => baseline(subject, patterns, options.baseline_threads, slice),
+                subject => one_by_one(subject, patterns, options.baseline_threads, slice),
             };
             loops += keys;
             loop_seconds += time;
@@ -162,7 +162,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
 }
 
 /// The usual loop; returns candidates and seconds.
-fn baseline(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: Duration) -> (u64, f64) {
+fn one_by_one(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: Duration) -> (u64, f64) {
     let started = Instant::now();
     let tried = thread::scope(|scope| {
         let one = || {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{BenchOptions, bench};
 use crate::devices::Devices;
 use crate::error::Result;
-use crate::gpu::{Gpu, Layout, shapes};
+use crate::gpu::{Gpu, Shape, shapes};
 use crate::samples::Sample;
 
 /// One shape tried.
@@ -34,9 +34,9 @@ pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) 
         detail: false,
     };
     for device in devices.list.iter().filter_map(|d| d.card()) {
-        let mut best: Option<(f64, Layout)> = None;
-        for layout in shapes::candidates(device.as_ref()) {
-            let gpu = Gpu::with_layout(Arc::clone(&device), layout, devices.inline);
+        let mut best: Option<(f64, Shape)> = None;
+        for shape in shapes::candidates(device.as_ref()) {
+            let gpu = Gpu::with_shape(Arc::clone(&device), shape, devices.inline);
             let alone = Devices::of(vec![Arc::new(gpu)]);
             // The steady rate, from launch to launch; a card too slow for that is measured as a whole.
             let rate = bench(&alone, sample, &options)
@@ -44,17 +44,17 @@ pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) 
             let rate = rate.map_err(|e| e.to_string());
             let is_best = rate.as_ref().is_ok_and(|r| best.is_none_or(|(b, _)| *r > b));
             if let (true, Ok(rate)) = (is_best, &rate) {
-                best = Some((*rate, layout));
+                best = Some((*rate, shape));
             }
             report(&Tuned {
                 device: device.info().id.clone(),
-                shape: layout.to_string(),
+                shape: shape.to_string(),
                 rate,
                 best: is_best,
             });
         }
-        if let Some((_, layout)) = best {
-            shapes::remember(device.as_ref(), &layout);
+        if let Some((_, shape)) = best {
+            shapes::remember(device.as_ref(), &shape);
         }
     }
     Ok(())

@@ -30,7 +30,7 @@ use crate::simd::Simd;
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure};
 use crate::worker::scanner::Scanner;
-use crate::worker::{Backend, Batch, Fault, Program, Search, Shape, Worker};
+use crate::worker::{Backend, Batch, Fault, Numbering, Program, Search, Worker};
 pub(crate) use ranges::CpuScanner;
 use walker::Walker;
 
@@ -97,9 +97,9 @@ impl Cpu {
     }
 
     /// How walkers number their keys, all orbits and no signs.
-    pub fn shape(&self) -> Shape {
+    pub fn numbering(&self) -> Numbering {
         let lanes = walk::lanes(self.simd.curve()) as u32;
-        Shape { half: HALF, lanes, stride: STRIDE, orbits: 3, signs: false }
+        Numbering { half: HALF, lanes, stride: STRIDE, orbits: 3, signs: false }
     }
 
     /// A walk from a point.

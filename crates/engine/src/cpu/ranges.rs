@@ -102,12 +102,12 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
     }
 
     fn lanes(&self) -> u64 {
-        u64::from(self.cpu.shape().lanes)
+        u64::from(self.cpu.numbering().lanes)
     }
 
     /// Keys of a group.
     fn group(&self) -> u64 {
-        2 * u64::from(self.cpu.shape().half) + 1
+        2 * u64::from(self.cpu.numbering().half) + 1
     }
 
     /// The keys first, first + 1, .. of which the filter lets a form pass: `count` keys in all, at most
@@ -142,7 +142,7 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
             lanes: self.cpu.hash_lanes(),
             forms: self.forms,
             filter: self.filter,
-            numbering: Numbering { groups, group, before, count },
+            window: Window { groups, group, before, count },
             x: [[[0; 8]; 4]; 2],
             y: [[[0; 8]; 4]; 2],
             keys: [None; 2],
@@ -173,7 +173,7 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
 }
 
 /// How the places of a walk become keys.
-struct Numbering {
+struct Window {
     /// Groups of a lane.
     groups: u64,
     /// Keys of a group.
@@ -184,7 +184,7 @@ struct Numbering {
     count: u64,
 }
 
-impl Numbering {
+impl Window {
     /// The offset of a point in the stretch, if it lies there.
     fn offset(&self, places: &Places, point: usize) -> Option<u64> {
         let place = places.place(point, 0, false);
@@ -207,7 +207,7 @@ struct Hashing<'w, S> {
     lanes: Lanes,
     forms: &'w [Form],
     filter: &'w S,
-    numbering: Numbering,
+    window: Window,
     x: [[Word8; 4]; 2],
     y: [[Word8; 4]; 2],
     /// None where a half holds no points.
@@ -318,7 +318,7 @@ impl<S: MayHold> Hashing<'_, S> {
         for lane in 0..8 {
             if self.filter.may_hold(words[0][lane])
                 && live >> lane & 1 == 1
-                && let Some(offset) = self.numbering.offset(&places, lane)
+                && let Some(offset) = self.window.offset(&places, lane)
             {
                 let mut digest = [0; 32];
                 for (to, word) in digest.chunks_exact_mut(8).zip(words) {

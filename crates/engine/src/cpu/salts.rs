@@ -12,7 +12,7 @@ use super::digest_filter::{DigestFilter, Digests};
 use super::{Cpu, for_a_moment};
 use crate::prefilter::Sought;
 use crate::space::Lease;
-use crate::worker::{Batch, Fault, Shape, Spot, Start, Worker};
+use crate::worker::{Batch, Fault, Numbering, Spot, Start, Worker};
 
 /// Salts of a step: about a millisecond.
 const STEP: u64 = 1 << 13;
@@ -130,7 +130,7 @@ impl SaltsWorker {
 }
 
 impl Worker for SaltsWorker {
-    fn shape(&self) -> Option<Shape> {
+    fn numbering(&self) -> Option<Numbering> {
         None
     }
 

@@ -19,7 +19,7 @@ fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u6
     let cpu = Cpu::new(simd, 1);
     let everything = Filter { top: vec![Interval { first: 0, last: u64::MAX }], ..Filter::default() };
     let mut worker = cpu.worker(&Search::new(&recipe, &everything)).expect("a worker");
-    let shape = worker.shape().expect("a walk");
+    let numbering = worker.numbering().expect("a walk");
     let origin = Origin::known(secret);
     worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
     let (source, space) = (Source::Origin(origin), Space::Keys { split: None });
@@ -33,10 +33,10 @@ fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u6
     }
     assert_eq!(tried, seen.len() as u64, "{simd} {name}");
     // Infinity, met by small origins only, is no key.
-    let keys = shape.keys_per_step() * steps;
+    let keys = numbering.keys_per_step() * steps;
     assert!(tried <= keys && keys - tried <= 6, "{simd} {name}: {tried} of {keys}");
     for hit in seen.values().step_by(stride) {
-        let expected = recompute(&source, &space, Some(&shape), hit, subject);
+        let expected = recompute(&source, &space, Some(&numbering), hit, subject);
         let (digest, _) = expected.unwrap_or_else(|e| panic!("{simd} {name}: {e}"));
         assert_eq!(hit.digest, Some(digest), "{simd} {name}: {:?}", hit.spot);
     }
@@ -81,7 +81,7 @@ fn a_walk_that_goes_astray_is_found_out() {
     let nothing = Filter { top: vec![Interval { first: 0, last: 0 }], ..Filter::default() };
     for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
         let cpu = Cpu::new(simd, 1);
-        let lanes = cpu.shape().lanes;
+        let lanes = cpu.numbering().lanes;
         for (n, recipe) in [Recipe::Key(Form::X), Recipe::Key(Form::Account), Recipe::Key(Form::Taproot)]
             .into_iter()
             .enumerate()

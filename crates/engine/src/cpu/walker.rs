@@ -6,7 +6,7 @@ use warpsmith_curve::walk::Walk;
 
 use super::{Cpu, for_a_moment};
 use crate::worker::ends::Row;
-use crate::worker::{Batch, Fault, Shape, Start, Worker};
+use crate::worker::{Batch, Fault, Numbering, Start, Worker};
 
 /// Steps from one check to the next: about half a second for x coordinates, some seconds for hashes. Eight lanes take a
 /// quarter of a millisecond.
@@ -42,9 +42,9 @@ impl<'a, Q> Walker<'a, Q> {
 }
 
 impl<Q: Quest> Worker for Walker<'_, Q> {
-    fn shape(&self) -> Option<Shape> {
+    fn numbering(&self) -> Option<Numbering> {
         let (orbits, signs) = Q::RELATIVES;
-        Some(Shape { orbits, signs, ..self.cpu.shape() })
+        Some(Numbering { orbits, signs, ..self.cpu.numbering() })
     }
 
     fn start(&mut self, start: &Start) -> Result<(), Fault> {
@@ -71,8 +71,9 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
 
     fn check(&mut self) -> Result<(), Fault> {
         let Some((walk, origin)) = &self.walk else { return Ok(()) };
-        let shape = self.cpu.shape();
-        Row::of_search(Some(*origin), walk.step(), shape.half, shape.stride).check_each(&walk.centres())
+        let numbering = self.cpu.numbering();
+        Row::of_search(Some(*origin), walk.step(), numbering.half, numbering.stride)
+            .check_each(&walk.centres())
     }
 
     fn unproved(&self) -> u64 {

@@ -49,7 +49,7 @@ fn raw(values: &[[u8; 32]]) -> Vec<u8> {
 /// Times `op` on a card for about so long.
 pub(super) fn bench(gpu: &Gpu, op: Op, time: Duration) -> Result<FieldRate, Fault> {
     let info = gpu.device.info();
-    let searching = gpu.layout.spec;
+    let searching = gpu.shape.spec;
     let spec = if info.is_gpu {
         let ptx = info.vendor == Vendor::Nvidia;
         Spec { ptx, inline: searching.inline, count_carries: searching.count_carries, ..Spec::field() }

@@ -49,12 +49,12 @@ impl<'a> Lanes<'a> {
 
     /// Where they must be when everything under way has landed.
     pub fn row(&self) -> Row {
-        Row::of_search(self.origin, self.step, self.gpu.layout.spec.group, STRIDE)
+        Row::of_search(self.origin, self.step, self.gpu.shape.spec.group, STRIDE)
     }
 
     /// The centre of lane 0 at a step.
     fn first(&self, step: u64) -> Point {
-        let way = Scalar::from_u64(step).mul(Scalar::from_u64(2 * self.gpu.layout.spec.group as u64 + 1));
+        let way = Scalar::from_u64(step).mul(Scalar::from_u64(2 * self.gpu.shape.spec.group as u64 + 1));
         group::add(self.origin, group::multiply(way, Some(Affine::G)))
     }
 

@@ -51,32 +51,32 @@ const IN_FLIGHT: usize = 2;
 
 /// Why a card without a compiler cannot do something.
 const NO_COMPILER: &str = "it has no compiler, and the PTX this build carries is for leading characters of npub only; \
-                           `warpsmith devices` says how to get NVRTC, and --device opencl needs none";
+                           NVRTC comes with the CUDA toolkit, and the device opencl needs none";
 
 /// Lanes of a multiprocessor that hash side by side.
 const HASHING_LANES: u32 = 512;
 
 /// The shape of a search on one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct Shape {
     pub spec: Spec,
     pub lanes: u32,
 }
 
-impl Layout {
+impl Shape {
     /// The same with at most so many blocks a multiprocessor, and lanes in proportion.
-    fn at_most(self, blocks: u32) -> Layout {
-        let Layout { spec, lanes } = self;
+    fn at_most(self, blocks: u32) -> Shape {
+        let Shape { spec, lanes } = self;
         let blocks = spec.blocks.min(blocks.max(1));
         let lanes = (u64::from(lanes) * u64::from(blocks) / u64::from(spec.blocks)) as u32;
-        Layout { spec: Spec { blocks, ..spec }, lanes: (lanes / spec.block * spec.block).max(spec.block) }
+        Shape { spec: Spec { blocks, ..spec }, lanes: (lanes / spec.block * spec.block).max(spec.block) }
     }
 }
 
 /// A card, or a processor posing as one.
 pub(crate) struct Gpu {
     device: Arc<dyn Device>,
-    layout: Layout,
+    shape: Shape,
     ways: OnceLock<Vec<Affine>>,
     entries: OnceLock<Vec<Affine>>,
     strides: OnceLock<Vec<Affine>>,
@@ -88,17 +88,17 @@ impl Gpu {
     /// The device in the shape remembered for it, or the default one. Without a compiler it is the default one, which
     /// is what releases carry PTX for.
     pub fn new(device: Arc<dyn Device>, inline: Inline) -> Gpu {
-        let layout = shapes::remembered(device.as_ref()).filter(|_| device.can_build().is_ok());
-        let layout = layout.unwrap_or_else(|| default_layout(device.as_ref()));
-        Gpu::with_layout(device, layout, inline)
+        let shape = shapes::remembered(device.as_ref()).filter(|_| device.can_build().is_ok());
+        let shape = shape.unwrap_or_else(|| default_shape(device.as_ref()));
+        Gpu::with_shape(device, shape, inline)
     }
 
     /// The device in a given shape.
-    pub fn with_layout(device: Arc<dyn Device>, mut layout: Layout, inline: Inline) -> Gpu {
-        layout.spec.inline = inline.resolve(&device.info().vendor);
+    pub fn with_shape(device: Arc<dyn Device>, mut shape: Shape, inline: Inline) -> Gpu {
+        shape.spec.inline = inline.resolve(&device.info().vendor);
         Gpu {
             device,
-            layout,
+            shape,
             ways: OnceLock::new(),
             entries: OnceLock::new(),
             strides: OnceLock::new(),
@@ -110,37 +110,37 @@ impl Gpu {
     /// Where each lane but the first starts relative to the origin.
     fn ways(&self) -> &[Affine] {
         self.ways.get_or_init(|| {
-            let way = Scalar::from_u128(lanes::STRIDE as u128 * (2 * self.layout.spec.group as u128 + 1));
+            let way = Scalar::from_u128(lanes::STRIDE as u128 * (2 * self.shape.spec.group as u128 + 1));
             let way = group::multiply(way, Some(Affine::G)).expect("a stride is not a multiple of n");
-            multiples(way, self.layout.lanes as usize - 1)
+            multiples(way, self.shape.lanes as usize - 1)
         })
     }
 
     /// Where each lane of a scan but the first starts relative to the first: a group further each.
     fn neighbours(&self) -> &[Affine] {
         self.neighbours.get_or_init(|| {
-            let way = Scalar::from_u64(2 * u64::from(self.layout.spec.group) + 1);
+            let way = Scalar::from_u64(2 * u64::from(self.shape.spec.group) + 1);
             let way = group::multiply(way, Some(Affine::G)).expect("a small multiple of G is not infinity");
-            multiples(way, (ranges::WAVES * self.layout.lanes) as usize - 1)
+            multiples(way, (ranges::WAVES * self.shape.lanes) as usize - 1)
         })
     }
 
     /// The shape for programs that hash: that of the orbit walk, with no more blocks than leave a lane the registers
     /// a hash takes. H200: accounts at 3, 4, 5 and 6 blocks of 128 lanes run at 3.72, 3.74, 3.72 and 3.69 G/s.
-    fn digest_layout(&self, program: Text) -> Layout {
-        let Layout { spec, lanes } = self.layout.at_most(HASHING_LANES / self.layout.spec.block);
-        Layout { spec: Spec { program, ..spec }, lanes }
+    fn digest_shape(&self, program: Text) -> Shape {
+        let Shape { spec, lanes } = self.shape.at_most(HASHING_LANES / self.shape.spec.block);
+        Shape { spec: Spec { program, ..spec }, lanes }
     }
 
     /// i * G for every entry of the table.
     fn entries(&self) -> &[Affine] {
-        self.entries.get_or_init(|| multiples(Affine::G, self.layout.spec.group as usize))
+        self.entries.get_or_init(|| multiples(Affine::G, self.shape.spec.group as usize))
     }
 
     /// What one step moves a centre by, and its multiples: more than a launch of a busy card has steps.
     fn strides(&self) -> &[Affine] {
         self.strides.get_or_init(|| {
-            let step = Scalar::from_u64(2 * self.layout.spec.group as u64 + 1);
+            let step = Scalar::from_u64(2 * self.shape.spec.group as u64 + 1);
             let step = group::multiply(step, Some(Affine::G)).expect("a small multiple of G is not infinity");
             multiples(step, 255)
         })
@@ -148,12 +148,12 @@ impl Gpu {
 
     /// The portable walk of the same shape, for lanes the device cannot do.
     fn table(&self) -> &Table {
-        self.table.get_or_init(|| Table::new(Simd::Portable, self.layout.spec.group))
+        self.table.get_or_init(|| Table::new(Simd::Portable, self.shape.spec.group))
     }
 }
 
 /// A shape that runs well on what is known and runs at all on the rest; `tune` finds better ones.
-pub(crate) fn default_layout(device: &dyn Device) -> Layout {
+pub(crate) fn default_shape(device: &dyn Device) -> Shape {
     let info = device.info();
     if !info.is_gpu {
         // OpenCL on a processor is for tests: few lanes, and no sharing across its slow barriers.
@@ -166,7 +166,7 @@ pub(crate) fn default_layout(device: &dyn Device) -> Layout {
             shared_inversion: false,
             ..Spec::default()
         };
-        return Layout { spec, lanes: 64 };
+        return Shape { spec, lanes: 64 };
     }
     let nvidia = info.vendor == Vendor::Nvidia;
     let table_bytes = 4 * abi::table_words(256) as u64;
@@ -178,12 +178,12 @@ pub(crate) fn default_layout(device: &dyn Device) -> Layout {
     let fit = info.memory / 4 / (4 * abi::scratch_words(spec.group, 1) as u64);
     let wanted = info.units as u64 * (blocks * spec.block) as u64;
     let lanes = wanted.min(fit).max(spec.block as u64) / spec.block as u64 * spec.block as u64;
-    Layout { spec, lanes: lanes as u32 }
+    Shape { spec, lanes: lanes as u32 }
 }
 
 /// Whether this build carries PTX for all that an untuned search by leading characters of x runs on this device.
 pub(crate) fn carries_ptx(device: &dyn Device) -> bool {
-    let spec = default_layout(device).spec;
+    let spec = default_shape(device).spec;
     device.takes_ptx() && orbit::programs(&spec).iter().all(|spec| embedded(&join(spec)).is_some())
 }
 
@@ -194,7 +194,7 @@ impl Backend for Gpu {
 
     fn describe(&self) -> String {
         let info = self.device.info();
-        let Layout { spec, lanes } = self.layout;
+        let Shape { spec, lanes } = self.shape;
         let mut line = format!(
             "{} ({}, driver {}, {} units, {:.1} GiB), {lanes} lanes of {} entries, {} lanes a block",
             info.name,
@@ -206,8 +206,8 @@ impl Backend for Gpu {
             spec.block
         );
         if !spec.inline {
-            line += "; helpers out of line, which builds in seconds and runs several times slower (--inline yes: the \
-                     other way round, AMD's compiler may take many minutes once)";
+            line += "; helpers out of line, which builds in seconds and runs several times slower (inlined it is the \
+                     other way round, and AMD's compiler may take many minutes once)";
         }
         if self.device.can_build().is_err() && carries_ptx(self.device.as_ref()) {
             line += "; without NVRTC, by the PTX this build carries (tuned shapes need NVRTC)";
@@ -263,12 +263,12 @@ impl Backend for Gpu {
     }
 
     fn program(&self, search: &Search<'_>) -> Program {
-        let layout = match search.recipe {
-            Recipe::Salted(salted) => salts::layout(self, salted, search.filter),
-            Recipe::Key(Form::X) if search.filter.terms.is_empty() => orbit::layout(self, search.filter),
-            Recipe::Key(form) => points::layout(self, *form, search.filter),
+        let shape = match search.recipe {
+            Recipe::Salted(salted) => salts::shape(self, salted, search.filter),
+            Recipe::Key(Form::X) if search.filter.terms.is_empty() => orbit::shape(self, search.filter),
+            Recipe::Key(form) => points::shape(self, *form, search.filter),
         };
-        Program(format!("{:032x}", join(&layout.spec).hash))
+        Program(format!("{:032x}", join(&shape.spec).hash))
     }
 
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault> {

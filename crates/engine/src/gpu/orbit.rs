@@ -21,7 +21,7 @@ use super::flight::MOST_STEPS;
 use super::lanes::Lanes;
 use super::settle::Settle;
 use super::walker::{Quest, Walker};
-use super::{Gpu, Layout, Outcome, build, limbs, place_table, upload};
+use super::{Gpu, Outcome, Shape, build, limbs, place_table, upload};
 use crate::cpu::orbit::hit as from_walk;
 use crate::prefilter::{XWords, sieve, x_test, x_tests};
 use crate::worker::batch_add::multiples;
@@ -86,15 +86,15 @@ pub(super) fn programs(spec: &Spec) -> Vec<Spec> {
 }
 
 /// What a search for this filter runs, and on how many lanes.
-pub(super) fn layout(gpu: &Gpu, filter: &Filter) -> Layout {
+pub(super) fn shape(gpu: &Gpu, filter: &Filter) -> Shape {
     let (test, info) = (x_test(filter), gpu.device.info());
-    let Layout { spec, lanes } = match test {
+    let Shape { spec, lanes } = match test {
         XTest::Set { .. } if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia => {
-            gpu.layout.at_most(OPENCL_SET_BLOCKS)
+            gpu.shape.at_most(OPENCL_SET_BLOCKS)
         }
-        _ => gpu.layout,
+        _ => gpu.shape,
     };
-    Layout { spec: program(&spec, test), lanes }
+    Shape { spec: program(&spec, test), lanes }
 }
 
 /// A worker for this filter.
@@ -105,9 +105,9 @@ pub(super) fn worker<'a>(gpu: &'a Gpu, filter: &Filter) -> Outcome<OrbitWorker<'
 /// A search that goes so far; only a whole one finds anything.
 fn up_to<'a>(gpu: &'a Gpu, filter: &Filter, stage: Stage) -> Outcome<OrbitWorker<'a>> {
     let (words, info) = (XWords::new(filter), gpu.device.info());
-    let Layout { spec, lanes } = layout(gpu, filter);
-    let layout = Layout { spec: Spec { stage, ..spec }, lanes };
-    let spec = layout.spec;
+    let Shape { spec, lanes } = shape(gpu, filter);
+    let shape = Shape { spec: Spec { stage, ..spec }, lanes };
+    let spec = shape.spec;
     let mut queue = gpu.device.queue()?;
     let (program, kernel) = build(queue.as_mut(), info, &spec, "search_walk")?;
     let filter_buffer = upload(queue.as_mut(), words.words())?;
@@ -116,12 +116,12 @@ fn up_to<'a>(gpu: &'a Gpu, filter: &Filter, stage: Stage) -> Outcome<OrbitWorker
     let scratch = queue.alloc(4 * abi::scratch_words(spec.group, lanes) as u64)?;
     let settle = match &words {
         XWords::Ranges(_) => None,
-        XWords::Set(set) => Some(Settle::new(queue.as_mut(), program, gpu, layout, set)?),
+        XWords::Set(set) => Some(Settle::new(queue.as_mut(), program, gpu, shape, set)?),
     };
     let most = settle.as_ref().map_or(MOST_STEPS, Settle::most_steps);
     let sieve = sieve(filter);
     let orbit = Orbit { gpu, spec, kernel, table, scratch, filter: filter_buffer, settle, sieve };
-    Walker::new(gpu, layout, queue, most, orbit)
+    Walker::new(gpu, shape, queue, most, orbit)
 }
 
 impl Quest for Orbit<'_> {

@@ -17,7 +17,7 @@ use warpsmith_pattern::Filter;
 use super::flight::MOST_STEPS;
 use super::lanes::Lanes;
 use super::walker::{Quest, Walker};
-use super::{Gpu, Layout, Outcome, build, place_table, point_table, tweaks, upload};
+use super::{Gpu, Outcome, Shape, build, place_table, point_table, tweaks, upload};
 use crate::forms;
 use crate::prefilter::{digest_test, digest_words, score_to_beat};
 use crate::worker::{Hit, Search, Spot};
@@ -48,16 +48,16 @@ fn made(gpu: &Gpu, form: Form) -> Made {
 }
 
 /// What such a search runs, and on how many lanes.
-pub(super) fn layout(gpu: &Gpu, form: Form, filter: &Filter) -> Layout {
-    gpu.digest_layout(Program::Points { digest: made(gpu, form), filter: digest_test(filter) })
+pub(super) fn shape(gpu: &Gpu, form: Form, filter: &Filter) -> Shape {
+    gpu.digest_shape(Program::Points { digest: made(gpu, form), filter: digest_test(filter) })
 }
 
 /// A worker for this search, which is for keys.
 pub(super) fn worker<'a>(gpu: &'a Gpu, search: &Search<'_>) -> Outcome<PointsWorker<'a>> {
     let info = gpu.device.info();
     let form = search.recipe.form().expect("a walk is for keys");
-    let (made, layout) = (made(gpu, form), layout(gpu, form, search.filter));
-    let Layout { spec, lanes } = layout;
+    let (made, shape) = (made(gpu, form), shape(gpu, form, search.filter));
+    let Shape { spec, lanes } = shape;
     let mut queue = gpu.device.queue()?;
     let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
     let step = group::multiply(Scalar::from_u64(2 * u64::from(spec.group) + 1), Some(Affine::G))
@@ -88,7 +88,7 @@ pub(super) fn worker<'a>(gpu: &'a Gpu, search: &Search<'_>) -> Outcome<PointsWor
         filter: search.filter.clone(),
         beat: score_to_beat(search.filter),
     };
-    Walker::new(gpu, layout, queue, MOST_STEPS, points)
+    Walker::new(gpu, shape, queue, MOST_STEPS, points)
 }
 
 impl Points<'_> {

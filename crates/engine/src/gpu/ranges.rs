@@ -20,7 +20,7 @@ use warpsmith_store::Fingerprints;
 
 use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
-use super::{Gpu, Layout, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks, upload};
+use super::{Gpu, Outcome, Shape, as_bytes, build, centre_words, place_table, point_table, tweaks, upload};
 use crate::cpu::{Cpu, CpuScanner};
 use crate::forms;
 use crate::origin::point_of;
@@ -51,7 +51,7 @@ const PARTS: u32 = 32;
 
 pub(super) struct RangeScanner<'a> {
     gpu: &'a Gpu,
-    layout: Layout,
+    shape: Shape,
     forms: &'a [Form],
     wanted: &'a ScanFilter,
     /// For what the device cannot do.
@@ -124,8 +124,8 @@ impl<'a> RangeScanner<'a> {
         };
         let made = forms::scanned(forms).expect("refused where scanners are asked for");
         let keep_y = text::Forms::of(&made).need_y();
-        let layout = layout(gpu, keep_y, room);
-        let Layout { spec, lanes } = layout;
+        let shape = shape(gpu, keep_y, room);
+        let Shape { spec, lanes } = shape;
         let (program, walker) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
         let mut tests = Vec::new();
         for forms in together(&made) {
@@ -153,7 +153,7 @@ impl<'a> RangeScanner<'a> {
         let most = (room.keys() / keys as f64).clamp(1.0, f64::from(MOST_STEPS)) as u32;
         Ok(RangeScanner {
             gpu,
-            layout,
+            shape,
             forms,
             wanted,
             cpu: Cpu::new(Simd::detect(), 1),
@@ -179,12 +179,12 @@ impl<'a> RangeScanner<'a> {
     }
 
     fn lanes(&self) -> u32 {
-        self.layout.lanes
+        self.shape.lanes
     }
 
     /// Keys of a lane in a step.
     fn group(&self) -> u64 {
-        2 * u64::from(self.layout.spec.group) + 1
+        2 * u64::from(self.shape.spec.group) + 1
     }
 
     /// Keys of all lanes in a step: S.
@@ -194,7 +194,7 @@ impl<'a> RangeScanner<'a> {
 
     /// Asks for the lanes behind all that was launched of a walk.
     fn ask(&mut self, walk: &mut Walk) -> Result<(), Fault> {
-        let half = Scalar::from_u64(u64::from(self.layout.spec.group));
+        let half = Scalar::from_u64(u64::from(self.shape.spec.group));
         let way = Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.launched));
         let (first, apart) = (walk.base.add(half).add(way), Scalar::from_u64(self.group()));
         walk.asked = walk.launched;
@@ -203,7 +203,7 @@ impl<'a> RangeScanner<'a> {
 
     /// Uploads the centres of so many lanes, the first of which begins at this key.
     fn place(&mut self, to: Buffer, first: Scalar, lanes: u32) -> Result<(), Fault> {
-        let centre = first.add(Scalar::from_u64(u64::from(self.layout.spec.group)));
+        let centre = first.add(Scalar::from_u64(u64::from(self.shape.spec.group)));
         let start = point_of(centre).ok_or("a lane began at no key")?;
         let ways = &self.gpu.neighbours()[..lanes as usize - 1];
         let others = add_all(start, ways).or_else(|| {
@@ -223,7 +223,7 @@ impl<'a> RangeScanner<'a> {
         centres: Buffer,
         lanes: u32,
     ) -> impl FnOnce(&mut dyn Queue, Buffer, u32) -> Outcome<()> + use<> {
-        let (walker, block, tests) = (self.walker, self.layout.spec.block, self.tests.clone());
+        let (walker, block, tests) = (self.walker, self.shape.spec.block, self.tests.clone());
         let mut walk = vec![Arg::Buffer(centres), Arg::Buffer(self.scratch)];
         walk.extend(self.table.map(Arg::Buffer));
         walk.push(Arg::Buffer(self.points));
@@ -253,7 +253,7 @@ impl<'a> RangeScanner<'a> {
         if self.clear(self.first) == 0 {
             return Ok(Some(self.left));
         }
-        let centre = self.first.add(Scalar::from_u64(u64::from(self.layout.spec.group)));
+        let centre = self.first.add(Scalar::from_u64(u64::from(self.shape.spec.group)));
         let before_step = small(Scalar::from_u64(self.step_keys()).sub(centre));
         if before_step.is_some_and(|keys| keys.is_multiple_of(self.group())) {
             return Ok(Some(1));
@@ -342,7 +342,7 @@ impl<'a> RangeScanner<'a> {
         first: Scalar,
         count: u64,
     ) -> Result<Vec<Survivor>, Fault> {
-        let (half, group) = (u64::from(self.layout.spec.group), self.group());
+        let (half, group) = (u64::from(self.shape.spec.group), self.group());
         let mut survivors = Vec::with_capacity(landed.records.len());
         for record in &landed.records {
             let is_place = |passed: &Passed| {
@@ -373,7 +373,7 @@ impl<'a> RangeScanner<'a> {
 
     /// Does a launch again whose records did not fit, step by step and over as few lanes as it takes.
     fn again(&mut self, landed: &Landed<RECORD_WORDS>, count: u64) -> Result<Vec<Survivor>, Fault> {
-        let (all, block) = (self.lanes(), self.layout.spec.block);
+        let (all, block) = (self.lanes(), self.shape.spec.block);
         // Pieces expected to fill half the buffer.
         let share = f64::from(self.capacity) / 2.0 * f64::from(landed.steps) / f64::from(landed.count);
         let mut lanes = ((f64::from(all) * share.min(1.0)) as u32 / block * block).max(block);
@@ -426,7 +426,7 @@ impl Scanner for RangeScanner<'_> {
     }
 
     fn seams(&self) -> Vec<u64> {
-        let block = u64::from(self.layout.spec.block) * self.group();
+        let block = u64::from(self.shape.spec.block) * self.group();
         vec![self.group(), block, self.step_keys(), 2 * self.step_keys()]
     }
 
@@ -510,8 +510,8 @@ impl Room {
 }
 
 /// The shape of the walk: [`WAVES`], or as many as leave room for a step's points and records.
-fn layout(gpu: &Gpu, keep_y: bool, room: Room) -> Layout {
-    let Layout { spec, lanes } = gpu.layout;
+fn shape(gpu: &Gpu, keep_y: bool, room: Room) -> Shape {
+    let Shape { spec, lanes } = gpu.shape;
     let info = gpu.device.info();
     let spec = Spec { program: Program::Scan(text::Part::Walk { keep_y }), ..spec };
     let most = (info.memory / 8).min(info.largest_buffer) / text::points_bytes(spec.group, keep_y);
@@ -519,7 +519,7 @@ fn layout(gpu: &Gpu, keep_y: bool, room: Room) -> Layout {
     let waves =
         (most / u64::from(lanes)).min((recorded / f64::from(lanes)) as u64).clamp(1, u64::from(WAVES));
     let lanes = (u64::from(lanes) * waves).min(most) as u32;
-    Layout { spec, lanes: (lanes / spec.block * spec.block).max(spec.block) }
+    Shape { spec, lanes: (lanes / spec.block * spec.block).max(spec.block) }
 }
 
 /// Which forms one program tests: those that share a hash. Taproot has its own.
@@ -533,8 +533,8 @@ fn together(forms: &[text::Form]) -> Vec<Vec<text::Form>> {
 
 /// A fuse filter in the device's memory.
 fn upload_filter(queue: &mut dyn Queue, filter: &warpsmith_store::Filter) -> Outcome<Buffer> {
-    let layout = filter.layout();
-    let head = as_bytes(&text::fuse_words(layout.seed, layout.segment_length, layout.segment_count_length));
+    let fuse = filter.layout();
+    let head = as_bytes(&text::fuse_words(fuse.seed, fuse.segment_length, fuse.segment_count_length));
     let buffer = queue.alloc((head.len() as u64 + filter.size()).next_multiple_of(4))?;
     queue.write(buffer, 0, &head)?;
     let at = head.len() as u64;

@@ -10,13 +10,13 @@ use warpsmith_kernel::salts::{SALTS_PER_STEP, Salts};
 use warpsmith_pattern::Filter;
 
 use super::flight::{Flights, Landed, MOST_STEPS};
-use super::{CAPACITY, Gpu, Layout, Outcome, as_bytes, build, upload};
+use super::{CAPACITY, Gpu, Outcome, Shape, as_bytes, build, upload};
 use crate::prefilter::{digest_test, digest_words, score_to_beat};
 use crate::space::Lease;
-use crate::worker::{Batch, Fault, Hit, Search, Shape, Spot, Start, Worker};
+use crate::worker::{Batch, Fault, Hit, Numbering, Search, Spot, Start, Worker};
 
 pub(super) struct SaltsWorker {
-    layout: Layout,
+    shape: Shape,
     salted: Salted,
     queue: Box<dyn Queue>,
     kernel: Kernel,
@@ -48,20 +48,20 @@ fn described(salted: &Salted, base: &[u8; 32]) -> Salts {
 const DIGEST_WORDS: usize = 5;
 
 /// What such a search runs, and on how many lanes.
-pub(super) fn layout(gpu: &Gpu, salted: &Salted, filter: &Filter) -> Layout {
+pub(super) fn shape(gpu: &Gpu, salted: &Salted, filter: &Filter) -> Shape {
     let stages = described(salted, &[0; 32]).stages();
-    gpu.digest_layout(Program::Salts { stages, filter: digest_test(filter) })
+    gpu.digest_shape(Program::Salts { stages, filter: digest_test(filter) })
 }
 
 impl SaltsWorker {
     pub fn new(gpu: &Gpu, salted: &Salted, search: &Search<'_>) -> Outcome<Self> {
         let salts = described(salted, &[0; 32]);
-        let layout = layout(gpu, salted, search.filter);
-        let spec = &layout.spec;
+        let shape = shape(gpu, salted, search.filter);
+        let spec = &shape.spec;
         let mut queue = gpu.device.queue()?;
         let (_, kernel) = build(queue.as_mut(), gpu.device.info(), spec, spec.program.entry())?;
         Ok(SaltsWorker {
-            layout,
+            shape,
             salted: salted.clone(),
             kernel,
             params: upload(queue.as_mut(), &salts.words())?,
@@ -77,7 +77,7 @@ impl SaltsWorker {
 
     /// The last counter that a launch of so many steps reaches from `first` on.
     fn reach(&self, first: u64, steps: u32) -> u64 {
-        let blocks = u64::from(self.layout.lanes) * u64::from(steps);
+        let blocks = u64::from(self.shape.lanes) * u64::from(steps);
         let block = (first / SALTS_PER_STEP).saturating_add(blocks - 1);
         block.saturating_mul(SALTS_PER_STEP).saturating_add(SALTS_PER_STEP - 1).min(self.last)
     }
@@ -89,7 +89,7 @@ impl SaltsWorker {
         last: u64,
         lanes: u32,
     ) -> impl FnOnce(&mut dyn Queue, Buffer, u32) -> Outcome<()> + use<> {
-        let (kernel, block) = (self.kernel, self.layout.spec.block);
+        let (kernel, block) = (self.kernel, self.shape.spec.block);
         let (params, filter) = (self.params, self.filter_words);
         move |queue, hits, steps| {
             let buffers = [params, filter, hits].map(Arg::Buffer);
@@ -101,7 +101,7 @@ impl SaltsWorker {
     /// Sends the next launch on its way.
     fn take_off(&mut self, first: u64) -> Outcome<()> {
         let reach = self.reach(first, self.flights.steps);
-        let launch = self.launch(first, reach, self.layout.lanes);
+        let launch = self.launch(first, reach, self.shape.lanes);
         self.flights.take_off(self.queue.as_mut(), first, self.beat, launch)?;
         self.next = reach.checked_add(1).filter(|&next| next <= self.last);
         Ok(())
@@ -115,7 +115,7 @@ impl SaltsWorker {
             Some(landed) if landed.overflowed() => self.again(&landed)?,
             Some(landed) => {
                 let tried = self.reach(landed.first, landed.steps) - landed.first + 1;
-                Batch { tried, hits: self.sort_out(&landed, self.layout.lanes), done: false }
+                Batch { tried, hits: self.sort_out(&landed, self.shape.lanes), done: false }
             }
         };
         batch.done = self.next.is_none() && self.flights.is_empty();
@@ -136,7 +136,7 @@ impl SaltsWorker {
     /// Does a launch again whose hits did not fit, in pieces. With hits in plenty it ends, and the search goes on from
     /// there.
     fn again(&mut self, landed: &Landed) -> Result<Batch, Fault> {
-        let Layout { spec, lanes: all } = self.layout;
+        let Shape { spec, lanes: all } = self.shape;
         let end = self.reach(landed.first, landed.steps);
         // Pieces expected to fill half the buffer, no more than a launch of one step. A piece of as many salts as
         // there is room for hits cannot overflow.
@@ -176,7 +176,7 @@ impl SaltsWorker {
 }
 
 impl Worker for SaltsWorker {
-    fn shape(&self) -> Option<Shape> {
+    fn numbering(&self) -> Option<Numbering> {
         None
     }
 

@@ -3,25 +3,25 @@
 //! A shape is kept per device, driver and kernel text: a new driver or a new kernel starts from the default again.
 
 use std::path::PathBuf;
-use std::{env, fmt, fs};
+use std::{fmt, fs};
 
-use warpsmith_device::{Api, Device, Vendor};
+use warpsmith_device::{Api, Device, Vendor, user_cache};
 use warpsmith_kernel::{Spec, Table, abi, join};
 
-use super::{Layout, default_layout};
+use super::{Shape, default_shape};
 
 /// The shapes worth trying: around the default, one change at a time and the pairs that interact.
-pub(crate) fn candidates(device: &dyn Device) -> Vec<Layout> {
-    let base = default_layout(device);
+pub(crate) fn candidates(device: &dyn Device) -> Vec<Shape> {
+    let base = default_shape(device);
     let info = device.info();
     let mut out = vec![base];
     let mut add = |spec: Spec| {
         let lanes = info.units * spec.blocks * spec.block;
         let fits = 4 * abi::scratch_words(spec.group, lanes) as u64 <= info.memory / 2;
         let table = 4 * abi::table_words(spec.group) as u64;
-        let layout = Layout { spec, lanes };
-        if fits && (spec.table == Table::Global || table <= info.constant_memory) && !out.contains(&layout) {
-            out.push(layout);
+        let shape = Shape { spec, lanes };
+        if fits && (spec.table == Table::Global || table <= info.constant_memory) && !out.contains(&shape) {
+            out.push(shape);
         }
     };
     if info.is_gpu {
@@ -41,16 +41,6 @@ pub(crate) fn candidates(device: &dyn Device) -> Vec<Layout> {
 
 /// What is known of a device in the shape's file name: everything that could change the answer.
 fn path(device: &dyn Device) -> Option<PathBuf> {
-    let folder = match env::var_os("WARPSMITH_CACHE") {
-        Some(folder) if folder.is_empty() => return None,
-        Some(folder) => PathBuf::from(folder),
-        None => {
-            // As the standard has it: a value that is empty or relative counts as unset.
-            let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-            home.or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache")))?
-                .join("warpsmith/kernels")
-        }
-    };
     let info = device.info();
     let kernel = join(&Spec { ptx: info.vendor == Vendor::Nvidia, ..Spec::default() }).hash;
     let api = if info.api == Api::Cuda { "cuda" } else { "opencl" };
@@ -58,29 +48,29 @@ fn path(device: &dyn Device) -> Option<PathBuf> {
         text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect()
     };
     let name = format!("{api}-{}-{}-{kernel:032x}.shape", plain(&info.name), plain(&info.driver));
-    Some(folder.join(name))
+    Some(user_cache()?.join(name))
 }
 
 /// Remembers a shape for a device. A folder that cannot be written costs the memory of this run, nothing else.
-pub(crate) fn remember(device: &dyn Device, layout: &Layout) {
+pub(crate) fn remember(device: &dyn Device, shape: &Shape) {
     if let Some(path) = path(device) {
         let _ = path.parent().map(fs::create_dir_all);
-        let _ = fs::write(path, format!("{layout}\n"));
+        let _ = fs::write(path, format!("{shape}\n"));
     }
 }
 
 /// The remembered shape of a device, if there is a sound one.
-pub(crate) fn remembered(device: &dyn Device) -> Option<Layout> {
+pub(crate) fn remembered(device: &dyn Device) -> Option<Shape> {
     let text = fs::read_to_string(path(device)?).ok()?;
-    let layout = read(&text, default_layout(device).spec)?;
+    let shape = read(&text, default_shape(device).spec)?;
     // Only what `tune` would try itself: a file from elsewhere cannot ask for something absurd.
-    candidates(device).contains(&layout).then_some(layout)
+    candidates(device).contains(&shape).then_some(shape)
 }
 
 /// As it is remembered.
-impl fmt::Display for Layout {
+impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Layout { spec, lanes } = self;
+        let Shape { spec, lanes } = self;
         write!(
             f,
             "group={} block={} blocks={} constant={} counted={} unrolled={} lanes={lanes}",
@@ -95,23 +85,23 @@ impl fmt::Display for Layout {
 }
 
 /// What was remembered.
-fn read(text: &str, base: Spec) -> Option<Layout> {
-    let mut layout = Layout { spec: base, lanes: 0 };
+fn read(text: &str, base: Spec) -> Option<Shape> {
+    let mut shape = Shape { spec: base, lanes: 0 };
     for part in text.split_whitespace() {
         let (name, value) = part.split_once('=')?;
         let value: u32 = value.parse().ok()?;
         match name {
-            "group" => layout.spec.group = value,
-            "block" => layout.spec.block = value,
-            "blocks" => layout.spec.blocks = value,
-            "constant" => layout.spec.table = if value == 1 { Table::Constant } else { Table::Global },
-            "counted" => layout.spec.count_carries = value == 1,
-            "unrolled" => layout.spec.unroll_signs = value == 1,
-            "lanes" => layout.lanes = value,
+            "group" => shape.spec.group = value,
+            "block" => shape.spec.block = value,
+            "blocks" => shape.spec.blocks = value,
+            "constant" => shape.spec.table = if value == 1 { Table::Constant } else { Table::Global },
+            "counted" => shape.spec.count_carries = value == 1,
+            "unrolled" => shape.spec.unroll_signs = value == 1,
+            "lanes" => shape.lanes = value,
             _ => return None,
         }
     }
-    (layout.lanes > 0).then_some(layout)
+    (shape.lanes > 0).then_some(shape)
 }
 
 #[cfg(test)]
@@ -121,8 +111,8 @@ mod tests {
     #[test]
     fn a_shape_reads_as_it_was_written_and_nonsense_does_not() {
         let base = Spec::default();
-        let layout = Layout { spec: Spec { group: 128, unroll_signs: true, ..base }, lanes: 4096 };
-        assert_eq!(read(&layout.to_string(), base), Some(layout));
+        let shape = Shape { spec: Spec { group: 128, unroll_signs: true, ..base }, lanes: 4096 };
+        assert_eq!(read(&shape.to_string(), base), Some(shape));
         for bad in ["", "group=256", "group=x lanes=5", "cows=1 lanes=5", "lanes=-1", "lanes"] {
             assert_eq!(read(bad, base), None, "{bad}");
         }

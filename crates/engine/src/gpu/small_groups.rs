@@ -105,7 +105,7 @@ impl<'b> Bench<'b> {
 fn the_orbit_walk_is_right_at_every_element() {
     let Some(gpu) = pocl() else { return };
     for (group, half, steps) in [(&Small::both()[0], 1, 6), (&Small::both()[1], 8, 3)] {
-        let spec = Spec { group: half, filter: Filter::Range { count: 1 }, ..gpu.layout.spec };
+        let spec = Spec { group: half, filter: Filter::Range { count: 1 }, ..gpu.shape.spec };
         let mut bench = Bench::new(&gpu, group, spec, abi::HIT_WORDS);
         let lanes = bench.lanes();
         let table = bench.table(orbit::table_of);
@@ -145,7 +145,7 @@ fn the_orbit_walk_is_right_at_every_element() {
 fn the_walk_of_a_scan_is_right_at_every_element() {
     let Some(gpu) = pocl() else { return };
     let (half, steps) = (5, 3);
-    let spec = Spec { group: half, program: Program::Scan(Part::Walk { keep_y: true }), ..gpu.layout.spec };
+    let spec = Spec { group: half, program: Program::Scan(Part::Walk { keep_y: true }), ..gpu.shape.spec };
     for group in &Small::both() {
         let mut bench = Bench::new(&gpu, group, spec, RECORD_WORDS);
         let lanes = bench.lanes();

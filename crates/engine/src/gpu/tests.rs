@@ -38,7 +38,7 @@ pub fn assert_flood(batch: &Batch, odds: f64) {
 /// Launches with a flipped bit in one centre, some tens of times from fresh origins: each is found within a few launches, and
 /// nothing before that. `short` keeps launches short.
 pub fn assert_faults_are_found<W: Worker>(worker: &mut W, short: fn(&mut W)) {
-    let lanes = worker.shape().expect("a walk").lanes;
+    let lanes = worker.numbering().expect("a walk").lanes;
     let random = |below: u32| {
         let mut bytes = [0; 4];
         warpsmith_entropy::fill(&mut bytes).expect("random");
@@ -130,7 +130,7 @@ pub fn described() -> Gpu {
 fn releases_ship_what_an_untuned_card_runs() {
     let card = card(Vendor::Nvidia, Api::Cuda);
     let shipped: HashSet<u128> = shipped().iter().map(|source| source.hash).collect();
-    for spec in orbit::programs(&default_layout(&card).spec) {
+    for spec in orbit::programs(&default_shape(&card).spec) {
         assert!(shipped.contains(&join(&spec).hash), "{spec:?} is not shipped");
     }
 }
@@ -142,24 +142,24 @@ fn without_a_compiler_only_what_is_shipped_is_taken_on() {
     let supports = |recipe| gpu.supports(&Search::new(&recipe, &filter));
     assert_eq!(supports(Recipe::Key(Form::X)), Ok(()));
     let why = supports(Recipe::Key(Form::Account)).unwrap_err();
-    assert!(why.contains("NVRTC") && why.contains("--device opencl"), "{why}");
+    assert!(why.contains("NVRTC") && why.contains("the device opencl"), "{why}");
 }
 
 #[test]
 fn inlining_follows_the_vendor_unless_it_is_asked_for() {
     for (vendor, auto) in [(Vendor::Amd, false), (Vendor::Nvidia, true), (Vendor::Intel, true)] {
-        let built = |inline| Gpu::new(Arc::new(card(vendor.clone(), Api::OpenCl)), inline).layout.spec.inline;
+        let built = |inline| Gpu::new(Arc::new(card(vendor.clone(), Api::OpenCl)), inline).shape.spec.inline;
         assert_eq!([Inline::Auto, Inline::Yes, Inline::No].map(built), [auto, true, false], "{vendor}");
     }
     let amd = Gpu::new(Arc::new(card(Vendor::Amd, Api::OpenCl)), Inline::Auto);
-    assert!(amd.describe().contains("out of line") && amd.describe().contains("--inline yes"));
+    assert!(amd.describe().contains("out of line") && amd.describe().contains("inlined"));
 }
 
 #[test]
 fn keys_of_hits_are_computed_exactly_wherever_they_lie() {
     let Some(gpu) = pocl() else { return };
     let origin = Origin::known(Secret::random().expect("random"));
-    let Layout { spec, lanes } = gpu.layout;
+    let Shape { spec, lanes } = gpu.shape;
     let first = 1000;
     let mut places = Vec::new();
     // Before, at and after the end of the prepared strides, and far behind it.

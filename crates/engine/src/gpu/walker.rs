@@ -13,8 +13,8 @@ use warpsmith_kernel::abi::{self, Record};
 use super::ends::Watch;
 use super::flight::{Flights, Landed};
 use super::lanes::{Lanes, STRIDE};
-use super::{CAPACITY, Gpu, Layout, Outcome, as_bytes};
-use crate::worker::{Batch, Fault, Hit, Shape, Start, Worker};
+use super::{CAPACITY, Gpu, Outcome, Shape, as_bytes};
+use crate::worker::{Batch, Fault, Hit, Numbering, Start, Worker};
 
 /// What a walk looks for, and how: what differs from one to the other.
 pub(super) trait Quest: Send {
@@ -46,7 +46,7 @@ pub(super) trait Quest: Send {
 /// A worker that walks.
 pub(super) struct Walker<'a, Q> {
     pub quest: Q,
-    pub layout: Layout,
+    pub shape: Shape,
     pub lanes: Lanes<'a>,
     pub queue: Box<dyn Queue>,
     centres: Buffer,
@@ -60,24 +60,18 @@ pub(super) struct Walker<'a, Q> {
 
 impl<'a, Q: Quest> Walker<'a, Q> {
     /// A walk in this shape, with launches of at most so many steps.
-    pub fn new(
-        gpu: &'a Gpu,
-        layout: Layout,
-        mut queue: Box<dyn Queue>,
-        most: u32,
-        quest: Q,
-    ) -> Outcome<Self> {
-        let bytes = 4 * abi::centres_words(layout.lanes) as u64;
+    pub fn new(gpu: &'a Gpu, shape: Shape, mut queue: Box<dyn Queue>, most: u32, quest: Q) -> Outcome<Self> {
+        let bytes = 4 * abi::centres_words(shape.lanes) as u64;
         let (centres, spare) = (queue.alloc(bytes)?, queue.alloc(bytes)?);
         Ok(Walker {
             quest,
-            layout,
+            shape,
             lanes: Lanes::new(gpu),
             flights: Flights::new(queue.as_mut(), most, CAPACITY)?,
             queue,
             centres,
             spare,
-            watch: Watch::new(centres, layout.lanes),
+            watch: Watch::new(centres, shape.lanes),
             doubtful: false,
         })
     }
@@ -92,7 +86,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
     fn put_back(&mut self) -> Result<(), Fault> {
         self.watch.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
         self.doubtful = false;
-        let (centres, lanes, step) = (self.centres, self.layout.lanes, self.lanes.step());
+        let (centres, lanes, step) = (self.centres, self.shape.lanes, self.lanes.step());
         self.place(centres, 0..lanes, step)
     }
 
@@ -105,7 +99,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             self.put_back()?;
         }
         let (quest, centres, lanes, steps) =
-            (&self.quest, self.centres, self.layout.lanes, self.flights.steps);
+            (&self.quest, self.centres, self.shape.lanes, self.flights.steps);
         let launch = |queue: &mut dyn Queue, hits: Buffer, steps: u32| {
             quest.launch(queue, centres, lanes, hits, steps)
         };
@@ -128,7 +122,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
         let met = if landed.overflowed() {
             self.again(&landed, &mut batch)?
         } else {
-            batch.tried = u64::from(self.layout.lanes) * u64::from(landed.steps) * self.quest.keys();
+            batch.tried = u64::from(self.shape.lanes) * u64::from(landed.steps) * self.quest.keys();
             self.sort_out(&landed, 0, &mut batch.hits)
         };
         if met {
@@ -178,7 +172,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
     /// the origin, so it ends when there are hits in plenty, and counts the keys up to there. Says whether a lane met its
     /// table; where not all of the launch was looked at, that remains in doubt.
     fn again(&mut self, landed: &Landed, batch: &mut Batch) -> Result<bool, Fault> {
-        let (all, block, keys) = (self.layout.lanes, self.layout.spec.block, self.quest.keys());
+        let (all, block, keys) = (self.shape.lanes, self.shape.spec.block, self.quest.keys());
         // Pieces expected to fill half the buffer.
         let share = f64::from(CAPACITY) / 2.0 * f64::from(landed.steps) / f64::from(landed.count.max(1));
         let mut lanes = ((f64::from(all) * share.min(1.0)) as u32 / block * block).max(block);
@@ -230,10 +224,10 @@ impl<'a, Q: Quest> Walker<'a, Q> {
 }
 
 impl<Q: Quest> Worker for Walker<'_, Q> {
-    fn shape(&self) -> Option<Shape> {
+    fn numbering(&self) -> Option<Numbering> {
         let (orbits, signs) = self.quest.relatives();
-        let Layout { spec, lanes } = self.layout;
-        Some(Shape { half: spec.group, lanes, stride: STRIDE, orbits, signs })
+        let Shape { spec, lanes } = self.shape;
+        Some(Numbering { half: spec.group, lanes, stride: STRIDE, orbits, signs })
     }
 
     fn start(&mut self, start: &Start) -> Result<(), Fault> {
@@ -243,7 +237,7 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
         self.watch.gave_up();
         self.lanes.begin(origin);
         self.doubtful = false;
-        let (centres, lanes) = (self.centres, self.layout.lanes);
+        let (centres, lanes) = (self.centres, self.shape.lanes);
         self.place(centres, 0..lanes, 0)
     }
 

@@ -24,12 +24,12 @@ use crate::run::clock::{Clock, NAP, Tick};
 use crate::run::rates::Rates;
 use crate::secret::wiping_stack;
 use crate::space::{Source, Space, Subject};
-use crate::worker::{Fault, Hit, Shape};
+use crate::worker::{Fault, Hit, Numbering};
 
 /// What the collector knows of one worker.
 pub(super) struct Slot {
     device: usize,
-    shape: Option<Shape>,
+    numbering: Option<Numbering>,
     /// Where its hits lead back to; none while it waits for a new start.
     source: Option<Source>,
     /// Where its hits will lead back to once it has moved on.
@@ -39,8 +39,8 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub fn new(device: usize, shape: Option<Shape>, source: Source, answer: Sender<Answer>) -> Slot {
-        Slot { device, shape, source: Some(source), spare: None, answer, lost: false }
+    pub fn new(device: usize, numbering: Option<Numbering>, source: Source, answer: Sender<Answer>) -> Slot {
+        Slot { device, numbering, source: Some(source), spare: None, answer, lost: false }
     }
 }
 
@@ -228,7 +228,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         for hit in &hits {
             let slot = &self.slots[worker];
             let (Some(source), Some(filter)) = (&slot.source, self.filter(slot)) else { break };
-            let verdict = verify(source, &self.space, slot.shape.as_ref(), hit, self.job, filter);
+            let verdict = verify(source, &self.space, slot.numbering.as_ref(), hit, self.job, filter);
             match verdict {
                 Verdict::Match(_) if self.rule == Rule::Count => self.matches += 1,
                 Verdict::Match(confirmed) => {

@@ -198,7 +198,7 @@ fn make_workers<'d>(
             match ready {
                 Ok(worker) => {
                     let (answer, answers) = bounded(UNREAD);
-                    slots.push(Slot::new(plan.device, worker.shape(), source, answer));
+                    slots.push(Slot::new(plan.device, worker.numbering(), source, answer));
                     workers.push(WorkerThread { worker, answers, exact });
                 }
                 Err(what) => {

@@ -10,7 +10,7 @@ use warpsmith_pattern::{Options, Score, compile};
 
 use super::*;
 use crate::space::{Lease, Subject};
-use crate::worker::{Batch, Fault, Hit, Program, Shape, Spot, Start, Worker};
+use crate::worker::{Batch, Fault, Hit, Numbering, Program, Spot, Start, Worker};
 
 /// A contract by CREATE2 whose salt has so many free bytes.
 fn deployment(free: usize) -> Deployment {
@@ -64,7 +64,7 @@ impl Backend for Reference {
 }
 
 impl Worker for ReferenceWorker<'_> {
-    fn shape(&self) -> Option<Shape> {
+    fn numbering(&self) -> Option<Numbering> {
         None
     }
     fn start(&mut self, start: &Start) -> std::result::Result<(), Fault> {

@@ -13,7 +13,7 @@ use crate::origin::Secret;
 use crate::simd::Simd;
 use crate::space::Subject;
 use crate::split::Split;
-use crate::worker::{Batch, Fault, Hit, Program, Shape, Spot, Start, Worker};
+use crate::worker::{Batch, Fault, Hit, Numbering, Program, Spot, Start, Worker};
 
 /// How a device misbehaves after its self-test.
 #[derive(Clone, Copy, PartialEq)]
@@ -71,8 +71,8 @@ impl Backend for Masked {
 }
 
 impl Worker for MaskedWorker<'_> {
-    fn shape(&self) -> Option<Shape> {
-        self.inner.shape()
+    fn numbering(&self) -> Option<Numbering> {
+        self.inner.numbering()
     }
     fn start(&mut self, start: &Start) -> std::result::Result<(), Fault> {
         self.inner.start(start)

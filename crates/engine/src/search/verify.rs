@@ -5,7 +5,7 @@ use warpsmith_pattern::Filter;
 use super::{Job, Wanted};
 use crate::recover::{Candidate, recompute};
 use crate::space::{Source, Space};
-use crate::worker::{Hit, Shape};
+use crate::worker::{Hit, Numbering};
 
 /// A hit that was confirmed.
 pub(crate) struct Confirmed {
@@ -42,12 +42,12 @@ const TOLERANCE: u64 = 1 << 40;
 pub(crate) fn verify(
     source: &Source,
     space: &Space,
-    shape: Option<&Shape>,
+    numbering: Option<&Numbering>,
     hit: &Hit,
     job: &Job<'_>,
     filter: &Filter,
 ) -> Verdict {
-    let (digest, candidate) = match recompute(source, space, shape, hit, job.subject) {
+    let (digest, candidate) = match recompute(source, space, numbering, hit, job.subject) {
         Ok(both) => both,
         Err(what) => return Verdict::Wrong(what),
     };

@@ -9,7 +9,7 @@ use warpsmith_pattern::{Filter, Options, Patterns, compile};
 use crate::error::{Error, Result};
 use crate::recover::recompute;
 use crate::space::{Lease, Source, Space, Start, Subject};
-use crate::worker::{Backend, Hit, Program, Search, Shape, Spot, Worker, suits};
+use crate::worker::{Backend, Hit, Numbering, Program, Search, Spot, Worker, suits};
 
 /// Steps walked: the first, one between and the last are planted.
 const STEPS: u64 = 3;
@@ -25,7 +25,7 @@ pub(super) struct Probe<'p> {
     pub device: &'p dyn Backend,
     pub subject: Subject<'p>,
     pub recipe: Recipe,
-    pub shape: Option<Shape>,
+    pub numbering: Option<Numbering>,
     space: Space,
     source: Source,
     start: Start,
@@ -47,7 +47,7 @@ impl<'p> Probe<'p> {
             let lease = Lease { last: lease.last.min(SALTS), ..lease };
             (source, start) = (Source::Lease(lease), Start::Salts(lease));
         }
-        Ok(Probe { device, subject, recipe, shape: None, space, source, start, what })
+        Ok(Probe { device, subject, recipe, numbering: None, space, source, start, what })
     }
 
     /// Takes on the places of the walk by which the device does such a search: many patterns may go another way than
@@ -56,7 +56,7 @@ impl<'p> Probe<'p> {
         if suits(self.device, &Search::new(&self.recipe, filter), 0.0).is_err() {
             return Ok(false);
         }
-        self.shape = self.worker(filter)?.shape();
+        self.numbering = self.worker(filter)?.numbering();
         Ok(true)
     }
 
@@ -93,7 +93,7 @@ impl<'p> Probe<'p> {
 
     pub fn digest(&self, spot: Spot) -> Result<Digest> {
         let hit = Hit { spot, digest: None, score: 0 };
-        recompute(&self.source, &self.space, self.shape.as_ref(), &hit, self.subject)
+        recompute(&self.source, &self.space, self.numbering.as_ref(), &hit, self.subject)
             .map(|(digest, _)| digest)
             .map_err(|e| self.fail(e))
     }
@@ -104,8 +104,8 @@ impl<'p> Probe<'p> {
 
     /// All spots worth planting.
     pub fn spots(&self) -> Vec<Spot> {
-        match (&self.shape, &self.start) {
-            (Some(shape), _) => places(shape).into_iter().map(Spot::Key).collect(),
+        match (&self.numbering, &self.start) {
+            (Some(numbering), _) => places(numbering).into_iter().map(Spot::Key).collect(),
             (None, Start::Salts(lease)) => counters(lease.last),
             (None, Start::Point(_)) => Vec::new(),
         }
@@ -113,15 +113,15 @@ impl<'p> Probe<'p> {
 
     /// The last spot of all, and how many candidates are searched.
     pub fn extent(&self) -> (Spot, f64) {
-        match (&self.shape, &self.start) {
-            (Some(shape), _) => {
-                let (lane, step, index) = (shape.lanes - 1, STEPS - 1, shape.half);
-                let (orbit, negate) = (shape.orbits - 1, shape.signs);
+        match (&self.numbering, &self.start) {
+            (Some(numbering), _) => {
+                let (lane, step, index) = (numbering.lanes - 1, STEPS - 1, numbering.half);
+                let (orbit, negate) = (numbering.orbits - 1, numbering.signs);
                 let last = Place { lane, step, index, minus: true, orbit, image: 2, negate };
-                (Spot::Key(last), (shape.keys_per_step() * STEPS) as f64)
+                (Spot::Key(last), (numbering.keys_per_step() * STEPS) as f64)
             }
             (None, Start::Salts(lease)) => (Spot::Salt(lease.last), (lease.last - lease.first + 1) as f64),
-            (None, Start::Point(_)) => unreachable!("a walk has a shape"),
+            (None, Start::Point(_)) => unreachable!("a walk has a numbering"),
         }
     }
 
@@ -144,7 +144,7 @@ impl<'p> Probe<'p> {
                 seen.entry(hit.spot).or_insert((0, hit)).0 += 1;
             }
             steps += 1;
-            if batch.done || (self.shape.is_some() && steps == STEPS) {
+            if batch.done || (self.numbering.is_some() && steps == STEPS) {
                 break;
             }
         }
@@ -160,16 +160,16 @@ impl<'p> Probe<'p> {
 }
 
 /// The places worth planting: first, second, middle and last of everything that has an edge.
-pub(super) fn places(shape: &Shape) -> Vec<Place> {
-    let indices = [0, 1, 2, shape.half / 2, shape.half - 1, shape.half];
-    let lanes: Vec<u32> = match shape.lanes {
-        0..=16 => (0..shape.lanes).collect(),
+pub(super) fn places(numbering: &Numbering) -> Vec<Place> {
+    let indices = [0, 1, 2, numbering.half / 2, numbering.half - 1, numbering.half];
+    let lanes: Vec<u32> = match numbering.lanes {
+        0..=16 => (0..numbering.lanes).collect(),
         n => vec![0, 1, 31, 32, 33, n / 2 - 1, n / 2, n - 33, n - 32, n - 2, n - 1],
     };
     let mut kinds = Vec::new();
-    for negate in [false, true].into_iter().take(if shape.signs { 2 } else { 1 }) {
+    for negate in [false, true].into_iter().take(if numbering.signs { 2 } else { 1 }) {
         for image in 0..3 {
-            for orbit in 0..shape.orbits {
+            for orbit in 0..numbering.orbits {
                 kinds.extend([false, true].map(|minus| (minus, orbit, image, negate)));
             }
         }
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn places_cover_every_index_sign_orbit_and_image() {
         for (lanes, orbits, signs) in [(1, 3, false), (8, 1, true), (4096, 3, false), (4096, 1, true)] {
-            let shape = Shape { half: 512, lanes, stride: 1, orbits, signs };
-            let places = places(&shape);
+            let numbering = Numbering { half: 512, lanes, stride: 1, orbits, signs };
+            let places = places(&numbering);
             for index in [1, 2, 256, 511, 512] {
                 for minus in [false, true] {
                     for orbit in 0..orbits {

@@ -129,7 +129,7 @@ fn sample(probe: &Probe<'_>, program: &Program, size: usize) -> Result<()> {
         }
     }
     // With 500 keys the chance that one of eighteen kinds is absent is below 10^-11.
-    let all = probe.shape.map_or(0, |s| 6 * usize::from(s.orbits) * if s.signs { 2 } else { 1 });
+    let all = probe.numbering.map_or(0, |s| 6 * usize::from(s.orbits) * if s.signs { 2 } else { 1 });
     if expected > 500.0 && kinds.len() < all {
         return Err(probe.fail("a sign, orbit or image never occurs"));
     }

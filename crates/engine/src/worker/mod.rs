@@ -68,7 +68,7 @@ pub(crate) struct Program(pub String);
 
 /// How a walker numbers its keys: see [`warpsmith_curve::walk::Place::offset`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct Numbering {
     /// Table entries.
     pub half: u32,
     /// Parallel walkers.
@@ -81,7 +81,7 @@ pub(crate) struct Shape {
     pub signs: bool,
 }
 
-impl Shape {
+impl Numbering {
     /// Candidates of one step of all lanes: three images of each point.
     pub fn keys_per_step(&self) -> u64 {
         let points = 2 * u64::from(self.half) * u64::from(self.orbits) + 1;
@@ -123,7 +123,7 @@ pub(crate) struct Batch {
 /// A parallel searcher. It is given points or counters, never secrets.
 pub(crate) trait Worker: Send {
     /// How it numbers keys; none for salts.
-    fn shape(&self) -> Option<Shape>;
+    fn numbering(&self) -> Option<Numbering>;
     /// Starts over from here.
     fn start(&mut self, start: &Start) -> Result<(), Fault>;
     /// Goes on for a moment: some hundredths of a second, or until something was hit.

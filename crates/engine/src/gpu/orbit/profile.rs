@@ -34,11 +34,11 @@ pub(in crate::gpu) fn profile(gpu: &Gpu, filter: &Filter) -> Result<Profile, Fau
             profile.launch_ms = ms.into();
             best = best.min(f64::from(ms) * 1e6 / f64::from(steps));
         }
-        let nanoseconds = best / (u64::from(worker.layout.lanes) * worker.quest.keys()) as f64;
+        let nanoseconds = best / (u64::from(worker.shape.lanes) * worker.quest.keys()) as f64;
         profile.parts.push(Part { name: part, picoseconds: (nanoseconds - before) * 1e3 });
         before = nanoseconds;
         if stage == Stage::Whole {
-            let block = gpu.layout.spec.block;
+            let block = gpu.shape.spec.block;
             profile.block = block;
             profile.resources = worker.queue.resources(worker.quest.kernel);
             profile.blocks_per_unit = worker.queue.occupancy(worker.quest.kernel, block);

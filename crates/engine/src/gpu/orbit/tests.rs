@@ -51,10 +51,10 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     worker.take_off().expect("launched");
     let batch = worker.land().expect("landed");
     assert_flood(&batch, 1.0 / 32.0);
-    let shape = worker.shape().expect("a walk");
+    let numbering = worker.numbering().expect("a walk");
     for hit in batch.hits.iter().step_by(97) {
         let place = place(hit);
-        let offset = place.offset(shape.half, shape.stride);
+        let offset = place.offset(numbering.half, numbering.stride);
         let Some(Recovered::Key(key)) = origin.recover(offset, place.image, false) else { panic!("{hit:?}") };
         let text = target.encode(&target.digest(&public_point(&key.public_key())));
         assert!(text.starts_with("npub1q"), "{text}");
@@ -135,11 +135,11 @@ fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Optio
         tried += batch.tried;
         hits.extend(batch.hits);
     }
-    assert_eq!(tried, 4 * u64::from(worker.layout.lanes) * worker.quest.keys());
+    assert_eq!(tried, 4 * u64::from(worker.shape.lanes) * worker.quest.keys());
     let found: HashSet<Place> = hits.iter().map(place).collect();
     assert_eq!(found.len(), hits.len(), "each once");
     // The portable walk of some lanes as the reference.
-    for lane in [0u32, 1, 8, worker.layout.lanes - 1] {
+    for lane in [0u32, 1, 8, worker.shape.lanes - 1] {
         let way = lane.checked_sub(1).map(|l| gpu.ways()[l as usize]);
         let mut walk = Walk::new(gpu.table(), &[group::add(Some(start), way)]);
         let mut expected = Vec::new();
@@ -189,8 +189,8 @@ fn lanes_that_meet_their_table_are_not_astray() {
 #[test]
 fn helpers_out_of_line_find_the_same() {
     let Some(gpu) = pocl() else { return };
-    let gpu = Gpu::with_layout(Arc::clone(&gpu.device), gpu.layout, Inline::No);
-    assert!(!gpu.layout.spec.inline && gpu.describe().contains("--inline yes"));
+    let gpu = Gpu::with_shape(Arc::clone(&gpu.device), gpu.shape, Inline::No);
+    assert!(!gpu.shape.spec.inline && gpu.describe().contains("out of line"));
     // The programs that hash are made of the same helpers, and on a processor their self-tests take minutes.
     let mut cases = 0;
     prove(&gpu, &Sample { name: "npub", subject: Subject::Key(&Npub) }, &mut |test| {

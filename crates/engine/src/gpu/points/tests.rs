@@ -59,10 +59,10 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     worker.take_off().expect("launched");
     let batch = worker.land().expect("landed");
     assert_flood(&batch, 1.0 / 16.0);
-    let shape = worker.shape().expect("a walk");
+    let numbering = worker.numbering().expect("a walk");
     for hit in batch.hits.iter().step_by(97) {
         let place = place(hit);
-        let offset = place.offset(shape.half, shape.stride);
+        let offset = place.offset(numbering.half, numbering.stride);
         let key = origin.recover(offset, place.image, place.negate);
         let Some(Recovered::Key(key)) = key else { panic!("{hit:?}") };
         let text = Account.encode(&Account.digest(&public_point(&key.public_key())));
@@ -89,7 +89,7 @@ fn reference(
     for &lane in lanes {
         for step in 0..steps {
             let centre = at.centre(lane, step);
-            for index in 0..=gpu.layout.spec.group {
+            for index in 0..=gpu.shape.spec.group {
                 for minus in [false, true] {
                     if index == 0 && minus {
                         continue;
@@ -132,7 +132,7 @@ fn lanes_that_meet_their_table_are_made_good() {
     worker.take_off().expect("launched");
     worker.take_off().expect("launched");
     let together = worker.land().expect("landed");
-    assert_eq!(together.tried, 4 * u64::from(worker.layout.lanes) * worker.quest.keys());
+    assert_eq!(together.tried, 4 * u64::from(worker.shape.lanes) * worker.quest.keys());
     hits.extend(worker.step().expect("a step").hits.into_iter().filter(|h| place(h).step < 2));
     let found: HashSet<Place> = together.hits.iter().map(place).collect();
     assert_eq!(found.len(), together.hits.len(), "each once");
@@ -201,12 +201,12 @@ fn bitcoin_addresses_are_found_with_their_signs() {
             let mut found = HashSet::new();
             for _ in 0..2 {
                 let batch = worker.step().expect("a step");
-                assert_eq!(batch.tried, u64::from(worker.layout.lanes) * worker.quest.keys());
+                assert_eq!(batch.tried, u64::from(worker.shape.lanes) * worker.quest.keys());
                 for hit in &batch.hits {
                     assert!(found.insert(place(hit)), "{hit:?} twice");
                 }
             }
-            let lanes = [0, 1, worker.layout.lanes - 1];
+            let lanes = [0, 1, worker.shape.lanes - 1];
             let expected = reference(&gpu, &target, start, &lanes, 2, &filter);
             assert!(expected.len() > 3, "{patterns:?}: {}", expected.len());
             let of_lanes = found.into_iter().filter(|p| lanes.contains(&p.lane)).collect();

@@ -219,7 +219,7 @@ fn records_that_make_no_sense_cost_the_device_its_place() {
     let Some(gpu) = pocl() else { return };
     let (forms, filter) = ([Form::X], list(&[]));
     let scanner = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner");
-    let half = scanner.layout.spec.group;
+    let half = scanner.shape.spec.group;
     let judge = |record: [u32; RECORD_WORDS]| {
         let landed = Landed::of(vec![record]);
         scanner.sort_out(&landed, 64, Scalar::LAMBDA, 1 << 20).map(|survivors| survivors.len())

@@ -68,8 +68,8 @@ pub(super) fn run(
         let mut tried = 0;
         while started.elapsed() < time {
             tried += match hash.reads_y() {
-                true => walk.points(&mut InTurn::<true> { filter, hash: hash.clone(), found: 0 }),
-                false => walk.points(&mut InTurn::<false> { filter, hash: hash.clone(), found: 0 }),
+                true => walk.points(&mut OneByOne::<true> { filter, hash: hash.clone(), found: 0 }),
+                false => walk.points(&mut OneByOne::<false> { filter, hash: hash.clone(), found: 0 }),
             };
         }
         tried
@@ -82,13 +82,13 @@ pub(super) fn run(
 }
 
 /// Hashes the points of a walk one key at a time.
-struct InTurn<'t, const Y: bool> {
+struct OneByOne<'t, const Y: bool> {
     filter: &'t Filter,
     hash: Hash,
     found: u64,
 }
 
-impl<const Y: bool> Points for InTurn<'_, Y> {
+impl<const Y: bool> Points for OneByOne<'_, Y> {
     const Y: bool = Y;
 
     fn points(&mut self, block: &Block) {
@@ -185,11 +185,11 @@ mod tests {
             let mut walk = cpu.walk(origin);
             let hash = Hash::new(&recipe).expect("just asked");
             let found = if hash.reads_y() {
-                let mut turn = InTurn::<true> { filter: &filter, hash, found: 0 };
+                let mut turn = OneByOne::<true> { filter: &filter, hash, found: 0 };
                 walk.points(&mut turn);
                 turn.found
             } else {
-                let mut turn = InTurn::<false> { filter: &filter, hash, found: 0 };
+                let mut turn = OneByOne::<false> { filter: &filter, hash, found: 0 };
                 walk.points(&mut turn);
                 turn.found
             };
