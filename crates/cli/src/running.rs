@@ -83,10 +83,8 @@ impl DeviceFlags {
 
     pub fn open(&self) -> Result<Devices, Failure> {
         // Drivers may bring handlers of their own.
-        signals::set()?;
-        let devices = Devices::open_with(&self.device, self.threads, self.inline)?;
-        signals::set()?;
-        Ok(devices)
+        signals::hold()?;
+        Ok(Devices::open_with(&self.device, self.threads, self.inline)?)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Ctrl-C and the other signals that ask a command to end.
 //!
 //! Drivers run in this process, and some come with handlers of their own: the compiler in PoCL and in AMD's driver takes
-//! SIGINT, SIGTERM, SIGHUP and SIGQUIT when it builds its first kernel. So ours are set before a driver is opened, again
-//! afterwards, and then held: a thread puts them back for as long as a search runs.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT when it builds its first kernel. So ours are set before a driver is opened and then
+//! held: a thread puts them back for as long as the program runs.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -54,8 +54,24 @@ extern "C" fn handle(_: libc::c_int) {
     }
 }
 
-/// Puts our handlers in their place, whatever is there. Until [`interrupt`] was called a signal ends the program at once.
-pub(crate) fn set() -> Result<(), Failure> {
+/// Puts our handlers in their place and holds them there. Until [`interrupt`] was called a signal ends the program at once.
+pub(crate) fn hold() -> Result<(), Failure> {
+    static HELD: OnceLock<()> = OnceLock::new();
+    set()?;
+    if HELD.set(()).is_ok() {
+        let hold = || {
+            loop {
+                std::thread::sleep(HOLD);
+                let _ = set();
+            }
+        };
+        let held = std::thread::Builder::new().name("signals".to_owned()).spawn(hold);
+        held.map_err(|error| Failure::Other(format!("Ctrl-C cannot be handled: {error}")))?;
+    }
+    Ok(())
+}
+
+fn set() -> Result<(), Failure> {
     remember();
     let Some(start) = START.get() else { return Ok(()) };
     // SAFETY: an all-zero `sigaction` has an empty mask and no flags.
@@ -83,14 +99,6 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     // Never given back: a handler may be looking at it. A command asks once.
     FLAG.store(Arc::into_raw(Arc::clone(&flag)).cast_mut(), Ordering::Release);
-    set()?;
-    let hold = || {
-        loop {
-            std::thread::sleep(HOLD);
-            let _ = set();
-        }
-    };
-    let held = std::thread::Builder::new().name("signals".to_owned()).spawn(hold);
-    held.map_err(|error| Failure::Other(format!("Ctrl-C cannot be handled: {error}")))?;
+    hold()?;
     Ok(flag)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use crate::replace::{folder_of, sync_folder_of};
+use crate::replace::{folder_of, sync_folder_of, with_suffix};
 use crate::{Error, Result};
 
 /// Who besides the owner may read a file.
@@ -29,6 +29,23 @@ pub fn create(path: &Path) -> Result<File> {
     })?;
     sync_folder_of(path)?;
     Ok(file)
+}
+
+/// A file that has no name, in the folder of `beside`: nobody else can open it, and it is gone with the program, however that ends.
+pub fn scratch(beside: &Path) -> Result<File> {
+    for number in 0.. {
+        // Another process may be at work beside us; the name is there for a moment.
+        let path = with_suffix(beside, format!(".{}-{number}", std::process::id()));
+        match options().create_new(true).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < 1000 => {}
+            Err(error) => return Err(Error::io("create", &path)(error)),
+        }
+    }
+    unreachable!("the last attempt returns")
 }
 
 /// An existing file, to read and write it.
@@ -244,6 +261,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
+    use std::io::{Seek, Write};
+
     use super::*;
 
     fn mode(path: &Path, mode: u32) {
@@ -344,5 +363,25 @@ mod tests {
             assert!(file.metadata().unwrap().blocks() * 512 >= 1 << 16);
             assert!(reserve(&file, &path, 1 << 60).is_err());
         }
+    }
+
+    #[test]
+    fn a_scratch_file_leaves_no_name_and_writes_over_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let beside = folder.path().join("table");
+        let taken = with_suffix(&beside, format!(".{}-0", std::process::id()));
+        std::fs::write(&taken, "somebody else's").unwrap();
+        let mut files = [scratch(&beside).unwrap(), scratch(&beside).unwrap()];
+        for (number, file) in files.iter_mut().enumerate() {
+            write!(file, "part {number}").unwrap();
+        }
+        for (number, file) in files.iter_mut().enumerate() {
+            file.rewind().unwrap();
+            assert_eq!(io::read_to_string(file).unwrap(), format!("part {number}"));
+        }
+        let names: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(names, [taken.as_path()]);
+        assert_eq!(std::fs::read(&taken).unwrap(), b"somebody else's");
     }
 }

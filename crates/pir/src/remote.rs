@@ -174,14 +174,14 @@ impl Remote {
                 std::thread::sleep(Duration::from_millis(250 << attempt));
             }
             let result = self.send(method, path, "", body, longest).and_then(|response| {
-                let mut bytes = Vec::new();
                 let Response { status, epoch, batch, location, mut body } = response;
-                if status == 200 {
+                let bytes = if status == 200 {
+                    let mut bytes = Vec::new();
                     body.read_to_end(&mut bytes)?;
+                    bytes
                 } else {
-                    // Only for the message, and what does not come is not missed.
-                    let _ = body.take(2000).read_to_end(&mut bytes);
-                }
+                    message(body)
+                };
                 Ok((status, Whole { bytes, epoch, batch }, location))
             });
             let (status, whole, location) = match result {
@@ -199,7 +199,7 @@ impl Remote {
             let reason = match (status, location) {
                 (200, _) => return Ok(whole),
                 (429 | 503, _) => {
-                    last = format!("it is busy ({status}): {}", text.trim());
+                    last = busy(status, &whole.bytes);
                     continue;
                 }
                 (300..400, Some(place)) => format!(
@@ -318,7 +318,9 @@ impl Remote {
         let (range, longest) = (format!("Range: bytes={at}-\r\n"), description.data_bytes() - *at);
         let mut response = match self.send("GET", "/v1/blocks", &range, b"", longest) {
             Ok(response) if response.status == 206 => response,
-            Ok(response) if matches!(response.status, 429 | 503) => return Ok(Some("it is busy".into())),
+            Ok(response) if matches!(response.status, 429 | 503) => {
+                return Ok(Some(busy(response.status, &message(response.body))));
+            }
             Ok(response) => {
                 return Err(self.failed(format!("no ranges of blocks: status {}", response.status)));
             }
@@ -420,6 +422,18 @@ impl Remote {
         let answers = self.ask("POST", "/v1/query", &asked.body, longest as u64)?;
         client.receive(asked, &answers.bytes)
     }
+}
+
+/// What came with an answer that is no success: only for the message, and what does not come is not missed.
+fn message(body: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = body.take(2000).read_to_end(&mut bytes);
+    bytes
+}
+
+/// Why to ask again later.
+fn busy(status: u16, message: &[u8]) -> String {
+    format!("it is busy ({status}): {}", String::from_utf8_lossy(message).trim())
 }
 
 /// Whether a database that a server describes can be one, and one that this machine can have hints for; else what is wrong.

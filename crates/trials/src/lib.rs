@@ -65,11 +65,14 @@ impl Random {
         bytes
     }
 
-    /// 32 bytes as an adversary of carries would choose them: mostly without pattern, a quarter of them runs of equal bits, where
-    /// limbs are empty or saturated and carries run far.
+    /// 32 bytes as an adversary of carries would choose them, big-endian: mostly without pattern, a quarter of them runs of equal
+    /// bits, where limbs are empty or saturated and carries run far, one in sixteen next to 0, to 2^256, or to the order of
+    /// secp256k1's field or group.
     pub fn number(&mut self) -> [u8; 32] {
-        if self.word() & 3 != 0 {
-            return self.uniform();
+        match self.word() & 15 {
+            0 => return self.next_to_an_edge(),
+            1..4 => {}
+            _ => return self.uniform(),
         }
         let mut words = [0u64; 4];
         let mut at = 0;
@@ -83,12 +86,34 @@ impl Random {
             }
             at = end;
         }
-        let mut bytes = [0; 32];
-        for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
-            chunk.copy_from_slice(&word.to_be_bytes());
-        }
-        bytes
+        big_endian(words)
     }
+
+    fn next_to_an_edge(&mut self) -> [u8; 32] {
+        let edge = [[0; 4], FIELD, GROUP][self.below(3) as usize];
+        let (distance, below) = (self.below(5), self.word() & 1 == 1);
+        let mut words = edge;
+        // Beyond either end it goes on at the other.
+        let mut carry = distance;
+        for word in words.iter_mut().rev() {
+            let (next, over) = if below { word.overflowing_sub(carry) } else { word.overflowing_add(carry) };
+            (*word, carry) = (next, u64::from(over));
+        }
+        big_endian(words)
+    }
+}
+
+/// secp256k1's p, most significant word first.
+const FIELD: [u64; 4] = [u64::MAX, u64::MAX, u64::MAX, 0xffff_fffe_ffff_fc2f];
+/// secp256k1's n.
+const GROUP: [u64; 4] = [u64::MAX, 0xffff_ffff_ffff_fffe, 0xbaae_dce6_af48_a03b, 0xbfd2_5e8c_d036_4141];
+
+fn big_endian(words: [u64; 4]) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+        chunk.copy_from_slice(&word.to_be_bytes());
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -107,7 +132,20 @@ mod tests {
         let mut random = Random::from_seed(1);
         let empty_limbs = |number: [u8; 32]| number.chunks(8).any(|limb| limb == [0; 8] || limb == [0xff; 8]);
         let numbers = (0..1000).filter(|_| empty_limbs(random.number())).count();
-        assert!((50..250).contains(&numbers), "{numbers}");
+        assert!((50..300).contains(&numbers), "{numbers}");
         assert!((0..1000).all(|_| !empty_limbs(random.uniform())));
+    }
+
+    #[test]
+    fn the_edges_and_what_lies_beside_them_come_soon() {
+        let mut random = Random::from_seed(2);
+        let numbers: Vec<[u8; 32]> = (0..4000).map(|_| random.number()).collect();
+        let mut edges = vec![[0; 32], [0xff; 32]];
+        for edge in [FIELD, GROUP] {
+            for last in [edge[3] - 1, edge[3], edge[3] + 1] {
+                edges.push(big_endian([edge[0], edge[1], edge[2], last]));
+            }
+        }
+        assert!(edges.iter().all(|edge| numbers.contains(edge)));
     }
 }

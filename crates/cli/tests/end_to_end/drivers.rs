@@ -6,10 +6,18 @@ use std::process::{Child, Command, Stdio};
 
 use crate::harness::{BINARY, signal, warpsmith};
 
+/// Whether there is an OpenCL device.
+fn has_device() -> bool {
+    let has = warpsmith(&["devices"]).stdout.contains("opencl:0");
+    if !has {
+        eprintln!("SKIPPED: no OpenCL device; install pocl-opencl-icd");
+    }
+    has
+}
+
 /// A search on an OpenCL device that has run for a while; none where there is no such device.
 fn search() -> Option<Child> {
-    if !warpsmith(&["devices"]).stdout.contains("opencl:0") {
-        eprintln!("SKIPPED: no OpenCL device; install pocl-opencl-icd");
+    if !has_device() {
         return None;
     }
     let mut command = Command::new(BINARY);
@@ -59,4 +67,22 @@ fn a_second_interrupt_and_a_quit_end_it_at_once() {
     });
     child.kill().unwrap();
     assert_eq!(ended.expect("it was not swallowed").signal(), Some(3));
+}
+
+/// A command that has nothing to save ends at once by our handler, not by whatever the driver does with a signal.
+#[test]
+fn a_self_test_is_interrupted_by_our_handler() {
+    if !has_device() {
+        return;
+    }
+    let mut command = Command::new(BINARY);
+    command.args(["selftest", "--device", "opencl:0"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Each line comes after its kernels were built.
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.by_ref().take(3).all(|line| line.unwrap().contains("planted")));
+    // The handlers are put back ten times a second.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

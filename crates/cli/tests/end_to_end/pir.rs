@@ -493,7 +493,7 @@ fn work_that_is_interrupted_leaves_nothing() {
     };
     let (state, new) = (desk.path("state"), desk.path("new.pir"));
     interrupted(&["hint", "--database", &database, "--state", &state, "--device", "cpu"], "state.new");
-    interrupted(&["build", &new, "--synthetic", "3000000"], "new.pir.parts");
+    interrupted(&["build", &new, "--synthetic", "3000000"], "new.pir.new");
 }
 
 #[test]

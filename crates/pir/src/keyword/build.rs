@@ -1,10 +1,10 @@
 //! A table of any size, made in bounded memory: keys and entries go to a file for each partition, and then the partitions
 //! are arranged one after the other.
 //!
-//! On disk this takes as much again as the database, in a folder beside it, which is gone at the end.
+//! On disk this takes as much again as the database, in files without a name beside it, which are gone at the end.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IntoInnerError, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Layout, Name, Shape, name, tagged_entry};
@@ -116,56 +116,33 @@ fn too_long(value: &[u8], entry_size: usize) -> Error {
 
 /// The files of the partitions.
 struct Parts {
-    folder: PathBuf,
+    database: PathBuf,
     files: Vec<Option<BufWriter<File>>>,
 }
 
 impl Parts {
     fn new(database: &Path, partitions: u32) -> Result<Parts> {
-        let mut folder = database.as_os_str().to_owned();
-        folder.push(".parts");
-        let folder = PathBuf::from(folder);
-        // It may be there: of a build that was killed, whose files are written over.
-        std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
-        let mut parts = Parts { folder, files: Vec::new() };
         let waiting = (WAITING / partitions as usize).min(1 << 20);
-        for partition in 0..partitions {
-            let path = parts.path(partition);
-            let file = File::options().write(true).read(true).create(true).truncate(true).open(&path);
-            let file = file.map_err(Error::io(&path))?;
-            parts.files.push(Some(BufWriter::with_capacity(waiting, file)));
-        }
-        Ok(parts)
-    }
-
-    fn path(&self, partition: u32) -> PathBuf {
-        self.folder.join(format!("part-{partition}"))
+        let part = |_| Ok(Some(BufWriter::with_capacity(waiting, warpsmith_files::scratch(database)?)));
+        Ok(Parts { database: database.to_owned(), files: (0..partitions).map(part).collect::<Result<_>>()? })
     }
 
     fn write(&mut self, partition: u32, name: &Name, entry: &[u8]) -> Result<()> {
-        let path = || self.folder.join(format!("part-{partition}"));
         let file = self.files[partition as usize].as_mut().expect("no part is taken before all is written");
-        file.write_all(name).and_then(|()| file.write_all(entry)).map_err(|error| Error::io(&path())(error))
+        file.write_all(name).and_then(|()| file.write_all(entry)).map_err(Error::io(&self.database))
     }
 
     /// All that was written for a partition, which is then gone from the disk.
     fn take(&mut self, partition: u32) -> Result<Vec<u8>> {
-        let path = self.path(partition);
         let file = self.files[partition as usize].take().expect("each part is taken once");
-        file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
-        let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
-        std::fs::remove_file(&path).map_err(Error::io(&path))?;
-        Ok(bytes)
-    }
-}
-
-impl Drop for Parts {
-    fn drop(&mut self) {
-        for partition in 0..self.files.len() as u32 {
-            let _ = std::fs::remove_file(self.path(partition));
-        }
-        // Not what somebody else put there.
-        let _ = std::fs::remove_dir(&self.folder);
+        let read = |file: BufWriter<File>| {
+            let mut file = file.into_inner().map_err(IntoInnerError::into_error)?;
+            let mut bytes = Vec::with_capacity(file.stream_position()? as usize);
+            file.rewind()?;
+            file.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        read(file).map_err(Error::io(&self.database))
     }
 }
 
