@@ -91,9 +91,9 @@ impl From<warpsmith::Error> for Failure {
 impl From<search::Error> for Failure {
     fn from(error: search::Error) -> Failure {
         match error {
-            search::Error::NoDevice(_) => {
-                Failure::Device(format!("{error}\n`warpsmith devices` lists what this machine has"))
-            }
+            search::Error::NoDevice(_) => Failure::Device(format!(
+                "{error}\n`warpsmith devices` lists what this machine has; --device cpu always works"
+            )),
             search::Error::SelfTest { .. } => Failure::Device(format!(
                 "{error}\nnothing this device says can be trusted; try another one with --device, and \
                  `warpsmith selftest` for the details"

@@ -57,7 +57,7 @@ pub(crate) enum ProgressFormat {
 #[derive(Args)]
 pub(crate) struct DeviceFlags {
     /// Use this device: cpu, cuda, opencl, cuda:0, opencl:1 or all; repeatable [default: every GPU, else the CPU]
-    #[arg(long, value_name = "SEL")]
+    #[arg(long, value_name = "SEL", value_parser = selector)]
     device: Vec<Selector>,
 
     /// CPU worker threads [default: one per core]
@@ -68,6 +68,11 @@ pub(crate) struct DeviceFlags {
     /// seconds instead of minutes, and the search is several times slower
     #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     inline: Inline,
+}
+
+/// A device as a person names it.
+fn selector(text: &str) -> Result<Selector, String> {
+    text.parse::<Selector>().map_err(|why| format!("{why}; `warpsmith devices` lists what this machine has"))
 }
 
 impl DeviceFlags {

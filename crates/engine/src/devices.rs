@@ -338,5 +338,5 @@ fn not_found(selector: &Selector, gpus: &warpsmith_device::Survey) -> Error {
     } else {
         why += &format!("but there are only {}; name one by its number", there.join(", "));
     }
-    Error::NoDevice(why + "; the device cpu always works")
+    Error::NoDevice(why)
 }

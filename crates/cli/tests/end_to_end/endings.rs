@@ -67,6 +67,7 @@ fn a_device_that_is_not_there_is_3() {
     for device in ["cuda:99", "opencl:99"] {
         mine(&["qq", "--device", device]).code(3).says(&["no usable device", device, "--device cpu"]);
     }
+    mine(&["qq", "--device", "gpu"]).code(2).says(&["'gpu' is no device", "opencl:1", "warpsmith devices"]);
     warpsmith(&["bench", "--device", "cuda:99"]).code(3).says(&["warpsmith devices"]);
     warpsmith(&["selftest", "--device", "cuda:99"]).code(3);
 }
