@@ -113,7 +113,7 @@ pub trait SaltTarget: Target {
     fn explain(&self, salt: &[u8; 32]) -> Vec<(&'static str, String)>;
 }
 
-/// Every target that needs no parameter; help, self-tests and benches iterate over it.
+/// Every target that needs no parameter, by which a result is read again.
 pub static TARGETS: &[&dyn KeyTarget] = &[&nostr::Npub, &ethereum::Account];
 
 /// The target with this name.

@@ -114,10 +114,11 @@ fn check_mode(path: &Path, facts: &Metadata, sharing: Sharing) -> Result<()> {
         return Ok(());
     }
     let reason = format!("{may} (mode {:03o})", facts.mode() & 0o777);
-    let advice = match sharing {
-        Sharing::Secret => format!("run: chmod 600 {}", path.display()),
-        Sharing::Readable => format!("run: chmod go-w {}", path.display()),
+    let mode = match sharing {
+        Sharing::Secret => "600",
+        Sharing::Readable => "go-w",
     };
+    let advice = format!("if it is the file you mean, run: chmod {mode} {}", path.display());
     Err(Error::unsafe_to_use(path, reason, advice))
 }
 
