@@ -2,8 +2,6 @@
 //!
 //! Some thousands of each in every run; 10^7 with `WARPSMITH_LONG=1`.
 
-mod common;
-
 use k256::elliptic_curve::BatchNormalize;
 use k256::elliptic_curve::hazmat::FieldArithmetic;
 use k256::elliptic_curve::ops::Reduce;
@@ -17,7 +15,7 @@ use warpsmith_curve::walk::{self, Block, Points, Table, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_trials::{Random, count};
 
-use common::{available, point};
+use crate::common::{available, point};
 
 type Theirs = <k256::Secp256k1 as FieldArithmetic>::FieldElement;
 

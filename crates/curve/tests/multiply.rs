@@ -1,11 +1,9 @@
 //! P + t*G against libsecp256k1, for any numbers and for those that make points meet.
 
-mod common;
-
 use warpsmith_curve::multiply::{Eight, Multiples};
 use warpsmith_curve::{Affine, Scalar};
 
-use common::{available, point, some_scalar};
+use crate::common::{available, point, some_scalar};
 
 /// The words of a number below 2^256.
 fn words(bytes: [u8; 32]) -> [u64; 4] {

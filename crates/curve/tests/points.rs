@@ -1,14 +1,12 @@
 //! The walk over points against k*G of libsecp256k1: both coordinates of every key.
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use warpsmith_curve::Scalar;
 use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{self, Block, KEYS_PER_POINT, Place, Points, Table, Walk};
 
-use common::{STRIDE, available, key, point, some_scalar, starts};
+use crate::common::{STRIDE, available, key, point, some_scalar, starts};
 
 /// x and y, most significant word first.
 type Coordinates = [[u64; 4]; 2];

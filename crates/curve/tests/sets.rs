@@ -1,7 +1,5 @@
 //! Sets of prefixes in the walk: whatever the tables and queues between do, the hits are those of the ranges.
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use warpsmith_curve::group::{self, Point};
@@ -9,7 +7,7 @@ use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{self, Bits, Hit, Place, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Scalar};
 
-use common::available;
+use crate::common::available;
 
 /// Random numbers that are the same every time.
 struct Random(u64);

@@ -4,18 +4,14 @@
 //! Shapes: `2 half + 1` is less than the order, or the step would lead nowhere: half is 1 to 5 with order 13. There half
 //! 2 and more leaves the orbit walk no centre that does not meet an image of an entry, so that all goes point by point.
 
-mod common;
-#[path = "common/small.rs"]
-mod small;
-
 use std::collections::BTreeMap;
 
 use warpsmith_curve::group::Point;
 use warpsmith_curve::walk::{self, Bits, Block, Hit, Place, Points, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Fe};
 
-use common::available;
-use small::Small;
+use crate::common::available;
+use crate::small::Small;
 
 fn fe(number: &num_bigint::BigUint) -> Fe {
     let mut bytes = [0; 32];

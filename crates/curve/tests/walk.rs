@@ -1,7 +1,5 @@
 //! The walk against k*G of libsecp256k1, key by key.
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use warpsmith_curve::group;
@@ -9,7 +7,7 @@ use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{self, Bits, Hit, Place, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
 
-use common::{STRIDE, available, key, point, some_scalar, starts};
+use crate::common::{STRIDE, available, key, point, some_scalar, starts};
 
 fn n_minus(k: u64) -> Scalar {
     Scalar::from_u64(k).negate()

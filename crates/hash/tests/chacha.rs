@@ -4,8 +4,7 @@ use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use proptest::prelude::*;
 use warpsmith_hash::chacha::{words, words_of_sixteen};
 
-mod common;
-use common::{all_lanes, hex};
+use crate::common::{all_lanes, hex};
 
 fn keystream(words: [u32; 16]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()

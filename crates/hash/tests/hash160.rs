@@ -10,8 +10,7 @@ use warpsmith_hash::hash160::{
 use warpsmith_hash::ripemd160::{self, ripemd160};
 use warpsmith_hash::sha256::{self, Tagged, Word16, sha256};
 
-mod common;
-use common::{all_lanes, bytes, hex, twenty_bytes};
+use crate::common::{all_lanes, bytes, hex, twenty_bytes};
 
 /// The independent implementations.
 fn reference_sha256(message: &[u8]) -> [u8; 32] {

@@ -6,8 +6,7 @@ use warpsmith_hash::keccak::{
     RATE, RATE_WORDS, address_of_points, keccak256, one_block, one_block_address, padded,
 };
 
-mod common;
-use common::{all_lanes, bytes, hex, twenty_bytes};
+use crate::common::{all_lanes, bytes, hex, twenty_bytes};
 
 /// The independent implementation.
 fn reference(message: &[u8]) -> [u8; 32] {

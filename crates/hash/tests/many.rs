@@ -16,8 +16,7 @@ use warpsmith_hash::ripemd160::{self, ripemd160};
 use warpsmith_hash::sha256::{self, Tagged, sha256};
 use warpsmith_trials::{Random, count};
 
-mod common;
-use common::{all_lanes, twenty_bytes};
+use crate::common::{all_lanes, twenty_bytes};
 
 /// 10^6 with `WARPSMITH_LONG=1`.
 fn messages() -> u64 {

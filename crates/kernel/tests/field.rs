@@ -1,9 +1,7 @@
 //! The field of the kernels as host C under sanitizers, against num-bigint.
 
-mod support;
-
+use crate::support::{HostProgram, Random, beta, from_limbs, limbs, p};
 use num_bigint::BigUint;
-use support::{HostProgram, Random, beta, from_limbs, limbs, p};
 use warpsmith_kernel::{Spec, abi, join_field};
 
 /// The program that tests and times the field.

@@ -1,12 +1,10 @@
 //! The orbit walk as host C under sanitizers, against k256.
 
-mod support;
-
 use std::collections::HashSet;
 
+use crate::support::{HostProgram, Point, Random, beta, from_limbs, lambda, limbs, p, point};
 use k256::Scalar;
 use num_bigint::BigUint;
-use support::{HostProgram, Point, Random, beta, from_limbs, lambda, limbs, p, point};
 use warpsmith_kernel::abi::{self, Entry, Record};
 use warpsmith_kernel::{Filter, Spec, Stage, Table, join, set};
 

@@ -3,16 +3,14 @@
 //!
 //! Some thousands of each in every run; 10^7 (of hashes 10^6) with `WARPSMITH_LONG=1`.
 
-mod support;
-
 use std::cell::RefCell;
 
+use crate::support::{HostProgram, address, hash160, limbs, point};
 use k256::elliptic_curve::BatchNormalize;
 use k256::elliptic_curve::hazmat::FieldArithmetic;
 use k256::elliptic_curve::ops::Reduce;
 use k256::elliptic_curve::sec1::ToSec1Point;
 use k256::{AffinePoint, FieldBytes, ProjectivePoint, Scalar};
-use support::{HostProgram, address, hash160, limbs, point};
 use warpsmith_device::{Api, Arg, Cache, Device, Info, Kernel, Options, Queue, Source, Vendor, survey};
 use warpsmith_kernel::digest_filter::{Wanted, build};
 use warpsmith_kernel::scan::{self, Filter, Form, Forms, Part, Record};
@@ -459,7 +457,7 @@ fn hashes_of_random_coordinates_agree_with_other_crates() {
                 };
                 assert_eq!(
                     passed.digest,
-                    support::words(&digest),
+                    crate::support::words(&digest),
                     "{passed:?} of {x:02x?} {y:02x?} on {name}"
                 );
                 let form = forms.iter().position(|form| *form == passed.form).expect("asked for");

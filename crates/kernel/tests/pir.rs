@@ -1,9 +1,7 @@
 //! The programs of private retrieval as host C under sanitizers, against ChaCha12 of another crate and plain definitions.
 
-mod support;
-
+use crate::support::{HostProgram, Random};
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
-use support::{HostProgram, Random};
 use warpsmith_kernel::pir::{BIN_ROOM, BINS, Launch, Part, Shape, TIES_HEADER, join};
 
 const LANES: u32 = 32;

@@ -1,14 +1,12 @@
 //! The point walk as host C under sanitizers: every key of small groups against k256 and the crates `sha3`, `sha2` and
 //! `ripemd`.
 
-mod support;
-
 use std::collections::HashSet;
 
-use k256::Scalar;
-use support::{
+use crate::support::{
     HostProgram, Point, Random, address, create, from_limbs, hash160, lambda, limbs, point, top, words,
 };
+use k256::Scalar;
 use warpsmith_kernel::abi::{self, Hit, Record};
 use warpsmith_kernel::digest_filter::{Score, Shape, Term, Wanted, build};
 use warpsmith_kernel::points::{self, Digest};

@@ -1,11 +1,9 @@
 //! The search for salts as host C under sanitizers, against the `sha3` crate; and the filter of digests against its
 //! definition.
 
-mod support;
-
 use std::collections::HashSet;
 
-use support::{HostProgram, Random, address, create, keccak, top, words};
+use crate::support::{HostProgram, Random, address, create, keccak, top, words};
 use warpsmith_kernel::abi;
 use warpsmith_kernel::digest_filter::{Score, Shape, Term, Wanted, build};
 use warpsmith_kernel::salts::Salts;

@@ -1,12 +1,10 @@
 //! The scan of a range as host C under sanitizers: every key of small stretches in every form against k256 and the crates
 //! `sha3`, `sha2` and `ripemd`; fuse filters against the crate `xorf`.
 
-mod support;
-
 use std::collections::HashSet;
 
+use crate::support::{HostProgram, Point, Random, address, from_limbs, hash160, limbs, point, words};
 use k256::Scalar;
-use support::{HostProgram, Point, Random, address, from_limbs, hash160, limbs, point, words};
 use warpsmith_kernel::digest_filter::{Shape, Wanted, build};
 use warpsmith_kernel::scan::{self, Filter, Form, Forms, Part, Passed, Record};
 use warpsmith_kernel::{Program, Spec, Table, abi, join, points};

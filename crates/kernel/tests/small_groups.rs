@@ -5,15 +5,11 @@
 //! has centres that meet no image of an entry only for one entry; the others leave every lane to the host, and say so.
 //! Infinity is no centre of a kernel: the walk reports the step before it.
 
-#[path = "../../curve/tests/common/small.rs"]
-mod small;
-mod support;
-
 use std::collections::{HashMap, HashSet};
 
+use crate::small::{Coordinates, Small};
+use crate::support::{HostProgram, address, beta, from_limbs, limbs, p, words};
 use num_bigint::BigUint;
-use small::{Coordinates, Small};
-use support::{HostProgram, address, beta, from_limbs, limbs, p, words};
 use warpsmith_kernel::abi::{self, Hit, Record};
 use warpsmith_kernel::digest_filter::{Wanted, build};
 use warpsmith_kernel::points::{self, Digest};

@@ -1,13 +1,11 @@
 //! Taproot outputs as host C under sanitizers: every key of small groups, and every entry of the table, against k256 and the
 //! `sha2` crate.
 
-mod support;
-
 use std::collections::HashSet;
 
+use crate::support::{HostProgram, Point, Random, from_limbs, lambda, limbs, point, scalar, top, words};
 use k256::Scalar;
 use num_bigint::BigUint;
-use support::{HostProgram, Point, Random, from_limbs, lambda, limbs, point, scalar, top, words};
 use warpsmith_kernel::abi::{self, Hit, Record};
 use warpsmith_kernel::digest_filter::{Shape, Term, Wanted, build};
 use warpsmith_kernel::points::{self, Digest};

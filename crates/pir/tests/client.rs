@@ -8,8 +8,7 @@ use warpsmith_pir::make::Processor;
 use warpsmith_pir::wire::{Picks, read_queries};
 use warpsmith_pir::{Choice, Client, Error, Key, Version};
 
-mod support;
-use support::{Bench, Dice, open};
+use crate::support::{Bench, Dice, open};
 
 fn small() -> Choice {
     Choice { lambda: 60, block_size: Some(16), backups: Some(700), ..Choice::new(500, 40) }
@@ -326,7 +325,7 @@ fn states_are_private_and_never_written_over() {
         let path = bench.folder.path().join(file);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{file}");
     }
-    let (key, hints) = support::offline(bench.live.base(), &bench.params);
+    let (key, hints) = crate::support::offline(bench.live.base(), &bench.params);
     assert_eq!(format!("{key:?}"), "Key(..)");
     assert!(
         Client::create(&bench.state(), bench.params, bench.version(), key, hints, Lanes::detect()).is_err()

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use warpsmith_hash::Lanes;
 use warpsmith_pir::{Choice, Client, Error, Result};
 
-mod support;
-use support::{Bench, fast_folder, flipped, open, put};
+use crate::support::{Bench, fast_folder, flipped, open, put};
 
 /// All of a client that decides what is sent next.
 #[derive(Clone, Debug, PartialEq, Eq)]

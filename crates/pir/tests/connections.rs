@@ -1,13 +1,11 @@
 //! Connections that want nothing, or never end: they are in nobody's way, and one word ends the server all the same.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use support::running::{get, start};
+use crate::support::running::{get, start};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use warpsmith_hash::Lanes;

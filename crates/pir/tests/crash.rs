@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use warpsmith_pir::Choice;
 
-mod support;
-use support::{Bench, Dice, open};
+use crate::support::{Bench, Dice, open};
 
 const STATE: &str = "WARPSMITH_PIR_TEST_STATE";
 
@@ -58,7 +57,7 @@ fn no_hint_is_sent_twice_by_a_client_that_is_killed() {
     for round in 0..25 {
         let (started, before) = (Instant::now(), written());
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--nocapture"])
+            .args(["--exact", "crash::child", "--nocapture"])
             .env(STATE, bench.state())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

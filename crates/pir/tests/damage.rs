@@ -10,8 +10,7 @@ use warpsmith_pir::make::{Make, Processor};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Error, Params, Result};
 
-mod support;
-use support::{Bench, fast_folder, flipped, put};
+use crate::support::{Bench, fast_folder, flipped, put};
 
 /// A database of twenty keys, so that its head has all it can have.
 fn small_database(folder: &Path) -> PathBuf {

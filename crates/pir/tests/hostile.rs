@@ -1,13 +1,11 @@
 //! Servers that mean harm: whatever they send, a client allocates no more than it asked for, ends, and prints nothing raw.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use support::Bench;
+use crate::support::Bench;
 use warpsmith_pir::database::Description;
 use warpsmith_pir::maker::Request;
 use warpsmith_pir::remote::Remote;

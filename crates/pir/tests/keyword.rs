@@ -7,8 +7,7 @@ use warpsmith_pir::state::{self, RECORD, Synthetic};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Client, Params, Version};
 
-mod support;
-use support::Dice;
+use crate::support::Dice;
 
 /// The entries of all places of a key, in order; how much was sent is the same for all keys.
 fn fetch(live: &Live, client: &mut Client, shape: &Shape, key: &[u8]) -> Vec<Vec<u8>> {
@@ -22,7 +21,7 @@ fn fetch(live: &Live, client: &mut Client, shape: &Shape, key: &[u8]) -> Vec<Vec
 fn client(live: &Live, folder: &tempfile::TempDir, backups: u64) -> Client {
     let description = live.base().description();
     let params = Params::new(Choice { backups: Some(backups), ..description.params.choice() }).unwrap();
-    let (key, hints) = support::offline(live.base(), &params);
+    let (key, hints) = crate::support::offline(live.base(), &params);
     let version = Version { database: description.identity, epoch: description.epoch };
     Client::create(&folder.path().join("state"), params, version, key, hints, Lanes::detect()).unwrap()
 }

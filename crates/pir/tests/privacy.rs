@@ -9,8 +9,7 @@ use warpsmith_pir::hints::{Hints, Skeleton};
 use warpsmith_pir::wire::{Picks, read_queries};
 use warpsmith_pir::{Choice, Client, Key, Params, Prf, Version};
 
-mod support;
-use support::Dice;
+use crate::support::Dice;
 
 /// c = w = 4. A query finds no hint with a chance of 0.8125^64.
 fn params() -> Params {

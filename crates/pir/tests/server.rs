@@ -1,15 +1,13 @@
 //! The server over real connections: the whole protocol, both HTTP versions, both roles; and under requests that are
 //! malformed, oversized, slow or many, it stays up and answers the good ones.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use support::running::{ENTRIES, exchange, get, parse, post, start};
+use crate::support::running::{ENTRIES, exchange, get, parse, post, start};
 use warpsmith_hash::Lanes;
 use warpsmith_pir::database::Description;
 use warpsmith_pir::hints;

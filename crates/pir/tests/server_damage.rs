@@ -14,8 +14,7 @@ use warpsmith_pir::server::{Limits, Role, Server};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Error, Key};
 
-mod support;
-use support::Bench;
+use crate::support::Bench;
 
 /// The status of a reply and its text.
 fn exchange(address: SocketAddr, head: &str, body: &[u8]) -> (u16, Vec<u8>) {

@@ -1,5 +1,7 @@
-//! Which crate may know which: the arrows of docs/architecture.md, held against `cargo metadata`.
+//! Which crate may know which: the arrows of docs/architecture.md, held against `cargo metadata`. And that every test there is
+//! belongs to a program that is run.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -52,17 +54,22 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
 ];
 
-#[test]
-fn crates_depend_only_on_what_lies_below_them() {
+/// All crates of the workspace.
+fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
-    let packages = metadata["packages"].as_array().expect("packages");
+    let packages = metadata["packages"].as_array().expect("packages").clone();
     assert!(packages.len() >= 7);
-    for package in packages {
+    packages
+}
+
+#[test]
+fn crates_depend_only_on_what_lies_below_them() {
+    for package in packages() {
         let name = package["name"].as_str().expect("a name");
         let (_, allowed) = ALLOWED.iter().find(|(crate_name, _)| *crate_name == name).unwrap_or_else(|| {
             panic!("{name} has no place in the layering; give it one here and in the docs")
@@ -75,4 +82,55 @@ fn crates_depend_only_on_what_lies_below_them() {
             }
         }
     }
+}
+
+/// Several files of `tests/` make one program, and a library without tests of its own is not compiled for them: a file
+/// or a test that is added beside these must not go by unnoticed.
+#[test]
+fn every_test_belongs_to_a_program_that_is_run() {
+    for package in packages() {
+        let folder =
+            Path::new(package["manifest_path"].as_str().expect("a path")).parent().expect("a folder");
+        let targets = package["targets"].as_array().expect("targets");
+        let of_kind = |kind: &str| {
+            let kind = kind.to_owned();
+            targets.iter().filter(move |target| target["kind"][0] == kind.as_str())
+        };
+        let sources: Vec<(&Path, String)> = of_kind("test")
+            .map(|target| Path::new(target["src_path"].as_str().expect("a path")))
+            .map(|path| (path, std::fs::read_to_string(path).expect("a source")))
+            .collect();
+        for file in files(&folder.join("tests"), false) {
+            let module = format!("mod {};", file.file_stem().expect("a name").to_str().expect("text"));
+            let is_run = sources.iter().any(|(path, text)| *path == file || text.contains(&module));
+            assert!(is_run, "{} is part of no test program: write `{module}` in one", file.display());
+        }
+        for library in of_kind("lib").filter(|library| library["test"] == false) {
+            let source = Path::new(library["src_path"].as_str().expect("a path"));
+            for file in files(source.parent().expect("a folder"), true) {
+                let text = std::fs::read_to_string(&file).expect("a source");
+                let has_tests =
+                    text.contains("#[cfg(test)]") || text.contains("//! ```") || text.contains("/// ```");
+                assert!(
+                    !has_tests,
+                    "{}: Cargo.toml says `test = false`, this would not be run",
+                    file.display()
+                );
+            }
+        }
+    }
+}
+
+/// The Rust files of a folder, and of those in it.
+fn files(folder: &Path, whole: bool) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && whole {
+            found.extend(files(&path, whole));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+    found
 }
