@@ -3,9 +3,10 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use warpsmith_curve::platform::Simd;
+use warpsmith_curve::field::lanes;
 use warpsmith_curve::walk::{self, Bits, Block, Points, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Scalar, group};
+use warpsmith_simd::{Simd, compile_for};
 
 fn field(c: &mut Criterion) {
     let mut g = c.benchmark_group("field");
@@ -32,37 +33,39 @@ fn field(c: &mut Criterion) {
     }
 }
 
-/// Four independent chains of eight lanes, as the walk has them.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2")]
-unsafe fn ifma(c: &mut Criterion) {
-    use warpsmith_curve::field::ifma::Fe8;
-    use warpsmith_curve::field::lanes::Lanes;
+compile_for! { avx512ifma
+    /// Four independent chains of eight lanes, as the walk has them.
+    unsafe fn ifma(c: &mut Criterion) {
+        use warpsmith_curve::field::ifma::Fe8;
+        use warpsmith_curve::field::lanes::Lanes;
 
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2")]
-    unsafe fn mul(x: &mut [Fe8; 4], by: Fe8) {
-        for x in x {
-            // SAFETY: the caller checked the instruction set.
-            *x = unsafe { x.mul(by) };
+        compile_for! { avx512ifma
+            unsafe fn mul(x: &mut [Fe8; 4], by: Fe8) {
+                for x in x {
+                    // SAFETY: the caller checked the instruction set.
+                    *x = unsafe { x.mul(by) };
+                }
+            }
         }
-    }
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2")]
-    unsafe fn square(x: &mut [Fe8; 4]) {
-        for x in x {
-            // SAFETY: the caller checked the instruction set.
-            *x = unsafe { x.square() };
+        compile_for! { avx512ifma
+            unsafe fn square(x: &mut [Fe8; 4]) {
+                for x in x {
+                    // SAFETY: the caller checked the instruction set.
+                    *x = unsafe { x.square() };
+                }
+            }
         }
+        // SAFETY: the caller checked the instruction set.
+        let by = unsafe { Fe8::splat(&Fe8::constant(Affine::G.x)) };
+        let mut g = c.benchmark_group("field-avx512ifma");
+        g.throughput(Throughput::Elements(32));
+        let mut x = [by; 4];
+        // SAFETY: the caller checked the instruction set.
+        g.bench_function("mul", |bench| bench.iter(|| unsafe { mul(&mut x, by) }));
+        // SAFETY: the caller checked the instruction set.
+        g.bench_function("square", |bench| bench.iter(|| unsafe { square(&mut x) }));
+        g.finish();
     }
-    // SAFETY: the caller checked the instruction set.
-    let by = unsafe { Fe8::splat(&Fe8::constant(Affine::G.x)) };
-    let mut g = c.benchmark_group("field-avx512ifma");
-    g.throughput(Throughput::Elements(32));
-    let mut x = [by; 4];
-    // SAFETY: the caller checked the instruction set.
-    g.bench_function("mul", |bench| bench.iter(|| unsafe { mul(&mut x, by) }));
-    // SAFETY: the caller checked the instruction set.
-    g.bench_function("square", |bench| bench.iter(|| unsafe { square(&mut x) }));
-    g.finish();
 }
 
 fn points(c: &mut Criterion) {
@@ -100,21 +103,21 @@ fn walks(c: &mut Criterion) {
         ("million prefixes", Sieve { bits: Some(Bits::new(&million(), 23)), ..Sieve::default() }),
         ("suffix", Sieve { terms: vec![term], ..Sieve::default() }),
     ];
-    for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+    for simd in Simd::available(&warpsmith_curve::SETS) {
         let table = Table::new(simd, HALF);
         let mut g = c.benchmark_group(format!("walk-{simd}"));
-        let keys = walk::lanes(simd) as u64 * (walk::KEYS_PER_CENTRE + walk::KEYS_PER_ENTRY * HALF as u64);
+        let keys = lanes::count(simd) as u64 * (walk::KEYS_PER_CENTRE + walk::KEYS_PER_ENTRY * HALF as u64);
         g.throughput(Throughput::Elements(keys));
         let start = |lane| group::multiply(Scalar::LAMBDA.mul(Scalar::from_u64(lane + 2)), Some(Affine::G));
         for (name, sieve) in &sieves {
-            let starts: Vec<_> = (0..walk::lanes(simd) as u64).map(start).collect();
+            let starts: Vec<_> = (0..lanes::count(simd) as u64).map(start).collect();
             let mut walk = Walk::new(&table, &starts);
             let mut hits = Vec::new();
             g.bench_function(*name, |bench| bench.iter(|| walk.group(sieve, &mut hits)));
         }
-        let keys = walk::lanes(simd) as u64 * walk::KEYS_PER_POINT * (2 * HALF as u64 + 1);
+        let keys = lanes::count(simd) as u64 * walk::KEYS_PER_POINT * (2 * HALF as u64 + 1);
         g.throughput(Throughput::Elements(keys));
-        let starts: Vec<_> = (0..walk::lanes(simd) as u64).map(start).collect();
+        let starts: Vec<_> = (0..lanes::count(simd) as u64).map(start).collect();
         let mut walk = Walk::new(&table, &starts);
         g.bench_function("points", |bench| bench.iter(|| walk.points(&mut Taken::<true>)));
         g.bench_function("points without y", |bench| bench.iter(|| walk.points(&mut Taken::<false>)));

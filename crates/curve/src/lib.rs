@@ -7,7 +7,6 @@
 pub mod field;
 pub mod group;
 pub mod multiply;
-pub mod platform;
 #[cfg(test)]
 mod random;
 pub mod scalar;
@@ -16,3 +15,7 @@ pub mod walk;
 pub use field::Fe;
 pub use group::Affine;
 pub use scalar::Scalar;
+
+/// The instruction sets with code of their own, the fastest first. The others walk as the portable one.
+pub const SETS: [warpsmith_simd::Simd; 2] =
+    [warpsmith_simd::Simd::Avx512Ifma, warpsmith_simd::Simd::Portable];

@@ -16,9 +16,10 @@
 //! Points of equal x, which nobody meets who has not looked for them, make a product vanish. All sums that shared it are
 //! then done one by one with complete additions.
 
+use warpsmith_simd::{Simd, compile_for};
+
 use crate::field::lanes::{self, Lanes};
 use crate::group::{self, Affine, Point};
-use crate::platform::Simd;
 use crate::{Fe, Scalar};
 
 /// Bits of a window. The table takes 1.5 MiB with 11, of a second-level cache of two (see docs/measurements/hashes-cpu.md).
@@ -70,6 +71,14 @@ struct Picked {
     opposite: u32,
 }
 
+compile_for! { avx512ifma
+    /// The same code as the portable one, compiled for AVX-512 IFMA.
+    unsafe fn together_ifma(table: &Multiples, sums: &mut [Eight]) -> bool {
+        // SAFETY: the caller checked the instruction set.
+        unsafe { table.together::<crate::field::ifma::Fe8>(sums) }
+    }
+}
+
 impl Multiples {
     /// The table, for an instruction set this machine must have.
     pub fn new(simd: Simd) -> Multiples {
@@ -107,7 +116,7 @@ impl Multiples {
             let done = unsafe {
                 match self.simd {
                     #[cfg(target_arch = "x86_64")]
-                    Simd::Avx512Ifma => self.together_ifma(sums),
+                    Simd::Avx512Ifma => together_ifma(self, sums),
                     _ => self.together::<Fe>(sums),
                 }
             };
@@ -115,14 +124,6 @@ impl Multiples {
                 self.one_by_one(sums);
             }
         }
-    }
-
-    /// The same code as the portable one, compiled for AVX-512 IFMA.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vpopcntdq,bmi2,popcnt")]
-    unsafe fn together_ifma(&self, sums: &mut [Eight]) -> bool {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { self.together::<crate::field::ifma::Fe8>(sums) }
     }
 
     /// All of them with one inversion a window; says whether that went well. If not, nothing was written.

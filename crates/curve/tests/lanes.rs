@@ -6,8 +6,8 @@ use warpsmith_curve::Fe;
 use warpsmith_curve::field::ifma::Fe8;
 use warpsmith_curve::field::lanes::Lanes;
 use warpsmith_curve::field::leading::{Leading, SHORT};
-use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{Equation, Term};
+use warpsmith_simd::{Simd, compile_for};
 
 /// Values with saturated and empty limbs of both radices, and some without pattern.
 fn values() -> Vec<Fe> {
@@ -57,126 +57,125 @@ unsafe fn load(values: &[Fe], from: usize) -> Fe8 {
     }
 }
 
-/// Applies an operation to all pairs, eight at a time, and compares with the portable twin. The lane operands
-/// are also brought in as sums and differences, whose limbs are loose.
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi2"
-)]
-unsafe fn check_all(values: &[Fe]) {
-    // SAFETY: the caller checked the instruction set.
-    unsafe {
-        for shift in 0..values.len() {
-            for from in (0..values.len()).step_by(8) {
-                let (a, b) = (load(values, from), load(values, from + shift));
-                let tight = Fe8::splat(&Fe8::constant(Fe::ONE));
-                let (sum, difference) = (a.mul(tight).add(b.mul(tight)), a.mul(tight).sub(b.mul(tight)));
-                let products = [a.mul(b), sum.mul(difference), sum.square(), a.square(), difference.square()];
-                let fused = sum.mul_add(difference, b.mul(tight));
-                // Three differences in a row, as many as are allowed, and what a walk makes of x and beta x.
-                let low = difference.sub(products[0]).sub(products[1]);
-                let wide = [
-                    sum.wide(),
-                    difference.wide(),
-                    a.wide(),
-                    low.wide(),
-                    difference.sub(products[0]).add(products[1]).negate().wide(),
-                    a.sub(a.mul(tight)).negate().wide(),
-                ];
-                let term = Term {
-                    mask: [0, 0xff, 0, 1 << 63],
-                    value: [0, 0x80, 0, 0],
-                    equations: vec![Equation { mask: [3, 5, 7, u64::MAX], odd: true }],
-                };
-                let accepted = [Fe8::wide_accepts(&wide[0], &term), Fe8::wide_accepts(&wide[1], &term)];
-                // Loaded and gathered elements, of any name of their residue, are tight: factors and addends.
-                let mut stored = [[0; 8]; 4];
-                Fe8::wide_store(&low.wide(), &mut stored, 0);
-                let loaded = Fe8::wide_load(&stored, 0);
-                let mut from_memory = [&values[0]; 8];
-                for lane in 0..8 {
-                    from_memory[lane] = &values[(from + lane) % values.len()];
-                }
-                let gathered = Fe8::gather(&from_memory);
-                let minus = 0b1011_0010 ^ shift as u32;
-                let either = loaded.add_or_sub(gathered, minus);
-                let tightened =
-                    [low.tighten(), either.tighten(), sum.tighten(), a.sub(a.mul(tight)).tighten()];
-                let of_tight = tightened[0].sub(tightened[1]).mul_add(tightened[2], tightened[3]);
-                // Raw ones as factors of each other, and of what reads them.
-                let (ta, tb) = (a.mul(tight), b.mul(tight));
-                let raw = [
-                    a.mul_raw(b),
-                    sum.mul_add_raw(difference, tb),
-                    difference.square_raw(),
-                    ta.add_raw(tb).mul_raw(tight),
-                ];
-                let of_raw = [
-                    raw[0].mul(raw[1]),
-                    raw[2].mul_raw(raw[3]).mul(tight),
-                    raw[3].square_raw().square(),
-                    raw[1].mul_add(raw[2], ta),
-                ];
-                let tops = [
-                    ta.tops(),
-                    a.product_tops(b, tb.tops()),
-                    sum.product_tops(difference, ta.tops()),
-                    raw[0].product_tops(raw[1], tb.tops()),
-                    raw[2].product_tops(raw[3], ta.tops()),
-                ];
-                let words = Fe8::tops_words(tops[1], tops[3]);
-                for lane in 0..8 {
-                    let (x, y) =
-                        (values[(from + lane) % values.len()], values[(from + lane + shift) % values.len()]);
-                    let (s, d) = (x.add(y), x.sub(y));
-                    assert_eq!(sum.lane(lane), s);
-                    assert_eq!(difference.lane(lane), d);
-                    let expected = [x.mul(y), s.mul(d), s.square(), x.square(), d.square()];
-                    for (got, want) in products.iter().zip(expected) {
-                        assert_eq!(got.lane(lane), want);
+compile_for! { avx512ifma
+    /// Applies an operation to all pairs, eight at a time, and compares with the portable twin. The lane operands
+    /// are also brought in as sums and differences, whose limbs are loose.
+    unsafe fn check_all(values: &[Fe]) {
+        // SAFETY: the caller checked the instruction set.
+        unsafe {
+            for shift in 0..values.len() {
+                for from in (0..values.len()).step_by(8) {
+                    let (a, b) = (load(values, from), load(values, from + shift));
+                    let tight = Fe8::splat(&Fe8::constant(Fe::ONE));
+                    let (sum, difference) = (a.mul(tight).add(b.mul(tight)), a.mul(tight).sub(b.mul(tight)));
+                    let products = [a.mul(b), sum.mul(difference), sum.square(), a.square(), difference.square()];
+                    let fused = sum.mul_add(difference, b.mul(tight));
+                    // Three differences in a row, as many as are allowed, and what a walk makes of x and beta x.
+                    let low = difference.sub(products[0]).sub(products[1]);
+                    let wide = [
+                        sum.wide(),
+                        difference.wide(),
+                        a.wide(),
+                        low.wide(),
+                        difference.sub(products[0]).add(products[1]).negate().wide(),
+                        a.sub(a.mul(tight)).negate().wide(),
+                    ];
+                    let term = Term {
+                        mask: [0, 0xff, 0, 1 << 63],
+                        value: [0, 0x80, 0, 0],
+                        equations: vec![Equation { mask: [3, 5, 7, u64::MAX], odd: true }],
+                    };
+                    let accepted = [Fe8::wide_accepts(&wide[0], &term), Fe8::wide_accepts(&wide[1], &term)];
+                    // Loaded and gathered elements, of any name of their residue, are tight: factors and addends.
+                    let mut stored = [[0; 8]; 4];
+                    Fe8::wide_store(&low.wide(), &mut stored, 0);
+                    let loaded = Fe8::wide_load(&stored, 0);
+                    let mut from_memory = [&values[0]; 8];
+                    for lane in 0..8 {
+                        from_memory[lane] = &values[(from + lane) % values.len()];
                     }
-                    assert_eq!(fused.lane(lane), s.mul(d).add(y));
-                    let (first, second) = (expected[0], expected[1]);
-                    let low = d.sub(first).sub(second);
-                    let sixth = d.sub(first).add(second).negate();
-                    for (got, want) in wide.iter().zip([s, d, x, low, sixth, Fe::ZERO]) {
-                        let mut stored = [[0; 8]; 4];
-                        Fe8::wide_store(got, &mut stored, 0);
-                        assert_eq!(stored.map(|w| w[lane]), want.to_words());
-                    }
-                    assert_eq!((loaded.lane(lane), gathered.lane(lane)), (low, x));
-                    let portable = <Fe as Lanes>::add_or_sub(low, x, minus >> lane);
-                    assert_eq!(portable, if minus >> lane & 1 == 1 { low.sub(x) } else { low.add(x) });
-                    for (got, want) in tightened.iter().zip([low, portable, s, Fe::ZERO]) {
-                        assert_eq!(got.lane(lane), want);
-                    }
-                    assert_eq!(of_tight.lane(lane), low.sub(portable).mul(s));
-                    for (got, want) in accepted.iter().zip([s, d]) {
-                        let portable = <Fe as Lanes>::wide_accepts(&want.to_words(), &term);
-                        assert_eq!(got >> lane & 1, portable);
-                    }
-                    let raw = [expected[0], s.mul(d).add(y), d.square(), s];
-                    let expected = [
+                    let gathered = Fe8::gather(&from_memory);
+                    let minus = 0b1011_0010 ^ shift as u32;
+                    let either = loaded.add_or_sub(gathered, minus);
+                    let tightened =
+                        [low.tighten(), either.tighten(), sum.tighten(), a.sub(a.mul(tight)).tighten()];
+                    let of_tight = tightened[0].sub(tightened[1]).mul_add(tightened[2], tightened[3]);
+                    // Raw ones as factors of each other, and of what reads them.
+                    let (ta, tb) = (a.mul(tight), b.mul(tight));
+                    let raw = [
+                        a.mul_raw(b),
+                        sum.mul_add_raw(difference, tb),
+                        difference.square_raw(),
+                        ta.add_raw(tb).mul_raw(tight),
+                    ];
+                    let of_raw = [
                         raw[0].mul(raw[1]),
-                        raw[2].mul(raw[3]),
-                        s.square().square(),
-                        raw[1].mul(raw[2]).add(x),
+                        raw[2].mul_raw(raw[3]).mul(tight),
+                        raw[3].square_raw().square(),
+                        raw[1].mul_add(raw[2], ta),
                     ];
-                    for (got, want) in of_raw.iter().zip(expected) {
-                        assert_eq!(got.lane(lane), want);
-                    }
-                    let want = [
-                        x,
-                        x.mul(y).add(y),
-                        s.mul(d).add(x),
-                        raw[0].mul(raw[1]).add(y),
-                        raw[2].mul(raw[3]).add(x),
+                    let tops = [
+                        ta.tops(),
+                        a.product_tops(b, tb.tops()),
+                        sum.product_tops(difference, ta.tops()),
+                        raw[0].product_tops(raw[1], tb.tops()),
+                        raw[2].product_tops(raw[3], ta.tops()),
                     ];
-                    for (got, want) in tops.iter().zip(want) {
-                        near(Fe8::tops_lane(got, lane), want);
-                    }
-                    for (side, top) in [&tops[1], &tops[3]].into_iter().enumerate() {
-                        let top = Fe8::tops_lane(top, lane);
-                        assert_eq!(Fe8::word(&words, lane, side), (top >> 32) as u32);
+                    let words = Fe8::tops_words(tops[1], tops[3]);
+                    for lane in 0..8 {
+                        let (x, y) =
+                            (values[(from + lane) % values.len()], values[(from + lane + shift) % values.len()]);
+                        let (s, d) = (x.add(y), x.sub(y));
+                        assert_eq!(sum.lane(lane), s);
+                        assert_eq!(difference.lane(lane), d);
+                        let expected = [x.mul(y), s.mul(d), s.square(), x.square(), d.square()];
+                        for (got, want) in products.iter().zip(expected) {
+                            assert_eq!(got.lane(lane), want);
+                        }
+                        assert_eq!(fused.lane(lane), s.mul(d).add(y));
+                        let (first, second) = (expected[0], expected[1]);
+                        let low = d.sub(first).sub(second);
+                        let sixth = d.sub(first).add(second).negate();
+                        for (got, want) in wide.iter().zip([s, d, x, low, sixth, Fe::ZERO]) {
+                            let mut stored = [[0; 8]; 4];
+                            Fe8::wide_store(got, &mut stored, 0);
+                            assert_eq!(stored.map(|w| w[lane]), want.to_words());
+                        }
+                        assert_eq!((loaded.lane(lane), gathered.lane(lane)), (low, x));
+                        let portable = <Fe as Lanes>::add_or_sub(low, x, minus >> lane);
+                        assert_eq!(portable, if minus >> lane & 1 == 1 { low.sub(x) } else { low.add(x) });
+                        for (got, want) in tightened.iter().zip([low, portable, s, Fe::ZERO]) {
+                            assert_eq!(got.lane(lane), want);
+                        }
+                        assert_eq!(of_tight.lane(lane), low.sub(portable).mul(s));
+                        for (got, want) in accepted.iter().zip([s, d]) {
+                            let portable = <Fe as Lanes>::wide_accepts(&want.to_words(), &term);
+                            assert_eq!(got >> lane & 1, portable);
+                        }
+                        let raw = [expected[0], s.mul(d).add(y), d.square(), s];
+                        let expected = [
+                            raw[0].mul(raw[1]),
+                            raw[2].mul(raw[3]),
+                            s.square().square(),
+                            raw[1].mul(raw[2]).add(x),
+                        ];
+                        for (got, want) in of_raw.iter().zip(expected) {
+                            assert_eq!(got.lane(lane), want);
+                        }
+                        let want = [
+                            x,
+                            x.mul(y).add(y),
+                            s.mul(d).add(x),
+                            raw[0].mul(raw[1]).add(y),
+                            raw[2].mul(raw[3]).add(x),
+                        ];
+                        for (got, want) in tops.iter().zip(want) {
+                            near(Fe8::tops_lane(got, lane), want);
+                        }
+                        for (side, top) in [&tops[1], &tops[3]].into_iter().enumerate() {
+                            let top = Fe8::tops_lane(top, lane);
+                            assert_eq!(Fe8::word(&words, lane, side), (top >> 32) as u32);
+                        }
                     }
                 }
             }

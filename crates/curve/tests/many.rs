@@ -7,12 +7,12 @@ use k256::elliptic_curve::hazmat::FieldArithmetic;
 use k256::elliptic_curve::ops::Reduce;
 use k256::elliptic_curve::sec1::ToSec1Point;
 use k256::{AffinePoint, FieldBytes, ProjectivePoint};
-use warpsmith_curve::field::lanes::Lanes;
+use warpsmith_curve::field::lanes::{self, Lanes};
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::multiply::{Eight, Multiples};
-use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::{self, Block, Points, Table, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
+use warpsmith_simd::{Simd, compile_for};
 use warpsmith_trials::{Random, count};
 
 use crate::common::{available, point};
@@ -107,13 +107,11 @@ unsafe fn lanes_agree<L: Lanes>(random: &mut Random, rounds: u64) {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi2"
-)]
-unsafe fn ifma_lanes_agree(random: &mut Random, rounds: u64) {
-    // SAFETY: the caller's.
-    unsafe { lanes_agree::<warpsmith_curve::field::ifma::Fe8>(random, rounds) }
+compile_for! { avx512ifma
+    unsafe fn ifma_lanes_agree(random: &mut Random, rounds: u64) {
+        // SAFETY: the caller's.
+        unsafe { lanes_agree::<warpsmith_curve::field::ifma::Fe8>(random, rounds) }
+    }
 }
 
 #[test]
@@ -312,7 +310,7 @@ fn every_key_of_long_walks_agrees_with_k256() {
         let half = 255;
         let group = 2 * half + 1;
         let table = Table::new(simd, half as u32);
-        let lanes = walk::lanes(simd);
+        let lanes = lanes::count(simd);
         // Each lane begins somewhere else. `next` is the lowest key of the group to come.
         let starts: Vec<(ProjectivePoint, Affine)> = (0..lanes).map(|_| some_point(&mut random)).collect();
         let down = ProjectivePoint::GENERATOR * k256::Scalar::from(half as u64);

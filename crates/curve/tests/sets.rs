@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use warpsmith_curve::field::lanes;
 use warpsmith_curve::group::{self, Point};
-use warpsmith_curve::platform::Simd;
-use warpsmith_curve::walk::{self, Bits, Hit, Place, Range, Sieve, Table, Term, Walk};
+use warpsmith_curve::walk::{Bits, Hit, Place, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Scalar};
+use warpsmith_simd::Simd;
 
 use crate::common::available;
 
@@ -24,7 +25,7 @@ impl Random {
 
 fn starts(simd: Simd, seed: u64) -> Vec<Point> {
     let start = |lane| Scalar::LAMBDA.mul(Scalar::from_u64(seed * 1000 + lane));
-    (1..=walk::lanes(simd) as u64).map(|l| group::multiply(start(l), Some(Affine::G))).collect()
+    (1..=lanes::count(simd) as u64).map(|l| group::multiply(start(l), Some(Affine::G))).collect()
 }
 
 /// Prefixes of some bits, sorted and disjoint.

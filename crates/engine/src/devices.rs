@@ -11,7 +11,7 @@ use warpsmith_hash::Lanes;
 use crate::cpu::Cpu;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Inline, carries_ptx};
-use crate::simd::Simd;
+use crate::simd::{self, Simd};
 use crate::worker::Backend;
 
 /// A device as a person names it.
@@ -42,10 +42,10 @@ impl FromStr for Selector {
         match (kind, rest) {
             ("all", None) => Ok(Selector::All),
             ("cpu", None) => Ok(Selector::Cpu(None)),
-            ("cpu", Some(rest)) => match Simd::ALL.into_iter().find(|s| s.name() == rest) {
+            ("cpu", Some(rest)) => match simd::SETS.into_iter().find(|s| s.name() == rest) {
                 Some(simd) => Ok(Selector::Cpu(Some(simd))),
                 None => {
-                    let names = Simd::ALL.map(|s| format!("cpu:{s}")).join(" or ");
+                    let names = simd::SETS.map(|s| format!("cpu:{s}")).join(" or ");
                     Err(format!("'{rest}' is no instruction set of the cpu device; give cpu, {names}"))
                 }
             },
@@ -108,13 +108,13 @@ pub fn survey() -> Survey {
         }
     }
     let any = by_default.contains(&true);
-    for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+    for simd in simd::available() {
         let cpu = Cpu::new(simd, threads(None));
-        let default = simd == Simd::detect() && !any;
+        let default = simd == simd::detect() && !any;
         found.push(Found { id: cpu.id(), description: cpu.describe(), default });
     }
     if !Simd::Avx512Ifma.is_available() {
-        let why = format!("this processor lacks AVX-512 IFMA; {} is used", Simd::detect());
+        let why = format!("this processor lacks AVX-512 IFMA; {} is used", simd::detect());
         missing.push(("cpu:avx512ifma".to_owned(), why));
     }
     Survey { found, missing }
@@ -199,14 +199,14 @@ impl Devices {
         for selector in selectors {
             let number = match *selector {
                 Selector::All => {
-                    simd = simd.or(Some(Simd::detect()));
+                    simd = simd.or(Some(simd::detect()));
                     for (default, chosen) in defaults(&gpus.devices).into_iter().zip(&mut chosen) {
                         *chosen |= default;
                     }
                     continue;
                 }
                 Selector::Cpu(wanted) => {
-                    let wanted = wanted.unwrap_or_else(Simd::detect);
+                    let wanted = wanted.unwrap_or_else(simd::detect);
                     if !wanted.is_available() {
                         let why = format!("{selector} was asked for, but this processor has no {wanted}");
                         return Err(Error::NoDevice(why));
@@ -237,7 +237,7 @@ impl Devices {
         if selectors.is_empty() {
             chosen = defaults(&gpus.devices);
             if !chosen.contains(&true) {
-                simd = Some(Simd::detect());
+                simd = Some(simd::detect());
             }
         }
         for (device, _) in gpus.devices.into_iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
@@ -315,7 +315,7 @@ impl Devices {
         let runner = |device: &Arc<dyn Backend>| match device.card() {
             Some(card) => Runner::Card(card),
             None => Runner::Processor {
-                lanes: device.simd().unwrap_or(Simd::Portable).hash_lanes(),
+                lanes: Lanes::new(device.simd().unwrap_or(Simd::Portable)),
                 threads: device.workers(),
             },
         };

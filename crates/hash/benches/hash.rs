@@ -5,10 +5,10 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sha3::Digest;
-use warpsmith_hash::{Lanes, Simd, chacha, hash160, keccak};
+use warpsmith_hash::{Lanes, SETS, Simd, chacha, hash160, keccak};
 
 fn all_lanes() -> impl Iterator<Item = Lanes> {
-    Simd::ALL.into_iter().filter(|s| s.is_available()).map(Lanes::new)
+    Simd::available(&SETS).map(Lanes::new)
 }
 
 fn keccak(c: &mut Criterion) {

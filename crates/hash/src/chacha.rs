@@ -6,9 +6,9 @@
 //! these words, least significant byte first.
 
 use crate::lanes::{Lanewise, Set, Word32, dispatch};
-use crate::platform::Lanes;
+use warpsmith_simd::Lanes;
 #[cfg(target_arch = "x86_64")]
-use crate::platform::Simd;
+use warpsmith_simd::Simd;
 
 /// A word of sixteen places.
 pub type Word16 = [u32; 16];

@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 
 use crate::keccak::Word8;
 use crate::lanes::{Lanewise, Set, Word32, dispatch};
-use crate::platform::Lanes;
 use crate::ripemd160::{self, ripemd160};
 use crate::sha256::{self, Word16, halves, sha256};
+use warpsmith_simd::Lanes;
 
 /// Twenty bytes of eight messages: words most significant byte first, the last in its upper half.
 pub type Digest8 = [Word8; 3];

@@ -5,7 +5,7 @@
 //! registers for four, AVX-512 registers for eight.
 
 use crate::lanes::{Lanewise, Set, Word64, dispatch};
-use crate::platform::Lanes;
+use warpsmith_simd::Lanes;
 
 /// Bytes absorbed before each permutation.
 pub const RATE: usize = 136;

@@ -11,11 +11,10 @@ pub mod chacha;
 pub mod hash160;
 pub mod keccak;
 mod lanes;
-mod platform;
 pub mod ripemd160;
 pub mod sha256;
 
-pub use platform::{Lanes, Simd};
+pub use warpsmith_simd::{Lanes, Simd};
 
 /// The blocks of a message with the padding of SHA-256 and RIPEMD-160: a one bit, zeros, and the length in bits as the
 /// last eight bytes, which `length` writes.
@@ -32,3 +31,6 @@ fn padded_blocks(message: &[u8], length: fn(u64) -> [u8; 8], mut each: impl FnMu
     block[56..].copy_from_slice(&length(8 * message.len() as u64));
     each(&block);
 }
+
+/// The instruction sets with code of their own, the fastest first.
+pub const SETS: [Simd; 3] = [Simd::Avx512, Simd::Avx2, Simd::Portable];

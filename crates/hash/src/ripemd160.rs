@@ -4,8 +4,8 @@
 //! Words are numbers here: a block's bytes are read least significant first by whoever makes one.
 
 use crate::lanes::{Lanewise, Set, Word32, dispatch, sixteen};
-use crate::platform::Lanes;
 use crate::sha256::Word16;
+use warpsmith_simd::Lanes;
 
 const START: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 

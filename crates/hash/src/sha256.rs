@@ -4,7 +4,7 @@
 
 use crate::keccak::Word8;
 use crate::lanes::{Lanewise, Set, Word32, dispatch, sixteen};
-use crate::platform::Lanes;
+use warpsmith_simd::Lanes;
 
 /// A word of sixteen messages.
 pub type Word16 = [u32; 16];

@@ -3,7 +3,7 @@
 //! `cargo bench -p warpsmith-pir --bench hints [-- LOG2_ENTRIES [ENTRY_SIZE]]`; with `--test` a small size, to see that
 //! it runs. The time is processor time, so that other programs disturb little. Three rounds, the best of each.
 
-use warpsmith_hash::{Lanes, Simd};
+use warpsmith_hash::{Lanes, SETS, Simd};
 use warpsmith_pir::{Choice, Params, hints::measure::measure};
 
 fn main() {
@@ -19,7 +19,7 @@ fn main() {
         params.regular(),
         params.backups()
     );
-    let kinds: Vec<Simd> = Simd::ALL.into_iter().filter(|s| s.is_available()).collect();
+    let kinds: Vec<Simd> = Simd::available(&SETS).collect();
     let mut best = vec![0f64; kinds.len()];
     for _ in 0..if test { 1 } else { 3 } {
         for (simd, best) in kinds.iter().zip(&mut best) {

@@ -1,6 +1,6 @@
 //! Work compiled once for each instruction set, and the one operation that is written for each: adding up entries.
 
-use warpsmith_hash::{Lanes, Simd};
+use warpsmith_simd::{Lanes, Simd, compile_for};
 
 /// Work that is compiled for each instruction set as one piece. `run` and all it calls in its loops must be
 /// `inline(always)`, and no closure among it: a closure does not inherit the instruction set.
@@ -27,23 +27,23 @@ pub(crate) trait Sum {
 
 /// Does the work with the instruction set of `lanes`.
 pub(crate) fn dispatch<W: Work>(lanes: Lanes, work: W) -> W::Output {
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn avx2<W: Work>(work: W) -> W::Output {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { work.run::<Words>() }
+    compile_for! { avx2
+        unsafe fn avx2<W: Work>(work: W) -> W::Output {
+            // SAFETY: the caller checked the instruction set.
+            unsafe { work.run::<Words>() }
+        }
     }
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn avx512<W: Work>(work: W) -> W::Output {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { work.run::<x86::Masked>() }
+    compile_for! { avx512
+        unsafe fn avx512<W: Work>(work: W) -> W::Output {
+            // SAFETY: the caller checked the instruction set.
+            unsafe { work.run::<x86::Masked>() }
+        }
     }
     // SAFETY: `Lanes` exists only for an instruction set this machine has.
     unsafe {
         match lanes.simd() {
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx512 => avx512(work),
+            Simd::Avx512 | Simd::Avx512Ifma => avx512(work),
             #[cfg(target_arch = "x86_64")]
             Simd::Avx2 => avx2(work),
             _ => work.run::<Words>(),
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_size_adds_up_and_touches_nothing_else() {
-        for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+        for simd in Simd::available(&warpsmith_hash::SETS) {
             for size in (8..=200).chain([1000, 4095, 4096]) {
                 let stride = size + size % 5;
                 let from: Vec<u8> = (0..20 * stride).map(|i| (i * i % 251) as u8).collect();

@@ -1,13 +1,13 @@
 //! Fast hints against the reference, byte for byte, for all kinds of shapes and instruction sets.
 
-use warpsmith_hash::{Lanes, Simd};
+use warpsmith_hash::{Lanes, SETS, Simd};
 use warpsmith_pir::hints::measure::pseudorandom;
 use warpsmith_pir::hints::parity::Parities;
 use warpsmith_pir::hints::{Hints, INVALID, Skeleton, cutoff, reference};
 use warpsmith_pir::{Choice, Key, Params, Place, Prf};
 
 fn available() -> impl Iterator<Item = Simd> {
-    Simd::ALL.into_iter().filter(|simd| {
+    SETS.into_iter().filter(|simd| {
         if !simd.is_available() {
             println!("SKIPPED: this machine has no {simd}");
         }

@@ -8,10 +8,11 @@ use serde_json::Value;
 
 /// Each crate of ours and all it may depend on directly.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("warpsmith-curve", &[]),
+    ("warpsmith-simd", &[]),
+    ("warpsmith-curve", &["warpsmith-simd"]),
     ("warpsmith-entropy", &[]),
     ("warpsmith-files", &[]),
-    ("warpsmith-hash", &[]),
+    ("warpsmith-hash", &["warpsmith-simd"]),
     ("warpsmith-kernel", &[]),
     ("warpsmith-device", &[]),
     ("warpsmith-trials", &[]),
@@ -27,13 +28,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-hash",
             "warpsmith-kernel",
             "warpsmith-pattern",
+            "warpsmith-simd",
             "warpsmith-store",
             "warpsmith-chain",
         ],
     ),
     (
         "warpsmith-pir",
-        &["warpsmith-device", "warpsmith-entropy", "warpsmith-files", "warpsmith-hash", "warpsmith-kernel"],
+        &[
+            "warpsmith-device",
+            "warpsmith-entropy",
+            "warpsmith-files",
+            "warpsmith-hash",
+            "warpsmith-kernel",
+            "warpsmith-simd",
+        ],
     ),
     (
         "warpsmith",

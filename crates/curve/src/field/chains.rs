@@ -1,8 +1,9 @@
 //! Chains of multiplications, to time the field by itself: a few side by side, as a walk keeps them under way.
 
+use warpsmith_simd::{Simd, compile_for};
+
 use super::Fe;
-use super::lanes::Lanes;
-use crate::platform::Simd;
+use super::lanes::{self, Lanes};
 
 /// What a chain repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ const WIDTH: usize = 4;
 
 /// How many elements [`run`] takes.
 pub fn elements(simd: Simd) -> usize {
-    WIDTH * crate::walk::lanes(simd)
+    WIDTH * lanes::count(simd)
 }
 
 /// Takes each element x to `x * by^times`, or to `x^(2^times)`.
@@ -30,13 +31,11 @@ pub fn run(simd: Simd, op: Op, x: &mut [Fe], by: Fe, times: u32) {
     assert!(simd.is_available(), "this machine has no {simd}");
     assert_eq!(x.len(), elements(simd));
     match simd {
-        // SAFETY: the portable lane needs nothing.
-        Simd::Portable => unsafe { repeat::<Fe>(op, x, by, times) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: just checked.
         Simd::Avx512Ifma => unsafe { repeat_ifma(op, x, by, times) },
-        #[cfg(not(target_arch = "x86_64"))]
-        Simd::Avx512Ifma => unreachable!("not available"),
+        // SAFETY: the portable lane needs nothing.
+        _ => unsafe { repeat::<Fe>(op, x, by, times) },
     }
 }
 
@@ -62,11 +61,11 @@ unsafe fn repeat<L: Lanes>(op: Op, x: &mut [Fe], by: Fe, times: u32) {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vpopcntdq,bmi2")]
-unsafe fn repeat_ifma(op: Op, x: &mut [Fe], by: Fe, times: u32) {
-    // SAFETY: the caller checked the instruction set.
-    unsafe { repeat::<super::ifma::Fe8>(op, x, by, times) }
+compile_for! { avx512ifma
+    unsafe fn repeat_ifma(op: Op, x: &mut [Fe], by: Fe, times: u32) {
+        // SAFETY: the caller checked the instruction set.
+        unsafe { repeat::<super::ifma::Fe8>(op, x, by, times) }
+    }
 }
 
 #[cfg(test)]
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn chains_end_where_single_steps_lead() {
-        for simd in Simd::ALL.into_iter().filter(|simd| simd.is_available()) {
+        for simd in Simd::available(&crate::SETS) {
             let by = Fe::BETA.add(Fe::ONE);
             for (op, times) in [(Op::Mul, 0), (Op::Mul, 1), (Op::Mul, 77), (Op::Square, 1), (Op::Square, 77)]
             {

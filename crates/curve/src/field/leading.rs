@@ -229,6 +229,8 @@ impl Leading for Fe {
 
 #[cfg(test)]
 mod tests {
+    use warpsmith_simd::{Simd, compile_for};
+
     use super::*;
     use crate::random::random;
 
@@ -296,14 +298,13 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn ifma_keys_that_passed_are_picked_out_in_order() {
-        #[target_feature(
-            enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
-        )]
-        unsafe fn eight() {
-            // SAFETY: the caller checked the instruction set.
-            unsafe { pick::<crate::field::ifma::Fe8>() }
+        compile_for! { avx512ifma
+            unsafe fn eight() {
+                // SAFETY: the caller checked the instruction set.
+                unsafe { pick::<crate::field::ifma::Fe8>() }
+            }
         }
-        if !crate::platform::Simd::Avx512Ifma.is_available() {
+        if !Simd::Avx512Ifma.is_available() {
             eprintln!("SKIPPED: this machine has no AVX-512 IFMA");
             return;
         }

@@ -95,6 +95,8 @@ impl<const STRIDE: usize> Marked<STRIDE> {
 
 #[cfg(test)]
 mod tests {
+    use warpsmith_simd::{Simd, compile_for};
+
     use super::*;
     use crate::Fe;
     use crate::field::leading::Leading;
@@ -172,18 +174,17 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn ifma_words_ask_as_defined() {
-        #[target_feature(
-            enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi2"
-        )]
-        unsafe fn both() {
-            // SAFETY: the caller checked the instruction set.
-            unsafe {
-                ask::<crate::field::ifma::Fe8, 1>();
-                ask::<crate::field::ifma::Fe8, 4>();
-                ask::<crate::field::ifma::Fe8, 8>();
+        compile_for! { avx512ifma
+            unsafe fn both() {
+                // SAFETY: the caller checked the instruction set.
+                unsafe {
+                    ask::<crate::field::ifma::Fe8, 1>();
+                    ask::<crate::field::ifma::Fe8, 4>();
+                    ask::<crate::field::ifma::Fe8, 8>();
+                }
             }
         }
-        if !crate::platform::Simd::Avx512Ifma.is_available() {
+        if !Simd::Avx512Ifma.is_available() {
             eprintln!("SKIPPED: this machine has no AVX-512 IFMA");
             return;
         }

@@ -49,9 +49,9 @@ pub use table::Table;
 use crate::field::lanes::{self, Lanes};
 use crate::field::leading::{Leading, SUMS};
 use crate::group::Point;
-use crate::platform::Simd;
 use crate::{Affine, Fe, Scalar};
 use table::Entries;
+use warpsmith_simd::compile_for;
 
 /// Where a key lies in a walk. The key itself is lambda^image * (origin + offset), or minus that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -469,71 +469,50 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The same code as the portable walk, compiled for AVX-512 IFMA.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
-)]
-unsafe fn run_ifma(
-    walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
-    sieve: &Sieve,
-    step: u64,
-    hits: &mut Vec<Hit>,
-) -> u64 {
-    // SAFETY: the caller checked the instruction set.
-    unsafe { sieve::run(walk, sieve, step, hits) }
+compile_for! { avx512ifma
+    /// The same code as the portable walk, compiled for AVX-512 IFMA.
+    unsafe fn run_ifma(
+        walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
+        sieve: &Sieve,
+        step: u64,
+        hits: &mut Vec<Hit>,
+    ) -> u64 {
+        // SAFETY: the caller checked the instruction set.
+        unsafe { sieve::run(walk, sieve, step, hits) }
+    }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
-)]
-unsafe fn points_ifma<V: Points>(
-    walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
-    step: u64,
-    visitor: &mut V,
-) -> u64 {
-    // SAFETY: the caller checked the instruction set.
-    unsafe { walk.points(step, visitor) }
+compile_for! { avx512ifma
+    unsafe fn points_ifma<V: Points>(
+        walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
+        step: u64,
+        visitor: &mut V,
+    ) -> u64 {
+        // SAFETY: the caller checked the instruction set.
+        unsafe { walk.points(step, visitor) }
+    }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
-)]
-unsafe fn centres_ifma(walk: &Lanewise<'_, crate::field::ifma::Fe8>) -> Vec<Point> {
-    // SAFETY: the caller checked the instruction set.
-    unsafe { walk.centres() }
+compile_for! { avx512ifma
+    unsafe fn centres_ifma(walk: &Lanewise<'_, crate::field::ifma::Fe8>) -> Vec<Point> {
+        // SAFETY: the caller checked the instruction set.
+        unsafe { walk.centres() }
+    }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
-)]
-unsafe fn put_ifma(walk: &mut Lanewise<'_, crate::field::ifma::Fe8>, lane: usize, centre: Point) {
-    // SAFETY: the caller checked the instruction set.
-    unsafe { walk.place(lane, centre) }
+compile_for! { avx512ifma
+    unsafe fn put_ifma(walk: &mut Lanewise<'_, crate::field::ifma::Fe8>, lane: usize, centre: Point) {
+        // SAFETY: the caller checked the instruction set.
+        unsafe { walk.place(lane, centre) }
+    }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
-)]
-unsafe fn new_ifma<'t>(
-    table: &'t Entries<crate::field::ifma::Fe8>,
-    starts: &[Point],
-) -> Lanewise<'t, crate::field::ifma::Fe8> {
-    // SAFETY: the caller checked the instruction set.
-    unsafe { Lanewise::new(table, starts) }
-}
-
-/// The number of lanes an instruction set walks at once.
-pub fn lanes(simd: Simd) -> usize {
-    match simd {
-        Simd::Portable => <Fe as Lanes>::N,
-        #[cfg(target_arch = "x86_64")]
-        Simd::Avx512Ifma => <crate::field::ifma::Fe8 as Lanes>::N,
-        #[cfg(not(target_arch = "x86_64"))]
-        Simd::Avx512Ifma => 8,
+compile_for! { avx512ifma
+    unsafe fn new_ifma<'t>(
+        table: &'t Entries<crate::field::ifma::Fe8>,
+        starts: &[Point],
+    ) -> Lanewise<'t, crate::field::ifma::Fe8> {
+        // SAFETY: the caller checked the instruction set.
+        unsafe { Lanewise::new(table, starts) }
     }
 }

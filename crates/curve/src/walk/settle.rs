@@ -152,6 +152,8 @@ mod ifma {
 
 #[cfg(test)]
 mod tests {
+    use warpsmith_simd::{Simd, compile_for};
+
     use super::*;
     use crate::random::random;
     use crate::walk::Range;
@@ -162,36 +164,35 @@ mod tests {
     #[test]
     fn eight_keys_ask_as_each_of_them_would() {
         use crate::field::ifma::Fe8;
-        #[target_feature(
-            enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt"
-        )]
-        unsafe fn check(bits: &Bits, state: &mut u64) -> u32 {
-            let numbers: Vec<[[[[u64; 8]; 2]; 2]; 3]> = (0..16)
-                .map(|_| {
-                    [(); 3].map(|()| [(); 2].map(|()| [(); 2].map(|()| [(); 8].map(|()| random(state)))))
-                })
-                .collect();
-            // SAFETY: both are 96 numbers of 64 bits.
-            let tops: Vec<Tops<Fe8>> = numbers.iter().map(|n| unsafe { core::mem::transmute(*n) }).collect();
-            let mut all = 0;
-            for round in 0..16 * SUMS * 9 {
-                let keys: [u8; TOGETHER] = core::array::from_fn(|i| {
-                    ((round / 9 + i * (random(state) >> 8) as usize % 999) % (16 * SUMS)) as u8
-                });
-                let slots: [u8; TOGETHER] = core::array::from_fn(|_| (random(state) % 16) as u8);
-                let mut want = 0;
-                for i in 0..round % 9 {
-                    let (sum, place) = (keys[i] as usize / 16, keys[i] as usize % 16);
-                    want |= u32::from(bits.near(top::<Fe8>(sum, place, &tops[slots[i] as usize]))) << i;
+        compile_for! { avx512ifma
+            unsafe fn check(bits: &Bits, state: &mut u64) -> u32 {
+                let numbers: Vec<[[[[u64; 8]; 2]; 2]; 3]> = (0..16)
+                    .map(|_| {
+                        [(); 3].map(|()| [(); 2].map(|()| [(); 2].map(|()| [(); 8].map(|()| random(state)))))
+                    })
+                    .collect();
+                // SAFETY: both are 96 numbers of 64 bits.
+                let tops: Vec<Tops<Fe8>> = numbers.iter().map(|n| unsafe { core::mem::transmute(*n) }).collect();
+                let mut all = 0;
+                for round in 0..16 * SUMS * 9 {
+                    let keys: [u8; TOGETHER] = core::array::from_fn(|i| {
+                        ((round / 9 + i * (random(state) >> 8) as usize % 999) % (16 * SUMS)) as u8
+                    });
+                    let slots: [u8; TOGETHER] = core::array::from_fn(|_| (random(state) % 16) as u8);
+                    let mut want = 0;
+                    for i in 0..round % 9 {
+                        let (sum, place) = (keys[i] as usize / 16, keys[i] as usize % 16);
+                        want |= u32::from(bits.near(top::<Fe8>(sum, place, &tops[slots[i] as usize]))) << i;
+                    }
+                    // SAFETY: the caller checked the instruction set.
+                    let got = unsafe { Fe8::near(&keys, &slots, round % 9, &tops, bits) };
+                    assert_eq!(got, want, "{keys:?} of {slots:?}, {} of them", round % 9);
+                    all += got.count_ones();
                 }
-                // SAFETY: the caller checked the instruction set.
-                let got = unsafe { Fe8::near(&keys, &slots, round % 9, &tops, bits) };
-                assert_eq!(got, want, "{keys:?} of {slots:?}, {} of them", round % 9);
-                all += got.count_ones();
+                all
             }
-            all
         }
-        if !crate::platform::Simd::Avx512Ifma.is_available() {
+        if !Simd::Avx512Ifma.is_available() {
             eprintln!("SKIPPED: this machine has no AVX-512 IFMA");
             return;
         }

@@ -1,8 +1,9 @@
 //! The table i*G, i = 1..half, with the powers of x the walk multiplies by; shared by all walkers.
 
+use warpsmith_simd::Simd;
+
 use crate::field::lanes::Lanes;
 use crate::group::{self, Affine};
-use crate::platform::Simd;
 use crate::{Fe, Scalar};
 
 /// One entry i*G = (t, y).

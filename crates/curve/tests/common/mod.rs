@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use warpsmith_curve::group::Point;
-use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::Place;
 use warpsmith_curve::{Affine, Fe, Scalar};
+use warpsmith_simd::Simd;
 
 /// Distance of neighbouring lanes in these tests, in steps.
 pub const STRIDE: u64 = 1 << 20;
@@ -40,7 +40,7 @@ pub fn some_scalar(seed: u64) -> Scalar {
 
 /// The instruction sets of this machine; the others are skipped aloud.
 pub fn available() -> impl Iterator<Item = Simd> {
-    Simd::ALL.into_iter().filter(|s| {
+    warpsmith_curve::SETS.into_iter().filter(|s| {
         if !s.is_available() {
             eprintln!("SKIPPED: this machine has no {s}");
         }

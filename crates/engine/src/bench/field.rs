@@ -42,10 +42,11 @@ pub fn bench_field(devices: &Devices, seconds: f64) -> Result<Vec<FieldBench>> {
 mod tests {
     use super::*;
     use crate::devices::Selector;
+    use crate::simd;
 
     #[test]
     fn every_instruction_set_multiplies_and_proves_it() {
-        for simd in crate::simd::Simd::ALL.into_iter().filter(|simd| simd.is_available()) {
+        for simd in simd::available() {
             let devices = Devices::open(&[Selector::Cpu(Some(simd))], Some(1)).expect("available");
             let lines = bench_field(&devices, 0.02).expect("right");
             let ops: Vec<&str> = lines.iter().map(|line| line.op).collect();

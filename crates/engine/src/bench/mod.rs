@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::origin::public_point;
 use crate::samples::Sample;
 use crate::search::{Event, Job, Rule, Wanted, run_with};
-use crate::simd::Simd;
+use crate::simd;
 use crate::space::Subject;
 use crate::worker::{Search, suits};
 
@@ -126,7 +126,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         if options.baseline {
             let (keys, time) = match sample.subject {
                 Subject::Key(_) if baseline::has(&recipe) => {
-                    let simd = backend.simd().unwrap_or_else(Simd::detect);
+                    let simd = backend.simd().unwrap_or_else(simd::detect);
                     baseline::run(&recipe, &filter, simd, options.baseline_threads, slice)?
                 }
                 subject => one_by_one(subject, patterns, options.baseline_threads, slice),

@@ -60,7 +60,7 @@ impl Create {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::Simd;
+    use crate::simd;
     use warpsmith_chain::Digest;
     use warpsmith_chain::ethereum::create;
 
@@ -68,14 +68,14 @@ mod tests {
     fn contracts_are_those_of_the_reference_at_every_length_of_nonce() {
         let mut nonces = vec![0, 1, 127, 128, 255, 256, 1 << 32, u64::MAX - 1];
         nonces.extend((1..8).flat_map(|bytes| [(1u64 << (8 * bytes)) - 1, 1 << (8 * bytes)]));
-        for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+        for simd in simd::available() {
             for &nonce in &nonces {
                 let senders: [[u8; 20]; 8] = std::array::from_fn(|lane| {
                     std::array::from_fn(|i| (nonce as u8) ^ (lane * 31 + i * 7) as u8)
                 });
                 let words = senders.map(|sender| Digest::new(&sender).words());
                 let accounts = std::array::from_fn(|word| words.map(|w| w[word]));
-                let got = Create::new(nonce).addresses(simd.hash_lanes(), &accounts);
+                let got = Create::new(nonce).addresses(Lanes::new(simd), &accounts);
                 for (lane, sender) in senders.iter().enumerate() {
                     let expected = Digest::new(&create(sender, nonce)).words();
                     assert_eq!([got[0][lane], got[1][lane], got[2][lane], 0], expected, "{simd} {nonce}");

@@ -191,6 +191,7 @@ fn digest<const WORDS: usize>(words: &Words) -> Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd;
     use warpsmith_pattern::{Parity, Term};
 
     fn random(state: &mut u64) -> u64 {
@@ -267,7 +268,7 @@ mod tests {
             Filter { top: ranges(9), terms: vec![suffix, middle, odd], score: None },
         ];
         let mut state = 1;
-        let simds = || Simd::ALL.into_iter().filter(|simd| simd.is_available());
+        let simds = || simd::available();
         for (filter, simd) in
             filters.into_iter().flat_map(|filter| simds().map(move |simd| (filter.clone(), simd)))
         {
@@ -297,7 +298,7 @@ mod tests {
             parities: vec![Parity { mask: [1, 1, 1, 1 << 63], odd: true }],
         };
         let filter = Filter { terms: vec![term], ..Filter::default() };
-        for simd in Simd::ALL.into_iter().filter(|simd| simd.is_available()) {
+        for simd in simd::available() {
             let (digest_filter, mut met) = (DigestFilter::new(sought(&filter), simd), 0);
             for _ in 0..400 {
                 let mut digests: Digests<4> = [[0; 8]; 4];
@@ -333,7 +334,7 @@ mod tests {
             for at_least in [1, 2, 5, 9, 17, score.max()] {
                 // Raised, not made: both must be the same.
                 let scored = Filter { score: Some(ScoreFilter { score, at_least: 1 }), ..Filter::default() };
-                let mut digest_filter = DigestFilter::new(sought(&scored), Simd::detect());
+                let mut digest_filter = DigestFilter::new(sought(&scored), simd::detect());
                 digest_filter.raise(at_least);
                 let (mut hits, mut best) = (Vec::new(), 0);
                 for round in 0..300 {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use warpsmith_curve::Fe;
 use warpsmith_curve::field::chains::{self, Op};
-use warpsmith_curve::platform::Simd;
+use warpsmith_simd::Simd;
 
 use crate::worker::Fault;
 use crate::worker::measure::FieldRate;

@@ -19,14 +19,15 @@ use std::time::{Duration, Instant};
 
 use warpsmith_chain::{Form, Recipe};
 use warpsmith_curve::field::chains::Op;
+use warpsmith_curve::field::lanes;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::multiply::Multiples;
-use warpsmith_curve::walk::{self, Table, Walk};
+use warpsmith_curve::walk::{Table, Walk};
 use warpsmith_curve::{Affine, Scalar};
 
 use crate::forms;
 use crate::prefilter::ScanFilter;
-use crate::simd::Simd;
+use crate::simd::{self, Simd};
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure};
 use crate::worker::scanner::Scanner;
@@ -67,13 +68,13 @@ impl Cpu {
     }
 
     /// How it hashes.
-    pub fn hash_lanes(&self) -> warpsmith_hash::Lanes {
-        self.simd.hash_lanes()
+    pub fn hash_lanes(&self) -> warpsmith_simd::Lanes {
+        warpsmith_simd::Lanes::new(self.simd)
     }
 
     /// What its walks are made with.
     pub fn table(&self) -> &Table {
-        self.table.get_or_init(|| Table::new(self.simd.curve(), HALF))
+        self.table.get_or_init(|| Table::new(self.simd, HALF))
     }
 
     /// Where each lane starts relative to the origin.
@@ -82,7 +83,7 @@ impl Cpu {
             let way = Scalar::from_u128(STRIDE as u128 * (2 * HALF as u128 + 1));
             let way = group::multiply(way, Some(Affine::G));
             let ways = std::iter::successors(Some(None), |&at| Some(group::add(at, way)));
-            ways.take(walk::lanes(self.simd.curve())).collect()
+            ways.take(lanes::count(self.simd)).collect()
         })
     }
 
@@ -93,12 +94,12 @@ impl Cpu {
 
     /// What any multiple of G is made of.
     pub fn multiples(&self) -> &Multiples {
-        self.multiples.get_or_init(|| Multiples::new(self.simd.curve()))
+        self.multiples.get_or_init(|| Multiples::new(self.simd))
     }
 
     /// How walkers number their keys, all orbits and no signs.
     pub fn numbering(&self) -> Numbering {
-        let lanes = walk::lanes(self.simd.curve()) as u32;
+        let lanes = lanes::count(self.simd) as u32;
         Numbering { half: HALF, lanes, stride: STRIDE, orbits: 3, signs: false }
     }
 
@@ -122,11 +123,11 @@ fn for_a_moment(mut step: impl FnMut() -> Result<Batch, Fault>) -> Result<Batch,
 
 impl Backend for Cpu {
     fn id(&self) -> String {
-        if self.simd == Simd::detect() { "cpu".to_owned() } else { format!("cpu:{}", self.simd) }
+        if self.simd == simd::detect() { "cpu".to_owned() } else { format!("cpu:{}", self.simd) }
     }
 
     fn describe(&self) -> String {
-        let (threads, lanes) = (self.threads, walk::lanes(self.simd.curve()));
+        let (threads, lanes) = (self.threads, lanes::count(self.simd));
         let plural = |n: usize| if n == 1 { "" } else { "s" };
         format!("{threads} thread{}, {lanes} lane{} each ({})", plural(threads), plural(lanes), self.simd)
     }
@@ -206,7 +207,7 @@ impl Backend for Cpu {
 
 impl Measure for Cpu {
     fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault> {
-        field::bench(self.simd.curve(), self.threads, op, time)
+        field::bench(self.simd, self.threads, op, time)
     }
 }
 

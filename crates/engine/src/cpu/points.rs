@@ -35,7 +35,7 @@ impl Hashes {
             Form::Account | Form::Hash160 | Form::Hash160Uncompressed | Form::ScriptHash160 => None,
         };
         let filter = DigestFilter::new(search.prefilter.sought().clone(), cpu.simd);
-        Some(Hashes { lanes: cpu.simd.hash_lanes(), form, create, filter })
+        Some(Hashes { lanes: Lanes::new(cpu.simd), form, create, filter })
     }
 }
 

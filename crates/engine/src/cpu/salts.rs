@@ -120,7 +120,7 @@ pub(super) struct SaltsWorker {
 impl SaltsWorker {
     pub fn new(cpu: &Cpu, salted: &Salted, sought: Arc<Sought>) -> Self {
         SaltsWorker {
-            lanes: cpu.simd.hash_lanes(),
+            lanes: Lanes::new(cpu.simd),
             salted: salted.clone(),
             create: salted.create.then(|| Create::new(1)),
             filter: DigestFilter::new(sought, cpu.simd),
@@ -173,7 +173,7 @@ impl Worker for SaltsWorker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::Simd;
+    use crate::simd;
     use crate::worker::Hit;
     use sha3::Digest as _;
     use std::collections::BTreeMap;
@@ -203,7 +203,7 @@ mod tests {
 
     /// Every salt of a lease: each once, each digest right.
     fn check(salted: &Salted, lease: Lease) {
-        for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+        for simd in simd::available() {
             let mut worker = SaltsWorker::new(&Cpu::new(simd, 1), salted, everything());
             worker.start(&Start::Salts(lease)).expect("started");
             let (mut seen, mut tried) = (BTreeMap::new(), 0);
@@ -289,7 +289,7 @@ mod tests {
             create: true,
             salt: SaltMask::FREE,
         };
-        let mut worker = SaltsWorker::new(&Cpu::new(Simd::detect(), 1), &salted, everything());
+        let mut worker = SaltsWorker::new(&Cpu::new(simd::detect(), 1), &salted, everything());
         let lease = Lease { base: [3; 32], first: u64::MAX - 9, last: u64::MAX };
         worker.start(&Start::Salts(lease)).expect("started");
         let batch = worker.step().expect("salts");

@@ -29,7 +29,7 @@ pub(super) struct Taproot {
 
 impl Taproot {
     pub fn new(cpu: &Cpu, sought: Arc<Sought>) -> Self {
-        let (lanes, filter) = (cpu.simd.hash_lanes(), DigestFilter::new(sought, cpu.simd));
+        let (lanes, filter) = (Lanes::new(cpu.simd), DigestFilter::new(sought, cpu.simd));
         Taproot { lanes, tagged: Tagged::new(b"TapTweak"), filter }
     }
 }

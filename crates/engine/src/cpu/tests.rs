@@ -44,7 +44,7 @@ fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u6
 
 #[test]
 fn candidates_have_the_digests_of_their_targets() {
-    for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+    for simd in simd::available() {
         for sample in samples() {
             let Subject::Key(target) = sample.subject else { continue };
             if target.form() == Form::X {
@@ -62,7 +62,7 @@ fn candidates_around_the_table_and_infinity_are_exact() {
     let small = |k: u64| Secret::from_bytes(&Scalar::from_u64(k).to_be_bytes()).expect("a key");
     let minus = |k: u64| Secret::from_bytes(&Scalar::from_u64(k).negate().to_be_bytes()).expect("a key");
     let half = u64::from(HALF);
-    for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+    for simd in simd::available() {
         for sample in samples().into_iter().filter(|sample| sample.name.starts_with("btc")) {
             if sample.subject.recipe() == Recipe::Key(Form::X) {
                 continue;
@@ -79,7 +79,7 @@ fn candidates_around_the_table_and_infinity_are_exact() {
 #[test]
 fn a_walk_that_goes_astray_is_found_out() {
     let nothing = Filter { top: vec![Interval { first: 0, last: 0 }], ..Filter::default() };
-    for simd in Simd::ALL.into_iter().filter(|s| s.is_available()) {
+    for simd in simd::available() {
         let cpu = Cpu::new(simd, 1);
         let lanes = cpu.numbering().lanes;
         for (n, recipe) in [Recipe::Key(Form::X), Recipe::Key(Form::Account), Recipe::Key(Form::Taproot)]
@@ -110,7 +110,7 @@ fn a_walk_that_goes_astray_is_found_out() {
 #[test]
 fn checks_come_by_themselves_and_confirm() {
     let nothing = Filter { top: vec![Interval { first: 0, last: 0 }], ..Filter::default() };
-    let cpu = Cpu::new(Simd::detect(), 1);
+    let cpu = Cpu::new(simd::detect(), 1);
     let mut worker = cpu.worker(&Search::new(&Recipe::Key(Form::X), &nothing)).expect("a worker");
     let origin = Origin::fresh(None).expect("random");
     worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");

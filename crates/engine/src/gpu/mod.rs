@@ -26,11 +26,11 @@ use std::time::Duration;
 use warpsmith_chain::{Form, Recipe};
 use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::group;
-use warpsmith_curve::platform::Simd;
 use warpsmith_curve::walk::Table;
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program as Built, Queue, Source, Vendor};
 use warpsmith_kernel::{Program as Text, Spec, Table as TablePlace, abi, embedded, join};
+use warpsmith_simd::Simd;
 
 use crate::forms;
 use crate::prefilter::ScanFilter;

@@ -25,7 +25,7 @@ use crate::cpu::{Cpu, CpuScanner};
 use crate::forms;
 use crate::origin::point_of;
 use crate::prefilter::{MayHold, ScanFilter};
-use crate::simd::Simd;
+use crate::simd;
 use crate::worker::Fault;
 use crate::worker::batch_add::{add_all, add_pairs};
 use crate::worker::ends::Row;
@@ -156,7 +156,7 @@ impl<'a> RangeScanner<'a> {
             shape,
             forms,
             wanted,
-            cpu: Cpu::new(Simd::detect(), 1),
+            cpu: Cpu::new(simd::detect(), 1),
             walker,
             tests,
             table,

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::gpu::tests::pocl;
 use crate::origin::{Secret, public_point};
 use crate::prefilter::ScanFilter;
-use crate::simd::Simd;
+use crate::simd::{self, Simd};
 use crate::worker::scanner::{Proof, Scanner, Survivor, small};
 use crate::worker::{Backend, Fault};
 
@@ -173,7 +173,7 @@ fn sorted(mut keys: Vec<u64>) -> Vec<u64> {
 #[test]
 fn the_processor_and_a_card_share_a_range() {
     let Some(card) = pocl() else { return };
-    let devices = Devices::of(vec![Arc::new(Cpu::new(Simd::detect(), 1)), Arc::new(card)]);
+    let devices = Devices::of(vec![Arc::new(Cpu::new(simd::detect(), 1)), Arc::new(card)]);
     let (first, last) = ((1u64 << 40) + 12345, (1u64 << 40) + 12345 + 600_000);
     // Both ends, and everywhere between.
     let keys: BTreeSet<u64> = (first..=last).step_by(997).chain([first, first + 1, last - 1, last]).collect();
@@ -184,7 +184,7 @@ fn the_processor_and_a_card_share_a_range() {
 
 #[test]
 fn a_device_that_fails_is_dropped_and_its_batch_done_by_another() {
-    let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(Simd::detect(), 1));
+    let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(simd::detect(), 1));
     // Enough for the self-test, and one or two batches.
     let failing = Failing { left: AtomicU32::new(3), ..Failing::new(&cpu) };
     let devices = Devices::of(vec![Arc::new(failing), Arc::new(Cpu::new(Simd::Portable, 1))]);
@@ -199,7 +199,7 @@ fn a_device_that_fails_is_dropped_and_its_batch_done_by_another() {
 /// what lies there.
 #[test]
 fn a_batch_whose_walk_went_astray_is_scanned_again() {
-    let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(Simd::detect(), 1));
+    let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(simd::detect(), 1));
     // The third of many batches of the processor, and the first of the card, which is next to all there is.
     let mut cases = vec![(Arc::clone(&cpu), 4000, 2, 20_000u64)];
     if let Some(card) = pocl() {
@@ -255,7 +255,7 @@ fn astray_alone(failing: Failing, first: u64, last: u64, right: u64) -> Error {
 /// Each form and all together, by list and by both filters; and a device that keeps keys to itself, or tells them twice, fails.
 #[test]
 fn every_kind_of_scan_is_proved() {
-    let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(Simd::detect(), 1));
+    let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(simd::detect(), 1));
     let mut cases = Vec::new();
     selftest_scans(&Devices::of(vec![Arc::clone(&cpu)]), &mut |test| {
         assert!(test.target == "scan" && test.planted > 0, "{test:?}");

@@ -10,7 +10,7 @@ use warpsmith_pattern::{Options, compile};
 use super::*;
 use crate::cpu::Cpu;
 use crate::origin::Secret;
-use crate::simd::Simd;
+use crate::simd;
 use crate::space::Subject;
 use crate::split::Split;
 use crate::worker::{Batch, Fault, Hit, Numbering, Program, Spot, Start, Worker};
@@ -124,7 +124,7 @@ impl Worker for MaskedWorker<'_> {
 
 fn devices(fates: &[(&'static str, Fate)]) -> Devices {
     let list = fates.iter().map(|&(id, fate)| {
-        let cpu = Cpu::new(Simd::detect(), 1);
+        let cpu = Cpu::new(simd::detect(), 1);
         Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0), told: AtomicU64::new(0) })
             as Arc<dyn Backend>
     });
@@ -226,7 +226,7 @@ fn two_matches_of_one_run_are_unrelated() {
 fn a_worker_does_not_wait_for_its_matches_to_be_written_down() {
     let target = find("npub").expect("npub is a target");
     let patterns = compile(["qq"], target, &Options::default()).expect("possible");
-    let cpu = Cpu::new(Simd::detect(), 1);
+    let cpu = Cpu::new(simd::detect(), 1);
     let masked = Arc::new(Masked {
         id: "a",
         cpu,
@@ -272,7 +272,7 @@ fn time_is_kept_and_tried_counts_every_key_of_both_workers() {
     let outcome = seen.outcome.expect("time runs out");
     assert_eq!((outcome.ended, outcome.matches), (Ended::TimeLimit, 0));
     // Whole groups only: every lane tests the same number of keys.
-    let group = warpsmith_curve::walk::lanes(Simd::detect().curve()) as u64 * (3 + 18 * 512);
+    let group = warpsmith_curve::field::lanes::count(simd::detect()) as u64 * (3 + 18 * 512);
     assert!(outcome.tried > 0);
     assert_eq!(outcome.tried % group, 0);
     assert!(outcome.elapsed < Duration::from_secs(20));
@@ -318,7 +318,7 @@ fn a_device_that_reports_keys_that_are_not_there_is_dropped() {
 #[test]
 fn a_device_whose_walk_goes_astray_is_dropped_and_what_it_tried_does_not_count() {
     let masked = |id, fate| {
-        let cpu = Cpu::new(Simd::detect(), 1);
+        let cpu = Cpu::new(simd::detect(), 1);
         Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0), told: AtomicU64::new(0) })
     };
     let (astray, honest) = (masked("astray", Fate::Strays(3)), masked("a", Fate::Honest));

@@ -252,18 +252,18 @@ mod tests {
     use super::*;
     use crate::devices::Selector;
     use crate::samples::samples;
-    use crate::simd::Simd;
+    use crate::simd;
     use crate::worker::{Numbering, Program, Search};
 
     #[test]
     fn every_instruction_set_proves_every_target_and_kind_of_pattern() {
-        for simd in Simd::ALL {
+        for simd in simd::SETS {
             if !simd.is_available() {
                 eprintln!("SKIPPED: this machine has no {simd}");
                 continue;
             }
             let devices = Devices::open(&[Selector::Cpu(Some(simd))], Some(1)).expect("available");
-            if simd == Simd::detect() {
+            if simd == simd::detect() {
                 let mut cases = 0;
                 selftest(&devices, &samples(), &mut |test| {
                     assert!(test.planted >= 3, "{test:?}");

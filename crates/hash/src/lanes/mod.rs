@@ -5,7 +5,7 @@
 //!
 //! # Safety
 //! Every method of an implementation for an instruction set may be called only where that set is present and
-//! only from code compiled for it: [`crate::Lanes`] is the proof. They are `inline(always)` so that they become
+//! only from code compiled for it: [`warpsmith_simd::Lanes`] is the proof. They are `inline(always)` so that they become
 //! part of such code.
 
 #[cfg(target_arch = "x86_64")]
@@ -13,7 +13,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-use crate::platform::{Lanes, Simd};
+use warpsmith_simd::{Lanes, Simd, compile_for};
 
 /// The words of an instruction set.
 pub(crate) trait Set {
@@ -65,25 +65,25 @@ fn align_frame() {
 
 /// Computes `J` with the instruction set of `lanes`.
 pub(crate) fn dispatch<J: Lanewise>(lanes: Lanes, input: &J::Input) -> J::Output {
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn avx2<J: Lanewise>(input: &J::Input) -> J::Output {
-        align_frame();
-        // SAFETY: the caller checked the instruction set.
-        unsafe { J::run::<Avx2>(input) }
+    compile_for! { avx2
+        unsafe fn avx2<J: Lanewise>(input: &J::Input) -> J::Output {
+            align_frame();
+            // SAFETY: the caller checked the instruction set.
+            unsafe { J::run::<Avx2>(input) }
+        }
     }
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn avx512<J: Lanewise>(input: &J::Input) -> J::Output {
-        align_frame();
-        // SAFETY: the caller checked the instruction set.
-        unsafe { J::run::<Avx512>(input) }
+    compile_for! { avx512
+        unsafe fn avx512<J: Lanewise>(input: &J::Input) -> J::Output {
+            align_frame();
+            // SAFETY: the caller checked the instruction set.
+            unsafe { J::run::<Avx512>(input) }
+        }
     }
     // SAFETY: `Lanes` exists only for an instruction set this machine has.
     unsafe {
         match lanes.simd() {
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx512 => avx512::<J>(input),
+            Simd::Avx512 | Simd::Avx512Ifma => avx512::<J>(input),
             #[cfg(target_arch = "x86_64")]
             Simd::Avx2 => avx2::<J>(input),
             _ => J::run::<Portable>(input),

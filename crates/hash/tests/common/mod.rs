@@ -1,11 +1,11 @@
 //! What the tests of all hashes share.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
-use warpsmith_hash::{Lanes, Simd};
+use warpsmith_hash::{Lanes, SETS};
 
 /// All the lanes this machine has; says which it has not.
 pub fn all_lanes() -> impl Iterator<Item = Lanes> {
-    Simd::ALL.into_iter().filter_map(|simd| {
+    SETS.into_iter().filter_map(|simd| {
         if !simd.is_available() {
             println!("SKIPPED: this machine has no {simd}");
         }

@@ -5,7 +5,7 @@ use secp256k1::{PublicKey, SecretKey};
 use super::*;
 use crate::origin::public_point;
 use crate::prefilter::TopList;
-use crate::simd::Simd;
+use crate::simd;
 
 /// Lets everything pass.
 struct All;
@@ -35,7 +35,7 @@ fn digest(key: Scalar, form: Form) -> Digest {
 }
 
 fn processors() -> Vec<Cpu> {
-    Simd::ALL.into_iter().filter(|simd| simd.is_available()).map(|simd| Cpu::new(simd, 1)).collect()
+    simd::available().map(|simd| Cpu::new(simd, 1)).collect()
 }
 
 /// Scans a stretch with everything let pass: each key once in each form, in the stretch alone. Digests are compared at

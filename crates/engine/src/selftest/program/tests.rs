@@ -8,7 +8,7 @@ use super::*;
 use crate::cpu::Cpu;
 use crate::gpu::Gpu;
 use crate::samples::samples;
-use crate::simd::Simd;
+use crate::simd;
 use crate::worker::{Fault, Worker};
 
 /// Chooses programs as a card does, has the processor run them, and remembers which it was asked to run.
@@ -54,7 +54,7 @@ fn proved(spy: &Spy, subject: Subject<'_>, filter: &Filter) -> (Vec<Program>, Pr
 
 #[test]
 fn the_program_that_searches_is_the_one_that_is_proved() {
-    let cpu = || Cpu::new(Simd::detect(), 1);
+    let cpu = || Cpu::new(simd::detect(), 1);
     let devices = [
         Spy { cpu: cpu(), card: None, run: Mutex::default() },
         Spy { cpu: cpu(), card: Some(crate::gpu::tests::described()), run: Mutex::default() },
@@ -84,7 +84,7 @@ fn the_program_that_searches_is_the_one_that_is_proved() {
 /// Wide ranges fill the tables of the processor as many narrow ones do.
 #[test]
 fn wide_ranges_are_proved_by_the_program_they_select() {
-    let spy = Spy { cpu: Cpu::new(Simd::detect(), 1), card: None, run: Mutex::default() };
+    let spy = Spy { cpu: Cpu::new(simd::detect(), 1), card: None, run: Mutex::default() };
     let npub = samples().into_iter().find(|sample| sample.name == "npub").expect("npub is a sample");
     let top = (0..6u64).map(|i| around(i << 60, 6)).collect();
     let (proved, program) = proved(&spy, npub.subject, &Filter { top, ..Filter::default() });

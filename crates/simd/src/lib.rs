@@ -1,0 +1,176 @@
+//! Instruction sets: what they are called, which of them this machine has, and a proof that it has one.
+//!
+//! [`Simd`] lists them, [`Simd::is_available`] asks the machine, [`Lanes`] is the proof that code for an instruction set takes,
+//! and [`compile_for!`] compiles a function for one. The features of each stand once, in [`with_features!`]: what is compiled
+//! for a set and what is asked of the machine cannot differ.
+
+use std::fmt;
+
+/// An instruction set. Each has all that those below it have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Simd {
+    /// AVX-512 with products of 52 bits: eight elements of a field and eight hashes at a time.
+    Avx512Ifma,
+    /// AVX-512 in words of 32 and 64 bits, with rotations and three-input logic: eight hashes at a time. Products of a field
+    /// side by side take longer than one after the other.
+    Avx512,
+    /// Registers of 256 bits: four hashes at a time.
+    Avx2,
+    /// Ordinary registers; runs everywhere.
+    Portable,
+}
+
+impl Simd {
+    /// All of them, the fastest first.
+    pub const ALL: [Simd; 4] = [Simd::Avx512Ifma, Simd::Avx512, Simd::Avx2, Simd::Portable];
+
+    /// Whether this machine has it.
+    pub fn is_available(self) -> bool {
+        match self {
+            Simd::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx2 => with_features!(avx2 are_detected),
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx512 => with_features!(avx512 are_detected),
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx512Ifma => with_features!(avx512ifma are_detected),
+            #[cfg(not(target_arch = "x86_64"))]
+            Simd::Avx2 | Simd::Avx512 | Simd::Avx512Ifma => false,
+        }
+    }
+
+    /// Those of a list that this machine has, in the order of the list.
+    pub fn available(among: &[Simd]) -> impl Iterator<Item = Simd> + use<'_> {
+        among.iter().copied().filter(|simd| simd.is_available())
+    }
+
+    /// The first of a list that this machine has; portable if it has none.
+    pub fn first_available(among: &[Simd]) -> Simd {
+        Simd::available(among).next().unwrap_or(Simd::Portable)
+    }
+
+    /// The name by which a person selects it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Simd::Avx512Ifma => "avx512ifma",
+            Simd::Avx512 => "avx512",
+            Simd::Avx2 => "avx2",
+            Simd::Portable => "portable",
+        }
+    }
+}
+
+impl fmt::Display for Simd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An instruction set this machine was asked for and has: what the functions for lanes take, so that they need
+/// not ask again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lanes(Simd);
+
+impl Lanes {
+    /// Lanes of this instruction set.
+    ///
+    /// # Panics
+    ///
+    /// When this machine does not have it.
+    pub fn new(simd: Simd) -> Lanes {
+        assert!(simd.is_available(), "this machine has no {simd}");
+        Lanes(simd)
+    }
+
+    /// The fastest this machine has.
+    pub fn detect() -> Lanes {
+        Lanes(Simd::first_available(&Simd::ALL))
+    }
+
+    /// The instruction set.
+    pub fn simd(self) -> Simd {
+        self.0
+    }
+}
+
+/// Hands the features of an instruction set to a macro of this crate: the one place where they stand.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! with_features {
+    (avx2 $then:ident $($rest:tt)*) => {
+        $crate::$then! { ["avx2"] $($rest)* }
+    };
+    (avx512 $then:ident $($rest:tt)*) => {
+        $crate::$then! { ["avx512f" "avx512bw"] $($rest)* }
+    };
+    (avx512ifma $then:ident $($rest:tt)*) => {
+        $crate::$then! {
+            [
+                "avx512f" "avx512bw" "avx512dq" "avx512vl" "avx512ifma" "avx512vbmi" "avx512vbmi2" "avx512vpopcntdq"
+                "bmi1" "bmi2" "popcnt"
+            ]
+            $($rest)*
+        }
+    };
+}
+
+/// Whether the machine has all of these features.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! are_detected {
+    ([$($feature:tt)*]) => { true $(&& std::arch::is_x86_feature_detected!($feature))* };
+}
+
+/// The function with these features.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! function_with {
+    ([$($feature:tt)*] $function:item) => {
+        #[cfg(target_arch = "x86_64")]
+        $(#[target_feature(enable = $feature)])*
+        $function
+    };
+}
+
+/// Compiles a function for an instruction set (`avx2`, `avx512`, `avx512ifma`), where processors have it; elsewhere it is
+/// left out. Whoever calls it must have asked for the set.
+///
+/// ```
+/// # #[cfg(target_arch = "x86_64")] {
+/// use warpsmith_simd::{Simd, compile_for};
+///
+/// compile_for! { avx2
+///     unsafe fn sum(of: &[u32]) -> u32 {
+///         of.iter().sum()
+///     }
+/// }
+/// if Simd::Avx2.is_available() {
+///     // SAFETY: just asked.
+///     assert_eq!(unsafe { sum(&[1, 2, 3]) }, 6);
+/// }
+/// # }
+/// ```
+#[macro_export]
+macro_rules! compile_for {
+    ($set:ident $function:item) => {
+        $crate::with_features! { $set function_with $function }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_has_all_that_lies_below_what_it_has() {
+        let first = Simd::ALL.iter().position(|simd| simd.is_available()).expect("portable is always there");
+        assert_eq!(Simd::available(&Simd::ALL).collect::<Vec<_>>(), Simd::ALL[first..]);
+        assert_eq!(Lanes::detect().simd(), Simd::ALL[first]);
+    }
+
+    #[test]
+    fn names_differ() {
+        let names: std::collections::HashSet<_> = Simd::ALL.iter().map(|simd| simd.name()).collect();
+        assert_eq!(names.len(), Simd::ALL.len());
+    }
+}
