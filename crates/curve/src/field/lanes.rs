@@ -11,7 +11,7 @@
 use warpsmith_simd::Simd;
 
 use super::Fe;
-use crate::walk::Term;
+use super::term::Term;
 
 /// Field elements side by side. See the module's safety rules.
 ///

@@ -2,8 +2,8 @@
 //!
 //! *Words* are the 32 most significant bits, *tops* 64 of them. For the rule of safety see `lanes`.
 
+use super::bloom::Marked;
 use super::lanes::Lanes;
-use super::marks::Marked;
 use super::{FOLD, Fe};
 
 /// How far a computed word can lie from the true one. With `true` the floor of 2^32 * x/p of a key and
@@ -77,7 +77,7 @@ pub trait Leading: Lanes {
     unsafe fn word_load(from: *const u32) -> Self::Words;
     /// Prepares asking a table of 2^log2 entries, `STRIDE` bytes apart.
     unsafe fn asker<const STRIDE: usize>(log2: u32) -> Self::Asker;
-    /// Asks a table (see `marks`): bit i is set where the word in place i passes.
+    /// Asks a table (see `bloom`): bit i is set where the word in place i passes.
     ///
     /// Only places whose bit is set in `asking` take part. Entries are `STRIDE` (1, 4 or 8) bytes apart, and `table` must
     /// have as many as the asker was prepared for.

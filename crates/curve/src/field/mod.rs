@@ -5,13 +5,14 @@
 //! [`Fe::to_be_bytes`] and comparisons look at the residue itself. All of it is variable time: search sees
 //! public points only, secret scalars never come here.
 
+pub(crate) mod bloom;
 pub mod chains;
 #[cfg(target_arch = "x86_64")]
 pub mod ifma;
 mod inverse;
 pub mod lanes;
 pub mod leading;
-pub(crate) mod marks;
+pub mod term;
 
 /// 2^256 mod p.
 const FOLD: u64 = 0x1_0000_03d1;

@@ -1,8 +1,9 @@
 //! One lane's group, point by point with complete additions: for the groups in which a centre meets a table
 //! entry, an image of one, or infinity. Slow, exact, and next to never needed. `generator` is what the table has multiples of.
 
+use super::place::KEYS_PER_CENTRE;
 use super::table::step_point;
-use super::{KEYS_PER_CENTRE, OneByOne};
+use super::visit::OneByOne;
 use crate::group::{self, Affine, Point};
 
 /// Visits every key of the group around `centre`; returns how many there are. Infinity is no key.

@@ -14,7 +14,8 @@
 //! One that scans a range wants the points themselves and nothing that goes with them: a point is then one key.
 
 use super::exact;
-use super::{Lanewise, Place};
+use super::lanewise::Lanewise;
+use super::place::Place;
 use crate::Fe;
 use crate::field::lanes::Lanes;
 

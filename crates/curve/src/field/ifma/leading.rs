@@ -3,8 +3,8 @@
 use core::arch::x86_64::*;
 
 use super::{FOLD_260, Fe8, kept};
+use crate::field::bloom::{BITS, FIELDS, after};
 use crate::field::leading::{Leading, Listed, SUMS};
-use crate::field::marks::{BITS, FIELDS, after};
 
 /// The numbers of all keys of an entry.
 static KEYS: [u8; 16 * SUMS] = {

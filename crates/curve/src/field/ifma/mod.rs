@@ -16,7 +16,7 @@ use core::arch::x86_64::*;
 
 use super::Fe;
 use super::lanes::Lanes;
-use crate::walk::Term;
+use crate::field::term::Term;
 
 const MASK52: i64 = (1 << 52) - 1;
 const MASK48: i64 = (1 << 48) - 1;

@@ -1,15 +1,14 @@
-//! What the two sieves for many prefixes share: the words of an entry's keys, and the end of a candidate.
+//! What both sieves for many prefixes share: the words of an entry's keys, and the end of a candidate.
 
 use core::ops::Range;
 
-use super::bits::{Bits, SLACK};
-use super::finds::Finds;
-use super::settle::top;
-use super::words::{sums, top64};
-use super::{Leading, OneByOne, Tops};
 use crate::Fe;
-use crate::field::leading::SUMS;
-use crate::field::marks::Marked;
+use crate::field::bloom::Marked;
+use crate::field::leading::{Leading, SUMS};
+use crate::walk::visit::{OneByOne, Tops};
+use crate::walk::x::bits::{Bits, SLACK};
+use crate::walk::x::finds::Finds;
+use crate::walk::x::sums::{sums, top, top64};
 
 /// The words of one term times 1, beta and beta^2.
 #[inline(always)]
@@ -76,7 +75,7 @@ impl<L: Leading, const STRIDE: usize> Level<L, STRIDE> {
 }
 
 /// Where what passed the tables ends: in the hits, or nowhere.
-pub(super) struct Judge<'a, 'b> {
+pub(in crate::walk::x) struct Judge<'a, 'b> {
     pub bits: &'a Bits,
     finds: &'a mut Finds<'b>,
     skip: u32,
@@ -87,7 +86,7 @@ impl<'a, 'b> Judge<'a, 'b> {
         Judge { bits, finds, skip: 0 }
     }
 
-    /// See [`super::Visitor::centre`].
+    /// See [`crate::walk::visit::Visitor::centre`].
     ///
     /// # Safety
     /// As for all of [`Leading`].
@@ -118,7 +117,7 @@ impl<'a, 'b> Judge<'a, 'b> {
     /// # Safety
     /// As for all of [`Leading`]; the first table must be that of the judge's own set.
     #[inline(always)]
-    pub unsafe fn look_again<L: Leading, const STRIDE: usize>(
+    pub(super) unsafe fn look_again<L: Leading, const STRIDE: usize>(
         &mut self,
         first: &Level<L, STRIDE>,
         index: u32,

@@ -1,32 +1,16 @@
-//! The top of a single key, from the tops of its entry's terms, and the third table's word on it.
-//!
-//! A key is beta^j T0 + beta^p T1 + beta^q T2, and beta^2 = -1 - beta: its top is a sum of the six tops of its lane and
-//! side, each taken once, minus once or not at all.
+//! The top 64 bits of single keys, eight at a time, and the third table's word on them.
 
-use super::Tops;
-use super::bits::Bits;
-use super::words::powers;
 use crate::Fe;
-use crate::field::leading::{Leading, SUMS};
-
-/// The top 64 bits of the key in the given place of the words of a sum.
-#[inline(always)]
-pub(super) fn top<L: Leading>(sum: usize, place: usize, tops: &Tops<L>) -> u64 {
-    let mut top = 0u64;
-    for (power, [a, b]) in powers(sum).into_iter().zip(tops) {
-        // SAFETY: tops exist only where their instruction set does.
-        let (a, b) =
-            unsafe { (L::tops_lane(&a[place % 2], place / 2), L::tops_lane(&b[place % 2], place / 2)) };
-        top = top.wrapping_add([a, b, a.wrapping_add(b).wrapping_neg()][power]);
-    }
-    top
-}
+use crate::field::leading::Leading;
+use crate::walk::visit::Tops;
+use crate::walk::x::bits::Bits;
+use crate::walk::x::sums::top;
 
 /// Keys that are asked about at once.
 pub(super) const TOGETHER: usize = 8;
 
 /// Lanes of which single keys can ask the third table.
-pub(crate) trait Settle: Leading {
+pub(crate) trait ExactTop: Leading {
     /// Which of the first `count` of some keys, at most [`TOGETHER`], the third table lets pass: bit i for key i.
     ///
     /// A key's number is 2N for each sum before its own and then its place; `slots` says of which entry it is.
@@ -42,7 +26,7 @@ pub(crate) trait Settle: Leading {
     ) -> u32;
 }
 
-impl Settle for Fe {
+impl ExactTop for Fe {
     #[inline(always)]
     unsafe fn near(
         keys: &[u8; TOGETHER],
@@ -65,9 +49,11 @@ impl Settle for Fe {
 mod ifma {
     use core::arch::x86_64::*;
 
-    use super::{Bits, SUMS, Settle, TOGETHER, Tops, powers};
+    use super::{Bits, ExactTop, TOGETHER, Tops};
+    use crate::field::bloom::{BITS, FIELDS, WITHIN};
     use crate::field::ifma::Fe8;
-    use crate::field::marks::{BITS, FIELDS, WITHIN};
+    use crate::field::leading::SUMS;
+    use crate::walk::x::sums::powers;
 
     /// The powers of beta on T0, T1, T2 in every sum, two bits each.
     const POWERS: [u64; 3] = {
@@ -91,7 +77,7 @@ mod ifma {
         begin
     };
 
-    impl Settle for Fe8 {
+    impl ExactTop for Fe8 {
         /// All at once, and without a branch: how many there are nobody can guess, and a wrong guess would throw away
         /// what the processor has begun of the next entry.
         #[inline(always)]
@@ -155,6 +141,7 @@ mod tests {
     use warpsmith_simd::{Simd, compile_for};
 
     use super::*;
+    use crate::field::leading::SUMS;
     use crate::random::random;
     use crate::walk::Range;
 

@@ -5,9 +5,9 @@
 //! none, and a worker waits for the answer; to form its x here takes an inversion, a thousandth of the time of these keys.
 
 use super::bits::SLACK;
-use super::sieve::Range;
-use super::words::image_of;
-use super::{Hit, Place};
+use super::range::Range;
+use super::sums::image_of;
+use crate::walk::place::{Hit, Place};
 
 /// What was found in a group.
 pub(super) struct Finds<'a> {

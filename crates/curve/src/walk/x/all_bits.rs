@@ -3,41 +3,14 @@
 
 use core::marker::PhantomData;
 
-use super::{Hit, Lanes, OneByOne, Orbit, Place, Visitor};
 use crate::Fe;
-
-/// The parity of the bits of x under a mask.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Equation {
-    /// The bits that take part; words of x, most significant first.
-    pub mask: [u64; 4],
-    /// Whether an odd number of them must be set.
-    pub odd: bool,
-}
-
-/// A conjunction: `x & mask == value` and every equation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Term {
-    /// The bits that are fixed; words of x, most significant first.
-    pub mask: [u64; 4],
-    /// Their values; zero outside `mask`.
-    pub value: [u64; 4],
-    /// The equations.
-    pub equations: Vec<Equation>,
-}
-
-impl Term {
-    pub(crate) fn accepts(&self, x: &[u64; 4]) -> bool {
-        (0..4).all(|i| (x[i] ^ self.value[i]) & self.mask[i] == 0)
-            && self.equations.iter().all(|e| {
-                let bits = (0..4).fold(0, |acc, i| acc ^ x[i] & e.mask[i]);
-                (bits.count_ones() % 2 == 1) == e.odd
-            })
-    }
-}
+use crate::field::lanes::Lanes;
+use crate::field::term::Term;
+use crate::walk::place::{Hit, Place};
+use crate::walk::visit::{OneByOne, Orbit, Visitor};
 
 /// The visitor that forms every x.
-pub(super) struct Full<'a, L> {
+pub(super) struct AllBits<'a, L> {
     terms: &'a [Term],
     step: u64,
     hits: &'a mut Vec<Hit>,
@@ -45,12 +18,12 @@ pub(super) struct Full<'a, L> {
     lanes: PhantomData<L>,
 }
 
-impl<'a, L: Lanes> Full<'a, L> {
+impl<'a, L: Lanes> AllBits<'a, L> {
     pub fn new(terms: &'a [Term], step: u64, hits: &'a mut Vec<Hit>) -> Self {
-        Full { terms, step, hits, skip: 0, lanes: PhantomData }
+        AllBits { terms, step, hits, skip: 0, lanes: PhantomData }
     }
 
-    /// beta x and beta^2 x = -(x + beta x) of a tight element: 1 M and one to tighten.
+    /// x, beta x and beta^2 x of a tight element, tight: 2 M.
     #[inline(always)]
     unsafe fn images(x: L) -> [L; 3] {
         // SAFETY: the caller's.
@@ -62,7 +35,7 @@ impl<'a, L: Lanes> Full<'a, L> {
     }
 }
 
-impl<L: Lanes> Visitor<L> for Full<'_, L> {
+impl<L: Lanes> Visitor<L> for AllBits<'_, L> {
     const LEADING: bool = false;
 
     #[inline(always)]
@@ -116,7 +89,7 @@ impl<L: Lanes> Visitor<L> for Full<'_, L> {
     }
 }
 
-impl<L: Lanes> OneByOne for Full<'_, L> {
+impl<L: Lanes> OneByOne for AllBits<'_, L> {
     fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
         let mut x = x.canonical();
         for image in 0..3 {

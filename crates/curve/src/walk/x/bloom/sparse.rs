@@ -8,11 +8,12 @@
 
 use core::hint::black_box;
 
-use super::bits::Bits;
-use super::finds::Finds;
-use super::many::{Judge, Level, words};
-use super::{Leading, OneByOne, Orbit, SLICES, Tops, Visitor};
+use super::ask::{Judge, Level, words};
 use crate::Fe;
+use crate::field::leading::Leading;
+use crate::walk::visit::{OneByOne, Orbit, SLICES, Tops, Visitor};
+use crate::walk::x::bits::Bits;
+use crate::walk::x::finds::Finds;
 
 /// An entry of which a key passed. Number 0 is no entry.
 struct Noted<L: Leading> {
@@ -21,7 +22,7 @@ struct Noted<L: Leading> {
 }
 
 /// The visitor that asks the table.
-pub(super) struct Sparse<'a, 'b, L: Leading> {
+pub(in crate::walk::x) struct Sparse<'a, 'b, L: Leading> {
     judge: Judge<'a, 'b>,
     /// How many entries were noted; the one visited last follows, and there is room for all of the group.
     count: usize,

@@ -1,6 +1,6 @@
 //! Many ranges of the top 64 bits of x, up to millions, in levels:
 //!
-//! 1. a table of marks (see `field::marks`) for a private cache, asked with the word of every key. Where it lets more than
+//! 1. a Bloom filter (see `field::bloom`) for a private cache, asked with the word of every key. Where it lets more than
 //!    very few pass its entries overlap: with eight bits of table a range 5 % of all keys do, where a single bit a key
 //!    would let 12 % pass;
 //! 2. a larger table of entries of their own, for the shared cache;
@@ -13,16 +13,16 @@
 use std::sync::Arc;
 
 use super::pages::Pages;
-use super::sieve::Range;
+use super::range::Range;
+use crate::field::bloom::{self, EMPTY, Marked, WITHIN};
 use crate::field::leading::SHORT;
-use crate::field::marks::{self, EMPTY, Marked, WITHIN};
 
 /// How far a sum of three tops may be off: each short, or where one is times beta^2, minus the sum of two, over by twice
 /// that.
 pub(super) const SLACK: u64 = 6 * SHORT + 64;
 
 /// How far the word of a key, a sum of three words of tops, can lie below the leading half of the sum of the tops:
-/// three fractions of at most 1 (see `many::words`) were cut off. It is never above.
+/// three fractions of at most 1 (see `bloom::words`) were cut off. It is never above.
 const BELOW: u64 = 3;
 /// How far it can lie below what the sum should be.
 const BELOW_WORD: u64 = (BELOW << 32) + SLACK;
@@ -88,14 +88,14 @@ fn set(entry: &mut [u8; 4], first: u64, last: u64, bits: u32) {
         return;
     }
     for ten in first..=last {
-        marks::set(entry, ten as u32);
+        bloom::set(entry, ten as u32);
     }
 }
 
 /// The first level in 2^log2 bytes.
 fn first_level<const STRIDE: usize>(ranges: &[Range], log2: u32) -> Pages<u8> {
     let mut table = Pages::new(EMPTY, (1 << log2) + 4 - STRIDE);
-    let bits = marks::after(STRIDE);
+    let bits = bloom::after(STRIDE);
     for range in ranges {
         pieces(range, BELOW_WORD, SLACK, log2 - STRIDE.ilog2(), bits, |at, first, last| {
             let entry = table[at * STRIDE..].first_chunk_mut().expect("the last entry has four bytes");
@@ -115,7 +115,7 @@ fn share(table: &[u8]) -> f64 {
         for i in 0..16 {
             // Numbers without pattern; the low bits of a product by an odd one would repeat in neighbouring entries.
             let ten = ((at as u32) << 4 | i).wrapping_mul(0x9e37_79b9) >> (32 - WITHIN);
-            passed += u64::from(marks::holds(entry, ten));
+            passed += u64::from(bloom::holds(entry, ten));
         }
     }
     passed as f64 / (16 * entries.len()) as f64
@@ -186,7 +186,7 @@ impl Bits {
     pub(super) fn near(&self, top: u64) -> bool {
         // SAFETY: the table has an entry for every number the shift leaves.
         let entry = unsafe { self.rest.fine.get_unchecked((top >> (64 - self.rest.fine_log2)) as usize)[1] };
-        marks::holds(entry, (top >> (32 - WITHIN)) as u32)
+        bloom::holds(entry, (top >> (32 - WITHIN)) as u32)
     }
 
     /// Whether the first level lets a word pass.

@@ -18,10 +18,11 @@
 use core::hint::black_box;
 use core::ops::Range;
 
-use super::many::{Judge, Level, words};
-use super::settle::{Settle, TOGETHER, top};
-use super::{Leading, OneByOne, Orbit, SLICES, Tops, Visitor};
-use crate::field::leading::{LISTED, Listed, SUMS};
+use super::ask::{Judge, Level, words};
+use super::exact_top::{ExactTop, TOGETHER};
+use crate::field::leading::{LISTED, Leading, Listed, SUMS};
+use crate::walk::visit::{OneByOne, Orbit, SLICES, Tops, Visitor};
+use crate::walk::x::sums::top;
 
 /// Entries of which the tops are kept: those visited since the last pause, and the three before, whose keys had not read
 /// the second table.
@@ -62,7 +63,7 @@ struct Pending<L: Leading> {
 ///
 /// Nothing outside the loop gets to see it, so that all its numbers can be in registers; what has to lie in memory, since it
 /// is looked up by a number or handed to functions, lies elsewhere.
-pub(super) struct Dense<'a, 'b, 'c, L: Leading> {
+pub(in crate::walk::x) struct Dense<'a, 'b, 'c, L: Leading> {
     judge: &'a mut Judge<'b, 'c>,
     pending: Box<Pending<L>>,
     /// Entries visited.
@@ -79,7 +80,7 @@ pub(super) struct Dense<'a, 'b, 'c, L: Leading> {
     fine: Level<L, 8>,
 }
 
-impl<'a, 'b, 'c, L: Settle> Dense<'a, 'b, 'c, L> {
+impl<'a, 'b, 'c, L: ExactTop> Dense<'a, 'b, 'c, L> {
     /// Keys of a sum.
     const KEYS: usize = 2 * L::N;
     /// Words for which the second table is asked for in a slice, so that it is for all of them in the first eight.
@@ -204,7 +205,7 @@ impl<L: Leading> Pending<L> {
     }
 }
 
-impl<L: Settle> Visitor<L> for Dense<'_, '_, '_, L> {
+impl<L: ExactTop> Visitor<L> for Dense<'_, '_, '_, L> {
     const PAUSE: usize = PAUSE;
 
     #[inline(always)]

@@ -1,6 +1,6 @@
-//! Marks: how a table remembers words.
+//! Blocked Bloom filters: how a table remembers words.
 //!
-//! The leading bits of a word choose an entry of 32 bits, and ten bits of it a *mark*: one bit in each byte of the entry.
+//! The leading bits of a word choose an entry of 32 bits, the block, and ten bits of it a *mark*: one bit in each byte of the entry.
 //! An entry keeps the bits that no mark set in it has, so a word whose mark meets none of them passes, in one test for all
 //! four. The bit in a byte depends on six of the ten bits, at an offset of its own: a byte permutation finds all four at
 //! once. Words side by side mostly share bits, which keeps cheap what reaches over the border of two marks.

@@ -2,47 +2,29 @@
 //!
 //! A sieve may let a key pass that nobody asked for, never hold one back.
 
-use super::bits::Bits;
-use super::dense::Dense;
-use super::finds::Finds;
-use super::full::{Full, Term};
-use super::many::Judge;
-use super::settle::Settle;
-use super::sparse::Sparse;
-use super::words::Words;
-use super::{Hit, Lanes, Lanewise, OneByOne, Orbit, Visitor};
+mod all_bits;
+mod bits;
+mod bloom;
+mod few;
+mod finds;
+mod pages;
+mod range;
+mod sums;
+
+pub use bits::Bits;
+pub use range::Range;
+
+use super::lanewise::Lanewise;
+use super::place::Hit;
+use super::visit::{OneByOne, Orbit, Visitor};
 use crate::Fe;
-use crate::field::leading::{WORD_ABOVE, WORD_BELOW};
-
-/// An inclusive range of the top 64 bits of x.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// The first accepted value.
-    pub first: u64,
-    /// The last accepted value, not below `first`.
-    pub last: u64,
-}
-
-impl Range {
-    /// Base and width of the computed words that may belong to a key in the range: accepted is
-    /// `word - base <= width` modulo 2^32.
-    pub(super) fn widened(self) -> (u32, u32) {
-        let (first, last) = ((self.first >> 32) as u32, (self.last >> 32) as u32);
-        (first.wrapping_sub(WORD_ABOVE), (last - first).saturating_add(WORD_ABOVE + WORD_BELOW))
-    }
-
-    /// Whether an x whose top 64 bits are within `slack` of `top` can lie in the range.
-    pub(super) fn holds(self, top: u64, slack: u64) -> bool {
-        top.wrapping_sub(self.first.wrapping_sub(slack)) <= (self.last - self.first).saturating_add(2 * slack)
-    }
-
-    /// Whether every x whose top 64 bits are within `slack` of `top` lies in the range.
-    pub(super) fn surely_holds(self, top: u64, slack: u64) -> bool {
-        let inside =
-            |value: Option<u64>| value.is_some_and(|value| (self.first..=self.last).contains(&value));
-        inside(top.checked_sub(slack)) && inside(top.checked_add(slack))
-    }
-}
+use crate::field::lanes::Lanes;
+use crate::field::term::Term;
+use all_bits::AllBits;
+use bloom::exact_top::ExactTop;
+use bloom::{Dense, Judge, Sparse};
+use few::Few;
+use finds::Finds;
 
 /// What a walk looks for. Each thread should have a copy; what is large is shared by all of them (see [`Bits`]).
 #[derive(Clone, Default)]
@@ -126,7 +108,7 @@ impl<A: OneByOne, B: OneByOne> OneByOne for Both<A, B> {
 /// # Safety
 /// As for all of [`Lanes`].
 #[inline(always)]
-pub(super) unsafe fn run<L: Settle>(
+pub(super) unsafe fn run<L: ExactTop>(
     walk: &mut Lanewise<'_, L>,
     sieve: &Sieve,
     step: u64,
@@ -140,22 +122,22 @@ pub(super) unsafe fn run<L: Settle>(
     // SAFETY: the caller's.
     let keys = unsafe {
         match (&sieve.bits, &sieve.terms[..]) {
-            (None, []) => walk.group(&mut Words::new(&sieve.ranges, &mut finds)),
+            (None, []) => walk.group(&mut Few::new(&sieve.ranges, &mut finds)),
             (Some(bits), []) if bits.is_sparse() => {
                 walk.group(&mut Sparse::<L>::new(entries, bits, &mut finds))
             }
             (Some(bits), []) => walk.group(&mut Dense::<L>::new(&mut Judge::new(bits, &mut finds))),
             (None, terms) => walk.group(&mut Both(
-                Words::new(&sieve.ranges, &mut finds),
-                Full::new(terms, step, &mut full_hits),
+                Few::new(&sieve.ranges, &mut finds),
+                AllBits::new(terms, step, &mut full_hits),
             )),
             (Some(bits), terms) if bits.is_sparse() => walk.group(&mut Both(
                 Sparse::<L>::new(entries, bits, &mut finds),
-                Full::new(terms, step, &mut full_hits),
+                AllBits::new(terms, step, &mut full_hits),
             )),
             (Some(bits), terms) => walk.group(&mut Both(
                 Dense::<L>::new(&mut Judge::new(bits, &mut finds)),
-                Full::new(terms, step, &mut full_hits),
+                AllBits::new(terms, step, &mut full_hits),
             )),
         }
     };
@@ -178,38 +160,4 @@ pub(super) unsafe fn run<L: Settle>(
         });
     }
     keys
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What is sure lies in the range with every error, and nothing that might not is called sure.
-    #[test]
-    fn a_range_surely_holds_what_no_error_moves_out() {
-        let end = u64::MAX;
-        for (first, last) in
-            [(0, end), (0, 0), (end, end), (0, 20), (end - 20, end), (1000, 1020), (5, end - 5)]
-        {
-            let range = Range { first, last };
-            for slack in [0, 1, 7, 10, 11] {
-                let edges = [0, first, last, end, first.wrapping_add(last) / 2];
-                for top in edges
-                    .into_iter()
-                    .flat_map(|e| (0..=30).map(move |d: u64| e.wrapping_add(d).wrapping_sub(15)))
-                {
-                    let all = (0..=2 * slack).all(|d| {
-                        let x = i128::from(top) - i128::from(slack) + i128::from(d);
-                        (i128::from(first)..=i128::from(last)).contains(&x)
-                    });
-                    assert_eq!(
-                        range.surely_holds(top, slack),
-                        all,
-                        "{top} in {first}..={last}, slack {slack}"
-                    );
-                    assert!(!all || range.holds(top, slack));
-                }
-            }
-        }
-    }
 }

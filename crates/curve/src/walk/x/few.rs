@@ -4,54 +4,23 @@ use core::marker::PhantomData;
 
 use super::bits::SLACK;
 use super::finds::Finds;
-use super::settle::top;
-use super::sieve::Range;
-use super::{Leading, OneByOne, Orbit, Tops, Visitor};
+use super::range::Range;
+use super::sums::{sums, top, top64};
 use crate::Fe;
+use crate::field::leading::Leading;
+use crate::walk::visit::{OneByOne, Orbit, Tops, Visitor};
 
 /// The visitor that tests words.
-pub(super) struct Words<'a, 'b, L: Leading> {
+pub(super) struct Few<'a, 'b, L: Leading> {
     ranges: &'a [Range],
     finds: &'a mut Finds<'b>,
     skip: u32,
     lanes: PhantomData<L>,
 }
 
-/// The factor of T0 for each (p, q), p * 3 + q: j = p - k with k = q - p, modulo 3.
-pub(super) const fn image_of(p: usize, q: usize) -> usize {
-    (2 * p + 3 - q) % 3
-}
-
-/// The powers of beta on T0, T1, T2 in a sum.
-pub(super) const fn powers(sum: usize) -> [usize; 3] {
-    let (p, q) = (sum / 3, sum % 3);
-    [image_of(p, q), p, q]
-}
-
-/// The words of the nine keys from those of T0, T1, T2 times 1, beta, beta^2.
-///
-/// # Safety
-/// As for all of [`Leading`].
-#[inline(always)]
-pub(super) unsafe fn sums<L: Leading>([t0, t1, t2]: &[[L::Words; 3]; 3]) -> [L::Words; 9] {
-    let mut words = [t0[0]; 9];
-    for p in 0..3 {
-        for q in 0..3 {
-            // SAFETY: the caller's.
-            words[p * 3 + q] = unsafe { L::word_add(L::word_add(t1[p], t2[q]), t0[image_of(p, q)]) };
-        }
-    }
-    words
-}
-
-/// The top 64 bits of x: 2^64 x/p rounded down, off by less than one.
-pub(super) fn top64(x: Fe) -> u64 {
-    x.to_words()[0]
-}
-
-impl<'a, 'b, L: Leading> Words<'a, 'b, L> {
+impl<'a, 'b, L: Leading> Few<'a, 'b, L> {
     pub fn new(ranges: &'a [Range], finds: &'a mut Finds<'b>) -> Self {
-        Words { ranges, finds, skip: 0, lanes: PhantomData }
+        Few { ranges, finds, skip: 0, lanes: PhantomData }
     }
 
     /// Whether any of the words may belong to a key in a range.
@@ -124,7 +93,7 @@ impl<'a, 'b, L: Leading> Words<'a, 'b, L> {
     }
 }
 
-impl<L: Leading> Visitor<L> for Words<'_, '_, L> {
+impl<L: Leading> Visitor<L> for Few<'_, '_, L> {
     #[inline(always)]
     unsafe fn centre(&mut self, c: L, skip: u32) {
         // SAFETY: the caller's.
@@ -154,7 +123,7 @@ impl<L: Leading> Visitor<L> for Words<'_, '_, L> {
     }
 }
 
-impl<L: Leading> OneByOne for Words<'_, '_, L> {
+impl<L: Leading> OneByOne for Few<'_, '_, L> {
     fn point(&mut self, lane: u32, index: u32, minus: bool, orbit: u8, x: Fe) {
         let mut image = x;
         for j in 0..3 {
