@@ -1,6 +1,6 @@
 //! Layout of the buffers a kernel reads and writes, and the error bound of the top words.
 //!
-//! Mirrors `c/abi.h`; all sizes are in 32-bit words unless a name says otherwise. Numbers are held as limbs,
+//! Mirrors `c/base/abi.h`; all sizes are in 32-bit words unless a name says otherwise. Numbers are held as limbs,
 //! least significant word first.
 //!
 //! # The bound of a top word

@@ -163,10 +163,14 @@ pub struct Source {
 /// A part of the text: its name in compiler messages, and its content.
 type Fragment = (&'static str, &'static str);
 
-/// A fragment of `c/` by its path there.
+/// A fragment of `c/`: its name in compilers' messages, and its path, where that is another. The name is part of the joined
+/// text, whose hash names cached programs and shipped PTX, so it stays when a file moves.
 macro_rules! fragment {
     ($path:literal) => {
-        ($path, include_str!(concat!("../c/", $path)))
+        fragment!($path, $path)
+    };
+    ($name:literal, $path:literal) => {
+        ($name, include_str!(concat!("../c/", $path)))
     };
 }
 use fragment;
@@ -207,7 +211,7 @@ pub fn join(spec: &Spec) -> Source {
         Program::Salts { stages, filter } => {
             defines.extend(stages.defines().into_iter().chain(filter.defines()));
             let hashes = [fragment!("hash/keccak.h"), fragment!("hash/address.h")];
-            [hashes, [fragment!("filter/digest.h"), fragment!("salts.c")]].concat()
+            [hashes, [fragment!("filter/digest.h"), fragment!("salts.c", "entry/salts.c")]].concat()
         }
     };
     finish(head(spec, spec.group, &defines), &fragments)
@@ -241,10 +245,15 @@ fn join_orbit(spec: &Spec, mut defines: Vec<(&str, u32)>) -> Source {
         for (name, abi::Bound { below, above }) in ["NONE", "ONE", "ALL"].into_iter().zip(bounds) {
             text += &format!("#define BELOW_{name} {below}u\n#define ABOVE_{name} {above}u\n");
         }
-        let fragments = [filter, fragment!("sift.h"), fragment!("search.c"), fragment!("settle.c")];
+        let fragments = [
+            filter,
+            fragment!("sift.h", "filter/sift.h"),
+            fragment!("search.c", "entry/orbit_walk.c"),
+            fragment!("settle.c", "entry/settle.c"),
+        ];
         return finish(text, &fragments);
     }
-    finish(text, &[filter, fragment!("search.c")])
+    finish(text, &[filter, fragment!("search.c", "entry/orbit_walk.c")])
 }
 
 /// Joins the program that tests and times the field by itself: its entry points are `field_check` and `field_bench`.
@@ -253,7 +262,10 @@ pub fn join_field(spec: &Spec) -> Source {
     assert!(spec.block.is_power_of_two(), "a block of {} lanes is no power of two", spec.block);
     let quads = abi::TABLE_WORDS as u32 / 4;
     let text = head(spec, 1, &[("TABLE_CONSTANT", 0), ("TABLE_QUADS", quads), ("INVERT_SHARED", 0)]);
-    finish(text, &[fragment!("hasty.h"), fragment!("field_bench.c")])
+    finish(
+        text,
+        &[fragment!("hasty.h", "field/lazy_carry.h"), fragment!("field_bench.c", "entry/field_bench.c")],
+    )
 }
 
 /// The defines: those every program has, then its own.
@@ -274,13 +286,13 @@ fn head(spec: &Spec, group: u32, own: &[(&str, u32)]) -> String {
 /// The fragments every program has, then its own.
 fn finish(mut text: String, own: &[Fragment]) -> Source {
     let common = [
-        fragment!("platform.h"),
-        fragment!("abi.h"),
-        fragment!("search.h"),
-        fragment!("limbs.h"),
-        fragment!("products.h"),
-        fragment!("field.h"),
-        fragment!("walk.h"),
+        fragment!("platform.h", "base/platform.h"),
+        fragment!("abi.h", "base/abi.h"),
+        fragment!("search.h", "base/hits.h"),
+        fragment!("limbs.h", "field/limbs.h"),
+        fragment!("products.h", "field/products.h"),
+        fragment!("field.h", "field/field.h"),
+        fragment!("walk.h", "walk/orbit.h"),
     ];
     for (name, fragment) in common.iter().chain(own) {
         text += &format!("#line 1 \"{name}\"\n{fragment}");

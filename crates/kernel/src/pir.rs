@@ -143,7 +143,7 @@ pub fn join(shape: &Shape, part: Part, launch: &Launch) -> Source {
     ];
     let mut text: String = defines.iter().map(|(name, value)| format!("#define {name} {value}u\n")).collect();
     let common: [Fragment; 4] = [
-        fragment!("platform.h"),
+        fragment!("platform.h", "base/platform.h"),
         fragment!("hash/chacha.h"),
         fragment!("pir/prf.h"),
         fragment!("pir/ties.h"),

@@ -1,4 +1,4 @@
-//! Buffers of the point walk (`c/points.c`): whole points, hashed or not.
+//! Buffers of the point walk (`c/entry/points.c`): whole points, hashed or not.
 //!
 //! Centres and hits lie as in [`abi`]. A key is `lambda^image * (centre +- index)` or its negative.
 
@@ -68,9 +68,13 @@ impl Digest {
             }
             Self::Taproot { .. } => taproot::FRAGMENTS.to_vec(),
         };
-        let entry =
-            if let Self::Taproot { .. } = self { fragment!("taproot.c") } else { fragment!("points.c") };
-        [vec![fragment!("points.h"), fragment!("filter/digest.h")], own, vec![entry]].concat()
+        let entry = if let Self::Taproot { .. } = self {
+            fragment!("taproot.c", "entry/taproot.c")
+        } else {
+            fragment!("points.c", "entry/points.c")
+        };
+        [vec![fragment!("points.h", "walk/points.h"), fragment!("filter/digest.h")], own, vec![entry]]
+            .concat()
     }
 
     /// The name of the entry point.

@@ -1,4 +1,4 @@
-//! The params buffer of the search for salts (`c/salts.c`).
+//! The params buffer of the search for salts (`c/entry/salts.c`).
 
 /// Salts a lane tests in one step: those that differ in the last byte of the counter.
 pub const SALTS_PER_STEP: u64 = 256;

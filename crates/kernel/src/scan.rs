@@ -1,4 +1,4 @@
-//! Buffers of the scan of a range (`c/scan.h`): every key of a stretch, in one or more forms. One program walks and writes
+//! Buffers of the scan of a range (`c/walk/scan.h`): every key of a stretch, in one or more forms. One program walks and writes
 //! points down, others test them.
 //!
 //! Centres, scratch and table lie as in [`points`]; entry 0 of the table is `lanes * (2 * group + 1) * G`, since a step moves
@@ -113,13 +113,16 @@ impl Part {
     ///
     /// With forms that are not tested so, or that need a coordinate that is not there; with a filter that is none.
     pub(crate) fn fragments(self) -> Vec<Fragment> {
-        let mut all = vec![fragment!("points.h"), fragment!("scan.h")];
+        let mut all = vec![fragment!("points.h", "walk/points.h"), fragment!("scan.h", "walk/scan.h")];
         match self {
-            Part::Walk { .. } => all.extend([fragment!("hasty.h"), fragment!("scan_walk.c")]),
+            Part::Walk { .. } => all.extend([
+                fragment!("hasty.h", "field/lazy_carry.h"),
+                fragment!("scan_walk.c", "entry/scan_walk.c"),
+            ]),
             Part::Taproot { filter, .. } => {
                 all.push(filter.fragment());
                 all.extend(taproot::FRAGMENTS);
-                all.push(fragment!("scan_taproot.c"));
+                all.push(fragment!("scan_taproot.c", "entry/scan_taproot.c"));
             }
             Part::Test { forms, filter, keep_y } => {
                 assert!(forms != Forms::default() && !forms.has(Form::Taproot), "not what is tested so");
@@ -131,7 +134,7 @@ impl Part {
                 if forms.has(Form::Account) {
                     all.extend([fragment!("hash/keccak.h"), fragment!("hash/address.h")]);
                 }
-                all.push(fragment!("scan_test.c"));
+                all.push(fragment!("scan_test.c", "entry/scan_test.c"));
             }
         }
         all

@@ -1,4 +1,4 @@
-//! Buffers of programs that make taproot outputs (`c/taproot.h`): two more than others have.
+//! Buffers of programs that make taproot outputs (`c/digest/taproot.h`): two more than others have.
 //!
 //! The table of the tweak holds `d * 2^(bits * i) * G` for every window i and `d = 1..=half`, x and y least significant word
 //! first, at entry `i * half + d - 1`. The host writes the small multiples of each window and hands over giants; the entry
@@ -16,8 +16,12 @@ pub const ENTRY_WORDS: usize = 16;
 const KEYS: u32 = 96;
 
 /// The text of both programs that make outputs.
-pub(crate) const FRAGMENTS: [Fragment; 4] =
-    [fragment!("hash/sha256.h"), fragment!("tweak.h"), fragment!("taproot.h"), fragment!("taproot_fill.c")];
+pub(crate) const FRAGMENTS: [Fragment; 4] = [
+    fragment!("hash/sha256.h"),
+    fragment!("tweak.h", "digest/tweak.h"),
+    fragment!("taproot.h", "digest/taproot.h"),
+    fragment!("taproot_fill.c", "entry/taproot_fill.c"),
+];
 
 /// Digits of a tweak: the top one has room for a carry.
 pub const fn windows(bits: u32) -> u32 {

@@ -85,7 +85,7 @@ fn field_operations_agree_with_big_integers() {
 /// What does not follow every carry is right unless it tells, tells of nothing in numbers without pattern, and of
 /// what it is known to lose.
 #[test]
-fn hasty_operations_are_right_or_tell() {
+fn lazy_carries_are_right_or_tell() {
     let (edges, random) = (pairs(0), pairs(3000).split_off(pairs(0).len()));
     let one = BigUint::from(1u32);
     let full: BigUint = (&one << 256) - 1u32;

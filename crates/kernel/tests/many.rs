@@ -23,7 +23,7 @@ type Pair = ([u8; 32], [u8; 32]);
 /// Points whose inversions k256 does together.
 const TOGETHER: usize = 64;
 
-/// Which word of a hit buffer says how many records fit (c/abi.h).
+/// Which word of a hit buffer says how many records fit (c/base/abi.h).
 const HITS_CAPACITY: usize = 1;
 
 /// A program where it runs.
@@ -204,7 +204,7 @@ impl Field {
 #[test]
 fn field_operations_agree_with_k256() {
     type Operation = fn(Theirs, Theirs) -> Theirs;
-    // What is `hasty` tells of a lost carry by all ones; the others follow every carry.
+    // What carries lazily tells of a lost carry by all ones; the others follow every carry.
     let operations: [(u32, &str, bool, Operation); 13] = [
         (0, "mul", false, |a, b| a * b),
         (1, "sqr", false, |a, _| a.square()),
@@ -228,12 +228,12 @@ fn field_operations_agree_with_k256() {
             let mut told = 0;
             for _ in 0..whole / chunk {
                 let pairs: Vec<Pair> = (0..chunk).map(|_| (random.number(), random.number())).collect();
-                // A carry that a hasty operation loses is rare in numbers without pattern.
+                // A carry that a lazy operation loses is rare in numbers without pattern.
                 let plain: Vec<Pair> = (0..chunk).map(|_| (random.uniform(), random.uniform())).collect();
-                for (op, what, is_hasty, expected) in operations {
-                    let pairs = if is_hasty { &plain } else { &pairs };
+                for (op, what, is_lazy, expected) in operations {
+                    let pairs = if is_lazy { &plain } else { &pairs };
                     for ((a, b), got) in pairs.iter().zip(field.run(op, pairs)) {
-                        if is_hasty && got == [0xff; 32] {
+                        if is_lazy && got == [0xff; 32] {
                             told += 1;
                             continue;
                         }
@@ -362,7 +362,7 @@ fn points_of_long_walks_agree_with_k256() {
                 (points, centres) = walk.step(&centres, &table);
                 let expected = following(&mut next, lanes * keys);
                 for (lane, n) in (0..lanes).flat_map(|lane| (0..keys).map(move |n| (lane, n))) {
-                    // The centre, then both signs of each entry from the last down (c/scan.h).
+                    // The centre, then both signs of each entry from the last down (c/walk/scan.h).
                     let index = if n == 0 { 0 } else { group - (n - 1) / 2 };
                     let at = lane * keys + if n % 2 == 1 { group + index } else { group - index };
                     let quad = |q: usize| {

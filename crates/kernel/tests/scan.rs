@@ -204,7 +204,7 @@ fn lanes_that_lost_a_carry_walk_again() {
         let walk =
             Spec { program: Program::Scan(Part::Walk { keep_y }), ptx: false, table: Table::Global, ..spec };
         let text = join(&walk).text;
-        assert_eq!(text.matches(fold).count(), 1, "what every hasty product ends with");
+        assert_eq!(text.matches(fold).count(), 1, "what every product with lazy carries ends with");
         let text = text.replace(fold, &format!("{fold} {spoil}"));
         scan.walk = HostProgram::build(&text, include_str!("host/scan_walk.c"));
         let (first, lanes, steps) = (Random(23).scalar(), 8, 3);
