@@ -3,7 +3,7 @@
 use warpsmith_chain::{KeyTarget, TARGETS};
 use warpsmith_engine::{Secret, Split, join, parse_public_key};
 use warpsmith_pir::database::Description;
-use warpsmith_pir::maker::{self, Request};
+use warpsmith_pir::two_server::{self, Request};
 use warpsmith_pir::wire::{Picks, read_answers, read_queries, read_updates};
 use warpsmith_pir::{Choice, Params};
 
@@ -19,7 +19,7 @@ pub fn pir_messages(data: &[u8]) {
         }
         Picks::read(&params, data).map_err(assert_told).ok();
         read_answers(&params, data).map_err(assert_told).ok();
-        maker::read(&params, data).map_err(assert_told).ok();
+        two_server::read(&params, data).map_err(assert_told).ok();
         for update in read_updates(&params, data).map_err(assert_told).into_iter().flatten() {
             assert!(update.indices.iter().all(|&index| params.place(index).is_ok()));
         }

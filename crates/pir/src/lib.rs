@@ -15,10 +15,9 @@ pub mod database;
 #[cfg(feature = "device")]
 pub mod device;
 mod error;
+pub mod ethereum;
 pub mod hints;
 pub mod keyword;
-pub mod make;
-pub mod maker;
 pub mod memory;
 mod params;
 mod prf;
@@ -26,15 +25,17 @@ mod random;
 pub mod remote;
 #[cfg(feature = "server")]
 pub mod server;
-pub mod state;
 mod token;
+pub mod two_server;
 pub mod updates;
+mod version;
 mod wide;
 pub mod wire;
 
-pub use client::{Asked, Client, Fetched, Reservation, Version};
+pub use client::{Asked, Client, Fetched, Reservation};
 pub use error::{Error, Result};
 pub use params::{Choice, ENTRY_SIZES, GROUP, PACKED_BLOCK, Params, Place};
 pub use prf::{Domain, Key, Prf};
 pub use token::Token;
+pub use version::Version;
 pub use warpsmith_hash::Lanes;

@@ -24,10 +24,10 @@ use crate::client::{Asked, Client, Fetched};
 use crate::database::{Description, HEAD_BYTES, SEGMENT_BYTES};
 use crate::error::{Error, Result};
 use crate::hints;
-use crate::maker::Request;
 use crate::memory;
 use crate::params::{Choice, Params};
 use crate::token::Token;
+use crate::two_server::Request;
 use crate::wire::{self, Update, read_updates};
 
 /// Attempts at one request.
@@ -361,7 +361,7 @@ impl Remote {
         Ok(updates)
     }
 
-    /// Hints of a database from a hint maker, as [`crate::maker::read`] takes them.
+    /// Hints of a database from a hint maker, as [`crate::two_server::read`] takes them.
     ///
     /// # Errors
     ///

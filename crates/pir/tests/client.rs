@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use warpsmith_hash::Lanes;
-use warpsmith_pir::make::Processor;
+use warpsmith_pir::hints::make::Processor;
 use warpsmith_pir::wire::{Picks, read_queries};
 use warpsmith_pir::{Choice, Client, Error, Key, Version};
 
@@ -338,7 +338,7 @@ fn states_are_private_and_never_written_over() {
 /// The two-server mode: a hint maker sends pairs, and queries never end.
 #[test]
 fn a_hint_maker_tops_up() {
-    use warpsmith_pir::maker::{self, Request};
+    use warpsmith_pir::two_server::{self, Request};
     let bench = Bench::new(Choice { backups: Some(16), ..small() });
     // The hint maker's side: it sees a key and numbers. An update came before the client did.
     let make = |request: &[u8]| {
@@ -346,7 +346,7 @@ fn a_hint_maker_tops_up() {
             .unwrap()
             .fulfil(&bench.live, &Processor { lanes: Lanes::detect(), threads: 1 }, &Default::default())
             .unwrap();
-        maker::body(epoch, &hints)
+        two_server::body(epoch, &hints)
     };
     bench.live.update(bench.live.difference(&[(3, vec![9; 40]), (499, vec![8; 40])]).unwrap()).unwrap();
     let first = Request {
@@ -356,7 +356,7 @@ fn a_hint_maker_tops_up() {
         first: bench.params.regular(),
         pairs: 16,
     };
-    let (epoch, hints) = maker::read(&bench.params, &make(&first.to_bytes())).unwrap();
+    let (epoch, hints) = two_server::read(&bench.params, &make(&first.to_bytes())).unwrap();
     let version = Version { epoch, ..bench.version() };
     let mut client =
         Client::create(&bench.state(), bench.params, version, first.key.clone(), hints, Lanes::detect())

@@ -10,9 +10,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use warpsmith_hash::Lanes;
 use warpsmith_pir::Key;
-use warpsmith_pir::make::Processor;
-use warpsmith_pir::maker::Request;
+use warpsmith_pir::hints::make::Processor;
 use warpsmith_pir::server::{Limits, Role};
+use warpsmith_pir::two_server::Request;
 
 /// The time within which a server ends, and what a slow machine needs beside.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);

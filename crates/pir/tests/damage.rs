@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use warpsmith_hash::Lanes;
+use warpsmith_pir::hints::make::{Make, Processor};
 use warpsmith_pir::keyword::{self, Layout, Plan};
-use warpsmith_pir::make::{Make, Processor};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Error, Params, Result};
 

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpsmith_device as api;
 use warpsmith_device::{Device, Queue, survey};
 use warpsmith_hash::Lanes;
-use warpsmith_pir::device::{self, Host, Resident, Tuning};
+use warpsmith_pir::device::{self, OnDevice, Resident, Tuning};
+use warpsmith_pir::hints::make::{Make, Order, Processor};
 use warpsmith_pir::hints::measure::pseudorandom;
 use warpsmith_pir::hints::{Hints, reference};
-use warpsmith_pir::make::{Make, OnDevice, Order, Processor};
 use warpsmith_pir::{Choice, Error, Key, Params, Prf, Result, Version};
 
 /// Every device, and the right to use them: one test at a time, since PoCL 3.1 loses count of its kernels when several threads
@@ -33,8 +33,8 @@ fn devices() -> Devices {
     Devices { found, _alone: alone }
 }
 
-fn host() -> Host {
-    Host { lanes: Lanes::detect(), threads: 2 }
+fn host() -> Processor {
+    Processor { lanes: Lanes::detect(), threads: 2 }
 }
 
 fn params(entries: u64, entry_size: u32, lambda: u32, block_size: Option<u32>) -> Params {
@@ -318,7 +318,7 @@ fn a_database_that_stays_gives_every_client_its_hints() {
             let mut resident = Resident::load(&p, device.as_ref(), &tuning, version, &other).unwrap();
             let (key, stop) = (Key::random().unwrap(), AtomicBool::new(true));
             let left = Order { params: &p, key: &key, regular: 0..m, backups: m..m + q, stop: &stop };
-            let host = Host { lanes: Lanes::detect(), threads: 2 };
+            let host = Processor { lanes: Lanes::detect(), threads: 2 };
             assert!(matches!(resident.hints(host, &left, &other), Err(Error::Stopped)));
             resident.hints(host, &order(&p, &key, 0..m, m..m + q), &other).unwrap();
             assert!(matches!(maker.hints_of(&left, version, &other), Err(Error::Stopped)));

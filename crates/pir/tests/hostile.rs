@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::support::Bench;
 use warpsmith_pir::database::Description;
-use warpsmith_pir::maker::Request;
 use warpsmith_pir::remote::Remote;
+use warpsmith_pir::two_server::Request;
 use warpsmith_pir::wire::{Update, updates_body};
 use warpsmith_pir::{Choice, Error, Key, Params};
 
@@ -78,7 +78,7 @@ fn a_head_that_no_machine_can_hold() {
     };
     let remote = hostile(|path, _| panic!("{path} was asked for"));
     refused(remote.hints(&request, &wide), &["4294967296 hints", "this machine gives"]);
-    use warpsmith_pir::make::{Make, Processor};
+    use warpsmith_pir::hints::make::{Make, Processor};
     let maker = Processor { lanes: warpsmith_pir::Lanes::detect(), threads: 2 };
     let made = maker.offline(&wide, &Default::default(), &mut |_| panic!("the stream was opened"));
     refused(made.map(drop), &["4294967296 hints", "this machine gives"]);
@@ -195,5 +195,5 @@ fn hints_of_another_length() {
         ok(stream, &body)
     });
     let body = remote.hints(&request, &params).unwrap();
-    refused(warpsmith_pir::maker::read(&params, &body), &["cut short or damaged"]);
+    refused(warpsmith_pir::two_server::read(&params, &body), &["cut short or damaged"]);
 }

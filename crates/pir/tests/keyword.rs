@@ -2,8 +2,8 @@
 
 use warpsmith_hash::Lanes;
 use warpsmith_pir::database::{Builder, Database};
+use warpsmith_pir::ethereum::{self, RECORD, Synthetic};
 use warpsmith_pir::keyword::{Layout, Plan, Shape, Take, build, entries_of_changes, tagged_value};
-use warpsmith_pir::state::{self, RECORD, Synthetic};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Client, Params, Version};
 
@@ -34,7 +34,7 @@ fn a_synthetic_state_is_read_by_address_and_slot() {
     synthetic.write(&source).unwrap();
     let records = std::fs::read(source.join("database.bin")).unwrap();
     assert_eq!(records.len(), 2000 * RECORD);
-    let description = state::build(&source, &data, 0).unwrap();
+    let description = ethereum::build(&source, &data, 0).unwrap();
     let shape = description.keyword.clone().unwrap();
     assert_eq!(
         (shape.keys, shape.layout, description.params.entries()),
@@ -50,16 +50,16 @@ fn a_synthetic_state_is_read_by_address_and_slot() {
     for _ in 0..80 {
         let index = dice.below(500) as usize;
         let address: [u8; 20] = accounts[24 * index..][..20].try_into().unwrap();
-        let account = state::find_account(&address, &fetch(&live, &mut client, &shape, &address)).unwrap();
-        assert_eq!(state::account_record(&address, &account), records[index * RECORD..][..RECORD]);
+        let account = ethereum::find_account(&address, &fetch(&live, &mut client, &shape, &address)).unwrap();
+        assert_eq!(ethereum::account_record(&address, &account), records[index * RECORD..][..RECORD]);
         let index = dice.below(1500) as usize;
         let key = &slots[56 * index..][..52];
-        let value = state::find_slot(key, &fetch(&live, &mut client, &shape, key)).unwrap();
+        let value = ethereum::find_slot(key, &fetch(&live, &mut client, &shape, key)).unwrap();
         assert_eq!(value, records[(500 + index) * RECORD..][..32]);
         // Keys that are not there look the same from outside.
         let mut absent = address;
         absent[3] ^= 1;
-        assert_eq!(state::find_account(&absent, &fetch(&live, &mut client, &shape, &absent)), None);
+        assert_eq!(ethereum::find_account(&absent, &fetch(&live, &mut client, &shape, &absent)), None);
     }
     // The same seed, the same state; another, another.
     let again = folder.path().join("again");
@@ -71,14 +71,14 @@ fn a_synthetic_state_is_read_by_address_and_slot() {
     let mut mixed = records.clone();
     mixed.copy_within(0..RECORD, RECORD);
     std::fs::write(source.join("database.bin"), mixed).unwrap();
-    assert!(state::build(&source, &data, 0).is_err());
+    assert!(ethereum::build(&source, &data, 0).is_err());
     // A mapping that is cut short, and one that names a record that is not there.
     std::fs::write(source.join("database.bin"), &records).unwrap();
     std::fs::write(source.join("storage-mapping.bin"), &slots[..slots.len() - 1]).unwrap();
-    assert!(state::build(&source, &data, 0).is_err());
+    assert!(ethereum::build(&source, &data, 0).is_err());
     let outside = [&slots[..52], &2000u32.to_le_bytes()].concat();
     std::fs::write(source.join("storage-mapping.bin"), outside).unwrap();
-    assert!(state::build(&source, &data, 0).is_err());
+    assert!(ethereum::build(&source, &data, 0).is_err());
     // The database from before is as it was.
     Database::open(&data).unwrap().verify().unwrap();
 }
@@ -196,10 +196,10 @@ fn delta_files() {
         bytes.extend_from_slice(&index.to_le_bytes());
         bytes.extend_from_slice(&[index as u8; 40]);
     }
-    let update = state::read_delta(3, &bytes).unwrap();
+    let update = ethereum::read_delta(3, &bytes).unwrap();
     assert_eq!((update.number, &update.indices[..], update.deltas.len()), (3, &[7, 9][..], 80));
     for bad in [&bytes[..bytes.len() - 1], &bytes[..15], &[&bytes[..8], &[6], &bytes[9..]].concat()] {
-        assert!(state::read_delta(3, bad).is_err());
+        assert!(ethereum::read_delta(3, bad).is_err());
     }
 }
 

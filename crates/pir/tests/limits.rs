@@ -12,10 +12,10 @@ use std::time::Duration;
 use support::running::{ENTRIES, Reply, Running, exchange, get, post, start, start_with};
 use warpsmith_hash::Lanes;
 use warpsmith_pir::hints::Hints;
+use warpsmith_pir::hints::make::{Make, Order, Processor, Stream};
 use warpsmith_pir::hints::measure::Figures;
-use warpsmith_pir::make::{Make, Order, Processor, Stream};
-use warpsmith_pir::maker::{self, Request};
 use warpsmith_pir::server::{Limits, Role};
+use warpsmith_pir::two_server::{self, Request};
 use warpsmith_pir::{Choice, Error, Key, Params, Result, Token};
 
 /// Counts what is allocated, and remembers the most there was at once.
@@ -103,7 +103,7 @@ fn memory_is_known_beforehand() {
         let before = NOW.load(Ordering::SeqCst);
         MOST.store(before, Ordering::SeqCst);
         let (epoch, hints) = request.fulfil(&server.live, &make, &AtomicBool::new(false)).unwrap();
-        let body = maker::body(epoch, &hints);
+        let body = two_server::body(epoch, &hints);
         let taken = MOST.load(Ordering::SeqCst) - before;
         // Threads and the like take some kilobytes.
         let spare = 64 << 10;

@@ -11,10 +11,10 @@ use crate::support::running::{ENTRIES, exchange, get, parse, post, start};
 use warpsmith_hash::Lanes;
 use warpsmith_pir::database::Description;
 use warpsmith_pir::hints;
-use warpsmith_pir::make::Processor;
-use warpsmith_pir::maker::{self, Request};
+use warpsmith_pir::hints::make::Processor;
 use warpsmith_pir::remote::{Offer, Remote};
 use warpsmith_pir::server::{Limits, Role, Server};
+use warpsmith_pir::two_server::{self, Request};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::wire::read_updates;
 use warpsmith_pir::{Choice, Client, Error, Key, Params, Version};
@@ -344,7 +344,7 @@ fn two_servers() {
     };
     let reply = post(maker.address, "/v1/hints", &request.to_bytes());
     assert_eq!(reply.status, 200);
-    let (epoch, hints) = maker::read(&params, &reply.body).unwrap();
+    let (epoch, hints) = two_server::read(&params, &reply.body).unwrap();
     let version = Version { database: library.live.base().description().identity, epoch };
     let path = library.folder.path().join("state");
     let mut client =

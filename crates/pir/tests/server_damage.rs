@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use warpsmith_hash::Lanes;
-use warpsmith_pir::make::Processor;
-use warpsmith_pir::maker::Request;
+use warpsmith_pir::hints::make::Processor;
 use warpsmith_pir::server::{Limits, Role, Server};
+use warpsmith_pir::two_server::Request;
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Error, Key};
 

@@ -18,21 +18,16 @@ use sha2::{Digest, Sha256};
 use warpsmith_files::{self as files, Sharing, is_at, with_suffix};
 use zeroize::Zeroizing;
 
-use super::mark::{Mark, Marks};
-use super::snapshot::Head;
+use super::head::Head;
+use super::mark::{HEAD, Link, Mark, Marks, shortened};
 use crate::error::{Error, Result};
 use crate::wire::{checksum, u32_at, u64_at};
 
 const MAGIC: &[u8; 8] = b"WPIRJRNL";
 const VERSION: u32 = 2;
-/// Bytes before the first step.
-pub(super) const HEAD: usize = 8 + 4 + 16 + 8 + 32 + 8;
 /// Bytes of a step beside its records, and of a record beside its payload.
 const FRAME: usize = 4 + 16;
 const RECORD_FRAME: usize = 1 + 4;
-
-/// What ties a step to all before it.
-pub(super) type Link = [u8; 16];
 
 /// A record of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,24 +237,11 @@ impl Found {
     }
 }
 
-/// The link of the first step's predecessor.
-pub(super) fn first_link(state_id: &[u8; 16], generation: u64) -> Link {
-    let mut hash = Sha256::new();
-    hash.update(state_id);
-    hash.update(generation.to_le_bytes());
-    shortened(hash)
-}
-
 fn link_after(before: &Link, step: &[u8]) -> Link {
     let mut hash = Sha256::new();
     hash.update(before);
     hash.update(step);
     shortened(hash)
-}
-
-fn shortened(hash: Sha256) -> Link {
-    let digest: [u8; 32] = hash.finalize().into();
-    *digest.first_chunk().expect("a digest has 32 bytes")
 }
 
 /// The whole step after `end`, if there is one: its records, its length and its link.

@@ -18,9 +18,16 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::journal::{HEAD, Link, first_link};
-use super::snapshot::Head;
+use sha2::{Digest, Sha256};
+
+use super::head::Head;
 use crate::wire::{checksum, u64_at};
+
+/// Bytes of a journal before its first step.
+pub(super) const HEAD: usize = 8 + 4 + 16 + 8 + 32 + 8;
+
+/// What ties a step to all before it.
+pub(super) type Link = [u8; 16];
 
 /// Bytes of a mark, and where the first is.
 pub(super) const SECTOR: usize = 512;
@@ -89,4 +96,17 @@ impl Marks {
         };
         Some(Marks { newest, number, one_is_bad })
     }
+}
+
+/// The link of the first step's predecessor.
+fn first_link(state_id: &[u8; 16], generation: u64) -> Link {
+    let mut hash = Sha256::new();
+    hash.update(state_id);
+    hash.update(generation.to_le_bytes());
+    shortened(hash)
+}
+
+pub(super) fn shortened(hash: Sha256) -> Link {
+    let digest: [u8; 32] = hash.finalize().into();
+    *digest.first_chunk().expect("a digest has 32 bytes")
 }

@@ -4,6 +4,7 @@
 //! file that the journal says so; the same query can be sent again, byte for byte, after a crash or a lost connection, but
 //! no other can be made from that hint. Neither file can be put back or cut short without the other.
 
+mod head;
 mod journal;
 mod mark;
 mod snapshot;
@@ -14,26 +15,19 @@ use std::path::{Path, PathBuf};
 use warpsmith_files::{self as files, Locked, Sharing, is_at, with_suffix};
 use warpsmith_hash::Lanes;
 
+use self::head::Head;
 use self::journal::{Journal, Record, stale};
 use self::mark::Mark;
-use self::snapshot::{Head, Saved};
+use self::snapshot::Saved;
 use self::table::Table;
 use crate::error::{Error, Result};
 use crate::hints::Hints;
-use crate::maker;
 use crate::params::{Params, Place};
 use crate::prf::{Key, Prf};
 use crate::random::{self, Random};
+use crate::two_server;
+use crate::version::Version;
 use crate::wire::{Query, Update, queries_body, read_answers};
-
-/// Which database, and which version of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version {
-    /// The database's identity.
-    pub database: [u8; 32],
-    /// The epoch.
-    pub epoch: u64,
-}
 
 /// A client.
 pub struct Client {
@@ -533,7 +527,7 @@ fn apply(head: &mut Head, table: &mut Table, record: &Record) -> Result<u64> {
             return Ok(update.indices.len() as u64);
         }
         Record::Pairs(body) => {
-            let (epoch, hints) = maker::read(&table.params, body)?;
+            let (epoch, hints) = two_server::read(&table.params, body)?;
             if epoch != head.epoch {
                 return Err(Error::Mismatch(format!(
                     "pairs of epoch {epoch} for hints of epoch {}",

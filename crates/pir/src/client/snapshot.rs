@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use warpsmith_hash::Lanes;
 use zeroize::Zeroizing;
 
+use super::head::Head;
 use super::mark::{Mark, Marks, SECTOR};
 use super::table::{Pairs, Table};
 use crate::error::{Error, Result};
@@ -30,18 +31,6 @@ use crate::wire::u32_at;
 
 const MAGIC: &[u8; 8] = b"WPIRSTAT";
 const VERSION: u32 = 2;
-
-/// What a state file says beside the hints.
-#[derive(Clone, Debug)]
-pub(super) struct Head {
-    pub(super) database: [u8; 32],
-    pub(super) epoch: u64,
-    pub(super) state_id: [u8; 16],
-    /// Counts the files written for this state: each begins a new journal.
-    pub(super) generation: u64,
-    pub(super) next_query: u64,
-    pub(super) key: Key,
-}
 
 /// A writer that sums up what goes through.
 struct Summing<'a> {

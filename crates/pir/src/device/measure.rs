@@ -5,14 +5,13 @@ use std::time::Instant;
 use warpsmith_device::Device;
 use warpsmith_hash::Lanes;
 
-use super::Host;
 use super::card::{Card, Tuning};
-use super::making::Making;
+use super::hint_run::HintRun;
 use super::sample::Sample;
 use crate::error::Result;
 use crate::hints::NEVER;
+use crate::hints::make::{Order, Processor};
 use crate::hints::measure::{Figures, pseudorandom_at};
-use crate::make::Order;
 use crate::params::{GROUP, Params};
 use crate::prf::{Key, Prf};
 
@@ -38,10 +37,10 @@ pub fn measure(
     let begin = Instant::now();
     let key = Key::random()?;
     let prf = Prf::new(&key, params, lanes);
-    let host = Host { lanes, threads };
+    let host = Processor { lanes, threads };
     let (m, q) = (params.regular(), params.backups());
     let order = Order { params, key: &key, regular: 0..m, backups: m..m + q, stop: &NEVER };
-    let mut making = Making::begin(&mut card, &prf, host, &order)?;
+    let mut making = HintRun::begin(&mut card, &prf, host, &order)?;
     let skeleton = begin.elapsed();
     making.absorb(&mut card, &database)?;
     let hints = making.finish(&mut card)?;

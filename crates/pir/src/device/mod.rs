@@ -11,11 +11,13 @@
 //! SEC: whoever runs the device holds the key and could read the queries. It is the client's own, or that of a hint maker
 //! which sees no queries.
 //!
-//! Files: `card.rs` is the device with its kernels, `making.rs` one client's hints on it, `window.rs` where the cutoffs'
-//! kernel looks, `sample.rs` the check, `resident.rs` a database that stays, `measure.rs` the benchmark.
+//! Files: `card.rs` is the device with its kernels, `hint_run.rs` one client's hints on it, `window.rs` where the cutoffs'
+//! kernel looks, `sample.rs` the check, `resident.rs` a database that stays, `measure.rs` the benchmark, `make.rs`
+//! the device as one of those who make hints. Beside it the processor does a part: extras, cutoffs the device leaves open, the sample.
 
 mod card;
-mod making;
+mod hint_run;
+mod make;
 mod measure;
 mod resident;
 mod sample;
@@ -26,25 +28,17 @@ use warpsmith_hash::Lanes;
 
 pub use card::Tuning;
 use card::{Card, Store};
-use making::Making;
+use hint_run::HintRun;
+pub use make::OnDevice;
 pub use measure::measure;
 pub use resident::Resident;
 use sample::Sample;
 
 use crate::error::{Error, Result};
+use crate::hints::make::{Order, Processor};
 use crate::hints::{self, Hints, NEVER};
-use crate::make::Order;
 use crate::params::Params;
 use crate::prf::{Key, Prf};
-
-/// What the processor does beside the device: extras, cutoffs the device leaves open, the sample.
-#[derive(Clone, Copy, Debug)]
-pub struct Host {
-    /// The instruction set.
-    pub lanes: Lanes,
-    /// Threads.
-    pub threads: usize,
-}
 
 /// The whole offline phase: a fresh key, and hints from a stream of the database, as [`crate::hints::offline`].
 ///
@@ -61,7 +55,7 @@ pub fn offline(
 ) -> Result<(Key, Hints)> {
     let key = Key::random()?;
     let (m, q) = (params.regular(), params.backups());
-    let host = Host { lanes, threads };
+    let host = Processor { lanes, threads };
     let order = Order { params, key: &key, regular: 0..m, backups: m..m + q, stop: &NEVER };
     let hints = self::hints(device, host, &Tuning::default(), &order, stream)?;
     Ok((key, hints))
@@ -74,7 +68,7 @@ pub fn offline(
 /// As for [`offline`], when the ranges are not of whole groups or more than a device can count, and when it is stopped.
 pub fn hints(
     device: &dyn Device,
-    host: Host,
+    host: Processor,
     tuning: &Tuning,
     order: &Order<'_>,
     stream: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
@@ -82,7 +76,7 @@ pub fn hints(
     let params = order.params;
     let mut card = Card::open(device, params, tuning)?;
     let prf = Prf::new(order.key, params, host.lanes);
-    let mut making = Making::begin(&mut card, &prf, host, order)?;
+    let mut making = HintRun::begin(&mut card, &prf, host, order)?;
     making.draw_extras(&mut card)?;
     let mut sample = Sample::new(&prf, params, making.skeleton(), 1)?;
     let mut store = Store::new(&mut card, params)?;

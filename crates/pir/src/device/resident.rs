@@ -3,15 +3,15 @@
 use warpsmith_device::Device;
 
 use super::card::{Card, Store, Tuning, Window, whole_bytes};
-use super::making::Making;
+use super::check_length;
+use super::hint_run::HintRun;
 use super::sample::Sample;
-use super::{Host, check_length};
-use crate::client::Version;
 use crate::error::{Error, Result};
 use crate::hints::Hints;
-use crate::make::Order;
+use crate::hints::make::{Order, Processor};
 use crate::params::Params;
 use crate::prf::Prf;
+use crate::version::Version;
 
 /// One version of a database, on a device.
 pub struct Resident {
@@ -63,12 +63,12 @@ impl Resident {
     /// # Errors
     ///
     /// As for [`super::hints()`]. After an error this is of no use any more, unless it was [`Error::Stopped`].
-    pub fn hints(&mut self, host: Host, order: &Order<'_>, entries: &[u8]) -> Result<Hints> {
+    pub fn hints(&mut self, host: Processor, order: &Order<'_>, entries: &[u8]) -> Result<Hints> {
         let params = order.params;
         check_length(params, entries.len() as u64)?;
         let prf = Prf::new(order.key, params, host.lanes);
         let card = &mut self.card;
-        let mut making = Making::begin(card, &prf, host, order)?;
+        let mut making = HintRun::begin(card, &prf, host, order)?;
         match making.absorb(card, &self.window) {
             Err(Error::Stopped) => {
                 making.abandon(card)?;

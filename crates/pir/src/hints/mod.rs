@@ -18,6 +18,7 @@ use crate::prf::{Key, Prf};
 use crate::random::Random;
 
 pub mod cutoff;
+pub mod make;
 pub mod measure;
 pub mod parity;
 pub mod reference;

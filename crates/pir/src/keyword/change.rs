@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{Layout, Shape, name, tag_of, tagged_entry};
 use crate::error::{Error, Result};
-use crate::state;
+use crate::ethereum;
 use crate::updates::Live;
 
 /// Places that are looked at before a new key is taken to have none. At usual loads a free one is found among tens.
@@ -67,7 +67,7 @@ impl Table<'_> {
             let entry = self.entry(place)?;
             let is_its = match self.shape.layout {
                 Layout::Tagged | Layout::Address => tag_of(&entry) == Some(&name),
-                Layout::State => state::belongs_to(key, &entry),
+                Layout::State => ethereum::belongs_to(key, &entry),
             };
             if is_its {
                 return Ok(Some(place));

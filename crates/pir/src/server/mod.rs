@@ -37,7 +37,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use self::connection::Door;
 use self::quota::Quota;
-use crate::make::Make;
+use crate::hints::make::Make;
 use crate::memory;
 use crate::token::Token;
 use crate::updates::Live;

@@ -18,7 +18,7 @@ use super::metrics::Reason;
 use super::quota::{Full, Share};
 use super::{Peer, Role, Shared};
 use crate::error::Error;
-use crate::maker::{self, REQUEST_BYTES};
+use crate::two_server::{self, REQUEST_BYTES};
 use crate::wire::HEAD_BYTES;
 
 type App = State<Arc<Shared>>;
@@ -300,7 +300,7 @@ async fn hints(State(shared): App, Extension(peer): Extension<Peer>, request: Re
         }
     }
     let body = body(&shared, request, REQUEST_BYTES).await?;
-    let request = maker::Request::read(&body)?;
+    let request = two_server::Request::read(&body)?;
     let (cost, most) = (request.cost(shared.live.params())?, shared.limits.hint_pairs);
     if cost > most {
         let text = format!(
@@ -324,7 +324,7 @@ async fn hints(State(shared): App, Extension(peer): Extension<Peer>, request: Re
         }
         let _epoch = shared.refreshing.read().unwrap_or_else(PoisonError::into_inner);
         let (epoch, hints) = request.fulfil(&shared.live, make.as_ref(), &stop)?;
-        let body = maker::body(epoch, &hints);
+        let body = two_server::body(epoch, &hints);
         drop((hints, turn));
         share.shrink(body.len() as u64);
         shared.metrics.hint_requests.inc();

@@ -11,9 +11,10 @@ use std::thread::available_parallelism;
 pub use query::{Answer, Query, amount_bytes, key_of, parse_hex, parse_key, shown};
 use warpsmith_engine::{Devices, Runner};
 use warpsmith_pir::database::Description;
+use warpsmith_pir::device::OnDevice;
 use warpsmith_pir::device::Tuning;
+use warpsmith_pir::hints::make::{Make, Processor};
 use warpsmith_pir::keyword::{Shape, is_at_home};
-use warpsmith_pir::make::{Make, OnDevice, Processor};
 use warpsmith_pir::remote::{Offer, Remote};
 use warpsmith_pir::{Choice, Client, Fetched, Lanes, Params, Version};
 

@@ -2,8 +2,8 @@
 
 use warpsmith_chain::identify;
 use warpsmith_pir::database::Description;
+use warpsmith_pir::ethereum::{self, Account};
 use warpsmith_pir::keyword::{Layout, Shape, tagged_value};
-use warpsmith_pir::state::{self, Account};
 use warpsmith_store::Kind;
 
 /// One thing that is asked for.
@@ -82,9 +82,9 @@ impl Answer {
         match shape.layout {
             Layout::Tagged => Answer::Value(tagged_value(key, entries)),
             Layout::Address => Answer::Address(tagged_value(key, entries).as_deref().map(amount_of)),
-            Layout::State => match <&state::Address>::try_from(key.as_slice()) {
-                Ok(address) => Answer::Account(state::find_account(address, entries)),
-                Err(_) => Answer::Value(state::find_slot(key, entries).map(|value| value.to_vec())),
+            Layout::State => match <&ethereum::Address>::try_from(key.as_slice()) {
+                Ok(address) => Answer::Account(ethereum::find_account(address, entries)),
+                Err(_) => Answer::Value(ethereum::find_slot(key, entries).map(|value| value.to_vec())),
             },
         }
     }

@@ -9,8 +9,8 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use warpsmith::look_up::{amount_bytes, key_of};
 use warpsmith::pir::database::{Builder, Description};
+use warpsmith::pir::ethereum::{self, Folder, Synthetic};
 use warpsmith::pir::keyword::{self, Layout, Plan, TAG_BYTES};
-use warpsmith::pir::state::{self, Folder, Synthetic};
 use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store;
 
@@ -173,7 +173,7 @@ impl Build {
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
         let synthetic = Synthetic::new(records, self.seed)?;
-        let plan = state::plan(synthetic.keys(), self.block_size, self.epoch);
+        let plan = ethereum::plan(synthetic.keys(), self.block_size, self.epoch);
         Ok(keyword::build(&self.database, &plan, &mut |take| synthetic.each(take), &mut |share| {
             watch.tell(Some(share))
         })?)
@@ -199,7 +199,7 @@ impl Build {
             (Format::Addresses, None) => self.build_addresses(input, watch),
             (Format::State, None) => {
                 let folder = Folder::open(input)?;
-                let plan = state::plan(folder.keys(), self.block_size, self.epoch);
+                let plan = ethereum::plan(folder.keys(), self.block_size, self.epoch);
                 Ok(keyword::build(&self.database, &plan, &mut |take| folder.each(take), &mut |share| {
                     watch.tell(Some(share))
                 })?)

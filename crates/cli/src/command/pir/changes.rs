@@ -4,8 +4,8 @@ use std::io::BufRead;
 use std::path::Path;
 
 use warpsmith::look_up::{amount_bytes, parse_hex, parse_key};
+use warpsmith::pir::ethereum::{self, Account};
 use warpsmith::pir::keyword::{Change, Layout, Shape, entries_of_changes};
-use warpsmith::pir::state::{self, Account};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Error, Result};
 
@@ -74,7 +74,7 @@ fn by_key(live: &Live, shape: &Shape, name: &Path, from: &mut dyn BufRead) -> Re
 }
 
 fn parse_value(shape: &Shape, key: &[u8], text: &str) -> std::result::Result<Vec<u8>, String> {
-    match (shape.layout, <&state::Address>::try_from(key)) {
+    match (shape.layout, <&ethereum::Address>::try_from(key)) {
         (Layout::Tagged, _) => parse_hex(text),
         (Layout::Address, _) => match text.parse() {
             Ok(amount) => Ok(amount_bytes(Some(amount))),
@@ -97,13 +97,13 @@ fn parse_value(shape: &Shape, key: &[u8], text: &str) -> std::result::Result<Vec
                     quoted(text)
                 )
             })?;
-            Ok(state::account_record(address, &account).to_vec())
+            Ok(ethereum::account_record(address, &account).to_vec())
         }
         (Layout::State, Err(_)) => {
             let value = parse_hex(text)?;
             let value =
                 value.try_into().map_err(|_| "the value of a slot has 32 bytes: 64 hex digits".to_owned())?;
-            Ok(state::slot_record(key, &value).to_vec())
+            Ok(ethereum::slot_record(key, &value).to_vec())
         }
     }
 }

@@ -10,8 +10,8 @@ use serde::Serialize;
 use warpsmith::look_up::same_database;
 use warpsmith::pir::database::Description;
 use warpsmith::pir::hints::Hints;
-use warpsmith::pir::maker::{Request, read};
 use warpsmith::pir::remote::Remote;
+use warpsmith::pir::two_server::{Request, read};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Client, Error, Key, Params, Version};
 

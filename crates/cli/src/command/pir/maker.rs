@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warpsmith::look_up::maker_of;
 use warpsmith::pir::Token;
-use warpsmith::pir::make::{Make, Processor};
+use warpsmith::pir::hints::make::{Make, Processor};
 
 use super::lanes;
 use crate::ending::Failure;

@@ -10,9 +10,9 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::pir::Error;
-use warpsmith::pir::make::Make;
-use warpsmith::pir::maker::Request;
+use warpsmith::pir::hints::make::Make;
 use warpsmith::pir::server::{Limits, Role, Server};
+use warpsmith::pir::two_server::Request;
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Choice, Key, Params};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::state;
+use warpsmith::pir::ethereum;
 use warpsmith::pir::updates::Live;
 
 use super::{changes, lanes};
@@ -63,14 +63,14 @@ impl Update {
         let failed = |error: std::io::Error| Failure::Other(format!("{}: {error}", self.changes.display()));
         let update = if self.delta {
             let params = live.params();
-            if live.base().description().keyword.is_some() || params.entry_size() != state::RECORD {
+            if live.base().description().keyword.is_some() || params.entry_size() != ethereum::RECORD {
                 return Err(Failure::Usage(format!(
                     "--delta is for flat databases of {}-byte records, and {} is none",
-                    state::RECORD,
+                    ethereum::RECORD,
                     self.database.display()
                 )));
             }
-            state::read_delta(live.epoch() + 1, &std::fs::read(&self.changes).map_err(failed)?)?
+            ethereum::read_delta(live.epoch() + 1, &std::fs::read(&self.changes).map_err(failed)?)?
         } else {
             let values = if self.changes == Path::new("-") {
                 changes::read(&live, Path::new("standard input"), &mut std::io::stdin().lock())?

@@ -8,10 +8,10 @@ use warpsmith_device::{Arg, Buffer, Later};
 use warpsmith_kernel::pir::{BIN_ROOM, BINS, OPEN_HEADER, Part, TIES_HEADER};
 
 use super::card::{Card, Entry, Window};
-use super::{Host, window};
+use super::window;
 use crate::error::{Error, Result};
+use crate::hints::make::{Order, Processor};
 use crate::hints::{Hints, Skeleton, cutoff, extras, unless_stopped};
-use crate::make::Order;
 use crate::params::{GROUP, Params};
 use crate::prf::Prf;
 
@@ -78,10 +78,10 @@ impl Kind {
 }
 
 /// The hints in the making.
-pub(super) struct Making<'a> {
+pub(super) struct HintRun<'a> {
     prf: &'a Prf,
     params: &'a Params,
-    host: Host,
+    host: Processor,
     key: [Arg; 4],
     skeleton: Skeleton,
     cutoffs: Buffer,
@@ -98,9 +98,9 @@ pub(super) struct Making<'a> {
     stop: &'a AtomicBool,
 }
 
-impl<'a> Making<'a> {
+impl<'a> HintRun<'a> {
     /// Computes the cutoffs. The skeleton has no extras yet.
-    pub fn begin(card: &mut Card, prf: &'a Prf, host: Host, order: &Order<'a>) -> Result<Making<'a>> {
+    pub fn begin(card: &mut Card, prf: &'a Prf, host: Processor, order: &Order<'a>) -> Result<HintRun<'a>> {
         let Order { params, key, regular, backups, stop } = order.clone();
         for end in [regular.start, regular.end, backups.start, backups.end] {
             if !end.is_multiple_of(GROUP) {
@@ -125,7 +125,7 @@ impl<'a> Making<'a> {
         card.write(ties, 0, &[0, ties_room as u32, 0, 0])?;
         let skeleton = Skeleton { regular, backups, cutoffs: Vec::new(), extras: Vec::new() };
         let bytes = |hints: u64| Vec::with_capacity(hints as usize * params.entry_size());
-        let mut making = Making {
+        let mut making = HintRun {
             prf,
             params,
             host,

@@ -16,13 +16,13 @@ use std::sync::atomic::AtomicBool;
 
 use zeroize::Zeroizing;
 
-use crate::client::Version;
 use crate::error::{Error, Result};
+use crate::hints::make::{Make, Order};
 use crate::hints::{self, Hints, Skeleton};
-use crate::make::{Make, Order};
 use crate::params::{Choice, GROUP, Params, Place};
 use crate::prf::Key;
 use crate::updates::Live;
+use crate::version::Version;
 use crate::wire::{checksum, u32_at, u64_at};
 
 const REQUEST: &[u8; 4] = b"WPM1";

@@ -2,29 +2,23 @@
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-#[cfg(feature = "device")]
-use std::sync::{Arc, Mutex, PoisonError};
 
 use warpsmith_hash::Lanes;
 
-use crate::client::Version;
-#[cfg(feature = "device")]
-use crate::device::{self, Host, Resident, Tuning};
-#[cfg(feature = "device")]
-use crate::error::Error;
+use super::measure::{Figures, measure};
+use super::parity::Parities;
+use super::{Hints, Skeleton, making_bytes, unless_stopped};
 use crate::error::Result;
-use crate::hints::measure::{Figures, measure};
-use crate::hints::parity::Parities;
-use crate::hints::{Hints, Skeleton, making_bytes, unless_stopped};
 use crate::memory;
 use crate::params::Params;
 use crate::prf::{Key, Prf};
+use crate::version::Version;
 
 /// Hands over all entries of a database in order, in pieces of any size, to the function it is given.
 pub type Stream<'a> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
 
 /// Bytes of entries in memory that go by between two looks at whether they are still wanted.
-const PIECE: usize = 1 << 20;
+pub(crate) const PIECE: usize = 1 << 20;
 
 /// Which hints are wanted, and until when.
 #[derive(Clone, Debug)]
@@ -37,7 +31,7 @@ pub struct Order<'a> {
     pub regular: Range<u64>,
     /// Ids of backup pairs; likewise.
     pub backups: Range<u64>,
-    /// Raised when nobody wants them any more: the work then ends soon, with [`Error::Stopped`].
+    /// Raised when nobody wants them any more: the work then ends soon, with [`crate::Error::Stopped`].
     pub stop: &'a AtomicBool,
 }
 
@@ -115,70 +109,5 @@ impl Make for Processor {
 
     fn measure(&self, params: &Params, samples: usize) -> Result<Figures> {
         measure(params, self.lanes, self.threads, samples)
-    }
-}
-
-/// A device, beside which the processor does a part.
-#[cfg(feature = "device")]
-pub struct OnDevice {
-    device: Arc<dyn warpsmith_device::Device>,
-    host: Host,
-    tuning: Tuning,
-    /// The database that stays there, once many ask for hints of it. Its lock also keeps requests one behind the other.
-    resident: Mutex<Option<Resident>>,
-}
-
-#[cfg(feature = "device")]
-impl OnDevice {
-    /// Hints by this device.
-    pub fn new(device: Arc<dyn warpsmith_device::Device>, host: Processor, tuning: Tuning) -> OnDevice {
-        let host = Host { lanes: host.lanes, threads: host.threads };
-        OnDevice { device, host, tuning, resident: Mutex::new(None) }
-    }
-}
-
-#[cfg(feature = "device")]
-impl Make for OnDevice {
-    fn hints(&self, order: &Order<'_>, stream: &mut Stream<'_>) -> Result<Hints> {
-        device::hints(self.device.as_ref(), self.host, &self.tuning, order, |push| stream(push))
-    }
-
-    /// The database stays on the device where it fits, and goes through it with every request where it does not.
-    fn hints_of(&self, order: &Order<'_>, version: Version, entries: &[u8]) -> Result<Hints> {
-        // What a thread left that panicked is not to be trusted, and is replaced below.
-        let mut place = self.resident.lock().unwrap_or_else(PoisonError::into_inner);
-        // It may have been long until the others were done.
-        unless_stopped(order.stop)?;
-        let loaded = place.take().filter(|resident| resident.version() == version);
-        let (device, params) = (self.device.as_ref(), order.params);
-        let resident = match loaded {
-            Some(resident) => Some(resident),
-            None if Resident::fits(device, params) => {
-                // No room after all, for whatever reason: then it goes through.
-                Resident::load(params, device, &self.tuning, version, entries).ok()
-            }
-            None => None,
-        };
-        if let Some(mut resident) = resident {
-            match resident.hints(self.host, order, entries) {
-                // Who leaves does not make the others wait for it to be loaded once more.
-                done @ (Ok(_) | Err(Error::Stopped)) => {
-                    *place = Some(resident);
-                    return done;
-                }
-                // Perhaps the hints have no room beside it; a device that is lost fails once more below.
-                Err(Error::Device(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.hints(order, &mut |push| entries.chunks(PIECE).try_for_each(push))
-    }
-
-    fn memory(&self, params: &Params, regular: u64, pairs: u64) -> u64 {
-        device::memory(params, self.device.as_ref(), &self.tuning, regular, pairs)
-    }
-
-    fn measure(&self, params: &Params, samples: usize) -> Result<Figures> {
-        device::measure(params, self.device.as_ref(), self.host.lanes, self.host.threads, samples)
     }
 }
