@@ -12,6 +12,7 @@ mod input;
 mod mining;
 mod output;
 mod patterns;
+mod quest;
 mod results;
 mod running;
 mod screen;
@@ -26,7 +27,7 @@ use warpsmith::pattern::Options;
 use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
-use crate::mining::Quest;
+use crate::quest::Quest;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\

@@ -10,11 +10,12 @@ use warpsmith::Devices;
 use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
 use warpsmith::pattern::{Options, Score};
 use warpsmith::proof::quick_rate;
-use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run};
+use warpsmith::search::{Ended, Event, Job, Progress, Wanted, run};
 
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::patterns::Written;
+use crate::quest::Quest;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
 use crate::screen::{Screen, time_to};
@@ -113,15 +114,6 @@ impl ScoreFlags {
     pub fn options(&self) -> Options {
         Options { checksum: self.checksum, ..Options::default() }
     }
-}
-
-/// What a command searches.
-pub(crate) struct Quest<'a> {
-    pub subject: Subject<'a>,
-    pub options: Options,
-    /// The best instead of a pattern.
-    pub score: Option<(Score, Option<u32>)>,
-    pub split: Option<PublicKey>,
 }
 
 #[derive(Serialize)]

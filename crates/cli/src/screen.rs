@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use warpsmith::search::{Ended, Outcome, Progress, Subject, Wanted};
 
 use crate::human;
-use crate::mining::Quest;
+use crate::quest::Quest;
 use crate::telling::{discreet, tell};
 
 /// How often a plain line appears.

@@ -10,7 +10,8 @@ use warpsmith::pattern::Options;
 use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
-use crate::mining::{Mining, Quest, SplitFlags};
+use crate::mining::{Mining, SplitFlags};
+use crate::quest::Quest;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\

@@ -14,7 +14,8 @@ use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
 use crate::input;
-use crate::mining::{Mining, Quest, ScoreFlags, SplitFlags};
+use crate::mining::{Mining, ScoreFlags, SplitFlags};
+use crate::quest::Quest;
 use crate::stdout::Stdout;
 
 const ETH_EXAMPLES: &str = "\
