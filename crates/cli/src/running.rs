@@ -56,8 +56,8 @@ pub(crate) enum ProgressFormat {
 /// Which devices, for every command that uses them.
 #[derive(Args)]
 pub(crate) struct DeviceFlags {
-    /// Use this device: cpu, cuda, opencl, cuda:0, opencl:1 or all; repeatable [default: every GPU, else the CPU]
-    #[arg(long, value_name = "SEL", value_parser = selector)]
+    // Which names there are, the library says.
+    #[arg(long, value_name = "SEL", help = device_help(), value_parser = selector)]
     device: Vec<Selector>,
 
     /// CPU worker threads [default: one per core]
@@ -73,6 +73,10 @@ pub(crate) struct DeviceFlags {
 /// A device as a person names it.
 fn selector(text: &str) -> Result<Selector, String> {
     text.parse::<Selector>().map_err(|why| format!("{why}; `warpsmith devices` lists what this machine has"))
+}
+
+fn device_help() -> String {
+    format!("Use this device: {}; repeatable [default: every GPU, else the CPU]", Selector::examples())
 }
 
 impl DeviceFlags {

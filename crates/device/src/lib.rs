@@ -38,12 +38,23 @@ pub enum Api {
     OpenCl,
 }
 
-impl fmt::Display for Api {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Api {
+    /// All interfaces, in the order in which [`survey`] lists their devices. What people write and read of interfaces
+    /// follows from it.
+    pub const ALL: [Api; 2] = [Api::Cuda, Api::OpenCl];
+
+    /// The name by which a person selects it, and with which the ids of its devices begin.
+    pub const fn name(self) -> &'static str {
+        match self {
             Api::Cuda => "cuda",
             Api::OpenCl => "opencl",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use warpsmith_device::Device;
+use warpsmith_device::{Api, Device};
 use warpsmith_hash::Lanes;
 
 use crate::cpu::Cpu;
@@ -21,10 +21,20 @@ pub enum Selector {
     All,
     /// The processor, with a given instruction set or the best it has.
     Cpu(Option<Simd>),
-    /// NVIDIA cards through CUDA: one, or all of them.
-    Cuda(Option<u32>),
-    /// Cards through OpenCL: one, or all of them.
-    OpenCl(Option<u32>),
+    /// Cards through an interface: one, or all of them.
+    Gpu(Api, Option<u32>),
+}
+
+impl Selector {
+    /// The instruction sets that may be chosen for the processor, the fastest first.
+    pub const INSTRUCTION_SETS: [Simd; 3] = simd::SETS;
+
+    /// What a person may write, for help texts and errors.
+    pub fn examples() -> String {
+        let all = Api::ALL.iter().map(|api| api.to_string());
+        let single = Api::ALL.iter().enumerate().map(|(number, api)| format!("{api}:{number}"));
+        format!("cpu, {} or all", all.chain(single).collect::<Vec<_>>().join(", "))
+    }
 }
 
 impl FromStr for Selector {
@@ -49,9 +59,10 @@ impl FromStr for Selector {
                     Err(format!("'{rest}' is no instruction set of the cpu device; give cpu, {names}"))
                 }
             },
-            ("cuda", _) => Ok(Selector::Cuda(number()?)),
-            ("opencl", _) => Ok(Selector::OpenCl(number()?)),
-            _ => Err(format!("'{text}' is no device; give cpu, cuda, opencl, cuda:0, opencl:1 or all")),
+            _ => match Api::ALL.into_iter().find(|api| api.name() == kind) {
+                Some(api) => Ok(Selector::Gpu(api, number()?)),
+                None => Err(format!("'{text}' is no device; give {}", Selector::examples())),
+            },
         }
     }
 }
@@ -62,10 +73,8 @@ impl fmt::Display for Selector {
             Selector::All => f.write_str("all"),
             Selector::Cpu(None) => f.write_str("cpu"),
             Selector::Cpu(Some(simd)) => write!(f, "cpu:{simd}"),
-            Selector::Cuda(None) => f.write_str("cuda"),
-            Selector::Cuda(Some(n)) => write!(f, "cuda:{n}"),
-            Selector::OpenCl(None) => f.write_str("opencl"),
-            Selector::OpenCl(Some(n)) => write!(f, "opencl:{n}"),
+            Selector::Gpu(api, None) => write!(f, "{api}"),
+            Selector::Gpu(api, Some(number)) => write!(f, "{api}:{number}"),
         }
     }
 }
@@ -197,7 +206,7 @@ impl Devices {
         };
         let mut chosen = vec![false; gpus.devices.len()];
         for selector in selectors {
-            let number = match *selector {
+            let (api, number) = match *selector {
                 Selector::All => {
                     simd = simd.or(Some(simd::detect()));
                     for (default, chosen) in defaults(&gpus.devices).into_iter().zip(&mut chosen) {
@@ -214,14 +223,14 @@ impl Devices {
                     simd = Some(wanted);
                     continue;
                 }
-                Selector::Cuda(number) | Selector::OpenCl(number) => number,
+                Selector::Gpu(api, number) => (api, number),
             };
             let mut any = false;
             for (device, chosen) in gpus.devices.iter().zip(&mut chosen) {
                 let info = device.info();
                 let named = info.id == selector.to_string();
                 // All of an interface: its cards, not processors posing as such.
-                let of_kind = number.is_none() && info.is_gpu && info.id.starts_with(&format!("{selector}:"));
+                let of_kind = number.is_none() && info.is_gpu && info.api == api;
                 if named || of_kind {
                     if let Err(why) = usable(device.as_ref()) {
                         return Err(Error::NoDevice(format!("{} was asked for, but {why}", info.id)));
@@ -231,7 +240,7 @@ impl Devices {
                 }
             }
             if !any {
-                return Err(not_found(selector, &gpus));
+                return Err(not_found(selector, api, &gpus));
             }
         }
         if selectors.is_empty() {
@@ -324,15 +333,15 @@ impl Devices {
 }
 
 /// The error for a device that is not there, with the reasons the survey has.
-fn not_found(selector: &Selector, gpus: &warpsmith_device::Survey) -> Error {
-    let kind = selector.to_string();
-    let kind = kind.split(':').next().unwrap_or_default();
-    let there: Vec<_> =
-        gpus.devices.iter().map(|d| d.info().id.clone()).filter(|id| id.starts_with(kind)).collect();
+fn not_found(selector: &Selector, api: Api, gpus: &warpsmith_device::Survey) -> Error {
+    let of_api = gpus.devices.iter().map(|device| device.info()).filter(|info| info.api == api);
+    let there: Vec<_> = of_api.map(|info| info.id.clone()).collect();
     let mut why = format!("{selector} was asked for, ");
     if there.is_empty() {
-        let reasons =
-            gpus.missing.iter().filter(|(what, _)| what == kind || (kind == "cuda" && what == "nvrtc"));
+        let reasons = gpus
+            .missing
+            .iter()
+            .filter(|(what, _)| what == api.name() || (api == Api::Cuda && what == "nvrtc"));
         let reasons: Vec<_> = reasons.map(|(_, reason)| reason.as_str()).collect();
         why += &format!("but this machine shows none: {}", reasons.join("; "));
     } else {

@@ -52,4 +52,5 @@ pub use selftest::{SelfTest, selftest};
 pub use simd::Simd;
 pub use space::Subject;
 pub use split::Split;
+pub use warpsmith_device::Api;
 pub use worker::measure::{Part, Profile};

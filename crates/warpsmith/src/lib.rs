@@ -74,7 +74,7 @@ pub fn btc(address_type: AddressType) -> impl KeyTarget + 'static {
 /// ```
 pub mod devices {
     pub use warpsmith_engine::{
-        Devices, FilterRoom, Found, Inline, Runner, Selector, Simd, Survey, Tuned, survey, tune,
+        Api, Devices, FilterRoom, Found, Inline, Runner, Selector, Simd, Survey, Tuned, survey, tune,
     };
 }
 

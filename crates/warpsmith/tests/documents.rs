@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use warpsmith::devices::{Selector, Simd};
+use warpsmith::devices::{Api, Selector};
 use warpsmith::pattern::KINDS;
 
 fn root() -> PathBuf {
@@ -35,8 +35,11 @@ fn the_page_lists_devices_as_they_are_selected() {
         let selector: Selector = text.parse().unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(selector.to_string(), *text);
     }
-    for simd in Simd::ALL {
+    for simd in Selector::INSTRUCTION_SETS {
         assert!(listed.contains(&format!("cpu:{simd}")), "{simd} is not in {listed:?}");
+    }
+    for api in Api::ALL {
+        assert!(listed.contains(&api.to_string()), "{api} is not in {listed:?}");
     }
 }
 

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::{fmt, fs};
 
-use warpsmith_device::{Api, Device, Vendor, user_cache};
+use warpsmith_device::{Device, Vendor, user_cache};
 use warpsmith_kernel::{Spec, Table, abi, join};
 
 use super::{Shape, default_shape};
@@ -43,7 +43,7 @@ pub(crate) fn candidates(device: &dyn Device) -> Vec<Shape> {
 fn path(device: &dyn Device) -> Option<PathBuf> {
     let info = device.info();
     let kernel = join(&Spec { ptx: info.vendor == Vendor::Nvidia, ..Spec::default() }).hash;
-    let api = if info.api == Api::Cuda { "cuda" } else { "opencl" };
+    let api = info.api;
     let plain = |text: &str| -> String {
         text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect()
     };
