@@ -1,71 +1,149 @@
 //! Which address a text is, of all that are known: the text alone says the chain, the type and the network.
 //!
 //! For lists of millions of addresses, so each is decoded once; only what cannot be decoded is looked at again, for the
-//! reason.
+//! reason. What is known follows from the table of chains.
+
+use std::sync::LazyLock;
 
 use bech32::primitives::decode::SegwitHrpstring;
 
-use crate::bitcoin::{AddressType, Bitcoin, Network};
-use crate::text::base58;
-use crate::{Digest, Error, Target, ethereum};
+use crate::coin::{Network, looks_secret};
+use crate::text::{Writing, base58};
+use crate::words::any_of;
+use crate::{AddressKind, CHAINS, Digest, Error, Listed, Target, ethereum};
 
 /// An address of some chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A Bitcoin address that a single key may have. A P2SH address may be that of another script, and a P2PKH address
-    /// does not say whether its key is compressed: it is told as [`AddressType::P2pkh`].
-    Bitcoin(Bitcoin, Digest),
-    /// An Ethereum account or contract.
-    Ethereum(Digest),
+    /// An address that a single key may have. A hash of a script may be that of another script, and the hash of a key does
+    /// not say whether the key is compressed.
+    Key(AddressKind, Digest),
     /// A valid address that no single key has, with the reason.
     Script(&'static str),
 }
 
-/// The ways addresses begin.
-const HEADS: &str = "1, 3, bc1 or 0x (or m, n, 2 or tb1 on a test network)";
+/// What stands before a bare hash.
+const BARE: &str = "hash160:";
+
+/// What texts begin with, by their writing.
+struct Known {
+    /// For each version of base58 the row that is written so.
+    base58: [Option<&'static Listed>; 256],
+    /// Human-readable part and separator, with the rows of witness versions 0 and 1.
+    segwit: Vec<(&'static str, [&'static Listed; 2])>,
+    /// The ways addresses begin, in words.
+    heads: String,
+}
+
+static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    let mut known = Known { base58: [None; 256], segwit: Vec::new(), heads: String::new() };
+    let mut heads: [Vec<&str>; 2] = [Vec::new(), vec![]];
+    let rows = || CHAINS.iter().flat_map(|chain| &chain.addresses);
+    for row in rows() {
+        let on = &mut heads[usize::from(row.network == Some(Network::Test))];
+        let mut add = |head: &'static str| {
+            if !on.contains(&head) {
+                on.push(head);
+            }
+        };
+        match row.writing {
+            Some(writing @ Writing::Base58 { version, .. }) => {
+                // Of rows that write alike the first is meant.
+                known.base58[usize::from(version)].get_or_insert(row);
+                writing.heads().for_each(add);
+            }
+            Some(Writing::Segwit { start, .. }) => {
+                let hrp = &start[..start.len() - 1];
+                add(hrp);
+                if known.segwit.iter().all(|(other, _)| *other != hrp) {
+                    known.segwit.push((hrp, [row; 2]));
+                } else if let Some((_, [v0, v1])) = known.segwit.iter_mut().find(|(other, _)| *other == hrp)
+                    && v0.writing == v1.writing
+                {
+                    *v1 = row;
+                }
+            }
+            None => {}
+        }
+    }
+    let [mut main, test] = heads;
+    main.push(ethereum::HEAD);
+    main.push(BARE);
+    known.heads = format!("{} (or {} on a test network)", any_of(&main), any_of(&test));
+    known
+});
+
+fn unknown() -> Error {
+    Error::Prefix { given: None, expected: KNOWN.heads.as_str() }
+}
 
 /// The address of a text. What is wrong with a text that is none is said as exactly as its beginning allows.
 pub fn identify(text: &str) -> Result<Address, Error> {
     let begins = |head: &str| {
         text.as_bytes().get(..head.len()).is_some_and(|start| start.eq_ignore_ascii_case(head.as_bytes()))
     };
-    if begins("0x") {
-        return ethereum::Account.decode(text).map(Address::Ethereum);
+    if begins(ethereum::HEAD) {
+        return ethereum::Account.decode(text).map(|digest| Address::Key(AddressKind::ETHEREUM, digest));
     }
-    for (network, head) in [(Network::Main, "bc1"), (Network::Test, "tb1")] {
-        if begins(head) {
-            return witness(text, network);
-        }
+    if begins(BARE) {
+        return bare(&text[BARE.len()..]).map(|digest| Address::Key(AddressKind::HASH160, digest));
+    }
+    if let Some((_, rows)) = KNOWN.segwit.iter().find(|(hrp, _)| begins(hrp)) {
+        return witness(text, *rows);
     }
     base58(text)
+}
+
+/// A row's address with this digest.
+fn key(row: &Listed, digest: Digest) -> Result<Address, Error> {
+    row.kind.map(|kind| Address::Key(kind, digest)).ok_or_else(unknown)
+}
+
+/// The bytes of a bare hash.
+fn bare(digits: &str) -> Result<Digest, Error> {
+    for (index, character) in digits.chars().enumerate() {
+        if !character.is_ascii_hexdigit() {
+            let (position, alphabet) = (BARE.len() + index + 1, crate::text::hex::ALPHABET);
+            return Err(Error::Character { character, position, head: BARE, alphabet });
+        }
+    }
+    let (given, wanted) = (BARE.len() + digits.len(), BARE.len() + 40);
+    if given != wanted {
+        return Err(Error::Length { given, wanted, expected: "hash160" });
+    }
+    let value = |digit: u8| char::from(digit).to_digit(16).map_or(0, |value| value as u8);
+    let bytes: Vec<u8> =
+        digits.as_bytes().chunks_exact(2).map(|pair| value(pair[0]) << 4 | value(pair[1])).collect();
+    Ok(Digest::new(&bytes))
 }
 
 fn base58(text: &str) -> Result<Address, Error> {
     if let Some(payload) = base58::address_payload(text) {
         let [version, hash @ ..] = payload;
-        let digest = Digest::new(&hash);
-        let found = [AddressType::P2pkh, AddressType::P2sh].into_iter().find_map(|address_type| {
-            let on = |network| Bitcoin { address_type, network };
-            Network::ALL.into_iter().map(on).find(|target| target.base58_version() == Some(version))
-        });
-        let unknown = Error::Prefix { given: None, expected: HEADS };
-        return found.map(|target| Address::Bitcoin(target, digest)).ok_or(unknown);
+        return key(KNOWN.base58[usize::from(version)].ok_or_else(unknown)?, Digest::new(&hash));
     }
-    // Not 25 bytes with a checksum that fits: the decoder says what they are instead.
-    let known = text.starts_with(['1', '3', 'm', 'n', '2']);
-    match Bitcoin::main(AddressType::P2pkh).decode(text) {
-        Err(error @ Error::Secret { .. }) => Err(error),
-        Err(error) if known => Err(error),
-        _ => Err(Error::Prefix { given: None, expected: HEADS }),
+    // Not 25 bytes with a checksum that fits: a decoder says what they are instead.
+    if let Some(given) = looks_secret(text) {
+        return Err(Error::Secret { given, expected: "address" });
+    }
+    let begins = |row: &&Listed| row.writing.is_some_and(|w| w.heads().any(|head| text.starts_with(head)));
+    match KNOWN.base58.iter().flatten().copied().find(begins) {
+        Some(row) => row.target.decode(text).map_or_else(Err, |_| Err(unknown())),
+        None => Err(unknown()),
     }
 }
 
-fn witness(text: &str, network: Network) -> Result<Address, Error> {
+fn witness(text: &str, [v0, v1]: [&'static Listed; 2]) -> Result<Address, Error> {
     let Ok(parsed) = SegwitHrpstring::new(text) else {
-        let is_taproot = text.as_bytes().get(3).is_some_and(|version| version.eq_ignore_ascii_case(&b'p'));
-        let address_type = if is_taproot { AddressType::P2tr } else { AddressType::P2wpkh };
+        let begins_like = |row: &Listed| {
+            let start = row.writing.map_or("", |writing| writing.head());
+            text.as_bytes()
+                .get(..start.len())
+                .is_some_and(|given| given.eq_ignore_ascii_case(start.as_bytes()))
+        };
         // Whatever it is, it is no address: where the decoder sees another length only, the crate saw more.
-        return Err(Bitcoin { address_type, network }.decode(text).err().unwrap_or(Error::Checksum));
+        let row = if begins_like(v1) { v1 } else { v0 };
+        return Err(row.target.decode(text).err().unwrap_or(Error::Checksum));
     };
     let mut program = [0; 40];
     let mut length = 0;
@@ -73,14 +151,14 @@ fn witness(text: &str, network: Network) -> Result<Address, Error> {
         program[length] = byte;
         length += 1;
     }
-    let address_type = match (parsed.witness_version().to_u8(), length) {
-        (0, 20) => AddressType::P2wpkh,
+    let row = match (parsed.witness_version().to_u8(), length) {
+        (0, 20) => v0,
         (0, _) => return Ok(Address::Script("a P2WSH address is the hash of a script")),
-        (1, 32) => AddressType::P2tr,
+        (1, 32) => v1,
         (1, _) => return Ok(Address::Script("a witness program of version 1 that is no taproot output")),
         _ => return Ok(Address::Script("a witness program of a version without a meaning yet")),
     };
-    Ok(Address::Bitcoin(Bitcoin { address_type, network }, Digest::new(&program[..length])))
+    key(row, Digest::new(&program[..length]))
 }
 
 #[cfg(test)]
@@ -88,29 +166,29 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::TYPES;
 
+    /// Every row's text is told as its kind, or as that of an earlier row that writes alike.
     #[test]
     fn addresses_of_every_type_are_told_by_their_text() {
-        for target in Bitcoin::all() {
-            let length = if target.is_taproot() { 32 } else { 20 };
+        for row in CHAINS.iter().flat_map(|chain| &chain.addresses) {
+            let Some(kind) = row.kind else { continue };
             for fill in [0, 1, 0x7f, 0xff] {
-                let digest = Digest::new(&vec![fill; length]);
-                let text = target.encode(&digest);
-                let Ok(Address::Bitcoin(found, same)) = identify(&text) else { panic!("{text}") };
-                assert_eq!((found.network, same), (target.network, digest), "{text}");
-                assert_eq!(found.encode(&digest), text);
-                let told = match target.address_type {
-                    AddressType::P2pkhUncompressed => AddressType::P2pkh,
-                    AddressType::Rawtr => AddressType::P2tr,
-                    other => other,
-                };
-                assert_eq!(found.address_type, told);
+                let digest = Digest::new(&vec![fill; kind.digest_bytes()]);
+                let text = row.target.encode(&digest);
+                let Ok(Address::Key(found, same)) = identify(&text) else { panic!("{text}") };
+                assert_eq!((found.text(&same), same), (text.clone(), digest));
+                let earlier = |other: &&Listed| other.kind == Some(found) && other.writing == row.writing;
+                let rows = || CHAINS.iter().flat_map(|chain| &chain.addresses);
+                assert!(found == kind || rows().any(|other| earlier(&other)), "{text}");
             }
         }
         let account = Digest::new(&[0xca; 20]);
         let text = ethereum::Account.encode(&account);
-        assert_eq!(identify(&text), Ok(Address::Ethereum(account)));
-        assert_eq!(identify(&text.to_lowercase()), Ok(Address::Ethereum(account)));
+        assert_eq!(identify(&text.to_lowercase()), Ok(Address::Key(AddressKind::ETHEREUM, account)));
+        let bare = Address::Key(AddressKind::HASH160, account);
+        assert_eq!(identify(&format!("hash160:{}", "ca".repeat(20))), Ok(bare));
+        assert_eq!(identify(&format!("HASH160:{}", "CA".repeat(20))), Ok(bare));
     }
 
     /// BIP-173 and BIP-350 list these among valid addresses.
@@ -135,11 +213,14 @@ mod tests {
         assert!(matches!(error("1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN0"), Error::Character { position: 34, .. }));
         assert!(matches!(error("1BvBMSEY"), Error::Lengths { .. }));
         assert!(matches!(error("0x1234"), Error::Length { .. }));
+        assert!(matches!(error("hash160:1234"), Error::Length { .. }));
+        assert!(matches!(error("hash160:12x4"), Error::Character { position: 11, .. }));
+        // The last is of a version that no chain here has.
         for text in [
             "",
             "hello",
-            "LVg2kJoFNg45Nbpy53h7Fe1wKyeXVRhMH9",
             "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7k3k4sj5",
+            "t1KstPVzcNEK4ZeauQ6cogoqxQBMDSiRnGr",
         ] {
             assert!(matches!(error(text), Error::Prefix { .. }), "{text}");
         }
@@ -150,20 +231,23 @@ mod tests {
     }
 
     proptest! {
-        /// For any text: what the decoder of a type reads is told as that type, and nothing else is.
+        /// For any text: what the decoder of a row reads is told as an address with that digest, and nothing else is.
         #[test]
         fn identifying_agrees_with_decoding(
-            hash in any::<[u8; 32]>(), zeros in 0..4usize, target in 0..12usize, at in any::<prop::sample::Index>(), with in "[ -~]",
+            hash in any::<[u8; 32]>(), zeros in 0..4usize, row in any::<prop::sample::Index>(),
+            at in any::<prop::sample::Index>(), with in "[ -~]",
         ) {
-            let target = Bitcoin::all().nth(target).unwrap();
+            let kept: Vec<&Listed> =
+                TYPES.iter().flat_map(|known| &known.on).copied().filter(|row| row.kind.is_some()).collect();
+            let row = row.get(&kept);
             let mut hash = hash;
             hash[..zeros].fill(0);
-            let digest = Digest::new(&hash[..if target.is_taproot() { 32 } else { 20 }]);
-            let mut text = target.encode(&digest);
+            let digest = Digest::new(&hash[..row.target.form().bytes()]);
+            let mut text = row.target.encode(&digest);
             for _ in 0..2 {
-                let decoded: Vec<_> = Bitcoin::all().filter_map(|target| target.decode(&text).ok()).collect();
+                let decoded: Vec<_> = kept.iter().filter_map(|row| row.target.decode(&text).ok()).collect();
                 match identify(&text) {
-                    Ok(Address::Bitcoin(_, digest)) => prop_assert!(decoded.contains(&digest)),
+                    Ok(Address::Key(_, digest)) => prop_assert!(decoded.contains(&digest)),
                     _ => prop_assert!(decoded.is_empty(), "{}", text),
                 }
                 let at = at.index(text.len());

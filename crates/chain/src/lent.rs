@@ -12,10 +12,6 @@ impl<T: Target + ?Sized> Target for &T {
         (**self).name()
     }
 
-    fn summary(&self) -> &'static str {
-        (**self).summary()
-    }
-
     fn variant(&self) -> Option<&'static str> {
         (**self).variant()
     }

@@ -1,9 +1,11 @@
 //! What a chain makes of a public key, or of a salt: a digest, and the text a person reads.
 //!
 //! Knows points and salts as bytes, digests and encodings. Knows no patterns, no devices and no search.
-//! A new chain is a new folder beside `nostr` and one line in [`TARGETS`].
+//! A new chain is a new folder beside `nostr` and one line in [`CHAINS`]; a coin of Bitcoin's kind is one row of
+//! [`coin::COINS`].
 
-pub mod bitcoin;
+mod chains;
+pub mod coin;
 mod digest;
 mod error;
 pub mod ethereum;
@@ -15,9 +17,11 @@ pub mod nostr;
 mod recipe;
 mod salt;
 pub mod text;
+mod words;
 
 use zeroize::Zeroizing;
 
+pub use chains::{AddressKind, CHAINS, Chain, KeyType, Listed, TYPES, find};
 pub use digest::Digest;
 pub use error::Error;
 pub use form::{Form, Reads, taproot_output, taproot_tweak};
@@ -57,9 +61,6 @@ impl PublicPoint {
 pub trait Target: Send + Sync {
     /// The word that selects this target on the command line and in results.
     fn name(&self) -> &'static str;
-
-    /// One line for help texts.
-    fn summary(&self) -> &'static str;
 
     /// The word that tells targets of one name apart in results: the type of a Bitcoin address.
     fn variant(&self) -> Option<&'static str> {
@@ -113,27 +114,9 @@ pub trait SaltTarget: Target {
     fn explain(&self, salt: &[u8; 32]) -> Vec<(&'static str, String)>;
 }
 
-/// Every target that needs no parameter, by which a result is read again.
-pub static TARGETS: &[&dyn KeyTarget] = &[&nostr::Npub, &ethereum::Account];
-
-/// The target with this name.
-pub fn find(name: &str) -> Option<&'static dyn KeyTarget> {
-    TARGETS.iter().copied().find(|target| target.name() == name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_target_is_found_by_its_name_and_names_are_unique() {
-        for target in TARGETS {
-            assert_eq!(find(target.name()).map(|found| found.summary()), Some(target.summary()));
-            assert_eq!(TARGETS.iter().filter(|other| other.name() == target.name()).count(), 1);
-        }
-        assert!(find("NPUB").is_none());
-        assert!(find("").is_none());
-    }
 
     #[test]
     fn samples_and_edges_are_prefixes_of_their_size() {

@@ -9,7 +9,7 @@ use miniscript::bitcoin::{
 };
 use nostr::nips::nip19::ToBech32;
 use sha3::Digest as _;
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin, Network, decode_wif};
+use warpsmith_chain::coin::{AddressType, BITCOIN, CoinAddress, Network, decode_wif};
 use warpsmith_chain::nostr::{Npub, decode_secret};
 use warpsmith_chain::{Digest, KeyTarget, Target, ethereum};
 use warpsmith_trials::{Random, count};
@@ -20,7 +20,7 @@ fn texts() -> u64 {
 }
 
 /// The text of the `bitcoin` crate.
-fn theirs(target: &Bitcoin, digest: &[u8]) -> String {
+fn theirs(target: &CoinAddress, digest: &[u8]) -> String {
     let is_main = target.network == Network::Main;
     let network = if is_main { bitcoin::Network::Bitcoin } else { bitcoin::Network::Testnet };
     let kind = NetworkKind::from(network);
@@ -43,7 +43,7 @@ fn theirs(target: &Bitcoin, digest: &[u8]) -> String {
 
 #[test]
 fn addresses_of_bitcoin() {
-    let targets: Vec<Bitcoin> = Bitcoin::all().collect();
+    let targets: Vec<CoinAddress> = BITCOIN.addresses().collect();
     let mut random = Random::new("bitcoin");
     for at in 0..texts() {
         let target = &targets[at as usize % targets.len()];
@@ -66,9 +66,10 @@ fn keys_of_bitcoin() {
             if is_main { (NetworkKind::Main, Network::Main) } else { (NetworkKind::Test, Network::Test) };
         let text = bitcoin::PrivateKey { compressed, network: kind, inner }.to_wif();
         let address_type = if compressed { AddressType::P2pkh } else { AddressType::P2pkhUncompressed };
-        assert_eq!(*Bitcoin { address_type, network }.export(&secret), text);
-        let (read, read_compressed, read_network) = decode_wif(&text).expect("their text is read");
-        assert_eq!((*read, read_compressed, read_network), (secret, compressed, network));
+        assert_eq!(*BITCOIN.on(network, address_type).export(&secret), text);
+        let read = decode_wif(&text).expect("their text is read");
+        let version = BITCOIN.params(network).wif;
+        assert_eq!((*read.secret, read.is_compressed, read.version), (secret, compressed, version));
     }
 }
 

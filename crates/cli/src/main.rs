@@ -22,12 +22,9 @@ mod telling;
 
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
-use warpsmith::pattern::Options;
-use warpsmith::search::Subject;
+use clap::{Parser, Subcommand};
 
 use crate::ending::{Ending, Failure};
-use crate::quest::Quest;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\
@@ -63,9 +60,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Npub(Npub),
+    #[command(flatten)]
+    Mine(command::chain::Mine),
     Eth(command::ethereum::Eth),
-    Btc(command::bitcoin::Btc),
     Create2(command::ethereum::Create2),
     Create3(command::ethereum::Create3),
     Scan(command::scan::Scan),
@@ -79,50 +76,6 @@ enum Command {
     Devices(command::devices::Devices),
     Completions(command::manual::Completions),
     Man(command::manual::Man),
-}
-
-const NPUB_EXAMPLES: &str = "\
-Patterns:
-  cafe         begins with (after npub1)      ..cafe..     contains
-  ..cafe       ends with                      c?fe         ? stands for any one character
-  cafe..0ace   begins and ends with           /^(c|d)afe/  a regular expression
-The only characters after npub1 are qpzry9x8gf2tvdw0s3jn54khce6mua7l: no 1, b, i, o,
-and no upper case.
-
-Examples:
-  warpsmith npub cafe
-  warpsmith npub cafe ..0ace --count 3 --json
-  warpsmith npub --patterns words.txt --output keys.txt --time-limit 10m
-  warpsmith npub cafe --split-key 02f9...36f9 --json > result.json";
-
-/// Search for a Nostr key whose npub looks as you like
-///
-/// Prints the npub and its private key (nsec and hex). Everything is computed on this machine, every result is
-/// checked by libsecp256k1 before it is shown, and every match comes from its own 256 random bits.
-#[derive(Args)]
-#[command(after_help = NPUB_EXAMPLES)]
-struct Npub {
-    #[command(flatten)]
-    mining: mining::Mining,
-
-    #[command(flatten)]
-    split: mining::SplitFlags,
-
-    /// Accept patterns written in upper case; an npub has lower case only
-    #[arg(long)]
-    ignore_case: bool,
-}
-
-impl Npub {
-    fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
-        let quest = Quest {
-            subject: Subject::Key(&warpsmith::chain::nostr::Npub),
-            options: Options { ignore_case: self.ignore_case, ..Options::default() },
-            score: None,
-            split: self.split.read()?,
-        };
-        self.mining.run(&quest, stdout)
-    }
 }
 
 fn main() -> ExitCode {
@@ -149,9 +102,8 @@ fn refuse(error: &clap::Error) -> ExitCode {
 fn run(command: Command) -> Result<Ending, Failure> {
     let mut stdout = Stdout::open()?;
     match command {
-        Command::Npub(npub) => npub.run(stdout),
+        Command::Mine(mine) => mine.run(stdout),
         Command::Eth(eth) => eth.run(stdout),
-        Command::Btc(btc) => btc.run(stdout),
         Command::Create2(create2) => create2.run(stdout),
         Command::Create3(create3) => create3.run(stdout),
         Command::Scan(scan) => scan.run(stdout),

@@ -211,7 +211,7 @@ impl Results {
         let record = Record {
             event: "match",
             target: found.target,
-            variant: Some(found.found_as.name()),
+            variant: Some(found.found_as.variant().unwrap_or(found.target)),
             pattern: None,
             address: &found.address,
             public_key: Some(&public_key),

@@ -42,8 +42,8 @@ pub use join::{Joined, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key};
 pub use samples::{Sample, samples};
 pub use scan::{
-    Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, Unkept,
-    scan, selftest_scans,
+    Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan,
+    selftest_scans,
 };
 pub use search::{Ended, Event, Job, Match, Outcome, Progress, Solution, Wanted, Why, run};
 pub use secp256k1::PublicKey;

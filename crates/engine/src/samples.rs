@@ -2,9 +2,8 @@
 
 use std::sync::LazyLock;
 
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
-use warpsmith_chain::ethereum::{Account, Contract, Deployment, Factory, SaltRequest};
-use warpsmith_chain::nostr::Npub;
+use warpsmith_chain::ethereum::{Contract, Deployment, Factory, SaltRequest};
+use warpsmith_chain::{KeyType, TYPES};
 
 use crate::space::Subject;
 
@@ -38,26 +37,21 @@ static GUARDED: LazyLock<Deployment> = LazyLock::new(|| {
     Deployment::create3(factory, None, None, &request).expect("eleven bytes are free")
 });
 
-/// Bitcoin addresses of every type; `btc` alone is the oldest one.
-static BTC: [(&str, Bitcoin); 6] = [
-    ("btc", Bitcoin::main(AddressType::P2pkh)),
-    ("btc-p2pkh-uncompressed", Bitcoin::main(AddressType::P2pkhUncompressed)),
-    ("btc-p2sh", Bitcoin::main(AddressType::P2sh)),
-    ("btc-p2wpkh", Bitcoin::main(AddressType::P2wpkh)),
-    ("btc-p2tr", Bitcoin::main(AddressType::P2tr)),
-    ("btc-rawtr", Bitcoin::main(AddressType::Rawtr)),
-];
-
-/// All of them.
-pub fn samples() -> Vec<Sample> {
-    let mut samples = vec![
-        Sample { name: "npub", subject: Subject::Key(&Npub) },
-        Sample { name: "eth", subject: Subject::Key(&Account) },
+/// What is searched besides the types of addresses: what has a parameter, or no key.
+fn others() -> [Sample; 4] {
+    [
         Sample { name: "eth-contract", subject: Subject::Key(&*FIRST_CONTRACT) },
         Sample { name: "create2", subject: Subject::Salt(&*CREATE2) },
         Sample { name: "create3", subject: Subject::Salt(&*CREATE3) },
         Sample { name: "create3-guarded", subject: Subject::Salt(&*GUARDED) },
-    ];
-    samples.extend(BTC.iter().map(|(name, target)| Sample { name, subject: Subject::Key(target) }));
-    samples
+    ]
+}
+
+/// All of them: every type of address of every chain, on its main network, and what is searched besides.
+pub fn samples() -> Vec<Sample> {
+    let of_type = |known: &'static KeyType| {
+        let target = known.on[0].target.as_ref();
+        Sample { name: &known.sample, subject: Subject::Key(target) }
+    };
+    TYPES.iter().map(of_type).chain(others()).collect()
 }

@@ -1,6 +1,6 @@
 //! What comes from other machines: messages of private retrieval, and split results with the public keys they are for.
 
-use warpsmith_chain::{KeyTarget, TARGETS};
+use warpsmith_chain::TYPES;
 use warpsmith_engine::{Secret, Split, join, parse_public_key};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::two_server::{self, Request};
@@ -48,7 +48,7 @@ pub fn split_result(data: &[u8]) {
     let Some(own) = Secret::from_bytes(own) else { return };
     let split = Split { offset: *offset, endo: twist >> 1 & 3, negate: twist & 1 == 1 };
     let public_key = (twist & 8 == 0).then_some(public_key);
-    let target: &dyn KeyTarget = TARGETS[usize::from(*target) % TARGETS.len()];
+    let target = TYPES[usize::from(*target) % TYPES.len()].on[0].target.as_ref();
     match join(&own, &split, target, &text, public_key) {
         Ok(joined) => {
             assert_eq!(joined.address, text);

@@ -1,10 +1,8 @@
 //! What people type: patterns, addresses, keys, ranges; and the map of a scan.
 
 use sha2::{Digest as _, Sha256};
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin, Network, decode_wif, descriptor_checksum, infer};
-use warpsmith_chain::{
-    Address, Digest, Encoding, KeyTarget, SaltMask, TARGETS, Target, ethereum, find, identify, nostr,
-};
+use warpsmith_chain::coin::{AddressType, COINS, Network, decode_wif, descriptor_checksum, infer};
+use warpsmith_chain::{Address, CHAINS, Digest, KeyTarget, SaltMask, ethereum, find, identify, nostr};
 use warpsmith_pattern::{Options, compile};
 use warpsmith_store::{Map, parse_range};
 
@@ -18,15 +16,9 @@ pub fn pattern_parse(data: &[u8]) {
     let mut digest = [0; 32];
     digest[..bytes.len()].copy_from_slice(bytes);
 
-    let bitcoin: Vec<Bitcoin> = Bitcoin::all().collect();
-    let others = TARGETS.iter().map(|target| *target as &dyn Target);
-    for target in others.chain(bitcoin.iter().map(|target| target as &dyn Target)) {
-        // Of 20 bytes or 32, as the text tells.
-        let length = match target.encoding() {
-            Encoding::Linear(linear) if linear.symbols.len() > 40 => 32,
-            _ => 20,
-        };
-        let digest = Digest::new(&digest[..length]);
+    for row in CHAINS.iter().flat_map(|chain| &chain.addresses) {
+        let target = row.target.as_ref();
+        let digest = Digest::new(&digest[..target.form().bytes()]);
         for (ignore_case, checksum) in [(false, false), (true, false), (false, true)] {
             let Ok(patterns) = compile([pattern], target, &Options { ignore_case, checksum }) else {
                 continue;
@@ -78,30 +70,36 @@ pub fn bech32_decode(data: &[u8]) {
     }
 }
 
-/// Text as a Bitcoin address of every type, a WIF key, a descriptor and a pattern to infer the type from: each is refused with a
-/// reason, or reads back as what it was.
+/// Text as an address of every type of every chain, a WIF key, a descriptor and a pattern to infer the type from: each is
+/// refused with a reason, or reads back as what it was.
 pub fn bitcoin_decode(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    for target in Bitcoin::all() {
-        match target.decode(text) {
-            Ok(digest) => assert!(target.encode(&digest).eq_ignore_ascii_case(text)),
+    for row in CHAINS.iter().flat_map(|chain| &chain.addresses) {
+        match row.target.decode(text) {
+            Ok(digest) => assert!(row.target.encode(&digest).eq_ignore_ascii_case(text)),
             Err(error) => assert_told(error),
         }
     }
     match decode_wif(text) {
-        Ok((secret, is_compressed, network)) => {
+        Ok(wif) => {
             let address_type =
-                if is_compressed { AddressType::P2pkh } else { AddressType::P2pkhUncompressed };
-            assert_eq!(*Bitcoin { address_type, network }.export(&secret), text);
+                if wif.is_compressed { AddressType::P2pkh } else { AddressType::P2pkhUncompressed };
+            let addresses =
+                COINS.iter().flat_map(|coin| Network::ALL.map(|network| coin.on(network, address_type)));
+            let mut of_version =
+                addresses.filter(|target| target.coin.params(target.network).wif == wif.version);
+            assert!(of_version.next().is_some_and(|target| *target.export(&wif.secret) == text));
         }
         Err(error) => assert_told(error),
     }
     if let Some(checksum) = descriptor_checksum(text) {
         assert_eq!(checksum.len(), 8);
     }
-    for network in Network::ALL {
-        if let Err(refusal) = infer(text.lines(), None, network) {
-            assert_told(refusal);
+    for coin in COINS {
+        for network in Network::ALL {
+            if let Err(refusal) = infer(coin, text.lines(), None, network) {
+                assert_told(refusal);
+            }
         }
     }
 }
@@ -111,11 +109,10 @@ pub fn bitcoin_decode(data: &[u8]) {
 pub fn scan_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match identify(text) {
-        Ok(Address::Bitcoin(target, digest)) => {
-            assert!(target.encode(&digest).eq_ignore_ascii_case(text), "{text}");
-        }
-        Ok(Address::Ethereum(digest)) => {
-            assert!(ethereum::Account.encode(&digest).eq_ignore_ascii_case(text), "{text}");
+        Ok(Address::Key(kind, digest)) => {
+            let again = identify(&kind.text(&digest));
+            let is_bare = text.to_ascii_lowercase().starts_with("hash160:");
+            assert!(is_bare || again == Ok(Address::Key(kind, digest)), "{text}");
         }
         Ok(Address::Script(reason)) => assert!(!reason.is_empty()),
         Err(error) => assert_told(error),

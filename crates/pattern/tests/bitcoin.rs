@@ -2,23 +2,23 @@
 //! several lengths, and bech32 with a head that patterns include.
 
 use proptest::prelude::*;
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::coin::{AddressType, BITCOIN, CoinAddress};
 use warpsmith_chain::text::base58;
 use warpsmith_chain::{Digest, Encoding, Target};
 use warpsmith_pattern::{Filter, Options, Patterns, compile};
 
 const SHARPNESS: [f64; 3] = [1.0, 1.9e-6, 0.0];
-const P2PKH: Bitcoin = Bitcoin::main(AddressType::P2pkh);
-const P2SH: Bitcoin = Bitcoin::main(AddressType::P2sh);
-const P2WPKH: Bitcoin = Bitcoin::main(AddressType::P2wpkh);
-const P2TR: Bitcoin = Bitcoin::main(AddressType::P2tr);
+const P2PKH: CoinAddress = BITCOIN.main(AddressType::P2pkh);
+const P2SH: CoinAddress = BITCOIN.main(AddressType::P2sh);
+const P2WPKH: CoinAddress = BITCOIN.main(AddressType::P2wpkh);
+const P2TR: CoinAddress = BITCOIN.main(AddressType::P2tr);
 const IGNORE: Options = Options { ignore_case: true, checksum: false };
 
-fn compiled(patterns: &[&str], target: &Bitcoin, options: &Options) -> Patterns {
+fn compiled(patterns: &[&str], target: &CoinAddress, options: &Options) -> Patterns {
     compile(patterns, target, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn plain(pattern: &str, target: &Bitcoin) -> Patterns {
+fn plain(pattern: &str, target: &CoinAddress) -> Patterns {
     compiled(&[pattern], target, &Options::default())
 }
 
@@ -31,7 +31,7 @@ fn filters(patterns: &Patterns) -> Vec<Filter> {
     filters
 }
 
-fn digest(target: &Bitcoin, bytes: &[u8; 32]) -> Digest {
+fn digest(target: &CoinAddress, bytes: &[u8; 32]) -> Digest {
     Digest::new(&bytes[..if target.is_taproot() { 32 } else { 20 }])
 }
 
@@ -94,7 +94,7 @@ proptest! {
         let mut bytes = bytes;
         // Leading zero bytes are leading ones in base58, and shorter texts.
         bytes[..zeros].fill(0);
-        for target in Bitcoin::all() {
+        for target in BITCOIN.addresses() {
             let digest = digest(&target, &bytes);
             let text = target.encode(&digest);
             let pattern = pattern_of(&text, kind, a, b, wild & sparse & case);
@@ -168,7 +168,7 @@ fn odds_of_prefixes_are_the_sizes_of_their_intervals() {
     assert!((plain("11", &P2PKH).odds() * 256.0 - 1.0).abs() < 1e-12);
     assert!(plain("1z", &P2PKH).odds() < plain("1B", &P2PKH).odds() / 50.0);
     // The figures of docs/bitcoin.md.
-    let one_in = |pattern: &str, target: &Bitcoin| (1.0 / plain(pattern, target).odds()).round();
+    let one_in = |pattern: &str, target: &CoinAddress| (1.0 / plain(pattern, target).odds()).round();
     let figures = [one_in("1A", &P2PKH), one_in("1z", &P2PKH), one_in("11", &P2PKH), one_in("3A", &P2SH)];
     assert_eq!(figures, [23.0, 1354.0, 256.0, 23.0]);
     let all = compiled(&["1L", "1Lo", "1B"], &P2PKH, &Options::default());
@@ -183,10 +183,10 @@ fn odds_agree_with_counting_texts() {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) as u8
     };
-    let texts = |target: &Bitcoin, random: &mut dyn FnMut() -> u8| -> Vec<String> {
+    let texts = |target: &CoinAddress, random: &mut dyn FnMut() -> u8| -> Vec<String> {
         (0..30_000).map(|_| target.encode(&digest(target, &std::array::from_fn(|_| random())))).collect()
     };
-    let cases: &[(Bitcoin, &[&str])] = &[
+    let cases: &[(CoinAddress, &[&str])] = &[
         (
             P2PKH,
             &[
@@ -222,7 +222,7 @@ fn odds_agree_with_counting_texts() {
 
 #[test]
 fn filters_are_as_sharp_as_the_start_of_a_text_allows() {
-    let share = |pattern: &str, target: &Bitcoin, options: &Options| {
+    let share = |pattern: &str, target: &CoinAddress, options: &Options| {
         let patterns = compiled(&[pattern], target, options);
         (patterns.filter(1e-9).share(), patterns.odds())
     };
@@ -276,7 +276,7 @@ fn the_exact_test_sees_whole_addresses() {
 #[test]
 fn impossible_patterns_say_why() {
     let wif = "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn";
-    let cases: &[(Bitcoin, &str, &[&str])] = &[
+    let cases: &[(CoinAddress, &str, &[&str])] = &[
         (P2PKH, "1", &["matches every key"]),
         (P2PKH, "", &["matches every key"]),
         (P2PKH, "1?", &["matches every key"]),
@@ -316,7 +316,7 @@ fn impossible_patterns_say_why() {
 /// Every prefix of two characters after the head: refused exactly where no text begins so.
 #[test]
 fn what_is_refused_is_what_has_no_range() {
-    for target in Bitcoin::all() {
+    for target in BITCOIN.addresses() {
         let Encoding::Base58(code) = target.encoding() else { continue };
         let mut accepted = 0.0;
         for first in base58::ALPHABET.chars() {

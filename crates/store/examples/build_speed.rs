@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use warpsmith_chain::Digest;
-use warpsmith_store::{BuildOptions, Database, Filter, Kind, Width};
+use warpsmith_chain::{AddressKind, Digest};
+use warpsmith_store::{BuildOptions, Database, Filter, Width};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -89,7 +89,7 @@ fn processor_seconds() -> f64 {
 }
 
 /// Address number so and so: bytes of a mixer, without a pattern.
-fn address(number: u64) -> (Kind, Digest) {
+fn address(number: u64) -> (AddressKind, Digest) {
     let mut bytes = [0; 24];
     for (index, word) in bytes.chunks_exact_mut(8).enumerate() {
         let mixed = (number * 3 + index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -97,6 +97,6 @@ fn address(number: u64) -> (Kind, Digest) {
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         word.copy_from_slice(&(mixed ^ mixed >> 31).to_be_bytes());
     }
-    let kind = [Kind::P2pkh, Kind::P2wpkh, Kind::P2sh][(number % 3) as usize];
+    let kind = [AddressKind::P2PKH, AddressKind::P2WPKH, AddressKind::P2SH][(number % 3) as usize];
     (kind, Digest::new(&bytes[..20]))
 }

@@ -1,14 +1,12 @@
 //! One address in a database: its kind, its digest and, where the source gave one, an amount.
 
-use warpsmith_chain::{Digest, identify};
-
-use crate::Kind;
+use warpsmith_chain::{Address, AddressKind, Digest, identify};
 
 /// An address with what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// What the address says of a key.
-    pub kind: Kind,
+    pub kind: AddressKind,
     /// The bytes it says it with.
     pub digest: Digest,
     /// The balance in the smallest unit (satoshi, wei), as of the source.
@@ -18,8 +16,10 @@ pub struct Record {
 impl Record {
     /// The record of an address, without an amount; `None` for an address that no single key has.
     pub fn parse(text: &str) -> Result<Option<Self>, warpsmith_chain::Error> {
-        let found = Kind::of_address(&identify(text)?);
-        Ok(found.map(|(kind, digest)| Self { kind, digest, amount: None }))
+        Ok(match identify(text)? {
+            Address::Key(kind, digest) => Some(Self { kind, digest, amount: None }),
+            Address::Script(_) => None,
+        })
     }
 
     /// The address as text.
@@ -27,6 +27,9 @@ impl Record {
         self.kind.text(&self.digest)
     }
 }
+
+/// Something for each kind, by its byte.
+pub(crate) type ByKind<T> = [T; 256];
 
 /// The most bytes of a key: kind and digest.
 pub(crate) const KEY_BYTES: usize = 1 + Digest::MAX;
@@ -50,10 +53,10 @@ impl Entry {
     }
 
     /// The same from a digest of the kind's length.
-    pub fn from_parts(kind: Kind, digest: &[u8], amount: Option<u128>) -> Self {
+    pub fn from_parts(kind: AddressKind, digest: &[u8], amount: Option<u128>) -> Self {
         debug_assert_eq!(digest.len(), kind.digest_bytes());
         let mut key = [0; KEY_BYTES];
-        key[0] = kind as u8;
+        key[0] = kind.byte();
         key[1..1 + digest.len()].copy_from_slice(digest);
         let width = match amount {
             None => 0,
@@ -74,14 +77,13 @@ impl Entry {
     }
 
     /// Its kind.
-    pub fn kind(&self) -> Kind {
-        Kind::ALL[self.kind_number()]
+    pub fn kind(&self) -> AddressKind {
+        AddressKind::from_byte(self.key[0]).expect("an entry is made from a kind")
     }
 
-    /// Which of [`Kind::ALL`] its kind is.
+    /// The kind's byte, as an index.
     pub fn kind_number(&self) -> usize {
-        let is_it = |kind: &Kind| *kind as u8 == self.key[0];
-        Kind::ALL.iter().position(is_it).expect("an entry is made from a kind")
+        self.key[0].into()
     }
 
     /// The amount.
@@ -102,7 +104,7 @@ impl Entry {
     /// The entry with this key and value; `None` when there is none.
     pub fn read(key: &[u8], value: &[u8]) -> Option<Self> {
         let (&kind, digest) = key.split_first()?;
-        let kind = Kind::from_byte(kind).filter(|kind| digest.len() == kind.digest_bytes())?;
+        let kind = AddressKind::from_byte(kind).filter(|kind| digest.len() == kind.digest_bytes())?;
         let entry = Self::from_parts(kind, digest, read_amount(value)?);
         (entry.value() == value).then_some(entry)
     }
@@ -125,7 +127,7 @@ mod tests {
     fn entries_are_read_as_written_and_ordered_by_key_then_amount() {
         let amounts = [None, Some(0), Some(u128::from(u64::MAX)), Some(1 << 64), Some(u128::MAX)];
         let mut entries = Vec::new();
-        for kind in Kind::ALL {
+        for kind in AddressKind::all() {
             for fill in [0, 0x80, 0xff] {
                 for amount in amounts {
                     let digest = vec![fill; kind.digest_bytes()];
@@ -141,7 +143,7 @@ mod tests {
         assert!(entries.is_sorted());
         assert!(entries.windows(2).all(|pair| pair[0].key() <= pair[1].key()));
         assert!(Entry::read(&[1; 20], &[]).is_none());
-        assert!(Entry::read(&[9; 21], &[]).is_none());
+        assert!(Entry::read(&[0xff; 21], &[]).is_none());
         assert!(Entry::read(&[1; 21], &[0; 4]).is_none());
         // A small amount in sixteen bytes is not how it is written.
         assert!(Entry::read(&[1; 21], &[0; 16]).is_none());

@@ -28,10 +28,6 @@ impl Target for Zebra {
         "zebra"
     }
 
-    fn summary(&self) -> &'static str {
-        "Zebra account (bech32)"
-    }
-
     fn encoding(&self) -> &'static Encoding {
         &ENCODING
     }

@@ -29,7 +29,7 @@ pub use mine::{Matches, Mine, mine, mine_best, mine_salts};
 pub use scan::scan;
 pub use warpsmith_chain as chain;
 use warpsmith_chain::KeyTarget;
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::coin::{AddressType, BITCOIN};
 pub use warpsmith_curve as curve;
 pub use warpsmith_engine::{Devices, Match, Solution};
 pub use warpsmith_pattern as pattern;
@@ -49,7 +49,7 @@ pub fn eth() -> impl KeyTarget + 'static {
 /// Bitcoin addresses of this type, on the main network: `1...`, `3...`, `bc1q...` or `bc1p...`.
 ///
 /// ```
-/// use warpsmith::chain::bitcoin::AddressType;
+/// use warpsmith::chain::coin::AddressType;
 /// use warpsmith::{Devices, btc, mine};
 ///
 /// let found = mine(btc(AddressType::P2wpkh), ["bc1qc"]).on(Devices::cpu()?).first()?;
@@ -57,7 +57,7 @@ pub fn eth() -> impl KeyTarget + 'static {
 /// # Ok::<(), warpsmith::Error>(())
 /// ```
 pub fn btc(address_type: AddressType) -> impl KeyTarget + 'static {
-    Bitcoin::main(address_type)
+    BITCOIN.main(address_type)
 }
 
 /// Devices: what this machine has, which of it is used, and how.

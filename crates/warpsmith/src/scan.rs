@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use warpsmith_chain::KeyType;
 use warpsmith_engine::Devices;
 pub use warpsmith_engine::{
-    Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, Unkept,
+    Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept,
     scan as run,
 };
 use warpsmith_store::{
@@ -73,7 +74,7 @@ enum Sought {
 pub struct Scan {
     range: String,
     sought: Sought,
-    types: Vec<ScanType>,
+    types: Vec<&'static KeyType>,
     map: Option<PathBuf>,
     random: bool,
     devices: Option<Devices>,
@@ -112,7 +113,7 @@ impl Scan {
     }
 
     /// Looks for these types of addresses only, instead of all that the addresses can be.
-    pub fn types(self, types: impl IntoIterator<Item = ScanType>) -> Scan {
+    pub fn types(self, types: impl IntoIterator<Item = &'static KeyType>) -> Scan {
         Scan { types: types.into_iter().collect(), ..self }
     }
 
@@ -249,7 +250,7 @@ impl fmt::Debug for Findings {
 /// When the database has no address of these types, or the filter can be neither read nor made.
 pub fn with_filter(
     database: Database,
-    types: &[ScanType],
+    types: &[&'static KeyType],
     width: Option<Width>,
     devices: &Devices,
     say: &mut dyn FnMut(String),
@@ -283,7 +284,7 @@ pub fn ledger(
     file: Option<&Path>,
     random: bool,
 ) -> std::result::Result<Box<dyn Ledger>, warpsmith_store::Error> {
-    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
+    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
     let job = Job::new(range, &names, *targets.identity());
     let order = |job: &Job| match random {
         false => Order::Sequential,

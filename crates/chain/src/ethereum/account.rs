@@ -1,10 +1,12 @@
 //! The account of a key, and the contracts that account creates with CREATE.
 
+use std::sync::Arc;
+
 use zeroize::Zeroizing;
 
 use super::address::{decode_digest, encode_digest, push_hex};
 use super::{Address, ENCODING, address_of, keccak256};
-use crate::{Digest, Encoding, Error, Form, KeyTarget, PublicPoint, Target};
+use crate::{AddressKind, Chain, Digest, Encoding, Error, Form, KeyTarget, Listed, PublicPoint, Target};
 
 /// The account of a key: Keccak-256 of x and y, its last 20 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +68,24 @@ fn export(secret: &[u8; 32]) -> Zeroizing<String> {
     text
 }
 
+/// The chain's row.
+pub(crate) fn chain() -> Chain {
+    let kind = Some(AddressKind::ETHEREUM);
+    Chain {
+        name: "eth",
+        title: "Ethereum",
+        sought: "Ethereum account address".to_owned(),
+        example: "cafe",
+        shows: "the address and its private key in hex",
+        coin: None,
+        addresses: vec![Listed { target: Arc::new(Account), network: None, writing: None, kind }],
+        of_address: None,
+    }
+}
+
 impl Target for Account {
     fn name(&self) -> &'static str {
         "eth"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Ethereum account address"
     }
 
     fn encoding(&self) -> &'static Encoding {
@@ -102,10 +115,6 @@ impl Target for Contract {
     fn name(&self) -> &'static str {
         // The command is the account's; results tell the two apart by their nonce.
         "eth"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Ethereum contract created by an account"
     }
 
     fn encoding(&self) -> &'static Encoding {

@@ -5,7 +5,7 @@ use super::{Address, keccak256};
 use crate::text::hex::ALPHABET;
 use crate::{Digest, Error};
 
-const HEAD: &str = "0x";
+pub(crate) const HEAD: &str = "0x";
 
 /// Hex digits of an address, and of a secret key.
 const DIGITS: usize = 40;

@@ -9,8 +9,9 @@ mod factory;
 mod input;
 mod salted;
 
-pub(crate) use account::account_of;
 pub use account::{Account, Contract, ImpossibleNonce, create};
+pub(crate) use account::{account_of, chain};
+pub(crate) use address::HEAD;
 pub use address::{decode, encode};
 pub use factory::{FACTORIES, Factory, PROXY_CODE_HASH, Refusal, SaltRequest};
 pub use input::{InputError, hash_init_code, parse_hash, parse_layout};

@@ -109,10 +109,6 @@ impl Target for Deployment {
         self.name
     }
 
-    fn summary(&self) -> &'static str {
-        if self.salted.create { "Ethereum contract by CREATE3" } else { "Ethereum contract by CREATE2" }
-    }
-
     fn encoding(&self) -> &'static Encoding {
         &ENCODING
     }

@@ -3,14 +3,14 @@
 //! Knows prefixes, lengths and errors; the `bech32` crate does the encoding and the checksum. Vectors are in
 //! `vectors.json`.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use bech32::primitives::decode::UncheckedHrpstring;
 use bech32::{Bech32, Hrp};
 use zeroize::Zeroizing;
 
 use crate::text::bech32::{ALPHABET, CHECKSUM, linear};
-use crate::{Digest, Encoding, Error, Form, KeyTarget, Target};
+use crate::{Chain, Digest, Encoding, Error, Form, KeyTarget, Listed, Target};
 
 /// A NIP-19 `npub`: the x coordinate of a public key.
 #[derive(Clone, Copy, Debug)]
@@ -30,13 +30,23 @@ const OTHERS: &[&str] = &[PUBLIC, SECRET, "note", "nprofile", "nevent", "naddr",
 
 static ENCODING: LazyLock<Encoding> = LazyLock::new(|| Encoding::Linear(linear("npub1", 32)));
 
+/// The chain's row.
+pub(crate) fn chain() -> Chain {
+    Chain {
+        name: "npub",
+        title: "Nostr",
+        sought: "Nostr key whose npub looks as you like".to_owned(),
+        example: "cafe",
+        shows: "the npub and its private key (nsec and hex)",
+        coin: None,
+        addresses: vec![Listed { target: Arc::new(Npub), network: None, writing: None, kind: None }],
+        of_address: None,
+    }
+}
+
 impl Target for Npub {
     fn name(&self) -> &'static str {
         "npub"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Nostr public key (NIP-19 npub)"
     }
 
     fn encoding(&self) -> &'static Encoding {

@@ -7,9 +7,11 @@ pub mod base58;
 pub mod bech32;
 pub mod hex;
 mod number;
+mod writing;
 
 use crate::Digest;
 pub use base58::Base58;
+pub use writing::Writing;
 
 /// One bit of a text symbol as an affine function over GF(2) of the digest's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use warpsmith::chain::identify;
-use warpsmith::store::{About, BuildOptions, Database, Kind, Progress, Report, Stage};
+use warpsmith::chain::{Address, identify};
+use warpsmith::store::{About, BuildOptions, Database, Progress, Report, Stage};
 
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -280,10 +280,12 @@ impl Lookup {
     fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let wanted = self.addresses.iter().map(|text| {
             let address = identify(text).map_err(|error| Failure::Usage(format!("'{text}': {error}")))?;
-            let found = Kind::of_address(&address);
-            found.ok_or_else(|| {
-                Failure::Usage(format!("'{text}' is the address of a script; no single key has it"))
-            })
+            match address {
+                Address::Key(kind, digest) => Ok((kind, digest)),
+                Address::Script(_) => {
+                    Err(Failure::Usage(format!("'{text}' is the address of a script; no single key has it")))
+                }
+            }
         });
         let wanted: Vec<_> = wanted.collect::<Result<_, Failure>>()?;
         let database = Database::open(&self.database).map_err(failed)?;

@@ -8,13 +8,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
-use warpsmith::chain::bitcoin::{self, AddressType, Bitcoin, Network};
+use warpsmith::chain::coin::decode_wif;
 use warpsmith::chain::ethereum::Contract;
-use warpsmith::chain::{KeyTarget, TARGETS, Target as _, nostr};
+use warpsmith::chain::{CHAINS, Chain, KeyTarget, nostr};
 use warpsmith::keys::{Secret, Split, join, wiping_stack};
 use zeroize::Zeroizing;
 
@@ -69,7 +70,7 @@ struct Fields {
 
 /// A split result, well-formed.
 struct Mined {
-    target: Target,
+    target: Arc<dyn KeyTarget>,
     nonce: Option<u64>,
     address: String,
     public_key: Option<[u8; 33]>,
@@ -87,9 +88,9 @@ impl Join {
         let own = wiping_stack(|| self.read_key())?;
         let Mined { target, nonce, address, public_key, split } = &mined;
         wiping_stack(|| {
-            let joined = join(&own, split, target.get(), address, public_key.as_ref())?;
+            let joined = join(&own, split, target.as_ref(), address, public_key.as_ref())?;
             let mut results = Results::open(stdout, self.output.as_deref(), self.json)?;
-            results.publish_joined(target.get(), *nonce, &joined)?;
+            results.publish_joined(target.as_ref(), *nonce, &joined)?;
             Ok(Ending::Done)
         })
     }
@@ -120,7 +121,7 @@ impl Join {
             true => nostr::decode_secret(text).map_err(|error| bad(error.to_string()))?,
             // Hex has 64 digits, with 0x 66: a WIF key is shorter, and rarely of hex digits alone.
             false if WIF_LENGTHS.contains(&text.len()) && !is_hex(text) => {
-                bitcoin::decode_wif(text).map_err(|error| bad(error.to_string()))?.0
+                decode_wif(text).map_err(|error| bad(error.to_string()))?.secret
             }
             false => hex_key(text).map_err(bad)?,
         };
@@ -174,8 +175,11 @@ fn standard_input() -> io::Result<Zeroizing<Vec<u8>>> {
 
 /// Checks the form of a result; whether it is true is for the join to see.
 fn check(fields: Fields) -> Result<Mined, String> {
-    let target = Target::new(&fields)?;
-    target.get().decode(&fields.address).map_err(|error| format!("its address cannot be read: {error}"))?;
+    let target = target_of(&fields)?;
+    target
+        .as_ref()
+        .decode(&fields.address)
+        .map_err(|error| format!("its address cannot be read: {error}"))?;
     let mut split = Split { offset: [0; 32], endo: fields.split.endo, negate: fields.split.negate };
     const_hex::decode_to_slice(&fields.split.offset, &mut split.offset)
         .map_err(|_| "its offset is not 64 hex digits".to_owned())?;
@@ -191,50 +195,21 @@ fn check(fields: Fields) -> Result<Mined, String> {
     Ok(Mined { target, nonce: fields.nonce, address: fields.address, public_key, split })
 }
 
-/// What was mined.
-enum Target {
-    Listed(&'static dyn KeyTarget),
-    Contract(Contract),
-    Bitcoin(Bitcoin),
-}
-
-impl Target {
-    /// A target by its name; with a nonce, the contract its account creates; with a type, that of a Bitcoin address.
-    fn new(fields: &Fields) -> Result<Target, String> {
-        let name = fields.target.as_str();
-        match (warpsmith::chain::find(name), fields.nonce) {
-            (None, None) if name == "btc" => bitcoin_target(fields).map(Target::Bitcoin),
-            (Some(account), Some(nonce)) if account.name() == "eth" => Contract::new(nonce)
-                .map(Target::Contract)
-                .map_err(|error| format!("its nonce is wrong: {error}")),
-            (Some(found), None) => Ok(Target::Listed(found)),
-            (Some(_), Some(_)) => Err(format!("its target is {name:?}, which has no nonce")),
-            (None, _) => {
-                let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).chain(["btc"]).collect();
-                Err(format!("its target is {name:?}; known are {}", names.join(", ")))
-            }
-        }
+/// What was mined: the type of address of a chain, or with a nonce the contract its account creates.
+fn target_of(fields: &Fields) -> Result<Arc<dyn KeyTarget>, String> {
+    let name = fields.target.as_str();
+    let Some(chain) = Chain::find(name) else {
+        let names: Vec<&str> = CHAINS.iter().map(|chain| chain.name).collect();
+        return Err(format!("its target is {name:?}; known are {}", names.join(", ")));
+    };
+    match fields.nonce {
+        None => chain.target_of(fields.variant.as_deref(), &fields.address),
+        Some(nonce) if name == "eth" => match Contract::new(nonce) {
+            Ok(contract) => Ok(Arc::new(contract)),
+            Err(error) => Err(format!("its nonce is wrong: {error}")),
+        },
+        Some(_) => Err(format!("its target is {name:?}, which has no nonce")),
     }
-
-    fn get(&self) -> &dyn KeyTarget {
-        match self {
-            Target::Listed(target) => *target,
-            Target::Contract(contract) => contract,
-            Target::Bitcoin(bitcoin) => bitcoin,
-        }
-    }
-}
-
-/// Addresses of the result's type, on the network its address is of.
-fn bitcoin_target(fields: &Fields) -> Result<Bitcoin, String> {
-    let names = AddressType::ALL.map(AddressType::name).join(", ");
-    let variant =
-        fields.variant.as_deref().ok_or_else(|| format!("its type is missing; known are {names}"))?;
-    let address_type =
-        AddressType::find(variant).ok_or_else(|| format!("its type is {variant:?}; known are {names}"))?;
-    let on = |network| Bitcoin { address_type, network };
-    let fits = Network::ALL.map(on).into_iter().find(|target| target.decode(&fields.address).is_ok());
-    Ok(fits.unwrap_or(on(Network::Main)))
 }
 
 /// Every JSON object in a text, whatever stands between them: lines, indented documents, or the labelled lines a

@@ -1,7 +1,7 @@
 //! The commands, a file each; what those that mine share is in `mining`.
 
 pub(crate) mod bench;
-pub(crate) mod bitcoin;
+pub(crate) mod chain;
 pub(crate) mod db;
 pub(crate) mod devices;
 pub(crate) mod ethereum;

@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use serde::Serialize;
 use warpsmith::Devices;
+use warpsmith::chain::{KeyType, TYPES};
 use warpsmith::scan::{
-    Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ScanType, ledger, run,
-    with_filter,
+    Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run, with_filter,
 };
 use warpsmith::store::{Database, Map, TargetList, Width, parse_range};
 
@@ -54,10 +54,8 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "NAME", conflicts_with = "targets", value_parser = parse_width)]
     filter: Option<Width>,
 
-    /// Only these types of addresses: p2pkh, p2pkh-uncompressed, p2sh, p2wpkh, p2tr, rawtr, eth [default: all that the
-    /// targets can be]
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
-    types: Vec<ScanType>,
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = parse_type, help = type_help())]
+    types: Vec<&'static KeyType>,
 
     /// The record of what was covered; made if there is none
     #[arg(long, value_name = "FILE")]
@@ -73,6 +71,21 @@ pub(crate) struct Scan {
 
     #[command(flatten)]
     run: RunFlags,
+}
+
+/// The types a scan can look for.
+fn type_names() -> String {
+    let kept = TYPES.iter().filter(|known| !known.kinds.is_empty());
+    kept.map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn type_help() -> String {
+    format!("Only these types of addresses: {} [default: all that the targets can be]", type_names())
+}
+
+fn parse_type(text: &str) -> Result<&'static KeyType, String> {
+    let found = KeyType::find(text).filter(|known| !known.kinds.is_empty());
+    found.ok_or_else(|| format!("'{text}' is no type of address; known are {}", type_names()))
 }
 
 fn parse_width(text: &str) -> Result<Width, String> {
@@ -198,7 +211,7 @@ impl Scan {
         let range = map.job().range();
         let count = human::power_of_two(range.count().as_f64());
         screen.say(format_args!("range     {range} ({count} keys)"));
-        let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
+        let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
         let addresses = human::count(targets.identity().count as f64);
         let noun = if targets.identity().count == 1 { "address" } else { "addresses" };
         screen.say(format_args!("targets   {addresses} {noun}, as {}", names.join(", ")));

@@ -15,7 +15,7 @@ mod targets;
 
 pub use prove::selftest_scans;
 pub use session::{Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};
-pub use targets::{ScanTargets, ScanType};
+pub use targets::ScanTargets;
 
 #[cfg(test)]
 mod tests;

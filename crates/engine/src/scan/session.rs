@@ -6,13 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
-use warpsmith_chain::{Form, KeyTarget};
+use warpsmith_chain::{Form, KeyType};
 use warpsmith_store::{Map, MapFile, Record};
 use zeroize::Zeroizing;
 
 use super::prove::{Unproved, prove};
 use super::shared::{Done, Message, Shared};
-use super::{ScanTargets, ScanType};
+use super::ScanTargets;
 use crate::details::Details;
 use crate::devices::Devices;
 use crate::error::{Error, Result};
@@ -75,10 +75,10 @@ pub struct ScanJob<'a> {
 
 /// A key that was looked for.
 pub struct Finding {
-    /// The target's name: `btc` or `eth`.
+    /// The chain's name.
     pub target: &'static str,
     /// The type of the address.
-    pub found_as: ScanType,
+    pub found_as: &'static KeyType,
     /// The address.
     pub address: String,
     /// What the source said it holds, in the smallest unit.
@@ -391,7 +391,12 @@ impl<'c> Collector<'c, '_> {
     }
 
     /// Recomputes a key by libsecp256k1 and the reference code, and publishes it.
-    fn confirm(&mut self, device: usize, survivor: &Survivor, wanted: Vec<(ScanType, Record)>) -> Result<()> {
+    fn confirm(
+        &mut self,
+        device: usize,
+        survivor: &Survivor,
+        wanted: Vec<(&'static KeyType, Record)>,
+    ) -> Result<()> {
         let id = self.devices.list[device].id();
         let wrong = |what: &str| Error::SelfTest { device: id.clone(), what: what.to_owned() };
         let secret = Secret::from_bytes(&survivor.key.to_be_bytes());
@@ -402,7 +407,7 @@ impl<'c> Collector<'c, '_> {
             return Err(wrong("a key it found does not have the digest it computed"));
         }
         for (found_as, record) in wanted {
-            let target: Box<dyn KeyTarget> = found_as.target(&record);
+            let target = found_as.target(record.kind);
             let finding = Finding {
                 target: target.name(),
                 found_as,

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crossbeam_channel::Sender;
+use warpsmith_chain::KeyType;
 use warpsmith_curve::Scalar;
 use warpsmith_store::{Batch, Map, Planner, Record, U256};
 
-use super::{ScanTargets, ScanType};
+use super::ScanTargets;
 use crate::error::{Error, Result};
 use crate::worker::Fault;
 use crate::worker::scanner::{Proof, Scanner, Survivor};
@@ -18,7 +19,7 @@ const LOOK_UP_THREADS: usize = 16;
 const FEW_SURVIVORS: usize = 2048;
 
 /// A survivor that is wanted, with what says so.
-type Wanted = (Survivor, Vec<(ScanType, Record)>);
+type Wanted = (Survivor, Vec<(&'static KeyType, Record)>);
 
 /// What a scanner tells the collector.
 pub(super) enum Message {

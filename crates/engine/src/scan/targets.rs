@@ -1,91 +1,17 @@
 //! What keys are compared with: types of addresses, and lists of them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
-use std::str::FromStr;
 
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin, Network};
-use warpsmith_chain::ethereum::Account;
-use warpsmith_chain::{Digest, Form, KeyTarget};
-use warpsmith_store::{Database, Filter, Kind, Reader, Record, TargetList, Targets};
+use warpsmith_chain::{AddressKind, Digest, Form, KeyType, TYPES};
+use warpsmith_store::{Database, Filter, Reader, Record, TargetList, Targets};
 
 use crate::error::{Error, Result};
 use crate::prefilter::{ScanFilter, TopList};
 
-/// A type of address: what a scan can be narrowed to, and what a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ScanType {
-    /// A Bitcoin address.
-    Bitcoin(AddressType),
-    /// An Ethereum account.
-    Ethereum,
-}
-
-impl ScanType {
-    /// Every type, in the order results have.
-    pub fn all() -> impl Iterator<Item = ScanType> {
-        AddressType::ALL.into_iter().map(ScanType::Bitcoin).chain([ScanType::Ethereum])
-    }
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ScanType::Bitcoin(address_type) => address_type.name(),
-            ScanType::Ethereum => "eth",
-        }
-    }
-
-    /// What is computed of a key to find such an address.
-    pub fn form(self) -> Form {
-        match self {
-            ScanType::Bitcoin(address_type) => Bitcoin::main(address_type).form(),
-            ScanType::Ethereum => Account.form(),
-        }
-    }
-
-    /// The kinds of records that a key can have as this type.
-    fn kinds(self) -> &'static [Kind] {
-        match self {
-            // One digest, but what kind of address it was says how it can be spent.
-            ScanType::Bitcoin(AddressType::P2pkh) => &[Kind::P2pkh, Kind::P2pkhTest, Kind::Hash160],
-            ScanType::Bitcoin(AddressType::P2wpkh) => &[Kind::P2wpkh, Kind::P2wpkhTest],
-            _ => Kind::of_form(self.form()),
-        }
-    }
-
-    /// The target of a finding of this type: one of a record.
-    pub(super) fn target(self, record: &Record) -> Box<dyn KeyTarget> {
-        match self {
-            ScanType::Bitcoin(address_type) => {
-                let network = record.kind.bitcoin().map_or(Network::Main, |bitcoin| bitcoin.network);
-                Box::new(Bitcoin { address_type, network })
-            }
-            ScanType::Ethereum => Box::new(Account),
-        }
-    }
-}
-
-impl fmt::Display for ScanType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for ScanType {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<ScanType, String> {
-        ScanType::all().find(|known| known.name() == text).ok_or_else(|| {
-            let names: Vec<&str> = ScanType::all().map(ScanType::name).collect();
-            format!("'{text}' is no type of address; known are {}", names.join(", "))
-        })
-    }
-}
-
 /// What a scan looks for.
 pub struct ScanTargets {
     identity: Targets,
-    types: Vec<ScanType>,
+    types: Vec<&'static KeyType>,
     place: Place,
     filter: ScanFilter,
 }
@@ -93,16 +19,16 @@ pub struct ScanTargets {
 /// Where targets are looked up.
 enum Place {
     /// In memory.
-    List(HashMap<(Kind, Digest), Record>),
+    List(HashMap<(AddressKind, Digest), Record>),
     /// On disk.
     Database(Database),
 }
 
 impl ScanTargets {
     /// The addresses of a list, narrowed to these types; with none, to all that addresses of the list can be.
-    pub fn list(list: &TargetList, types: &[ScanType]) -> Result<ScanTargets> {
+    pub fn list(list: &TargetList, types: &[&'static KeyType]) -> Result<ScanTargets> {
         let types = choose(types, list.records.iter().map(|record| record.kind).collect())?;
-        let wanted = |record: &&Record| types.iter().any(|wanted| wanted.kinds().contains(&record.kind));
+        let wanted = |record: &&Record| types.iter().any(|wanted| wanted.kinds.contains(&record.kind));
         let records: HashMap<_, _> = list
             .records
             .iter()
@@ -114,15 +40,18 @@ impl ScanTargets {
     }
 
     /// The types that addresses of a database can be of, or those asked for; and the kinds of its records that matter then.
-    pub fn choose(database: &Database, types: &[ScanType]) -> Result<(Vec<ScanType>, Vec<Kind>)> {
-        let kinds: BTreeSet<Kind> = database.about().kinds.iter().map(|(kind, _)| *kind).collect();
+    pub fn choose(
+        database: &Database,
+        types: &[&'static KeyType],
+    ) -> Result<(Vec<&'static KeyType>, Vec<AddressKind>)> {
+        let kinds: BTreeSet<AddressKind> = database.about().kinds.iter().map(|(kind, _)| *kind).collect();
         let types = choose(types, kinds.clone())?;
-        let matters = |kind: &Kind| types.iter().any(|wanted| wanted.kinds().contains(kind));
+        let matters = |kind: &AddressKind| types.iter().any(|wanted| wanted.kinds.contains(kind));
         Ok((types.clone(), kinds.into_iter().filter(matters).collect()))
     }
 
     /// The addresses of a database, as [`Self::choose`] chose, with a filter of those kinds.
-    pub fn database(database: Database, types: Vec<ScanType>, filter: Filter) -> ScanTargets {
+    pub fn database(database: Database, types: Vec<&'static KeyType>, filter: Filter) -> ScanTargets {
         let filter = ScanFilter::Fuse(Box::new(filter));
         ScanTargets { identity: database.targets(), types, place: Place::Database(database), filter }
     }
@@ -132,8 +61,8 @@ impl ScanTargets {
         &self.identity
     }
 
-    /// The types that are looked for, in the order of [`ScanType::all`].
-    pub fn types(&self) -> &[ScanType] {
+    /// The types that are looked for, in the order of [`TYPES`].
+    pub fn types(&self) -> &[&'static KeyType] {
         &self.types
     }
 
@@ -160,22 +89,22 @@ impl ScanTargets {
 
 /// Looks keys up, for one thread.
 pub(super) struct Finder<'t> {
-    types: &'t [ScanType],
+    types: &'t [&'static KeyType],
     shelf: Shelf<'t>,
 }
 
 enum Shelf<'t> {
-    List(&'t HashMap<(Kind, Digest), Record>),
+    List(&'t HashMap<(AddressKind, Digest), Record>),
     Database(Reader<'t>),
 }
 
 impl Finder<'_> {
     /// The types under which a key with this digest in this form is wanted, and the records that say so. An error where the
     /// part of a database that would have them is damaged.
-    pub fn find(&self, form: Form, digest: &Digest) -> Result<Vec<(ScanType, Record)>> {
+    pub fn find(&self, form: Form, digest: &Digest) -> Result<Vec<(&'static KeyType, Record)>> {
         let mut found = Vec::new();
         for &wanted in self.types.iter().filter(|wanted| wanted.form() == form) {
-            for &kind in wanted.kinds() {
+            for &kind in &wanted.kinds {
                 let record = match &self.shelf {
                     Shelf::List(records) => records.get(&(kind, *digest)).copied(),
                     Shelf::Database(reader) => reader.find(kind, digest.as_bytes())?,
@@ -188,8 +117,8 @@ impl Finder<'_> {
 }
 
 /// The types to look for: those asked for, or all that records of these kinds can be.
-fn choose(asked: &[ScanType], kinds: BTreeSet<Kind>) -> Result<Vec<ScanType>> {
-    let possible = |wanted: &ScanType| wanted.kinds().iter().any(|kind| kinds.contains(kind));
+fn choose(asked: &[&'static KeyType], kinds: BTreeSet<AddressKind>) -> Result<Vec<&'static KeyType>> {
+    let possible = |wanted: &&'static KeyType| wanted.kinds.iter().any(|kind| kinds.contains(kind));
     for wanted in asked {
         if !possible(wanted) {
             return Err(Error::Scan(format!(
@@ -197,11 +126,11 @@ fn choose(asked: &[ScanType], kinds: BTreeSet<Kind>) -> Result<Vec<ScanType>> {
             )));
         }
     }
-    let taken = |wanted: &ScanType| match asked {
+    let taken = |wanted: &&'static KeyType| match asked {
         [] => possible(wanted),
         asked => asked.contains(wanted),
     };
-    let types: Vec<ScanType> = ScanType::all().filter(taken).collect();
+    let types: Vec<&'static KeyType> = TYPES.iter().filter(taken).collect();
     if types.is_empty() {
         return Err(Error::Scan("a scan cannot look for any of these addresses yet".to_owned()));
     }

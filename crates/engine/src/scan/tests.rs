@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use warpsmith_chain::Form;
-use warpsmith_store::{Interval, Job, Kind, Map, Order, Record, Report, TargetList, U256};
+use warpsmith_chain::{AddressKind, Form};
+use warpsmith_store::{Interval, Job, Map, Order, Record, Report, TargetList, U256};
 
 use warpsmith_curve::Scalar;
 
@@ -27,9 +27,9 @@ fn list(keys: impl Iterator<Item = u64>) -> TargetList {
         let secret = Secret::from_bytes(&Scalar::from_u64(key).to_be_bytes()).expect("a key");
         let point = public_point(&secret.public_key());
         let (kind, form) = if key.is_multiple_of(2) {
-            (Kind::P2pkh, Form::Hash160)
+            (AddressKind::P2PKH, Form::Hash160)
         } else {
-            (Kind::Ethereum, Form::Account)
+            (AddressKind::ETHEREUM, Form::Account)
         };
         Record { kind, digest: form.reference(&point), amount: None }
     };
@@ -39,7 +39,7 @@ fn list(keys: impl Iterator<Item = u64>) -> TargetList {
 /// Scans a range and returns the keys found, with what was said, after checking that all of it is covered.
 fn scan_all(devices: &Devices, first: u64, last: u64, list: &TargetList) -> (Vec<u64>, Vec<String>) {
     let targets = ScanTargets::list(list, &[]).expect("targets");
-    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
+    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
     let range = Interval::new(U256::from(first), U256::from(last)).expect("a range");
     let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
     let job = ScanJob { targets: &targets, time_limit: None, interval: Duration::from_secs(1) };
@@ -229,7 +229,7 @@ fn a_batch_whose_walk_went_astray_is_scanned_again() {
 fn astray_alone(failing: Failing, first: u64, last: u64, right: u64) -> Error {
     let list = list([first, first + right, last].into_iter());
     let targets = ScanTargets::list(&list, &[]).expect("targets");
-    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name()).collect();
+    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
     let range = Interval::new(U256::from(first), U256::from(last)).expect("a range");
     let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
     let job = ScanJob { targets: &targets, time_limit: None, interval: Duration::from_secs(1) };

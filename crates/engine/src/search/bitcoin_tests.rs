@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::coin::{AddressType, BITCOIN, CoinAddress};
 use warpsmith_chain::{KeyTarget, Target};
 use warpsmith_pattern::{Options, compile};
 
@@ -16,7 +16,7 @@ const LONG: Duration = Duration::from_secs(120);
 
 /// Runs a search and hands over its matches.
 fn search(
-    target: &Bitcoin,
+    target: &CoinAddress,
     patterns: &[&str],
     split: Option<PublicKey>,
     count: u64,
@@ -44,7 +44,7 @@ fn search(
 }
 
 /// A start of some character after what all texts have, and an end, for this target.
-fn some_patterns(target: &Bitcoin) -> [&'static str; 2] {
+fn some_patterns(target: &CoinAddress) -> [&'static str; 2] {
     match target.encoding().sample(0.0).as_str() {
         start if start.starts_with('1') => ["1B", "..z"],
         start if start.starts_with('3') => ["3C", "..z"],
@@ -60,7 +60,7 @@ fn some_patterns(target: &Bitcoin) -> [&'static str; 2] {
 
 #[test]
 fn keys_of_every_type_and_network_have_the_addresses_printed() {
-    for target in Bitcoin::all() {
+    for target in BITCOIN.addresses() {
         for pattern in some_patterns(&target) {
             let mut found = 0;
             search(&target, &[pattern], None, 2, &mut |m| {
@@ -86,7 +86,7 @@ fn keys_of_every_type_and_network_have_the_addresses_printed() {
 #[test]
 fn ends_of_base58_are_decided_on_the_text() {
     for address_type in [AddressType::P2pkh, AddressType::P2pkhUncompressed, AddressType::P2sh] {
-        let target = Bitcoin::main(address_type);
+        let target = BITCOIN.main(address_type);
         for pattern in ["..77", "..ab..", "/[xy]zz$/"] {
             let mut addresses = Vec::new();
             let outcome = search(&target, &[pattern], None, 2, &mut |m| addresses.push(m.address.clone()));
@@ -109,7 +109,7 @@ fn ends_of_base58_are_decided_on_the_text() {
 #[test]
 fn split_keys_of_every_type_rejoin() {
     for address_type in AddressType::ALL {
-        let target = Bitcoin::main(address_type);
+        let target = BITCOIN.main(address_type);
         let own = Secret::random().expect("random");
         let given: String = own.public_key().serialize().iter().map(|b| format!("{b:02x}")).collect();
         let public = parse_public_key(&given).expect("a public key");
@@ -142,7 +142,7 @@ fn ends_of_base58_are_left_to_the_processor() {
         return;
     };
     let devices = Devices::of(vec![Arc::new(Gpu::new(card, Inline::Auto))]);
-    let target = Bitcoin::main(AddressType::P2pkh);
+    let target = BITCOIN.main(AddressType::P2pkh);
     let patterns = compile(["..777"], &target, &Options::default()).expect("possible");
     let job = Job {
         subject: Subject::Key(&target),

@@ -16,8 +16,12 @@ use crate::text::{Code, Text};
 
 pub(super) const KIND: Kind = Kind {
     name: "ends",
-    written: "cafe, ..cafe, cafe..babe, ca?e",
-    means: "begins with, ends with, both; ? stands for any one character",
+    written: &[
+        ("{start}", "begins with"),
+        ("..{end}", "ends with"),
+        ("{start}..{end}", "begins and ends with"),
+        ("{start}?{end}", "? stands for any one character"),
+    ],
     claims: |_| true,
     read: |body, text| Ok(Box::new(Anchored::read(body, text)?)),
 };

@@ -14,8 +14,7 @@ use crate::text::{Code, Text};
 
 pub(super) const KIND: Kind = Kind {
     name: "contains",
-    written: "..cafe..",
-    means: "contains",
+    written: &[("..{end}..", "contains")],
     claims: |body| body.len() >= 4 && body.starts_with("..") && body.ends_with(".."),
     read: |body, text| Ok(Box::new(Contains::read(body, text)?)),
 };

@@ -17,14 +17,20 @@ use crate::text::Text;
 pub struct Kind {
     /// A word for it.
     pub name: &'static str,
-    /// How it is written, by example.
-    pub written: &'static str,
-    /// What that means.
-    pub means: &'static str,
+    /// Ways to write it, and what they mean: `{start}` and `{end}` stand for how a text begins and ends.
+    written: &'static [(&'static str, &'static str)],
     /// Whether a pattern (without the head) is meant to be of this kind, right or wrong.
     pub(crate) claims: fn(&str) -> bool,
     /// Reads a pattern of this kind.
     pub(crate) read: Read,
+}
+
+impl Kind {
+    /// Ways to write such a pattern, and what they mean, for texts that begin and end so.
+    pub fn examples(&self, start: &str, end: &str) -> Vec<(String, &'static str)> {
+        let fill = |written: &str| written.replace("{start}", start).replace("{end}", end);
+        self.written.iter().map(|(written, means)| (fill(written), *means)).collect()
+    }
 }
 
 type Read = fn(&str, &Text) -> Result<Box<dyn Pattern>, Reason>;
@@ -106,4 +112,28 @@ fn look_alike(character: char, possible: Set, text: &Text) -> char {
     };
     let cases = [character.to_ascii_lowercase(), character.to_ascii_uppercase()];
     cases.iter().chain(similar).copied().find(|&other| text.symbols(other) & possible != 0).unwrap_or('?')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, compile};
+
+    /// What help texts show of a kind is read by that kind, and can be found on every chain.
+    #[test]
+    fn examples_are_of_their_kind_and_possible() {
+        for chain in warpsmith_chain::CHAINS.iter() {
+            for kind in KINDS {
+                let examples = kind.examples(chain.example, "ace");
+                assert!(!examples.is_empty(), "{}", kind.name);
+                for (written, means) in examples {
+                    let claimed = KINDS.iter().find(|other| (other.claims)(&written)).unwrap();
+                    assert_eq!(claimed.name, kind.name, "{written}");
+                    assert!(!means.is_empty());
+                    let compiled = compile([&written], chain.usual(), &Options::default());
+                    assert!(compiled.is_ok(), "{} {written}: {:?}", chain.name, compiled.err());
+                }
+            }
+        }
+    }
 }

@@ -17,8 +17,7 @@ use crate::text::{Code, Text};
 
 pub(super) const KIND: Kind = Kind {
     name: "regex",
-    written: "/regex/",
-    means: "the regular expression matches somewhere; ^ and $ are the ends of what follows the head",
+    written: &[("/^{start}.*{end}$/", "a regular expression; ^ and $ are the ends of what patterns see")],
     claims: |body| body.starts_with('/'),
     read: |body, text| Ok(Box::new(Expression::read(body, text)?)),
 };

@@ -2,8 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::Kind;
-use crate::record::Entry;
+use crate::record::{ByKind, Entry};
+use warpsmith_chain::AddressKind;
 
 /// What a database says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +19,12 @@ pub struct About {
     /// SHA-256 over the amounts in order.
     pub amounts: [u8; 32],
     /// How many records of each kind there are, for those there are any of.
-    pub kinds: Vec<(Kind, u64)>,
+    pub kinds: Vec<(AddressKind, u64)>,
 }
 
 impl About {
     /// How many records of a kind there are.
-    pub fn count(&self, kind: Kind) -> u64 {
+    pub fn count(&self, kind: AddressKind) -> u64 {
         self.kinds.iter().find(|(known, _)| *known == kind).map_or(0, |(_, count)| *count)
     }
 
@@ -48,12 +48,17 @@ impl About {
 }
 
 /// Adds records up, in order.
-#[derive(Default)]
 pub(super) struct Summary {
     addresses: Sha256,
     amounts: Sha256,
-    kinds: [u64; Kind::ALL.len()],
+    kinds: ByKind<u64>,
     count: u64,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Self { addresses: Sha256::default(), amounts: Sha256::default(), kinds: [0; 256], count: 0 }
+    }
 }
 
 impl Summary {
@@ -71,7 +76,10 @@ impl Summary {
     }
 
     pub fn finish(self, identity: [u8; 16], created: u64) -> About {
-        let kinds = Kind::ALL.into_iter().zip(self.kinds).filter(|(_, count)| *count > 0).collect();
+        let kinds = AddressKind::all()
+            .map(|kind| (kind, self.kinds[usize::from(kind.byte())]))
+            .filter(|(_, count)| *count > 0)
+            .collect();
         About {
             identity,
             created,

@@ -8,8 +8,10 @@ use crate::{Filter, Width};
 
 /// Records of two kinds in several chunks of 256 bytes, with and without amounts.
 fn small(shop: &Workshop) -> (Database, Vec<Record>) {
-    let one = (0..30).map(|number| record(Kind::P2pkh, number, (number % 3 > 0).then_some(number.into())));
-    let records: Vec<Record> = one.chain((0..20).map(|number| record(Kind::P2tr, number, None))).collect();
+    let one =
+        (0..30).map(|number| record(AddressKind::P2PKH, number, (number % 3 > 0).then_some(number.into())));
+    let records: Vec<Record> =
+        one.chain((0..20).map(|number| record(AddressKind::P2TR, number, None))).collect();
     (shop.database("db", &records, 256), records)
 }
 

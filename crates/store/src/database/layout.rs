@@ -12,8 +12,8 @@
 //! | 48 | 32 | SHA-256 over the addresses |
 //! | 80 | 32 | SHA-256 over the amounts |
 //! | 112 | 16 | checksum of the index |
-//! | 128 | 256 | for each kind there is, ascending: its byte, bytes of an amount, 6 zeros, records (8); then zeros |
-//! | 384 | 3696 | zeros |
+//! | 128 | 896 | for each kind there is, ascending: its byte, bytes of an amount, 6 zeros, records (8); then zeros |
+//! | 1024 | 3056 | zeros |
 //! | 4080 | 16 | checksum of all before |
 //! | 4096 | | chunks |
 //! | then | | the index: the first digest of each chunk |
@@ -35,8 +35,10 @@ use std::path::Path;
 
 use twox_hash::XxHash3_128;
 
+use warpsmith_chain::AddressKind;
+
 use super::{About, WHAT};
-use crate::{Error, Kind};
+use crate::Error;
 
 pub(super) const MAGIC: &[u8; 8] = b"warpaddr";
 const VERSION: u32 = 2;
@@ -44,7 +46,8 @@ const VERSION: u32 = 2;
 pub(super) const HEAD: usize = 4096;
 const KINDS: usize = 128;
 const KIND: usize = 16;
-const MOST_KINDS: usize = 16;
+/// As many as the head of a filter has room for.
+const MOST_KINDS: usize = 56;
 /// Bytes of a checksum.
 pub(super) const SUM: usize = 16;
 const SUM_AT: usize = HEAD - SUM;
@@ -55,12 +58,10 @@ pub(super) const CHUNK: u32 = 4096;
 /// The sizes of chunks that are read: the least has room for a record.
 const CHUNKS: std::ops::RangeInclusive<u32> = 256..=1 << 20;
 
-const _: () = assert!(Kind::ALL.len() <= MOST_KINDS);
-
 /// The records of one kind, and where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Section {
-    pub kind: Kind,
+    pub kind: AddressKind,
     pub records: u64,
     /// Bytes of an amount.
     pub amount: usize,
@@ -98,7 +99,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// The layout of so many records of each kind, with the bytes of their amounts; `None` for numbers no file has.
-    pub fn new(chunk: u32, kinds: &[(Kind, u64, usize)]) -> Option<Self> {
+    pub fn new(chunk: u32, kinds: &[(AddressKind, u64, usize)]) -> Option<Self> {
         let (mut sections, mut first_chunk, mut index_at) = (Vec::new(), 0u64, 0usize);
         for &(kind, records, amount) in kinds {
             let room = (chunk as usize).checked_sub(SUM)?;
@@ -213,7 +214,7 @@ impl Head {
         put(112, &self.index);
         for (number, section) in self.layout.sections.iter().enumerate() {
             let at = KINDS + number * KIND;
-            put(at, &[section.kind as u8, section.amount as u8]);
+            put(at, &[section.kind.byte(), section.amount as u8]);
             put(at + 8, &section.records.to_le_bytes());
         }
         let sum = sum(0, &head[..SUM_AT]);
@@ -244,14 +245,14 @@ impl Head {
         // The checksum fits, so what is wrong from here on was written wrongly.
         let wrong = || corrupt("the numbers in its head do not go together");
         let chunk = word(12);
-        let mut kinds: Vec<(Kind, u64, usize)> = Vec::new();
+        let mut kinds: Vec<(AddressKind, u64, usize)> = Vec::new();
         let table = head[KINDS..KINDS + KIND * MOST_KINDS].as_chunks::<KIND>().0;
         for (number, row) in table.iter().enumerate() {
             let records = long(KINDS + number * KIND + 8);
             if records == 0 {
                 continue;
             }
-            let kind = Kind::from_byte(row[0]).ok_or_else(wrong)?;
+            let kind = AddressKind::from_byte(row[0]).ok_or_else(wrong)?;
             if kinds.last().is_some_and(|(before, ..)| *before >= kind) {
                 return Err(wrong());
             }
@@ -259,7 +260,8 @@ impl Head {
         }
         let layout = Some(kinds.as_slice()).filter(|_| CHUNKS.contains(&chunk));
         let layout = layout.and_then(|kinds| Layout::new(chunk, kinds)).ok_or_else(wrong)?;
-        let kinds: Vec<(Kind, u64)> = kinds.into_iter().map(|(kind, records, _)| (kind, records)).collect();
+        let kinds: Vec<(AddressKind, u64)> =
+            kinds.into_iter().map(|(kind, records, _)| (kind, records)).collect();
         let records = kinds.iter().try_fold(0u64, |sum, (_, records)| sum.checked_add(*records));
         if records != Some(long(40)) {
             return Err(wrong());
@@ -286,6 +288,11 @@ impl Head {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_has_room_for_every_kind() {
+        assert!(AddressKind::all().count() <= MOST_KINDS);
+    }
 
     #[test]
     fn amounts_take_the_bytes_they_need() {
@@ -316,29 +323,32 @@ mod tests {
     /// Numbers that no file has are refused before anything is computed with them.
     #[test]
     fn layouts_are_of_files_that_can_be() {
-        let layout = Layout::new(CHUNK, &[(Kind::P2pkh, 1_000_000_000, 0)]).unwrap();
+        let layout = Layout::new(CHUNK, &[(AddressKind::P2PKH, 1_000_000_000, 0)]).unwrap();
         // What the page of the format says.
         assert_eq!(layout.sections[0].per_chunk, 204);
         assert!((98_000_000..98_100_000).contains(&layout.index_bytes), "{}", layout.index_bytes);
         assert!(layout.length < 20_200_000_000, "{}", layout.length);
-        for kinds in [[(Kind::P2pkh, u64::MAX, 0)], [(Kind::P2tr, u64::MAX / 20, 17)], [(Kind::P2sh, 1, 18)]]
-        {
+        for kinds in [
+            [(AddressKind::P2PKH, u64::MAX, 0)],
+            [(AddressKind::P2TR, u64::MAX / 20, 17)],
+            [(AddressKind::P2SH, 1, 18)],
+        ] {
             assert_eq!(Layout::new(CHUNK, &kinds), None);
         }
-        assert_eq!(Layout::new(40, &[(Kind::P2tr, 1, 0)]), None);
-        assert_eq!(Layout::new(0, &[(Kind::P2tr, 1, 0)]), None);
+        assert_eq!(Layout::new(40, &[(AddressKind::P2TR, 1, 0)]), None);
+        assert_eq!(Layout::new(0, &[(AddressKind::P2TR, 1, 0)]), None);
     }
 
     #[test]
     fn heads_that_do_not_add_up_are_refused() {
-        let layout = Layout::new(512, &[(Kind::P2pkh, 100, 7), (Kind::P2tr, 3, 0)]).unwrap();
+        let layout = Layout::new(512, &[(AddressKind::P2PKH, 100, 7), (AddressKind::P2TR, 3, 0)]).unwrap();
         let about = About {
             identity: [3; 16],
             created: 5,
             records: 103,
             addresses: [1; 32],
             amounts: [2; 32],
-            kinds: vec![(Kind::P2pkh, 100), (Kind::P2tr, 3)],
+            kinds: vec![(AddressKind::P2PKH, 100), (AddressKind::P2TR, 3)],
         };
         let head = Head { about, layout, index: [9; 16] };
         let (written, length) = (head.write(), head.layout.length);

@@ -13,10 +13,12 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
+use warpsmith_chain::AddressKind;
+
 use super::About;
 use super::about::Summary;
+use crate::Error;
 use crate::record::Entry;
-use crate::{Error, Kind};
 use tree::Tree;
 
 /// The file of an LMDB environment.
@@ -129,7 +131,7 @@ fn finder_entry(key: &[u8], value: &[u8]) -> Option<Entry> {
         [] => 0,
         _ => u64::try_from(i64::from_be_bytes(value.try_into().ok()?)).ok()?,
     };
-    (key.len() == 20).then(|| Entry::from_parts(Kind::Hash160, key, Some(amount.into())))
+    (key.len() == 20).then(|| Entry::from_parts(AddressKind::HASH160, key, Some(amount.into())))
 }
 
 /// What a database of format 1 said of itself.
@@ -156,7 +158,7 @@ fn read_about(path: &Path, bytes: &[u8]) -> Result<About, Error> {
     let mut kinds = Vec::new();
     for line in lines {
         let words = line.strip_prefix("kind ").and_then(|words| words.split_once(' ')).ok_or_else(wrong)?;
-        kinds.push((Kind::find(words.0).ok_or_else(wrong)?, number(words.1)?));
+        kinds.push((AddressKind::find(words.0).ok_or_else(wrong)?, number(words.1)?));
     }
     Ok(About { identity, created, records, addresses, amounts, kinds })
 }

@@ -23,10 +23,12 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use warpsmith_chain::AddressKind;
+
 use crate::filter::key_of;
 use crate::map::{Source, Targets};
 use crate::record::Entry;
-use crate::{Error, Kind, Record};
+use crate::{Error, Record};
 use about::Summary;
 use entries::Entries;
 use layout::{HEAD, Head, Layout, MAGIC, SUM, Section, Seed, read_amount};
@@ -143,7 +145,7 @@ impl Database {
     }
 
     /// The records of one kind.
-    pub(crate) fn entries_of(&self, kind: Kind) -> Entries<'_> {
+    pub(crate) fn entries_of(&self, kind: AddressKind) -> Entries<'_> {
         let sections = &self.layout.sections;
         let section = sections.iter().position(|section| section.kind == kind);
         Entries::new(self, section.map_or(&[], |at| &sections[at..=at]))
@@ -256,7 +258,7 @@ pub struct Reader<'a> {
 
 impl Reader<'_> {
     /// The record of this kind with this digest. An error where the chunk that would have it is damaged.
-    pub fn find(&self, kind: Kind, digest: &[u8]) -> Result<Option<Record>, Error> {
+    pub fn find(&self, kind: AddressKind, digest: &[u8]) -> Result<Option<Record>, Error> {
         let database = self.database;
         let section = database.layout.sections.iter().find(|section| section.kind == kind);
         let Some(section) = section.filter(|_| digest.len() == kind.digest_bytes()) else { return Ok(None) };
@@ -284,8 +286,8 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// The records of any of these kinds with this digest: for what a device found, those of [`Kind::of_form`].
-    pub fn find_any(&self, kinds: &[Kind], digest: &[u8]) -> Result<Vec<Record>, Error> {
+    /// The records of any of these kinds with this digest: for what a device found, those of its type.
+    pub fn find_any(&self, kinds: &[AddressKind], digest: &[u8]) -> Result<Vec<Record>, Error> {
         let mut found = Vec::new();
         for kind in kinds {
             found.extend(self.find(*kind, digest)?);
@@ -295,8 +297,8 @@ impl Reader<'_> {
 
     /// The records of an address: of its kind, and what is known of its hash without a kind.
     pub fn find_address(&self, address: &Record) -> Result<Vec<Record>, Error> {
-        let is_hash = address.kind.bitcoin().is_some() && address.kind.digest_bytes() == 20;
-        let kinds = [address.kind, Kind::Hash160];
+        let is_hash = address.kind.is_hash160();
+        let kinds = [address.kind, AddressKind::HASH160];
         self.find_any(if is_hash { &kinds } else { &kinds[..1] }, address.digest.as_bytes())
     }
 }

@@ -13,8 +13,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use twox_hash::xxhash3_128::Hasher;
 
-use crate::record::{Entry, KEY_BYTES};
-use crate::{Error, Kind};
+use warpsmith_chain::AddressKind;
+
+use crate::Error;
+use crate::record::{ByKind, Entry, KEY_BYTES};
 
 /// Bytes written and read at a time.
 const BUFFER: usize = 1 << 18;
@@ -27,12 +29,11 @@ pub(super) struct Runs {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     /// Where the next run begins.
     end: u64,
     runs: Vec<Run>,
-    largest: [Option<u128>; Kind::ALL.len()],
+    largest: ByKind<Option<u128>>,
 }
 
 /// Where a run lies, and its checksum.
@@ -45,7 +46,11 @@ struct Run {
 impl Runs {
     /// Runs in this file, which is empty and nobody else's.
     pub fn new(file: File, path: &Path) -> Self {
-        Self { file, path: path.to_owned(), state: Mutex::default() }
+        Self {
+            file,
+            path: path.to_owned(),
+            state: Mutex::new(State { end: 0, runs: Vec::new(), largest: [None; 256] }),
+        }
     }
 
     /// Sorts entries and writes them as a run; the vector is empty after. Of entries with one key that with the largest
@@ -101,8 +106,8 @@ impl Runs {
         Ok(hash.finish_128())
     }
 
-    /// The largest amount of each kind, in the order of [`Kind::ALL`].
-    pub fn largest(&self) -> [Option<u128>; Kind::ALL.len()] {
+    /// The largest amount of each kind, by its byte.
+    pub fn largest(&self) -> ByKind<Option<u128>> {
         self.state().largest
     }
 
@@ -179,7 +184,7 @@ fn read_entry(run: &mut impl Read) -> io::Result<Option<Entry>> {
     if run.read(&mut key[..1])? == 0 {
         return Ok(None);
     }
-    let length = 1 + Kind::from_byte(key[0]).ok_or_else(changed)?.digest_bytes();
+    let length = 1 + AddressKind::from_byte(key[0]).ok_or_else(changed)?.digest_bytes();
     run.read_exact(&mut key[1..=length])?;
     let value = value.get_mut(..usize::from(key[length])).ok_or_else(changed)?;
     run.read_exact(value)?;
@@ -207,13 +212,14 @@ mod tests {
             let sorter = runs();
             let mut expected: BTreeMap<Vec<u8>, Entry> = BTreeMap::new();
             let (mut count, mut duplicates) = (0, 0);
-            let mut largest = [None; Kind::ALL.len()];
+            let mut largest = [None; 256];
             for run in runs_of {
                 let mut entries = Vec::new();
                 for (number, fill, amount) in run {
-                    let kind = Kind::ALL[number];
+                    let kind = AddressKind::all().nth(number).unwrap();
                     let amount = amount.map(|amount| amount << 63);
-                    largest[number] = largest[number].max(amount);
+                    let byte = usize::from(kind.byte());
+                    largest[byte] = largest[byte].max(amount);
                     let entry = Entry::from_parts(kind, &vec![fill; kind.digest_bytes()], amount);
                     entries.push(entry);
                     count += 1;
@@ -244,8 +250,9 @@ mod tests {
         assert!(read(&[&[1; 21][..], &[8], &[0; 7]].concat()).is_err());
         assert!(read(&[&[1; 21][..], &[8], &[0; 8]].concat()).unwrap().is_some());
         // Every byte of a run counts, and so does its end.
-        let entries: Vec<Entry> =
-            (0..20).map(|fill| Entry::from_parts(Kind::P2pkh, &[fill; 20], Some(fill.into()))).collect();
+        let entries: Vec<Entry> = (0..20)
+            .map(|fill| Entry::from_parts(AddressKind::P2PKH, &[fill; 20], Some(fill.into())))
+            .collect();
         let length = entries.len() as u64 * 30;
         for at in 0..=length {
             let sorter = runs();

@@ -59,14 +59,14 @@ fn build(path: &Path, sources: &[PathBuf], strict: bool, chunk: u32) -> Result<B
 }
 
 /// Some address of a kind, by number.
-pub(super) fn record(kind: Kind, number: u64, amount: Option<u128>) -> Record {
+pub(super) fn record(kind: AddressKind, number: u64, amount: Option<u128>) -> Record {
     use sha2::Digest as _;
     let hash = sha2::Sha256::digest(number.to_le_bytes());
     Record { kind, digest: Digest::new(&hash[..kind.digest_bytes()]), amount }
 }
 
-pub(super) fn known_kinds() -> impl Iterator<Item = Kind> {
-    Kind::ALL.into_iter().filter(|kind| *kind != Kind::Hash160)
+pub(super) fn known_kinds() -> impl Iterator<Item = AddressKind> {
+    AddressKind::all().filter(|kind| *kind != AddressKind::HASH160)
 }
 
 pub(super) fn line(record: &Record) -> String {
@@ -102,24 +102,24 @@ fn every_address_that_went_in_is_found_and_no_other() {
     let database = Database::open(&shop.path("db")).unwrap();
     assert_eq!(database.about(), &built.about);
     assert_eq!(database.about().records, 27_000);
-    for kind in Kind::ALL {
-        assert_eq!(database.about().count(kind), if kind == Kind::Hash160 { 0 } else { 3000 });
+    for kind in AddressKind::all() {
+        assert_eq!(database.about().count(kind), if kind == AddressKind::HASH160 { 0 } else { 3000 });
     }
     let reader = database.reader();
     for record in &records {
         assert_eq!(reader.find(record.kind, record.digest.as_bytes()).unwrap(), Some(*record));
     }
     for number in 3000..6000 {
-        for kind in Kind::ALL {
+        for kind in AddressKind::all() {
             let other = record(kind, number, None);
             assert_eq!(reader.find(kind, other.digest.as_bytes()).unwrap(), None);
         }
     }
     // The kind belongs to the address, and a digest of another length to none.
-    let one = record(Kind::P2pkh, 5, None);
-    assert_eq!(reader.find(Kind::Hash160, one.digest.as_bytes()).unwrap(), None);
-    assert_eq!(reader.find(Kind::P2pkh, &one.digest.as_bytes()[..19]).unwrap(), None);
-    let kinds = [Kind::P2pkh, Kind::P2wpkh, Kind::Hash160];
+    let one = record(AddressKind::P2PKH, 5, None);
+    assert_eq!(reader.find(AddressKind::HASH160, one.digest.as_bytes()).unwrap(), None);
+    assert_eq!(reader.find(AddressKind::P2PKH, &one.digest.as_bytes()[..19]).unwrap(), None);
+    let kinds = [AddressKind::P2PKH, AddressKind::P2WPKH, AddressKind::HASH160];
     assert_eq!(reader.find_any(&kinds, one.digest.as_bytes()).unwrap().len(), 2);
     let all: Vec<Record> = database.records().collect::<Result<_, _>>().unwrap();
     assert_eq!(all.len(), records.len());
@@ -133,7 +133,7 @@ fn every_address_that_went_in_is_found_and_no_other() {
 #[test]
 fn duplicates_scripts_and_bad_lines_are_counted() {
     let shop = Workshop::new();
-    let (one, two) = (record(Kind::P2pkh, 1, Some(5)), record(Kind::P2sh, 2, None));
+    let (one, two) = (record(AddressKind::P2PKH, 1, Some(5)), record(AddressKind::P2SH, 2, None));
     let script = "bc1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qccfmv3";
     let first =
         shop.file("first", format!("{}{}\nnonsense\n{script}\n{}", line(&one), line(&two), line(&one)));
@@ -159,7 +159,8 @@ fn duplicates_scripts_and_bad_lines_are_counted() {
 #[test]
 fn the_same_addresses_have_the_same_name_and_each_build_its_own() {
     let shop = Workshop::new();
-    let lines: Vec<String> = (0..100).map(|number| line(&record(Kind::P2wpkh, number, None))).collect();
+    let lines: Vec<String> =
+        (0..100).map(|number| line(&record(AddressKind::P2WPKH, number, None))).collect();
     let forwards = shop.file("forwards", lines.concat());
     let backwards = shop.file("backwards", lines.iter().rev().cloned().collect::<String>());
     let fewer = shop.file("fewer", lines[1..].concat());
@@ -183,11 +184,11 @@ fn the_same_addresses_have_the_same_name_and_each_build_its_own() {
 fn our_own_databases_are_sources() {
     let shop = Workshop::new();
     let records: Vec<Record> =
-        (0..500).map(|number| record(Kind::P2sh, number, Some(number.into()))).collect();
+        (0..500).map(|number| record(AddressKind::P2SH, number, Some(number.into()))).collect();
     shop.database("db", &records, 512);
-    let more = shop.file("more", line(&record(Kind::Ethereum, 1, Some(7))));
+    let more = shop.file("more", line(&record(AddressKind::ETHEREUM, 1, Some(7))));
     let built = shop.build("both", &[shop.path("db"), more.clone()]).unwrap();
-    assert_eq!(built.about.kinds, [(Kind::P2sh, 500), (Kind::Ethereum, 1)]);
+    assert_eq!(built.about.kinds, [(AddressKind::P2SH, 500), (AddressKind::ETHEREUM, 1)]);
     let database = Database::open(&shop.path("both")).unwrap();
     let reader = database.reader();
     for known in &records {
@@ -208,14 +209,14 @@ fn every_record_of_every_chunk_is_found() {
     let near = |number: u64| {
         let mut digest = [0; 20];
         digest[12..].copy_from_slice(&(number * 2 + 1).to_be_bytes());
-        Record { kind: Kind::Ethereum, digest: Digest::new(&digest), amount: None }
+        Record { kind: AddressKind::ETHEREUM, digest: Digest::new(&digest), amount: None }
     };
     let far = |number: u64| {
         let mut digest = [0xff; 20];
         digest[12..].copy_from_slice(&(number * 2 + 1).to_be_bytes());
-        Record { kind: Kind::Ethereum, digest: Digest::new(&digest), amount: None }
+        Record { kind: AddressKind::ETHEREUM, digest: Digest::new(&digest), amount: None }
     };
-    let spread = |number| record(Kind::Ethereum, number, None);
+    let spread = |number| record(AddressKind::ETHEREUM, number, None);
     // 12 fit a chunk of 256 bytes.
     for (name, count) in [("one", 1), ("full", 12), ("over", 13), ("many", 500)] {
         let makes: [&dyn Fn(u64) -> Record; 3] = [&near, &far, &spread];
@@ -224,7 +225,7 @@ fn every_record_of_every_chunk_is_found() {
             let database = shop.database(&format!("{name}{at}"), &records, 256);
             assert_eq!(database.layout.chunks, count.div_ceil(12));
             let reader = database.reader();
-            let find = |digest: &[u8]| reader.find(Kind::Ethereum, digest).unwrap();
+            let find = |digest: &[u8]| reader.find(AddressKind::ETHEREUM, digest).unwrap();
             for known in &records {
                 assert_eq!(find(known.digest.as_bytes()), Some(*known));
                 let mut other: [u8; 20] = known.digest.as_bytes().try_into().unwrap();
@@ -239,7 +240,7 @@ fn every_record_of_every_chunk_is_found() {
 #[test]
 fn what_is_there_is_never_written_over() {
     let shop = Workshop::new();
-    let list = shop.file("list", line(&record(Kind::P2pkh, 1, None)));
+    let list = shop.file("list", line(&record(AddressKind::P2PKH, 1, None)));
     shop.build("db", std::slice::from_ref(&list)).unwrap();
     let before = fs::read(shop.path("db")).unwrap();
     for name in ["db", "list"] {
@@ -262,7 +263,7 @@ fn what_is_there_is_never_written_over() {
 #[test]
 fn links_at_temporary_names_are_not_followed() {
     let shop = Workshop::new();
-    let list = shop.file("list", line(&record(Kind::P2pkh, 1, None)));
+    let list = shop.file("list", line(&record(AddressKind::P2PKH, 1, None)));
     let victim = shop.file("victim", "precious");
     for name in ["db.part", "db.runs"] {
         symlink(&victim, shop.path(name)).unwrap();
@@ -282,7 +283,7 @@ fn links_at_temporary_names_are_not_followed() {
 #[test]
 fn two_cannot_build_one_database() {
     let shop = Workshop::new();
-    let list = shop.file("list", line(&record(Kind::P2pkh, 1, None)));
+    let list = shop.file("list", line(&record(AddressKind::P2PKH, 1, None)));
     let draft = warpsmith_files::Draft::begin(&shop.path("db"), &shop.path("db.part"), 0o644).unwrap();
     assert!(matches!(shop.build("db", std::slice::from_ref(&list)), Err(Error::InUse { .. })));
     drop(draft);
@@ -292,7 +293,7 @@ fn two_cannot_build_one_database() {
 #[test]
 fn a_build_stops_when_told_and_says_how_far_it_is() {
     let shop = Workshop::new();
-    let lines: String = (0..60_000).map(|number| line(&record(Kind::P2pkh, number, None))).collect();
+    let lines: String = (0..60_000).map(|number| line(&record(AddressKind::P2PKH, number, None))).collect();
     let list = shop.file("list", &lines);
     for stage in [Stage::Reading, Stage::Writing] {
         let stop = AtomicBool::new(false);
@@ -335,7 +336,7 @@ fn what_is_no_database_is_told() {
 #[test]
 fn a_hundred_thousand_addresses_take_little_room() {
     let shop = Workshop::new();
-    let lines: String = (0..100_000).map(|number| line(&record(Kind::P2wpkh, number, None))).collect();
+    let lines: String = (0..100_000).map(|number| line(&record(AddressKind::P2WPKH, number, None))).collect();
     shop.build("db", &[shop.file("list", lines)]).unwrap();
     let database = Database::open(&shop.path("db")).unwrap();
     let each = database.size() as f64 / 1e5;

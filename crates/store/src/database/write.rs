@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
+use warpsmith_chain::AddressKind;
+
 use super::About;
 use super::layout::{HEAD, Head, Layout, SUM, Seed, write_amount};
-use crate::Kind;
-use crate::record::Entry;
+use crate::record::{ByKind, Entry};
 
 /// A database being written.
 pub(super) struct Writer<'a> {
@@ -17,23 +18,18 @@ pub(super) struct Writer<'a> {
     /// Bytes of a chunk.
     size: u32,
     seed: Seed,
-    /// Bytes of an amount for each kind, in the order of [`Kind::ALL`].
-    widths: [usize; Kind::ALL.len()],
+    /// Bytes of an amount for each kind, by its byte.
+    widths: ByKind<usize>,
     /// The records of the chunk that is filled, and their kind.
     chunk: Vec<u8>,
-    kind: Option<Kind>,
+    kind: Option<AddressKind>,
     chunks: u64,
     index: Vec<u8>,
 }
 
 impl<'a> Writer<'a> {
     /// Begins a database in an empty file.
-    pub fn new(
-        file: &'a File,
-        size: u32,
-        identity: [u8; 16],
-        widths: [usize; Kind::ALL.len()],
-    ) -> io::Result<Self> {
+    pub fn new(file: &'a File, size: u32, identity: [u8; 16], widths: ByKind<usize>) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(1 << 18, file);
         out.write_all(&[0; HEAD])?;
         Ok(Self {
@@ -86,7 +82,7 @@ impl<'a> Writer<'a> {
         self.end_chunk()?;
         self.out.write_all(&self.index)?;
         self.out.flush()?;
-        let width = |kind: Kind| self.widths[Kind::ALL.iter().position(|known| *known == kind).unwrap_or(0)];
+        let width = |kind: AddressKind| self.widths[usize::from(kind.byte())];
         let kinds: Vec<_> =
             about.kinds.iter().map(|(kind, records)| (*kind, *records, width(*kind))).collect();
         let layout = Layout::new(self.size, &kinds)

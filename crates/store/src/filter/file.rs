@@ -13,8 +13,7 @@
 //! | 60 | 4 | segment mask |
 //! | 64 | 4 | segment count length |
 //! | 68 | 4 | how many kinds |
-//! | 72 | 16 | the kinds' bytes, then zeros |
-//! | 88 | 40 | zeros |
+//! | 72 | 56 | the kinds' bytes, then zeros |
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,14 +23,16 @@ use sha2::{Digest as _, Sha256};
 
 use warpsmith_files::{Draft, with_suffix};
 
+use warpsmith_chain::AddressKind;
+
 use super::{Filter, Fingerprints, Layout, WHAT, Width, kinds_in, path_of};
+use crate::Error;
 use crate::database::Database;
-use crate::{Error, Kind};
 
 const MAGIC: &[u8; 8] = b"warpfuse";
 const VERSION: u32 = 1;
 const HEAD: usize = 128;
-const KINDS: std::ops::Range<usize> = 72..88;
+const KINDS: std::ops::Range<usize> = 72..HEAD;
 const SUM: usize = 32;
 
 impl Filter {
@@ -63,7 +64,7 @@ impl Filter {
 
     /// Reads the filter of a database's kinds from the file beside it. A filter of another database, a damaged and a
     /// foreign file are refused.
-    pub fn open(database: &Database, kinds: &[Kind], width: Width) -> Result<Self, Error> {
+    pub fn open(database: &Database, kinds: &[AddressKind], width: Width) -> Result<Self, Error> {
         let kinds = kinds_in(database.about(), kinds);
         let path = path_of(database.path(), database.about(), &kinds, width);
         let filter = Self::read(&path)?;
@@ -93,7 +94,7 @@ impl Filter {
         put(60, &segment_mask.to_le_bytes());
         put(64, &segment_count_length.to_le_bytes());
         put(68, &(self.kinds.len() as u32).to_le_bytes());
-        put(KINDS.start, &self.kinds.iter().map(|kind| *kind as u8).collect::<Vec<u8>>());
+        put(KINDS.start, &self.kinds.iter().map(|kind| kind.byte()).collect::<Vec<u8>>());
         head
     }
 
@@ -154,7 +155,8 @@ impl Filter {
             return Err(corrupt("its SHA-256 is not the one at its end"));
         }
         let listed = &head[KINDS][..(word(68) as usize).min(KINDS.len())];
-        let kinds = listed.iter().map(|byte| Kind::from_byte(*byte)).collect::<Option<Vec<Kind>>>();
+        let kinds =
+            listed.iter().map(|byte| AddressKind::from_byte(*byte)).collect::<Option<Vec<AddressKind>>>();
         let kinds = kinds.ok_or_else(|| corrupt("it has a kind that is none"))?;
         let fingerprints = match width {
             Width::Fuse8 => Fingerprints::Bytes(body.into()),

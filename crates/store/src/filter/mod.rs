@@ -35,8 +35,10 @@ use std::path::{Path, PathBuf};
 use warpsmith_files::with_suffix;
 use xorf::{BinaryFuse8, BinaryFuse16};
 
+use warpsmith_chain::AddressKind;
+
+use crate::Error;
 use crate::database::{About, Database};
-use crate::{Error, Kind};
 
 /// What messages call it.
 pub(crate) const WHAT: &str = "filter";
@@ -108,7 +110,7 @@ pub enum Fingerprints {
 pub struct Filter {
     layout: Layout,
     fingerprints: Fingerprints,
-    kinds: Vec<Kind>,
+    kinds: Vec<AddressKind>,
     keys: u64,
     /// The database's.
     identity: [u8; 16],
@@ -116,7 +118,7 @@ pub struct Filter {
 
 impl Filter {
     /// Makes a filter of the addresses of these kinds, of all kinds where none are given.
-    pub fn build(database: &Database, kinds: &[Kind], width: Width) -> Result<Self, Error> {
+    pub fn build(database: &Database, kinds: &[AddressKind], width: Width) -> Result<Self, Error> {
         let kinds = kinds_in(database.about(), kinds);
         let count: u64 = kinds.iter().map(|kind| database.about().count(*kind)).sum();
         let mut keys = Vec::with_capacity(count as usize);
@@ -136,7 +138,12 @@ impl Filter {
         Self::of_keys(keys, width, Vec::new(), [0; 16])
     }
 
-    fn of_keys(keys: &[u64], width: Width, kinds: Vec<Kind>, identity: [u8; 16]) -> Result<Self, Error> {
+    fn of_keys(
+        keys: &[u64],
+        width: Width,
+        kinds: Vec<AddressKind>,
+        identity: [u8; 16],
+    ) -> Result<Self, Error> {
         let failed = |reason: &str| Error::Filter { keys: keys.len() as u64, reason: reason.to_owned() };
         // Fingerprints are numbered by 32 bits, and there are 1.125 a key and three segments of 2^18 at most.
         if keys.len() > 3_800_000_000 {
@@ -180,7 +187,7 @@ impl Filter {
     }
 
     /// The kinds whose addresses are in it.
-    pub fn kinds(&self) -> &[Kind] {
+    pub fn kinds(&self) -> &[AddressKind] {
         &self.kinds
     }
 
@@ -223,7 +230,7 @@ impl Filter {
     /// an earlier database of this name left. `made` is called before one is made, which takes a while.
     pub fn open_or_build(
         database: &Database,
-        kinds: &[Kind],
+        kinds: &[AddressKind],
         width: Width,
         made: impl FnOnce(),
     ) -> Result<Self, Error> {
@@ -245,13 +252,13 @@ pub fn key_of(digest: &[u8]) -> u64 {
 }
 
 /// The kinds asked for that a database has, in order and once each; all it has where none are asked for.
-fn kinds_in(about: &About, asked: &[Kind]) -> Vec<Kind> {
+fn kinds_in(about: &About, asked: &[AddressKind]) -> Vec<AddressKind> {
     let kinds = about.kinds.iter().map(|(kind, _)| *kind);
     kinds.filter(|kind| asked.is_empty() || asked.contains(kind)).collect()
 }
 
 /// Where the filter of these kinds lies: beside the database.
-fn path_of(database: &Path, about: &About, kinds: &[Kind], width: Width) -> PathBuf {
+fn path_of(database: &Path, about: &About, kinds: &[AddressKind], width: Width) -> PathBuf {
     let mut name = format!(".{}", width.name());
     if kinds.len() < about.kinds.len() {
         for kind in kinds {

@@ -21,7 +21,7 @@ fn filter_of(keys: &[u64], width: Width) -> Filter {
     let mut keys = keys.to_vec();
     keys.sort_unstable();
     keys.dedup();
-    Filter::of_keys(&keys, width, vec![Kind::P2pkh], [1; 16]).unwrap()
+    Filter::of_keys(&keys, width, vec![AddressKind::P2PKH], [1; 16]).unwrap()
 }
 
 /// The formula in this crate and the crate that makes the filters agree on every key, in the set or not.
@@ -94,12 +94,12 @@ fn database(folder: &Path, name: &str, count: u64) -> Database {
     let mut text = String::new();
     for number in 0..count {
         let digest = digest(number);
-        for kind in [Kind::P2pkh, Kind::P2wpkh] {
+        for kind in [AddressKind::P2PKH, AddressKind::P2WPKH] {
             text += &kind.text(&digest);
             text += "\n";
         }
     }
-    text += &Kind::Ethereum.text(&digest(count));
+    text += &AddressKind::ETHEREUM.text(&digest(count));
     fs::write(&list, text).unwrap();
     let options = BuildOptions {
         strict: true,
@@ -124,10 +124,10 @@ fn a_filter_has_all_addresses_of_its_kinds_each_once() {
     for width in Width::ALL {
         let all = Filter::build(&database, &[], width).unwrap();
         assert_eq!((all.keys(), all.width()), (2001, width));
-        assert_eq!(all.kinds(), [Kind::P2pkh, Kind::P2wpkh, Kind::Ethereum]);
+        assert_eq!(all.kinds(), [AddressKind::P2PKH, AddressKind::P2WPKH, AddressKind::ETHEREUM]);
         assert!((0..=2000).all(|number| all.contains(digest(number).as_bytes())));
-        let some = Filter::build(&database, &[Kind::P2wpkh, Kind::P2tr], width).unwrap();
-        assert_eq!((some.keys(), some.kinds()), (2000, &[Kind::P2wpkh][..]));
+        let some = Filter::build(&database, &[AddressKind::P2WPKH, AddressKind::P2TR], width).unwrap();
+        assert_eq!((some.keys(), some.kinds()), (2000, &[AddressKind::P2WPKH][..]));
         assert!((0..2000).all(|number| some.contains(digest(number).as_bytes())));
         assert_eq!(key_of(digest(7).as_bytes()), digest(7).words()[0]);
     }
@@ -137,7 +137,7 @@ fn a_filter_has_all_addresses_of_its_kinds_each_once() {
 fn filters_are_saved_beside_their_database_and_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(folder.path(), "db", 500);
-    let kinds: [&[Kind]; 2] = [&[], &[Kind::P2pkh]];
+    let kinds: [&[AddressKind]; 2] = [&[], &[AddressKind::P2PKH]];
     for width in Width::ALL {
         for kinds in kinds {
             let mut made = 0;

@@ -57,14 +57,14 @@ pub(crate) fn read_line(number: u64, line: &[u8]) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
+    use warpsmith_chain::AddressKind;
 
     const ADDRESS: &str = "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2";
 
     fn amount(line: &str) -> Option<u128> {
         match read_line(7, line.as_bytes()) {
             Line::Record(record) => {
-                assert_eq!((record.kind, record.text().as_str()), (Kind::P2pkh, ADDRESS));
+                assert_eq!((record.kind, record.text().as_str()), (AddressKind::P2PKH, ADDRESS));
                 record.amount
             }
             _ => panic!("{line}"),

@@ -1,10 +1,9 @@
 //! What a person writes to say which entry, and what the entries say: both follow from the database's table.
 
-use warpsmith_chain::identify;
+use warpsmith_chain::{Address, AddressKind, identify};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::ethereum::{self, Account};
 use warpsmith_pir::keyword::{Layout, Shape, tagged_value};
-use warpsmith_store::Kind;
 
 /// One thing that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,24 +137,20 @@ fn state_key(text: &str) -> Result<Vec<u8>, String> {
 
 /// Kind and digest of an address.
 fn address_key(text: &str) -> Result<Vec<u8>, String> {
-    if let Some(digits) = text.strip_prefix("hash160:") {
-        let digest = parse_hex(digits)?;
-        return match digest.len() {
-            20 => Ok(key_of(Kind::Hash160, &digest)),
-            _ => Err(format!("'{}' has {} bytes; a hash160 has 20", shown(text), digest.len())),
-        };
-    }
     let address = identify(text).map_err(|error| {
         format!("this database is read by address, and '{}' is none: {error}", shown(text))
     })?;
-    let (kind, digest) = Kind::of_address(&address)
-        .ok_or_else(|| format!("'{}' is the address of a script; no address database has it", shown(text)))?;
-    Ok(key_of(kind, digest.as_bytes()))
+    match address {
+        Address::Key(kind, digest) => Ok(key_of(kind, digest.as_bytes())),
+        Address::Script(_) => {
+            Err(format!("'{}' is the address of a script; no address database has it", shown(text)))
+        }
+    }
 }
 
 /// The key of an address in a table.
-pub fn key_of(kind: Kind, digest: &[u8]) -> Vec<u8> {
-    [&[kind as u8], digest].concat()
+pub fn key_of(kind: AddressKind, digest: &[u8]) -> Vec<u8> {
+    [&[kind.byte()], digest].concat()
 }
 
 /// The value of an amount: no longer than it needs to be, and at least a byte; nothing for none.
@@ -237,12 +232,15 @@ mod tests {
         {
             assert!(state_key(wrong).is_err_and(|why| why.contains("ADDRESS:SLOT")), "{wrong}");
         }
-        assert_eq!(address_key("1BitcoinEaterAddressDontSendf59kuE").unwrap()[0], Kind::P2pkh as u8);
+        assert_eq!(address_key("1BitcoinEaterAddressDontSendf59kuE").unwrap()[0], AddressKind::P2PKH.byte());
         assert_eq!(
             address_key(address).unwrap(),
-            [&[Kind::Ethereum as u8][..], &state_key(address).unwrap()].concat()
+            [&[AddressKind::ETHEREUM.byte()][..], &state_key(address).unwrap()].concat()
         );
-        assert_eq!(address_key(&format!("hash160:{}", "ab".repeat(20))).unwrap()[0], Kind::Hash160 as u8);
+        assert_eq!(
+            address_key(&format!("hash160:{}", "ab".repeat(20))).unwrap()[0],
+            AddressKind::HASH160.byte()
+        );
         for wrong in ["", "hash160:ab", "1BitcoinEaterAddressDontSendf59kuF", "hello"] {
             assert!(address_key(wrong).is_err(), "{wrong}");
         }

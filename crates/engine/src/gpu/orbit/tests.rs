@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::coin::{AddressType, BITCOIN, CoinAddress};
 use warpsmith_chain::nostr::Npub;
 use warpsmith_chain::{Form, KeyTarget, Recipe, find};
 use warpsmith_pattern::{Options as PatternOptions, compile};
@@ -24,7 +24,7 @@ use crate::space::Subject;
 #[test]
 fn npubs_and_untweaked_taproot_keys_prove_themselves_on_the_processor() {
     let Some(gpu) = pocl() else { return };
-    static RAWTR: Bitcoin = Bitcoin::main(AddressType::Rawtr);
+    static RAWTR: CoinAddress = BITCOIN.main(AddressType::Rawtr);
     for (name, target) in [("npub", &Npub as &'static dyn KeyTarget), ("btc-rawtr", &RAWTR)] {
         let mut cases = 0;
         prove(&gpu, &Sample { name, subject: Subject::Key(target) }, &mut |test| {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use warpsmith_chain::Target;
 use warpsmith_pattern::{Options, Score, compile};
 
-use warpsmith_chain::bitcoin::{AddressType, Bitcoin};
+use warpsmith_chain::coin::{AddressType, BITCOIN};
 use warpsmith_chain::ethereum::{Account, Contract};
 use warpsmith_chain::{KeyTarget, PublicPoint, Recipe};
 
@@ -188,7 +188,7 @@ fn bitcoin_addresses_are_found_with_their_signs() {
         (AddressType::P2tr, &["..7"]),
     ];
     for (address_type, patterns) in cases {
-        let target = Bitcoin::main(address_type);
+        let target = BITCOIN.main(address_type);
         let compiled = compile(patterns, &target, &Options::default()).expect("possible");
         let recipe = Recipe::Key(target.form());
         let filter = compiled.filter(gpu.max_false(&recipe));

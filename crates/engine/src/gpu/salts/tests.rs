@@ -21,10 +21,6 @@ impl Target for Any {
         "any"
     }
 
-    fn summary(&self) -> &'static str {
-        "a contract made from a salt"
-    }
-
     fn encoding(&self) -> &'static Encoding {
         Account.encoding()
     }

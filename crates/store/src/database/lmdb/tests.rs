@@ -45,26 +45,35 @@ fn databases_of_the_finder_are_sources() {
     let built = shop.build("db", &[shop.path("lmdb")]).unwrap();
     assert_eq!((built.report.addresses, built.report.bad), (3, 3));
     assert_eq!(built.report.bad_lines.iter().map(|bad| bad.line).collect::<Vec<_>>(), [4, 5, 6]);
-    assert_eq!(built.about.kinds, [(Kind::Hash160, 3)]);
+    assert_eq!(built.about.kinds, [(AddressKind::HASH160, 3)]);
     // With more addresses, by the name of the data file.
-    let more = shop.file("more", line(&record(Kind::Ethereum, 1, Some(7))));
+    let more = shop.file("more", line(&record(AddressKind::ETHEREUM, 1, Some(7))));
     let built = shop.build("both", &[shop.path("lmdb").join(DATA), more]).unwrap();
-    assert_eq!(built.about.kinds, [(Kind::Ethereum, 1), (Kind::Hash160, 3)]);
+    assert_eq!(built.about.kinds, [(AddressKind::ETHEREUM, 1), (AddressKind::HASH160, 3)]);
     let database = Database::open(&shop.path("both")).unwrap();
     let reader = database.reader();
-    let amount = |kind: Kind, digest: &[u8]| reader.find(kind, digest).unwrap().map(|record| record.amount);
-    assert_eq!(amount(Kind::Hash160, &[1; 20]), Some(Some(5_000_000_000)));
-    assert_eq!(amount(Kind::Hash160, &[2; 20]), Some(Some(0)));
-    assert_eq!(amount(Kind::Hash160, &[4; 20]), None);
-    assert_eq!(amount(Kind::Ethereum, record(Kind::Ethereum, 1, None).digest.as_bytes()), Some(Some(7)));
+    let amount =
+        |kind: AddressKind, digest: &[u8]| reader.find(kind, digest).unwrap().map(|record| record.amount);
+    assert_eq!(amount(AddressKind::HASH160, &[1; 20]), Some(Some(5_000_000_000)));
+    assert_eq!(amount(AddressKind::HASH160, &[2; 20]), Some(Some(0)));
+    assert_eq!(amount(AddressKind::HASH160, &[4; 20]), None);
+    assert_eq!(
+        amount(AddressKind::ETHEREUM, record(AddressKind::ETHEREUM, 1, None).digest.as_bytes()),
+        Some(Some(7))
+    );
 
     // A hash of unknown type is found by any address that has it.
     let hash = Digest::new(&[1; 20]);
-    for (kind, count) in [(Kind::P2pkh, 1), (Kind::P2sh, 1), (Kind::P2wpkhTest, 1), (Kind::Ethereum, 0)] {
+    for (kind, count) in [
+        (AddressKind::P2PKH, 1),
+        (AddressKind::P2SH, 1),
+        (AddressKind::find("p2wpkh-test").unwrap(), 1),
+        (AddressKind::ETHEREUM, 0),
+    ] {
         let address = Record::parse(&kind.text(&hash)).unwrap().unwrap();
         let found = reader.find_address(&address).unwrap();
         assert_eq!(found.len(), count);
-        assert!(found.iter().all(|found| found.kind == Kind::Hash160 && found.digest == hash));
+        assert!(found.iter().all(|found| found.kind == AddressKind::HASH160 && found.digest == hash));
     }
     let error = Database::open(&shop.path("lmdb")).unwrap_err().to_string();
     assert!(error.contains("warpsmith db build NEW OLD"), "{error}");
@@ -105,7 +114,11 @@ fn some(count: u64) -> Vec<Record> {
     let amounts = [None, Some(5), Some(1 << 90)];
     (0..count)
         .map(|number| {
-            record([Kind::P2pkh, Kind::P2tr][number as usize % 2], number, amounts[number as usize % 3])
+            record(
+                [AddressKind::P2PKH, AddressKind::P2TR][number as usize % 2],
+                number,
+                amounts[number as usize % 3],
+            )
         })
         .collect()
 }
@@ -177,7 +190,7 @@ fn what_old_databases_say_of_themselves_is_read_with_care() {
     );
     let path = Path::new("db");
     let about = read_about(path, text.as_bytes()).unwrap();
-    assert_eq!((about.records, about.count(Kind::P2pkh)), (3, 3));
+    assert_eq!((about.records, about.count(AddressKind::P2PKH)), (3, 3));
     for (from, to) in [
         ("records 3", "records x"),
         ("kind p2pkh", "kind p2wsh"),

@@ -52,9 +52,8 @@ fn vectors() -> Vectors {
     serde_json::from_str(include_str!("vectors.json")).unwrap()
 }
 
-fn target(address_type: &str, network: &str) -> Bitcoin {
-    let address_type = AddressType::find(address_type).unwrap();
-    Bitcoin { address_type, network: Network::find(network).unwrap() }
+fn target(address_type: &str, network: &str) -> CoinAddress {
+    BITCOIN.on(Network::find(network).unwrap(), AddressType::find(address_type).unwrap())
 }
 
 fn point(key: &PublicKey) -> PublicPoint {
@@ -66,7 +65,7 @@ fn public(secret: &[u8; 32]) -> PublicKey {
     PublicKey::from_secret_key(&SecretKey::from_secret_bytes(*secret).unwrap())
 }
 
-fn layout_text(target: &Bitcoin, digest: &Digest) -> String {
+fn layout_text(target: &CoinAddress, digest: &Digest) -> String {
     match target.encoding() {
         Encoding::Linear(linear) => linear.text(digest),
         Encoding::Base58(base58) => base58.text(digest),
@@ -86,10 +85,10 @@ fn keys_of_the_bips_have_their_addresses() {
             public_key.get_or_insert(public(&secret).serialize().to_vec());
         }
         if let Some(wif) = &key.wif {
-            let (secret, compressed, network) = decode_wif(wif).unwrap();
+            let Wif { secret, is_compressed, version } = decode_wif(wif).unwrap();
             assert_eq!((*target.export(&secret)).as_str(), wif, "{}", key.source);
-            assert_eq!(compressed, target.address_type != AddressType::P2pkhUncompressed);
-            assert_eq!(network, target.network);
+            assert_eq!(is_compressed, target.address_type != AddressType::P2pkhUncompressed);
+            assert_eq!(version, BITCOIN.params(target.network).wif);
             assert_eq!(public_key, Some(public(&secret).serialize().to_vec()), "{}", key.source);
         }
         let point = point(&PublicKey::from_slice(&public_key.unwrap()).unwrap());
@@ -161,7 +160,7 @@ fn the_checksum_of_a_descriptor_is_that_of_bip_380() {
 }
 
 /// The address that the `bitcoin` crate gives a private key it read from our export.
-fn their_address(target: &Bitcoin, wif: &str) -> String {
+fn their_address(target: &CoinAddress, wif: &str) -> String {
     let secp = Secp256k1::new();
     let key = PrivateKey::from_wif(wif).unwrap();
     let (network, hrp) = match target.network {
@@ -183,7 +182,7 @@ fn their_address(target: &Bitcoin, wif: &str) -> String {
 }
 
 /// The address `miniscript` gives a descriptor, whose checksum it tests; it does not know `rawtr`.
-fn descriptor_address(target: &Bitcoin, descriptor: &str) -> String {
+fn descriptor_address(target: &CoinAddress, descriptor: &str) -> String {
     let secp = Secp256k1::new();
     let (descriptor, _) = Descriptor::<DescriptorPublicKey>::parse_descriptor(&secp, descriptor).unwrap();
     let network =
@@ -199,12 +198,12 @@ proptest! {
         // A random value is below the group order but for one in 2^128.
         prop_assume!(SecretKey::from_secret_bytes(secret).is_ok());
         let point = point(&public(&secret));
-        for target in Bitcoin::all() {
+        for target in BITCOIN.addresses() {
             let digest = target.digest(&point);
             let address = target.encode(&digest);
             let wif = target.export(&secret);
             prop_assert_eq!(their_address(&target, &wif), address.clone());
-            prop_assert_eq!(&*decode_wif(&wif).unwrap().0, &secret);
+            prop_assert_eq!(&*decode_wif(&wif).unwrap().secret, &secret);
             for with_secret in [Some(&secret), None] {
                 let lines = target.explain(&point, with_secret);
                 let (_, descriptor) = lines.iter().find(|(name, _)| *name == "descriptor").unwrap();
@@ -227,7 +226,7 @@ proptest! {
         let key = SecretKey::from_secret_bytes(secret).unwrap();
         let (one, other) = (point(&PublicKey::from_secret_key(&key)), point(&PublicKey::from_secret_key(&key.negate())));
         prop_assert_eq!(one.x, other.x);
-        for target in Bitcoin::all() {
+        for target in BITCOIN.addresses() {
             prop_assert_eq!(target.digest(&one) == target.digest(&other), target.is_taproot());
         }
     }
@@ -236,7 +235,7 @@ proptest! {
     fn decoding_undoes_encoding(bytes: [u8; 32], zeros in 0usize..4) {
         let mut bytes = bytes;
         bytes[..zeros].fill(0);
-        for target in Bitcoin::all() {
+        for target in BITCOIN.addresses() {
             let length = if target.is_taproot() { 32 } else { 20 };
             let digest = Digest::new(&bytes[..length]);
             let text = target.encode(&digest);
@@ -247,7 +246,7 @@ proptest! {
 
     #[test]
     fn what_decodes_encodes_to_the_same_text(text in "[13mn2][1-9A-Za-z]{25,36}|(bc|tb)1[qp][a-z0-9]{38,58}|\\PC{0,70}") {
-        for target in Bitcoin::all() {
+        for target in BITCOIN.addresses() {
             if let Ok(digest) = target.decode(&text) {
                 prop_assert!(target.encode(&digest).eq_ignore_ascii_case(&text));
             }
@@ -255,8 +254,8 @@ proptest! {
     }
 }
 
-fn inferred(patterns: &[&str], wanted: Option<AddressType>, network: Network) -> Result<Bitcoin, String> {
-    infer(patterns, wanted, network).map_err(|refusal| refusal.to_string())
+fn inferred(patterns: &[&str], wanted: Option<AddressType>, network: Network) -> Result<CoinAddress, String> {
+    infer(&BITCOIN, patterns, wanted, network).map_err(|refusal| refusal.to_string())
 }
 
 #[test]
@@ -283,11 +282,7 @@ fn the_type_follows_from_the_head() {
         (&["tb1plove"], None, Network::Test, P2tr),
     ];
     for &(patterns, wanted, network, expected) in cases {
-        assert_eq!(
-            inferred(patterns, wanted, network),
-            Ok(Bitcoin { address_type: expected, network }),
-            "{patterns:?}"
-        );
+        assert_eq!(inferred(patterns, wanted, network), Ok(BITCOIN.on(network, expected)), "{patterns:?}");
     }
 }
 
@@ -322,12 +317,43 @@ fn patterns_that_do_not_say_one_type_are_refused_in_words() {
     }
 }
 
+/// What a row says of how its texts begin is what they begin with, whatever the hash or the key.
+#[test]
+fn rows_say_how_their_texts_begin() {
+    for coin in COINS {
+        for address in coin.addresses() {
+            let bytes = address.form().bytes();
+            let begins = |fill: u8| {
+                let text = address.encode(&Digest::new(&vec![fill; bytes]));
+                let head = address.writing().heads().find(|head| text.starts_with(head));
+                head.unwrap_or_else(|| panic!("{} {text}", coin.name))
+            };
+            let all: Vec<&str> = (0..=255).map(begins).collect();
+            assert!(
+                address.writing().heads().all(|head| all.contains(&head)),
+                "{} has heads in vain",
+                coin.name
+            );
+            let params = coin.params(address.network);
+            for fill in [1, 0x7f, 0xfe] {
+                let wif = address.export(&[fill; 32]);
+                assert!(params.wif_heads.iter().any(|head| wif.starts_with(head)), "{}", coin.name);
+                assert!(looks_secret(&wif).is_some());
+                assert_eq!(decode_wif(&wif).unwrap().version, params.wif);
+            }
+        }
+        // The first type on the main network is the one a bare name means.
+        assert_eq!(coin.types.first(), Some(&AddressType::P2pkh));
+        assert!(infer(coin, [coin.example], None, Network::Main).is_ok());
+    }
+}
+
 #[test]
 fn names_are_unique_and_found() {
     for address_type in AddressType::ALL {
         assert_eq!(AddressType::find(address_type.name()), Some(address_type));
-        assert_eq!(Bitcoin::main(address_type).variant(), Some(address_type.name()));
+        assert_eq!(BITCOIN.main(address_type).variant(), Some(address_type.name()));
     }
     assert!(AddressType::find("P2PKH").is_none() && Network::find("regtest").is_none());
-    assert_eq!(Bitcoin::all().count(), 12);
+    assert_eq!(BITCOIN.addresses().count(), 12);
 }

@@ -4,28 +4,21 @@
 
 use zeroize::Zeroizing;
 
-use super::{AddressType, Bitcoin, Network};
+use std::sync::LazyLock;
+
+use super::{AddressType, COINS, CoinAddress, Params};
 use crate::text::base58;
+use crate::words::any_of;
 use crate::{Error, PublicPoint, taproot_output};
 
 /// Characters of the longest: a key of 34 bytes and a checksum, of 65 bytes in hex, a function or two, a checksum.
 const WIF: usize = 52;
 const DESCRIPTOR: usize = 160;
 
-impl Network {
-    /// The first byte of a private key in wallet import format.
-    fn secret_version(self) -> u8 {
-        match self {
-            Self::Main => 0x80,
-            Self::Test => 0xef,
-        }
-    }
-}
-
 /// The private key in wallet import format. Whether the public key is compressed is part of it.
-pub(super) fn wif(target: &Bitcoin, secret: &[u8; 32]) -> Zeroizing<String> {
+pub(super) fn wif(target: &CoinAddress, secret: &[u8; 32]) -> Zeroizing<String> {
     let mut payload = Zeroizing::new(Vec::with_capacity(34));
-    payload.push(target.network.secret_version());
+    payload.push(target.coin.params(target.network).wif);
     payload.extend_from_slice(secret);
     if target.address_type != AddressType::P2pkhUncompressed {
         payload.push(1);
@@ -35,27 +28,54 @@ pub(super) fn wif(target: &Bitcoin, secret: &[u8; 32]) -> Zeroizing<String> {
     text
 }
 
-/// The private key of a wallet import format, whether its public key is compressed, and the network.
-pub fn decode_wif(text: &str) -> Result<(Zeroizing<[u8; 32]>, bool, Network), Error> {
-    const HEADS: &str = "5, K or L (on test networks 9 or c)";
-    let bytes = base58::bytes(text).ok_or(Error::Prefix { given: None, expected: HEADS })?;
+/// What a key in wallet import format says.
+pub struct Wif {
+    /// The private key.
+    pub secret: Zeroizing<[u8; 32]>,
+    /// Whether its public key is compressed.
+    pub is_compressed: bool,
+    /// The first byte: which coins and networks it is for.
+    pub version: u8,
+}
+
+/// What keys begin with, coin by coin.
+static HEADS: LazyLock<String> = LazyLock::new(|| {
+    let mut heads: Vec<&str> = Vec::new();
+    for head in params().flat_map(|params| params.wif_heads) {
+        if !heads.contains(head) {
+            heads.push(head);
+        }
+    }
+    any_of(&heads)
+});
+
+fn params() -> impl Iterator<Item = &'static Params> {
+    COINS.iter().flat_map(|coin| &coin.networks)
+}
+
+/// Reads a key in wallet import format, of any coin.
+pub fn decode_wif(text: &str) -> Result<Wif, Error> {
+    let other = || Error::Prefix { given: None, expected: HEADS.as_str() };
+    let bytes = base58::bytes(text).ok_or_else(other)?;
     let payload = base58::checked_payload(&bytes).ok_or(Error::Checksum)?;
-    let (is_compressed, secret) = match payload {
-        [_, secret @ .., 1] if secret.len() == 32 => (true, secret),
-        [_, secret @ ..] if secret.len() == 32 => (false, secret),
+    let (is_compressed, key) = match payload {
+        [_, key @ .., 1] if key.len() == 32 => (true, key),
+        [_, key @ ..] if key.len() == 32 => (false, key),
         _ => return Err(Error::Length { given: text.len(), wanted: WIF, expected: "WIF key" }),
     };
-    let network = Network::ALL.into_iter().find(|network| network.secret_version() == payload[0]);
-    let network = network.ok_or(Error::Prefix { given: None, expected: HEADS })?;
-    let mut key = Zeroizing::new([0; 32]);
-    key.copy_from_slice(secret);
-    Ok((key, is_compressed, network))
+    let version = payload[0];
+    if params().all(|params| params.wif != version) {
+        return Err(other());
+    }
+    let mut secret = Zeroizing::new([0; 32]);
+    secret.copy_from_slice(key);
+    Ok(Wif { secret, is_compressed, version })
 }
 
 /// The descriptor of the address, and for taproot what is between the key and the address. With no secret the descriptor
 /// has the public key: it watches, and becomes the spending one when `join` has made the private key.
 pub(super) fn explain(
-    target: &Bitcoin,
+    target: &CoinAddress,
     point: &PublicPoint,
     secret: Option<&[u8; 32]>,
 ) -> Vec<(&'static str, Zeroizing<String>)> {
@@ -68,6 +88,9 @@ pub(super) fn explain(
         }),
     };
     let mut lines = Vec::new();
+    if !target.coin.descriptors {
+        return lines;
+    }
     if target.address_type == AddressType::P2tr {
         lines.push(("internal key", Zeroizing::new(hex(&point.x))));
         lines.push(("output key", Zeroizing::new(hex(&taproot_output(&point.x)))));

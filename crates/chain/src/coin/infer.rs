@@ -2,8 +2,9 @@
 //!
 //! Knows heads only. Whether the rest of a pattern is possible is for patterns to say.
 
-use super::address::{head, secret};
-use super::{AddressType, Bitcoin, Network};
+use super::{AddressType, Coin, CoinAddress, Network, looks_secret};
+use crate::text::Writing;
+use crate::words::any_of;
 
 /// Patterns that do not say what kind of address is wanted, or say two things.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +21,7 @@ pub enum Refusal {
         /// The network's name.
         network: &'static str,
         /// The heads of its addresses.
-        heads: &'static str,
+        heads: String,
         /// What to write instead.
         advice: Option<String>,
     },
@@ -61,13 +62,22 @@ pub enum Refusal {
         types: [&'static str; 2],
     },
     /// No pattern says which type.
-    #[error(
-        "pattern '{pattern}' does not say what kind of address is wanted; add --type p2pkh, p2pkh-uncompressed, p2sh, \
-         p2wpkh, p2tr or rawtr"
-    )]
+    #[error("pattern '{pattern}' does not say what kind of address is wanted; add --type {types}")]
     Open {
         /// The first pattern.
         pattern: String,
+        /// The types there are.
+        types: String,
+    },
+    /// The coin has no such addresses.
+    #[error("{coin} has no {wanted} addresses that a single key spends; give {types}")]
+    NoType {
+        /// The coin.
+        coin: &'static str,
+        /// The type asked for.
+        wanted: &'static str,
+        /// The types there are.
+        types: String,
     },
     /// A private key pasted as a pattern.
     #[error(
@@ -86,41 +96,47 @@ enum Start {
     Never,
 }
 
-/// The addresses these patterns are about. A type that was asked for decides where patterns leave it open, and chooses
-/// between the types that look alike; without one `1...` is P2PKH of compressed keys and `bc1p...` is P2TR.
+/// The addresses of a coin that these patterns are about. A type that was asked for decides where patterns leave it open,
+/// and chooses between the types that look alike; without one the first of those is meant: `1...` is P2PKH of compressed
+/// keys and `bc1p...` is P2TR. Where all types look alike, nothing is left open.
 pub fn infer(
+    coin: &'static Coin,
     patterns: impl IntoIterator<Item = impl AsRef<str>>,
     wanted: Option<AddressType>,
     network: Network,
-) -> Result<Bitcoin, Refusal> {
+) -> Result<CoinAddress, Refusal> {
+    let names: Vec<&str> = coin.types.iter().map(|address_type| address_type.name()).collect();
+    if let Some(wanted) = wanted.filter(|wanted| !coin.types.contains(wanted)) {
+        return Err(Refusal::NoType { coin: coin.title, wanted: wanted.name(), types: any_of(&names) });
+    }
     let mut open: Option<String> = None;
     let mut found: Option<(AddressType, String)> = None;
     for pattern in patterns {
         let written = pattern.as_ref();
-        if secret(written).is_some() {
+        if looks_secret(written).is_some() {
             return Err(Refusal::Secret);
         }
         let pattern = || shown(written);
-        let (given, on) = match start(written) {
+        let (given, on) = match start(coin, written, network) {
             Start::Says(given, on) => (given, on),
             Start::Nothing => {
                 open.get_or_insert_with(pattern);
                 continue;
             }
             Start::Never => {
-                let (network_name, heads) = (network.name(), heads(network));
-                let advice = advice(written, wanted, network);
-                return Err(Refusal::Head { pattern: pattern(), network: network_name, heads, advice });
+                let advice = advice(coin, written, wanted, network);
+                let (network, heads) = (network.name(), heads(coin, network));
+                return Err(Refusal::Head { pattern: pattern(), network, heads, advice });
             }
         };
         if on != network {
             return Err(Refusal::OtherNetwork { pattern: pattern(), given: on.name() });
         }
         if let Some(wanted) = wanted {
-            let target = Bitcoin { address_type: wanted, network };
-            if head(&target) != head(&Bitcoin { address_type: given, network }) {
-                let (given, wanted) = (given.name(), wanted.name());
-                return Err(Refusal::OtherType { pattern: pattern(), given, wanted, head: head(&target) });
+            let target = coin.on(network, wanted).writing();
+            if target != coin.on(network, given).writing() {
+                let (given, wanted, head) = (given.name(), wanted.name(), target.head());
+                return Err(Refusal::OtherType { pattern: pattern(), given, wanted, head });
             }
         }
         match &found {
@@ -132,39 +148,55 @@ pub fn infer(
             None => found = Some((given, pattern())),
         }
     }
-    let inferred = wanted.or(found.map(|(given, _)| given));
+    let mut distinct = distinct(coin, network);
+    let only = distinct.next().filter(|_| distinct.next().is_none()).map(|(first, _)| first);
+    let inferred = wanted.or(found.map(|(given, _)| given)).or(only);
     match inferred {
-        Some(address_type) => Ok(Bitcoin { address_type, network }),
-        None => Err(Refusal::Open { pattern: open.unwrap_or_default() }),
+        Some(address_type) => Ok(coin.on(network, address_type)),
+        None => Err(Refusal::Open { pattern: open.unwrap_or_default(), types: any_of(&names) }),
     }
+}
+
+/// The ways in which addresses of a network are written, each with the first type that is written so.
+pub(crate) fn distinct(
+    coin: &'static Coin,
+    network: Network,
+) -> impl Iterator<Item = (AddressType, Writing)> {
+    let written = move |address_type: AddressType| coin.on(network, address_type).writing();
+    let is_first = move |address_type: &AddressType| {
+        coin.types.iter().find(|other| written(**other) == written(*address_type)) == Some(address_type)
+    };
+    coin.types.iter().copied().filter(is_first).map(move |address_type| (address_type, written(address_type)))
 }
 
 /// What addresses of the network begin with.
-fn heads(network: Network) -> &'static str {
-    match network {
-        Network::Main => "1 (p2pkh), 3 (p2sh), bc1q (p2wpkh) or bc1p (p2tr)",
-        Network::Test => "m or n (p2pkh), 2 (p2sh), tb1q (p2wpkh) or tb1p (p2tr)",
-    }
+fn heads(coin: &'static Coin, network: Network) -> String {
+    let each =
+        distinct(coin, network).map(|(first, writing)| format!("{} ({})", writing.head(), first.name()));
+    any_of(&each.collect::<Vec<_>>())
 }
 
 /// The pattern with the head it lacks, where only one is likely.
-fn advice(written: &str, wanted: Option<AddressType>, network: Network) -> Option<String> {
+fn advice(
+    coin: &'static Coin,
+    written: &str,
+    wanted: Option<AddressType>,
+    network: Network,
+) -> Option<String> {
     let lower = written.to_ascii_lowercase();
-    if let Some(rest) = lower.strip_prefix("bc1").or_else(|| lower.strip_prefix("tb1")) {
-        let hrp = &lower[..3];
-        return Some(format!(
-            "Try '{}' or '{}'",
-            shown(&format!("{hrp}q{rest}")),
-            shown(&format!("{hrp}p{rest}"))
-        ));
+    for [v0, v1] in coin.networks.iter().filter_map(|params| params.segwit) {
+        let hrp = &v0.head()[..v0.head().len() - 1];
+        if let Some(rest) = lower.strip_prefix(hrp) {
+            let tried = [v0, v1].map(|start| shown(&format!("{}{rest}", start.head())));
+            return Some(format!("Try '{}' or '{}'", tried[0], tried[1]));
+        }
     }
-    let address_type = wanted.unwrap_or(AddressType::P2pkh);
-    let head = head(&Bitcoin { address_type, network });
-    let head = head.split(' ').next().unwrap_or(head);
+    let address_type = wanted.or(coin.types.first().copied())?;
+    let head = coin.on(network, address_type).writing().heads().next()?;
     Some(format!("Try '{}'", shown(&format!("{head}{written}"))))
 }
 
-fn start(written: &str) -> Start {
+fn start(coin: &'static Coin, written: &str, network: Network) -> Start {
     // A regular expression that is tied to the start and has no alternatives begins with what it must begin with.
     let literal = match written.strip_prefix('/') {
         Some(regex) if regex.contains('|') => return Start::Nothing,
@@ -182,11 +214,28 @@ fn start(written: &str) -> Start {
         return Start::Nothing;
     }
     let lower = literal.to_ascii_lowercase();
-    for (hrp, network) in [("bc1", Network::Main), ("tb1", Network::Test)] {
+    // The network asked for comes first: test networks of two coins may write alike.
+    let mut networks = Network::ALL;
+    networks.sort_by_key(|on| *on != network);
+    // Base58 tells upper from lower case, so its heads come before those of bech32 in any case: L is no start of ltc1.
+    for on in networks {
+        for (address_type, writing) in distinct(coin, on) {
+            let begins = |head: &'static str| literal.starts_with(head);
+            if let Writing::Base58 { .. } = writing
+                && writing.heads().any(begins)
+            {
+                return Start::Says(address_type, on);
+            }
+        }
+    }
+    for on in networks {
+        let Some([v0, v1]) = coin.params(on).segwit else { continue };
+        // Both begin with the human-readable part and the separator, and end with the version's symbol.
+        let (hrp, symbol) = v0.head().split_at(v0.head().len() - 1);
         if let Some(rest) = lower.strip_prefix(hrp) {
             return match rest.as_bytes().first() {
-                Some(b'q') => Start::Says(AddressType::P2wpkh, network),
-                Some(b'p') => Start::Says(AddressType::P2tr, network),
+                Some(byte) if symbol.as_bytes() == [*byte] => Start::Says(AddressType::P2wpkh, on),
+                Some(byte) if v1.head().as_bytes().last() == Some(byte) => Start::Says(AddressType::P2tr, on),
                 Some(b'?' | b'.') | None => Start::Nothing,
                 Some(byte) if is_regex && !byte.is_ascii_alphanumeric() => Start::Nothing,
                 Some(_) => Start::Never,
@@ -198,13 +247,7 @@ fn start(written: &str) -> Start {
             return Start::Nothing;
         }
     }
-    match literal.as_bytes()[0] {
-        b'1' => Start::Says(AddressType::P2pkh, Network::Main),
-        b'3' => Start::Says(AddressType::P2sh, Network::Main),
-        b'm' | b'n' => Start::Says(AddressType::P2pkh, Network::Test),
-        b'2' => Start::Says(AddressType::P2sh, Network::Test),
-        _ => Start::Never,
-    }
+    Start::Never
 }
 
 /// A pattern for a message: not too long, no control characters.

@@ -1,0 +1,46 @@
+//! The coins. A coin of Bitcoin's kind is one row here: its versions, its human-readable part, its networks.
+
+use super::{AddressType, Coin, Params};
+use crate::text::Writing;
+
+/// Base58 under a version, and what such texts begin with.
+const fn base58(version: u8, head: &'static str) -> Writing {
+    Writing::Base58 { version, head }
+}
+
+/// Witness programs of versions 0 and 1 under a human-readable part.
+macro_rules! segwit {
+    ($hrp:literal) => {
+        Some([Writing::segwit_v0(concat!($hrp, "1q")), Writing::segwit_v1(concat!($hrp, "1p"))])
+    };
+}
+
+/// Every coin of Bitcoin's kind. Where two write alike, as test networks do, a text is told as the first one's.
+pub static COINS: &[&Coin] = &[&BITCOIN];
+
+/// Bitcoin.
+pub static BITCOIN: Coin = Coin {
+    name: "btc",
+    title: "Bitcoin",
+    example: "1Love",
+    types: &AddressType::ALL,
+    descriptors: true,
+    networks: [
+        Params {
+            p2pkh: base58(0x00, "1"),
+            p2sh: Some(base58(0x05, "3")),
+            segwit: segwit!("bc"),
+            wif: 0x80,
+            wif_heads: &["5", "K", "L"],
+            records: 0x00,
+        },
+        Params {
+            p2pkh: base58(0x6f, "m or n"),
+            p2sh: Some(base58(0xc4, "2")),
+            segwit: segwit!("tb"),
+            wif: 0xef,
+            wif_heads: &["9", "c"],
+            records: 0x10,
+        },
+    ],
+};
