@@ -4,6 +4,7 @@
 //! A new chain is a new folder beside `nostr` and one line in [`CHAINS`]; a coin of Bitcoin's kind is one row of
 //! [`coin::COINS`].
 
+mod account;
 mod chains;
 pub mod coin;
 mod digest;
@@ -21,6 +22,7 @@ mod words;
 
 use zeroize::Zeroizing;
 
+pub use account::PlainAccount;
 pub use chains::{AddressKind, CHAINS, Chain, KeyType, Listed, TYPES, find};
 pub use digest::Digest;
 pub use error::Error;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::address::{decode_digest, encode_digest, push_hex};
+use super::address::{HEAD, decode_digest, encode_digest};
 use super::{Address, ENCODING, address_of, keccak256};
+use crate::text::hex;
 use crate::{AddressKind, Chain, Digest, Encoding, Error, Form, KeyTarget, Listed, PublicPoint, Target};
 
 /// The account of a key: Keccak-256 of x and y, its last 20 bytes.
@@ -59,15 +60,6 @@ pub(crate) fn account_of(point: &PublicPoint) -> Address {
     address_of(&keccak256(&[point.x, point.y].concat()))
 }
 
-/// The secret key as wallets import it: `0x` and 64 hex digits.
-fn export(secret: &[u8; 32]) -> Zeroizing<String> {
-    // SEC: the capacity is enough, so the string never moves and leaves no copy behind.
-    let mut text = Zeroizing::new(String::with_capacity(66));
-    text.push_str("0x");
-    push_hex(&mut text, secret);
-    text
-}
-
 /// The chain's row.
 pub(crate) fn chain() -> Chain {
     let kind = Some(AddressKind::ETHEREUM);
@@ -107,7 +99,8 @@ impl KeyTarget for Account {
     }
 
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
-        export(secret)
+        // As wallets import it.
+        hex::secret(HEAD, secret)
     }
 }
 
@@ -136,6 +129,7 @@ impl KeyTarget for Contract {
     }
 
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
-        export(secret)
+        // As wallets import it.
+        hex::secret(HEAD, secret)
     }
 }

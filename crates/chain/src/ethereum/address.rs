@@ -2,7 +2,7 @@
 //! case says so (EIP-55). Reads all lower case and all upper case too, which carry no checksum.
 
 use super::{Address, keccak256};
-use crate::text::hex::ALPHABET;
+use crate::text::hex::{ALPHABET, push_hex};
 use crate::{Digest, Error};
 
 pub(crate) const HEAD: &str = "0x";
@@ -68,15 +68,6 @@ pub(super) fn encode_digest(digest: &Digest) -> String {
 
 pub(super) fn decode_digest(text: &str) -> Result<Digest, Error> {
     decode(text).map(|address| Digest::new(&address))
-}
-
-/// Appends bytes as hex digits, without any copy in between.
-pub(super) fn push_hex(text: &mut String, bytes: &[u8]) {
-    for byte in bytes {
-        for nibble in [byte >> 4, byte & 15] {
-            text.push(char::from(ALPHABET.as_bytes()[usize::from(nibble)]));
-        }
-    }
 }
 
 fn value(digit: u8) -> u8 {

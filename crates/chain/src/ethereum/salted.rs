@@ -2,9 +2,10 @@
 //!
 //! Knows the chain of hashes. What a factory does with the salt first is in `factory`.
 
-use super::address::{decode_digest, encode_digest, push_hex};
+use super::address::{decode_digest, encode_digest};
 use super::factory::{FACTORIES, Factory, PROXY_CODE_HASH, Refusal, SaltRequest};
 use super::{Address, ENCODING, address_of, create, encode, keccak256};
+use crate::text::hex::push_hex;
 use crate::{Digest, Encoding, Error, Guard, SaltTarget, Salted, Target};
 
 /// The address of a contract that `deployer` creates with CREATE2.

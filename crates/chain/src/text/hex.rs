@@ -1,5 +1,7 @@
 //! The linear encoding of hexadecimal text: each symbol is four digest bits, in order.
 
+use zeroize::Zeroizing;
+
 use super::{BitSum, Linear};
 
 /// The characters of hex, by value; a text may write the letters in upper case.
@@ -23,6 +25,25 @@ pub fn linear(head: &'static str, bytes: usize, checked_case: bool) -> Linear {
         symbols: all.chunks(WIDTH).map(<[BitSum]>::to_vec).collect(),
         checked_case,
     }
+}
+
+/// Appends bytes as hex digits, without any copy in between.
+pub(crate) fn push_hex(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        for nibble in [byte >> 4, byte & 15] {
+            text.push(char::from(ALPHABET.as_bytes()[usize::from(nibble)]));
+        }
+    }
+}
+
+/// A secret key as hex digits after a head.
+///
+/// SEC: the capacity is enough, so the string never moves and leaves no copy behind.
+pub(crate) fn secret(head: &str, secret: &[u8; 32]) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(head.len() + 64));
+    text.push_str(head);
+    push_hex(&mut text, secret);
+    text
 }
 
 #[cfg(test)]
