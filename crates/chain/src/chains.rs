@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::coin::{COINS, Coin, Network};
 use crate::text::Writing;
-use crate::{Digest, Form, KeyTarget, ethereum, nostr};
+use crate::{Digest, Form, KeyTarget, ethereum, nostr, tron};
 
 /// A chain and everything it writes keys as.
 pub struct Chain {
@@ -45,7 +45,7 @@ pub struct Listed {
 /// Every chain. Help texts, self-tests, benches, scans and databases go through it.
 pub static CHAINS: LazyLock<Vec<Chain>> = LazyLock::new(|| {
     let coins = COINS.iter().map(|coin| coin.chain());
-    [nostr::chain(), ethereum::chain()].into_iter().chain(coins).collect()
+    [nostr::chain(), ethereum::chain()].into_iter().chain(coins).chain([tron::chain()]).collect()
 });
 
 /// The usual target of the chain with this name.

@@ -18,6 +18,7 @@ pub mod nostr;
 mod recipe;
 mod salt;
 pub mod text;
+pub mod tron;
 mod words;
 
 use zeroize::Zeroizing;
