@@ -10,7 +10,7 @@ mod rows;
 
 pub use export::{Wif, decode_wif, descriptor_checksum};
 pub use infer::{Refusal, infer};
-pub use rows::{BITCOIN, COINS};
+pub use rows::{BITCOIN, COINS, LITECOIN};
 
 use std::sync::Arc;
 
@@ -299,5 +299,7 @@ pub(crate) fn looks_secret(text: &str) -> Option<&'static str> {
     }
 }
 
+#[cfg(test)]
+mod row_tests;
 #[cfg(test)]
 mod tests;

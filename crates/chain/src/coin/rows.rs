@@ -16,7 +16,7 @@ macro_rules! segwit {
 }
 
 /// Every coin of Bitcoin's kind. Where two write alike, as test networks do, a text is told as the first one's.
-pub static COINS: &[&Coin] = &[&BITCOIN];
+pub static COINS: &[&Coin] = &[&BITCOIN, &LITECOIN];
 
 /// Bitcoin.
 pub static BITCOIN: Coin = Coin {
@@ -41,6 +41,39 @@ pub static BITCOIN: Coin = Coin {
             wif: 0xef,
             wif_heads: &["9", "c"],
             records: 0x10,
+        },
+    ],
+};
+
+/// Litecoin. Wallets know the taproot outputs of BIP-86, but no descriptor of an output key without a tweak.
+pub static LITECOIN: Coin = Coin {
+    name: "ltc",
+    title: "Litecoin",
+    example: "LUcky",
+    types: &[
+        AddressType::P2pkh,
+        AddressType::P2pkhUncompressed,
+        AddressType::P2sh,
+        AddressType::P2wpkh,
+        AddressType::P2tr,
+    ],
+    descriptors: true,
+    networks: [
+        Params {
+            p2pkh: base58(0x30, "L"),
+            p2sh: Some(base58(0x32, "M")),
+            segwit: segwit!("ltc"),
+            wif: 0xb0,
+            wif_heads: &["6", "T"],
+            records: 0x20,
+        },
+        Params {
+            p2pkh: base58(0x6f, "m or n"),
+            p2sh: Some(base58(0x3a, "Q")),
+            segwit: segwit!("tltc"),
+            wif: 0xef,
+            wif_heads: &["9", "c"],
+            records: 0x30,
         },
     ],
 };
