@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use bech32::primitives::decode::SegwitHrpstring;
 
-use crate::coin::{Network, looks_secret};
+use crate::coin::{COINS, Network, looks_secret};
 use crate::text::{Writing, base58};
 use crate::words::any_of;
 use crate::{AddressKind, CHAINS, Digest, Error, Listed, Target, ethereum};
@@ -29,6 +29,8 @@ const BARE: &str = "hash160:";
 struct Known {
     /// For each version of base58 the row that is written so.
     base58: [Option<&'static Listed>; 256],
+    /// Versions of hashed scripts, for coins that have none of a single key.
+    scripts: Vec<u8>,
     /// Human-readable part and separator, with the rows of witness versions 0 and 1.
     segwit: Vec<(&'static str, [&'static Listed; 2])>,
     /// The ways addresses begin, in words.
@@ -36,7 +38,8 @@ struct Known {
 }
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
-    let mut known = Known { base58: [None; 256], segwit: Vec::new(), heads: String::new() };
+    let mut known =
+        Known { base58: [None; 256], scripts: Vec::new(), segwit: Vec::new(), heads: String::new() };
     let mut heads: [Vec<&str>; 2] = [Vec::new(), vec![]];
     let rows = || CHAINS.iter().flat_map(|chain| &chain.addresses);
     for row in rows() {
@@ -64,6 +67,13 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
                 }
             }
             None => {}
+        }
+    }
+    for params in COINS.iter().flat_map(|coin| &coin.networks) {
+        if let Some(Writing::Base58 { version, .. }) = params.p2sh
+            && known.base58[usize::from(version)].is_none()
+        {
+            known.scripts.push(version);
         }
     }
     let [mut main, test] = heads;
@@ -120,6 +130,9 @@ fn bare(digits: &str) -> Result<Digest, Error> {
 fn base58(text: &str) -> Result<Address, Error> {
     if let Some(payload) = base58::address_payload(text) {
         let [version, hash @ ..] = payload;
+        if KNOWN.scripts.contains(&version) {
+            return Ok(Address::Script("the hash of a script, on a chain without witness programs"));
+        }
         return key(KNOWN.base58[usize::from(version)].ok_or_else(unknown)?, Digest::new(&hash));
     }
     // Not 25 bytes with a checksum that fits: a decoder says what they are instead.
@@ -200,6 +213,8 @@ mod tests {
             "bc1pw508d6qejxtdg4y5r3zarvary0c5xw7kw508d6qejxtdg4y5r3zarvary0c5xw7kt5nd6y",
             "BC1SW50QGDZ25J",
             "bc1zw508d6qejxtdg4y5r3zarvaryvaxxpcs",
+            // Of Dogecoin Core's base58_keys_valid.json.
+            "A7HRQk3GFCW2QasvdZxXuYj8kkQK5QrYLs",
         ] {
             assert!(matches!(identify(text), Ok(Address::Script(_))), "{text}");
         }

@@ -16,7 +16,7 @@ macro_rules! segwit {
 }
 
 /// Every coin of Bitcoin's kind. Where two write alike, as test networks do, a text is told as the first one's.
-pub static COINS: &[&Coin] = &[&BITCOIN, &LITECOIN];
+pub static COINS: &[&Coin] = &[&BITCOIN, &LITECOIN, &DOGECOIN];
 
 /// Bitcoin.
 pub static BITCOIN: Coin = Coin {
@@ -74,6 +74,33 @@ pub static LITECOIN: Coin = Coin {
             wif: 0xef,
             wif_heads: &["9", "c"],
             records: 0x30,
+        },
+    ],
+};
+
+/// Dogecoin. It has no witness programs, so a hash of a script is never that of a single key.
+pub static DOGECOIN: Coin = Coin {
+    name: "doge",
+    title: "Dogecoin",
+    example: "DMoon",
+    types: &[AddressType::P2pkh, AddressType::P2pkhUncompressed],
+    descriptors: false,
+    networks: [
+        Params {
+            p2pkh: base58(0x1e, "D"),
+            p2sh: Some(base58(0x16, "9 or A")),
+            segwit: None,
+            wif: 0x9e,
+            wif_heads: &["6", "Q"],
+            records: 0x40,
+        },
+        Params {
+            p2pkh: base58(0x71, "n"),
+            p2sh: Some(base58(0xc4, "2")),
+            segwit: None,
+            wif: 0xf1,
+            wif_heads: &["9", "c"],
+            records: 0x50,
         },
     ],
 };
