@@ -20,7 +20,7 @@ fn bench_gives_a_verified_rate_that_beats_the_usual_loop() {
     );
     assert_eq!(
         run.stdout.lines().count(),
-        1 + warpsmith::samples().len(),
+        1 + warpsmith::proof::samples().len(),
         "a heading and every target: {run:?}"
     );
 }
