@@ -153,7 +153,7 @@ impl<'t> Lowering<'t> {
         let start = text.start.len();
         let fixed = start + (start..text.len()).take_while(constrained).count();
         let is_prefix = (fixed..text.len()).all(|position| !constrained(&position));
-        let is_cut = fixed > seen && (seen - start) * text.width < TOP;
+        let is_cut = fixed > seen && ((seen - start) * text.width).saturating_sub(text.shift) < TOP;
         let is_enough = passed - matched <= self.false_each / parts || passed <= term_share;
         ((is_prefix && !is_cut) || is_enough).then_some(intervals)
     }
@@ -177,7 +177,7 @@ impl<'t> Lowering<'t> {
 /// the last are let go while there would be too many ranges.
 fn top_intervals(placement: &Placement, text: &Text, limit: usize) -> (Vec<Interval>, usize) {
     let start = text.start.len();
-    let most = (text.leading - start).min(TOP.div_ceil(text.width));
+    let most = (text.leading - start).min((TOP + text.shift).div_ceil(text.width));
     let allowed = placement.iter().zip(&text.allowed).map(|(set, allowed)| set & allowed);
     let sets: Vec<u64> = allowed.skip(start).take(most).collect();
     for seen in (0..=most).rev() {
@@ -191,13 +191,16 @@ fn top_intervals(placement: &Placement, text: &Text, limit: usize) -> (Vec<Inter
 /// The ranges for exactly these positions after the start; `None` when there are more than `limit`.
 fn ranges(sets: &[u64], text: &Text, limit: usize) -> Option<Vec<Interval>> {
     // From the last position to the first, ranges of the bits from there on.
-    let mut low_bits = TOP.saturating_sub(sets.len() * text.width);
+    let end_of = |positions: usize| (positions * text.width).saturating_sub(text.shift);
+    let mut low_bits = TOP.saturating_sub(end_of(sets.len()));
     let mut ranges: Vec<(u64, u64)> = vec![(0, u64::MAX.checked_shr((TOP - low_bits) as u32).unwrap_or(0))];
     for (position, set) in sets.iter().enumerate().rev() {
-        // The last symbol may reach beyond the top bits; then only its own top bits count.
-        let bits = text.width.min(TOP - position * text.width);
+        // The last symbol may reach beyond the top bits; then only its own top bits count. Those of the first symbol that
+        // come before the digest are zero.
+        let (from, end) = (end_of(position), end_of(position + 1));
+        let bits = end.min(TOP) - from;
         let mut values = text.symbols_of(*set);
-        values.iter_mut().for_each(|value| *value >>= text.width - bits);
+        values.iter_mut().for_each(|value| *value >>= end - from - bits);
         values.dedup();
         let mut wider: Vec<(u64, u64)> = Vec::new();
         for value in values {

@@ -58,11 +58,7 @@ impl Prefixes {
         }
         let values = || body.bytes().filter_map(|byte| text.written(byte));
         match text.code {
-            Code::Linear(_) => {
-                let start = text.start.bytes().map(|byte| text.value(byte));
-                start.zip(values()).all(|(start, value)| start == Some(value))
-                    && values().skip(text.start.len()).all(|value| text.inner >> value & 1 == 1)
-            }
+            Code::Linear(_) => values().zip(&text.allowed).all(|(value, allowed)| allowed >> value & 1 == 1),
             Code::Base58(code) => {
                 let values: Vec<u8> = values().collect();
                 code.is_possible(&values) && code.share(&values) < 1.0
@@ -122,7 +118,8 @@ impl Prefixes {
         };
         let odds = |prefix: &[u8]| match text.code {
             Code::Linear(_) => {
-                (-(((prefix.len() - text.start.len()) * text.width) as f64)).exp2() * case(prefix)
+                (-(((prefix.len() - text.start.len()) * text.width - text.shift) as f64)).exp2()
+                    * case(prefix)
             }
             Code::Base58(code) => code.share(&values(prefix, text)),
         };
@@ -136,9 +133,9 @@ impl Prefixes {
             match text.code {
                 Code::Linear(_) => {
                     let symbols = &prefix[text.start.len()..];
-                    let first = pack(symbols, text);
+                    let first = pack(symbols, text) << text.shift;
                     // What does not fit whole symbols of the word is left open.
-                    let packed = symbols.len().min(64 / text.width) * text.width;
+                    let packed = symbols.len().min(64 / text.width) * text.width - text.shift;
                     let last = first | u64::MAX.checked_shr(packed as u32).unwrap_or(0);
                     intervals.push(Interval { first, last });
                 }
@@ -155,7 +152,8 @@ fn values(prefix: &[u8], text: &Text) -> Vec<u8> {
     prefix.iter().filter_map(|&byte| text.written(byte)).collect()
 }
 
-/// As many leading symbols as fit into a word, from its top bit on: the top bits of the digest.
+/// As many leading symbols as fit into a word, from its top bit on: the top bits of the digest, after those that
+/// come before it.
 fn pack(body: &[u8], text: &Text) -> u64 {
     let symbol = |byte| text.written(byte).map_or(0, |value| text.symbol(value));
     fill(body.iter().map(|&byte| symbol(byte)), text.width)

@@ -42,6 +42,8 @@ pub(crate) struct Text {
     pub inner: Set,
     /// Bits of a symbol, where symbols are bits.
     pub width: usize,
+    /// Bits of the first symbol after the start that come before the digest's and are zero in every text.
+    pub shift: usize,
     /// How many leading positions are the start and then the digest's leading bits, in order and unchanged; where symbols
     /// are not bits, all that can be fixed.
     pub leading: usize,
@@ -98,23 +100,34 @@ impl Text {
         };
         // Those of the start alone come last.
         let inner = u64::MAX >> (64 - characters.iter().filter(is_inner).count());
-        let (lengths, width, leading) = match code {
+        let (lengths, width, shift, leading) = match code {
             Code::Linear(linear) => {
                 let width = alphabet.len().trailing_zeros() as usize;
                 assert!(alphabet.len() == 1 << width, "a linear alphabet has a power of two of symbols");
                 let fixed = start.bytes().map(|byte| 1 << exact[usize::from(byte)]);
                 let symbols = linear.symbols.iter().map(|bits| possible(bits, &characters) & inner);
                 let allowed = fixed.chain(symbols).collect();
+                let is_zero = |bit: &&BitSum| **bit == BitSum { mask: [0; 4], constant: false };
+                let shift = linear.symbols.first().map_or(0, |bits| bits.iter().take_while(is_zero).count());
                 let in_place = |(position, bits): &(usize, &Vec<BitSum>)| {
-                    bits.iter().enumerate().all(|(i, bit)| digest_bit(position * width + i) == Some(*bit))
+                    let place = |i: usize| (position * width + i).checked_sub(shift);
+                    bits.iter().enumerate().all(|(i, bit)| match place(i) {
+                        Some(at) => digest_bit(at) == Some(*bit),
+                        None => is_zero(&bit),
+                    })
                 };
                 let leading = linear.symbols.iter().enumerate().take_while(in_place).count();
-                (vec![Length { share: 1.0, allowed, chances: Vec::new() }], width, start.len() + leading)
+                (
+                    vec![Length { share: 1.0, allowed, chances: Vec::new() }],
+                    width,
+                    shift,
+                    start.len() + leading,
+                )
             }
             Code::Base58(base58) => {
                 let lengths = base58::lengths(base58, any);
                 let longest = lengths[0].allowed.len();
-                (lengths, 0, longest)
+                (lengths, 0, 0, longest)
             }
         };
         Self {
@@ -134,6 +147,7 @@ impl Text {
             any,
             inner,
             width,
+            shift,
             leading,
         }
     }

@@ -97,7 +97,10 @@ impl Encoding {
     /// hold more, so one that has none counts.
     pub fn symbols_for(&self, bits: usize) -> usize {
         match self {
-            Self::Linear(linear) => linear.start.len() + bits.div_ceil(self.width()),
+            Self::Linear(linear) => {
+                let enough = (0..=linear.symbols.len()).find(|&count| linear.bits_in(count) >= bits);
+                linear.start.len() + enough.unwrap_or(linear.symbols.len())
+            }
             Self::Base58(base58) => base58.start(&Digest::new(&ARBITRARY), bits as f64).len(),
         }
     }
@@ -107,7 +110,9 @@ impl Encoding {
     pub fn prefix<'t>(&self, body: &'t str, bits: f64) -> &'t str {
         let length = match self {
             Self::Linear(linear) => {
-                linear.start.len() + (bits / self.width() as f64).floor().max(1.0) as usize
+                let fits = |count: &usize| linear.bits_in(*count) as f64 <= bits;
+                let most = (1..=linear.symbols.len()).take_while(fits).last();
+                linear.start.len() + most.unwrap_or(1)
             }
             Self::Base58(base58) => {
                 let values: Vec<u8> = body.bytes().filter_map(base58::value).collect();
@@ -128,9 +133,21 @@ impl Encoding {
         const WORDS: &str = "cafewavesbabedeedfacade";
         match self {
             Self::Linear(linear) => {
-                let count = (bits / self.width() as f64).round() as usize;
-                let words = WORDS.bytes().filter(|byte| linear.alphabet.contains(byte)).cycle();
-                let words = words.take(count.clamp(1, linear.symbols.len() / 2)).map(char::from);
+                // The nearest there is.
+                let distance = |count: &usize| (linear.bits_in(*count) as f64 - bits).abs();
+                let count = (1..=linear.symbols.len() / 2)
+                    .rev()
+                    .min_by(|one, other| distance(one).total_cmp(&distance(other)))
+                    .unwrap_or(1);
+                let mut words = WORDS.bytes().cycle();
+                let fitting = |bits: &Vec<BitSum>| {
+                    let mut tried = words.by_ref().take(WORDS.len());
+                    let found = tried.find(|byte| linear.can_hold(bits, *byte));
+                    // Where no letter fits, the first character that does.
+                    found
+                        .or_else(|| linear.alphabet.iter().copied().find(|byte| linear.can_hold(bits, *byte)))
+                };
+                let words = linear.symbols[..count].iter().filter_map(fitting).map(char::from);
                 linear.start.chars().chain(words).collect()
             }
             Self::Base58(base58) => {
@@ -146,9 +163,8 @@ impl Encoding {
     pub fn edge(&self, ones: bool, bits: usize) -> String {
         match self {
             Self::Linear(linear) => {
-                let symbol = linear.alphabet[if ones { linear.alphabet.len() - 1 } else { 0 }];
-                let count = self.symbols_for(bits) - linear.start.len();
-                linear.start.chars().chain(std::iter::repeat_n(char::from(symbol), count)).collect()
+                let text = linear.text(&Digest::new(&[if ones { 0xff } else { 0 }; Digest::MAX]));
+                text[linear.head.len()..][..self.symbols_for(bits)].to_owned()
             }
             Self::Base58(base58) => {
                 base58.start(&Digest::new(&[if ones { 0xff } else { 0 }; 20]), bits as f64)
@@ -158,6 +174,19 @@ impl Encoding {
 }
 
 impl Linear {
+    /// How many bits of a digest the first so many symbols after the start hold. Symbols that hold bits of the digest and
+    /// no sums of them come first.
+    fn bits_in(&self, count: usize) -> usize {
+        self.symbols[..count].iter().flatten().filter(|bit| bit.mask != [0; 4]).count()
+    }
+
+    /// Whether a symbol of these bits is this character for some digest, as far as its constant bits tell.
+    fn can_hold(&self, bits: &[BitSum], byte: u8) -> bool {
+        let Some(value) = self.alphabet.iter().position(|&other| other == byte) else { return false };
+        let is_set = |at: usize| value >> (bits.len() - 1 - at) & 1 == 1;
+        bits.iter().enumerate().all(|(at, bit)| bit.mask != [0; 4] || bit.constant == is_set(at))
+    }
+
     /// The text of a digest as this encoding describes it, head included, letters in lower case.
     pub fn text(&self, digest: &Digest) -> String {
         let words = digest.words();
