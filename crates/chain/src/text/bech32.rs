@@ -5,16 +5,14 @@
 //! constant. Knows the code of BIP-173 only; the texts themselves are written and read by another
 //! implementation, against which this one is tested.
 
-use super::{BitSum, Linear};
+use super::Linear;
+use super::code::{self, WIDTH};
 
 /// The characters of bech32, by value.
 pub const ALPHABET: &str = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
 /// Symbols of checksum at the end of a text.
 pub const CHECKSUM: usize = 6;
-
-/// Bits in a symbol.
-const WIDTH: usize = 5;
 
 /// What the remainder is added to: 1, or for bech32m (BIP-350) another number.
 const PLAIN: u32 = 1;
@@ -36,54 +34,15 @@ pub fn segwit(start: &'static str, bytes: usize) -> Linear {
 
 /// The symbols of `bytes` bytes after the prefix and some symbols that are not the digest's.
 fn after(hrp: &str, before: &[u8], bytes: usize, constant: u32) -> Linear {
-    let bits = bytes * 8;
-    let data = bits.div_ceil(WIDTH);
-    debug_assert!(bits <= 256 && hrp.bytes().all(|c| c.is_ascii_lowercase()));
-
-    // The checksum of all-zero data is the constant part; flipping one digest bit changes the checksum by the
-    // same bits whatever the rest is. So 1 + `bits` evaluations give all the masks.
-    let mut values = vec![0; data];
-    let checksum = |values: &[u8]| checksum(hrp, &[before, values].concat()) ^ constant;
-    let constant = checksum(&values);
-    let mut masks = [[0; 4]; CHECKSUM * WIDTH];
-    for bit in 0..bits {
-        let flip = 1 << (WIDTH - 1 - bit % WIDTH);
-        values[bit / WIDTH] ^= flip;
-        let change = checksum(&values) ^ constant;
-        values[bit / WIDTH] ^= flip;
-        for (row, mask) in masks.iter_mut().enumerate() {
-            if change >> (CHECKSUM * WIDTH - 1 - row) & 1 == 1 {
-                set(mask, bit);
-            }
-        }
-    }
-
-    let data_bit = |bit| {
-        let mut mask = [0; 4];
-        // Bits past the digest fill up the last data symbol; they are constant zero.
-        if bit < bits {
-            set(&mut mask, bit);
-        }
-        BitSum { mask, constant: false }
-    };
-    let checksum_bit = |(row, &mask): (usize, &[u64; 4])| BitSum {
-        mask,
-        constant: constant >> (CHECKSUM * WIDTH - 1 - row) & 1 == 1,
-    };
-    let all: Vec<BitSum> =
-        (0..data * WIDTH).map(data_bit).chain(masks.iter().enumerate().map(checksum_bit)).collect();
+    debug_assert!(hrp.bytes().all(|c| c.is_ascii_lowercase()));
+    let checksum = |values: &[u8]| u64::from(checksum(hrp, &[before, values].concat()) ^ constant);
     Linear {
         head: "",
         start: "",
         alphabet: ALPHABET.as_bytes(),
-        symbols: all.chunks(WIDTH).map(<[BitSum]>::to_vec).collect(),
+        symbols: code::symbols(0, bytes * 8, CHECKSUM, checksum),
         checked_case: false,
     }
-}
-
-/// Sets bit `bit`, counted from the most significant bit of word 0.
-fn set(mask: &mut [u64; 4], bit: usize) {
-    mask[bit / 64] |= 1 << (63 - bit % 64);
 }
 
 /// The remainder that the checksum is made of: six symbols, the first in the most significant of 30 bits (BIP-173,
@@ -109,6 +68,7 @@ fn step(state: u32, value: u8) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::BitSum;
     use super::*;
     use crate::Digest;
     use ::bech32::{Bech32, Hrp};

@@ -5,6 +5,7 @@
 
 pub mod base58;
 pub mod bech32;
+mod code;
 pub mod hex;
 mod number;
 mod writing;
