@@ -5,10 +5,10 @@
 
 use std::sync::LazyLock;
 
-use bech32::primitives::decode::SegwitHrpstring;
+use ::bech32::primitives::decode::SegwitHrpstring;
 
 use crate::coin::{COINS, Network, looks_secret};
-use crate::text::{Writing, base58};
+use crate::text::{Writing, base58, bech32, cashaddr};
 use crate::words::any_of;
 use crate::{AddressKind, CHAINS, Digest, Error, Listed, Target, ethereum};
 
@@ -33,13 +33,20 @@ struct Known {
     scripts: Vec<u8>,
     /// Human-readable part and separator, with the rows of witness versions 0 and 1.
     segwit: Vec<(&'static str, [&'static Listed; 2])>,
+    /// Rows in cashaddr.
+    cashaddr: Vec<&'static Listed>,
     /// The ways addresses begin, in words.
     heads: String,
 }
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
-    let mut known =
-        Known { base58: [None; 256], scripts: Vec::new(), segwit: Vec::new(), heads: String::new() };
+    let mut known = Known {
+        base58: [None; 256],
+        scripts: Vec::new(),
+        segwit: Vec::new(),
+        cashaddr: Vec::new(),
+        heads: String::new(),
+    };
     let mut heads: [Vec<&str>; 2] = [Vec::new(), vec![]];
     let rows = || CHAINS.iter().flat_map(|chain| &chain.addresses);
     for row in rows() {
@@ -65,6 +72,10 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
                 {
                     *v1 = row;
                 }
+            }
+            Some(Writing::CashAddr { start }) => {
+                add(start);
+                known.cashaddr.push(row);
             }
             None => {}
         }
@@ -101,7 +112,31 @@ pub fn identify(text: &str) -> Result<Address, Error> {
     if let Some((_, rows)) = KNOWN.segwit.iter().find(|(hrp, _)| begins(hrp)) {
         return witness(text, *rows);
     }
+    if let Some(told) = cash(text, begins) {
+        return told;
+    }
     base58(text)
+}
+
+/// The address of a text that is or looks like cashaddr. Its prefix may be left out: then 42 characters of bech32 are left, and
+/// the checksum tells the network.
+fn cash(text: &str, begins: impl Fn(&str) -> bool) -> Option<Result<Address, Error>> {
+    let head = |row: &Listed| row.writing.map_or("", |writing| writing.head().trim_end_matches('q'));
+    let is_symbol = |byte: u8| bech32::ALPHABET.as_bytes().contains(&byte.to_ascii_lowercase());
+    let is_bare = text.len() == cashaddr::BODY && text.bytes().all(is_symbol);
+    let named = KNOWN.cashaddr.iter().find(|row| begins(head(row)));
+    let rows: Vec<&Listed> = match named {
+        Some(row) => vec![row],
+        None if is_bare => KNOWN.cashaddr.clone(),
+        None => return None,
+    };
+    let body = named.map_or(text, |row| &text[head(row).len()..]);
+    let fits = |row: &&Listed| row.writing.is_some_and(|w| cashaddr::checked(w.head(), body).is_some());
+    if body.starts_with(['p', 'P']) && rows.iter().any(|row| fits(&row)) {
+        return Some(Ok(Address::Script("the hash of a script, in cashaddr")));
+    }
+    let found = rows.iter().find_map(|row| Some(key(row, row.target.decode(text).ok()?)));
+    found.or_else(|| rows.first().map(|row| Err(row.target.decode(text).err().unwrap_or_else(unknown))))
 }
 
 /// A row's address with this digest.
@@ -215,6 +250,9 @@ mod tests {
             "bc1zw508d6qejxtdg4y5r3zarvaryvaxxpcs",
             // Of Dogecoin Core's base58_keys_valid.json.
             "A7HRQk3GFCW2QasvdZxXuYj8kkQK5QrYLs",
+            // Of the specification of cashaddr.
+            "bitcoincash:ppm2qsznhks23z7629mms6s4cwef74vcwvn0h829pq",
+            "pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t",
         ] {
             assert!(matches!(identify(text), Ok(Address::Script(_))), "{text}");
         }

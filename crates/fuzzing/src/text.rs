@@ -76,7 +76,11 @@ pub fn bitcoin_decode(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for row in CHAINS.iter().flat_map(|chain| &chain.addresses) {
         match row.target.decode(text) {
-            Ok(digest) => assert!(row.target.encode(&digest).eq_ignore_ascii_case(text)),
+            // A prefix may be left out where the checksum tells it.
+            Ok(digest) => {
+                let whole = row.target.encode(&digest).to_ascii_lowercase();
+                assert!(whole.ends_with(&text.to_ascii_lowercase()));
+            }
             Err(error) => assert_told(error),
         }
     }

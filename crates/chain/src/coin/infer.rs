@@ -247,6 +247,16 @@ fn start(coin: &'static Coin, written: &str, network: Network) -> Start {
             return Start::Nothing;
         }
     }
+    // Prefixes of cashaddr are left out as a rule, and all there is looks alike.
+    for on in networks {
+        if let Writing::CashAddr { start } = coin.params(on).p2pkh {
+            return match lower.starts_with(&start[..start.len() - 1]) {
+                true => Start::Says(AddressType::P2pkh, on),
+                false if on == network => continue,
+                false => Start::Nothing,
+            };
+        }
+    }
     Start::Never
 }
 

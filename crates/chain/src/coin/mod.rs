@@ -10,7 +10,7 @@ mod rows;
 
 pub use export::{Wif, decode_wif, descriptor_checksum};
 pub use infer::{Refusal, infer};
-pub use rows::{BITCOIN, COINS, DOGECOIN, LITECOIN};
+pub use rows::{BITCOIN, BITCOIN_CASH, COINS, DOGECOIN, LITECOIN};
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ macro_rules! segwit {
 }
 
 /// Every coin of Bitcoin's kind. Where two write alike, as test networks do, a text is told as the first one's.
-pub static COINS: &[&Coin] = &[&BITCOIN, &LITECOIN, &DOGECOIN];
+pub static COINS: &[&Coin] = &[&BITCOIN, &LITECOIN, &DOGECOIN, &BITCOIN_CASH];
 
 /// Bitcoin.
 pub static BITCOIN: Coin = Coin {
@@ -101,6 +101,33 @@ pub static DOGECOIN: Coin = Coin {
             wif: 0xf1,
             wif_heads: &["9", "c"],
             records: 0x50,
+        },
+    ],
+};
+
+/// Bitcoin Cash, in cashaddr. Its old addresses are written as Bitcoin's are.
+pub static BITCOIN_CASH: Coin = Coin {
+    name: "bch",
+    title: "Bitcoin Cash",
+    example: "qpcash",
+    types: &[AddressType::P2pkh, AddressType::P2pkhUncompressed],
+    descriptors: false,
+    networks: [
+        Params {
+            p2pkh: Writing::CashAddr { start: "bitcoincash:q" },
+            p2sh: None,
+            segwit: None,
+            wif: 0x80,
+            wif_heads: &["5", "K", "L"],
+            records: 0x60,
+        },
+        Params {
+            p2pkh: Writing::CashAddr { start: "bchtest:q" },
+            p2sh: None,
+            segwit: None,
+            wif: 0xef,
+            wif_heads: &["9", "c"],
+            records: 0x70,
         },
     ],
 };

@@ -5,6 +5,7 @@
 
 pub mod base58;
 pub mod bech32;
+pub mod cashaddr;
 mod code;
 pub mod hex;
 mod number;
@@ -13,6 +14,7 @@ mod writing;
 use crate::Digest;
 pub use base58::Base58;
 pub use writing::Writing;
+use writing::check_body;
 
 /// One bit of a text symbol as an affine function over GF(2) of the digest's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

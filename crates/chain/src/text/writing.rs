@@ -10,7 +10,7 @@ use bech32::primitives::decode::{SegwitHrpstring, UncheckedHrpstring};
 use bech32::{Bech32, Bech32m, Hrp};
 
 use super::bech32 as linear;
-use super::{Base58, Encoding, base58};
+use super::{Base58, Encoding, base58, cashaddr};
 use crate::{Digest, Error};
 
 /// How a digest is written.
@@ -30,6 +30,11 @@ pub enum Writing {
         /// Bytes of the program.
         bytes: usize,
     },
+    /// Cashaddr of a hashed key.
+    CashAddr {
+        /// The prefix, its colon and the first symbol: `bitcoincash:q`. Patterns are written from that symbol on.
+        start: &'static str,
+    },
 }
 
 impl Writing {
@@ -47,7 +52,7 @@ impl Writing {
     pub const fn head(&self) -> &'static str {
         match self {
             Self::Base58 { head, .. } => head,
-            Self::Segwit { start, .. } => start,
+            Self::Segwit { start, .. } | Self::CashAddr { start } => start,
         }
     }
 
@@ -64,6 +69,7 @@ impl Writing {
             Box::leak(Box::new(match *self {
                 Self::Base58 { version, .. } => Encoding::Base58(Base58::new(version)),
                 Self::Segwit { start, bytes } => Encoding::Linear(linear::segwit(start, bytes)),
+                Self::CashAddr { start } => Encoding::Linear(cashaddr::linear(start)),
             }))
         })
     }
@@ -86,6 +92,7 @@ impl Writing {
                 };
                 text.expect("a digest has the length of a witness program")
             }
+            Self::CashAddr { start } => cashaddr::encode(start, digest),
         }
     }
 
@@ -94,6 +101,7 @@ impl Writing {
         match *self {
             Self::Base58 { version, head } => decode_base58(text, version, head),
             Self::Segwit { start, bytes } => decode_segwit(text, start, bytes),
+            Self::CashAddr { start } => cashaddr::decode(start, text),
         }
     }
 }
@@ -141,10 +149,15 @@ fn check_symbols(text: &str, start: &'static str, wanted: usize) -> Result<(), E
     if !begins {
         return Err(Error::Prefix { given: None, expected: start });
     }
+    check_body(text, start.len(), start, wanted)
+}
+
+/// The same without the beginning: one case, characters of bech32 from `from` on, and so many in all.
+pub(super) fn check_body(text: &str, from: usize, start: &'static str, wanted: usize) -> Result<(), Error> {
     if text.bytes().any(|c| c.is_ascii_lowercase()) && text.bytes().any(|c| c.is_ascii_uppercase()) {
         return Err(Error::MixedCase);
     }
-    for (index, character) in text.chars().enumerate().skip(start.len()) {
+    for (index, character) in text.chars().enumerate().skip(from) {
         if !linear::ALPHABET.contains(character.to_ascii_lowercase()) {
             let (position, alphabet) = (index + 1, linear::ALPHABET);
             return Err(Error::Character { character, position, head: start, alphabet });
