@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::coin::{COINS, Coin, Network};
 use crate::text::Writing;
-use crate::{Digest, Form, KeyTarget, ethereum, nostr, tron};
+use crate::{Digest, Form, KeyTarget, cosmos, ethereum, nostr, tron};
 
 /// A chain and everything it writes keys as.
 pub struct Chain {
@@ -45,7 +45,11 @@ pub struct Listed {
 /// Every chain. Help texts, self-tests, benches, scans and databases go through it.
 pub static CHAINS: LazyLock<Vec<Chain>> = LazyLock::new(|| {
     let coins = COINS.iter().map(|coin| coin.chain());
-    [nostr::chain(), ethereum::chain()].into_iter().chain(coins).chain([tron::chain()]).collect()
+    [nostr::chain(), ethereum::chain()]
+        .into_iter()
+        .chain(coins)
+        .chain([tron::chain(), cosmos::chain()])
+        .collect()
 });
 
 /// The usual target of the chain with this name.
@@ -231,6 +235,9 @@ impl AddressKind {
     pub const ETHEREUM: Self = Self(0x05);
     /// A hash of 20 bytes of which it is not known what it is of: BitcoinAddressFinder keeps no more.
     pub const HASH160: Self = Self(0x06);
+
+    /// An account of a chain of the Cosmos kind, under whatever prefix.
+    pub const COSMOS: Self = Self(0x08);
 
     /// The kind with this byte, for rows of the table.
     pub(crate) const fn new(byte: u8) -> Self {

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use ::bech32::primitives::decode::SegwitHrpstring;
 
 use crate::coin::{COINS, Network, looks_secret};
+use crate::cosmos::{self, Told};
 use crate::text::{Writing, base58, bech32, cashaddr};
 use crate::words::any_of;
 use crate::{AddressKind, CHAINS, Digest, Error, Listed, Target, ethereum};
@@ -73,6 +74,7 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
                     *v1 = row;
                 }
             }
+            Some(Writing::Bech32 { head }) => add(head),
             Some(Writing::CashAddr { start }) => {
                 add(start);
                 known.cashaddr.push(row);
@@ -111,6 +113,12 @@ pub fn identify(text: &str) -> Result<Address, Error> {
     }
     if let Some((_, rows)) = KNOWN.segwit.iter().find(|(hrp, _)| begins(hrp)) {
         return witness(text, *rows);
+    }
+    if let Some(told) = cosmos::tell(text) {
+        return match told {
+            Told::Account(digest) => Ok(Address::Key(AddressKind::COSMOS, digest)),
+            Told::Wrong => Err(Error::Checksum),
+        };
     }
     if let Some(told) = cash(text, begins) {
         return told;

@@ -7,6 +7,7 @@
 mod account;
 mod chains;
 pub mod coin;
+pub mod cosmos;
 mod digest;
 mod error;
 pub mod ethereum;

@@ -62,6 +62,7 @@ struct Cli {
 enum Command {
     #[command(flatten)]
     Mine(command::chain::Mine),
+    Cosmos(command::cosmos::Cosmos),
     Eth(command::ethereum::Eth),
     Create2(command::ethereum::Create2),
     Create3(command::ethereum::Create3),
@@ -103,6 +104,7 @@ fn run(command: Command) -> Result<Ending, Failure> {
     let mut stdout = Stdout::open()?;
     match command {
         Command::Mine(mine) => mine.run(stdout),
+        Command::Cosmos(cosmos) => cosmos.run(stdout),
         Command::Eth(eth) => eth.run(stdout),
         Command::Create2(create2) => create2.run(stdout),
         Command::Create3(create3) => create3.run(stdout),

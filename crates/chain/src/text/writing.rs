@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use bech32::primitives::decode::{SegwitHrpstring, UncheckedHrpstring};
+use bech32::primitives::decode::{CheckedHrpstring, SegwitHrpstring, UncheckedHrpstring};
 use bech32::{Bech32, Bech32m, Hrp};
 
 use super::bech32 as linear;
@@ -30,6 +30,11 @@ pub enum Writing {
         /// Bytes of the program.
         bytes: usize,
     },
+    /// 20 bytes in bech32 (BIP-173) under a prefix.
+    Bech32 {
+        /// The prefix and the separator: `cosmos1`. Patterns leave it out.
+        head: &'static str,
+    },
     /// Cashaddr of a hashed key.
     CashAddr {
         /// The prefix, its colon and the first symbol: `bitcoincash:q`. Patterns are written from that symbol on.
@@ -51,7 +56,7 @@ impl Writing {
     /// What texts begin with, in words.
     pub const fn head(&self) -> &'static str {
         match self {
-            Self::Base58 { head, .. } => head,
+            Self::Base58 { head, .. } | Self::Bech32 { head } => head,
             Self::Segwit { start, .. } | Self::CashAddr { start } => start,
         }
     }
@@ -69,6 +74,7 @@ impl Writing {
             Box::leak(Box::new(match *self {
                 Self::Base58 { version, .. } => Encoding::Base58(Base58::new(version)),
                 Self::Segwit { start, bytes } => Encoding::Linear(linear::segwit(start, bytes)),
+                Self::Bech32 { head } => Encoding::Linear(linear::linear(head, 20)),
                 Self::CashAddr { start } => Encoding::Linear(cashaddr::linear(start)),
             }))
         })
@@ -92,6 +98,10 @@ impl Writing {
                 };
                 text.expect("a digest has the length of a witness program")
             }
+            Self::Bech32 { head } => {
+                let hrp = Hrp::parse(head.trim_end_matches('1')).expect("the prefixes are valid");
+                bech32::encode::<Bech32>(hrp, digest.as_bytes()).expect("20 bytes fit")
+            }
             Self::CashAddr { start } => cashaddr::encode(start, digest),
         }
     }
@@ -101,6 +111,7 @@ impl Writing {
         match *self {
             Self::Base58 { version, head } => decode_base58(text, version, head),
             Self::Segwit { start, bytes } => decode_segwit(text, start, bytes),
+            Self::Bech32 { head } => decode_bech32(text, head),
             Self::CashAddr { start } => cashaddr::decode(start, text),
         }
     }
@@ -141,6 +152,13 @@ fn decode_segwit(text: &str, start: &'static str, bytes: usize) -> Result<Digest
     let padding = Error::Padding { position: text.len() - linear::CHECKSUM };
     let parsed = SegwitHrpstring::new(text).map_err(|_| padding)?;
     Ok(collect(parsed.byte_iter()))
+}
+
+fn decode_bech32(text: &str, head: &'static str) -> Result<Digest, Error> {
+    // 160 bits are a whole number of symbols: nothing fills up the last.
+    check_symbols(text, head, head.len() + 32 + linear::CHECKSUM)?;
+    let read = CheckedHrpstring::new::<Bech32>(text).map_err(|_| Error::Checksum)?;
+    Ok(collect(read.byte_iter()))
 }
 
 /// Looks at what every text of bech32's family has: how it begins, one case, its characters, and so many of them.

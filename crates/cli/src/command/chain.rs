@@ -18,7 +18,7 @@ use crate::quest::Quest;
 use crate::stdout::Stdout;
 
 /// The chains that have a command of their own.
-const OWN: &[&str] = &["eth"];
+const OWN: &[&str] = &["cosmos", "eth"];
 
 /// What every result is worth.
 const PROMISE: &str = "Everything is computed on this machine, every result is checked by libsecp256k1 before it is \
@@ -76,6 +76,11 @@ fn network_flag() -> Arg {
         .default_value(Network::Main.name())
         .value_parser(names.map(|name| Network::find(&name).expect("one of the names")))
         .help("The network")
+}
+
+/// What stands below the flags of a chain that has a command of its own.
+pub(crate) fn help_of(name: &str) -> String {
+    Chain::find(name).map(help).unwrap_or_default()
 }
 
 /// What stands below the flags: how addresses begin, how patterns are written, examples.

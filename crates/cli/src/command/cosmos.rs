@@ -1,0 +1,48 @@
+//! `warpsmith cosmos`: accounts of chains of the Cosmos kind, under any prefix.
+
+use clap::Args;
+use warpsmith::chain::cosmos::{HUB, cosmos};
+use warpsmith::pattern::Options;
+use warpsmith::search::Subject;
+
+use super::chain::help_of;
+use crate::ending::{Ending, Failure};
+use crate::mining::{Mining, SplitFlags};
+use crate::quest::Quest;
+use crate::stdout::Stdout;
+
+/// Search for an account of the Cosmos Hub, or of another chain of its kind
+///
+/// Prints the address and its private key in hex. Everything is computed on this machine, every result is checked by
+/// libsecp256k1 before it is shown, and every match comes from its own 256 random bits.
+#[derive(Args)]
+#[command(after_help = help_of(HUB))]
+pub(crate) struct Cosmos {
+    #[command(flatten)]
+    mining: Mining,
+
+    #[command(flatten)]
+    split: SplitFlags,
+
+    /// The chain's prefix, what stands before the 1 of its addresses: osmo, celestia, juno
+    #[arg(long, value_name = "PREFIX", default_value = HUB)]
+    prefix: String,
+
+    /// Accept patterns written in upper case; an address has lower case only
+    #[arg(long)]
+    ignore_case: bool,
+}
+
+impl Cosmos {
+    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+        let account = cosmos(&self.prefix)
+            .map_err(|error| Failure::Usage(format!("--prefix '{}': {error}", self.prefix.escape_debug())))?;
+        let quest = Quest {
+            subject: Subject::Key(&account),
+            options: Options { ignore_case: self.ignore_case, ..Options::default() },
+            score: None,
+            split: self.split.read()?,
+        };
+        self.mining.run(&quest, stdout)
+    }
+}
