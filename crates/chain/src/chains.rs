@@ -38,18 +38,27 @@ pub struct Listed {
     pub network: Option<Network>,
     /// How a text of them is told from others, where [`crate::identify`] goes by that.
     pub writing: Option<Writing>,
-    /// What a database keeps of them; none for what none keeps.
+    /// What a database keeps of them; none for what none keeps, or keeps as another chain's that writes alike.
     pub kind: Option<AddressKind>,
 }
 
 /// Every chain. Help texts, self-tests, benches, scans and databases go through it.
 pub static CHAINS: LazyLock<Vec<Chain>> = LazyLock::new(|| {
     let coins = COINS.iter().map(|coin| coin.chain());
-    [nostr::chain(), ethereum::chain()]
+    let mut chains: Vec<Chain> = [nostr::chain(), ethereum::chain()]
         .into_iter()
         .chain(coins)
         .chain([tron::chain(), cosmos::chain()])
-        .collect()
+        .collect();
+    // Where two chains write alike, a text is told as the first one's, so no record is of the other's kind.
+    let mut written: Vec<Writing> = Vec::new();
+    for chain in &mut chains {
+        for row in &mut chain.addresses {
+            row.kind.take_if(|_| row.writing.is_some_and(|writing| written.contains(&writing)));
+        }
+        written.extend(chain.addresses.iter().filter_map(|row| row.writing));
+    }
+    chains
 });
 
 /// The usual target of the chain with this name.
@@ -352,8 +361,7 @@ mod tests {
             let text = kind.text(&digest);
             if kind != AddressKind::HASH160 {
                 let Ok(Address::Key(found, same)) = identify(&text) else { panic!("{text}") };
-                // Two networks may write alike; then the text is told as the first one's, and means the same digest.
-                assert_eq!((found.text(&same), same), (text, digest));
+                assert_eq!((found, same), (kind, digest));
             }
         }
         assert_eq!(AddressKind::find("p2wsh"), None);
@@ -373,9 +381,9 @@ mod tests {
     /// forms of all of them.
     #[test]
     fn texts_that_two_rows_write_mean_the_same_keys() {
-        for row in CHAINS.iter().flat_map(|chain| &chain.addresses) {
-            let Some(kind) = row.kind else { continue };
-            let digest = Digest::new(&vec![0x77; kind.digest_bytes()]);
+        let kept = |row: &&Listed| row.kind.is_some() || row.network == Some(Network::Test);
+        for row in CHAINS.iter().flat_map(|chain| &chain.addresses).filter(kept) {
+            let digest = Digest::new(&vec![0x77; row.target.form().bytes()]);
             let text = row.target.encode(&digest);
             let Ok(Address::Key(told, same)) = identify(&text) else { panic!("{text}") };
             assert_eq!(same, digest);

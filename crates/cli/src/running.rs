@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::devices::{Devices, Inline, Selector};
-use warpsmith::proof::{Sample, samples};
+use warpsmith::proof::{Sample, distinct_samples, samples};
 
 use crate::ending::Failure;
 use crate::human;
@@ -97,18 +97,20 @@ impl DeviceFlags {
     }
 }
 
-/// Targets by name, for commands that run over all of them; none named are all. `besides` is a name that the command knows
+/// Targets by name, for commands that run over all of them; none named are one for each program of devices. `besides` is a name that the command knows
 /// too, and that is no target.
 pub(crate) fn choose_samples(names: &[String], besides: &str) -> Result<Vec<Sample>, Failure> {
-    let samples = samples();
     if names.is_empty() {
-        return Ok(samples);
+        return Ok(distinct_samples());
     }
+    let samples = samples();
     let find = |name: &String| {
         samples.iter().find(|sample| sample.name == *name).copied().ok_or_else(|| {
             let known = samples.iter().map(|sample| sample.name).chain([besides]);
             let known = known.collect::<Vec<_>>().join(", ");
-            Failure::Usage(format!("'{name}' is no target; give one of: {known}, or none for all targets"))
+            Failure::Usage(format!(
+                "'{name}' is no target; give one of: {known}, or none for one of each program"
+            ))
         })
     };
     names.iter().filter(|name| *name != besides).map(find).collect()

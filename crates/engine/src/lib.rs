@@ -40,7 +40,7 @@ pub use error::{Error, Result};
 pub use gpu::Inline;
 pub use join::{Joined, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key};
-pub use samples::{Sample, samples};
+pub use samples::{Sample, distinct_samples, samples};
 pub use scan::{
     Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan,
     selftest_scans,

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use warpsmith_chain::ethereum::{Contract, Deployment, Factory, SaltRequest};
-use warpsmith_chain::{KeyType, TYPES};
+use warpsmith_chain::{Encoding, KeyType, TYPES};
 
 use crate::space::Subject;
 
@@ -45,6 +45,21 @@ fn others() -> [Sample; 4] {
         Sample { name: "create3", subject: Subject::Salt(&*CREATE3) },
         Sample { name: "create3-guarded", subject: Subject::Salt(&*GUARDED) },
     ]
+}
+
+/// One for each program of devices: chains may compute the same of a key and then differ in the text alone, which narrows
+/// digests to bits or to ranges. What proves or times programs goes through these.
+pub fn distinct_samples() -> Vec<Sample> {
+    let mut seen = Vec::new();
+    let mut distinct = samples();
+    distinct.retain(|sample| {
+        let in_ranges = matches!(sample.subject.target().encoding(), Encoding::Base58(_));
+        let program = (sample.subject.recipe(), in_ranges);
+        let is_new = !seen.contains(&program);
+        seen.push(program);
+        is_new
+    });
+    distinct
 }
 
 /// All of them: every type of address of every chain, on its main network, and what is searched besides.

@@ -65,14 +65,30 @@ struct Pir {
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
+/// An entry of the database as it was built.
+fn first(index: u64) -> Vec<u8> {
+    (index * 8..index * 8 + 8).map(|i| (i * 7) as u8).collect()
+}
+
+/// What two updates made of an entry.
+fn changed(index: u64) -> Option<Vec<u8>> {
+    CHANGED.iter().find_map(|&at| match index.checked_sub(at) {
+        Some(0) => Some(vec![0x55; 8]),
+        Some(1) => Some(vec![at as u8; 8]),
+        _ => None,
+    })
+}
+
+/// Where each of two updates changes two entries.
+const CHANGED: [u64; 2] = [3, 17];
+
 static PIR: LazyLock<Pir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, state) = (folder.path().join("data"), folder.path().join("state"));
     let choice = Choice { lambda: 20, block_size: Some(4), backups: Some(12), ..Choice::new(30, 8) };
     let params = Params::new(choice).expect("these are allowed");
     let mut builder = Builder::new(&path, choice, 5, None).expect("a database is begun");
-    let entries: Vec<u8> =
-        (0..params.entries() as usize * params.entry_size()).map(|i| (i * 7) as u8).collect();
+    let entries: Vec<u8> = (0..params.entries()).flat_map(first).collect();
     builder.push(&entries).expect("entries are written");
     builder.finish().expect("the database is finished");
     let live = Live::open(&path, Lanes::detect(), 1000).expect("it opens");
@@ -80,9 +96,9 @@ static PIR: LazyLock<Pir> = LazyLock::new(|| {
     let description = live.base().description();
     let version = Version { database: description.identity, epoch: description.epoch };
     let mut client = Client::create(&state, params, version, key, made, Lanes::detect()).expect("a client");
-    for index in [3, 17] {
-        let update =
-            live.difference(&[(index, vec![0x55; 8]), (index + 1, vec![index as u8; 8])]).expect("a change");
+    for index in CHANGED {
+        let change = [index, index + 1].map(|at| (at, changed(at).expect("one of them")));
+        let update = live.difference(&change).expect("a change");
         live.update(update.clone()).expect("it is kept");
         client.update(&update).expect("it is taken over");
         let asked = client.ask(&[index]).expect("a query");
@@ -112,9 +128,20 @@ pub fn pir_files(data: &[u8]) {
     let (path, state) = (PIR.folder.path().join("data"), PIR.folder.path().join("state"));
     let live = Live::open(&path, Lanes::detect(), 1000).map_err(assert_told);
     if let Ok(live) = &live {
-        live.base().verify().map_err(assert_told).ok();
-        (0..live.params().entries())
-            .for_each(|index| drop(live.entry(index).expect("every entry can be read")));
+        let is_sound = live.base().verify().map_err(assert_told).is_ok();
+        for index in 0..live.params().entries() {
+            match live.entry(index) {
+                // What a change left or, where the change itself was lost, what was there before.
+                Ok(entry) => assert!(
+                    entry == first(index) || changed(index) == Some(entry),
+                    "entry {index} is another"
+                ),
+                Err(why) => {
+                    assert!(!is_sound, "entry {index} of a file that is sound: {why}");
+                    assert_told(why);
+                }
+            }
+        }
     }
     if let Ok(mut client) = Client::open(&state, Lanes::detect()).map_err(assert_told)
         && let Ok(asked) = client.ask(&[1]).map_err(assert_told)

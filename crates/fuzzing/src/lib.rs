@@ -33,4 +33,5 @@ pub const TARGETS: &[Target] = &[
 fn assert_told(error: impl std::fmt::Display) {
     let text = error.to_string();
     assert!(!text.is_empty(), "refused without a reason");
+    assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "a terminal would obey: {text:?}");
 }

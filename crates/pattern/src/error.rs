@@ -70,7 +70,11 @@ pub enum Reason {
     },
     /// A start that no text in base58 has.
     #[error(
-        "no {target} text begins so: after '{start}' comes one of {allowed} and never {given:?}; change that character"
+        "no {target} text begins so: {} {allowed} and never {given:?}; change that character",
+        match start.as_str() {
+            "" => "the first character is".to_owned(),
+            start => format!("after '{start}' comes one of"),
+        }
     )]
     Start {
         /// The target's name.

@@ -78,7 +78,8 @@ fn arbitrary_text_compiles_or_is_refused_without_panic_and_in_time() {
         let texts: Vec<String> = digests.iter().map(|digest| target.encode(digest)).collect();
         let mut accepted = 0;
         let mut slowest = (Duration::ZERO, String::new());
-        for _ in 0..20_000 {
+        let count = 60_000 / CHAINS.len();
+        for _ in 0..count {
             let pattern = random.text();
             let options = Options { ignore_case: random.below(2) == 1, checksum: random.below(2) == 1 };
             let began = Instant::now();
@@ -101,7 +102,8 @@ fn arbitrary_text_compiles_or_is_refused_without_panic_and_in_time() {
             }
         }
         eprintln!("{}: {accepted} accepted, slowest {slowest:?}", target.name());
-        assert!(accepted > 300);
+        // One in two hundred: what stands in front of a pattern differs, so that fewer of these fit some chains.
+        assert!(accepted > count / 200);
         assert!(slowest.0 < Duration::from_secs(10), "{slowest:?}");
     }
 }

@@ -51,7 +51,7 @@ fn addresses_of_the_coins_own_programs_encode_and_decode() {
     assert!(COINS[1..].iter().all(|coin| vectors.sources.contains_key(coin.name)));
 }
 
-/// What another implementation writes of a key, by its own hashes, base58 and bech32.
+/// What other implementations write of a key, by their own hashes, base58, bech32 and cashaddr.
 fn theirs(target: &CoinAddress, secret: &[u8; 32]) -> (String, String) {
     let params = target.coin.params(target.network);
     let is_compressed = target.address_type != AddressType::P2pkhUncompressed;
@@ -60,15 +60,17 @@ fn theirs(target: &CoinAddress, secret: &[u8; 32]) -> (String, String) {
     private.compressed = is_compressed;
     let public = private.public_key(&Secp256k1::new());
     let hash = hash160::Hash::hash(&public.to_bytes()).to_byte_array();
-    let in_base58 = |hash: [u8; 20]| match target.writing() {
+    let with_hash = |hash: [u8; 20]| match target.writing() {
         Writing::Base58 { version, .. } => base58::encode_check(&[&[version], &hash[..]].concat()),
-        // Another implementation of cashaddr is not at hand: its vectors and its encoding are tested beside it.
-        other => other.encode(&Digest::new(&hash)),
+        Writing::CashAddr { start } => {
+            cashaddr::CashEnc::encode_p2pkh(&hash[..], start.split_once(':').unwrap().0).unwrap()
+        }
+        other => panic!("{other:?} holds no hash of a key"),
     };
     let hrp = |start: &str| bech32::Hrp::parse(start.split_once('1').unwrap().0).unwrap();
     let address = match target.address_type {
-        AddressType::P2pkh | AddressType::P2pkhUncompressed => in_base58(hash),
-        AddressType::P2sh => in_base58(hash160::Hash::hash(&[&[0, 20], &hash[..]].concat()).to_byte_array()),
+        AddressType::P2pkh | AddressType::P2pkhUncompressed => with_hash(hash),
+        AddressType::P2sh => with_hash(hash160::Hash::hash(&[&[0, 20], &hash[..]].concat()).to_byte_array()),
         AddressType::P2wpkh => bech32::segwit::encode_v0(hrp(target.writing().head()), &hash).unwrap(),
         AddressType::P2tr | AddressType::Rawtr => {
             use miniscript::bitcoin::key::TapTweak as _;

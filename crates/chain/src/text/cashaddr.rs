@@ -160,7 +160,7 @@ mod tests {
         assert!(matches!(error(""), Error::Prefix { .. }));
         assert!(matches!(error("bitcoincash:qpm2"), Error::Length { .. }));
         assert!(matches!(error(&VECTORS[0].1.replace("qsz", "qSz")), Error::MixedCase));
-        assert!(matches!(error(&VECTORS[0].1.replace("qsz", "qbz")), Error::Character { position: 17, .. }));
+        assert!(matches!(error(&VECTORS[0].1.replace("qsz", "qbz")), Error::Character { position: 18, .. }));
         for at in "bitcoincash:q".len()..VECTORS[0].1.len() {
             let mut wrong = VECTORS[0].1.to_owned();
             let other = if &wrong[at..=at] == "x" { "z" } else { "x" };

@@ -39,7 +39,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
-    /// What to search for [default: every target]; field times the arithmetic by itself
+    /// What to search for [default: one target for each program of the devices]; field times the arithmetic by itself
     #[arg(value_name = "TARGET")]
     target: Vec<String>,
 

@@ -1,4 +1,4 @@
-//! `warpsmith selftest`: every target and kind of pattern, and every kind of scan, with planted keys that each device must
+//! `warpsmith selftest`: every program and kind of pattern, and every kind of scan, with planted keys that each device must
 //! find.
 //!
 //! Shows each case as it passes. The first that fails is the command's failure, so what was shown before it holds.
@@ -18,14 +18,14 @@ Examples:
   warpsmith selftest scan                     scans of ranges alone
   warpsmith selftest --device cpu --threads 1 --json";
 
-/// Prove every target, kind of pattern and kind of scan on the devices
+/// Prove every program, kind of pattern and kind of scan on the devices
 ///
 /// Keys computed by libsecp256k1 are planted where a search or scan must pass, and each must come back exactly once.
 /// Ends with exit code 3 if one does not.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Selftest {
-    /// Targets to prove, by the names `bench` shows, or scan [default: all of them]
+    /// Targets to prove, by the names `bench` shows, or scan [default: scans, and one target for each program of the devices]
     target: Vec<String>,
 
     #[command(flatten)]

@@ -10,9 +10,9 @@ use warpsmith_chain::{Form, KeyType};
 use warpsmith_store::{Map, MapFile, Record};
 use zeroize::Zeroizing;
 
+use super::ScanTargets;
 use super::prove::{Unproved, prove};
 use super::shared::{Done, Message, Shared};
-use super::ScanTargets;
 use crate::details::Details;
 use crate::devices::Devices;
 use crate::error::{Error, Result};

@@ -251,7 +251,7 @@ fn best(device: &dyn Backend, subject: Subject<'_>, score: Score) -> Result<usiz
 mod tests {
     use super::*;
     use crate::devices::Selector;
-    use crate::samples::samples;
+    use crate::samples::distinct_samples;
     use crate::simd;
     use crate::worker::{Numbering, Program, Search};
 
@@ -265,17 +265,17 @@ mod tests {
             let devices = Devices::open(&[Selector::Cpu(Some(simd))], Some(1)).expect("available");
             if simd == simd::detect() {
                 let mut cases = 0;
-                selftest(&devices, &samples(), &mut |test| {
+                selftest(&devices, &distinct_samples(), &mut |test| {
                     assert!(test.planted >= 3, "{test:?}");
                     cases += 1;
                 })
                 .expect("the processor computes rightly");
-                let scored = samples().iter().filter(|sample| has_scores(sample.subject)).count();
-                assert_eq!(cases, CASES.len() * samples().len() + SCORES.len() * scored);
+                let scored = distinct_samples().iter().filter(|sample| has_scores(sample.subject)).count();
+                assert_eq!(cases, CASES.len() * distinct_samples().len() + SCORES.len() * scored);
                 continue;
             }
             // The slower ones plant fewer of what is searched one by one, or this would take minutes.
-            for Sample { name, subject } in samples() {
+            for Sample { name, subject } in distinct_samples() {
                 for case in &CASES {
                     let limit = if case.together == 1 { 3 } else { usize::MAX };
                     let planted = plant(devices.list[0].as_ref(), subject, case, limit).expect("found");
