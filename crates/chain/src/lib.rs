@@ -33,6 +33,7 @@ pub use identify::{Address, identify};
 pub use recipe::{Guard, Recipe, Salted};
 pub use salt::{MaskError, SaltMask};
 pub use text::{Base58, BitSum, Encoding, Linear};
+pub use words::Shown;
 
 /// A public key as affine coordinates, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

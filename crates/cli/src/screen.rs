@@ -6,6 +6,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use warpsmith::chain::Shown;
 use warpsmith::search::{Ended, Outcome, Progress, Subject, Wanted};
 
 use crate::human;
@@ -51,7 +52,7 @@ impl Screen {
         match wanted {
             Wanted::Patterns(patterns) => {
                 let what = match patterns.len() {
-                    1 => format!("pattern {}", shown(patterns.text(0))),
+                    1 => format!("pattern {}", Shown(patterns.text(0))),
                     n => format!("any of {} patterns", human::count(n as f64)),
                 };
                 self.say(format_args!("target    {name}, {what}"));
@@ -184,11 +185,4 @@ fn status(progress: &Progress, exact: bool) -> String {
         line += &format!(", {} found", human::count(progress.matches as f64));
     }
     line
-}
-
-/// A pattern on one line, whatever it holds.
-fn shown(pattern: &str) -> String {
-    const MOST: usize = 60;
-    let text: String = pattern.chars().filter(|c| !c.is_control()).take(MOST).collect();
-    if pattern.chars().count() > MOST { text + "..." } else { text }
 }

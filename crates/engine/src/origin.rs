@@ -7,7 +7,7 @@
 //! SEC: secret scalars are handled by libsecp256k1 alone, erased when dropped and never printed.
 
 use secp256k1::{Parity, PublicKey, XOnlyPublicKey};
-use warpsmith_chain::PublicPoint;
+use warpsmith_chain::{PublicPoint, Shown};
 use warpsmith_curve::{Affine, Fe, Scalar};
 
 use crate::error::Result;
@@ -115,7 +115,7 @@ pub struct PublicKeyError {
 /// with even y, as in BIP-340.
 pub fn parse_public_key(text: &str) -> std::result::Result<PublicKey, PublicKeyError> {
     let given = text.trim();
-    let fail = |why: String| PublicKeyError { given: format!("'{given}'"), why };
+    let fail = |why: String| PublicKeyError { given: format!("'{}'", Shown(given)), why };
     if given.to_ascii_lowercase().starts_with("nsec") {
         // SEC: not echoed.
         let why = "it is a secret key, which must never be given on a command line".to_owned();
@@ -127,7 +127,7 @@ pub fn parse_public_key(text: &str) -> std::result::Result<PublicKey, PublicKeyE
     } else {
         let digits = given.strip_prefix("0x").unwrap_or(given);
         if let Some(bad) = digits.chars().find(|c| !c.is_ascii_hexdigit()) {
-            return Err(fail(format!("'{bad}' is not a hex digit")));
+            return Err(fail(format!("{bad:?} is not a hex digit")));
         }
         if ![64, 66, 128, 130].contains(&digits.len()) {
             return Err(fail(format!("it has {} hex digits", digits.len())));

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use warpsmith_chain::Shown;
+
 /// A pattern that cannot be searched for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pattern '{}': {reason}", Shown(pattern))]
@@ -145,22 +147,6 @@ pub enum Reason {
         /// How many there can be.
         most: usize,
     },
-}
-
-/// A pattern for display: control characters escaped, long ones shortened.
-struct Shown<'a>(&'a str);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 100;
-        for character in self.0.chars().take(MOST) {
-            match character {
-                '\'' | '"' | '\\' => write!(f, "{character}")?,
-                _ => write!(f, "{}", character.escape_debug())?,
-            }
-        }
-        if self.0.chars().nth(MOST).is_some() { f.write_str("...") } else { Ok(()) }
-    }
 }
 
 /// " after npub1"; nothing where texts have no common head.

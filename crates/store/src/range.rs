@@ -1,5 +1,7 @@
 //! The range of private keys a scan is asked for, as a person writes it.
 
+use warpsmith_chain::Shown;
+
 use crate::interval::{Interval, U256};
 
 /// The order of secp256k1's group: keys are 1 to one less.
@@ -13,23 +15,25 @@ pub fn key_order() -> U256 {
 pub enum RangeError {
     /// Not two bounds.
     #[error(
-        "'{0}' is not a range: write the first and the last key with a colon between, as in 8000:ffff or 2^65:2^66-1"
+        "'{}' is not a range: write the first and the last key with a colon between, as in 8000:ffff or 2^65:2^66-1",
+        Shown(.0)
     )]
     Shape(String),
     /// A bound that is no number.
     #[error(
-        "'{0}' is not a bound of a range: write hexadecimal digits, with or without 0x, or a power of two such as 2^65, \
-         2^66-1 or 2^65+3"
+        "'{}' is not a bound of a range: write hexadecimal digits, with or without 0x, or a power of two such as 2^65, \
+         2^66-1 or 2^65+3",
+        Shown(.0)
     )]
     Bound(String),
     /// A bound beyond 256 bits.
-    #[error("'{0}' is not below 2^256; the last key is n - 1 = {last:x}", last = key_order() - U256::ONE)]
+    #[error("'{}' is not below 2^256; the last key is n - 1 = {last:x}", Shown(.0), last = key_order() - U256::ONE)]
     Large(String),
     /// Outside of what keys there are.
-    #[error("'{0}' is no private key: keys are 1 to n - 1 = {last:x}", last = key_order() - U256::ONE)]
+    #[error("'{}' is no private key: keys are 1 to n - 1 = {last:x}", Shown(.0), last = key_order() - U256::ONE)]
     NoKey(String),
     /// From high to low.
-    #[error("the range {0} ends before it begins: exchange the bounds")]
+    #[error("the range {} ends before it begins: exchange the bounds", Shown(.0))]
     Reversed(String),
 }
 

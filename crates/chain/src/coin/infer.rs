@@ -4,7 +4,7 @@
 
 use super::{AddressType, Coin, CoinAddress, Network, looks_secret};
 use crate::text::Writing;
-use crate::words::any_of;
+use crate::words::{Shown, any_of};
 
 /// Patterns that do not say what kind of address is wanted, or say two things.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,7 +116,7 @@ pub fn infer(
         if looks_secret(written).is_some() {
             return Err(Refusal::Secret);
         }
-        let pattern = || shown(written);
+        let pattern = || Shown(written).to_string();
         let (given, on) = match start(coin, written, network) {
             Start::Says(given, on) => (given, on),
             Start::Nothing => {
@@ -187,13 +187,13 @@ fn advice(
     for [v0, v1] in coin.networks.iter().filter_map(|params| params.segwit) {
         let hrp = &v0.head()[..v0.head().len() - 1];
         if let Some(rest) = lower.strip_prefix(hrp) {
-            let tried = [v0, v1].map(|start| shown(&format!("{}{rest}", start.head())));
+            let tried = [v0, v1].map(|start| Shown(&format!("{}{rest}", start.head())).to_string());
             return Some(format!("Try '{}' or '{}'", tried[0], tried[1]));
         }
     }
     let address_type = wanted.or(coin.types.first().copied())?;
     let head = coin.on(network, address_type).writing().heads().next()?;
-    Some(format!("Try '{}'", shown(&format!("{head}{written}"))))
+    Some(format!("Try '{}'", Shown(&format!("{head}{written}"))))
 }
 
 fn start(coin: &'static Coin, written: &str, network: Network) -> Start {
@@ -258,17 +258,4 @@ fn start(coin: &'static Coin, written: &str, network: Network) -> Start {
         }
     }
     Start::Never
-}
-
-/// A pattern for a message: not too long, no control characters.
-fn shown(pattern: &str) -> String {
-    const MOST: usize = 100;
-    pattern
-        .chars()
-        .take(MOST)
-        .flat_map(|character| match character {
-            '\'' | '"' | '\\' => vec![character],
-            _ => character.escape_debug().collect(),
-        })
-        .collect()
 }

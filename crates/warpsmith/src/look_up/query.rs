@@ -1,6 +1,6 @@
 //! What a person writes to say which entry, and what the entries say: both follow from the database's table.
 
-use warpsmith_chain::{Address, AddressKind, identify};
+use warpsmith_chain::{Address, AddressKind, Shown, identify};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::ethereum::{self, Account};
 use warpsmith_pir::keyword::{Layout, Shape, tagged_value};
@@ -33,7 +33,7 @@ impl Query {
                 let index = text.parse().ok().filter(|index| *index < entries);
                 index.map(Query::Index).ok_or_else(|| {
                     let last = entries - 1;
-                    format!("'{}' is no entry of this database; give an index from 0 to {last}", shown(text))
+                    format!("'{}' is no entry of this database; give an index from 0 to {last}", Shown(text))
                 })
             }
         }
@@ -115,7 +115,7 @@ pub fn parse_key(shape: &Shape, text: &str) -> Result<Vec<u8>, String> {
 /// `0xADDRESS`, `0xADDRESS:SLOT`, or both as one row of digits.
 fn state_key(text: &str) -> Result<Vec<u8>, String> {
     let wrong = || {
-        let text = shown(text);
+        let text = Shown(text);
         format!(
             "'{text}' is no key of a state; give an address (0x and 40 hex digits), or ADDRESS:SLOT (up to 64)"
         )
@@ -138,12 +138,12 @@ fn state_key(text: &str) -> Result<Vec<u8>, String> {
 /// Kind and digest of an address.
 fn address_key(text: &str) -> Result<Vec<u8>, String> {
     let address = identify(text).map_err(|error| {
-        format!("this database is read by address, and '{}' is none: {error}", shown(text))
+        format!("this database is read by address, and '{}' is none: {error}", Shown(text))
     })?;
     match address {
         Address::Key(kind, digest) => Ok(key_of(kind, digest.as_bytes())),
         Address::Script(_) => {
-            Err(format!("'{}' is the address of a script; no address database has it", shown(text)))
+            Err(format!("'{}' is the address of a script; no address database has it", Shown(text)))
         }
     }
 }
@@ -193,14 +193,8 @@ pub fn parse_hex(text: &str) -> Result<Vec<u8>, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     match const_hex::decode(digits) {
         Ok(bytes) if !bytes.is_empty() => Ok(bytes),
-        _ => Err(format!("'{}' is not hex; give an even number of the digits 0-9 and a-f", shown(text))),
+        _ => Err(format!("'{}' is not hex; give an even number of the digits 0-9 and a-f", Shown(text))),
     }
-}
-
-/// A word of a file in a message: on one line, and not too much of it.
-pub fn shown(text: &str) -> String {
-    let short: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
-    if text.chars().count() > 60 { short + "..." } else { short }
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use warpsmith::look_up::{parse_hex, shown};
+use warpsmith::chain::Shown;
+use warpsmith::look_up::parse_hex;
 use warpsmith::pir::keyword::{Name, Take, name};
 use warpsmith::pir::{Error, Result};
 
@@ -123,5 +124,5 @@ impl Pairs {
 
 /// A short word of a line for a message.
 pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", shown(text))
+    format!("'{}'", Shown(text))
 }
