@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use warpsmith_chain::Shown;
 use warpsmith_device::{Api, Device};
 use warpsmith_hash::Lanes;
 
@@ -46,8 +47,10 @@ impl FromStr for Selector {
             None => (text, None),
         };
         let number = || {
-            rest.map(|r| r.parse().map_err(|_| format!("'{r}' in '{text}' is not a device number")))
-                .transpose()
+            rest.map(|r| {
+                r.parse().map_err(|_| format!("'{}' in '{}' is not a device number", Shown(r), Shown(text)))
+            })
+            .transpose()
         };
         match (kind, rest) {
             ("all", None) => Ok(Selector::All),
@@ -56,12 +59,15 @@ impl FromStr for Selector {
                 Some(simd) => Ok(Selector::Cpu(Some(simd))),
                 None => {
                     let names = simd::SETS.map(|s| format!("cpu:{s}")).join(" or ");
-                    Err(format!("'{rest}' is no instruction set of the cpu device; give cpu, {names}"))
+                    Err(format!(
+                        "'{}' is no instruction set of the cpu device; give cpu, {names}",
+                        Shown(rest)
+                    ))
                 }
             },
             _ => match Api::ALL.into_iter().find(|api| api.name() == kind) {
                 Some(api) => Ok(Selector::Gpu(api, number()?)),
-                None => Err(format!("'{text}' is no device; give {}", Selector::examples())),
+                None => Err(format!("'{}' is no device; give {}", Shown(text), Selector::examples())),
             },
         }
     }

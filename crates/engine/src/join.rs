@@ -1,6 +1,6 @@
 //! Joining: the owner of a public key makes the private key of what a miner found for it.
 
-use warpsmith_chain::KeyTarget;
+use warpsmith_chain::{KeyTarget, Shown};
 use warpsmith_curve::Scalar;
 use zeroize::Zeroizing;
 
@@ -58,7 +58,8 @@ pub fn join(
         }
     }
     Err(Error::Join(format!(
-        "this secret key does not lead to {address}: it is not the key whose public key was mined, or the result \
-         was altered; nothing was written"
+        "this secret key does not lead to {}: it is not the key whose public key was mined, or the result was altered; \
+         nothing was written",
+        Shown(address)
     )))
 }
