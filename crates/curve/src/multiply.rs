@@ -11,7 +11,8 @@
 //!
 //! That leaves -y where there was y; the next addition takes -y and the opposite of its entry, and leaves y again.
 //!
-//! Cost a sum: with `WINDOWS` additions of 5 M + 1 S, the last without y, and its share of an inversion a window.
+//! Cost a sum: with `WINDOWS` additions of 5 M + 1 S, the last without y where nobody asks for it, and its share of an
+//! inversion a window.
 //!
 //! Points of equal x, which nobody meets who has not looked for them, make a product vanish. All sums that shared it are
 //! then done one by one with complete additions.
@@ -27,6 +28,8 @@ const WINDOW: u32 = 11;
 
 /// Windows of 256 bits.
 const WINDOWS: usize = 256usize.div_ceil(WINDOW as usize);
+// After an even number of additions y is that of the sum and not of its opposite.
+const _: () = assert!(WINDOWS.is_multiple_of(2));
 
 /// Entries of a window but the last.
 const HALF: usize = 1 << (WINDOW - 1);
@@ -46,7 +49,7 @@ const AHEAD: usize = 8;
 pub struct Eight {
     /// x of the points; when done, x of the sums, canonical.
     pub x: [[u64; 8]; 4],
-    /// y of the points.
+    /// y of the points; when done, that of the sums, canonical, if it was asked for.
     pub y: [[u64; 8]; 4],
     /// The multiples of G that are added, any numbers below 2^256.
     pub t: [[u64; 8]; 4],
@@ -58,6 +61,13 @@ pub struct Eight {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Entry(Affine);
+
+/// What is wanted of a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    X,
+    Both,
+}
 
 /// Multiples of G.
 pub struct Multiples {
@@ -73,9 +83,9 @@ struct Picked {
 
 compile_for! { avx512ifma
     /// The same code as the portable one, compiled for AVX-512 IFMA.
-    unsafe fn together_ifma(table: &Multiples, sums: &mut [Eight]) -> bool {
+    unsafe fn together_ifma(table: &Multiples, sums: &mut [Eight], wanted: Wanted) -> bool {
         // SAFETY: the caller checked the instruction set.
-        unsafe { table.together::<crate::field::ifma::Fe8>(sums) }
+        unsafe { table.together::<crate::field::ifma::Fe8>(sums, wanted) }
     }
 }
 
@@ -109,15 +119,24 @@ impl Multiples {
         Multiples { simd, entries }
     }
 
-    /// Takes each point P to P + t*G.
+    /// Takes each point P to P + t*G, of which x alone is formed.
     pub fn add_to(&self, sums: &mut [Eight]) {
+        self.add(sums, Wanted::X);
+    }
+
+    /// Takes each point P to P + t*G, both coordinates.
+    pub fn add_points(&self, sums: &mut [Eight]) {
+        self.add(sums, Wanted::Both);
+    }
+
+    fn add(&self, sums: &mut [Eight], wanted: Wanted) {
         for sums in sums.chunks_mut(TOGETHER) {
             // SAFETY: a table exists only for an instruction set this machine has.
             let done = unsafe {
                 match self.simd {
                     #[cfg(target_arch = "x86_64")]
-                    Simd::Avx512Ifma => together_ifma(self, sums),
-                    _ => self.together::<Fe>(sums),
+                    Simd::Avx512Ifma => together_ifma(self, sums, wanted),
+                    _ => self.together::<Fe>(sums, wanted),
                 }
             };
             if !done {
@@ -131,7 +150,7 @@ impl Multiples {
     /// # Safety
     /// As for all of [`Lanes`].
     #[inline(always)]
-    unsafe fn together<L: Lanes>(&self, sums: &mut [Eight]) -> bool {
+    unsafe fn together<L: Lanes>(&self, sums: &mut [Eight], wanted: Wanted) -> bool {
         // SAFETY: the caller's, throughout.
         unsafe {
             let one = L::splat(&L::constant(Fe::ONE));
@@ -181,7 +200,7 @@ impl Multiples {
                     let square = [m[0].square(), m[1].square()];
                     let x =
                         [square[0].sub(a.x).sub(xt[0]).tighten(), square[1].sub(b.x).sub(xt[1]).tighten()];
-                    if window < WINDOWS - 1 {
+                    if window < WINDOWS - 1 || wanted == Wanted::Both {
                         a.y = m[0].mul_add(x[0].sub(a.x), a.y);
                         b.y = m[1].mul_add(x[1].sub(b.x), b.y);
                     }
@@ -191,6 +210,9 @@ impl Multiples {
             for (i, sum) in pairs.as_flattened().iter().enumerate().take(count) {
                 let (eight, at) = where_is::<L>(i);
                 L::wide_store(&sum.x.wide(), &mut sums[eight].x, at);
+                if wanted == Wanted::Both {
+                    L::wide_store(&sum.y.wide(), &mut sums[eight].y, at);
+                }
             }
             true
         }
@@ -246,7 +268,8 @@ impl Multiples {
                 }
                 match sum {
                     Some(sum) => {
-                        for (word, value) in eight.x.iter_mut().zip(sum.x.to_words()) {
+                        let words = eight.x.iter_mut().chain(&mut eight.y);
+                        for (word, value) in words.zip(sum.x.to_words().into_iter().chain(sum.y.to_words())) {
                             word[lane] = value;
                         }
                     }

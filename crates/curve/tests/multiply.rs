@@ -28,12 +28,14 @@ fn eights(pairs: &[(Scalar, [u64; 4])]) -> Vec<Eight> {
     pairs.chunks(8).map(eight).collect()
 }
 
-/// Every sum is the one by libsecp256k1, on every instruction set.
+/// Every sum is the one by libsecp256k1, on every instruction set, with y or without.
 fn check(pairs: &[(Scalar, Scalar)]) {
     let given: Vec<_> = pairs.iter().map(|(p, t)| (*p, words(t.to_be_bytes()))).collect();
     for simd in available() {
-        let mut sums = eights(&given);
-        Multiples::new(simd).add_to(&mut sums);
+        let (table, mut sums) = (Multiples::new(simd), eights(&given));
+        let mut points = sums.clone();
+        table.add_to(&mut sums);
+        table.add_points(&mut points);
         for (i, (p, t)) in pairs.iter().enumerate() {
             let (eight, lane) = (&sums[i / 8], i % 8);
             let expected = point(p.add(*t));
@@ -41,7 +43,11 @@ fn check(pairs: &[(Scalar, Scalar)]) {
             if let Some(expected) = expected {
                 let x = eight.x.map(|word| word[lane]);
                 assert_eq!(x, expected.x.to_words(), "{simd}: {p:?} + {t:?}");
+                let (x, y) = (points[i / 8].x.map(|word| word[lane]), points[i / 8].y.map(|word| word[lane]));
+                let both = (expected.x.to_words(), expected.y.to_words());
+                assert_eq!((x, y), both, "{simd}: {p:?} + {t:?}");
             }
+            assert_eq!(points[i / 8].live, eight.live);
         }
         // Places without a sum stay without one.
         let used = pairs.len() % 8;
