@@ -27,6 +27,7 @@ SPECS = [
     ("large set", ["filter=far"], "search_walk", 256),
     ("large set, five blocks", ["filter=far", "blocks=5"], "search_walk", 512),
     ("field", ["program=field", "blocks=12"], "field_bench", 0),
+    ("moves", ["program=moves"], "moves_place", 0),
     ("accounts", ["program=account"], "points_walk", 64),
     ("contracts, set", ["program=contract", "ranges=0", "set=1"], "points_walk", 64),
     ("accounts, best score", ["program=account", "ranges=0", "score=zeros"], "points_walk", 64),

@@ -199,11 +199,12 @@ impl Mining {
         };
         let outcome = run(&job, &devices, &interrupt, &mut |event| {
             match event {
-                Event::Match(found) => {
+                Event::Matches(found) => {
                     screen.clear();
-                    results.publish_match(&found)?;
+                    results.publish_matches(&found)?;
+                    let best = found.last().and_then(|found| found.score());
                     let is_enough = match wanted {
-                        Wanted::Best { enough: Some(enough), .. } => found.score() >= Some(enough),
+                        Wanted::Best { enough: Some(enough), .. } => best >= Some(enough),
                         _ => results.published() == count,
                     };
                     if !is_enough {

@@ -18,6 +18,9 @@ use crate::telling::{may_be_secret, tell};
 /// What is set aside on the disk for results to come: the longest takes a fifth of it.
 const ROOM: u64 = 1 << 16;
 
+/// Results that come together are no more than twice as many as before, so that this many times their length is enough.
+const AHEAD: u64 = 4;
+
 /// Files beside the first one, at most.
 const BESIDE: u32 = 999;
 
@@ -28,6 +31,8 @@ pub(crate) struct Output {
     path: PathBuf,
     file: File,
     is_empty: bool,
+    /// What is set aside for the next results.
+    room: u64,
     /// Whether the last line lacks its end, so that another one would be glued to it.
     is_unfinished: bool,
 }
@@ -50,7 +55,7 @@ impl Output {
             Failure::Other(format!("--output {} cannot be opened for appending: {error}", path.display()))
         })?;
         let (asked, path) = (path.to_owned(), path.to_owned());
-        let mut output = Output { asked, path, file, is_empty: true, is_unfinished: false };
+        let mut output = Output { asked, path, file, is_empty: true, room: ROOM, is_unfinished: false };
         let prepared = output.look().map_err(|error| error.to_string()).and_then(|()| output.make_room());
         prepared.map_err(|why| {
             if made {
@@ -85,13 +90,13 @@ impl Output {
     pub fn make_room(&self) -> Result<(), String> {
         let length = self.file.metadata().map_err(|error| error.to_string())?.len();
         let most = longest_file();
-        if length.saturating_add(ROOM) > most {
+        if length.saturating_add(self.room) > most {
             return Err(format!(
                 "files may not grow beyond {most} bytes here (ulimit -f), too few for more results"
             ));
         }
         // Some file systems cannot set anything aside; there a full disk is met when it is written to.
-        reserve(&self.file, &self.path, ROOM).map(drop).map_err(|error| error.to_string())
+        reserve(&self.file, &self.path, self.room).map(drop).map_err(|error| error.to_string())
     }
 
     /// Appends whole lines in one write, a blank line before them if `apart`, and waits until the disk has them. The file
@@ -129,6 +134,7 @@ impl Output {
             block.push(b'\n');
         }
         block.extend_from_slice(lines);
+        self.room = ROOM.max(AHEAD * block.len() as u64);
         let before = self.file.metadata().map(|facts| facts.len());
         if let Err(error) = self.file.write_all(&block).and_then(|()| self.file.sync_data()) {
             // A part of an entry is worth nothing and would be glued to the next.

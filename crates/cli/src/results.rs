@@ -83,6 +83,17 @@ impl From<&Split> for SplitFields {
 }
 
 impl Record<'_> {
+    /// The whole record; or, given the file that has it and details without a secret, what may be told of it.
+    fn text(&self, json: bool, told: Option<(&str, &Details)>) -> Zeroizing<Vec<u8>> {
+        let record = match told {
+            None => self.clone(),
+            Some((file, details)) => {
+                Record { secret_key: None, export: None, details, output: Some(file), ..self.clone() }
+            }
+        };
+        if json { record.json() } else { record.human() }
+    }
+
     fn json(&self) -> Zeroizing<Vec<u8>> {
         // A character takes six bytes at most, as \u001f does; fixed parts and numbers stay below 1000.
         let details: usize = self.details.iter().map(|(name, value)| name.len() + value.len() + 6).sum();
@@ -169,38 +180,10 @@ impl Results {
         })
     }
 
-    /// Delivers a match.
-    pub fn publish_match(&mut self, found: &Match) -> Result<(), Failure> {
-        let secret_key = found.secret().map(|secret| Zeroizing::new(const_hex::encode(secret.as_bytes())));
-        let split = found.split().map(SplitFields::from);
-        // Salt and address have fields of their own.
-        let own = |details: &Details| -> Details {
-            details.iter().filter(|(name, _)| !["salt", "address"].contains(name)).cloned().collect()
-        };
-        let public_key = found.public_key().map(const_hex::encode);
-        let salt = found.salt().map(const_hex::encode_prefixed);
-        let details = own(&found.details);
-        let record = Record {
-            event: "match",
-            target: found.target,
-            variant: found.variant,
-            pattern: found.pattern(),
-            address: &found.address,
-            public_key: public_key.as_deref(),
-            secret_key: secret_key.as_ref().map(|hex| hex.as_str()),
-            export: found.export(),
-            salt: salt.as_deref(),
-            nonce: found.nonce,
-            score: found.score(),
-            amount: None,
-            details: &details,
-            split: split.as_ref(),
-            device: Some(&found.device),
-            tried: Some(found.tried),
-            elapsed_s: Some((found.elapsed.as_secs_f64() * 1e6).round() / 1e6),
-            output: None,
-        };
-        self.publish(&record, &own(&found.public_details))
+    /// Delivers matches that came together.
+    pub fn publish_matches(&mut self, found: &[Match]) -> Result<(), Failure> {
+        let json = self.json;
+        self.publish(found.len(), |at, file| match_text(&found[at], json, file))
     }
 
     /// Delivers what a scan found.
@@ -228,7 +211,7 @@ impl Results {
             elapsed_s: None,
             output: None,
         };
-        self.publish(&record, &found.public_details)
+        self.publish_one(&record, &found.public_details)
     }
 
     /// Delivers a joined key.
@@ -260,33 +243,42 @@ impl Results {
             elapsed_s: None,
             output: None,
         };
-        self.publish(&record, &joined.public_details)
+        self.publish_one(&record, &joined.public_details)
     }
 
     /// Delivers a record; where its secret goes to a file, stdout gets it with these details and without the secret.
-    fn publish(&mut self, record: &Record<'_>, public_details: &Details) -> Result<(), Failure> {
+    fn publish_one(&mut self, record: &Record<'_>, public_details: &Details) -> Result<(), Failure> {
+        let json = self.json;
+        self.publish(1, |_, file| record.text(json, file.map(|file| (file, public_details))))
+    }
+
+    /// Delivers so many results at once: `text` makes the text of each, or given the name of the file that has it, of what
+    /// stdout is told.
+    fn publish(
+        &mut self,
+        count: usize,
+        text: impl Fn(usize, Option<&str>) -> Zeroizing<Vec<u8>>,
+    ) -> Result<(), Failure> {
         let (json, first) = (self.json, self.published == 0);
-        let render = |record: &Record<'_>| if json { record.json() } else { record.human() };
-        let separator: &[u8] = if json || first { b"" } else { b"\n" };
-        let whole = render(record);
-        match &mut self.file {
-            None => {
-                let mut block = Zeroizing::new(Vec::with_capacity(whole.len() + 1));
-                block.extend_from_slice(separator);
-                block.extend_from_slice(&whole);
-                self.stdout.deliver(&block)?;
+        let block = |separate: bool, file: Option<&str>| {
+            let texts: Vec<Zeroizing<Vec<u8>>> = (0..count).map(|at| text(at, file)).collect();
+            let size = texts.iter().map(|text| text.len() + 1).sum();
+            let mut block = Zeroizing::new(Vec::with_capacity(size));
+            for (at, text) in texts.iter().enumerate() {
+                // A blank line between results for people.
+                if !json && (at > 0 || separate) {
+                    block.push(b'\n');
+                }
+                block.extend_from_slice(text);
             }
+            block
+        };
+        match &mut self.file {
+            None => self.stdout.deliver(&block(!first, None))?,
             Some(file) => {
-                file.append(&whole, !json)?;
+                file.append(&block(false, None), !json)?;
                 let name = file.name();
-                let public = Record {
-                    secret_key: None,
-                    export: None,
-                    details: public_details,
-                    output: Some(&name),
-                    ..record.clone()
-                };
-                let told = self.stdout.show(&[separator, &render(&public)].concat());
+                let told = self.stdout.show(&block(!first, Some(&name)));
                 told.map_err(|failure| match failure {
                     Failure::Other(why) => {
                         Failure::Other(format!("{why}; the result itself is safe in {name}"))
@@ -295,7 +287,41 @@ impl Results {
                 })?;
             }
         }
-        self.published += 1;
+        self.published += count as u64;
         Ok(())
     }
+}
+
+/// The text of a match, or of what stdout is told where a file has it.
+fn match_text(found: &Match, json: bool, file: Option<&str>) -> Zeroizing<Vec<u8>> {
+    let secret_key = found.secret().map(|secret| Zeroizing::new(const_hex::encode(secret.as_bytes())));
+    let split = found.split().map(SplitFields::from);
+    // Salt and address have fields of their own.
+    let own = |details: &Details| -> Details {
+        details.iter().filter(|(name, _)| !["salt", "address"].contains(name)).cloned().collect()
+    };
+    let public_key = found.public_key().map(const_hex::encode);
+    let salt = found.salt().map(const_hex::encode_prefixed);
+    let (details, public_details) = (own(&found.details), own(&found.public_details));
+    let record = Record {
+        event: "match",
+        target: found.target,
+        variant: found.variant,
+        pattern: found.pattern(),
+        address: &found.address,
+        public_key: public_key.as_deref(),
+        secret_key: secret_key.as_ref().map(|hex| hex.as_str()),
+        export: found.export(),
+        salt: salt.as_deref(),
+        nonce: found.nonce,
+        score: found.score(),
+        amount: None,
+        details: &details,
+        split: split.as_ref(),
+        device: Some(&found.device),
+        tried: Some(found.tried),
+        elapsed_s: Some((found.elapsed.as_secs_f64() * 1e6).round() / 1e6),
+        output: None,
+    };
+    record.text(json, file.map(|file| (file, &public_details)))
 }

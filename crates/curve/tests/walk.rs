@@ -8,7 +8,7 @@ use warpsmith_curve::walk::{self, Bits, Hit, Place, Range, Sieve, Table, Term, W
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_simd::Simd;
 
-use crate::common::{STRIDE, available, key, point, some_scalar, starts};
+use crate::common::{available, key, offset, point, some_scalar, starts};
 
 fn n_minus(k: u64) -> Scalar {
     Scalar::from_u64(k).negate()
@@ -86,7 +86,7 @@ fn groups_at_one_at_n_minus_one_across_n_and_on_the_table_are_exact() {
 /// The origin that puts a key into a place.
 fn origin_for(key: Scalar, place: &Place, half: u32) -> Scalar {
     // lambda^3 = 1, so lambda^(3 - image) undoes the image.
-    Scalar::lambda_power(3 - place.image).mul(key).sub(place.offset(half, STRIDE))
+    Scalar::lambda_power(3 - place.image).mul(key).sub(offset(place, half))
 }
 
 fn places(half: u32, lanes: u32, groups: u64) -> Vec<Place> {

@@ -35,11 +35,17 @@ unsafe impl Sync for Locked {}
 
 impl Locked {
     pub fn new() -> Locked {
+        Locked::many(1).pop().expect("one was asked for")
+    }
+
+    /// So many of them.
+    pub fn many(count: usize) -> Vec<Locked> {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.is_empty() {
+        while free.len() < count {
             free.extend(map());
         }
-        Locked(free.pop().expect("a block has slots"))
+        let from = free.len() - count;
+        free.drain(from..).map(Locked).collect()
     }
 }
 

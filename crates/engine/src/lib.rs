@@ -17,6 +17,7 @@ mod forms;
 mod gpu;
 mod join;
 mod origin;
+mod origins;
 mod prefilter;
 mod recover;
 mod run;

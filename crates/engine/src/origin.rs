@@ -1,6 +1,6 @@
 //! Origins: where a walk starts, and with its matches all that a search holds of secrets.
 //!
-//! An origin is 256 random bits r from the operating system. Without a split key the walk starts at r*G and the
+//! An origin is 256 random bits r from the operating system, drawn by [`crate::origins`], one for each lane. Without a split key the walk starts at r*G and the
 //! match's key follows from r. With one, it starts at P + r*G, P being the user's public key, and the result
 //! is an offset that is worthless without the user's own secret.
 //!
@@ -10,7 +10,6 @@ use secp256k1::{Parity, PublicKey, XOnlyPublicKey};
 use warpsmith_chain::{PublicPoint, Shown};
 use warpsmith_curve::{Affine, Fe, Scalar};
 
-use crate::error::Result;
 pub use crate::secret::Secret;
 use crate::secret::tweak;
 use crate::split::Split;
@@ -65,15 +64,9 @@ impl Recovered {
 }
 
 impl Origin {
-    /// A new random origin.
-    pub fn fresh(split: Option<PublicKey>) -> Result<Origin> {
-        Ok(Origin { random: Secret::random()?, split })
-    }
-
-    /// An origin that is known in advance: for tests, whose keys nobody uses.
-    #[cfg(test)]
-    pub fn known(secret: Secret) -> Origin {
-        Origin { random: secret, split: None }
+    /// The origin of a random number, and of an owner's key if there is one.
+    pub fn new(random: Secret, split: Option<PublicKey>) -> Origin {
+        Origin { random, split }
     }
 
     /// The point the walk starts at; infinity, never met, only if r undoes the user's key.

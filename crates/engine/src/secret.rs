@@ -41,11 +41,27 @@ impl Secret {
         }
     }
 
+    /// So many keys, each made as by [`Secret::random`] and from bytes of its own.
+    pub(crate) fn random_many(count: usize) -> Result<Vec<Secret>> {
+        loop {
+            let mut held = Locked::many(count);
+            for slot in &mut held {
+                warpsmith_entropy::fill(&mut **slot).map_err(Error::Randomness)?;
+            }
+            let secrets: Vec<Secret> = held.into_iter().map(Secret).collect();
+            if wiping_stack(|| secrets.iter().all(Secret::is_key)) {
+                return Ok(secrets);
+            }
+        }
+    }
+
+    /// Whether the bytes lie in 1..n-1. Leaves copies on the stack.
+    fn is_key(&self) -> bool {
+        SecretKey::from_secret_bytes(*self.0).map(|mut key| key.non_secure_erase()).is_ok()
+    }
+
     fn checked(self) -> Option<Secret> {
-        let valid = wiping_stack(|| {
-            SecretKey::from_secret_bytes(*self.0).map(|mut key| key.non_secure_erase()).is_ok()
-        });
-        valid.then_some(self)
+        wiping_stack(|| self.is_key()).then_some(self)
     }
 
     /// The bytes, big-endian. Show them only to the key's owner.

@@ -1,9 +1,8 @@
 //! Where candidates come from: keys around random origins, or the salts of a mask counted up.
 //!
-//! The collector owns the space and hands out starts. A start holds nothing secret: a public point, or a stretch of
-//! counters.
+//! A start holds nothing secret: public points, or a stretch of counters. Origins are the business of [`crate::origins`]; salts
+//! are handed out by the collector, each once.
 
-use secp256k1::PublicKey;
 use warpsmith_chain::{KeyTarget, Recipe, SaltMask, SaltTarget, Target};
 use warpsmith_curve::Affine;
 
@@ -50,57 +49,19 @@ pub(crate) struct Lease {
 
 /// Where a worker begins.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Start {
-    /// The point of lane 0.
-    Point(Affine),
+pub(crate) enum Start<'a> {
+    /// The first point of each lane.
+    Points(&'a [Affine]),
     /// All salts of the lease, then no more.
     Salts(Lease),
 }
 
-/// What the collector keeps of a start: the way back from a hit.
+/// The way back from a hit.
 pub(crate) enum Source {
-    /// The origin of a walk.
+    /// The origin of a lane's walk.
     Origin(Origin),
     /// A stretch of salts.
     Lease(Lease),
-}
-
-/// The candidates of one search.
-pub(crate) enum Space {
-    /// Keys: without end, each start from its own random origin.
-    Keys { split: Option<PublicKey> },
-    /// Salts: each once.
-    Salts(Salts),
-}
-
-impl Space {
-    /// The candidates of a subject, for so many workers.
-    pub fn new(subject: Subject<'_>, split: Option<PublicKey>, workers: usize) -> Result<Space> {
-        match subject {
-            Subject::Salt(target) => Salts::new(target.salted().salt, workers).map(Space::Salts),
-            Subject::Key(_) => Ok(Space::Keys { split }),
-        }
-    }
-
-    /// The next start; none when every candidate has been handed out.
-    pub fn next(&mut self) -> Result<Option<(Source, Start)>> {
-        match self {
-            Space::Keys { split } => loop {
-                let origin = Origin::fresh(*split)?;
-                if let Some(point) = origin.point() {
-                    return Ok(Some((Source::Origin(origin), Start::Point(point))));
-                }
-            },
-            Space::Salts(salts) => Ok(salts.next().map(|lease| (Source::Lease(lease), Start::Salts(lease)))),
-        }
-    }
-
-    /// Takes back what a lost worker leaves undone.
-    pub fn give_back(&mut self, source: Source) {
-        if let (Space::Salts(salts), Source::Lease(lease)) = (self, source) {
-            salts.returned.push(lease);
-        }
-    }
 }
 
 /// Leases of at most this many salts: minutes for a card, hours for a core.
@@ -108,7 +69,6 @@ const LONGEST: u64 = 1 << 40;
 
 /// The salts of a mask, handed out in leases.
 pub(crate) struct Salts {
-    mask: SaltMask,
     base: [u8; 32],
     /// The first counter nobody has been given; none at the end.
     next: Option<u64>,
@@ -118,17 +78,19 @@ pub(crate) struct Salts {
 }
 
 impl Salts {
-    fn new(mask: SaltMask, workers: usize) -> Result<Salts> {
+    /// All salts of a mask, for so many workers.
+    pub fn new(mask: SaltMask, workers: usize) -> Result<Salts> {
         // Not a secret, but random: two machines that search the same mask do not repeat each other's work.
         let mut base = [0; 32];
         warpsmith_entropy::fill(&mut base).map_err(Error::Randomness)?;
         let last = mask.count().map_or(u64::MAX, |count| count - 1);
         // Small spaces are cut finely enough that no worker is left without a share for long.
         let length = (last / (16 * workers.max(1) as u64)).clamp(1 << 12, LONGEST);
-        Ok(Salts { mask, base, next: Some(0), last, length, returned: Vec::new() })
+        Ok(Salts { base, next: Some(0), last, length, returned: Vec::new() })
     }
 
-    fn next(&mut self) -> Option<Lease> {
+    /// The next stretch; none when every salt has been handed out.
+    pub fn next(&mut self) -> Option<Lease> {
         if let Some(lease) = self.returned.pop() {
             return Some(lease);
         }
@@ -138,9 +100,9 @@ impl Salts {
         Some(Lease { base: self.base, first, last })
     }
 
-    /// The salt with this counter.
-    pub fn salt(&self, counter: u64) -> [u8; 32] {
-        self.mask.fill(&self.base, counter)
+    /// Takes back what a lost worker leaves undone.
+    pub fn give_back(&mut self, lease: Lease) {
+        self.returned.push(lease);
     }
 }
 
@@ -180,9 +142,8 @@ mod tests {
         assert_eq!((first.first, first.last), (0, LONGEST - 1));
         let second = salts.next().expect("a lease");
         assert_eq!(second.first, LONGEST);
-        salts.returned.push(first);
+        salts.give_back(first);
         assert_eq!(salts.next(), Some(first));
-        assert_ne!(salts.salt(0), salts.salt(1));
         // The last leases end exactly at the last counter.
         salts.next = Some(u64::MAX - 5);
         assert_eq!(salts.next().map(|l| (l.first, l.last)), Some((u64::MAX - 5, u64::MAX)));

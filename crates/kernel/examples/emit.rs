@@ -1,6 +1,6 @@
 //! Writes a joined text to standard output: `emit [ptx=0] [group=256] [block=128] [blocks=4] [table=global] [shared=0]
 //! [count=0] [inline=0] [ranges=2]
-//! [program=orbit|field|salts|x|account|contract|hash160|script|uncompressed|taproot|scan-walk|scan-test|scan-taproot]`, for the orbit walk `[unroll=1]
+//! [program=orbit|field|moves|salts|x|account|contract|hash160|script|uncompressed|taproot|scan-walk|scan-test|scan-taproot]`, for the orbit walk `[unroll=1]
 //! [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`, for
 //! taproot `[bits=24]`, for scans `[y=1] [forms=compressed,uncompressed,script,account,x] [fuse=16]`, for salts `[guarded=1] [create=1] [byte=52]`.
 //! `emit pir=cutoffs|regular|pairs|rest [size=40] [w=32768] [c=55974] [block=128] [blocks=4]` is a text of private retrieval.
@@ -12,7 +12,7 @@ use warpsmith_kernel::digest_filter::{Score, Shape};
 use warpsmith_kernel::pir::{self, Part};
 use warpsmith_kernel::points::Digest;
 use warpsmith_kernel::salts::Stages;
-use warpsmith_kernel::{Filter, Program, Spec, Stage, Table, join, join_field, scan, shipped};
+use warpsmith_kernel::{Filter, Program, Spec, Stage, Table, join, join_field, moves, scan, shipped};
 
 fn main() {
     let mut spec = Spec::default();
@@ -83,7 +83,7 @@ fn main() {
     }
     let points = |digest| Program::Points { digest, filter };
     spec.program = match program.as_str() {
-        "orbit" | "field" => Program::Orbit,
+        "orbit" | "field" | "moves" => Program::Orbit,
         "x" => points(Digest::X),
         "account" => points(Digest::Account),
         "contract" => points(Digest::Contract),
@@ -103,7 +103,11 @@ fn main() {
         "salts" => Program::Salts { stages, filter },
         _ => panic!("what is {program}?"),
     };
-    let source = if program == "field" { join_field(&spec) } else { join(&spec) };
+    let source = match program.as_str() {
+        "field" => join_field(&spec),
+        "moves" => moves::join(),
+        _ => join(&spec),
+    };
     print!("{}", source.text);
 }
 

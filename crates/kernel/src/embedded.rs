@@ -5,7 +5,7 @@
 //! hash, so stale PTX is never found; it merely takes space, and the text it was for is compiled as ever.
 
 use crate::pir::{self, Part, Shape};
-use crate::{Filter, Source, Spec, join, join_field};
+use crate::{Filter, Source, Spec, join, join_field, moves};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
@@ -21,6 +21,7 @@ pub fn shipped() -> Vec<Source> {
     let filters = (1..=4).map(|count| Filter::Range { count }).chain(sets);
     let mut sources: Vec<Source> = filters.map(|filter| join(&Spec { filter, ..base })).collect();
     sources.push(join_field(&Spec::field()));
+    sources.push(moves::join());
     // Hints for entries of 33 to 40 bytes; the numbers of entries and blocks are no part of the text.
     let shape = Shape { entry_size: 40, block_size: 1, blocks: 2, packed: true };
     sources.extend(Part::ALL.map(|part| pir::join(&shape, part, &part.on_card())));

@@ -7,6 +7,7 @@
 pub mod abi;
 pub mod digest_filter;
 mod embedded;
+pub mod moves;
 pub mod pir;
 pub mod points;
 pub mod salts;

@@ -89,8 +89,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Puts a lane's next centre elsewhere, as a fault of the machine would: for tests of what must notice it.
-    #[doc(hidden)]
+    /// Puts a lane's next centre elsewhere: its walk ends there and another begins.
     pub fn put(&mut self, lane: usize, centre: Point) {
         // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
         unsafe {

@@ -2,7 +2,7 @@
 
 use crate::{Fe, Scalar};
 
-/// Where a key lies in a walk. The key itself is lambda^image * (origin + offset), or minus that.
+/// Where a key lies in a walk. The key itself is lambda^image * (origin of its lane + offset), or minus that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The parallel walker.
@@ -22,11 +22,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// What is added to the origin's scalar before the image: the centre's way plus or minus lambda^orbit * index.
-    /// `half` is the number of table entries, `stride` the distance of neighbouring lanes in steps.
-    pub fn offset(&self, half: u32, stride: u64) -> Scalar {
-        let steps = self.lane as u128 * stride as u128 + self.step as u128;
-        let centre = Scalar::from_u128(steps * (2 * half as u128 + 1));
+    /// What is added to the scalar of its lane's first point before the image: the centre's way plus or minus
+    /// lambda^orbit * index. `half` is the number of table entries.
+    pub fn offset(&self, half: u32) -> Scalar {
+        let centre = Scalar::from_u128(self.step as u128 * (2 * half as u128 + 1));
         let entry = Scalar::lambda_power(self.orbit).mul(Scalar::from_u64(self.index as u64));
         if self.minus { centre.sub(entry) } else { centre.add(entry) }
     }

@@ -17,15 +17,24 @@ pub fn point(k: Scalar) -> Point {
     Some(Affine { x: coordinate(1), y: coordinate(33) })
 }
 
+/// The way from the first lane's start to that of a lane.
+fn way(lane: u64, half: u32) -> Scalar {
+    Scalar::from_u64(lane * STRIDE * (2 * half as u64 + 1))
+}
+
 /// The centres of all lanes whose first is at `origin`.
 pub fn starts(origin: Scalar, half: u32, lanes: usize) -> Vec<Point> {
-    let way = |l: u64| Scalar::from_u64(l * STRIDE * (2 * half as u64 + 1));
-    (0..lanes as u64).map(|l| point(origin.add(way(l)))).collect()
+    (0..lanes as u64).map(|lane| point(origin.add(way(lane, half)))).collect()
+}
+
+/// What is added to the origin before the image.
+pub fn offset(place: &Place, half: u32) -> Scalar {
+    way(place.lane.into(), half).add(place.offset(half))
 }
 
 /// The key of a place.
 pub fn key(origin: Scalar, place: &Place, half: u32) -> Scalar {
-    let key = Scalar::lambda_power(place.image).mul(origin.add(place.offset(half, STRIDE)));
+    let key = Scalar::lambda_power(place.image).mul(origin.add(offset(place, half)));
     if place.negate { key.negate() } else { key }
 }
 

@@ -12,7 +12,7 @@ use warpsmith_pattern::Filter;
 
 use crate::cpu::{Cpu, create};
 use crate::error::Result;
-use crate::origin::Origin;
+use crate::origins::Maker;
 use crate::simd::Simd;
 
 /// What is hashed of a point.
@@ -56,12 +56,8 @@ pub(super) fn run(
     let cpu = Cpu::new(simd, threads);
     let mut walks = Vec::new();
     for _ in 0..threads.max(1) {
-        let start = loop {
-            if let Some(point) = Origin::fresh(None)?.point() {
-                break point;
-            }
-        };
-        walks.push(cpu.walk(start));
+        let (_, points) = Maker::new(None).ledger(cpu.numbering().lanes as usize)?;
+        walks.push(cpu.walk(&points));
     }
     let started = Instant::now();
     let one = |mut walk: Walk<'_>| {
@@ -182,7 +178,7 @@ mod tests {
                 target.digest(&PublicPoint { x: point.x.to_be_bytes(), y: point.y.to_be_bytes() }).words();
             let top = warpsmith_pattern::Interval { first: digest[0], last: digest[0] };
             let filter = Filter { top: vec![top], ..Filter::default() };
-            let mut walk = cpu.walk(origin);
+            let mut walk = cpu.walk(&[origin]);
             let hash = Hash::new(&recipe).expect("just asked");
             let found = if hash.reads_y() {
                 let mut turn = OneByOne::<true> { filter: &filter, hash, found: 0 };

@@ -18,12 +18,12 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use warpsmith_chain::{Form, Recipe};
+use warpsmith_curve::Affine;
 use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::field::lanes;
-use warpsmith_curve::group::{self, Point};
+use warpsmith_curve::group::Point;
 use warpsmith_curve::multiply::Multiples;
 use warpsmith_curve::walk::{Table, Walk};
-use warpsmith_curve::{Affine, Scalar};
 
 use crate::forms;
 use crate::prefilter::ScanFilter;
@@ -39,9 +39,6 @@ use walker::Walker;
 /// private cache beside each other, and what a group takes besides its entries is two percent; with 768 a search was 1 % faster.
 const HALF: u32 = 512;
 
-/// A lane's share of keys, in steps: 2^56 steps of 10^4 keys take one core longer than a century.
-const STRIDE: u64 = 1 << 56;
-
 /// How long a worker walks before it looks up.
 const MOMENT: Duration = Duration::from_millis(20);
 
@@ -50,21 +47,13 @@ pub(crate) struct Cpu {
     simd: Simd,
     threads: usize,
     table: OnceLock<Table>,
-    lanes: OnceLock<Vec<Point>>,
     entries: OnceLock<Vec<Affine>>,
     multiples: OnceLock<Multiples>,
 }
 
 impl Cpu {
     pub fn new(simd: Simd, threads: usize) -> Cpu {
-        Cpu {
-            simd,
-            threads,
-            table: OnceLock::new(),
-            lanes: OnceLock::new(),
-            entries: OnceLock::new(),
-            multiples: OnceLock::new(),
-        }
+        Cpu { simd, threads, table: OnceLock::new(), entries: OnceLock::new(), multiples: OnceLock::new() }
     }
 
     /// How it hashes.
@@ -75,16 +64,6 @@ impl Cpu {
     /// What its walks are made with.
     pub fn table(&self) -> &Table {
         self.table.get_or_init(|| Table::new(self.simd, HALF))
-    }
-
-    /// Where each lane starts relative to the origin.
-    fn lanes(&self) -> &[Point] {
-        self.lanes.get_or_init(|| {
-            let way = Scalar::from_u128(STRIDE as u128 * (2 * HALF as u128 + 1));
-            let way = group::multiply(way, Some(Affine::G));
-            let ways = std::iter::successors(Some(None), |&at| Some(group::add(at, way)));
-            ways.take(lanes::count(self.simd)).collect()
-        })
     }
 
     /// i * G for every entry of the table.
@@ -100,12 +79,12 @@ impl Cpu {
     /// How walkers number their keys, all orbits and no signs.
     pub fn numbering(&self) -> Numbering {
         let lanes = lanes::count(self.simd) as u32;
-        Numbering { half: HALF, lanes, stride: STRIDE, orbits: 3, signs: false }
+        Numbering { half: HALF, lanes, orbits: 3, signs: false }
     }
 
-    /// A walk from a point.
-    pub fn walk(&self, origin: Affine) -> Walk<'_> {
-        let starts: Vec<Point> = self.lanes().iter().map(|&way| group::add(Some(origin), way)).collect();
+    /// A walk from these points, one for each lane.
+    pub fn walk(&self, points: &[Affine]) -> Walk<'_> {
+        let starts: Vec<Point> = points.iter().copied().map(Some).collect();
         Walk::new(self.table(), &starts)
     }
 }
@@ -115,8 +94,8 @@ fn for_a_moment(mut step: impl FnMut() -> Result<Batch, Fault>) -> Result<Batch,
     let until = Instant::now() + MOMENT;
     let mut batch = Batch::default();
     while batch.hits.is_empty() && !batch.done && Instant::now() < until {
-        let Batch { tried, hits, done } = step()?;
-        batch = Batch { tried: batch.tried + tried, hits, done };
+        let next = step()?;
+        batch = Batch { tried: batch.tried + next.tried, ..next };
     }
     Ok(batch)
 }

@@ -16,7 +16,7 @@ impl Quest for Orbit {
     fn step(&mut self, _cpu: &Cpu, walk: &mut Walk<'_>) -> Batch {
         let mut found = Vec::new();
         let tried = walk.group(&self.0, &mut found);
-        Batch { tried, hits: found.into_iter().map(hit).collect(), done: false }
+        Batch { tried, hits: found.into_iter().map(hit).collect(), ..Batch::default() }
     }
 }
 

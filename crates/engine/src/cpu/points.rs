@@ -54,7 +54,7 @@ impl Quest for Hashes {
             let create = self.create.as_ref();
             walk.points(&mut OfBoth { lanes, form: self.form, create, filter, hits: &mut hits })
         };
-        Batch { tried, hits, done: false }
+        Batch { tried, hits, ..Batch::default() }
     }
 
     fn raise(&mut self, at_least: u32) {

@@ -19,7 +19,7 @@ use crate::prefilter::MayHold;
 use crate::worker::Fault;
 #[cfg(test)]
 use crate::worker::ends::flipped;
-use crate::worker::ends::{Row, compare};
+use crate::worker::ends::{Must, Row, compare};
 use crate::worker::scanner::{Scanner, Survivor, small};
 
 /// Groups of one lane in a stretch: some hundredths of a second.
@@ -126,11 +126,8 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
             _ => 0,
         };
         let start = first.sub(Scalar::from_u64(before));
-        let row = Row {
-            origin: None,
-            first: start.add(Scalar::from_u64(group / 2)),
-            apart: Scalar::from_u64(groups * group),
-        };
+        let row =
+            Row { first: start.add(Scalar::from_u64(group / 2)), apart: Scalar::from_u64(groups * group) };
         // Each lane ends where the next began: the last of these is where the last lane must end.
         let starts: Vec<Point> = (0..=lanes).map(|lane| row.lane(lane)).collect();
         let (begin, end) = (&starts[..lanes as usize], &starts[1..]);

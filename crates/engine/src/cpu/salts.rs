@@ -134,9 +134,9 @@ impl Worker for SaltsWorker {
         None
     }
 
-    fn start(&mut self, start: &Start) -> Result<(), Fault> {
+    fn start(&mut self, start: Start<'_>) -> Result<(), Fault> {
         let Start::Salts(lease) = start else { return Err("salts are counted, not walked".to_owned()) };
-        self.counting = Some(Counting::new(&self.salted, lease));
+        self.counting = Some(Counting::new(&self.salted, &lease));
         Ok(())
     }
 
@@ -205,7 +205,7 @@ mod tests {
     fn check(salted: &Salted, lease: Lease) {
         for simd in simd::available() {
             let mut worker = SaltsWorker::new(&Cpu::new(simd, 1), salted, everything());
-            worker.start(&Start::Salts(lease)).expect("started");
+            worker.start(Start::Salts(lease)).expect("started");
             let (mut seen, mut tried) = (BTreeMap::new(), 0);
             loop {
                 let batch = worker.step().expect("salts");
@@ -291,7 +291,7 @@ mod tests {
         };
         let mut worker = SaltsWorker::new(&Cpu::new(simd::detect(), 1), &salted, everything());
         let lease = Lease { base: [3; 32], first: u64::MAX - 9, last: u64::MAX };
-        worker.start(&Start::Salts(lease)).expect("started");
+        worker.start(Start::Salts(lease)).expect("started");
         let batch = worker.step().expect("salts");
         assert!(batch.done);
         assert_eq!((batch.tried, batch.hits.len()), (10, 10));

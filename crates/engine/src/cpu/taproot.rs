@@ -50,7 +50,7 @@ impl Quest for Taproot {
         };
         let tried = walk.points(&mut tweaking) / KEYS_PER_POINT * IMAGES;
         tweaking.finish();
-        Batch { tried, hits, done: false }
+        Batch { tried, hits, ..Batch::default() }
     }
 
     fn raise(&mut self, at_least: u32) {

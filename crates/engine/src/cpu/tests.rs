@@ -6,23 +6,33 @@ use warpsmith_curve::Scalar;
 use warpsmith_pattern::{Filter, Interval};
 
 use super::*;
-use crate::origin::{Origin, Secret};
+use crate::origin::Secret;
+use crate::origins::Origins;
 use crate::recover::recompute;
 use crate::samples::samples;
-use crate::space::{Source, Space, Subject};
+use crate::space::{Source, Subject};
+use crate::worker::{Spot, Start};
 
-use crate::worker::Start;
+/// Origins of the lanes, the first of which is known, and where they begin.
+fn starts(lanes: u32, first: Secret) -> (Origins, Vec<Affine>) {
+    let mut secrets = Secret::random_many(lanes as usize).expect("random");
+    secrets[0] = first;
+    let origins = Origins::known(secrets);
+    let point = |lane| origins.of(lane).and_then(|origin| origin.point()).expect("not infinity");
+    let points = (0..lanes).map(point).collect();
+    (origins, points)
+}
 
-/// All candidates of the first steps from a known origin: each once, and those looked at with the right digest.
+/// All candidates of the first steps from origins of which the first is known: each once, and those looked at with the right
+/// digest.
 fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u64, stride: usize) {
     let recipe = subject.recipe();
     let cpu = Cpu::new(simd, 1);
     let everything = Filter { top: vec![Interval { first: 0, last: u64::MAX }], ..Filter::default() };
     let mut worker = cpu.worker(&Search::new(&recipe, &everything)).expect("a worker");
     let numbering = worker.numbering().expect("a walk");
-    let origin = Origin::known(secret);
-    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
-    let (source, space) = (Source::Origin(origin), Space::Keys { split: None });
+    let (origins, points) = starts(numbering.lanes, secret);
+    worker.start(Start::Points(&points)).expect("started");
     let (mut seen, mut tried) = (BTreeMap::new(), 0);
     for _ in 0..steps {
         let batch = worker.step().expect("a step");
@@ -36,7 +46,9 @@ fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u6
     let keys = numbering.keys_per_step() * steps;
     assert!(tried <= keys && keys - tried <= 6, "{simd} {name}: {tried} of {keys}");
     for hit in seen.values().step_by(stride) {
-        let expected = recompute(&source, &space, Some(&numbering), hit, subject);
+        let Spot::Key(place) = hit.spot else { panic!("{hit:?}") };
+        let source = Source::Origin(origins.of(place.lane).expect("a lane"));
+        let expected = recompute(&source, Some(&numbering), hit, subject);
         let (digest, _) = expected.unwrap_or_else(|e| panic!("{simd} {name}: {e}"));
         assert_eq!(hit.digest, Some(digest), "{simd} {name}: {:?}", hit.spot);
     }
@@ -88,8 +100,8 @@ fn a_walk_that_goes_astray_is_found_out() {
         {
             let mut worker = cpu.worker(&Search::new(&recipe, &nothing)).expect("a worker");
             let start = |worker: &mut dyn Worker| {
-                let origin = Origin::fresh(None).expect("random");
-                worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+                let (_, points) = starts(lanes, Secret::random().expect("random"));
+                worker.start(Start::Points(&points)).expect("started");
             };
             start(worker.as_mut());
             let step = worker.step().expect("a step").tried;
@@ -112,8 +124,8 @@ fn checks_come_by_themselves_and_confirm() {
     let nothing = Filter { top: vec![Interval { first: 0, last: 0 }], ..Filter::default() };
     let cpu = Cpu::new(simd::detect(), 1);
     let mut worker = cpu.worker(&Search::new(&Recipe::Key(Form::X), &nothing)).expect("a worker");
-    let origin = Origin::fresh(None).expect("random");
-    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+    let (_, points) = starts(cpu.numbering().lanes, Secret::random().expect("random"));
+    worker.start(Start::Points(&points)).expect("started");
     let mut unproved = vec![0];
     while unproved.len() < 2 || unproved[unproved.len() - 1] > 0 {
         let tried = worker.step().expect("a step").tried;

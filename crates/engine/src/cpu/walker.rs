@@ -5,8 +5,9 @@ use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Walk;
 
 use super::{Cpu, for_a_moment};
-use crate::worker::ends::Row;
-use crate::worker::{Batch, Fault, Numbering, Start, Worker};
+use crate::worker::ends::Must;
+use crate::worker::walks::Walks;
+use crate::worker::{Batch, Fault, Numbering, Spot, Start, Worker};
 
 /// Steps from one check to the next: about half a second for x coordinates, some seconds for hashes. Eight lanes take a
 /// quarter of a millisecond.
@@ -26,31 +27,50 @@ pub(super) trait Quest: Send {
 pub(super) struct Walker<'a, Q> {
     cpu: &'a Cpu,
     quest: Q,
-    /// With the point it began at.
-    walk: Option<(Walk<'a>, Affine)>,
+    walk: Option<Walk<'a>>,
+    /// Where its lanes began.
+    walks: Walks,
     every: u32,
     /// Steps since the last check, whatever origins they began at, and what was tried by them.
     steps: u32,
     unproved: u64,
 }
 
-impl<'a, Q> Walker<'a, Q> {
+impl<'a, Q: Quest> Walker<'a, Q> {
     /// A walk that is nowhere yet.
     pub fn new(cpu: &'a Cpu, quest: Q) -> Self {
-        Walker { cpu, quest, walk: None, every: EVERY, steps: 0, unproved: 0 }
+        let walks = Walks::new(cpu.numbering().half);
+        Walker { cpu, quest, walk: None, walks, every: EVERY, steps: 0, unproved: 0 }
+    }
+
+    /// How its lanes number their keys.
+    fn number(&self) -> Numbering {
+        let (orbits, signs) = Q::RELATIVES;
+        Numbering { orbits, signs, ..self.cpu.numbering() }
     }
 }
 
 impl<Q: Quest> Worker for Walker<'_, Q> {
     fn numbering(&self) -> Option<Numbering> {
-        let (orbits, signs) = Q::RELATIVES;
-        Some(Numbering { orbits, signs, ..self.cpu.numbering() })
+        Some(self.number())
     }
 
-    fn start(&mut self, start: &Start) -> Result<(), Fault> {
-        let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
-        self.walk = Some((self.cpu.walk(origin), origin));
+    fn start(&mut self, start: Start<'_>) -> Result<(), Fault> {
+        let Start::Points(points) = start else { return Err("a walk starts at points".to_owned()) };
+        self.walk = Some(self.cpu.walk(points));
+        self.walks.begin(points);
         Ok(())
+    }
+
+    fn replace(&mut self, lane: u32, _step: u64, met: u64, point: Affine) -> u64 {
+        // A run ends with the step that hit something: nothing lies after it.
+        let not_tried = self.number().not_tried(0, met);
+        if let Some(walk) = &mut self.walk {
+            walk.put(lane as usize, Some(point));
+            self.walks.replace(lane, point, walk.step());
+        }
+        self.unproved = self.unproved.saturating_sub(not_tried);
+        not_tried
     }
 
     fn run(&mut self) -> Result<Batch, Fault> {
@@ -58,8 +78,14 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
     }
 
     fn step(&mut self) -> Result<Batch, Fault> {
-        let (walk, _) = self.walk.as_mut().ok_or("a worker was run before it was given an origin")?;
-        let batch = self.quest.step(self.cpu, walk);
+        let walk = self.walk.as_mut().ok_or("a worker was run before it was given its points")?;
+        let mut batch = self.quest.step(self.cpu, walk);
+        for hit in &mut batch.hits {
+            if let Spot::Key(place) = &mut hit.spot {
+                place.step =
+                    self.walks.age(place.lane, place.step).expect("a lane is replaced between steps");
+            }
+        }
         self.steps += 1;
         self.unproved += batch.tried;
         if self.steps >= self.every {
@@ -70,10 +96,8 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
     }
 
     fn check(&mut self) -> Result<(), Fault> {
-        let Some((walk, origin)) = &self.walk else { return Ok(()) };
-        let numbering = self.cpu.numbering();
-        Row::of_search(Some(*origin), walk.step(), numbering.half, numbering.stride)
-            .check_each(&walk.centres())
+        let Some(walk) = &self.walk else { return Ok(()) };
+        self.walks.stand(walk.step()).check_each(&walk.centres())
     }
 
     fn unproved(&self) -> u64 {
@@ -88,7 +112,7 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
     #[cfg(test)]
     fn flip(&mut self, lane: u32, bit: u32, every: u32) {
         self.every = every;
-        let (walk, _) = self.walk.as_mut().expect("started");
+        let walk = self.walk.as_mut().expect("started");
         let centre = walk.centres()[lane as usize].expect("not infinity");
         walk.put(lane as usize, Some(crate::worker::ends::flipped(centre, bit)));
     }

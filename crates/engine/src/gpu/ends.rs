@@ -10,8 +10,9 @@ use warpsmith_device::{Buffer, Later, Queue};
 use warpsmith_kernel::abi;
 
 use super::Outcome;
+use super::lanes::Lanes;
 use crate::worker::Fault;
-use crate::worker::ends::Row;
+use crate::worker::ends::Must;
 use crate::worker::scanner::Proof;
 
 /// Launches of a search from one check to the next: some three seconds.
@@ -21,7 +22,7 @@ const EVERY: u32 = 32;
 pub(super) struct Ends {
     centres: Buffer,
     lanes: u32,
-    asked: Option<(Later, Row)>,
+    asked: Option<(Later, Box<dyn Must>)>,
     bytes: Vec<u8>,
 }
 
@@ -35,12 +36,12 @@ impl Ends {
         4 * abi::centres_words(self.lanes) as u64
     }
 
-    /// Asks for the centres behind all that is enqueued, where they must be `row`. What was asked for before is compared
+    /// Asks for the centres behind all that is enqueued, where they must be as `must` says. What was asked for before is compared
     /// first.
-    pub fn ask(&mut self, queue: &mut dyn Queue, row: Row) -> Result<(), Fault> {
+    pub fn ask(&mut self, queue: &mut dyn Queue, must: impl Must + 'static) -> Result<(), Fault> {
         self.look(queue)?;
         let later = queue.read_later(self.centres, 0, self.size()).map_err(|e| e.to_string())?;
-        self.asked = Some((later, row));
+        self.asked = Some((later, Box::new(must)));
         Ok(())
     }
 
@@ -51,17 +52,17 @@ impl Ends {
 
     /// Waits for the centres asked for and leaves the comparison to somebody else.
     pub fn proof(&mut self, queue: &mut dyn Queue) -> Result<Option<Proof>, Fault> {
-        let Some((later, row)) = self.asked.take() else { return Ok(None) };
+        let Some((later, must)) = self.asked.take() else { return Ok(None) };
         let (mut bytes, lanes) = (Vec::new(), self.lanes);
         queue.finish_later(later, &mut bytes).map_err(|e| e.to_string())?;
-        Ok(Some(Box::new(move || row.check(&centres(&bytes, lanes)))))
+        Ok(Some(Box::new(move || must.check(&centres(&bytes, lanes)))))
     }
 
     /// Waits for the centres asked for and compares them.
     pub fn look(&mut self, queue: &mut dyn Queue) -> Result<(), Fault> {
-        let Some((later, row)) = self.asked.take() else { return Ok(()) };
+        let Some((later, must)) = self.asked.take() else { return Ok(()) };
         queue.finish_later(later, &mut self.bytes).map_err(|e| e.to_string())?;
-        row.check(&centres(&self.bytes, self.lanes))
+        must.check(&centres(&self.bytes, self.lanes))
     }
 
     /// Drops what was asked for.
@@ -116,12 +117,17 @@ impl Watch {
         Watch { ends: Ends::new(centres, lanes), every: EVERY, launches: 0, ahead: 0, unproved: 0 }
     }
 
-    /// A launch was enqueued, behind which the lanes must be at `row`, and with which so many are under way.
-    pub fn took_off(&mut self, queue: &mut dyn Queue, under_way: usize, row: Row) -> Result<(), Fault> {
+    /// A launch was enqueued, behind which the lanes must be where `lanes` says, and with which so many are under way.
+    pub fn took_off(
+        &mut self,
+        queue: &mut dyn Queue,
+        under_way: usize,
+        lanes: &Lanes<'_>,
+    ) -> Result<(), Fault> {
         self.launches += 1;
         if self.launches >= self.every && !self.ends.is_asked() {
             (self.launches, self.ahead) = (0, under_way);
-            self.ends.ask(queue, row)?;
+            self.ends.ask(queue, lanes.stand())?;
         }
         Ok(())
     }
@@ -130,6 +136,11 @@ impl Watch {
     pub fn landed(&mut self, tried: u64) {
         self.ahead = self.ahead.saturating_sub(1);
         self.unproved += tried;
+    }
+
+    /// So many candidates of what has landed do not count.
+    pub fn less(&mut self, not_tried: u64) {
+        self.unproved = self.unproved.saturating_sub(not_tried);
     }
 
     /// All that was under way has been waited for, and nobody asks what it found.
@@ -147,8 +158,8 @@ impl Watch {
     }
 
     /// Compares the centres as they are behind all that is enqueued, and waits for it.
-    pub fn look_now(&mut self, queue: &mut dyn Queue, row: Row) -> Result<(), Fault> {
-        self.ends.ask(queue, row)?;
+    pub fn look_now(&mut self, queue: &mut dyn Queue, lanes: &Lanes<'_>) -> Result<(), Fault> {
+        self.ends.ask(queue, lanes.stand())?;
         self.ends.look(queue)
     }
 

@@ -55,9 +55,10 @@ pub(super) struct Flights<const WORDS: usize = { abi::HIT_WORDS }> {
     capacity: u32,
     turn: usize,
     under_way: VecDeque<Flight>,
-    /// Steps of the next launch, and the most there may be.
+    /// Steps of the next launch, the most there may be, and the most for as long as lanes match often.
     pub steps: u32,
     most: u32,
+    pub calm: u32,
     bytes: Vec<u8>,
 }
 
@@ -67,7 +68,7 @@ impl<const WORDS: usize> Flights<WORDS> {
         let bytes = Self::bytes(capacity);
         let hits = [queue.alloc(bytes)?, queue.alloc(bytes)?, queue.alloc(bytes)?];
         let under_way = VecDeque::new();
-        Ok(Flights { hits, capacity, turn: 0, under_way, steps: 1, most, bytes: Vec::new() })
+        Ok(Flights { hits, capacity, turn: 0, under_way, steps: 1, most, calm: most, bytes: Vec::new() })
     }
 
     fn bytes(capacity: u32) -> u64 {
@@ -118,7 +119,7 @@ impl<const WORDS: usize> Flights<WORDS> {
         let ms = queue.milliseconds(marks.0, marks.1)?;
         let wanted = steps as f32 * LAUNCH_MS / ms.max(0.01);
         // No more than fourfold at once: the first launches may not be typical.
-        self.steps = (wanted as u32).clamp(1, steps.saturating_mul(4).max(1)).min(self.most);
+        self.steps = (wanted as u32).clamp(1, steps.saturating_mul(4).max(1)).min(self.most).min(self.calm);
         Ok(Some((landed, ms)))
     }
 

@@ -1,27 +1,25 @@
 //! Where the lanes of a search are: the one place that knows it.
 //!
-//! Lane l of a walk is at `origin + (l * STRIDE + step) * (2 h + 1) * G`. So every centre is known to the host at any step: it
-//! can be uploaded anew, compared with what the device has, and the key of any place computed.
+//! Each lane walks from a point of its own, and all go on by (2 h + 1) * G a step. So every centre is known to the host at any
+//! step: it can be uploaded anew, compared with what the device has, and the key of any place computed.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
+use warpsmith_curve::Affine;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::Place;
-use warpsmith_curve::{Affine, Scalar};
 
 use super::{Gpu, centre_words};
 use crate::worker::Fault;
-use crate::worker::batch_add::{add_all, add_pairs};
-use crate::worker::ends::Row;
-
-/// A lane's share of keys, in steps: at a thousand steps a second it lasts a century.
-pub(super) const STRIDE: u64 = 1 << 42;
+use crate::worker::batch_add::add_pairs;
+use crate::worker::ends::Stand;
+use crate::worker::walks::Walks;
 
 /// The lanes of a walk.
 pub(super) struct Lanes<'a> {
     gpu: &'a Gpu,
-    origin: Point,
+    walks: Walks,
     /// The step all lanes are at when everything under way has landed.
     step: u64,
 }
@@ -29,12 +27,18 @@ pub(super) struct Lanes<'a> {
 impl<'a> Lanes<'a> {
     /// The lanes of a card, which are nowhere yet.
     pub fn new(gpu: &'a Gpu) -> Self {
-        Lanes { gpu, origin: None, step: 0 }
+        Lanes { gpu, walks: Walks::new(gpu.shape.spec.group), step: 0 }
     }
 
-    /// Begins over from this point.
-    pub fn begin(&mut self, origin: Affine) {
-        (self.origin, self.step) = (Some(origin), 0);
+    /// Begins over from these points.
+    pub fn begin(&mut self, points: &[Affine]) {
+        self.walks.begin(points);
+        self.step = 0;
+    }
+
+    /// A lane begins another walk behind everything under way.
+    pub fn replace(&mut self, lane: u32, point: Affine) {
+        self.walks.replace(lane, point, self.step);
     }
 
     /// The step all lanes are at when everything under way has landed.
@@ -47,57 +51,60 @@ impl<'a> Lanes<'a> {
         self.step += u64::from(steps);
     }
 
-    /// Where they must be when everything under way has landed.
-    pub fn row(&self) -> Row {
-        Row::of_search(self.origin, self.step, self.gpu.shape.spec.group, STRIDE)
+    /// Where the lanes began.
+    pub fn walks(&self) -> &Walks {
+        &self.walks
     }
 
-    /// The centre of lane 0 at a step.
-    fn first(&self, step: u64) -> Point {
-        let way = Scalar::from_u64(step).mul(Scalar::from_u64(2 * self.gpu.shape.spec.group as u64 + 1));
-        group::add(self.origin, group::multiply(way, Some(Affine::G)))
+    /// How many of these lanes walk at a step: the others begin later.
+    pub fn walking(&self, lanes: Range<u32>, step: u64) -> u64 {
+        lanes.filter(|&lane| self.walks.age(lane, step).is_some()).count() as u64
+    }
+
+    /// Where they must be when everything under way has landed.
+    pub fn stand(&self) -> Stand {
+        self.walks.stand(self.step)
+    }
+
+    /// The centres of lanes at steps, each with its own. A lane whose walk has not begun is at its first point.
+    fn centres(&self, at: impl Iterator<Item = (u32, u64)>) -> Vec<Point> {
+        let strides = self.gpu.strides();
+        let run = strides.len() as u64 + 1;
+        let mut runs = HashMap::new();
+        let (mut ways, mut firsts) = (Vec::new(), Vec::new());
+        for (lane, step) in at {
+            let age = self.walks.age(lane, step).unwrap_or(0);
+            let base = runs
+                .entry(age / run)
+                .or_insert_with_key(|runs| group::multiply(self.walks.way(runs * run), Some(Affine::G)));
+            ways.push((*base, (age % run).checked_sub(1).map(|at| strides[at as usize])));
+            firsts.push(self.walks.first()[lane as usize]);
+        }
+        let ways = add_pairs(&ways).into_iter();
+        add_pairs(&ways.zip(firsts).map(|(way, first)| (way, Some(first))).collect::<Vec<_>>())
     }
 
     /// The centre of a lane at a step.
     pub fn centre(&self, lane: u32, step: u64) -> Point {
-        group::add(self.first(step), self.way(lane))
-    }
-
-    /// The way from lane 0 to a lane.
-    fn way(&self, lane: u32) -> Point {
-        lane.checked_sub(1).map(|before| self.gpu.ways()[before as usize])
+        self.centres(std::iter::once((lane, step)))[0]
     }
 
     /// The words of the centres of some lanes at a step.
     pub fn words(&self, lanes: Range<u32>, step: u64) -> Result<Vec<u32>, Fault> {
-        let start = self.first(step).ok_or("the walk has come to the point at infinity")?;
-        let first = lanes.start.max(1) as usize - 1;
-        let others = add_all(start, &self.gpu.ways()[first..lanes.end as usize - 1])
-            .ok_or("two points of the walk meet where lanes begin")?;
-        let own = (lanes.start == 0).then_some(start);
-        let points: Vec<Affine> = own.into_iter().chain(others).collect();
+        let points: Option<Vec<Affine>> = self.centres(lanes.map(|lane| (lane, step))).into_iter().collect();
+        let points = points.ok_or("a lane has come to the point at infinity")?;
         Ok(centre_words(&points))
     }
 
-    /// The public keys at places of a launch that began at step `first`, signs left out. Three additions each, and a few
+    /// The public keys at places, whose steps are those of the worker, signs left out. Three additions each, and a few
     /// inversions for all of them: cards report thousands of keys a second that pass on their top word alone.
-    pub fn keys_at(&self, places: &[Place], first: u64) -> Vec<Point> {
-        let strides = self.gpu.strides();
-        let run = strides.len() as u64 + 1;
-        let mut bases = HashMap::new();
-        let mut centres = |place: &Place| {
-            let (runs, rest) = ((place.step - first) / run, (place.step - first) % run);
-            let base = *bases.entry(runs).or_insert_with(|| self.first(first + runs * run));
-            (base, rest.checked_sub(1).map(|at| strides[at as usize]))
-        };
-        let steps: Vec<(Point, Point)> = places.iter().map(&mut centres).collect();
-        let ways = places.iter().map(|place| self.way(place.lane));
-        let starts: Vec<(Point, Point)> = add_pairs(&steps).into_iter().zip(ways).collect();
+    pub fn keys_at(&self, places: &[Place]) -> Vec<Point> {
         let entries = places.iter().map(|place| {
             let entry = self.gpu.entries()[place.index.checked_sub(1)? as usize].endomorphism(place.orbit);
             Some(if place.minus { entry.negate() } else { entry })
         });
-        let sums: Vec<(Point, Point)> = add_pairs(&starts).into_iter().zip(entries).collect();
+        let centres = self.centres(places.iter().map(|place| (place.lane, place.step)));
+        let sums: Vec<(Point, Point)> = centres.into_iter().zip(entries).collect();
         let keys = add_pairs(&sums).into_iter().zip(places);
         keys.map(|(key, place)| key.map(|key| key.endomorphism(place.image))).collect()
     }

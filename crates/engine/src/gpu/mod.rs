@@ -3,7 +3,7 @@
 //! Here: the device, its shape, and how a program is built for it. `walker` is the loop of every walk, and `lanes` where its
 //! lanes are; what a walk looks for has its own file: `orbit` for x by its top bits, with `settle` for many patterns, `points`
 //! for hashes of points and for all of x. Beside it `salts` counts for contracts and `ranges` scans. `flight` keeps launches
-//! under way, `ends` finds out whether they lead where they must, `tweaks` multiplies G for taproot. `shapes` remembers what
+//! under way, `moves` puts lanes elsewhere, `ends` finds out whether they lead where they must, `tweaks` multiplies G for taproot. `shapes` remembers what
 //! was found fastest, `field` times the arithmetic by itself.
 
 mod ends;
@@ -11,6 +11,7 @@ mod field;
 mod flight;
 mod inline;
 mod lanes;
+mod moves;
 mod orbit;
 mod points;
 mod ranges;
@@ -77,7 +78,6 @@ impl Shape {
 pub(crate) struct Gpu {
     device: Arc<dyn Device>,
     shape: Shape,
-    ways: OnceLock<Vec<Affine>>,
     entries: OnceLock<Vec<Affine>>,
     strides: OnceLock<Vec<Affine>>,
     neighbours: OnceLock<Vec<Affine>>,
@@ -99,21 +99,11 @@ impl Gpu {
         Gpu {
             device,
             shape,
-            ways: OnceLock::new(),
             entries: OnceLock::new(),
             strides: OnceLock::new(),
             neighbours: OnceLock::new(),
             table: OnceLock::new(),
         }
-    }
-
-    /// Where each lane but the first starts relative to the origin.
-    fn ways(&self) -> &[Affine] {
-        self.ways.get_or_init(|| {
-            let way = Scalar::from_u128(lanes::STRIDE as u128 * (2 * self.shape.spec.group as u128 + 1));
-            let way = group::multiply(way, Some(Affine::G)).expect("a stride is not a multiple of n");
-            multiples(way, self.shape.lanes as usize - 1)
-        })
     }
 
     /// Where each lane of a scan but the first starts relative to the first: a group further each.
@@ -184,7 +174,9 @@ pub(crate) fn default_shape(device: &dyn Device) -> Shape {
 /// Whether this build carries PTX for all that an untuned search by leading characters of x runs on this device.
 pub(crate) fn carries_ptx(device: &dyn Device) -> bool {
     let spec = default_shape(device).spec;
-    device.takes_ptx() && orbit::programs(&spec).iter().all(|spec| embedded(&join(spec)).is_some())
+    let programs =
+        orbit::programs(&spec).iter().map(join).chain([warpsmith_kernel::moves::join()]).collect::<Vec<_>>();
+    device.takes_ptx() && programs.iter().all(|source| embedded(source).is_some())
 }
 
 impl Backend for Gpu {

@@ -151,10 +151,10 @@ impl Quest for Orbit<'_> {
         self.settle.map_or(Ok(()), |settle| settle.launch(queue, buffers, (lanes, block), steps))
     }
 
-    fn judge(&mut self, lanes: &Lanes<'_>, first: u64, told: &[(Place, abi::Hit)], hits: &mut Vec<Hit>) {
+    fn judge(&mut self, lanes: &Lanes<'_>, told: &[(Place, abi::Hit)], hits: &mut Vec<Hit>) {
         // Of x alone a key and its negative are one.
         let places: Vec<Place> = told.iter().map(|(place, _)| Place { negate: false, ..*place }).collect();
-        for (place, key) in places.iter().zip(lanes.keys_at(&places, first)) {
+        for (place, key) in places.iter().zip(lanes.keys_at(&places)) {
             let x = key.map(|key| key.x.canonical());
             if x.is_some_and(|x| self.sieve.may_hold(x)) {
                 let digest = x.map(|x| Digest::new(&x.to_be_bytes()));

@@ -103,14 +103,15 @@ impl Points<'_> {
                 for negate in [false, true].into_iter().take((self.made.keys() / 3) as usize) {
                     for image in 0..3 {
                         let key = if negate { point.negate() } else { point }.endomorphism(image);
-                        let words = forms::reference(self.form, key).words();
+                        let digest = forms::reference(self.form, key);
+                        let words = digest.words();
                         let score = self.filter.score.map(|wanted| wanted.score.of_words(&words));
                         let wanted = score.map_or_else(|| self.filter.accepts(&words), |s| s > self.beat);
                         if wanted {
                             let place = Place { lane, step, index, minus, orbit: 0, image, negate };
                             let score = score.unwrap_or(0);
                             self.beat = self.beat.max(score);
-                            hits.push(Hit { spot: Spot::Key(place), digest: None, score });
+                            hits.push(Hit { spot: Spot::Key(place), digest: Some(digest), score });
                         }
                     }
                 }
@@ -154,22 +155,25 @@ impl Quest for Points<'_> {
     }
 
     /// What the device leaves to the host, which knows the keys: which of them has the parity of y it speaks of, and
-    /// whether one is wanted whose digest it could not form.
-    fn judge(&mut self, lanes: &Lanes<'_>, first: u64, told: &[(Place, abi::Hit)], hits: &mut Vec<Hit>) {
-        let parities = self.made.tells_parity();
-        let asks = parities || told.iter().any(|(_, hit)| hit.open);
+    /// whether one is wanted whose digest it could not form. Where patterns are searched for, the host also has the digest made,
+    /// by which it is told whether the text matches.
+    fn judge(&mut self, lanes: &Lanes<'_>, told: &[(Place, abi::Hit)], hits: &mut Vec<Hit>) {
+        let (parities, scored) = (self.made.tells_parity(), self.filter.score.is_some());
         let places: Vec<Place> = told.iter().map(|(place, _)| Place { orbit: 0, ..*place }).collect();
-        let keys = if asks { lanes.keys_at(&places, first) } else { vec![None; places.len()] };
+        let asks = parities || !scored || told.iter().any(|(_, hit)| hit.open);
+        let keys = if asks { lanes.keys_at(&places) } else { vec![None; places.len()] };
         for ((mut place, (_, hit)), key) in places.into_iter().zip(told).zip(keys) {
+            let mut digest = None;
             // Infinity is no key, and the device reports none.
             if let Some(key) = key {
                 place.negate ^= parities && key.y.is_odd();
-                if hit.open && !self.filter.accepts(&forms::reference(self.form, key).words()) {
+                let made = forms::reference(self.form, if place.negate { key.negate() } else { key });
+                if hit.open && !self.filter.accepts(&made.words()) {
                     continue;
                 }
+                digest = (!scored).then_some(made);
             }
-            let score = if self.filter.score.is_some() { hit.top } else { 0 };
-            hits.push(Hit { spot: Spot::Key(place), digest: None, score });
+            hits.push(Hit { spot: Spot::Key(place), digest, score: if scored { hit.top } else { 0 } });
         }
     }
 

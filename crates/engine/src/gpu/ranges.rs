@@ -198,7 +198,7 @@ impl<'a> RangeScanner<'a> {
         let way = Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.launched));
         let (first, apart) = (walk.base.add(half).add(way), Scalar::from_u64(self.group()));
         walk.asked = walk.launched;
-        self.ends.ask(self.queue.as_mut(), Row { origin: None, first, apart })
+        self.ends.ask(self.queue.as_mut(), Row { first, apart })
     }
 
     /// Uploads the centres of so many lanes, the first of which begins at this key.

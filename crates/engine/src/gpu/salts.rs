@@ -115,7 +115,7 @@ impl SaltsWorker {
             Some(landed) if landed.overflowed() => self.again(&landed)?,
             Some(landed) => {
                 let tried = self.reach(landed.first, landed.steps) - landed.first + 1;
-                Batch { tried, hits: self.sort_out(&landed, self.shape.lanes), done: false }
+                Batch { tried, hits: self.sort_out(&landed, self.shape.lanes), ..Batch::default() }
             }
         };
         batch.done = self.next.is_none() && self.flights.is_empty();
@@ -180,8 +180,8 @@ impl Worker for SaltsWorker {
         None
     }
 
-    fn start(&mut self, start: &Start) -> Result<(), Fault> {
-        let Start::Salts(Lease { base, first, last }) = *start else {
+    fn start(&mut self, start: Start<'_>) -> Result<(), Fault> {
+        let Start::Salts(Lease { base, first, last }) = start else {
             return Err("a search for salts starts at a counter".to_owned());
         };
         let words = described(&self.salted, &base).words();

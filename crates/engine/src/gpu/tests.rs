@@ -7,7 +7,8 @@ use warpsmith_device::{Error, Info};
 use warpsmith_kernel::shipped;
 
 use super::*;
-use crate::origin::{Origin, Recovered, Secret, public_point};
+use crate::origin::{Recovered, Secret, public_point};
+use crate::origins::Origins;
 use crate::worker::{Batch, Hit, Spot, Start};
 
 /// The OpenCL processor of this machine.
@@ -23,6 +24,27 @@ pub fn pocl() -> Option<Gpu> {
 pub fn place(hit: &Hit) -> Place {
     let Spot::Key(place) = hit.spot else { panic!("{hit:?} is no key") };
     place
+}
+
+/// Origins of so many lanes and where they begin; the first is this number, if one is given.
+pub fn starts(lanes: u32, first: Option<u64>) -> (Origins, Vec<Affine>) {
+    let mut secrets = Secret::random_many(lanes as usize).expect("random");
+    if let Some(first) = first {
+        secrets[0] = Secret::from_bytes(&Scalar::from_u64(first).to_be_bytes()).expect("a key");
+    }
+    let origins = Origins::known(secrets);
+    let point = |lane| origins.of(lane).and_then(|origin| origin.point()).expect("not infinity");
+    let points = (0..lanes).map(point).collect();
+    (origins, points)
+}
+
+/// The key of a place.
+pub fn key_at(origins: &Origins, place: &Place, half: u32) -> Secret {
+    let origin = origins.of(place.lane).expect("a lane");
+    match origin.recover(place.offset(half), place.image, place.negate) {
+        Some(Recovered::Key(key)) => key,
+        _ => panic!("{place:?}"),
+    }
 }
 
 /// A batch of more hits than a launch has room for: each once, and as many as the odds lead one to expect.
@@ -46,8 +68,7 @@ pub fn assert_faults_are_found<W: Worker>(worker: &mut W, short: fn(&mut W)) {
     };
     let mut confirmed = 0;
     for fault in 0..40 {
-        let origin = Origin::fresh(None).expect("random");
-        worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+        worker.start(Start::Points(&starts(lanes, None).1)).expect("started");
         let mut run = || {
             short(worker);
             let tried = worker.run().map(|batch| batch.tried);
@@ -133,6 +154,10 @@ fn releases_ship_what_an_untuned_card_runs() {
     for spec in orbit::programs(&default_shape(&card).spec) {
         assert!(shipped.contains(&join(&spec).hash), "{spec:?} is not shipped");
     }
+    assert!(
+        shipped.contains(&warpsmith_kernel::moves::join().hash),
+        "what puts lanes elsewhere is not shipped"
+    );
 }
 
 #[test]
@@ -158,9 +183,8 @@ fn inlining_follows_the_vendor_unless_it_is_asked_for() {
 #[test]
 fn keys_of_hits_are_computed_exactly_wherever_they_lie() {
     let Some(gpu) = pocl() else { return };
-    let origin = Origin::known(Secret::random().expect("random"));
     let Shape { spec, lanes } = gpu.shape;
-    let first = 1000;
+    let (origins, points) = starts(lanes, None);
     let mut places = Vec::new();
     // Before, at and after the end of the prepared strides, and far behind it.
     for (n, step) in [0, 1, 254, 255, 256, 257, 511, 512, 100_000].into_iter().enumerate() {
@@ -169,21 +193,23 @@ fn keys_of_hits_are_computed_exactly_wherever_they_lie() {
                 let (orbit, image) =
                     if index == 0 { (0, n as u8 % 3) } else { (n as u8 % 3, lane as u8 % 3) };
                 let minus = index > 0 && n % 2 == 1;
-                places.push(Place { lane, step: first + step, index, minus, orbit, image, negate: false });
+                places.push(Place { lane, step, index, minus, orbit, image, negate: false });
             }
         }
     }
     let mut at = lanes::Lanes::new(&gpu);
-    at.begin(origin.point().expect("not infinity"));
-    let found = at.keys_at(&places, first);
+    at.begin(&points);
+    // One of the lanes began a while ago, and what is asked of it is of that walk.
+    at.advance(1000);
+    at.replace(1, points[1]);
+    let asked: Vec<Place> =
+        places.iter().map(|p| Place { step: p.step + if p.lane == 1 { 1000 } else { 0 }, ..*p }).collect();
+    let found = at.keys_at(&asked);
     assert_eq!(found.len(), places.len());
     for (place, found) in places.iter().zip(found) {
-        let offset = place.offset(spec.group, lanes::STRIDE);
-        let Some(Recovered::Key(key)) = origin.recover(offset, place.image, false) else {
-            panic!("{place:?}")
-        };
+        let key = key_at(&origins, place, spec.group);
         let (found, expected) = (found.expect("not infinity"), public_point(&key.public_key()));
         assert_eq!((found.x.to_be_bytes(), found.y.to_be_bytes()), (expected.x, expected.y), "{place:?}");
     }
-    assert!(at.keys_at(&[], first).is_empty());
+    assert!(at.keys_at(&[]).is_empty());
 }

@@ -3,18 +3,30 @@
 //! The device is given centres (public points), a table and a filter, and answers with records. The host knows where every
 //! lane is ([`Lanes`]). So a launch whose hits did not fit is done again in smaller pieces, and a lane that met its table is
 //! walked on the processor and then put where it belongs.
+//!
+//! A lane whose walk has ended with a match goes on for as long as launches are under way, and begins its next walk with the
+//! launch after those. What it did in between is neither told nor counted. Launches are short enough that this is little.
 
 use std::ops::Range;
 
+use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Place;
 use warpsmith_device::{Buffer, Queue};
 use warpsmith_kernel::abi::{self, Record};
 
 use super::ends::Watch;
 use super::flight::{Flights, Landed};
-use super::lanes::{Lanes, STRIDE};
+use super::lanes::Lanes;
+use super::moves::Moves;
 use super::{CAPACITY, Gpu, Outcome, Shape, as_bytes};
-use crate::worker::{Batch, Fault, Hit, Numbering, Start, Worker};
+use crate::worker::{Batch, Fault, Hit, Numbering, Spot, Start, Worker};
+
+/// Of so many lanes one may match in a launch: a lane that does is idle for a launch and a half, so this costs some five
+/// percent at most.
+const CALM: f32 = 32.0;
+
+/// How much the last launch counts for the rate of matches.
+const FRESH: f32 = 0.25;
 
 /// What a walk looks for, and how: what differs from one to the other.
 pub(super) trait Quest: Send {
@@ -37,8 +49,8 @@ pub(super) trait Quest: Send {
         hits: Buffer,
         steps: u32,
     ) -> Outcome<()>;
-    /// Of the places a launch from step `first` on told of, adds those that are wanted to `hits`.
-    fn judge(&mut self, lanes: &Lanes<'_>, first: u64, told: &[(Place, abi::Hit)], hits: &mut Vec<Hit>);
+    /// Of the places a launch told of, adds those that are wanted to `hits`. Steps are those of the worker.
+    fn judge(&mut self, lanes: &Lanes<'_>, told: &[(Place, abi::Hit)], hits: &mut Vec<Hit>);
     /// Walks one lane for so many steps on the processor, exactly.
     fn walk_lane(&mut self, lanes: &Lanes<'_>, lane: u32, steps: Range<u64>, hits: &mut Vec<Hit>);
 }
@@ -54,6 +66,13 @@ pub(super) struct Walker<'a, Q> {
     spare: Buffer,
     pub flights: Flights,
     pub watch: Watch,
+    moves: Moves,
+    /// Up to where what was last told as tried goes: the step all lanes are before, and that lanes before this one are behind.
+    reached: (u64, u32),
+    /// Steps that have landed since matches were last counted, how many lanes matched, and their share a step.
+    landed: u64,
+    matched: u32,
+    rate: f32,
     /// Whether a lane may have met its table where nobody looked, so that all are put back before the next launch.
     doubtful: bool,
 }
@@ -63,6 +82,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
     pub fn new(gpu: &'a Gpu, shape: Shape, mut queue: Box<dyn Queue>, most: u32, quest: Q) -> Outcome<Self> {
         let bytes = 4 * abi::centres_words(shape.lanes) as u64;
         let (centres, spare) = (queue.alloc(bytes)?, queue.alloc(bytes)?);
+        let moves = Moves::new(queue.as_mut(), shape.lanes)?;
         Ok(Walker {
             quest,
             shape,
@@ -72,6 +92,11 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             centres,
             spare,
             watch: Watch::new(centres, shape.lanes),
+            moves,
+            reached: (0, 0),
+            landed: 0,
+            matched: 0,
+            rate: 0.0,
             doubtful: false,
         })
     }
@@ -86,6 +111,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
     fn put_back(&mut self) -> Result<(), Fault> {
         self.watch.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
         self.doubtful = false;
+        self.moves.forget();
         let (centres, lanes, step) = (self.centres, self.shape.lanes, self.lanes.step());
         self.place(centres, 0..lanes, step)
     }
@@ -98,6 +124,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             self.watch.gave_up();
             self.put_back()?;
         }
+        self.moves.launch(self.queue.as_mut(), self.centres, self.shape.lanes).map_err(|e| e.to_string())?;
         let (quest, centres, lanes, steps) =
             (&self.quest, self.centres, self.shape.lanes, self.flights.steps);
         let launch = |queue: &mut dyn Queue, hits: Buffer, steps: u32| {
@@ -111,19 +138,40 @@ impl<'a, Q: Quest> Walker<'a, Q> {
 
     /// Waits for the oldest launch and accounts for it.
     pub fn land(&mut self) -> Result<Batch, Fault> {
-        match self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? {
-            Some(landed) => self.account(landed),
-            None => Ok(Batch::default()),
+        let Some(landed) = self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? else {
+            return Ok(Batch::default());
+        };
+        let mut batch = self.account(landed)?;
+        for hit in &mut batch.hits {
+            if let Spot::Key(place) = &mut hit.spot {
+                place.step = self.lanes.walks().age(place.lane, place.step).expect("others were left out");
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Has launches follow the rate of matches.
+    fn pace(&mut self) {
+        if self.landed > 0 {
+            let share = self.matched as f32 / self.landed as f32 / self.shape.lanes as f32;
+            self.rate += FRESH * (share - self.rate);
+            (self.landed, self.matched) = (0, 0);
+            self.flights.calm = (1.0 / (CALM * self.rate)).clamp(1.0, u32::MAX as f32) as u32;
         }
     }
 
     fn account(&mut self, landed: Landed) -> Result<Batch, Fault> {
         let mut batch = Batch::default();
+        let end = landed.first + u64::from(landed.steps);
+        self.landed += u64::from(landed.steps);
+        self.reached = (end, 0);
         let met = if landed.overflowed() {
             self.again(&landed, &mut batch)?
         } else {
-            batch.tried = u64::from(self.shape.lanes) * u64::from(landed.steps) * self.quest.keys();
-            self.sort_out(&landed, 0, &mut batch.hits)
+            // Walks begin between launches.
+            let walking = self.lanes.walking(0..self.shape.lanes, landed.first);
+            batch.tried = walking * u64::from(landed.steps) * self.quest.keys();
+            self.sort_out(&landed, 0, &mut batch)
         };
         if met {
             // The device has left the lanes that met their table where they were: put all lanes where they belong.
@@ -131,6 +179,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             while let Some(landed) = self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? {
                 let more = self.account(landed)?;
                 batch.tried += more.tried;
+                batch.stale += more.stale;
                 batch.hits.extend(more.hits);
             }
             self.put_back()?;
@@ -138,10 +187,11 @@ impl<'a, Q: Quest> Walker<'a, Q> {
         Ok(batch)
     }
 
-    /// Turns records into hits. Lanes that met their table are walked on the processor for the rest of the launch; says
-    /// whether there were any.
-    fn sort_out(&mut self, landed: &Landed, lane0: u32, hits: &mut Vec<Hit>) -> bool {
+    /// Turns records into hits, but for those of walks that have ended. Lanes that met their table are walked on the processor
+    /// for the rest of the launch; says whether there were any.
+    fn sort_out(&mut self, landed: &Landed, lane0: u32, batch: &mut Batch) -> bool {
         let (mut met, mut told) = (false, Vec::with_capacity(landed.records.len()));
+        let walks = |lanes: &Lanes<'_>, lane, step| lanes.walks().age(lane, step).is_some();
         for &record in &landed.records {
             match Record::read(record) {
                 Record::Hit(hit) => {
@@ -154,22 +204,28 @@ impl<'a, Q: Quest> Walker<'a, Q> {
                         image: hit.image as u8,
                         negate: hit.negate,
                     };
-                    told.push((place, hit));
+                    if walks(&self.lanes, place.lane, place.step) {
+                        told.push((place, hit));
+                    } else {
+                        batch.stale += 1;
+                    }
                 }
+                // A lane that is to begin elsewhere is put there anyway.
+                Record::Fault { lane, .. } if !walks(&self.lanes, lane0 + lane, landed.first) => {}
                 Record::Fault { lane, step } => {
                     met = true;
                     let steps = landed.first + u64::from(step)..landed.first + u64::from(landed.steps);
-                    self.quest.walk_lane(&self.lanes, lane0 + lane, steps, hits);
+                    self.quest.walk_lane(&self.lanes, lane0 + lane, steps, &mut batch.hits);
                 }
             }
         }
-        self.quest.judge(&self.lanes, landed.first, &told, hits);
+        self.quest.judge(&self.lanes, &told, &mut batch.hits);
         self.quest.raise_to(landed.best);
         met
     }
 
-    /// Does a launch again whose hits did not fit: step by step, and over as few lanes as it takes. One match retires
-    /// the origin, so it ends when there are hits in plenty, and counts the keys up to there. Says whether a lane met its
+    /// Does a launch again whose hits did not fit: step by step, and over as few lanes as it takes. It ends when there are
+    /// hits in plenty, which end the walks of their lanes, and counts the keys up to there. Says whether a lane met its
     /// table; where not all of the launch was looked at, that remains in doubt.
     fn again(&mut self, landed: &Landed, batch: &mut Batch) -> Result<bool, Fault> {
         let (all, block, keys) = (self.shape.lanes, self.shape.spec.block, self.quest.keys());
@@ -182,7 +238,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             let mut from = 0;
             while from < all {
                 if batch.hits.len() > CAPACITY as usize {
-                    self.doubtful = true;
+                    (self.doubtful, self.reached) = (true, (step, from));
                     return Ok(met);
                 }
                 let to = (from + lanes).min(all);
@@ -196,16 +252,18 @@ impl<'a, Q: Quest> Walker<'a, Q> {
                     // processor has no such limit.
                     met |= piece.records.iter().any(is_fault);
                     for lane in from..to {
-                        self.quest.walk_lane(&self.lanes, lane, step..step + 1, &mut batch.hits);
-                        batch.tried += keys;
+                        if self.lanes.walks().age(lane, step).is_some() {
+                            self.quest.walk_lane(&self.lanes, lane, step..step + 1, &mut batch.hits);
+                            batch.tried += keys;
+                        }
                         if batch.hits.len() > CAPACITY as usize {
-                            self.doubtful = true;
+                            (self.doubtful, self.reached) = (true, (step, lane + 1));
                             return Ok(met);
                         }
                     }
                 } else {
-                    met |= self.sort_out(&piece, from, &mut batch.hits);
-                    batch.tried += u64::from(to - from) * keys;
+                    met |= self.sort_out(&piece, from, batch);
+                    batch.tried += self.lanes.walking(from..to, step) * keys;
                 }
                 from = to;
             }
@@ -227,25 +285,38 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
     fn numbering(&self) -> Option<Numbering> {
         let (orbits, signs) = self.quest.relatives();
         let Shape { spec, lanes } = self.shape;
-        Some(Numbering { half: spec.group, lanes, stride: STRIDE, orbits, signs })
+        Some(Numbering { half: spec.group, lanes, orbits, signs })
     }
 
-    fn start(&mut self, start: &Start) -> Result<(), Fault> {
-        let Start::Point(origin) = *start else { return Err("a walk starts at a point".to_owned()) };
-        // What is in flight belongs to an origin nobody asks about any more.
+    fn start(&mut self, start: Start<'_>) -> Result<(), Fault> {
+        let Start::Points(points) = start else { return Err("a walk starts at points".to_owned()) };
+        if points.len() != self.shape.lanes as usize {
+            return Err(format!("{} points for {} lanes", points.len(), self.shape.lanes));
+        }
+        // What is in flight belongs to origins nobody asks about any more.
         self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
         self.watch.gave_up();
-        self.lanes.begin(origin);
-        self.doubtful = false;
-        let (centres, lanes) = (self.centres, self.shape.lanes);
-        self.place(centres, 0..lanes, 0)
+        self.lanes.begin(points);
+        self.put_back()
+    }
+
+    fn replace(&mut self, lane: u32, step: u64, met: u64, point: Affine) -> u64 {
+        let (reached, behind) = self.reached;
+        let last = if lane < behind { reached } else { reached.saturating_sub(1) };
+        let after = last.saturating_sub(self.lanes.walks().step(lane, step));
+        let not_tried = self.numbering().map_or(0, |numbering| numbering.not_tried(after, met));
+        self.watch.less(not_tried);
+        self.matched += 1;
+        self.lanes.replace(lane, point);
+        self.moves.add(lane, point);
+        not_tried
     }
 
     fn run(&mut self) -> Result<Batch, Fault> {
+        self.pace();
         while !self.flights.full() {
             self.take_off()?;
-            let (under_way, row) = (self.flights.under_way(), self.lanes.row());
-            self.watch.took_off(self.queue.as_mut(), under_way, row)?;
+            self.watch.took_off(self.queue.as_mut(), self.flights.under_way(), &self.lanes)?;
         }
         // While all of them run: the card does not wait for it.
         self.watch.look(self.queue.as_mut())?;
@@ -263,8 +334,7 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
     }
 
     fn check(&mut self) -> Result<(), Fault> {
-        let row = self.lanes.row();
-        self.watch.look_now(self.queue.as_mut(), row)
+        self.watch.look_now(self.queue.as_mut(), &self.lanes)
     }
 
     fn unproved(&self) -> u64 {

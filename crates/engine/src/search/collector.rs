@@ -1,4 +1,4 @@
-//! The collector: the one place where hits become matches.
+//! The collector: counts what was verified, tells it, and hands out salts.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -6,50 +6,55 @@ use std::thread;
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use warpsmith_chain::{Form, Recipe};
-use warpsmith_pattern::Filter;
-use zeroize::Zeroizing;
 
+use super::judge::Judged;
 use super::progress::{Progress, eta_50, probability};
 use super::steady::HostCpu;
-use super::thread::{Answer, Message};
-use super::verify::{Confirmed, Verdict, verify};
-use super::{Ended, Event, Job, Match, Plan, Rule, Sink, Solution, Wanted, Why};
-use crate::details::Details;
+use super::thread::Message;
+use super::{Ended, Event, Job, Match, Plan, Sink, Solution, Wanted, Why};
 use crate::devices::Devices;
 use crate::error::{Error, Result};
-use crate::origin::{Recovered, public_point};
-use crate::recover::Candidate;
 use crate::run::clock::{Clock, NAP, Tick};
 use crate::run::rates::Rates;
 use crate::secret::wiping_stack;
-use crate::space::{Source, Space, Subject};
-use crate::worker::{Fault, Hit, Numbering};
+use crate::space::{Lease, Salts};
+use crate::worker::Fault;
+
+/// The most matches that are told together, and how many at first. A group that is full is followed by one of up to twice as
+/// many: who writes them down has seen how much that may be.
+pub(super) const GROUP: usize = 256;
+const FIRST_GROUP: usize = 4;
 
 /// What the collector knows of one worker.
 pub(super) struct Slot {
     device: usize,
-    numbering: Option<Numbering>,
-    /// Where its hits lead back to; none while it waits for a new start.
-    source: Option<Source>,
-    /// Where its hits will lead back to once it has moved on.
-    spare: Option<Source>,
-    answer: Sender<Answer>,
+    /// The salts it has, where it searches those.
+    lease: Option<Lease>,
+    /// How much it claimed until its lease was done, where it waits for another.
+    done: Option<u64>,
+    /// How much of what it claimed was verified.
+    judged: u64,
+    leases: Sender<Lease>,
     lost: bool,
 }
 
 impl Slot {
-    pub fn new(device: usize, numbering: Option<Numbering>, source: Source, answer: Sender<Answer>) -> Slot {
-        Slot { device, numbering, source: Some(source), spare: None, answer, lost: false }
+    pub fn new(device: usize, lease: Option<Lease>, leases: Sender<Lease>) -> Slot {
+        Slot { device, lease, done: None, judged: 0, leases, lost: false }
+    }
+
+    /// Whether it waits for salts, and all it claimed of those before was verified.
+    fn waits(&self) -> bool {
+        self.done.is_some_and(|claimed| claimed == self.judged)
     }
 }
 
 pub(super) struct Collector<'c, 's, 'j> {
     job: &'c Job<'j>,
-    rule: Rule,
     devices: &'c Devices,
     plans: &'c [Plan],
-    space: Space,
+    /// What is left to hand out; none of keys.
+    salts: Option<Salts>,
     slots: Vec<Slot>,
     counters: &'c [AtomicU64],
     /// The best score published; workers look at it.
@@ -59,8 +64,11 @@ pub(super) struct Collector<'c, 's, 'j> {
     matches: u64,
     false_hits: u64,
     tried_at_match: u64,
+    /// Matches that are to be told, and how many of them together.
+    group: Vec<Match>,
+    together: usize,
     /// Salts published: a lease that was given back is searched again.
-    salts: HashSet<[u8; 32]>,
+    published: HashSet<[u8; 32]>,
     host_cpu: HostCpu,
     sink: &'c mut Sink<'s>,
 }
@@ -69,10 +77,9 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     #[expect(clippy::too_many_arguments, reason = "it holds everything a search has")]
     pub fn new(
         job: &'c Job<'j>,
-        rule: Rule,
         devices: &'c Devices,
         plans: &'c [Plan],
-        space: Space,
+        salts: Option<Salts>,
         slots: Vec<Slot>,
         counters: &'c [AtomicU64],
         best: &'c AtomicU32,
@@ -80,22 +87,22 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         sink: &'c mut Sink<'s>,
     ) -> Self {
         let rates = Rates::new(devices, clock.started());
-        let (matches, false_hits, tried_at_match, salts) = (0, 0, 0, HashSet::new());
         Collector {
             job,
-            rule,
             devices,
             plans,
-            space,
+            salts,
             slots,
             counters,
             best,
             clock,
             rates,
-            matches,
-            false_hits,
-            tried_at_match,
-            salts,
+            matches: 0,
+            false_hits: 0,
+            tried_at_match: 0,
+            group: Vec::new(),
+            together: FIRST_GROUP,
+            published: HashSet::new(),
             host_cpu: HostCpu::default(),
             sink,
         }
@@ -129,13 +136,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
                 Tick::Wait(time) => time,
             };
             let ended = match receiver.recv_timeout(wait) {
-                Ok(Message::Report { worker, hits, done, moved_on }) => {
-                    self.judge(worker, hits, done, moved_on)?
-                }
-                Ok(Message::Lost { worker, fault }) => {
-                    self.lose(worker, fault)?;
-                    self.assign()?
-                }
+                Ok(message) => self.hear(message, receiver)?,
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => {
                     thread::sleep(NAP);
@@ -152,18 +153,38 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     /// held must not be lost.
     pub fn drain(&mut self, receiver: &Receiver<Message>) -> Result<()> {
         loop {
-            // Who waits for a start has nothing more to tell: closing the channel ends its thread.
-            for slot in self.slots.iter_mut().filter(|slot| slot.source.is_none()) {
-                slot.answer = bounded(1).0;
+            // Who waits for salts has nothing more to tell: closing the channel ends its thread.
+            for slot in self.slots.iter_mut().filter(|slot| slot.done.is_some()) {
+                slot.leases = bounded(1).0;
             }
-            // The channel closes when the last worker has ended.
+            // The channel closes when the last worker has ended, and all it claimed was verified.
             let Ok(message) = receiver.recv() else { return Ok(()) };
-            if let Message::Report { worker, hits, done, moved_on } = message
-                && self.judge(worker, hits, done, moved_on)?.is_some()
-            {
+            if self.hear(message, receiver)?.is_some() {
                 return Ok(());
             }
         }
+    }
+
+    /// Takes a message, and others that are there already, so that matches that come together are told together. Returns why
+    /// the search ends, if it does.
+    fn hear(&mut self, message: Message, receiver: &Receiver<Message>) -> Result<Option<Ended>> {
+        let mut next = Some(message);
+        while let Some(message) = next {
+            match message {
+                Message::Judged { worker, verdicts } => self.note(worker, verdicts)?,
+                Message::Done { worker, claimed } => self.slots[worker].done = Some(claimed),
+                Message::Lost { worker, fault } => self.lose(worker, fault)?,
+                Message::Failed(error) => return Err(error),
+            }
+            next = if self.group.len() < self.together { receiver.try_recv().ok() } else { None };
+        }
+        while !self.group.is_empty() {
+            // SEC: what delivery leaves of keys on the stack.
+            if wiping_stack(|| self.publish())? {
+                return Ok(Some(Ended::Count));
+            }
+        }
+        self.assign()
     }
 
     fn tell(&mut self, event: Event<'_>) -> Result<()> {
@@ -202,184 +223,93 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         }
     }
 
-    fn filter(&self, slot: &Slot) -> Option<&'c Filter> {
-        self.plans.iter().find(|plan| plan.device == slot.device).map(|plan| &plan.filter)
-    }
-
-    /// Verifies a worker's hits and answers it. Returns why the search ends, if it does.
-    fn judge(
-        &mut self,
-        worker: usize,
-        mut hits: Vec<Hit>,
-        done: bool,
-        moved_on: bool,
-    ) -> Result<Option<Ended>> {
-        if self.slots[worker].lost {
-            // It had moved on before it heard of it.
-            return Ok(None);
-        }
-        if matches!(self.job.wanted, Wanted::Best { .. }) {
-            // The best first: one of a batch is enough, and floods at the start cost one verification each.
-            hits.sort_by_key(|hit| std::cmp::Reverse(hit.score));
-            hits.truncate(1);
-            hits.retain(|hit| hit.score > self.best());
-        }
-        let mut retired = false;
-        for hit in &hits {
-            let slot = &self.slots[worker];
-            let (Some(source), Some(filter)) = (&slot.source, self.filter(slot)) else { break };
-            let verdict = verify(source, &self.space, slot.numbering.as_ref(), hit, self.job, filter);
+    /// Counts what became of a worker's claims.
+    fn note(&mut self, worker: usize, verdicts: Vec<Judged>) -> Result<()> {
+        let slot = &mut self.slots[worker];
+        slot.judged += verdicts.len() as u64;
+        for verdict in verdicts {
+            if self.slots[worker].lost {
+                // It did not know yet.
+                return Ok(());
+            }
             match verdict {
-                Verdict::Match(_) if self.rule == Rule::Count => self.matches += 1,
-                Verdict::Match(confirmed) => {
-                    // SEC: the origin of a key is retired with its match, so two matches of one run are unrelated.
-                    retired = confirmed.salt().is_none();
-                    if wiping_stack(|| self.publish(worker, *confirmed))? {
-                        return Ok(Some(Ended::Count));
-                    }
-                    if retired {
-                        break;
-                    }
-                }
-                Verdict::False => self.false_hits += 1,
-                Verdict::Wrong(what) => {
-                    self.lose(worker, format!("it reported a {} that is not there: {what}", self.noun()))?;
-                    return self.assign();
+                Judged::Match(found) => self.group.push(*found),
+                Judged::Counted => self.matches += 1,
+                Judged::False => self.false_hits += 1,
+                Judged::Wrong(what) => {
+                    let noun = if self.salts.is_some() { "salt" } else { "key" };
+                    self.lose(worker, format!("it reported a {noun} that is not there: {what}"))?;
                 }
             }
-        }
-        if moved_on {
-            // Whatever became of its hits, it is elsewhere.
-            let slot = &mut self.slots[worker];
-            slot.source = slot.spare.take();
-            self.spare(worker)?;
-            return Ok(None);
-        }
-        if retired || done {
-            self.slots[worker].source = None;
-            let ended = self.assign()?;
-            self.spare(worker)?;
-            return Ok(ended);
-        }
-        drop(self.slots[worker].answer.send(Answer::GoOn));
-        Ok(None)
-    }
-
-    /// Gives a worker whose origin was retired another for the next time. Salts are handed out once, so of these nobody
-    /// has any to spare.
-    fn spare(&mut self, worker: usize) -> Result<()> {
-        let slot = &mut self.slots[worker];
-        if matches!(self.space, Space::Keys { .. })
-            && slot.spare.is_none()
-            && let Some((source, start)) = self.space.next()?
-        {
-            slot.spare = Some(source);
-            drop(slot.answer.send(Answer::Spare(start)));
         }
         Ok(())
     }
 
-    fn noun(&self) -> &'static str {
-        match self.space {
-            Space::Keys { .. } => "key",
-            Space::Salts(_) => "salt",
-        }
-    }
-
-    /// Gives every waiting worker a new start. When none is left and all wait, everything has been tested.
+    /// Gives every waiting worker more salts. When none are left and all wait, everything has been tested.
     fn assign(&mut self) -> Result<Option<Ended>> {
-        for slot in self.slots.iter_mut().filter(|d| !d.lost && d.source.is_none()) {
-            let Some((source, start)) = self.space.next()? else { break };
-            slot.source = Some(source);
-            drop(slot.answer.send(Answer::StartOver(start)));
+        let Some(salts) = &mut self.salts else { return Ok(None) };
+        for slot in self.slots.iter_mut().filter(|slot| !slot.lost && slot.waits()) {
+            slot.lease = None;
+            let Some(lease) = salts.next() else { break };
+            (slot.lease, slot.done) = (Some(lease), None);
+            // A thread that is gone has said so.
+            let _ = slot.leases.send(lease);
         }
-        let resting = |slot: &Slot| slot.lost || slot.source.is_none();
+        let resting = |slot: &Slot| slot.lost || slot.waits();
         Ok(self.slots.iter().all(resting).then_some(Ended::Exhausted))
     }
 
-    /// Reports a match; returns whether it was the last one wanted.
-    fn publish(&mut self, worker: usize, confirmed: Confirmed) -> Result<bool> {
-        let tried = self.tried();
-        let target = self.job.subject.target();
-        let (why, enough) = match (&self.job.wanted, confirmed.why) {
-            (Wanted::Patterns(patterns), which) => {
-                (Why::Pattern(patterns.text(which as usize).to_owned()), false)
+    /// Tells a group of the matches that have come together; returns whether the last one wanted was among them.
+    fn publish(&mut self) -> Result<bool> {
+        let rest = self.group.split_off(self.group.len().min(self.together));
+        let mut group = std::mem::replace(&mut self.group, rest);
+        if group.len() == self.together {
+            self.together = (2 * self.together).min(GROUP);
+        }
+        let (tried, elapsed, mut enough) = (self.tried(), self.clock.started().elapsed(), false);
+        group.retain_mut(|found| {
+            if enough || !self.is_new(found) {
+                return false;
             }
-            (Wanted::Best { enough, .. }, score) => {
-                self.best.store(score, Ordering::Relaxed);
-                (Why::Score(score), enough.is_some_and(|enough| score >= enough))
+            (found.tried, found.elapsed) = (tried, elapsed);
+            self.matches += 1;
+            enough = self.job.count.is_some_and(|count| self.matches >= count);
+            if let (Wanted::Best { enough: Some(wanted), .. }, Some(score)) =
+                (&self.job.wanted, found.score())
+            {
+                enough |= score >= *wanted;
             }
-        };
-        let Some((solution, details, public_details)) = self.solution(confirmed.candidate) else {
-            return Ok(false);
-        };
-        let nonce = match self.job.subject.recipe() {
-            Recipe::Key(Form::Contract { nonce }) => Some(nonce),
-            _ => None,
-        };
-        let found = Match {
-            target: target.name(),
-            variant: target.variant(),
-            address: confirmed.address,
-            why,
-            solution,
-            nonce,
-            details,
-            public_details,
-            device: self.devices.list[self.slots[worker].device].id(),
-            tried,
-            elapsed: self.clock.started().elapsed(),
-        };
-        self.matches += 1;
-        self.tried_at_match = tried;
-        self.tell(Event::Match(Box::new(found)))?;
-        Ok(enough || self.job.count.is_some_and(|count| self.matches >= count))
+            true
+        });
+        if !group.is_empty() {
+            self.tried_at_match = tried;
+            self.tell(Event::Matches(group))?;
+        }
+        Ok(enough)
     }
 
-    /// What leads to the address, with its details and those that hold no secret; none for a salt that was published before.
-    fn solution(&mut self, candidate: Candidate) -> Option<(Solution, Details, Details)> {
-        match (candidate, self.job.subject) {
-            (Candidate::Salt(salt), Subject::Salt(target)) => {
-                if !self.salts.insert(salt) {
-                    return None;
-                }
-                let details = target.explain(&salt).into_iter();
-                let details: Details = details.map(|(name, text)| (name, Zeroizing::new(text))).collect();
-                Some((Solution::Salt(salt), details.clone(), details))
-            }
-            (Candidate::Key(recovered), Subject::Key(target)) => {
-                let key = recovered.public_key();
-                let (point, public_key) = (public_point(&key), key.serialize());
-                let public_details = target.explain(&point, None);
-                match recovered {
-                    Recovered::Key(secret) => {
-                        let export = target.export(secret.as_bytes());
-                        let details = target.explain(&point, Some(secret.as_bytes()));
-                        Some((Solution::Key { public_key, secret, export }, details, public_details))
-                    }
-                    Recovered::Split { split, .. } => {
-                        let details = public_details.clone();
-                        Some((Solution::Split { public_key, split }, details, public_details))
-                    }
-                }
-            }
-            (Candidate::Salt(_), Subject::Key(_)) | (Candidate::Key(_), Subject::Salt(_)) => {
-                unreachable!("a candidate is recomputed as what the job searches")
-            }
+    /// Whether a match is none that was told, and in a search for the best better than all that were.
+    fn is_new(&mut self, found: &Match) -> bool {
+        match (&found.why, &found.solution) {
+            (Why::Score(score), _) => self.best.fetch_max(*score, Ordering::Relaxed) < *score,
+            (Why::Pattern(_), Solution::Salt(salt)) => self.published.insert(*salt),
+            (Why::Pattern(_), _) => true,
         }
     }
 
     /// Goes on without a worker; an error if it was the last.
     fn lose(&mut self, worker: usize, what: Fault) -> Result<()> {
+        if self.slots[worker].lost {
+            return Ok(());
+        }
         let device = self.devices.list[self.slots[worker].device].id();
         let slot = &mut self.slots[worker];
         slot.lost = true;
-        // Closing the channel ends the worker's thread, should it still wait for an answer.
-        slot.answer = bounded(1).0;
-        if let Some(source) = slot.source.take() {
-            self.space.give_back(source);
+        // Closing the channel ends the worker's thread.
+        slot.leases = bounded(1).0;
+        if let (Some(salts), Some(lease)) = (&mut self.salts, slot.lease.take()) {
+            salts.give_back(lease);
         }
-        slot.spare = None;
         if self.slots.iter().all(|d| d.lost) {
             return Err(Error::DevicesLost { device, what });
         }

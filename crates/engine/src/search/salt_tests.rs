@@ -67,8 +67,8 @@ impl Worker for ReferenceWorker<'_> {
     fn numbering(&self) -> Option<Numbering> {
         None
     }
-    fn start(&mut self, start: &Start) -> std::result::Result<(), Fault> {
-        let Start::Salts(lease) = *start else { return Err("salts only".to_owned()) };
+    fn start(&mut self, start: Start<'_>) -> std::result::Result<(), Fault> {
+        let Start::Salts(lease) = start else { return Err("salts only".to_owned()) };
         if self.device.refuses.as_ref() == Some(&self.filter) {
             return Err("out of memory".to_owned());
         }
@@ -133,10 +133,12 @@ fn search(target: &Deployment, wanted: Wanted<'_>, count: Option<u64>, devices: 
     let (mut found, mut warnings) = (Vec::new(), 0);
     let outcome = run(&job, devices, &AtomicBool::new(false), &mut |event| {
         match event {
-            Event::Match(m) => {
-                assert!(!m.details.is_empty());
-                let Solution::Salt(salt) = m.solution else { panic!("not a salt: {m:?}") };
-                found.push((m.address.clone(), salt, m.score()));
+            Event::Matches(matches) => {
+                for m in matches {
+                    assert!(!m.details.is_empty());
+                    let Solution::Salt(salt) = m.solution else { panic!("not a salt: {m:?}") };
+                    found.push((m.address.clone(), salt, m.score()));
+                }
             }
             Event::Warning(_) => warnings += 1,
             Event::Progress(_) => {}
@@ -251,7 +253,9 @@ fn what_the_last_batch_held_is_not_lost() {
     };
     let mut found = 0;
     let outcome = run(&job, &Devices::of(vec![Arc::new(slow)]), &AtomicBool::new(false), &mut |event| {
-        found += u64::from(matches!(event, Event::Match(_)));
+        if let Event::Matches(matches) = event {
+            found += matches.len() as u64;
+        }
         Ok(())
     });
     let outcome = outcome.expect("time runs out");

@@ -3,44 +3,32 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, RecvError, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
-use super::sift::Sift;
+use super::claims::{Claim, Roots, Sift};
+use super::judge::{Claims, Judged};
 use super::steady::Track;
-use crate::worker::{Fault, Hit, Start, Worker};
+use crate::error::Error;
+use crate::space::{Lease, Start};
+use crate::worker::{Fault, Worker};
 
-/// What a worker tells the collector.
+/// What the collector hears.
 pub(super) enum Message {
-    Report {
-        worker: usize,
-        hits: Vec<Hit>,
-        done: bool,
-        /// Whether the worker went on from its spare start and waits for no answer.
-        moved_on: bool,
-    },
-    Lost {
-        worker: usize,
-        fault: Fault,
-    },
+    /// What became of claims of a worker.
+    Judged { worker: usize, verdicts: Vec<Judged> },
+    /// A worker has done its lease, of which it claimed so much in all, and waits for another.
+    Done { worker: usize, claimed: u64 },
+    /// A worker fails.
+    Lost { worker: usize, fault: Fault },
+    /// No more origins can be made.
+    Failed(Error),
 }
 
-/// What the collector answers.
-pub(super) enum Answer {
-    GoOn,
-    StartOver(Start),
-    /// No answer to a report: where to go on after the next likely match.
-    Spare(Start),
-}
-
-/// Answers a worker may not have read: one, and a spare start.
-pub(super) const UNREAD: usize = 2;
-
-/// A worker, and how it hears of the collector.
+/// A worker, what its hits lead back to, and how it hears of another lease.
 pub(super) struct WorkerThread<'d> {
     pub worker: Box<dyn Worker + 'd>,
-    pub answers: Receiver<Answer>,
-    /// Whether most of what it hits matches.
-    pub exact: bool,
+    pub roots: Roots,
+    pub leases: Receiver<Lease>,
 }
 
 /// Where a worker counts, and what it looks at itself.
@@ -51,29 +39,36 @@ pub(super) struct Tally<'t> {
     pub sift: &'t Sift<'t>,
 }
 
-/// A worker's thread: search, count, report, obey.
+/// Where a worker's thread sends what.
+pub(super) struct Ports {
+    pub claims: Sender<Claims>,
+    pub collector: Sender<Message>,
+}
+
+/// Claims that are verified by one thread.
+const TOGETHER: usize = 64;
+
+/// A worker's thread: search, count, claim. It waits for nobody but for a lease, and where it claims faster than all that
+/// verify.
 pub(super) fn work(
     id: usize,
-    WorkerThread { mut worker, answers, exact }: WorkerThread<'_>,
-    sender: Sender<Message>,
+    WorkerThread { mut worker, mut roots, leases }: WorkerThread<'_>,
+    ports: Ports,
     tally: Tally<'_>,
     best: &AtomicU32,
     stop: &AtomicBool,
 ) {
-    let (mut beaten, mut spare) = (0, None);
+    let (mut beaten, mut claimed) = (0, 0);
     // Of what was counted, what no check of its walk has confirmed: it does not count any more once the worker is lost.
     let mut unproved = 0;
     let faulty = |fault, unproved| {
         tally.counter.fetch_sub(unproved, Ordering::Relaxed);
-        drop(sender.send(Message::Lost { worker: id, fault }));
+        drop(ports.collector.send(Message::Lost { worker: id, fault }));
     };
     while !stop.load(Ordering::Relaxed) {
-        match answers.try_recv() {
-            Ok(Answer::Spare(start)) => spare = Some(start),
-            Ok(Answer::GoOn | Answer::StartOver(_)) => unreachable!("nobody asked"),
-            Err(TryRecvError::Empty) => {}
-            // Nobody listens any more: what it reported last was wrong.
-            Err(TryRecvError::Disconnected) => return,
+        // Nobody listens any more where a claim of its was wrong.
+        if let Err(TryRecvError::Disconnected) = leases.try_recv() {
+            return;
         }
         let best = best.load(Ordering::Relaxed);
         if best > beaten {
@@ -86,44 +81,33 @@ pub(super) fn work(
             Ok(batch) => batch,
             Err(fault) => return faulty(fault, unproved),
         };
+        let Ok(claims) = tally.sift.claims(worker.as_mut(), &mut roots, &mut batch) else { return };
         unproved = worker.unproved();
         let tried = tally.counter.fetch_add(batch.tried, Ordering::Relaxed) + batch.tried;
         tally.track.note(tally.started, Instant::now(), tried);
-        let likely = tally.sift.sift(&mut batch.hits, exact);
-        if batch.hits.is_empty() && !batch.done {
-            continue;
+        claimed += claims.len() as u64;
+        for claims in in_pieces(claims) {
+            if ports.claims.send(Claims { worker: id, claims }).is_err() {
+                return;
+            }
         }
-        let next = if likely { spare.take() } else { None };
-        let report =
-            Message::Report { worker: id, hits: batch.hits, done: batch.done, moved_on: next.is_some() };
-        if sender.send(report).is_err() {
-            return;
-        }
-        let next = match next {
-            Some(_) => next,
-            None => match verdict(&answers, &mut spare) {
-                Ok(next) => next,
-                Err(RecvError) => return,
-            },
-        };
-        if let Some(start) = next
-            && let Err(fault) = worker.start(&start)
-        {
-            return faulty(fault, unproved);
+        if batch.done {
+            if ports.collector.send(Message::Done { worker: id, claimed }).is_err() {
+                return;
+            }
+            let Ok(lease) = leases.recv() else { return };
+            roots = Roots::Salts(lease);
+            if let Err(fault) = worker.start(Start::Salts(lease)) {
+                return faulty(fault, unproved);
+            }
         }
     }
 }
 
-/// Waits for the answer to a report: where to start over, if so.
-fn verdict(
-    answers: &Receiver<Answer>,
-    spare: &mut Option<Start>,
-) -> std::result::Result<Option<Start>, RecvError> {
-    loop {
-        match answers.recv()? {
-            Answer::GoOn => return Ok(None),
-            Answer::StartOver(start) => return Ok(Some(start)),
-            Answer::Spare(start) => *spare = Some(start),
-        }
-    }
+fn in_pieces(mut claims: Vec<Claim>) -> impl Iterator<Item = Vec<Claim>> {
+    std::iter::from_fn(move || {
+        let rest = claims.split_off(claims.len().min(TOGETHER));
+        let piece = std::mem::replace(&mut claims, rest);
+        (!piece.is_empty()).then_some(piece)
+    })
 }

@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn cases_run_every_program_of_many_patterns_that_a_card_has() {
         let card = crate::gpu::tests::described();
-        let numbering = Numbering { half: 256, lanes: 4096, stride: 1, orbits: 3, signs: false };
+        let numbering = Numbering { half: 256, lanes: 4096, orbits: 3, signs: false };
         let planted = probe::places(&numbering).len();
         for recipe in [Form::X, Form::Account].map(Recipe::Key) {
             let program = |count: usize| {

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use warpsmith_chain::{Digest, Recipe};
+use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::{Filter, Options, Patterns, compile};
 
 use crate::error::{Error, Result};
+use crate::origins::{Maker, Origins};
 use crate::recover::recompute;
-use crate::space::{Lease, Source, Space, Start, Subject};
+use crate::space::{Lease, Salts, Source, Start, Subject};
 use crate::worker::{Backend, Hit, Numbering, Program, Search, Spot, Worker, suits};
 
 /// Steps walked: the first, one between and the last are planted.
@@ -16,6 +18,16 @@ const STEPS: u64 = 3;
 
 /// Salts searched, and one more: no multiple of anything.
 const SALTS: u64 = 1 << 17;
+
+/// What hits lead back to.
+enum Roots {
+    /// The origins of the lanes and where these begin, once it is known how many there are.
+    Keys {
+        origins: Option<Origins>,
+        points: Vec<Affine>,
+    },
+    Salts(Lease),
+}
 
 /// What came back from a search, and how often.
 pub(super) type Seen = BTreeMap<Spot, (u32, Hit)>;
@@ -26,9 +38,7 @@ pub(super) struct Probe<'p> {
     pub subject: Subject<'p>,
     pub recipe: Recipe,
     pub numbering: Option<Numbering>,
-    space: Space,
-    source: Source,
-    start: Start,
+    roots: Roots,
     /// What is being tested, for messages.
     what: String,
 }
@@ -40,14 +50,16 @@ impl<'p> Probe<'p> {
         let variant = target.variant().map(|variant| format!("{variant} ")).unwrap_or_default();
         let what = format!("{} {variant}{case}", target.name());
         let recipe = subject.recipe();
-        let mut space = Space::new(subject, None, 1)?;
         let fail = |what: String| Error::SelfTest { device: device.id(), what };
-        let (mut source, mut start) = space.next()?.ok_or_else(|| fail(format!("{what}: no candidates")))?;
-        if let Start::Salts(lease) = start {
-            let lease = Lease { last: lease.last.min(SALTS), ..lease };
-            (source, start) = (Source::Lease(lease), Start::Salts(lease));
-        }
-        Ok(Probe { device, subject, recipe, numbering: None, space, source, start, what })
+        let roots = match subject {
+            Subject::Key(_) => Roots::Keys { origins: None, points: Vec::new() },
+            Subject::Salt(target) => {
+                let lease = Salts::new(target.salted().salt, 1)?.next();
+                let lease = lease.ok_or_else(|| fail(format!("{what}: no candidates")))?;
+                Roots::Salts(Lease { last: lease.last.min(SALTS), ..lease })
+            }
+        };
+        Ok(Probe { device, subject, recipe, numbering: None, roots, what })
     }
 
     /// Takes on the places of the walk by which the device does such a search: many patterns may go another way than
@@ -57,6 +69,12 @@ impl<'p> Probe<'p> {
             return Ok(false);
         }
         self.numbering = self.worker(filter)?.numbering();
+        if let (Some(numbering), Roots::Keys { origins, points }) = (&self.numbering, &mut self.roots)
+            && points.len() != numbering.lanes as usize
+        {
+            let (drawn, first) = Maker::new(None).ledger(numbering.lanes as usize)?;
+            (*origins, *points) = (Some(drawn), first);
+        }
         Ok(true)
     }
 
@@ -93,7 +111,15 @@ impl<'p> Probe<'p> {
 
     pub fn digest(&self, spot: Spot) -> Result<Digest> {
         let hit = Hit { spot, digest: None, score: 0 };
-        recompute(&self.source, &self.space, self.numbering.as_ref(), &hit, self.subject)
+        let source = match (&self.roots, spot) {
+            (Roots::Keys { origins: Some(origins), .. }, Spot::Key(place)) => {
+                origins.of(place.lane).map(Source::Origin)
+            }
+            (Roots::Salts(lease), _) => Some(Source::Lease(*lease)),
+            (Roots::Keys { .. }, _) => None,
+        };
+        let source = source.ok_or_else(|| self.fail(format!("there is no lane of {spot:?}")))?;
+        recompute(&source, self.numbering.as_ref(), &hit, self.subject)
             .map(|(digest, _)| digest)
             .map_err(|e| self.fail(e))
     }
@@ -104,24 +130,24 @@ impl<'p> Probe<'p> {
 
     /// All spots worth planting.
     pub fn spots(&self) -> Vec<Spot> {
-        match (&self.numbering, &self.start) {
+        match (&self.numbering, &self.roots) {
             (Some(numbering), _) => places(numbering).into_iter().map(Spot::Key).collect(),
-            (None, Start::Salts(lease)) => counters(lease.last),
-            (None, Start::Point(_)) => Vec::new(),
+            (None, Roots::Salts(lease)) => counters(lease.last),
+            (None, Roots::Keys { .. }) => Vec::new(),
         }
     }
 
     /// The last spot of all, and how many candidates are searched.
     pub fn extent(&self) -> (Spot, f64) {
-        match (&self.numbering, &self.start) {
+        match (&self.numbering, &self.roots) {
             (Some(numbering), _) => {
                 let (lane, step, index) = (numbering.lanes - 1, STEPS - 1, numbering.half);
                 let (orbit, negate) = (numbering.orbits - 1, numbering.signs);
                 let last = Place { lane, step, index, minus: true, orbit, image: 2, negate };
                 (Spot::Key(last), (numbering.keys_per_step() * STEPS) as f64)
             }
-            (None, Start::Salts(lease)) => (Spot::Salt(lease.last), (lease.last - lease.first + 1) as f64),
-            (None, Start::Point(_)) => unreachable!("a walk has a numbering"),
+            (None, Roots::Salts(lease)) => (Spot::Salt(lease.last), (lease.last - lease.first + 1) as f64),
+            (None, Roots::Keys { .. }) => unreachable!("a walk has a numbering"),
         }
     }
 
@@ -135,7 +161,11 @@ impl<'p> Probe<'p> {
     /// Searches from the start for some steps, or all salts of the lease, and returns what came back, how often.
     pub fn search(&self, filter: &Filter) -> Result<Seen> {
         let mut worker = self.worker(filter)?;
-        worker.start(&self.start).map_err(|e| self.fail(e))?;
+        let start = match &self.roots {
+            Roots::Keys { points, .. } => Start::Points(points),
+            Roots::Salts(lease) => Start::Salts(*lease),
+        };
+        worker.start(start).map_err(|e| self.fail(e))?;
         let (mut seen, mut tried, mut steps) = (BTreeMap::new(), 0, 0);
         loop {
             let batch = worker.step().map_err(|e| self.fail(e))?;
@@ -150,7 +180,7 @@ impl<'p> Probe<'p> {
         }
         worker.check().map_err(|e| self.fail(e))?;
         // A meeting of points on the way (it never happens) may cost a few keys, and a walk has no such tally.
-        if let Start::Salts(lease) = self.start
+        if let Roots::Salts(lease) = self.roots
             && tried != lease.last - lease.first + 1
         {
             return Err(self.fail(format!("{tried} salts were tested instead of {}", lease.last + 1)));
@@ -206,7 +236,7 @@ mod tests {
     #[test]
     fn places_cover_every_index_sign_orbit_and_image() {
         for (lanes, orbits, signs) in [(1, 3, false), (8, 1, true), (4096, 3, false), (4096, 1, true)] {
-            let numbering = Numbering { half: 512, lanes, stride: 1, orbits, signs };
+            let numbering = Numbering { half: 512, lanes, orbits, signs };
             let places = places(&numbering);
             for index in [1, 2, 256, 511, 512] {
                 for minus in [false, true] {

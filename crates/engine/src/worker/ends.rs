@@ -1,13 +1,17 @@
 //! The end-point check: whether the lanes of a walk are where they must be.
 //!
-//! Lane l of a walk must be at `origin + (first + l * apart) * G`. All lanes C_l are compared with that at once, by one
-//! random combination: `sum r_l C_l = (sum r_l) origin + (sum r_l (first + l * apart)) G`, the left side by additions that
-//! share inversions, the right side by libsecp256k1. Each r_l is +-1 to +-2^15 by 16 fresh bits of the operating system.
+//! Lane l of a scan must be at the key `first + l * apart` ([`Row`]). Lane l of a search must be at `O_l + age_l * S`, O_l being
+//! the first point of its walk, age_l the steps since and S what a step moves a centre by ([`Stand`]). All lanes C_l are compared
+//! with that at once, by one random combination: `sum r_l C_l = (sum r_l (first + l * apart)) G`, and `sum r_l (C_l - O_l) = (sum
+//! r_l age_l) S`, the left side by additions that share inversions, the right side by libsecp256k1. Each r_l is +-1 to +-2^15 by
+//! 16 fresh bits of the operating system.
 //!
 //! What is noticed: each C_l is also tested to lie on the curve, whose group has prime order. A lane that is off the curve
 //! is noticed always. Lanes on the curve have an error E_l, a point of the group, and pass only if `sum r_l E_l` is
 //! infinity: never where one lane alone is wrong, since r_l is not 0 modulo the order; and where several are, whatever
 //! the others' r were, for at most one of the 2^16 values that the last one's may have.
+
+use std::collections::HashMap;
 
 use secp256k1::PublicKey;
 use warpsmith_curve::group::{self, Point};
@@ -15,56 +19,27 @@ use warpsmith_curve::{Affine, Scalar};
 
 use super::Fault;
 use super::batch_add::{add_pairs, multiples};
+use super::walks::Walks;
 use crate::origin::{affine, point_of};
 use crate::secret::tweak;
 
-/// Where the lanes of a walk must be: lane l at `origin + (first + l * apart) * G`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    /// The point a search began at; infinity for scans, whose keys are known.
-    pub origin: Point,
-    /// The way of lane 0 from there.
-    pub first: Scalar,
-    /// The way from a lane to the next.
-    pub apart: Scalar,
-}
-
-impl Row {
-    /// A walk of `half` entries from `origin` at this step, neighbouring lanes `stride` steps apart.
-    pub fn of_search(origin: Point, step: u64, half: u32, stride: u64) -> Row {
-        let group = Scalar::from_u64(2 * u64::from(half) + 1);
-        let way = |steps| Scalar::from_u64(steps).mul(group);
-        Row { origin, first: way(step), apart: way(stride) }
-    }
-
+/// Where the lanes of a walk must be.
+pub(crate) trait Must: Send {
     /// Where one lane must be, by libsecp256k1.
-    pub fn lane(&self, lane: u64) -> Point {
-        self.at(Scalar::ONE, self.first.add(self.apart.mul(Scalar::from_u64(lane))))
-    }
-
-    /// `times * origin + way * G`, by libsecp256k1.
-    fn at(&self, times: Scalar, way: Scalar) -> Point {
-        let origin = self.origin.filter(|_| !times.is_zero());
-        let origin = origin.map(|origin| {
-            let times = public_key(origin).mul_tweak(&tweak(times));
-            times.expect("neither the point nor the factor is zero")
-        });
-        let sum = match origin {
-            // Infinity is no public key.
-            Some(origin) => origin.add_exp_tweak(&tweak(way)).ok(),
-            None => point_of(way).map(public_key),
-        };
-        sum.map(|sum| affine(&sum))
-    }
+    fn lane(&self, lane: u64) -> Point;
+    /// Where every one of so many lanes must be, by our own additions.
+    fn lanes(&self, count: usize) -> Vec<Point>;
+    /// Whether the combination of all lanes by these weights is what it must be.
+    fn agrees(&self, centres: &[Affine], weights: &[i32]) -> bool;
 
     /// Compares each lane by itself, by libsecp256k1: for the few of a processor.
-    pub fn check_each(&self, centres: &[Point]) -> Result<(), Fault> {
+    fn check_each(&self, centres: &[Point]) -> Result<(), Fault> {
         let must: Vec<Point> = (0..centres.len() as u64).map(|lane| self.lane(lane)).collect();
         compare(centres, &must)
     }
 
     /// Compares all lanes by one random combination; on failure says how many are wrong.
-    pub fn check(&self, centres: &[Affine]) -> Result<(), Fault> {
+    fn check(&self, centres: &[Affine]) -> Result<(), Fault> {
         let weights = weights(centres.len())?;
         if centres.iter().all(is_on_curve) && self.agrees(centres, &weights) {
             return Ok(());
@@ -75,26 +50,83 @@ impl Row {
              memory or processor that fails"
             .to_owned())
     }
+}
 
-    /// Whether the combination by these weights is what it must be.
-    fn agrees(&self, centres: &[Affine], weights: &[i32]) -> bool {
-        let (mut sum, mut of_lanes) = (0i64, 0i128);
-        for (lane, &weight) in (0..).zip(weights) {
-            sum += i64::from(weight);
-            of_lanes += lane * i128::from(weight);
-        }
-        let sum = signed(i128::from(sum));
-        let way = self.first.mul(sum).add(self.apart.mul(signed(of_lanes)));
-        combine(centres, weights) == self.at(sum, way)
+/// The lanes of a scan: lane l at `(first + l * apart) * G`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// The key of lane 0.
+    pub first: Scalar,
+    /// The way from a lane to the next.
+    pub apart: Scalar,
+}
+
+impl Must for Row {
+    fn lane(&self, lane: u64) -> Point {
+        point_of(self.first.add(self.apart.mul(Scalar::from_u64(lane))))
     }
 
-    /// Where every lane must be, by our own additions.
     fn lanes(&self, count: usize) -> Vec<Point> {
         let start = self.lane(0);
         let Some(apart) = group::multiply(self.apart, Some(Affine::G)) else { return vec![start; count] };
         let ways = multiples(apart, count.saturating_sub(1));
         let pairs: Vec<(Point, Point)> = ways.into_iter().map(|way| (start, Some(way))).collect();
         std::iter::once(start).chain(add_pairs(&pairs)).collect()
+    }
+
+    fn agrees(&self, centres: &[Affine], weights: &[i32]) -> bool {
+        let (mut sum, mut of_lanes) = (0, 0);
+        for (lane, &weight) in (0..).zip(weights) {
+            sum += i128::from(weight);
+            of_lanes += lane * i128::from(weight);
+        }
+        let way = self.first.mul(signed(sum)).add(self.apart.mul(signed(of_lanes)));
+        combine(centres, weights) == point_of(way)
+    }
+}
+
+/// The lanes of a search at some step.
+pub(crate) struct Stand {
+    walks: Walks,
+    step: u64,
+}
+
+impl Stand {
+    pub fn new(walks: Walks, step: u64) -> Stand {
+        Stand { walks, step }
+    }
+
+    /// Steps of a lane's walk. One that has not begun is at its first point.
+    fn age(&self, lane: usize) -> u64 {
+        self.walks.age(lane as u32, self.step).unwrap_or(0)
+    }
+}
+
+impl Must for Stand {
+    fn lane(&self, lane: u64) -> Point {
+        let first = public_key(self.walks.first()[lane as usize]);
+        let way = self.walks.way(self.age(lane as usize));
+        // Infinity is no public key.
+        first.add_exp_tweak(&tweak(way)).ok().map(|sum| affine(&sum))
+    }
+
+    fn lanes(&self, count: usize) -> Vec<Point> {
+        let mut ways = HashMap::new();
+        let pair = |lane: usize| {
+            let age = self.age(lane);
+            let way = *ways.entry(age).or_insert_with(|| point_of(self.walks.way(age)));
+            (Some(self.walks.first()[lane]), way)
+        };
+        add_pairs(&(0..count).map(pair).collect::<Vec<_>>())
+    }
+
+    fn agrees(&self, centres: &[Affine], weights: &[i32]) -> bool {
+        let ages = weights.iter().enumerate().map(|(lane, &r)| i128::from(self.age(lane)) * i128::from(r));
+        let way = self.walks.way(1).mul(signed(ages.sum()));
+        let points: Vec<Affine> = centres.iter().chain(self.walks.first()).copied().collect();
+        let less = weights.iter().map(|weight| -weight);
+        let weights: Vec<i32> = weights.iter().copied().chain(less).collect();
+        combine(&points, &weights) == point_of(way)
     }
 }
 

@@ -1,16 +1,18 @@
 //! The high seam: what a search asks of anything that can search, without knowing what it is.
 //!
-//! `scanner` is the same for scans and `measure` for benchmarks. `ends` finds out whether a walk went where it must, by the
-//! additions of `batch_add`.
+//! `scanner` is the same for scans and `measure` for benchmarks. `walks` knows where each lane began, `ends` finds out whether
+//! it went where it must, by the additions of `batch_add`.
 
 pub(crate) mod batch_add;
 pub(crate) mod ends;
 pub(crate) mod measure;
 pub(crate) mod scanner;
+pub(crate) mod walks;
 
 use std::sync::Arc;
 
 use warpsmith_chain::{Digest, Form, Recipe};
+use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Place;
 use warpsmith_pattern::Filter;
 
@@ -71,10 +73,8 @@ pub(crate) struct Program(pub String);
 pub(crate) struct Numbering {
     /// Table entries.
     pub half: u32,
-    /// Parallel walkers.
+    /// Parallel walkers, each from a point of its own.
     pub lanes: u32,
-    /// Distance of neighbouring lanes in steps: more than any origin ever walks.
-    pub stride: u64,
     /// Powers of lambda on an entry: 3 for the orbit walk, else 1.
     pub orbits: u8,
     /// Whether a key and its negative are two candidates.
@@ -84,15 +84,28 @@ pub(crate) struct Numbering {
 impl Numbering {
     /// Candidates of one step of all lanes: three images of each point.
     pub fn keys_per_step(&self) -> u64 {
+        u64::from(self.lanes) * self.keys_of_lane()
+    }
+
+    /// Candidates of one step of a lane.
+    fn keys_of_lane(&self) -> u64 {
         let points = 2 * u64::from(self.half) * u64::from(self.orbits) + 1;
-        u64::from(self.lanes) * points * 3 * if self.signs { 2 } else { 1 }
+        points * 3 * if self.signs { 2 } else { 1 }
+    }
+
+    /// Candidates of a lane that were told as tried and do not count, since its walk ended with a match: those of so many steps
+    /// after it, and of the match's own step what lies behind it. In which order the candidates of a step come is nobody's
+    /// business; where `met` of them match, the first to match has on average a share of 1 / (met + 1) of them before it.
+    pub fn not_tried(&self, after: u64, met: u64) -> u64 {
+        let keys = self.keys_of_lane();
+        after * keys + keys - keys / (met + 1)
     }
 }
 
 /// Which candidate a worker means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Spot {
-    /// A key of a walk.
+    /// A key of a lane's walk; its step is counted from that walk's first point.
     Key(Place),
     /// The salt with this counter.
     Salt(u64),
@@ -118,6 +131,8 @@ pub(crate) struct Batch {
     pub hits: Vec<Hit>,
     /// Whether the lease is done: a walk never is.
     pub done: bool,
+    /// What passed besides, of walks that had ended before.
+    pub stale: u64,
 }
 
 /// A parallel searcher. It is given points or counters, never secrets.
@@ -125,7 +140,13 @@ pub(crate) trait Worker: Send {
     /// How it numbers keys; none for salts.
     fn numbering(&self) -> Option<Numbering>;
     /// Starts over from here.
-    fn start(&mut self, start: &Start) -> Result<(), Fault>;
+    fn start(&mut self, start: Start<'_>) -> Result<(), Fault>;
+    /// Ends a lane's walk with a match that the last run told of, at this step of that walk and as one of `met` in it. From its
+    /// next step on the lane walks from `point`; nothing is told of the old walk any more, nor counted. Returns how many
+    /// candidates of what was told as tried do not count. Never called for salts.
+    fn replace(&mut self, _lane: u32, _step: u64, _met: u64, _point: Affine) -> u64 {
+        unreachable!("it has no walk")
+    }
     /// Goes on for a moment: some hundredths of a second, or until something was hit.
     fn run(&mut self) -> Result<Batch, Fault>;
     /// Goes on by exactly one step of every lane (for salts: by some): for self-tests.

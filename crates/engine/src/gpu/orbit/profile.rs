@@ -6,7 +6,7 @@ use warpsmith_pattern::Filter;
 use super::OrbitWorker;
 use super::Quest;
 use crate::gpu::Gpu;
-use crate::origin::Origin;
+use crate::origins::Maker;
 use crate::worker::measure::{Part, Profile};
 use crate::worker::{Fault, Start, Worker};
 
@@ -19,12 +19,13 @@ const STAGES: [(Stage, &str); 3] = [(Stage::Walk, "walk"), (Stage::Words, "words
 
 /// Measures a search for this filter.
 pub(in crate::gpu) fn profile(gpu: &Gpu, filter: &Filter) -> Result<Profile, Fault> {
-    let origin = Origin::fresh(None).map_err(|e| e.to_string())?.point().ok_or("no origin")?;
+    let maker = Maker::new(None);
     let mut profile = Profile::default();
     let mut before = 0.0;
     for (stage, part) in STAGES {
         let mut worker = super::up_to(gpu, filter, stage).map_err(|e| e.to_string())?;
-        worker.start(&Start::Point(origin))?;
+        let (_, points) = maker.ledger(worker.shape.lanes as usize).map_err(|e| e.to_string())?;
+        worker.start(Start::Points(&points))?;
         for _ in 0..WARM_UP {
             worker.timed()?;
         }

@@ -14,8 +14,8 @@ use crate::worker::{Backend, Search, Start, Worker};
 
 use crate::gpu::CAPACITY;
 use crate::gpu::Inline;
-use crate::gpu::tests::{assert_faults_are_found, assert_flood, place, pocl};
-use crate::origin::{Origin, Recovered, Secret, public_point};
+use crate::gpu::tests::{assert_faults_are_found, assert_flood, key_at, place, pocl, starts};
+use crate::origin::public_point;
 use crate::samples::Sample;
 use crate::selftest::prove;
 use crate::space::Subject;
@@ -43,9 +43,8 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     let patterns = compile(["q"], target, &PatternOptions::default()).expect("possible");
     let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
     let mut worker = worker(&gpu, &filter).expect("a worker");
-    let secret = Secret::random().expect("random");
-    let origin = Origin::known(secret);
-    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+    let (origins, points) = starts(worker.shape.lanes, None);
+    worker.start(Start::Points(&points)).expect("started");
     // Ten steps of 64 lanes and 291 keys hold about 5,800 keys that begin with q: more than the buffer.
     worker.flights.steps = 10;
     worker.take_off().expect("launched");
@@ -53,9 +52,7 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     assert_flood(&batch, 1.0 / 32.0);
     let numbering = worker.numbering().expect("a walk");
     for hit in batch.hits.iter().step_by(97) {
-        let place = place(hit);
-        let offset = place.offset(numbering.half, numbering.stride);
-        let Some(Recovered::Key(key)) = origin.recover(offset, place.image, false) else { panic!("{hit:?}") };
+        let key = key_at(&origins, &place(hit), numbering.half);
         let text = target.encode(&target.digest(&public_point(&key.public_key())));
         assert!(text.starts_with("npub1q"), "{text}");
     }
@@ -96,8 +93,8 @@ fn lanes_that_meet_their_table_are_put_back_when_hits_do_not_fit() {
     let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
     let mut worker = worker(&gpu, &filter).expect("a worker");
     // Lane 0 begins at 5 G, an entry of its own table.
-    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
-    worker.start(&Start::Point(start)).expect("started");
+    let (_, points) = starts(worker.shape.lanes, Some(5));
+    worker.start(Start::Points(&points)).expect("started");
     worker.flights.steps = 10;
     worker.take_off().expect("launched");
     worker.take_off().expect("launched");
@@ -126,8 +123,8 @@ fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Optio
         settle.shorten(survivors, candidates);
     }
     // Lane 0 begins at 5 G, an entry of its own table.
-    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
-    worker.start(&Start::Point(start)).expect("started");
+    let (_, points) = starts(worker.shape.lanes, Some(5));
+    worker.start(Start::Points(&points)).expect("started");
     let mut hits = Vec::new();
     let mut tried = 0;
     for _ in 0..4 {
@@ -140,8 +137,7 @@ fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Optio
     assert_eq!(found.len(), hits.len(), "each once");
     // The portable walk of some lanes as the reference.
     for lane in [0u32, 1, 8, worker.shape.lanes - 1] {
-        let way = lane.checked_sub(1).map(|l| gpu.ways()[l as usize]);
-        let mut walk = Walk::new(gpu.table(), &[group::add(Some(start), way)]);
+        let mut walk = Walk::new(gpu.table(), &[Some(points[lane as usize])]);
         let mut expected = Vec::new();
         for _ in 0..4 {
             walk.group(&sieve(&filter), &mut expected);
@@ -176,8 +172,8 @@ fn lanes_that_meet_their_table_are_not_astray() {
     let mut worker = worker(&gpu, &filter).expect("a worker");
     worker.watch.every(1);
     // Lane 0 begins at 5 G, an entry of its own table.
-    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
-    worker.start(&Start::Point(start)).expect("started");
+    let (_, points) = starts(worker.shape.lanes, Some(5));
+    worker.start(Start::Points(&points)).expect("started");
     for _ in 0..6 {
         worker.flights.steps = 1;
         worker.run().expect("honest");

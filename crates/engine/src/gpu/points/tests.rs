@@ -10,8 +10,8 @@ use warpsmith_chain::ethereum::{Account, Contract};
 use warpsmith_chain::{KeyTarget, PublicPoint, Recipe};
 
 use super::*;
-use crate::gpu::tests::{assert_faults_are_found, assert_flood, place, pocl};
-use crate::origin::{Origin, Recovered, Secret, public_point};
+use crate::gpu::tests::{assert_faults_are_found, assert_flood, key_at, place, pocl, starts};
+use crate::origin::public_point;
 use crate::samples::Sample;
 use crate::selftest::prove;
 use crate::space::Subject;
@@ -52,8 +52,8 @@ fn walks_that_go_astray_are_found_out() {
 fn hits_that_do_not_fit_are_found_by_walking_again() {
     let Some(gpu) = pocl() else { return };
     let (mut worker, _) = worker(&gpu, &Account, "7");
-    let origin = Origin::known(Secret::random().expect("random"));
-    worker.start(&Start::Point(origin.point().expect("not infinity"))).expect("started");
+    let (origins, points) = starts(worker.shape.lanes, None);
+    worker.start(Start::Points(&points)).expect("started");
     // Eight steps of 64 lanes and 198 keys hold about 6,300 accounts that begin with 7: more than the buffer.
     worker.flights.steps = 8;
     worker.take_off().expect("launched");
@@ -61,10 +61,7 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
     assert_flood(&batch, 1.0 / 16.0);
     let numbering = worker.numbering().expect("a walk");
     for hit in batch.hits.iter().step_by(97) {
-        let place = place(hit);
-        let offset = place.offset(numbering.half, numbering.stride);
-        let key = origin.recover(offset, place.image, place.negate);
-        let Some(Recovered::Key(key)) = key else { panic!("{hit:?}") };
+        let key = key_at(&origins, &place(hit), numbering.half);
         let text = Account.encode(&Account.digest(&public_point(&key.public_key())));
         assert!(text.starts_with("0x7"), "{text}");
     }
@@ -77,14 +74,14 @@ fn hits_that_do_not_fit_are_found_by_walking_again() {
 fn reference(
     gpu: &Gpu,
     target: &dyn KeyTarget,
-    start: Affine,
+    points: &[Affine],
     lanes: &[u32],
     steps: u64,
     filter: &Filter,
 ) -> HashSet<Place> {
     let mut found = HashSet::new();
     let mut at = Lanes::new(gpu);
-    at.begin(start);
+    at.begin(points);
     let signs = target.form().signs();
     for &lane in lanes {
         for step in 0..steps {
@@ -120,14 +117,14 @@ fn lanes_that_meet_their_table_are_made_good() {
     let Some(gpu) = pocl() else { return };
     let (mut worker, filter) = worker(&gpu, &Account, "ab");
     // Lane 0 begins at 5 G, an entry of its own table.
-    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
-    worker.start(&Start::Point(start)).expect("started");
+    let (_, points) = starts(worker.shape.lanes, Some(5));
+    worker.start(Start::Points(&points)).expect("started");
     let mut hits = Vec::new();
     for _ in 0..2 {
         hits.extend(worker.step().expect("a step").hits);
     }
     // Two launches in flight, of two steps each.
-    worker.start(&Start::Point(start)).expect("started");
+    worker.start(Start::Points(&points)).expect("started");
     worker.flights.steps = 2;
     worker.take_off().expect("launched");
     worker.take_off().expect("launched");
@@ -136,7 +133,7 @@ fn lanes_that_meet_their_table_are_made_good() {
     hits.extend(worker.step().expect("a step").hits.into_iter().filter(|h| place(h).step < 2));
     let found: HashSet<Place> = together.hits.iter().map(place).collect();
     assert_eq!(found.len(), together.hits.len(), "each once");
-    let expected = reference(&gpu, &Account, start, &[0, 1, 63], 4, &filter);
+    let expected = reference(&gpu, &Account, &points, &[0, 1, 63], 4, &filter);
     let of = |lane: u32, places: &HashSet<Place>| -> HashSet<Place> {
         places.iter().copied().filter(|p| p.lane == lane).collect()
     };
@@ -157,15 +154,15 @@ fn the_processor_finds_what_the_device_leaves() {
     let recipe = Recipe::Key(Form::Account);
     let filter = Filter::scored(Score::Zeros, 1);
     let mut worker = super::worker(&gpu, &Search::new(&recipe, &filter)).expect("a worker");
-    let start = group::multiply(Scalar::from_u64(5), Some(Affine::G)).expect("not infinity");
-    worker.start(&Start::Point(start)).expect("started");
+    let (_, points) = starts(worker.shape.lanes, Some(5));
+    worker.start(Start::Points(&points)).expect("started");
     let hits = worker.step().expect("a step").hits;
     let scores: HashSet<u32> = hits.iter().map(|h| h.score).collect();
     let best = *scores.iter().max().expect("some account has a zero byte");
     // Lane 0 is the processor's: its best is among them, or a lane of the device has a better one.
-    let lane = reference(&gpu, &Account, start, &[0], 1, &Filter::scored(Score::Zeros, 0));
+    let lane = reference(&gpu, &Account, &points, &[0], 1, &Filter::scored(Score::Zeros, 0));
     assert_eq!(lane.len() as u64, worker.quest.keys() - 6, "all but the point at infinity");
-    let known = reference(&gpu, &Account, start, &[0], 1, &Filter::scored(Score::Zeros, best + 1));
+    let known = reference(&gpu, &Account, &points, &[0], 1, &Filter::scored(Score::Zeros, best + 1));
     assert!(known.is_empty(), "{known:?} beat {best}");
     worker.raise(21).expect("raised");
     assert!(worker.step().expect("a step").hits.is_empty(), "no account has 21 zero bytes");
@@ -196,8 +193,8 @@ fn bitcoin_addresses_are_found_with_their_signs() {
         let mut worker = super::worker(&gpu, &search).expect("a worker");
         // Lane 0 meets its table from the first start.
         for scalar in [5, 0x1234_5678_9abc] {
-            let start = group::multiply(Scalar::from_u64(scalar), Some(Affine::G)).expect("not infinity");
-            worker.start(&Start::Point(start)).expect("started");
+            let (_, points) = starts(worker.shape.lanes, Some(scalar));
+            worker.start(Start::Points(&points)).expect("started");
             let mut found = HashSet::new();
             for _ in 0..2 {
                 let batch = worker.step().expect("a step");
@@ -207,7 +204,7 @@ fn bitcoin_addresses_are_found_with_their_signs() {
                 }
             }
             let lanes = [0, 1, worker.shape.lanes - 1];
-            let expected = reference(&gpu, &target, start, &lanes, 2, &filter);
+            let expected = reference(&gpu, &target, &points, &lanes, 2, &filter);
             assert!(expected.len() > 3, "{patterns:?}: {}", expected.len());
             let of_lanes = found.into_iter().filter(|p| lanes.contains(&p.lane)).collect();
             assert_eq!(expected, of_lanes, "{address_type:?} {patterns:?} from {scalar}");

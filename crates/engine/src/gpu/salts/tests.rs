@@ -70,7 +70,7 @@ fn search(gpu: &Gpu, salted: &Salted, filter: &Filter, lease: Lease) -> BTreeSet
     let mut worker = SaltsWorker::new(gpu, salted, &search).expect("a worker");
     let mut ways = Vec::new();
     for by_step in [true, false] {
-        worker.start(&Start::Salts(lease)).expect("started");
+        worker.start(Start::Salts(lease)).expect("started");
         let (mut found, mut tried) = (BTreeSet::new(), 0);
         loop {
             let batch = if by_step { worker.step() } else { worker.run() }.expect("it runs");
@@ -170,7 +170,7 @@ fn a_search_for_the_best_tells_the_best_and_what_is_raised_stays_raised() {
         let filter = Filter::scored(Score::Zeros, at_least);
         let search = Search::new(&recipe, &filter);
         let mut worker = SaltsWorker::new(&gpu, &salted, &search).expect("a worker");
-        worker.start(&Start::Salts(lease)).expect("started");
+        worker.start(Start::Salts(lease)).expect("started");
         let mut told = BTreeSet::new();
         loop {
             let batch = worker.step().expect("a step");
@@ -185,7 +185,7 @@ fn a_search_for_the_best_tells_the_best_and_what_is_raised_stays_raised() {
         }
         assert_eq!(told.last().copied(), (best >= at_least).then_some(best));
         worker.raise(best + 1).expect("raised");
-        worker.start(&Start::Salts(lease)).expect("started");
+        worker.start(Start::Salts(lease)).expect("started");
         assert!(worker.run().expect("it runs").hits.is_empty());
     }
 }

@@ -3,14 +3,21 @@
 use std::time::Duration;
 
 use super::*;
-use crate::origin::{Origin, Secret};
+use crate::origins::Maker;
+use crate::worker::walks::Walks;
 
-/// Lanes of a search where they must be, and the row that says so.
-fn search(lanes: usize, step: u64) -> (Row, Vec<Affine>) {
-    let origin = Origin::known(Secret::random().expect("random")).point();
-    let row = Row::of_search(origin, step, 256, 1 << 42);
-    let centres = row.lanes(lanes).into_iter().map(|point| point.expect("not infinity"));
-    (row, centres.collect())
+/// Lanes of a search where they must be, and what says so. Some began another walk on the way, some have just begun.
+fn search(lanes: usize, step: u64) -> (Stand, Vec<Affine>) {
+    let maker = Maker::new(None);
+    let mut walks = Walks::new(256);
+    walks.begin(&maker.ledger(lanes).expect("random").1);
+    for (lane, spare) in (0..lanes as u32).step_by(3).zip(maker.make(lanes.div_ceil(3)).expect("random")) {
+        walks.replace(lane, spare.point, if lane % 2 == 0 { step } else { step / 2 });
+    }
+    let stand = walks.stand(step);
+    let centres = stand.lanes(lanes).into_iter().map(|point| point.expect("not infinity"));
+    let centres = centres.collect();
+    (stand, centres)
 }
 
 fn random(below: u32) -> u32 {
@@ -66,15 +73,17 @@ fn a_combination_of_many_points_is_the_sum_of_multiples() {
 
 #[test]
 fn rows_say_where_lanes_are() {
-    let (row, centres) = search(5, 1000);
-    for (lane, centre) in (0..).zip(&centres) {
-        let way = Scalar::from_u64(513).mul(Scalar::from_u64(1000).add(Scalar::from_u64(lane << 42)));
-        let must = group::add(row.origin, group::multiply(way, Some(Affine::G)));
-        assert_eq!((row.lane(lane), Some(*centre)), (must, must));
+    let (stand, centres) = search(5, 1000);
+    // Of five lanes the first has just begun, and the fourth did in the middle.
+    for ((lane, centre), age) in (0..).zip(&centres).zip([0, 1000, 1000, 500, 1000]) {
+        let way = Scalar::from_u64(513).mul(Scalar::from_u64(age));
+        let first = stand.walks.first()[lane as usize];
+        let must = group::add(Some(first), group::multiply(way, Some(Affine::G)));
+        assert_eq!((stand.lane(lane), Some(*centre)), (must, must));
     }
     // A scan's, across infinity: there is no such lane, and the others are right.
     let first = Scalar::from_u64(10).negate();
-    let row = Row { origin: None, first, apart: Scalar::from_u64(5) };
+    let row = Row { first, apart: Scalar::from_u64(5) };
     assert_eq!(row.lane(2), None);
     assert_eq!(row.lane(3), Some(row.lane(1).expect("not infinity").negate()));
     assert_eq!(row.lanes(4), (0..4).map(|lane| row.lane(lane)).collect::<Vec<_>>());
