@@ -10,7 +10,7 @@ use warpsmith::Devices;
 use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
 use warpsmith::pattern::{Options, Score};
 use warpsmith::proof::quick_rate;
-use warpsmith::search::{Ended, Event, Job, Progress, Wanted, run};
+use warpsmith::search::{Ended, Event, Job, Progress, Wanted, run, time_to};
 
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -18,7 +18,7 @@ use crate::patterns::Written;
 use crate::quest::Quest;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
-use crate::screen::{Screen, time_to};
+use crate::screen::Screen;
 use crate::stdout::Stdout;
 
 #[derive(Args)]
@@ -124,6 +124,9 @@ struct ProgressLine<'a> {
     elapsed_s: f64,
     eta_50_s: Option<f64>,
     probability: f64,
+    matches: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
     devices: Vec<DeviceRate<'a>>,
 }
 
@@ -136,6 +139,8 @@ impl<'a> From<&'a Progress> for ProgressLine<'a> {
             elapsed_s: progress.elapsed.as_secs_f64(),
             eta_50_s: progress.eta_50.map(|eta| eta.as_secs_f64()),
             probability: progress.probability,
+            matches: progress.matches,
+            count: progress.wanted,
             devices: device_rates(&progress.devices),
         }
     }
@@ -146,6 +151,7 @@ struct Estimate {
     event: &'static str,
     difficulty: f64,
     rate: f64,
+    count: u64,
     expected_s: f64,
     p50_s: f64,
     p90_s: f64,
@@ -248,20 +254,27 @@ impl Mining {
             Wanted::Best { enough: Some(enough), .. } => wanted.odds(enough - 1),
             _ => wanted.odds(0),
         };
+        // Without end, until the first.
+        let count = self.count.unwrap_or(1).max(1);
         let line = Estimate {
             event: "estimate",
             difficulty: 1.0 / odds,
             rate,
-            expected_s: 1.0 / odds / rate,
-            p50_s: time_to(0.5, odds, rate),
-            p90_s: time_to(0.9, odds, rate),
+            count,
+            expected_s: count as f64 / odds / rate,
+            p50_s: time_to(0.5, count, odds, rate),
+            p90_s: time_to(0.9, count, odds, rate),
         };
         if self.run.json {
             stdout.show_json(&line)?;
         } else {
             let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
+            let all = match count {
+                1 => String::new(),
+                count => format!("matches     {}, all of them:\n", human::count(count as f64)),
+            };
             let text = format!(
-                "difficulty  1 in {} ({})\nrate        {} on {}\nexpected    {}\n50 %        {}\n90 %        {}\n",
+                "difficulty  1 in {} ({})\nrate        {} on {}\n{all}expected    {}\n50 %        {}\n90 %        {}\n",
                 human::count(line.difficulty),
                 human::power_of_two(line.difficulty),
                 human::rate(rate),

@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use warpsmith::chain::Shown;
-use warpsmith::search::{Ended, Outcome, Progress, Subject, Wanted};
+use warpsmith::search::{Ended, Outcome, Progress, Subject, Wanted, time_to};
 
 use crate::human;
 use crate::quest::Quest;
@@ -86,9 +86,12 @@ impl Screen {
         }
         if !self.forecast && progress.elapsed >= SETTLED && progress.rate > 0.0 {
             self.forecast = true;
-            let within = |share: f64| human::seconds(time_to(share, odds, progress.rate));
+            let wanted = progress.wanted.unwrap_or(1);
+            let within = |share: f64| human::seconds(time_to(share, wanted, odds, progress.rate));
+            let all =
+                if wanted > 1 { format!("all {}: ", human::count(wanted as f64)) } else { String::new() };
             self.say(format_args!(
-                "expected  50 % within {}, 90 % within {}, at {}",
+                "expected  {all}50 % within {}, 90 % within {}, at {}",
                 within(0.5),
                 within(0.9),
                 human::rate(progress.rate)
@@ -163,12 +166,8 @@ impl Screen {
     }
 }
 
-/// The seconds within which a search has found something with this probability.
-pub(crate) fn time_to(share: f64, odds: f64, rate: f64) -> f64 {
-    f64::ln_1p(-share) / f64::ln_1p(-odds.min(1.0 - f64::EPSILON)) / rate
-}
-
-/// `312.4 M/s, 2^31.2 tried (2,471,395,328), chance so far 12.3 %, 50 % in 3 min 20 s`; the exact number on wish.
+/// `312.4 M/s, 2^31.2 tried (2,471,395,328), chance so far 12.3 %, 50 % in 3 min 20 s, 4 of 20 found`; the exact number on
+/// wish. Chance and time are those of all that are wanted.
 fn status(progress: &Progress, exact: bool) -> String {
     let tried = progress.tried as f64;
     let mut line = format!("{}, {} tried", human::rate(progress.rate), human::power_of_two(tried));
@@ -181,6 +180,9 @@ fn status(progress: &Progress, exact: bool) -> String {
     }
     if let Some(best) = progress.best {
         line += &format!(", best {best}");
+    } else if let Some(wanted) = progress.wanted.filter(|wanted| *wanted > 1) {
+        line +=
+            &format!(", {} of {} found", human::count(progress.matches as f64), human::count(wanted as f64));
     } else if progress.matches > 0 {
         line += &format!(", {} found", human::count(progress.matches as f64));
     }

@@ -46,7 +46,7 @@ pub use scan::{
     Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan,
     selftest_scans,
 };
-pub use search::{Ended, Event, Job, Match, Outcome, Progress, Solution, Wanted, Why, run};
+pub use search::{Ended, Event, Job, Match, Outcome, Progress, Solution, Wanted, Why, run, time_to};
 pub use secp256k1::PublicKey;
 pub use secret::wiping_stack;
 pub use selftest::{SelfTest, selftest};

@@ -122,7 +122,7 @@ pub mod keys {
 pub mod search {
     pub use warpsmith_engine::{
         Details, Ended, Error, Event, Job, Match, Outcome, Progress, Result, Solution, Subject, Wanted, Why,
-        run,
+        run, time_to,
     };
 }
 

@@ -3,25 +3,15 @@
 use std::collections::BTreeMap;
 
 use warpsmith_curve::Scalar;
-use warpsmith_pattern::{Filter, Interval};
+use warpsmith_pattern::{Filter, Interval, Options, compile};
 
 use super::*;
 use crate::origin::Secret;
-use crate::origins::Origins;
 use crate::recover::recompute;
 use crate::samples::samples;
 use crate::space::{Source, Subject};
-use crate::worker::{Spot, Start};
-
-/// Origins of the lanes, the first of which is known, and where they begin.
-fn starts(lanes: u32, first: Secret) -> (Origins, Vec<Affine>) {
-    let mut secrets = Secret::random_many(lanes as usize).expect("random");
-    secrets[0] = first;
-    let origins = Origins::known(secrets);
-    let point = |lane| origins.of(lane).and_then(|origin| origin.point()).expect("not infinity");
-    let points = (0..lanes).map(point).collect();
-    (origins, points)
-}
+use crate::worker::Start;
+use crate::worker::trial::{assert_lanes_begin_anew, place, small, starts};
 
 /// All candidates of the first steps from origins of which the first is known: each once, and those looked at with the right
 /// digest.
@@ -31,7 +21,7 @@ fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u6
     let everything = Filter { top: vec![Interval { first: 0, last: u64::MAX }], ..Filter::default() };
     let mut worker = cpu.worker(&Search::new(&recipe, &everything)).expect("a worker");
     let numbering = worker.numbering().expect("a walk");
-    let (origins, points) = starts(numbering.lanes, secret);
+    let (origins, points) = starts(numbering.lanes, Some(secret));
     worker.start(Start::Points(&points)).expect("started");
     let (mut seen, mut tried) = (BTreeMap::new(), 0);
     for _ in 0..steps {
@@ -46,8 +36,7 @@ fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u6
     let keys = numbering.keys_per_step() * steps;
     assert!(tried <= keys && keys - tried <= 6, "{simd} {name}: {tried} of {keys}");
     for hit in seen.values().step_by(stride) {
-        let Spot::Key(place) = hit.spot else { panic!("{hit:?}") };
-        let source = Source::Origin(origins.of(place.lane).expect("a lane"));
+        let source = Source::Origin(origins.of(place(hit).lane).expect("a lane"));
         let expected = recompute(&source, Some(&numbering), hit, subject);
         let (digest, _) = expected.unwrap_or_else(|e| panic!("{simd} {name}: {e}"));
         assert_eq!(hit.digest, Some(digest), "{simd} {name}: {:?}", hit.spot);
@@ -71,7 +60,6 @@ fn candidates_have_the_digests_of_their_targets() {
 
 #[test]
 fn candidates_around_the_table_and_infinity_are_exact() {
-    let small = |k: u64| Secret::from_bytes(&Scalar::from_u64(k).to_be_bytes()).expect("a key");
     let minus = |k: u64| Secret::from_bytes(&Scalar::from_u64(k).negate().to_be_bytes()).expect("a key");
     let half = u64::from(HALF);
     for simd in simd::available() {
@@ -100,7 +88,7 @@ fn a_walk_that_goes_astray_is_found_out() {
         {
             let mut worker = cpu.worker(&Search::new(&recipe, &nothing)).expect("a worker");
             let start = |worker: &mut dyn Worker| {
-                let (_, points) = starts(lanes, Secret::random().expect("random"));
+                let (_, points) = starts(lanes, None);
                 worker.start(Start::Points(&points)).expect("started");
             };
             start(worker.as_mut());
@@ -118,13 +106,33 @@ fn a_walk_that_goes_astray_is_found_out() {
     }
 }
 
+/// Lanes that begin anew after each of their hits, by a walk of each kind.
+#[test]
+fn lanes_begin_anew() {
+    for simd in simd::available() {
+        let cpu = Cpu::new(simd, 1);
+        for (name, prefix, start) in
+            [("npub", "qq", "npub1qq"), ("npub", "qqq", "npub1qqq"), ("eth", "7e78", "0x7")]
+        {
+            let target = warpsmith_chain::find(name).expect("a target");
+            let patterns = compile([prefix], target, &Options::default()).expect("possible");
+            let recipe = Recipe::Key(target.form());
+            let filter = patterns.filter(0.0);
+            let mut worker = cpu.worker(&Search::new(&recipe, &filter)).expect("a worker");
+            assert_lanes_begin_anew(worker.as_mut(), target, (start, patterns.odds()), |worker| {
+                worker.run().expect("honest")
+            });
+        }
+    }
+}
+
 /// A check that finds everything right confirms what was tried before it.
 #[test]
 fn checks_come_by_themselves_and_confirm() {
     let nothing = Filter { top: vec![Interval { first: 0, last: 0 }], ..Filter::default() };
     let cpu = Cpu::new(simd::detect(), 1);
     let mut worker = cpu.worker(&Search::new(&Recipe::Key(Form::X), &nothing)).expect("a worker");
-    let (_, points) = starts(cpu.numbering().lanes, Secret::random().expect("random"));
+    let (_, points) = starts(cpu.numbering().lanes, None);
     worker.start(Start::Points(&points)).expect("started");
     let mut unproved = vec![0];
     while unproved.len() < 2 || unproved[unproved.len() - 1] > 0 {

@@ -7,9 +7,9 @@ use warpsmith_device::{Error, Info};
 use warpsmith_kernel::shipped;
 
 use super::*;
-use crate::origin::{Recovered, Secret, public_point};
-use crate::origins::Origins;
-use crate::worker::{Batch, Hit, Spot, Start};
+use crate::origin::public_point;
+use crate::worker::trial::{key_at, place, starts};
+use crate::worker::{Batch, Start};
 
 /// The OpenCL processor of this machine.
 pub fn pocl() -> Option<Gpu> {
@@ -18,33 +18,6 @@ pub fn pocl() -> Option<Gpu> {
         println!("SKIPPED: no OpenCL on the processor (pocl-opencl-icd): the kernels were not run");
     }
     device.map(|device| Gpu::new(device, Inline::Auto))
-}
-
-/// The place of a key that was hit.
-pub fn place(hit: &Hit) -> Place {
-    let Spot::Key(place) = hit.spot else { panic!("{hit:?} is no key") };
-    place
-}
-
-/// Origins of so many lanes and where they begin; the first is this number, if one is given.
-pub fn starts(lanes: u32, first: Option<u64>) -> (Origins, Vec<Affine>) {
-    let mut secrets = Secret::random_many(lanes as usize).expect("random");
-    if let Some(first) = first {
-        secrets[0] = Secret::from_bytes(&Scalar::from_u64(first).to_be_bytes()).expect("a key");
-    }
-    let origins = Origins::known(secrets);
-    let point = |lane| origins.of(lane).and_then(|origin| origin.point()).expect("not infinity");
-    let points = (0..lanes).map(point).collect();
-    (origins, points)
-}
-
-/// The key of a place.
-pub fn key_at(origins: &Origins, place: &Place, half: u32) -> Secret {
-    let origin = origins.of(place.lane).expect("a lane");
-    match origin.recover(place.offset(half), place.image, place.negate) {
-        Some(Recovered::Key(key)) => key,
-        _ => panic!("{place:?}"),
-    }
 }
 
 /// A batch of more hits than a launch has room for: each once, and as many as the odds lead one to expect.

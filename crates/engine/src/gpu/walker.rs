@@ -72,7 +72,7 @@ pub(super) struct Walker<'a, Q> {
     /// Steps that have landed since matches were last counted, how many lanes matched, and their share a step.
     landed: u64,
     matched: u32,
-    rate: f32,
+    rate: Option<f32>,
     /// Whether a lane may have met its table where nobody looked, so that all are put back before the next launch.
     doubtful: bool,
 }
@@ -96,7 +96,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             reached: (0, 0),
             landed: 0,
             matched: 0,
-            rate: 0.0,
+            rate: None,
             doubtful: false,
         })
     }
@@ -116,6 +116,11 @@ impl<'a, Q: Quest> Walker<'a, Q> {
         self.place(centres, 0..lanes, step)
     }
 
+    /// Has lanes that begin anew do so behind all that is under way.
+    fn move_lanes(&mut self) -> Result<(), Fault> {
+        self.moves.launch(self.queue.as_mut(), self.centres, self.shape.lanes).map_err(|e| e.to_string())
+    }
+
     /// Sends the next launch on its way.
     pub fn take_off(&mut self) -> Result<(), Fault> {
         if self.doubtful {
@@ -124,7 +129,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             self.watch.gave_up();
             self.put_back()?;
         }
-        self.moves.launch(self.queue.as_mut(), self.centres, self.shape.lanes).map_err(|e| e.to_string())?;
+        self.move_lanes()?;
         let (quest, centres, lanes, steps) =
             (&self.quest, self.centres, self.shape.lanes, self.flights.steps);
         let launch = |queue: &mut dyn Queue, hits: Buffer, steps: u32| {
@@ -154,9 +159,9 @@ impl<'a, Q: Quest> Walker<'a, Q> {
     fn pace(&mut self) {
         if self.landed > 0 {
             let share = self.matched as f32 / self.landed as f32 / self.shape.lanes as f32;
-            self.rate += FRESH * (share - self.rate);
-            (self.landed, self.matched) = (0, 0);
-            self.flights.calm = (1.0 / (CALM * self.rate)).clamp(1.0, u32::MAX as f32) as u32;
+            let rate = self.rate.map_or(share, |rate| rate + FRESH * (share - rate));
+            (self.landed, self.matched, self.rate) = (0, 0, Some(rate));
+            self.flights.calm = (1.0 / (CALM * rate)).clamp(1.0, u32::MAX as f32) as u32;
         }
     }
 
@@ -334,6 +339,7 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
     }
 
     fn check(&mut self) -> Result<(), Fault> {
+        self.move_lanes()?;
         self.watch.look_now(self.queue.as_mut(), &self.lanes)
     }
 

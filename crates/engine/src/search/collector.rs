@@ -214,10 +214,14 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
             tried,
             rate,
             elapsed: self.clock.started().elapsed(),
-            eta_50: eta_50(odds, rate),
-            // Less than at the last match where a worker was lost meanwhile and what it did last does not count.
-            probability: probability(odds, tried.saturating_sub(self.tried_at_match)),
+            eta_50: eta_50(self.job.count.map_or(1, |count| count.saturating_sub(self.matches)), odds, rate),
+            probability: match self.job.count {
+                Some(count) => probability(odds, tried as f64, count),
+                // Less than at the last match where a worker was lost meanwhile and what it did last does not count.
+                None => probability(odds, tried.saturating_sub(self.tried_at_match) as f64, 1),
+            },
             matches: self.matches,
+            wanted: self.job.count,
             best: matches!(self.job.wanted, Wanted::Best { .. }).then(|| self.best()),
             devices,
         }

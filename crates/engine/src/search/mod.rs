@@ -35,7 +35,7 @@ use collector::{Collector, Slot};
 pub use found::{Match, Solution, Why};
 pub use job::{Job, Wanted};
 use judge::{Facts, judge};
-pub use progress::Progress;
+pub use progress::{Progress, time_to};
 use steady::Track;
 use thread::{Message, Ports, Tally, WorkerThread, work};
 

@@ -1,4 +1,4 @@
-//! Where a search stands, and how likely it was to have ended.
+//! Where a search stands, how likely it was to have ended, and how long it will take.
 
 use std::time::Duration;
 
@@ -11,25 +11,106 @@ pub struct Progress {
     pub rate: f64,
     /// Since the search began.
     pub elapsed: Duration,
-    /// From now until a match is as likely as not. A search has no memory: this does not shrink by waiting.
+    /// From now until all matches that are wanted, or one where there is no end, are as likely there as not. A search has no
+    /// memory: this shrinks by matches, not by waiting.
     pub eta_50: Option<Duration>,
-    /// How likely a match was within what has been tried since the last one.
+    /// How likely all matches that are wanted were within what has been tried; where there is no end, how likely one was since
+    /// the last one.
     pub probability: f64,
     /// Matches so far.
     pub matches: u64,
+    /// Matches that are wanted; none: without end.
+    pub wanted: Option<u64>,
     /// The best score so far, in a search for the best.
     pub best: Option<u32>,
     /// Each device and its rate.
     pub devices: Vec<(String, f64)>,
 }
 
-/// The time in which a search at this rate finds a match with probability one half.
-pub(crate) fn eta_50(odds: f64, rate: f64) -> Option<Duration> {
-    let seconds = std::f64::consts::LN_2 / (odds * rate);
+/// The chance that so many candidates, each a match with these odds, hold so many matches or more.
+///
+/// Of one match it is exact. Of several it is that of a gamma distribution, whose cube root is nearly normal (Wilson and
+/// Hilferty 1931): within a percent of the truth.
+pub(crate) fn probability(odds: f64, tried: f64, matches: u64) -> f64 {
+    if matches <= 1 {
+        return -f64::exp_m1(tried * f64::ln_1p(-odds.min(1.0 - f64::EPSILON)));
+    }
+    let (expected, n) = (tried * odds, matches as f64);
+    let deviations = ((expected / n).cbrt() - (1.0 - 1.0 / (9.0 * n))) * 3.0 * n.sqrt();
+    // The normal distribution by a logistic curve, within 0.0002.
+    1.0 / (1.0 + f64::exp(-(1.5976 + 0.070_566 * deviations * deviations) * deviations))
+}
+
+/// The seconds within which a search at this rate has found so many matches with this probability.
+pub fn time_to(share: f64, matches: u64, odds: f64, rate: f64) -> f64 {
+    if matches <= 1 {
+        return f64::ln_1p(-share) / f64::ln_1p(-odds.min(1.0 - f64::EPSILON)) / rate;
+    }
+    // Between none and far more than are expected; the chance rises with what is tried.
+    let (mut low, mut high) = (0.0, (20.0 + 4.0 * matches as f64) / odds);
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        let found = probability(odds, middle, matches) >= share;
+        (low, high) = if found { (low, middle) } else { (middle, high) };
+    }
+    high / rate
+}
+
+/// The time in which so many matches are as likely found as not; none if there is no telling.
+pub(crate) fn eta_50(matches: u64, odds: f64, rate: f64) -> Option<Duration> {
+    let seconds = time_to(0.5, matches, odds, rate);
     (seconds.is_finite() && seconds < 1e18).then(|| Duration::from_secs_f64(seconds))
 }
 
-/// The chance that `tried` keys held a match.
-pub(crate) fn probability(odds: f64, tried: u64) -> f64 {
-    -f64::exp_m1(tried as f64 * f64::ln_1p(-odds.min(1.0 - f64::EPSILON)))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P(at least `matches` of a Poisson distribution), by its terms.
+    fn exact(expected: f64, matches: u64) -> f64 {
+        let mut term = f64::exp(-expected);
+        let mut below = 0.0;
+        for k in 0..matches {
+            below += term;
+            term *= expected / (k + 1) as f64;
+        }
+        1.0 - below
+    }
+
+    #[test]
+    fn the_chance_of_several_matches_is_that_of_the_distribution() {
+        let odds = 2f64.powi(-30);
+        for matches in [1, 2, 3, 5, 20, 100, 500] {
+            for share in [0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0] {
+                let expected = share * matches as f64;
+                let (is, must) = (probability(odds, expected / odds, matches), exact(expected, matches));
+                assert!(
+                    (is - must).abs() < 0.01,
+                    "{matches} where {expected} are expected: {is}, not {must}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn times_are_where_the_chance_is_reached_and_grow_with_the_matches() {
+        let (odds, rate) = (2f64.powi(-20), 1e6);
+        let one = time_to(0.5, 1, odds, rate);
+        assert!((one - std::f64::consts::LN_2 / odds / rate).abs() < 1e-5 * one, "{one}");
+        let mut before = 0.0;
+        for matches in [1, 2, 3, 20, 1000, 1_000_000] {
+            for share in [0.5, 0.9] {
+                let time = time_to(share, matches, odds, rate);
+                let reached = probability(odds, time * rate, matches);
+                assert!((reached - share).abs() < 1e-6, "{matches}: {reached}");
+            }
+            let half = time_to(0.5, matches, odds, rate);
+            assert!(half > before);
+            before = half;
+        }
+        // The median of many is nearly their mean.
+        assert!((before / (1e6 / odds / rate) - 1.0).abs() < 1e-3);
+        assert_eq!(eta_50(3, odds, 0.0), None);
+        assert_eq!(eta_50(1, 0.0, rate), None);
+    }
 }

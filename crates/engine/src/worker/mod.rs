@@ -7,6 +7,8 @@ pub(crate) mod batch_add;
 pub(crate) mod ends;
 pub(crate) mod measure;
 pub(crate) mod scanner;
+#[cfg(test)]
+pub(crate) mod trial;
 pub(crate) mod walks;
 
 use std::sync::Arc;
@@ -88,7 +90,7 @@ impl Numbering {
     }
 
     /// Candidates of one step of a lane.
-    fn keys_of_lane(&self) -> u64 {
+    pub fn keys_of_lane(&self) -> u64 {
         let points = 2 * u64::from(self.half) * u64::from(self.orbits) + 1;
         points * 3 * if self.signs { 2 } else { 1 }
     }

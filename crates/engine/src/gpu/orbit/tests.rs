@@ -10,11 +10,12 @@ use warpsmith_pattern::{Options as PatternOptions, compile};
 
 use super::*;
 use crate::worker::measure::Measure;
+use crate::worker::trial::{assert_lanes_begin_anew, key_at, place, small, starts};
 use crate::worker::{Backend, Search, Start, Worker};
 
 use crate::gpu::CAPACITY;
 use crate::gpu::Inline;
-use crate::gpu::tests::{assert_faults_are_found, assert_flood, key_at, place, pocl, starts};
+use crate::gpu::tests::{assert_faults_are_found, assert_flood, pocl};
 use crate::origin::public_point;
 use crate::samples::Sample;
 use crate::selftest::prove;
@@ -93,7 +94,7 @@ fn lanes_that_meet_their_table_are_put_back_when_hits_do_not_fit() {
     let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
     let mut worker = worker(&gpu, &filter).expect("a worker");
     // Lane 0 begins at 5 G, an entry of its own table.
-    let (_, points) = starts(worker.shape.lanes, Some(5));
+    let (_, points) = starts(worker.shape.lanes, Some(small(5)));
     worker.start(Start::Points(&points)).expect("started");
     worker.flights.steps = 10;
     worker.take_off().expect("launched");
@@ -123,7 +124,7 @@ fn steps_agree_with_the_portable_walk(gpu: &Gpu, prefixes: &[&str], lists: Optio
         settle.shorten(survivors, candidates);
     }
     // Lane 0 begins at 5 G, an entry of its own table.
-    let (_, points) = starts(worker.shape.lanes, Some(5));
+    let (_, points) = starts(worker.shape.lanes, Some(small(5)));
     worker.start(Start::Points(&points)).expect("started");
     let mut hits = Vec::new();
     let mut tried = 0;
@@ -162,6 +163,26 @@ fn walks_that_go_astray_are_found_out() {
     }
 }
 
+/// With launches of a few steps, two of them under way; with a set, which has a second kernel; and with so many hits that
+/// launches are done again.
+#[test]
+fn lanes_begin_anew_while_launches_are_under_way() {
+    let Some(gpu) = pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    for (prefixes, steps) in [(&["qq"][..], 3), (&["qqp", "qqz", "qqr", "qqy", "qq9"], 7), (&["q"], 10)] {
+        let patterns =
+            compile(prefixes.iter().copied(), target, &PatternOptions::default()).expect("possible");
+        let filter = patterns.filter(gpu.max_false(&Recipe::Key(Form::X)));
+        let mut worker = worker(&gpu, &filter).expect("a worker");
+        worker.watch.every(1);
+        let start = format!("npub1{}", if steps == 10 { "q" } else { "qq" });
+        assert_lanes_begin_anew(&mut worker, target, (&start, patterns.odds()), |worker| {
+            worker.flights.steps = steps;
+            worker.run().expect("honest")
+        });
+    }
+}
+
 /// A lane that met its table stands still until it is put where it belongs: its end is not held against the device.
 #[test]
 fn lanes_that_meet_their_table_are_not_astray() {
@@ -172,7 +193,7 @@ fn lanes_that_meet_their_table_are_not_astray() {
     let mut worker = worker(&gpu, &filter).expect("a worker");
     worker.watch.every(1);
     // Lane 0 begins at 5 G, an entry of its own table.
-    let (_, points) = starts(worker.shape.lanes, Some(5));
+    let (_, points) = starts(worker.shape.lanes, Some(small(5)));
     worker.start(Start::Points(&points)).expect("started");
     for _ in 0..6 {
         worker.flights.steps = 1;

@@ -10,11 +10,12 @@ use warpsmith_chain::ethereum::{Account, Contract};
 use warpsmith_chain::{KeyTarget, PublicPoint, Recipe};
 
 use super::*;
-use crate::gpu::tests::{assert_faults_are_found, assert_flood, key_at, place, pocl, starts};
+use crate::gpu::tests::{assert_faults_are_found, assert_flood, pocl};
 use crate::origin::public_point;
 use crate::samples::Sample;
 use crate::selftest::prove;
 use crate::space::Subject;
+use crate::worker::trial::{assert_lanes_begin_anew, key_at, place, small, starts};
 use crate::worker::{Backend, Start, Worker};
 
 /// A worker for one prefix.
@@ -46,6 +47,17 @@ fn walks_that_go_astray_are_found_out() {
     let Some(gpu) = pocl() else { return };
     let (mut worker, _) = worker(&gpu, &Account, "7777777777");
     assert_faults_are_found(&mut worker, |worker| worker.flights.steps = 1);
+}
+
+#[test]
+fn lanes_begin_anew_while_launches_are_under_way() {
+    let Some(gpu) = pocl() else { return };
+    let (mut worker, _) = worker(&gpu, &Account, "7e");
+    worker.watch.every(1);
+    assert_lanes_begin_anew(&mut worker, &Account, ("0x7", 2f64.powi(-8)), |worker| {
+        worker.flights.steps = 2;
+        worker.run().expect("honest")
+    });
 }
 
 #[test]
@@ -117,7 +129,7 @@ fn lanes_that_meet_their_table_are_made_good() {
     let Some(gpu) = pocl() else { return };
     let (mut worker, filter) = worker(&gpu, &Account, "ab");
     // Lane 0 begins at 5 G, an entry of its own table.
-    let (_, points) = starts(worker.shape.lanes, Some(5));
+    let (_, points) = starts(worker.shape.lanes, Some(small(5)));
     worker.start(Start::Points(&points)).expect("started");
     let mut hits = Vec::new();
     for _ in 0..2 {
@@ -154,7 +166,7 @@ fn the_processor_finds_what_the_device_leaves() {
     let recipe = Recipe::Key(Form::Account);
     let filter = Filter::scored(Score::Zeros, 1);
     let mut worker = super::worker(&gpu, &Search::new(&recipe, &filter)).expect("a worker");
-    let (_, points) = starts(worker.shape.lanes, Some(5));
+    let (_, points) = starts(worker.shape.lanes, Some(small(5)));
     worker.start(Start::Points(&points)).expect("started");
     let hits = worker.step().expect("a step").hits;
     let scores: HashSet<u32> = hits.iter().map(|h| h.score).collect();
@@ -193,7 +205,7 @@ fn bitcoin_addresses_are_found_with_their_signs() {
         let mut worker = super::worker(&gpu, &search).expect("a worker");
         // Lane 0 meets its table from the first start.
         for scalar in [5, 0x1234_5678_9abc] {
-            let (_, points) = starts(worker.shape.lanes, Some(scalar));
+            let (_, points) = starts(worker.shape.lanes, Some(small(scalar)));
             worker.start(Start::Points(&points)).expect("started");
             let mut found = HashSet::new();
             for _ in 0..2 {
