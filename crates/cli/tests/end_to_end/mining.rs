@@ -189,4 +189,34 @@ fn an_estimate_searches_nothing_and_adds_up() {
         assert!(run.stdout.contains(fragment), "{run:?}");
     }
     assert!(!run.stdout.contains("npub1") && !run.stdout.contains("nsec1"));
+
+    // Of twenty matches: twenty times as long on average, and less uncertain.
+    let run = mine(&["cafe", "--estimate", "--count", "20", "--json"]).code(0);
+    let [line] = &run.json()[..] else { panic!("{run:?}") };
+    let number = |field: &str| line[field].as_f64().unwrap_or_else(|| panic!("{line}"));
+    assert_eq!(line["count"], 20);
+    assert!(near(number("expected_s"), 20.0 * number("difficulty") / number("rate")), "{line}");
+    assert!((0.97..1.0).contains(&(number("p50_s") / number("expected_s"))), "{line}");
+    assert!((1.28..1.32).contains(&(number("p90_s") / number("expected_s"))), "{line}");
+    let run = mine(&["cafe", "--estimate", "--count", "20"]).code(0);
+    assert!(run.stdout.contains("matches     20, all of them:"), "{run:?}");
+}
+
+#[test]
+fn progress_speaks_of_all_matches_that_are_wanted() {
+    // One in a million: some come in two seconds, and a billion of them do not.
+    let many = "1000000000";
+    let args = ["cafe", "--count", many, "--json", "--progress", "json", "--time-limit", "2300ms"];
+    let run = mine(&args);
+    let lines = run.json();
+    let progress: Vec<_> = lines.iter().filter(|line| text(line, "event") == "progress").collect();
+    assert!(progress.len() >= 2, "{run:?}");
+    for line in &progress {
+        assert_eq!(line["count"], 1_000_000_000u64);
+        assert!(line["matches"].is_u64() && line["probability"].as_f64() < Some(1e-6), "{line}");
+        let (rate, eta) = (line["rate"].as_f64().unwrap_or(0.0), line["eta_50_s"].as_f64().unwrap_or(0.0));
+        assert!((0.99..1.01).contains(&(eta * rate / 1_048_576.0 / 1e9)), "{line}");
+    }
+    let run = mine(&["cafe", "--count", many, "--json", "--time-limit", "1300ms"]);
+    assert!(run.stderr.contains("expected  all 1,000,000,000: 50 % within"), "{run:?}");
 }
