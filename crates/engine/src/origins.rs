@@ -22,7 +22,10 @@ use crate::secret::{Secret, wiping_stack};
 use crate::simd;
 
 /// Fewer origins than this are multiplied one by one: the table takes longer than they do.
-const FEW: usize = 128;
+const FEW: usize = 256;
+
+/// The table, made when it is first needed: it is the same for all searches.
+static MULTIPLES: OnceLock<Multiples> = OnceLock::new();
 
 /// Origins that are made by one thread before it looks for more.
 const PIECE: usize = 8 * multiply::TOGETHER;
@@ -30,7 +33,6 @@ const PIECE: usize = 8 * multiply::TOGETHER;
 /// Makes origins for one search.
 pub(crate) struct Maker {
     split: Option<PublicKey>,
-    multiples: OnceLock<Multiples>,
 }
 
 /// An origin nobody walks from yet, and the point where a walk from it begins.
@@ -42,7 +44,7 @@ pub(crate) struct Spare {
 impl Maker {
     /// Origins of walks that begin at r*G, or with the key of an owner at that and r*G.
     pub fn new(split: Option<PublicKey>) -> Maker {
-        Maker { split, multiples: OnceLock::new() }
+        Maker { split }
     }
 
     /// So many, on this thread.
@@ -103,7 +105,7 @@ impl Maker {
     /// The points by our own additions: P + t*G, with P the owner's key and t the number, or P = G and t one less, so that
     /// no sum begins at infinity. What is wrong with one of them is noticed with the match, which libsecp256k1 computes.
     fn together(&self, secrets: &[Secret]) -> Vec<Option<Affine>> {
-        let multiples = self.multiples.get_or_init(|| Multiples::new(simd::detect()));
+        let multiples = MULTIPLES.get_or_init(|| Multiples::new(simd::detect()));
         let (base, less) = match &self.split {
             Some(owner) => (affine(owner), 0),
             None => (Affine::G, 1),
@@ -197,6 +199,33 @@ mod tests {
             assert!(origins.of(lanes as u32).is_none());
         }
     }
+
+    /// What the origins of a card take of this machine.
+    #[test]
+    #[ignore = "a measurement: cargo test --release -p warpsmith-engine --lib how_long -- --ignored --nocapture"]
+    fn how_long_origins_take() {
+        for lanes in [64, 84_480] {
+            let started = std::time::Instant::now();
+            let maker = Maker::new(None);
+            let (origins, _) = maker.ledger(lanes).expect("made");
+            let with_table = started.elapsed();
+            drop(origins);
+            let started = std::time::Instant::now();
+            let (origins, _) = maker.ledger(lanes).expect("made");
+            let without = started.elapsed();
+            let started = std::time::Instant::now();
+            drop(origins);
+            println!(
+                "{lanes} origins: {with_table:?} with the table, {without:?} without; erased in {:?}",
+                started.elapsed()
+            );
+        }
+        let (maker, started) = (Maker::new(None), std::time::Instant::now());
+        drop(maker.make(MEASURED).expect("made"));
+        println!("{MEASURED} spares by one thread, with the table: {:?}", started.elapsed());
+    }
+
+    const MEASURED: usize = 1024;
 
     /// The borrow runs through all words.
     #[test]

@@ -3,6 +3,7 @@
 mod field;
 mod host;
 mod many;
+mod moves;
 mod pir;
 mod points;
 mod salts;
