@@ -252,7 +252,7 @@ impl<'w, 'd> Workshop<'w, 'd> {
                     }
                     None => self.begin(worker),
                 });
-                match made.map_or_else(|fault| Ok(Err(fault)), |begun| begun)? {
+                match made.unwrap_or_else(|fault| Ok(Err(fault)))? {
                     Ok((worker, roots)) => {
                         let (answer, leases) = bounded(1);
                         let (device, numbering) = (device.id(), worker.numbering());
