@@ -104,6 +104,9 @@ impl Maker {
 
     /// The points by our own additions: P + t*G, with P the owner's key and t the number, or P = G and t one less, so that
     /// no sum begins at infinity. What is wrong with one of them is noticed with the match, which libsecp256k1 computes.
+    ///
+    /// SEC: t is overwritten here. What the additions leave in memory they gave back are sums, of which the last are public, and
+    /// the window they read last: three bits.
     fn together(&self, secrets: &[Secret]) -> Vec<Option<Affine>> {
         let multiples = MULTIPLES.get_or_init(|| Multiples::new(simd::detect()));
         let (base, less) = match &self.split {

@@ -55,7 +55,7 @@ pub(super) struct Flights<const WORDS: usize = { abi::HIT_WORDS }> {
     capacity: u32,
     turn: usize,
     under_way: VecDeque<Flight>,
-    /// Steps of the next launch, the most there may be, and the most for as long as lanes match often.
+    /// Steps of the next launch, the most there may be, and the most for as long as there are many matches or records.
     pub steps: u32,
     most: u32,
     pub calm: u32,

@@ -25,7 +25,7 @@ use crate::worker::{Batch, Fault, Hit, Numbering, Spot, Start, Worker};
 /// percent at most.
 const CALM: f32 = 32.0;
 
-/// How much the last launch counts for the rate of matches.
+/// How much the last launch counts for the length of the next ones.
 const FRESH: f32 = 0.25;
 
 /// What a walk looks for, and how: what differs from one to the other.
@@ -69,10 +69,12 @@ pub(super) struct Walker<'a, Q> {
     moves: Moves,
     /// Up to where what was last told as tried goes: the step all lanes are before, and that lanes before this one are behind.
     reached: (u64, u32),
-    /// Steps that have landed since matches were last counted, how many lanes matched, and their share a step.
+    /// Since launches were last paced: steps that have landed, records these left, and lanes that matched.
     landed: u64,
+    told: u64,
     matched: u32,
-    rate: Option<f32>,
+    /// What a step has of matches and records, where 1 is as much as a launch should have.
+    busy: Option<f32>,
     /// Whether a lane may have met its table where nobody looked, so that all are put back before the next launch.
     doubtful: bool,
 }
@@ -95,8 +97,9 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             moves,
             reached: (0, 0),
             landed: 0,
+            told: 0,
             matched: 0,
-            rate: None,
+            busy: None,
             doubtful: false,
         })
     }
@@ -155,13 +158,15 @@ impl<'a, Q: Quest> Walker<'a, Q> {
         Ok(batch)
     }
 
-    /// Has launches follow the rate of matches.
+    /// Has launches follow the rate of matches, and leave no more records than half of what there is room for.
     fn pace(&mut self) {
         if self.landed > 0 {
-            let share = self.matched as f32 / self.landed as f32 / self.shape.lanes as f32;
-            let rate = self.rate.map_or(share, |rate| rate + FRESH * (share - rate));
-            (self.landed, self.matched, self.rate) = (0, 0, Some(rate));
-            self.flights.calm = (1.0 / (CALM * rate)).clamp(1.0, u32::MAX as f32) as u32;
+            let matches = CALM * self.matched as f32 / self.shape.lanes as f32;
+            let records = self.told as f32 / (CAPACITY / 2) as f32;
+            let last = matches.max(records) / self.landed as f32;
+            let busy = self.busy.map_or(last, |busy| busy + FRESH * (last - busy));
+            (self.landed, self.told, self.matched, self.busy) = (0, 0, 0, Some(busy));
+            self.flights.calm = (1.0 / busy).clamp(1.0, u32::MAX as f32) as u32;
         }
     }
 
@@ -169,6 +174,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
         let mut batch = Batch::default();
         let end = landed.first + u64::from(landed.steps);
         self.landed += u64::from(landed.steps);
+        self.told += u64::from(landed.count);
         self.reached = (end, 0);
         let met = if landed.overflowed() {
             self.again(&landed, &mut batch)?
