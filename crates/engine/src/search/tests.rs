@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use warpsmith_chain::{Digest, find};
-use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Place;
+use warpsmith_curve::{Affine, Scalar};
 use warpsmith_pattern::{Options, compile};
 
 use super::collector::GROUP;
 use super::*;
 use crate::cpu::Cpu;
-use crate::origin::Secret;
+use crate::origin::{Recovered, Secret};
+use crate::origins::Origins;
+use crate::recover::{Candidate, recompute};
 use crate::simd;
 use crate::space::Subject;
 use crate::split::Split;
@@ -193,38 +195,84 @@ fn the_count_asked_for_is_the_count_reported_and_every_key_is_its_own() {
     assert!(outcome.tried >= seen.matches.last().expect("twenty").2);
 }
 
-/// The difference of two keys of one run, over all images and signs, must not be small: reliability 1.2.
+/// Two of the keys that differ by something small, over all images and signs: reliability 1.2.
+///
+/// A walk reaches lambda^k * i around centres some 2^11 apart: with the images undone, two keys of one origin, or of origins so
+/// near each other that lanes may share one, differ by u + v * lambda, u below 2^75 and v by the size of the table. Those with v
+/// below 64 are looked for. Unrelated keys differ so with a chance below 2^-100.
+fn find_linked(keys: &[Scalar]) -> Option<(usize, usize)> {
+    let is_small = |u: Scalar| u.to_be_bytes()[..16].iter().all(|&byte| byte == 0);
+    let signed = |v: u64| [Scalar::from_u64(v), Scalar::from_u64(v).negate()];
+    let ways: Vec<Scalar> = (0..64).flat_map(signed).map(|v| v.mul(Scalar::LAMBDA)).collect();
+    let linked = |a: Scalar, b: Scalar| {
+        let relatives = (0..3).flat_map(|image| [b, b.negate()].map(|b| Scalar::lambda_power(image).mul(b)));
+        relatives.into_iter().any(|b| {
+            let apart = a.sub(b);
+            ways.iter().any(|way| is_small(apart.sub(*way)) || is_small(apart.sub(*way).negate()))
+        })
+    };
+    let pairs = (0..keys.len()).flat_map(|n| (n + 1..keys.len()).map(move |m| (n, m)));
+    pairs.into_iter().find(|&(n, m)| linked(keys[n], keys[m]))
+}
+
+fn scalar(secret: &Secret) -> Scalar {
+    Scalar::from_be_bytes(secret.as_bytes()).expect("a key")
+}
+
 #[test]
 fn two_matches_of_one_run_are_unrelated() {
-    use warpsmith_curve::Scalar;
     let seen = search("q", Some(6), LONG, &devices(&[("a", Fate::Honest)]));
-    let keys: Vec<Scalar> = seen
-        .matches
-        .iter()
-        .map(|(_, secret, _)| {
-            Scalar::from_be_bytes(secret.as_ref().expect("not split").as_bytes()).expect("a key")
-        })
-        .collect();
-    assert_eq!(keys.len(), 6);
-    // A walk reaches lambda^k * i around centres 2^11 apart, lanes 2^67 apart: with the images undone, two keys
-    // of one origin differ by u + v * lambda, u below 2^75 and v below 2^12. Unrelated ones do so with a chance
-    // below 2^-160.
-    for (n, a) in keys.iter().enumerate() {
-        for b in &keys[n + 1..] {
-            for image in 0..3 {
-                for sign in [b.negate(), *b] {
-                    let d = a.add(Scalar::lambda_power(image).mul(sign));
-                    for v in 0..64u64 {
-                        for v in [Scalar::from_u64(v), Scalar::from_u64(v).negate()] {
-                            let u = d.sub(v.mul(Scalar::LAMBDA));
-                            for u in [u, u.negate()] {
-                                assert!(u.to_be_bytes()[..16].iter().any(|&byte| byte != 0), "linked keys");
-                            }
-                        }
-                    }
-                }
+    let keys: Vec<Scalar> =
+        seen.matches.iter().map(|(_, secret, _)| scalar(secret.as_ref().expect("not split"))).collect();
+    assert_eq!((keys.len(), find_linked(&keys)), (6, None));
+}
+
+/// What lanes of a card claim in their first steps is unrelated, and what they claim of the walks after those. The control: were
+/// their origins one origin, a stride apart, it would be seen.
+#[test]
+fn claims_of_lanes_are_unrelated_unless_lanes_share_an_origin() {
+    let Some(gpu) = crate::gpu::tests::pocl() else { return };
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["qq"], target, &Options::default()).expect("possible");
+    let job = Job::new(Subject::Key(target), Wanted::Patterns(&patterns));
+    let (recipe, filter) = (job.subject.recipe(), patterns.filter(0.0));
+    let (best, maker) = (AtomicU32::new(0), Maker::new(None));
+    for shared in [false, true] {
+        let mut worker = gpu.worker(&Search::new(&recipe, &filter)).expect("a worker");
+        let Numbering { half, lanes, .. } = worker.numbering().expect("a walk");
+        let first = scalar(&Secret::random().expect("random"));
+        let near = |lane| {
+            let key =
+                first.add(Scalar::from_u64(lane).mul(Scalar::from_u64((2 * u64::from(half) + 1) << 32)));
+            Secret::from_bytes(&key.to_be_bytes()).expect("a key")
+        };
+        let secrets: Vec<Secret> = match shared {
+            true => (0..u64::from(lanes)).map(near).collect(),
+            false => Secret::random_many(lanes as usize).expect("random"),
+        };
+        let origins = Origins::known(secrets);
+        let point = |lane| origins.of(lane).and_then(|origin| origin.point()).expect("not infinity");
+        let points: Vec<Affine> = (0..lanes).map(point).collect();
+        worker.start(Start::Points(&points)).expect("started");
+        let (give, spares) = bounded(1);
+        give.send(maker.make(256).expect("random")).expect("room");
+        let mut roots = Roots::Keys { origins, spares: Some(Spares::new(spares)) };
+        let (sift, mut keys) = (Sift::new(&job, &best), Vec::new());
+        while keys.len() < 60 {
+            let mut batch = worker.step().expect("a step");
+            let Ok(claims) = sift.claims(worker.as_mut(), &mut roots, &mut batch) else {
+                panic!("no spares")
+            };
+            for claim in claims.iter().filter(|claim| claim.may_be_shown) {
+                let Ok((_, Candidate::Key { recovered: Recovered::Key(key), .. })) =
+                    recompute(&claim.source, worker.numbering().as_ref(), &claim.hit, job.subject)
+                else {
+                    panic!("{:?} is no key", claim.hit)
+                };
+                keys.push(scalar(&key));
             }
         }
+        assert_eq!(find_linked(&keys).is_some(), shared, "origins shared: {shared}");
     }
 }
 
