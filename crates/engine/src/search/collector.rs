@@ -253,11 +253,13 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     fn assign(&mut self) -> Result<Option<Ended>> {
         let Some(salts) = &mut self.salts else { return Ok(None) };
         for slot in self.slots.iter_mut().filter(|slot| !slot.lost && slot.waits()) {
-            slot.lease = None;
-            let Some(lease) = salts.next() else { break };
-            (slot.lease, slot.done) = (Some(lease), None);
-            // A thread that is gone has said so.
-            let _ = slot.leases.send(lease);
+            // What it had is done, whether there is more or not.
+            slot.lease = salts.next();
+            if let Some(lease) = slot.lease {
+                slot.done = None;
+                // A thread that is gone has said so.
+                let _ = slot.leases.send(lease);
+            }
         }
         let resting = |slot: &Slot| slot.lost || slot.waits();
         Ok(self.slots.iter().all(resting).then_some(Ended::Exhausted))

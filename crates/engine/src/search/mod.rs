@@ -215,7 +215,7 @@ pub(crate) fn run_with(
     })
 }
 
-/// The most threads that verify: at some twenty thousand matches a second and thread, more than anybody writes down.
+/// The most threads that verify: at some ten thousand matches a second and thread, more than anybody writes down.
 const MOST_JUDGES: usize = 32;
 
 /// What workers are made of.

@@ -40,9 +40,9 @@ impl Walks {
         &self.first
     }
 
-    /// The step of a lane's walk at this step of the worker; none if it had not begun.
+    /// The step of a lane's walk at this step of the worker; none if it had not begun, or if there is no such lane.
     pub fn age(&self, lane: u32, step: u64) -> Option<u64> {
-        step.checked_sub(self.born[lane as usize])
+        step.checked_sub(*self.born.get(lane as usize)?)
     }
 
     /// The step of the worker at this step of a lane's walk.
