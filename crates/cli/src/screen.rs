@@ -148,8 +148,12 @@ impl Screen {
             1 => "1 match".to_owned(),
             n => format!("{} matches", human::count(n as f64)),
         };
+        let passed_over = match outcome.passed_over {
+            0 => String::new(),
+            n => format!(" ({} more passed over, as related to one of them)", human::count(n as f64)),
+        };
         self.say(format_args!(
-            "{what}: {matches}, {} tried ({}) in {}, {}",
+            "{what}: {matches}{passed_over}, {} tried ({}) in {}, {}",
             human::count(tried),
             human::power_of_two(tried),
             human::seconds(elapsed),
