@@ -27,8 +27,11 @@ pub struct Chain {
     /// Every type of address on every network: the main network first, and there the usual type.
     pub addresses: Vec<Listed>,
     /// The target that an address tells beyond those listed, where targets have a parameter.
-    pub of_address: Option<fn(&str) -> Option<Arc<dyn KeyTarget>>>,
+    pub of_address: Option<OfAddress>,
 }
+
+/// The target whose address a text is, if it is one of the chain's.
+pub type OfAddress = fn(&str) -> Option<Arc<dyn KeyTarget>>;
 
 /// One type of address on one network.
 pub struct Listed {

@@ -144,7 +144,7 @@ fn cash(text: &str, begins: impl Fn(&str) -> bool) -> Option<Result<Address, Err
     };
     let body = named.map_or(text, |row| &text[head(row).len()..]);
     let fits = |row: &&Listed| row.writing.is_some_and(|w| cashaddr::checked(w.head(), body).is_some());
-    if body.starts_with(['p', 'P']) && rows.iter().any(|row| fits(&row)) {
+    if body.starts_with(['p', 'P']) && rows.iter().any(fits) {
         return Some(Ok(Address::Script("the hash of a script, in cashaddr")));
     }
     let found = rows.iter().find_map(|row| Some(key(row, row.target.decode(text).ok()?)));

@@ -25,7 +25,7 @@ mod words;
 use zeroize::Zeroizing;
 
 pub use account::PlainAccount;
-pub use chains::{AddressKind, CHAINS, Chain, KeyType, Listed, TYPES, find};
+pub use chains::{AddressKind, CHAINS, Chain, KeyType, Listed, OfAddress, TYPES, find};
 pub use digest::Digest;
 pub use error::Error;
 pub use form::{Form, Reads, taproot_output, taproot_tweak};

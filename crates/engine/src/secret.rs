@@ -9,6 +9,7 @@ use std::hint::black_box;
 
 use secp256k1::{PublicKey, Scalar as SecpScalar, SecretKey};
 use warpsmith_curve::Scalar;
+use zeroize::Zeroize;
 
 use crate::arena::Locked;
 use crate::error::{Error, Result};
@@ -17,6 +18,9 @@ use crate::error::{Error, Result};
 pub(crate) fn tweak(s: Scalar) -> SecpScalar {
     SecpScalar::from_be_bytes(s.to_be_bytes()).expect("both sides keep scalars below n")
 }
+
+/// Keys that are drawn with one request to the system.
+const TOGETHER: usize = 64;
 
 /// A private key. Erased when dropped; `Debug` shows nothing of it.
 pub struct Secret(Locked);
@@ -45,9 +49,20 @@ impl Secret {
     pub(crate) fn random_many(count: usize) -> Result<Vec<Secret>> {
         loop {
             let mut held = Locked::many(count);
-            for slot in &mut held {
-                warpsmith_entropy::fill(&mut **slot).map_err(Error::Randomness)?;
-            }
+            // SEC: by way of the stack, which is overwritten: asking the system for each key alone would take longer than all the
+            // rest.
+            wiping_stack(|| -> Result<()> {
+                let mut drawn = [[0; 32]; TOGETHER];
+                for slots in held.chunks_mut(TOGETHER) {
+                    let drawn = &mut drawn[..slots.len()];
+                    warpsmith_entropy::fill(drawn.as_flattened_mut()).map_err(Error::Randomness)?;
+                    for (slot, bytes) in slots.iter_mut().zip(drawn) {
+                        slot.copy_from_slice(bytes);
+                        bytes.zeroize();
+                    }
+                }
+                Ok(())
+            })?;
             let secrets: Vec<Secret> = held.into_iter().map(Secret).collect();
             if wiping_stack(|| secrets.iter().all(Secret::is_key)) {
                 return Ok(secrets);

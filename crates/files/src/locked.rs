@@ -91,6 +91,14 @@ impl Locked {
     }
 }
 
+/// The lock ends here and now. It belongs to the opened file, of which a process that was started a moment ago may have a copy until
+/// it runs its own program; closing alone would leave the lock to that copy.
+impl Drop for Locked {
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 fn mode(sharing: Sharing) -> u32 {
     match sharing {
         Sharing::Secret => 0o600,
@@ -131,6 +139,18 @@ mod tests {
         drop(held);
         assert_eq!(fs::read(Locked::open(&path, Sharing::Secret).unwrap().path()).unwrap(), b"next");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// As a child process has it between its start and its program's.
+    #[test]
+    fn a_copy_of_the_opened_file_does_not_keep_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("map");
+        let held = Locked::create(&path, Sharing::Secret, content(b"ours")).unwrap();
+        let _copy = held.file().try_clone().unwrap();
+        assert!(matches!(Locked::open(&path, Sharing::Secret), Err(Error::InUse { .. })));
+        drop(held);
+        Locked::open(&path, Sharing::Secret).unwrap();
     }
 
     #[test]

@@ -283,7 +283,7 @@ fn impossible_patterns_say_why() {
         (P2PKH, "/^1/", &["matches every key"]),
         (P2PKH, "1l0ve", &["'l' (character 2)", "'0' (character 3)", "Try '1Love'"]),
         (P2PKH, "1OIl", &["'O'", "'I'", "'l'", "Try '1oiL'"]),
-        (P2PKH, "2x", &["no btc text begins so", "after '' comes one of 1 and never '2'"]),
+        (P2PKH, "2x", &["no btc text begins so", "the first character is 1 and never '2'"]),
         (P2SH, "3z", &["after '3' comes one of 123456789ABCDEFGHJKLMNPQR and never 'z'"]),
         (P2PKH, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMh", &["checksum"]),
         (P2PKH, "11111111111111111111111111111", &["checksum"]),
