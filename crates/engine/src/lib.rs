@@ -49,7 +49,7 @@ pub use scan::{
 pub use search::{Ended, Event, Job, Match, Outcome, Progress, Solution, Wanted, Why, run, time_to};
 pub use secp256k1::PublicKey;
 pub use secret::wiping_stack;
-pub use selftest::{SelfTest, selftest};
+pub use selftest::{SelfTest, selftest, selftest_cases};
 pub use simd::Simd;
 pub use space::Subject;
 pub use split::Split;

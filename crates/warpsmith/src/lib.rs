@@ -141,6 +141,6 @@ pub mod search {
 pub mod proof {
     pub use warpsmith_engine::{
         BASELINE_DESCRIPTION, Bench, BenchOptions, Detail, FieldBench, Part, Profile, Sample, SelfTest,
-        bench, bench_field, distinct_samples, quick_rate, samples, selftest, selftest_scans,
+        bench, bench_field, distinct_samples, quick_rate, samples, selftest, selftest_cases, selftest_scans,
     };
 }

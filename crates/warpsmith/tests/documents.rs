@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use warpsmith::devices::{Api, Selector};
 use warpsmith::pattern::KINDS;
+use warpsmith::proof::selftest_cases;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")
@@ -25,6 +26,12 @@ fn table(name: &str, column: usize) -> Vec<String> {
 fn the_page_lists_every_kind_of_pattern() {
     let known: Vec<_> = KINDS.iter().map(|kind| kind.name.to_owned()).collect();
     assert_eq!(table("kinds", 0), known);
+}
+
+#[test]
+fn the_page_lists_every_case_of_the_self_test() {
+    let known: Vec<_> = selftest_cases().map(str::to_owned).collect();
+    assert_eq!(table("selftest", 0), known);
 }
 
 #[test]

@@ -123,6 +123,12 @@ const CASES: [Case; 8] = [
         },
     },
 ];
+
+/// The names of the cases that [`selftest`] goes through for every target; targets with scores have some besides.
+pub fn selftest_cases() -> impl Iterator<Item = &'static str> {
+    CASES.iter().map(|case| case.name)
+}
+
 /// What is scored.
 const SCORES: [Score; 3] = [Score::LeadingZeros, Score::Zeros, Score::Leading(7)];
 
