@@ -205,7 +205,7 @@ impl Mining {
         };
         let outcome = run(&job, &devices, &interrupt, &mut |event| {
             match event {
-                Event::Matches(found) => {
+                Event::Found(found) => {
                     screen.clear();
                     results.publish_matches(&found)?;
                     let best = found.last().and_then(|found| found.score());

@@ -41,12 +41,12 @@ pub use error::{Error, Result};
 pub use gpu::Inline;
 pub use join::{Joined, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key};
+pub use run::report::{Ended, Event, Sink};
 pub use samples::{Sample, distinct_samples, samples};
 pub use scan::{
-    Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan,
-    selftest_scans,
+    Finding, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan, selftest_scans,
 };
-pub use search::{Ended, Event, Job, Match, Outcome, Progress, Solution, Wanted, Why, run, time_to};
+pub use search::{Job, Match, Outcome, Progress, Solution, Wanted, Why, run, time_to};
 pub use secp256k1::PublicKey;
 pub use secret::wiping_stack;
 pub use selftest::{SelfTest, selftest, selftest_cases};

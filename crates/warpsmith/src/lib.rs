@@ -111,7 +111,7 @@ pub mod keys {
 /// let patterns = compile(["qq"], &npub, &Options::default())?;
 /// let job = Job { count: Some(1), ..Job::new(Subject::Key(&npub), Wanted::Patterns(&patterns)) };
 /// let outcome = run(&job, &Devices::cpu()?, &AtomicBool::new(false), &mut |event| {
-///     if let Event::Matches(found) = event {
+///     if let Event::Found(found) = event {
 ///         assert!(found.iter().all(|found| found.address.starts_with("npub1qq")));
 ///     }
 ///     Ok(())

@@ -184,7 +184,7 @@ impl Mine {
         let mut tell = self.watcher.take().unwrap_or_else(|| Box::new(|_| ()));
         let outcome = run(&job, &devices, interrupt, &mut |event| {
             match event {
-                Event::Matches(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,
+                Event::Found(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,
                 Event::Progress(progress) => tell(Note::Progress(progress.clone())),
                 Event::Warning(text) => tell(Note::Warning(text)),
             }

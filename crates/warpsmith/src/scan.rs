@@ -10,8 +10,7 @@ use std::time::Duration;
 use warpsmith_chain::KeyType;
 use warpsmith_engine::Devices;
 pub use warpsmith_engine::{
-    Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept,
-    scan as run,
+    Ended, Event, Finding, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan as run,
 };
 use warpsmith_store::{
     Database, Filter, Interval, Job, Load, Map, MapFile, Order, TargetList, U256, Width, choose, parse_range,
@@ -175,9 +174,9 @@ impl Scan {
         let job = ScanJob { targets: &targets, time_limit: self.time_limit, interval };
         let outcome = run(&job, ledger.as_mut(), &devices, interrupt, &mut |event| {
             match event {
-                ScanEvent::Found(finding) => outlet.give(*finding)?,
-                ScanEvent::Progress(progress) => tell(Note::Progress(progress.clone())),
-                ScanEvent::Warning(text) => tell(Note::Warning(text)),
+                Event::Found(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,
+                Event::Progress(progress) => tell(Note::Progress(progress.clone())),
+                Event::Warning(text) => tell(Note::Warning(text)),
             }
             Ok(())
         });
@@ -207,14 +206,14 @@ impl IntoIterator for Scan {
 /// was covered. An error comes through the iterator and ends it.
 ///
 /// ```
-/// use warpsmith::scan::ScanEnded;
+/// use warpsmith::scan::Ended;
 /// use warpsmith::{Devices, scan};
 ///
 /// let mut findings = scan("1:ff", ["1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"]).on(Devices::cpu()?).into_iter();
 /// for found in &mut findings {
 ///     println!("{}", found?.address);
 /// }
-/// assert_eq!(findings.outcome().map(|outcome| outcome.ended), Some(ScanEnded::Complete));
+/// assert_eq!(findings.outcome().map(|outcome| outcome.ended), Some(Ended::Exhausted));
 /// # Ok::<(), warpsmith::Error>(())
 /// ```
 pub struct Findings(Background<Finding, ScanOutcome>);

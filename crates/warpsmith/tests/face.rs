@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use warpsmith::keys::{Secret, join};
 use warpsmith::pattern::Score;
-use warpsmith::scan::{Scan, ScanEnded};
+use warpsmith::scan::Scan;
 use warpsmith::search::Ended;
 use warpsmith::store::{BuildOptions, Database, MapFile};
 use warpsmith::{Devices, Error, Note, Solution, chain, eth, look_up, mine, mine_best, npub, scan};
@@ -144,7 +144,7 @@ fn a_map_remembers_and_refuses_another_scan() {
     assert_eq!(findings.by_ref().map(Result::unwrap).count(), 1);
     assert_eq!(
         findings.outcome().map(|outcome| (outcome.ended, outcome.matches)),
-        Some((ScanEnded::Complete, 1))
+        Some((Ended::Exhausted, 1))
     );
     assert!(MapFile::read(&map).unwrap().is_complete());
     // Everything is covered: nothing is tested, and nothing told again.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::chain::{KeyType, TYPES};
 use warpsmith::scan::{
-    Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run, with_filter,
+    Ended, Event, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run, with_filter,
 };
 use warpsmith::store::{Database, Map, TargetList, Width, parse_range};
 
@@ -144,9 +144,9 @@ impl Scan {
         let outcome = outcome?;
         self.conclude(&mut screen, &mut results, &outcome, ledger.map())?;
         Ok(match (outcome.ended, outcome.matches) {
-            (ScanEnded::Interrupted, _) => Ending::Interrupted,
-            (ScanEnded::Complete | ScanEnded::TimeLimit, 0) => Ending::NoMatch,
-            (ScanEnded::Complete | ScanEnded::TimeLimit, _) => Ending::Done,
+            (Ended::Interrupted, _) => Ending::Interrupted,
+            (_, 0) => Ending::NoMatch,
+            _ => Ending::Done,
         })
     }
 
@@ -185,13 +185,13 @@ impl Scan {
     ) -> Result<ScanOutcome, Failure> {
         let outcome = run(job, ledger, devices, interrupt, &mut |event| {
             match event {
-                ScanEvent::Found(finding) => {
+                Event::Found(findings) => {
                     screen.clear();
-                    results.publish_finding(&finding)?;
+                    findings.iter().try_for_each(|finding| results.publish_finding(finding))?;
                     results.keep_ready()?;
                 }
-                ScanEvent::Progress(_) if self.run.quiet => results.keep_ready()?,
-                ScanEvent::Progress(progress) => {
+                Event::Progress(_) if self.run.quiet => results.keep_ready()?,
+                Event::Progress(progress) => {
                     results.keep_ready()?;
                     match self.run.progress {
                         Some(ProgressFormat::Json) => {
@@ -200,7 +200,7 @@ impl Scan {
                         None => screen.live(&[&status(progress, true), &status(progress, false)]),
                     }
                 }
-                ScanEvent::Warning(text) => screen.warn(&text),
+                Event::Warning(text) => screen.warn(&text),
             }
             Ok(())
         });
@@ -232,9 +232,10 @@ impl Scan {
         map: &Map,
     ) -> Result<(), Failure> {
         let what = match outcome.ended {
-            ScanEnded::Complete => "the whole range is covered",
-            ScanEnded::TimeLimit => "time limit reached",
-            ScanEnded::Interrupted => "interrupted",
+            Ended::Count => "done",
+            Ended::Exhausted => "the whole range is covered",
+            Ended::TimeLimit => "time limit reached",
+            Ended::Interrupted => "interrupted",
         };
         let matches = match outcome.matches {
             0 => "no match".to_owned(),
@@ -249,7 +250,7 @@ impl Scan {
             human::rate(tried / seconds.max(1e-9)),
             human::percent(map.share()),
         ));
-        if outcome.ended != ScanEnded::Complete && self.map.is_some() {
+        if outcome.ended != Ended::Exhausted && self.map.is_some() {
             screen.say(format_args!("the same command goes on from here"));
         }
         if self.run.json {

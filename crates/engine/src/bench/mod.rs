@@ -20,8 +20,9 @@ use warpsmith_pattern::{Options, Patterns, compile};
 use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origin::public_point;
+use crate::run::report::Event;
 use crate::samples::Sample;
-use crate::search::{Event, Job, Rule, Wanted, run_with};
+use crate::search::{Job, Match, Progress, Rule, Wanted, run_with};
 use crate::simd;
 use crate::space::Subject;
 use crate::worker::{Search, suits};
@@ -109,7 +110,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
             ..Job::new(sample.subject, Wanted::Patterns(patterns))
         };
         let mut warning = None;
-        let mut sink = |event: Event<'_>| {
+        let mut sink = |event: Event<'_, Match, Progress>| {
             if let Event::Warning(text) = event {
                 warning = Some(text);
             }

@@ -14,7 +14,7 @@ mod shared;
 mod targets;
 
 pub use prove::selftest_scans;
-pub use session::{Finding, Ledger, ScanEnded, ScanEvent, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};
+pub use session::{Finding, Ledger, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};
 pub use targets::ScanTargets;
 
 #[cfg(test)]

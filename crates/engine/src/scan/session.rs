@@ -20,6 +20,7 @@ use crate::origin::{Secret, public_point};
 use crate::prefilter::ScanFilter;
 use crate::run::clock::{Clock, Tick};
 use crate::run::rates::Rates;
+use crate::run::report::{Ended, Event, Sink};
 use crate::run::roster::{Refusal, Roster, ask_all};
 use crate::run::threads::spawn;
 use crate::secret::wiping_stack;
@@ -126,33 +127,11 @@ pub struct ScanProgress {
     pub devices: Vec<(String, f64)>,
 }
 
-/// What a scan reports while it runs.
-#[derive(Debug)]
-pub enum ScanEvent<'a> {
-    /// A confirmed finding. It is the receiver's, and counts as delivered when the sink returns.
-    Found(Box<Finding>),
-    /// How it goes.
-    Progress(&'a ScanProgress),
-    /// Something a person should know; the scan goes on.
-    Warning(String),
-}
-
-/// Why a scan ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScanEnded {
-    /// Every key of the range is covered.
-    Complete,
-    /// By request.
-    Interrupted,
-    /// The time was up.
-    TimeLimit,
-}
-
 /// How a scan ended.
 #[derive(Clone, Debug)]
 pub struct ScanOutcome {
     /// Why.
-    pub ended: ScanEnded,
+    pub ended: Ended,
     /// Keys tested in this run.
     pub tried: u64,
     /// Findings of this run.
@@ -163,9 +142,8 @@ pub struct ScanOutcome {
     pub elapsed: Duration,
 }
 
-/// Receives events; an error ends the scan, and the batch it was about does not count as covered.
-type ScanSink<'s> =
-    dyn FnMut(ScanEvent<'_>) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + 's;
+/// Receives what a scan tells; a batch of which it failed to take a finding does not count as covered.
+type ScanSink<'s> = Sink<'s, Finding, ScanProgress>;
 
 /// A scanner and the number of its device.
 type Numbered<'s> = (usize, Box<dyn Scanner + 's>);
@@ -190,7 +168,7 @@ pub fn scan(
         Err(Unproved::Failed(what)) => Err(Refusal::Failed(Error::SelfTest { device: device.id(), what })),
     };
     let mut able = vec![false; devices.list.len()];
-    match ask_all(devices, prove, |text| sink(ScanEvent::Warning(text)).map_err(Error::Sink))? {
+    match ask_all(devices, prove, |text| sink(Event::Warning(text)).map_err(Error::Sink))? {
         Roster::Ready(ready) => ready.into_iter().for_each(|at| able[at] = true),
         Roster::Processor(cpu) => return scan(job, ledger, &cpu, interrupt, sink),
         // What the map lacks, if anything, decides whether that is an error.
@@ -213,7 +191,7 @@ pub fn scan(
     let mut first = true;
     let ended = loop {
         if collector.ledger.map().is_complete() {
-            break Ok(ScanEnded::Complete);
+            break Ok(Ended::Exhausted);
         }
         let round = collector.scanners(&shared, &forms, filter).and_then(|scanners| {
             // What devices need before the first key is, like their self-test, no part of the run.
@@ -301,7 +279,7 @@ impl<'c> Collector<'c, '_> {
     }
 
     /// Runs scanners until there are no batches left. Returns why the scan ends, if it does.
-    fn round(&mut self, shared: &Shared<'_>, scanners: Vec<Numbered<'_>>) -> Result<Option<ScanEnded>> {
+    fn round(&mut self, shared: &Shared<'_>, scanners: Vec<Numbered<'_>>) -> Result<Option<Ended>> {
         let (sender, receiver) = bounded(2 * scanners.len());
         thread::scope(|scope| {
             for (device, scanner) in scanners {
@@ -329,12 +307,12 @@ impl<'c> Collector<'c, '_> {
         })
     }
 
-    fn collect(&mut self, shared: &Shared<'_>, receiver: &Receiver<Message>) -> Result<Option<ScanEnded>> {
+    fn collect(&mut self, shared: &Shared<'_>, receiver: &Receiver<Message>) -> Result<Option<Ended>> {
         loop {
             let now = Instant::now();
             let wait = match self.clock.tick(now) {
-                Tick::Interrupted => return Ok(Some(ScanEnded::Interrupted)),
-                Tick::TimeUp => return Ok(Some(ScanEnded::TimeLimit)),
+                Tick::Interrupted => return Ok(Some(Ended::Interrupted)),
+                Tick::TimeUp => return Ok(Some(Ended::TimeLimit)),
                 Tick::Report => {
                     self.progress(shared, now)?;
                     continue;
@@ -382,7 +360,7 @@ impl<'c> Collector<'c, '_> {
                 self.fault = Some((id.clone(), fault.clone()));
                 if self.able.iter().any(|able| *able) && first {
                     let text = format!("{id} was dropped: {fault}; the others go on");
-                    (self.sink)(ScanEvent::Warning(text)).map_err(Error::Sink)?;
+                    (self.sink)(Event::Warning(text)).map_err(Error::Sink)?;
                 }
                 Ok(())
             }
@@ -421,7 +399,7 @@ impl<'c> Collector<'c, '_> {
                 device: id.clone(),
             };
             self.matches += 1;
-            (self.sink)(ScanEvent::Found(Box::new(finding))).map_err(Error::Sink)?;
+            (self.sink)(Event::Found(vec![finding])).map_err(Error::Sink)?;
         }
         Ok(())
     }
@@ -441,6 +419,6 @@ impl<'c> Collector<'c, '_> {
             matches: self.matches,
             devices,
         };
-        (self.sink)(ScanEvent::Progress(&progress)).map_err(Error::Sink)
+        (self.sink)(Event::Progress(&progress)).map_err(Error::Sink)
     }
 }

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::gpu::tests::pocl;
 use crate::origin::{Secret, public_point};
 use crate::prefilter::ScanFilter;
+use crate::run::report::{Ended, Event};
 use crate::simd::{self, Simd};
 use crate::worker::scanner::{Proof, Scanner, Survivor, small};
 use crate::worker::{Backend, Fault};
@@ -36,6 +37,11 @@ fn list(keys: impl Iterator<Item = u64>) -> TargetList {
     TargetList { records: keys.map(record).collect(), report: Report::default() }
 }
 
+/// The number of a key that was found.
+fn number(finding: &Finding) -> u64 {
+    u64::from_be_bytes(finding.secret.as_bytes()[24..].try_into().expect("eight bytes"))
+}
+
 /// Scans a range and returns the keys found, with what was said, after checking that all of it is covered.
 fn scan_all(devices: &Devices, first: u64, last: u64, list: &TargetList) -> (Vec<u64>, Vec<String>) {
     let targets = ScanTargets::list(list, &[]).expect("targets");
@@ -46,17 +52,14 @@ fn scan_all(devices: &Devices, first: u64, last: u64, list: &TargetList) -> (Vec
     let (mut found, mut warnings) = (Vec::new(), Vec::new());
     let outcome = scan(&job, &mut ledger, devices, &AtomicBool::new(false), &mut |event| {
         match event {
-            ScanEvent::Found(finding) => {
-                let bytes: [u8; 8] = finding.secret.as_bytes()[24..].try_into().expect("eight bytes");
-                found.push(u64::from_be_bytes(bytes));
-            }
-            ScanEvent::Warning(text) => warnings.push(text),
-            ScanEvent::Progress(_) => {}
+            Event::Found(findings) => found.extend(findings.iter().map(number)),
+            Event::Warning(text) => warnings.push(text),
+            Event::Progress(_) => {}
         }
         Ok(())
     })
     .expect("scanned");
-    assert_eq!(outcome.ended, ScanEnded::Complete);
+    assert_eq!(outcome.ended, Ended::Exhausted);
     assert!(ledger.0.is_complete());
     assert_eq!(ledger.0.covered(), U256::from(last - first + 1));
     // Each once: what a device did in vain does not count.
@@ -234,10 +237,9 @@ fn astray_alone(failing: Failing, first: u64, last: u64, right: u64) -> Error {
     let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
     let job = ScanJob { targets: &targets, time_limit: None, interval: Duration::from_secs(1) };
     let mut found = BTreeSet::new();
-    let mut sink = |event: ScanEvent<'_>| {
-        if let ScanEvent::Found(finding) = event {
-            let bytes: [u8; 8] = finding.secret.as_bytes()[24..].try_into().expect("eight bytes");
-            assert!(found.insert(u64::from_be_bytes(bytes)), "twice");
+    let mut sink = |event: Event<'_, Finding, ScanProgress>| {
+        if let Event::Found(findings) = event {
+            assert!(findings.iter().map(number).all(|key| found.insert(key)), "twice");
         }
         Ok(())
     };

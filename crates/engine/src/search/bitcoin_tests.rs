@@ -34,7 +34,7 @@ fn search(
     let devices = Devices::open(&[Selector::Cpu(None)], Some(1)).expect("a processor");
     let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
         match event {
-            Event::Matches(found) => found.iter().for_each(&mut *each),
+            Event::Found(found) => found.iter().for_each(&mut *each),
             Event::Warning(text) => panic!("{text}"),
             Event::Progress(_) => {}
         }
@@ -154,7 +154,7 @@ fn ends_of_base58_are_left_to_the_processor() {
     let (mut warnings, mut addresses) = (Vec::new(), Vec::new());
     let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
         match event {
-            Event::Matches(found) => addresses.extend(found.iter().map(|found| found.address.clone())),
+            Event::Found(found) => addresses.extend(found.iter().map(|found| found.address.clone())),
             Event::Warning(text) => warnings.push(text),
             Event::Progress(_) => {}
         }

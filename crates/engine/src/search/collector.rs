@@ -187,7 +187,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         self.assign()
     }
 
-    fn tell(&mut self, event: Event<'_>) -> Result<()> {
+    fn tell(&mut self, event: Event<'_, Match, Progress>) -> Result<()> {
         (self.sink)(event).map_err(Error::Sink)
     }
 
@@ -289,7 +289,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         });
         if !group.is_empty() {
             self.tried_at_match = tried;
-            self.tell(Event::Matches(group))?;
+            self.tell(Event::Found(group))?;
         }
         Ok(enough)
     }

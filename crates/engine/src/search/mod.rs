@@ -25,6 +25,7 @@ use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origins::{Maker, Spare};
 use crate::run::clock::Clock;
+use crate::run::report::{self, Ended, Event};
 use crate::run::roster::{Refusal, Roster, ask_all};
 use crate::run::threads::spawn;
 use crate::selftest::prove_program;
@@ -38,30 +39,6 @@ use judge::{Facts, judge};
 pub use progress::{Progress, time_to};
 use steady::Track;
 use thread::{Message, Ports, Tally, WorkerThread, work};
-
-/// What a search reports while it runs.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// Verified matches, one at least: those that came together. They are the receiver's: nobody else keeps their keys.
-    Matches(Vec<Match>),
-    /// How it goes.
-    Progress(&'a Progress),
-    /// Something a person should know; the search goes on.
-    Warning(String),
-}
-
-/// Why a search ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The number of matches, or the score, asked for was reached.
-    Count,
-    /// The time was up.
-    TimeLimit,
-    /// Every candidate has been tested.
-    Exhausted,
-    /// It was interrupted.
-    Interrupted,
-}
 
 /// How a search ended.
 #[derive(Debug)]
@@ -85,9 +62,8 @@ pub struct Outcome {
     pub host_cpu: Option<f64>,
 }
 
-/// Receives events; an error ends the search.
-pub type Sink<'s> =
-    dyn FnMut(Event<'_>) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + 's;
+/// Receives what a search tells.
+type Sink<'s> = report::Sink<'s, Match, Progress>;
 
 /// Runs a search until a stop rule holds, `interrupt` is set, or the sink fails.
 ///

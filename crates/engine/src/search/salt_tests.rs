@@ -133,7 +133,7 @@ fn search(target: &Deployment, wanted: Wanted<'_>, count: Option<u64>, devices: 
     let (mut found, mut warnings) = (Vec::new(), 0);
     let outcome = run(&job, devices, &AtomicBool::new(false), &mut |event| {
         match event {
-            Event::Matches(matches) => {
+            Event::Found(matches) => {
                 for m in matches {
                     assert!(!m.details.is_empty());
                     let Solution::Salt(salt) = m.solution else { panic!("not a salt: {m:?}") };
@@ -253,7 +253,7 @@ fn what_the_last_batch_held_is_not_lost() {
     };
     let mut found = 0;
     let outcome = run(&job, &Devices::of(vec![Arc::new(slow)]), &AtomicBool::new(false), &mut |event| {
-        if let Event::Matches(matches) = event {
+        if let Event::Found(matches) = event {
             found += matches.len() as u64;
         }
         Ok(())

@@ -160,7 +160,7 @@ fn search(pattern: &str, count: Option<u64>, limit: Duration, devices: &Devices)
     let (mut after_warning, interrupt) = (0, AtomicBool::new(false));
     let outcome = run(&job, devices, &interrupt, &mut |event| {
         match event {
-            Event::Matches(found) => {
+            Event::Found(found) => {
                 assert!(!found.is_empty());
                 after_warning += if warnings.is_empty() { 0 } else { found.len() };
                 matches.extend(found.into_iter().map(|m| (m.address.clone(), m.secret().cloned(), m.tried)));
@@ -298,7 +298,7 @@ fn a_worker_does_not_wait_for_its_matches_to_be_written_down() {
     let under_way = 3 * judges + 2 * (judges + 1) + GROUP as u32 + 2;
     let (mut told, mut events) = (0, 0);
     let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
-        if let Event::Matches(found) = event {
+        if let Event::Found(found) = event {
             let runs = || masked.runs.load(Ordering::Relaxed);
             (told, events) = (told + found.len() as u32, events + 1);
             let begun = Instant::now();
@@ -412,7 +412,7 @@ fn a_device_whose_walk_goes_astray_is_dropped_and_what_it_tried_does_not_count()
             Event::Warning(text) => warnings.push(text),
             // Once there was progress after it: counts that fall do no harm.
             Event::Progress(_) => interrupt.store(!warnings.is_empty(), Ordering::Relaxed),
-            Event::Matches(_) => {}
+            Event::Found(_) => {}
         }
         Ok(())
     });
@@ -460,7 +460,7 @@ fn a_sink_that_fails_ends_the_search_with_its_error() {
     let job = Job { interval: LONG, ..Job::new(subject, wanted) };
     let outcome =
         run(&job, &devices(&[("a", Fate::Honest)]), &AtomicBool::new(false), &mut |event| match event {
-            Event::Matches(_) => Err("the disk is full".into()),
+            Event::Found(_) => Err("the disk is full".into()),
             _ => Ok(()),
         });
     match outcome {
@@ -495,7 +495,7 @@ fn split_results_join_and_altered_ones_do_not() {
         };
         let mut found = None;
         run(&job, &devices, &AtomicBool::new(false), &mut |event| {
-            if let Event::Matches(mut matches) = event {
+            if let Event::Found(mut matches) = event {
                 let m = matches.remove(0);
                 let Solution::Split { public_key, split } = m.solution else { panic!("not split: {m:?}") };
                 found = Some((split, m.address, public_key));
