@@ -5,7 +5,7 @@
 //! refused, it must end without a key.
 #![cfg(target_os = "linux")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use num_bigint::BigUint;
 use serde_json::Value;
 use tempfile::tempdir;
+use warpsmith_trials::Random;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_warpsmith");
 
@@ -84,9 +85,12 @@ fn text(pid: libc::pid_t, address: u64) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What the n-th call gets: nothing like it comes from anywhere else.
+/// What the n-th call gets: nothing like it comes from anywhere else, and no 32 bytes of it are like others. Below the
+/// group's order, as no byte has its highest bit.
 fn answer(n: usize, length: usize) -> Vec<u8> {
-    (0..length).map(|at| (0x1d + 71 * n + 13 * at + at * at * (n + 3)) as u8 & 0x7f).collect()
+    let mut bytes = vec![0; length];
+    Random::from_seed(n as u64).fill(&mut bytes);
+    bytes.iter().map(|byte| byte & 0x7f).collect()
 }
 
 /// Runs a program and answers its calls of `getrandom`. An error where the system does not let us.
@@ -211,19 +215,22 @@ fn every_key_follows_from_32_bytes_of_the_system_call() {
         let keys: Vec<BigUint> = keys.collect();
         assert_eq!(keys.len(), 3);
 
-        // All 32 bytes in one call without flags: no file, no other pool.
-        let seeds: Vec<_> = watched.drawn.iter().filter(|drawn| drawn.bytes.len() == 32).collect();
-        assert!(seeds.iter().all(|drawn| drawn.flags == 0));
-        let starts: Vec<BigUint> = seeds.iter().map(|drawn| BigUint::from_bytes_be(&drawn.bytes)).collect();
+        // Whole keys to a call, one or many, without flags: no file, no other pool.
+        let calls: Vec<_> =
+            watched.drawn.iter().filter(|drawn| drawn.bytes.len().is_multiple_of(32)).collect();
+        assert!(calls.iter().all(|drawn| drawn.flags == 0));
+        let seeds = calls.iter().flat_map(|drawn| drawn.bytes.chunks_exact(32));
+        let starts: Vec<BigUint> = seeds.map(BigUint::from_bytes_be).collect();
+        assert_eq!(starts.iter().collect::<HashSet<_>>().len(), starts.len(), "every answer is another");
         let mut used = Vec::new();
         for key in &keys {
             let of: Vec<usize> = (0..starts.len()).filter(|at| follows(key, &starts[*at])).collect();
-            assert_eq!(of.len(), 1, "{search:?}: a key follows from one draw of 32 bytes, not from {of:?}");
+            assert_eq!(of.len(), 1, "{search:?}: a key follows from 32 bytes of a draw, not from {of:?}");
             used.extend(of);
         }
         used.sort_unstable();
         used.dedup();
-        assert_eq!(used.len(), 3, "every key has a draw of its own");
+        assert_eq!(used.len(), 3, "every key has 32 bytes of its own");
         assert!(!follows(&(&keys[0] + (BigUint::from(1u8) << 100)), &starts[used[0]]), "the test can fail");
         let random: Vec<_> = watched.opened.iter().filter(|path| path.contains("random")).collect();
         assert!(random.is_empty(), "{random:?}");
