@@ -66,6 +66,7 @@ impl Fe {
     }
 
     /// The canonical residue as four words, most significant first: the order in which filters read digests.
+    #[inline]
     pub fn to_words(self) -> [u64; 4] {
         let [a, b, c, d] = self.canonical().0;
         [d, c, b, a]
