@@ -20,7 +20,7 @@ use crate::stdout::Stdout;
 
 /// A result. Fields that do not apply are absent.
 #[derive(Clone, Serialize)]
-struct Record<'a> {
+struct ResultLine<'a> {
     event: &'static str,
     target: &'a str,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -82,13 +82,13 @@ impl From<&Split> for SplitFields {
     }
 }
 
-impl Record<'_> {
+impl ResultLine<'_> {
     /// The whole record; or, given the file that has it and details without a secret, what may be told of it.
     fn text(&self, json: bool, told: Option<(&str, &Details)>) -> Zeroizing<Vec<u8>> {
         let record = match told {
             None => self.clone(),
             Some((file, details)) => {
-                Record { secret_key: None, export: None, details, output: Some(file), ..self.clone() }
+                ResultLine { secret_key: None, export: None, details, output: Some(file), ..self.clone() }
             }
         };
         if json { record.json() } else { record.human() }
@@ -191,7 +191,7 @@ impl Results {
         let secret_key = Zeroizing::new(const_hex::encode(found.secret.as_bytes()));
         let public_key = const_hex::encode(found.public_key);
         let amount = found.amount.map(|amount| amount.to_string());
-        let record = Record {
+        let record = ResultLine {
             event: "match",
             target: found.target,
             variant: Some(found.found_as.variant().unwrap_or(found.target)),
@@ -223,7 +223,7 @@ impl Results {
     ) -> Result<(), Failure> {
         let secret_key = Zeroizing::new(const_hex::encode(joined.secret.as_bytes()));
         let public_key = const_hex::encode(joined.public_key);
-        let record = Record {
+        let record = ResultLine {
             event: "joined",
             target: target.name(),
             variant: target.variant(),
@@ -247,7 +247,7 @@ impl Results {
     }
 
     /// Delivers a record; where its secret goes to a file, stdout gets it with these details and without the secret.
-    fn publish_one(&mut self, record: &Record<'_>, public_details: &Details) -> Result<(), Failure> {
+    fn publish_one(&mut self, record: &ResultLine<'_>, public_details: &Details) -> Result<(), Failure> {
         let json = self.json;
         self.publish(1, |_, file| record.text(json, file.map(|file| (file, public_details))))
     }
@@ -303,7 +303,7 @@ fn match_text(found: &Match, json: bool, file: Option<&str>) -> Zeroizing<Vec<u8
     let public_key = found.public_key().map(const_hex::encode);
     let salt = found.salt().map(const_hex::encode_prefixed);
     let (details, public_details) = (own(&found.details), own(&found.public_details));
-    let record = Record {
+    let record = ResultLine {
         event: "match",
         target: found.target,
         variant: found.variant,

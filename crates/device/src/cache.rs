@@ -39,20 +39,20 @@ fn checksum(bytes: &[u8]) -> [u8; 16] {
 
 /// One compiled kernel's place: a folder, if there is a cache at all, and the hash that names it.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CacheEntry {
     folder: Option<PathBuf>,
     key: [u8; 16],
 }
 
-impl Entry {
+impl CacheEntry {
     /// The entry for these parts. Lengths are hashed too, so that no two lists of parts run together.
-    pub fn new(cache: &Cache, parts: &[&str]) -> Entry {
+    pub fn new(cache: &Cache, parts: &[&str]) -> CacheEntry {
         let mut hash = Fnv::new();
         for part in std::iter::once(&env!("CARGO_PKG_VERSION")).chain(parts) {
             hash.add(&(part.len() as u64).to_le_bytes());
             hash.add(part.as_bytes());
         }
-        Entry { folder: folder(cache), key: hash.0.to_le_bytes() }
+        CacheEntry { folder: folder(cache), key: hash.0.to_le_bytes() }
     }
 
     fn path(&self) -> Option<PathBuf> {
@@ -128,8 +128,8 @@ fn user_folder(get: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn entry(folder: &Path, parts: &[&str]) -> Entry {
-        Entry::new(&Cache::At(folder.to_owned()), parts)
+    fn entry(folder: &Path, parts: &[&str]) -> CacheEntry {
+        CacheEntry::new(&Cache::At(folder.to_owned()), parts)
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         let e = entry(&file.join("below"), &["x"]);
         e.store(b"image");
         assert_eq!(e.load(), None);
-        let off = Entry::new(&Cache::Off, &["x"]);
+        let off = CacheEntry::new(&Cache::Off, &["x"]);
         off.store(b"image");
         assert_eq!(off.load(), None);
     }

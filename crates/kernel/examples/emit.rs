@@ -8,22 +8,22 @@
 
 use std::{env, fs};
 
-use warpsmith_kernel::digest_filter::{Score, Shape};
+use warpsmith_kernel::digest_filter::{DigestTest, Score};
 use warpsmith_kernel::pir::{self, Part};
 use warpsmith_kernel::points::Digest;
 use warpsmith_kernel::salts::Stages;
-use warpsmith_kernel::{Filter, Program, Spec, Stage, Table, join, join_field, moves, scan, shipped};
+use warpsmith_kernel::{Program, Spec, Stage, TablePlace, XTest, join, join_field, moves, scan, shipped};
 
 fn main() {
     let mut spec = Spec::default();
-    let mut filter = Shape { ranges: 1, ..Shape::default() };
+    let mut filter = DigestTest { ranges: 1, ..DigestTest::default() };
     let mut stages = Stages { guarded: false, create: false, byte: 52 };
     let mut program = "orbit".to_owned();
     let mut bits = 24;
     let mut forms = vec![scan::Form::Compressed];
     let (mut fuse, mut keep_y) = (None, false);
     let mut retrieval = None;
-    let mut shape = pir::Shape { entry_size: 40, block_size: 32_768, blocks: 55_974, packed: true };
+    let mut shape = pir::HintTask { entry_size: 40, block_size: 32_768, blocks: 55_974, packed: true };
     for argument in env::args().skip(1) {
         let (name, value) = argument.split_once('=').expect("name=value");
         let number = || value.parse::<u32>().expect("a number");
@@ -32,15 +32,15 @@ fn main() {
             "group" => spec.group = number(),
             "block" => spec.block = number(),
             "blocks" => spec.blocks = number(),
-            "table" => spec.table = if value == "global" { Table::Global } else { Table::Constant },
+            "table" => spec.table = if value == "global" { TablePlace::Global } else { TablePlace::Constant },
             "shared" => spec.shared_inversion = number() != 0,
             "count" => spec.count_carries = number() != 0,
             "unroll" => spec.unroll_signs = number() != 0,
             "ranges" => {
                 filter.ranges = number();
-                spec.filter = Filter::Range { count: number() };
+                spec.filter = XTest::Range { count: number() };
             }
-            "filter" => spec.filter = Filter::Set { near: value == "near" },
+            "filter" => spec.filter = XTest::Set { near: value == "near" },
             "inline" => spec.inline = number() != 0,
             "stage" if value == "walk" => spec.stage = Stage::Walk,
             "stage" if value == "words" => spec.stage = Stage::Words,
@@ -55,7 +55,7 @@ fn main() {
             "byte" => stages.byte = number(),
             "bits" => bits = number(),
             "y" => keep_y = number() != 0,
-            "fuse" => fuse = Some(scan::Filter::Fuse { bits: number() }),
+            "fuse" => fuse = Some(scan::ScanTest::Fuse { bits: number() }),
             "forms" => forms = value.split(',').map(form).collect(),
             "pir" if value == "cutoffs" => retrieval = Some(Part::Cutoffs),
             "pir" if value == "regular" => retrieval = Some(Part::Regular),
@@ -93,11 +93,11 @@ fn main() {
         "taproot" => points(Digest::Taproot { bits }),
         "scan-walk" => Program::Scan(scan::Part::Walk { keep_y }),
         "scan-taproot" => {
-            let filter = fuse.unwrap_or(scan::Filter::Top(filter));
+            let filter = fuse.unwrap_or(scan::ScanTest::Top(filter));
             Program::Scan(scan::Part::Taproot { filter, bits })
         }
         "scan-test" => {
-            let filter = fuse.unwrap_or(scan::Filter::Top(filter));
+            let filter = fuse.unwrap_or(scan::ScanTest::Top(filter));
             Program::Scan(scan::Part::Test { forms: scan::Forms::of(&forms), filter, keep_y })
         }
         "salts" => Program::Salts { stages, filter },

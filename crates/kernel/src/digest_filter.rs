@@ -5,7 +5,7 @@
 
 /// Which parts the filter has; its values travel in the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct DigestTest {
     /// Intervals compared one by one, at most four.
     pub ranges: u32,
     /// Whether there is a set of intervals.
@@ -16,7 +16,7 @@ pub struct Shape {
     pub score: Option<Score>,
 }
 
-impl Shape {
+impl DigestTest {
     /// # Panics
     ///
     /// With more than four ranges, or without any part.
@@ -79,7 +79,7 @@ const TERM: usize = 18;
 /// # Panics
 ///
 /// When an interval ends before it begins, or a digit is none.
-pub fn build(wanted: &Wanted, digest_words: usize) -> (Shape, Vec<u32>) {
+pub fn build(wanted: &Wanted, digest_words: usize) -> (DigestTest, Vec<u32>) {
     let intervals = merged(&wanted.intervals);
     let shape = shape_of(intervals.len(), wanted);
     let mut words = vec![0; HEADER];
@@ -105,15 +105,15 @@ pub fn build(wanted: &Wanted, digest_words: usize) -> (Shape, Vec<u32>) {
 /// # Panics
 ///
 /// When an interval ends before it begins.
-pub fn shape(wanted: &Wanted) -> Shape {
+pub fn shape(wanted: &Wanted) -> DigestTest {
     shape_of(merged(&wanted.intervals).len(), wanted)
 }
 
 /// The parts of a filter of so many intervals that do not touch.
-fn shape_of(intervals: usize, wanted: &Wanted) -> Shape {
+fn shape_of(intervals: usize, wanted: &Wanted) -> DigestTest {
     let few = intervals <= FEW_RANGES;
     let (terms, nothing_else) = (!wanted.terms.is_empty(), wanted.terms.is_empty() && wanted.score.is_none());
-    Shape {
+    DigestTest {
         ranges: if few { intervals as u32 } else { 0 },
         // What wants nothing at all is an empty set.
         set: !few || (intervals == 0 && nothing_else),
@@ -123,11 +123,11 @@ fn shape_of(intervals: usize, wanted: &Wanted) -> Shape {
 }
 
 /// The shape and buffer of a filter of intervals alone, few or many of them, that go through the set.
-pub fn build_set(intervals: &[(u64, u64)]) -> (Shape, Vec<u32>) {
+pub fn build_set(intervals: &[(u64, u64)]) -> (DigestTest, Vec<u32>) {
     let mut words = vec![0; HEADER];
     words[0] = HEADER as u32;
     words.extend(set(&merged(intervals)));
-    (Shape { set: true, ..Shape::default() }, words)
+    (DigestTest { set: true, ..DigestTest::default() }, words)
 }
 
 fn halves(value: u64) -> [u32; 2] {

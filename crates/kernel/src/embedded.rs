@@ -4,8 +4,8 @@
 //! they were compiled from (`build.rs`; `tools/release.sh` makes them). Any change of a kernel's text changes its
 //! hash, so stale PTX is never found; it merely takes space, and the text it was for is compiled as ever.
 
-use crate::pir::{self, Part, Shape};
-use crate::{Filter, Source, Spec, join, join_field, moves};
+use crate::pir::{self, HintTask, Part};
+use crate::{Source, Spec, XTest, join, join_field, moves};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
@@ -17,13 +17,13 @@ pub fn embedded(source: &Source) -> Option<&'static str> {
 /// The texts a release compiles to PTX: what an NVIDIA card of any size runs that was not tuned.
 pub fn shipped() -> Vec<Source> {
     let base = Spec { ptx: true, blocks: 5, ..Spec::default() };
-    let sets = [true, false].map(|near| Filter::Set { near });
-    let filters = (1..=4).map(|count| Filter::Range { count }).chain(sets);
+    let sets = [true, false].map(|near| XTest::Set { near });
+    let filters = (1..=4).map(|count| XTest::Range { count }).chain(sets);
     let mut sources: Vec<Source> = filters.map(|filter| join(&Spec { filter, ..base })).collect();
     sources.push(join_field(&Spec::field()));
     sources.push(moves::join());
     // Hints for entries of 33 to 40 bytes; the numbers of entries and blocks are no part of the text.
-    let shape = Shape { entry_size: 40, block_size: 1, blocks: 2, packed: true };
+    let shape = HintTask { entry_size: 40, block_size: 1, blocks: 2, packed: true };
     sources.extend(Part::ALL.map(|part| pir::join(&shape, part, &part.on_card())));
     sources
 }

@@ -19,7 +19,7 @@ pub use embedded::{embedded, shipped};
 
 /// Where the table of multiples of G lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Table {
+pub enum TablePlace {
     /// Constant memory: on CUDA the symbol `search_table`, on OpenCL a `__constant` argument. At most 64 KiB.
     Constant,
     /// A read-only global buffer, an argument everywhere.
@@ -28,7 +28,7 @@ pub enum Table {
 
 /// What the device tests; changes the code's shape, while the values travel in the filter buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Filter {
+pub enum XTest {
     /// Up to four intervals of the top word.
     Range {
         /// How many, 1 to 4.
@@ -62,7 +62,7 @@ pub enum Program {
         /// What becomes of a point.
         digest: points::Digest,
         /// What is tested.
-        filter: digest_filter::Shape,
+        filter: digest_filter::DigestTest,
     },
     /// Every key of a range: `scan_walk`, `scan_test` or `scan_taproot` ([`scan`]).
     Scan(scan::Part),
@@ -71,7 +71,7 @@ pub enum Program {
         /// What becomes of a salt.
         stages: salts::Stages,
         /// What is tested.
-        filter: digest_filter::Shape,
+        filter: digest_filter::DigestTest,
     },
 }
 
@@ -110,7 +110,7 @@ pub struct Spec {
     /// Blocks a multiprocessor should hold: bounds the registers of a lane on CUDA.
     pub blocks: u32,
     /// Where the table lies.
-    pub table: Table,
+    pub table: TablePlace,
     /// Whether a block shares one inversion through shared memory, or each lane does its own.
     pub shared_inversion: bool,
     /// Whether multiplication gathers products by weight and counts carries, or goes by rows with carry-ins.
@@ -118,7 +118,7 @@ pub struct Spec {
     /// Orbit walk and scan: whether the two signs of an entry are unrolled: more parallel work, more registers and code.
     pub unroll_signs: bool,
     /// Orbit walk: what is tested.
-    pub filter: Filter,
+    pub filter: XTest,
     /// Whether helper functions are inlined: faster, where the compiler gets through it in bearable time.
     pub inline: bool,
     /// Orbit walk: how far the search goes.
@@ -133,11 +133,11 @@ impl Default for Spec {
             group: 256,
             block: 128,
             blocks: 4,
-            table: Table::Constant,
+            table: TablePlace::Constant,
             shared_inversion: true,
             count_carries: false,
             unroll_signs: false,
-            filter: Filter::Range { count: 1 },
+            filter: XTest::Range { count: 1 },
             inline: true,
             stage: Stage::Whole,
         }
@@ -191,7 +191,7 @@ pub fn join(spec: &Spec) -> Source {
     assert!((1..=abi::GROUP_MAX).contains(&spec.group), "no group of {} entries", spec.group);
     let entry_words = spec.program.entry_words();
     let table_bytes = (spec.group as usize + 1) * entry_words * 4;
-    let constant = spec.table == Table::Constant && entry_words > 0;
+    let constant = spec.table == TablePlace::Constant && entry_words > 0;
     let fits = table_bytes <= CONSTANT_BYTES - OTHER_CONSTANTS;
     assert!(!constant || fits, "a constant table of {table_bytes} bytes");
     let mut defines = vec![
@@ -220,28 +220,28 @@ pub fn join(spec: &Spec) -> Source {
 
 fn join_orbit(spec: &Spec, mut defines: Vec<(&str, u32)>) -> Source {
     let (filter, ranges) = match spec.filter {
-        Filter::Range { count } => {
+        XTest::Range { count } => {
             assert!((1..=4).contains(&count), "no filter of {count} intervals");
             (fragment!("filter/range.h"), count)
         }
-        Filter::Set { .. } => (fragment!("filter/set.h"), 0),
+        XTest::Set { .. } => (fragment!("filter/set.h"), 0),
     };
     let stage = match spec.stage {
         Stage::Walk => 0,
         Stage::Words => 1,
         Stage::Whole => 2,
     };
-    let is_set = matches!(spec.filter, Filter::Set { .. });
+    let is_set = matches!(spec.filter, XTest::Set { .. });
     assert!(!is_set || spec.stage == Stage::Whole, "a set is searched as a whole");
     defines.extend([
         ("RANGES", ranges),
         ("FILTER_SET", is_set.into()),
-        ("SET_NEAR", (spec.filter == Filter::Set { near: true }).into()),
-        ("FILTER_FINE", (spec.filter == Filter::Set { near: false }).into()),
+        ("SET_NEAR", (spec.filter == XTest::Set { near: true }).into()),
+        ("FILTER_FINE", (spec.filter == XTest::Set { near: false }).into()),
         ("STAGE", stage),
     ]);
     let mut text = head(spec, spec.group, &defines);
-    if let Filter::Set { near } = spec.filter {
+    if let XTest::Set { near } = spec.filter {
         let bounds = if near { abi::TOP_KEYS } else { abi::FINE_KEYS };
         for (name, abi::Bound { below, above }) in ["NONE", "ONE", "ALL"].into_iter().zip(bounds) {
             text += &format!("#define BELOW_{name} {below}u\n#define ABOVE_{name} {above}u\n");

@@ -16,7 +16,7 @@ pub const OPEN_HEADER: u64 = 2;
 
 /// The database and the function, as far as the programs see them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct HintTask {
     /// Bytes an entry.
     pub entry_size: u32,
     /// Entries a block.
@@ -27,7 +27,7 @@ pub struct Shape {
     pub packed: bool,
 }
 
-impl Shape {
+impl HintTask {
     fn entry_words(&self) -> u32 {
         self.entry_size.div_ceil(4)
     }
@@ -124,7 +124,7 @@ const RECORD: u32 = 2;
 /// # Panics
 ///
 /// When the block of lanes is no power of two, or less than 32.
-pub fn join(shape: &Shape, part: Part, launch: &Launch) -> Source {
+pub fn join(shape: &HintTask, part: Part, launch: &Launch) -> Source {
     assert!(launch.block.is_power_of_two() && launch.block >= 32, "no block of {} lanes", launch.block);
     let defines = [
         ("INLINE_HELPERS", launch.inline.into()),

@@ -64,9 +64,9 @@ impl Forms {
 
 /// What digests are tested by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Filter {
+pub enum ScanTest {
     /// Intervals of their top 64 bits, few or many.
-    Top(digest_filter::Shape),
+    Top(digest_filter::DigestTest),
     /// A binary fuse filter of their top 64 bits.
     Fuse {
         /// Bits of a fingerprint, 8 or 16.
@@ -87,14 +87,14 @@ pub enum Part {
         /// What becomes of a point.
         forms: Forms,
         /// What is tested.
-        filter: Filter,
+        filter: ScanTest,
         /// Whether all of y was written down.
         keep_y: bool,
     },
     /// `scan_taproot`: taproot outputs of those points, y and all ([`taproot`]).
     Taproot {
         /// What is tested.
-        filter: Filter,
+        filter: ScanTest,
         /// Bits of a digit of the tweak.
         bits: u32,
     },
@@ -166,17 +166,17 @@ impl Part {
     }
 }
 
-impl Filter {
+impl ScanTest {
     /// # Panics
     ///
     /// With terms or a score, or a fuse filter of any other width.
     fn fragment(self) -> Fragment {
         match self {
-            Filter::Top(shape) => {
+            ScanTest::Top(shape) => {
                 assert!(!shape.terms && shape.score.is_none(), "a scan tests the top of digests only");
                 fragment!("filter/digest.h")
             }
-            Filter::Fuse { bits } => {
+            ScanTest::Fuse { bits } => {
                 assert!([8, 16].contains(&bits), "no fuse filter of {bits} bits");
                 fragment!("filter/fuse.h")
             }
@@ -185,8 +185,8 @@ impl Filter {
 
     fn defines(self) -> Vec<(&'static str, u32)> {
         match self {
-            Filter::Top(shape) => shape.defines(),
-            Filter::Fuse { bits } => vec![("FUSE_BITS", bits)],
+            ScanTest::Top(shape) => shape.defines(),
+            ScanTest::Fuse { bits } => vec![("FUSE_BITS", bits)],
         }
     }
 }
@@ -230,7 +230,7 @@ pub struct Passed {
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum ScanRecord {
     /// A key passed.
     Passed(Passed),
     /// The lane's group held two equal points. What was tested of it in this step means nothing, and its centre is
@@ -243,15 +243,15 @@ pub enum Record {
     },
 }
 
-impl Record {
+impl ScanRecord {
     /// Reads a record; none if it is of no known form.
-    pub fn read(words: &[u32; RECORD_WORDS]) -> Option<Record> {
+    pub fn read(words: &[u32; RECORD_WORDS]) -> Option<ScanRecord> {
         let [lane, step, code, form, digest @ ..] = *words;
         if code == abi::CODE_FAULT {
-            return Some(Record::Fault { lane, step });
+            return Some(ScanRecord::Fault { lane, step });
         }
         let form = Form::ALL.into_iter().find(|known| *known as u32 == form)?;
         let (index, minus, open) = (code & 0xffff, code >> 16 & 1 == 1, code >> 22 & 1 == 1);
-        Some(Record::Passed(Passed { lane, step, index, minus, form, open, digest }))
+        Some(ScanRecord::Passed(Passed { lane, step, index, minus, form, open, digest }))
     }
 }

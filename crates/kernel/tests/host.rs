@@ -6,7 +6,7 @@ use crate::support::{HostProgram, Point, Random, beta, from_limbs, lambda, limbs
 use k256::Scalar;
 use num_bigint::BigUint;
 use warpsmith_kernel::abi::{self, Entry, Record};
-use warpsmith_kernel::{Filter, Spec, Stage, Table, join, set};
+use warpsmith_kernel::{Spec, Stage, TablePlace, XTest, join, set};
 
 const CAPACITY: u32 = 8192;
 
@@ -32,9 +32,9 @@ struct Walked {
 impl Program {
     /// The search.
     fn build(spec: Spec) -> Self {
-        let spec = Spec { ptx: false, table: Table::Global, ..spec };
+        let spec = Spec { ptx: false, table: TablePlace::Global, ..spec };
         let host = HostProgram::build(&join(&spec).text, include_str!("host/driver.c"));
-        Self { host, group: spec.group, is_set: matches!(spec.filter, Filter::Set { .. }) }
+        Self { host, group: spec.group, is_set: matches!(spec.filter, XTest::Set { .. }) }
     }
 
     /// Runs the walk, and for a set what settles its survivors.
@@ -138,9 +138,9 @@ fn shortened_searches_walk_all_the_same() {
 }
 
 /// What the true top word minus the computed one may be.
-fn bound(filter: Filter) -> std::ops::RangeInclusive<i32> {
+fn bound(filter: XTest) -> std::ops::RangeInclusive<i32> {
     let abi::Bound { below, above } = match filter {
-        Filter::Set { near: false } => abi::FINE,
+        XTest::Set { near: false } => abi::FINE,
         _ => abi::TOP,
     };
     -(below as i32)..=above as i32
@@ -184,7 +184,7 @@ fn walk_by_rows_tests_every_key_once() {
 #[test]
 fn walk_with_set_filter_tests_every_key_once() {
     for (near, blocks) in [(false, 1), (true, 3)] {
-        let spec = Spec { group: 4, block: 2, filter: Filter::Set { near }, ..Spec::default() };
+        let spec = Spec { group: 4, block: 2, filter: XTest::Set { near }, ..Spec::default() };
         every_key_is_tested_once(spec, blocks, &everything(near));
     }
 }
@@ -192,7 +192,7 @@ fn walk_with_set_filter_tests_every_key_once() {
 /// Random keys hardly reach the bound of the finer top words: of 327,680, tried once, 85 were six units off, some of them here.
 #[test]
 fn finer_top_words_are_as_far_off_as_known_and_within_their_bound() {
-    let filter = Filter::Set { near: false };
+    let filter = XTest::Set { near: false };
     let spec = Spec { group: 8, block: 4, filter, ..Spec::default() };
     let mut random = Random(4711);
     let starts: Vec<Scalar> = (0..64).map(|_| random.scalar()).collect();
@@ -239,7 +239,7 @@ fn planted(lanes: u32, steps: u32, group: u32) -> Vec<abi::Hit> {
 #[test]
 fn set_filter_finds_every_key_it_is_made_of() {
     for near in [false, true] {
-        let spec = Spec { group: 8, block: 4, filter: Filter::Set { near }, ..Spec::default() };
+        let spec = Spec { group: 8, block: 4, filter: XTest::Set { near }, ..Spec::default() };
         let program = Program::build(spec);
         let mut random = Random(4711);
         let starts: Vec<Scalar> = (0..8).map(|_| random.scalar()).collect();
@@ -266,7 +266,7 @@ fn set_filter_finds_every_key_it_is_made_of() {
 #[test]
 fn set_filter_finds_its_keys_and_no_others() {
     for near in [false, true] {
-        let spec = Spec { group: 8, block: 4, filter: Filter::Set { near }, ..Spec::default() };
+        let spec = Spec { group: 8, block: 4, filter: XTest::Set { near }, ..Spec::default() };
         let program = Program::build(spec);
         let mut random = Random(2024);
         let starts: Vec<Scalar> = (0..8).map(|_| random.scalar()).collect();
@@ -306,7 +306,7 @@ fn set_filter_finds_its_keys_and_no_others() {
 
 #[test]
 fn full_lists_of_a_set_are_reported_and_not_written_past() {
-    let spec = Spec { group: 2, block: 2, filter: Filter::Set { near: false }, ..Spec::default() };
+    let spec = Spec { group: 2, block: 2, filter: XTest::Set { near: false }, ..Spec::default() };
     let program = Program::build(spec);
     let mut random = Random(77);
     let points: Vec<Point> = (0..4).map(|_| point(&random.scalar())).collect();
@@ -326,7 +326,7 @@ fn full_lists_of_a_set_are_reported_and_not_written_past() {
 
 #[test]
 fn walk_with_shared_inversion_tests_every_key_once() {
-    let filter = Filter::Range { count: 4 };
+    let filter = XTest::Range { count: 4 };
     let spec = Spec { group: 8, block: 4, filter, count_carries: true, ..Spec::default() };
     let ranges = [(5 << 32, 12 << 32), (0, u64::MAX), (0, 0), (1 << 32, 2 << 32)];
     every_key_is_tested_once(spec, 2, &abi::range_words(&ranges));
@@ -388,10 +388,10 @@ fn full_hit_buffer_is_counted_past_and_not_written_past() {
 
 #[test]
 fn meeting_points_are_reported_and_spoil_no_other_lane() {
-    for filter in [Filter::Range { count: 1 }, Filter::Set { near: false }, Filter::Set { near: true }] {
+    for filter in [XTest::Range { count: 1 }, XTest::Set { near: false }, XTest::Set { near: true }] {
         let everything = match filter {
-            Filter::Range { .. } => all_keys(),
-            Filter::Set { near } => everything(near),
+            XTest::Range { .. } => all_keys(),
+            XTest::Set { near } => everything(near),
         };
         meet(Spec { group: 8, block: 4, filter, ..Spec::default() }, &everything);
     }

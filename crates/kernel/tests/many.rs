@@ -13,8 +13,8 @@ use k256::elliptic_curve::sec1::ToSec1Point;
 use k256::{AffinePoint, FieldBytes, ProjectivePoint, Scalar};
 use warpsmith_device::{Api, Arg, Cache, Device, Info, Kernel, Options, Queue, Source, Vendor, survey};
 use warpsmith_kernel::digest_filter::{Wanted, build};
-use warpsmith_kernel::scan::{self, Filter, Form, Forms, Part, Record};
-use warpsmith_kernel::{Program, Spec, Table, abi, join, join_field, points};
+use warpsmith_kernel::scan::{self, Form, Forms, Part, ScanRecord, ScanTest};
+use warpsmith_kernel::{Program, Spec, TablePlace, abi, join, join_field, points};
 use warpsmith_trials::{Random, count, is_long};
 
 type Theirs = <k256::Secp256k1 as FieldArithmetic>::FieldElement;
@@ -123,7 +123,7 @@ fn on_device(device: &dyn Device, spec: Spec) -> Spec {
     let info = device.info();
     Spec {
         ptx: info.vendor == Vendor::Nvidia,
-        table: Table::Global,
+        table: TablePlace::Global,
         // AMD's compiler takes minutes to inline everything.
         inline: info.vendor != Vendor::Amd || info.api == Api::Cuda,
         ..spec
@@ -389,7 +389,7 @@ fn hashes_of_random_coordinates_agree_with_other_crates() {
     let (group, forms) = (40, [Form::X, Form::Uncompressed, Form::Compressed, Form::Script, Form::Account]);
     let keys = 2 * group as usize + 1;
     let (shape, filter) = build(&Wanted { intervals: vec![(0, u64::MAX)], ..Wanted::default() }, 5);
-    let part = Part::Test { forms: Forms::of(&forms), filter: Filter::Top(shape), keep_y: true };
+    let part = Part::Test { forms: Forms::of(&forms), filter: ScanTest::Top(shape), keep_y: true };
     let spec = Spec { program: Program::Scan(part), group, ..Spec::default() };
     for (name, device) in places() {
         let (runner, lanes) = match device.as_deref() {
@@ -439,7 +439,9 @@ fn hashes_of_random_coordinates_agree_with_other_crates() {
             assert_eq!(hits[0], capacity, "{name}");
             let mut seen = vec![false; capacity as usize];
             for words in hits[abi::HITS_HEADER..].as_chunks::<{ scan::RECORD_WORDS }>().0 {
-                let Some(Record::Passed(passed)) = Record::read(words) else { panic!("{words:?} on {name}") };
+                let Some(ScanRecord::Passed(passed)) = ScanRecord::read(words) else {
+                    panic!("{words:?} on {name}")
+                };
                 let n = match (passed.index, passed.minus) {
                     (0, _) => 0,
                     (index, minus) => 2 * (group - index) as usize + 1 + usize::from(minus),

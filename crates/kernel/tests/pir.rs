@@ -2,7 +2,7 @@
 
 use crate::support::{HostProgram, Random};
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
-use warpsmith_kernel::pir::{BIN_ROOM, BINS, Launch, Part, Shape, TIES_HEADER, join};
+use warpsmith_kernel::pir::{BIN_ROOM, BINS, HintTask, Launch, Part, TIES_HEADER, join};
 
 const LANES: u32 = 32;
 
@@ -10,7 +10,7 @@ const LANES: u32 = 32;
 struct Kernels(HostProgram);
 
 impl Kernels {
-    fn new(shape: &Shape, part: Part) -> Kernels {
+    fn new(shape: &HintTask, part: Part) -> Kernels {
         let text = join(shape, part, &Launch { block: LANES, blocks: 1, inline: true }).text;
         let drive = match part {
             Part::Cutoffs => "#define DRIVE_CUTOFFS 1\n",
@@ -36,11 +36,11 @@ impl Kernels {
 /// The function by its definition.
 struct Prf {
     key: [u8; 32],
-    shape: Shape,
+    shape: HintTask,
 }
 
 impl Prf {
-    fn new(random: &mut Random, shape: Shape) -> Prf {
+    fn new(random: &mut Random, shape: HintTask) -> Prf {
         Prf { key: std::array::from_fn(|_| random.next() as u8), shape }
     }
 
@@ -75,8 +75,8 @@ impl Prf {
     }
 }
 
-fn shape(entry_size: u32, block_size: u32, blocks: u32) -> Shape {
-    Shape { entry_size, block_size, blocks, packed: block_size.is_power_of_two() && block_size <= 1 << 16 }
+fn shape(entry_size: u32, block_size: u32, blocks: u32) -> HintTask {
+    HintTask { entry_size, block_size, blocks, packed: block_size.is_power_of_two() && block_size <= 1 << 16 }
 }
 
 /// The cutoffs of some groups through a window, and the hints left open.
@@ -133,11 +133,11 @@ fn cutoffs_are_the_middle_or_left_open() {
 }
 
 /// A database of random words in the device's layout, from block `first` on.
-fn database(random: &mut Random, shape: &Shape, blocks: u32) -> Vec<u32> {
+fn database(random: &mut Random, shape: &HintTask, blocks: u32) -> Vec<u32> {
     (0..u64::from(blocks) * shape.block_words()).map(|_| random.next()).collect()
 }
 
-fn entry<'a>(database: &'a [u32], shape: &Shape, block: u32, offset: u32) -> &'a [u32] {
+fn entry<'a>(database: &'a [u32], shape: &HintTask, block: u32, offset: u32) -> &'a [u32] {
     let at = (block as usize * shape.block_size as usize + offset as usize) * shape.stride() as usize;
     &database[at..at + shape.row() as usize]
 }
@@ -147,7 +147,7 @@ fn add(sum: &mut [u32], words: &[u32]) {
 }
 
 /// Parities of a few groups, some lanes without one, in two launches; and the ties.
-fn check_parities(random: &mut Random, shape: Shape, part: Part) {
+fn check_parities(random: &mut Random, shape: HintTask, part: Part) {
     let kernels = Kernels::new(&shape, part);
     let rest = Kernels::new(&shape, Part::Rest);
     let prf = Prf::new(random, shape);

@@ -8,7 +8,7 @@ use crate::support::{
 };
 use k256::Scalar;
 use warpsmith_kernel::abi::{self, Hit, Record};
-use warpsmith_kernel::digest_filter::{Score, Shape, Term, Wanted, build};
+use warpsmith_kernel::digest_filter::{DigestTest, Score, Term, Wanted, build};
 use warpsmith_kernel::points::{self, Digest};
 use warpsmith_kernel::{Program, Spec};
 
@@ -30,7 +30,7 @@ struct Answer {
 }
 
 impl Walk {
-    fn build(digest: Digest, filter: Shape, spec: Spec) -> Self {
+    fn build(digest: Digest, filter: DigestTest, spec: Spec) -> Self {
         let spec = Spec { program: Program::Points { digest, filter }, ..spec };
         Self { host: HostProgram::search(spec, include_str!("host/points.c")), spec, digest, nonce: 0 }
     }
@@ -119,7 +119,7 @@ fn starts(seed: u64, count: u32) -> Vec<Scalar> {
     (0..count).map(|_| random.scalar()).collect()
 }
 
-fn everything() -> (Shape, Vec<u32>) {
+fn everything() -> (DigestTest, Vec<u32>) {
     build(&Wanted { intervals: vec![(0, u64::MAX)], ..Wanted::default() }, 5)
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::support::{HostProgram, Random, address, create, keccak, top, words};
 use warpsmith_kernel::abi;
-use warpsmith_kernel::digest_filter::{Score, Shape, Term, Wanted, build};
+use warpsmith_kernel::digest_filter::{DigestTest, Score, Term, Wanted, build};
 use warpsmith_kernel::salts::Salts;
 use warpsmith_kernel::{Program, Spec};
 
@@ -46,7 +46,7 @@ fn salts(random: &mut Random, free: &[usize], guard: Option<usize>, create: bool
 /// Runs one launch over counters from the first to the last of `range`; returns the count of records, the counters and top words told, and the best score.
 fn run(
     salts: &Salts,
-    shape: Shape,
+    shape: DigestTest,
     filter: &[u32],
     range: (u64, u64),
     launch: (u32, u32, u32),

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use crate::support::{HostProgram, Point, Random, address, from_limbs, hash160, limbs, point, words};
 use k256::Scalar;
-use warpsmith_kernel::digest_filter::{Shape, Wanted, build};
-use warpsmith_kernel::scan::{self, Filter, Form, Forms, Part, Passed, Record};
-use warpsmith_kernel::{Program, Spec, Table, abi, join, points};
+use warpsmith_kernel::digest_filter::{DigestTest, Wanted, build};
+use warpsmith_kernel::scan::{self, Form, Forms, Part, Passed, ScanRecord, ScanTest};
+use warpsmith_kernel::{Program, Spec, TablePlace, abi, join, points};
 use xorf::{BinaryFuse8, BinaryFuse16, Filter as _};
 
 /// The forms scan_test has.
@@ -26,7 +26,7 @@ struct Scan {
 struct Answer {
     ends: Vec<Point>,
     count: u32,
-    records: Vec<Record>,
+    records: Vec<ScanRecord>,
 }
 
 impl Answer {
@@ -35,8 +35,8 @@ impl Answer {
             .records
             .iter()
             .map(|record| match record {
-                Record::Passed(passed) => *passed,
-                Record::Fault { .. } => panic!("{record:?}"),
+                ScanRecord::Passed(passed) => *passed,
+                ScanRecord::Fault { .. } => panic!("{record:?}"),
             })
             .collect();
         assert_eq!(passed.len(), self.records.len(), "each once");
@@ -45,12 +45,12 @@ impl Answer {
 }
 
 impl Scan {
-    fn build(forms: &[Form], filter: Filter, spec: Spec) -> Self {
+    fn build(forms: &[Form], filter: ScanTest, spec: Spec) -> Self {
         let keep_y = Forms::of(forms).need_y();
         Self::build_keeping(forms, filter, spec, keep_y, 1)
     }
 
-    fn build_keeping(forms: &[Form], filter: Filter, spec: Spec, keep_y: bool, parts: u32) -> Self {
+    fn build_keeping(forms: &[Form], filter: ScanTest, spec: Spec, keep_y: bool, parts: u32) -> Self {
         let program = |part| Spec { program: Program::Scan(part), ..spec };
         let test = Part::Test { forms: Forms::of(forms), filter, keep_y };
         let walk = HostProgram::search(program(Part::Walk { keep_y }), include_str!("host/scan_walk.c"));
@@ -88,10 +88,10 @@ impl Scan {
         request.extend(filter);
         request.extend(points);
         let tested = self.test.run(&request);
-        let records = |hits: &[u32]| -> Vec<Record> {
+        let records = |hits: &[u32]| -> Vec<ScanRecord> {
             let written = hits[0].min(capacity) as usize;
             let records = hits[abi::HITS_HEADER..].chunks_exact(scan::RECORD_WORDS).take(written);
-            records.map(|r| Record::read(r.try_into().unwrap()).expect("a form")).collect()
+            records.map(|r| ScanRecord::read(r.try_into().unwrap()).expect("a form")).collect()
         };
         Answer {
             ends: (0..n).map(|lane| (word(lane, 0), word(lane, 8))).collect(),
@@ -138,9 +138,9 @@ fn digest(form: Form, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-fn everything() -> (Filter, Vec<u32>) {
+fn everything() -> (ScanTest, Vec<u32>) {
     let (shape, words) = build(&Wanted { intervals: vec![(0, u64::MAX)], ..Wanted::default() }, 5);
-    (Filter::Top(shape), words)
+    (ScanTest::Top(shape), words)
 }
 
 /// The top 64 bits of a digest in words.
@@ -201,8 +201,12 @@ fn lanes_that_lost_a_carry_walk_again() {
     for keep_y in [false, true] {
         let (filter, words) = everything();
         let mut scan = Scan::build_keeping(&[Form::Compressed], filter, spec, keep_y, 2);
-        let walk =
-            Spec { program: Program::Scan(Part::Walk { keep_y }), ptx: false, table: Table::Global, ..spec };
+        let walk = Spec {
+            program: Program::Scan(Part::Walk { keep_y }),
+            ptx: false,
+            table: TablePlace::Global,
+            ..spec
+        };
         let text = join(&walk).text;
         assert_eq!(text.matches(fold).count(), 1, "what every product with lazy carries ends with");
         let text = text.replace(fold, &format!("{fold} {spoil}"));
@@ -233,20 +237,20 @@ fn planted_keys_come_back_through_every_filter() {
 
     let intervals = keys.iter().map(|top| (*top, *top)).collect();
     let (shape, words) = build(&Wanted { intervals, ..Wanted::default() }, 5);
-    assert_eq!(shape, Shape { set: true, ..Shape::default() });
-    let scan = Scan::build(&FORMS, Filter::Top(shape), spec);
+    assert_eq!(shape, DigestTest { set: true, ..DigestTest::default() });
+    let scan = Scan::build(&FORMS, ScanTest::Top(shape), spec);
     assert_eq!(scan.run(&first, lanes, steps, &words, 8192).passed(), planted.iter().copied().collect());
 
     let mut one = None;
     for planted in planted.iter().step_by(7) {
         let intervals = vec![(top_of(&planted.digest), top_of(&planted.digest))];
         let (shape, words) = build(&Wanted { intervals, ..Wanted::default() }, 5);
-        let scan = one.get_or_insert_with(|| Scan::build(&FORMS, Filter::Top(shape), spec));
+        let scan = one.get_or_insert_with(|| Scan::build(&FORMS, ScanTest::Top(shape), spec));
         assert_eq!(scan.run(&first, lanes, steps, &words, 64).passed(), HashSet::from([*planted]));
     }
 
     for bits in [8, 16] {
-        let scan = Scan::build(&FORMS, Filter::Fuse { bits }, spec);
+        let scan = Scan::build(&FORMS, ScanTest::Fuse { bits }, spec);
         let passed = scan.run(&first, lanes, steps, &fuse(bits, &keys).0, 8192).passed();
         assert!(planted.iter().all(|p| passed.contains(p)), "fuse{bits} lost a key");
         let others = passed.len() - planted.len();
@@ -285,7 +289,7 @@ fn fuse_filters_are_those_of_the_crate() {
         let set: Vec<u64> = (0..size).map(|_| key()).collect();
         let (filter, contains) = fuse(bits, &set);
         let spec = Spec { group: 1, block: 1, ..Spec::default() };
-        let scan = Scan::build(&[Form::X], Filter::Fuse { bits }, spec);
+        let scan = Scan::build(&[Form::X], ScanTest::Fuse { bits }, spec);
         let count = if size == 200_000 { 1_000_000 } else { 10_000 };
         let asked: Vec<u64> =
             set.iter().copied().chain((0..count).map(|_| key())).chain([0, u64::MAX]).collect();
@@ -315,15 +319,15 @@ fn meeting_points_are_reported_and_spoil_no_other_lane() {
     // The second lane begins on the step point: 4 * 17 = (first + 8) + 17.
     let first = Scalar::from(4 * 17 - 17 - 8u32);
     let answer = scan.run(&first, 4, 2, &words, 8192);
-    let faults: Vec<&Record> =
-        answer.records.iter().filter(|record| matches!(record, Record::Fault { .. })).collect();
+    let faults: Vec<&ScanRecord> =
+        answer.records.iter().filter(|record| matches!(record, ScanRecord::Fault { .. })).collect();
     // Its centre stays, and every step says so.
-    let fault = |step| Record::Fault { lane: 1, step };
+    let fault = |step| ScanRecord::Fault { lane: 1, step };
     assert_eq!(faults, [&fault(0), &fault(1)]);
     let passed: HashSet<Passed> = answer
         .records
         .iter()
-        .filter_map(|record| if let Record::Passed(passed) = record { Some(*passed) } else { None })
+        .filter_map(|record| if let ScanRecord::Passed(passed) = record { Some(*passed) } else { None })
         .filter(|passed| passed.lane != 1)
         .collect();
     let expected = scan.all(&first, 4, 2).into_iter().filter(|p| p.lane != 1);

@@ -14,7 +14,7 @@ use warpsmith_kernel::abi::{self, Hit, Record};
 use warpsmith_kernel::digest_filter::{Wanted, build};
 use warpsmith_kernel::points::{self, Digest};
 use warpsmith_kernel::scan::{self, Part};
-use warpsmith_kernel::{Filter, Program, Spec, set};
+use warpsmith_kernel::{Program, Spec, XTest, set};
 
 const CAPACITY: u32 = 1 << 17;
 const BLOCK: u32 = 4;
@@ -141,13 +141,13 @@ fn top(x: &BigUint) -> u32 {
 #[test]
 fn the_orbit_walk_is_right_at_every_element() {
     // A few ranges, and a set with its second kernel, which has other words.
-    for filter in [Filter::Range { count: 1 }, Filter::Set { near: false }] {
+    for filter in [XTest::Range { count: 1 }, XTest::Set { near: false }] {
         for half in [1, 8] {
             let spec = Spec { group: half, block: BLOCK, filter, ..Spec::default() };
             let program = HostProgram::search(spec, include_str!("host/driver.c"));
             let (everything, bound) = match filter {
-                Filter::Range { .. } => (abi::range_words(&[(0, u64::MAX)]), abi::TOP),
-                Filter::Set { .. } => (set::build(&[(0, u64::MAX)], Some(10)).words, abi::FINE),
+                XTest::Range { .. } => (abi::range_words(&[(0, u64::MAX)]), abi::TOP),
+                XTest::Set { .. } => (set::build(&[(0, u64::MAX)], Some(10)).words, abi::FINE),
             };
             for group in Small::both().iter().filter(|group| 2 * i64::from(half) + 1 < group.order) {
                 let steps = if group.order == 13 { 6 } else { 3 };
@@ -156,7 +156,7 @@ fn the_orbit_walk_is_right_at_every_element() {
                 request.extend(centres(group, &starts));
                 request.extend(orbit_table(group, half));
                 request.extend(&everything);
-                if let Filter::Set { .. } = filter {
+                if let XTest::Set { .. } = filter {
                     request.extend((1..=half).flat_map(|i| {
                         let (t, y) = point(group, i.into());
                         let beta_t = t * beta() % p();
@@ -225,8 +225,8 @@ fn the_walk_of_a_scan_is_right_at_every_element() {
         let (rest, faults) = answer.split_at(answer.len() - scan::hits_words(CAPACITY));
         let (points, ends) = rest.split_at(rest.len() - abi::centres_words(lanes as u32));
         let records = faults[abi::HITS_HEADER..].chunks_exact(scan::RECORD_WORDS).take(faults[0] as usize);
-        let records = records.map(|record| match scan::Record::read(record.try_into().unwrap()) {
-            Some(scan::Record::Fault { lane, step }) => (lane, step),
+        let records = records.map(|record| match scan::ScanRecord::read(record.try_into().unwrap()) {
+            Some(scan::ScanRecord::Fault { lane, step }) => (lane, step),
             other => panic!("{other:?}"),
         });
         let mut faults: HashSet<(u32, u32)> = records.collect();

@@ -7,7 +7,7 @@ use crate::support::{HostProgram, Point, Random, from_limbs, lambda, limbs, poin
 use k256::Scalar;
 use num_bigint::BigUint;
 use warpsmith_kernel::abi::{self, Hit, Record};
-use warpsmith_kernel::digest_filter::{Shape, Term, Wanted, build};
+use warpsmith_kernel::digest_filter::{DigestTest, Term, Wanted, build};
 use warpsmith_kernel::points::{self, Digest};
 use warpsmith_kernel::{Program, Spec, taproot};
 
@@ -34,7 +34,7 @@ struct Output {
 }
 
 impl Walk {
-    fn build(bits: u32, filter: Shape, spec: Spec) -> Self {
+    fn build(bits: u32, filter: DigestTest, spec: Spec) -> Self {
         let program = Program::Points { digest: Digest::Taproot { bits }, filter };
         let spec = Spec { program, ..spec };
         Self { host: HostProgram::search(spec, include_str!("host/taproot.c")), spec, bits }
@@ -154,7 +154,7 @@ fn starts(seed: u64, count: u32) -> Vec<Scalar> {
     (0..count).map(|_| random.scalar()).collect()
 }
 
-fn everything() -> (Shape, Vec<u32>) {
+fn everything() -> (DigestTest, Vec<u32>) {
     build(&Wanted { intervals: vec![(0, u64::MAX)], ..Wanted::default() }, 8)
 }
 

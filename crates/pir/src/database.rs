@@ -19,7 +19,7 @@ pub use self::builder::Builder;
 pub use self::reading::Database;
 
 use crate::error::{Error, Result};
-use crate::keyword::Shape;
+use crate::keyword::TableShape;
 use crate::params::{Choice, Params};
 use crate::wire::{checksum, u32_at, u64_at};
 
@@ -29,7 +29,7 @@ const VERSION: u32 = 1;
 pub const HEAD_BYTES: usize = 4096;
 /// Bytes of the entries that have a digest of their own.
 pub const SEGMENT_BYTES: usize = 1 << 20;
-const BEFORE_IDENTITY: usize = 40 + Shape::BYTES;
+const BEFORE_IDENTITY: usize = 40 + TableShape::BYTES;
 
 /// What a database's head says: all a client needs to know. It is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Description {
     /// The epoch of the entries in the file.
     pub epoch: u64,
     /// The keyword table, where entries are looked up by key.
-    pub keyword: Option<Shape>,
+    pub keyword: Option<TableShape>,
     /// The identity.
     pub identity: [u8; 32],
 }
@@ -63,7 +63,7 @@ impl Description {
         head.extend_from_slice(&self.params.block_size().to_le_bytes());
         head.extend_from_slice(&(SEGMENT_BYTES as u32).to_le_bytes());
         head.extend_from_slice(&self.epoch.to_le_bytes());
-        head.extend_from_slice(&Shape::to_bytes(self.keyword.as_ref()));
+        head.extend_from_slice(&TableShape::to_bytes(self.keyword.as_ref()));
         debug_assert_eq!(head.len(), BEFORE_IDENTITY);
         head
     }
@@ -105,7 +105,7 @@ impl Description {
         Ok(Description {
             params: Params::new(choice)?,
             epoch: u64_at(head, 32),
-            keyword: Shape::read(&head[40..BEFORE_IDENTITY])?,
+            keyword: TableShape::read(&head[40..BEFORE_IDENTITY])?,
             identity: *head[BEFORE_IDENTITY..].first_chunk().expect("the length was checked"),
         })
     }

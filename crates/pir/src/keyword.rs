@@ -53,7 +53,7 @@ pub enum Layout {
 
 /// The shape of a table. It is public, the seed too: it only spreads the keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct TableShape {
     /// Places of each key; every lookup costs as many queries.
     pub places: u8,
     /// What entries look like.
@@ -68,7 +68,7 @@ pub struct Shape {
     pub seed: [u8; 16],
 }
 
-impl Shape {
+impl TableShape {
     /// Bytes in a database's head.
     pub(crate) const BYTES: usize = 40;
 
@@ -77,11 +77,16 @@ impl Shape {
     /// # Errors
     ///
     /// When there are no keys or too many, or the system gives no random bytes.
-    pub fn new(keys: u64, places: u8, layout: Layout) -> Result<Shape> {
-        Shape::in_partitions(keys, places, layout, keys.div_ceil(PARTITION_KEYS).clamp(1, PARTITIONS) as u32)
+    pub fn new(keys: u64, places: u8, layout: Layout) -> Result<TableShape> {
+        TableShape::in_partitions(
+            keys,
+            places,
+            layout,
+            keys.div_ceil(PARTITION_KEYS).clamp(1, PARTITIONS) as u32,
+        )
     }
 
-    fn in_partitions(keys: u64, places: u8, layout: Layout, partitions: u32) -> Result<Shape> {
+    fn in_partitions(keys: u64, places: u8, layout: Layout, partitions: u32) -> Result<TableShape> {
         if keys == 0 || !PLACES.contains(&places) || keys > 1 << 38 {
             return Err(Error::params(format!("a table of {keys} keys with {places} places each cannot be")));
         }
@@ -96,11 +101,11 @@ impl Shape {
         let size = (keys_each / load) as u64 + 8 + keys_each.sqrt() as u64 / 4;
         let mut seed = [0; 16];
         random::fill(&mut seed)?;
-        Ok(Shape { places, layout, partitions, keys, entries: size * u64::from(partitions), seed })
+        Ok(TableShape { places, layout, partitions, keys, entries: size * u64::from(partitions), seed })
     }
 
-    pub(crate) fn to_bytes(shape: Option<&Shape>) -> [u8; Shape::BYTES] {
-        let mut bytes = [0; Shape::BYTES];
+    pub(crate) fn to_bytes(shape: Option<&TableShape>) -> [u8; TableShape::BYTES] {
+        let mut bytes = [0; TableShape::BYTES];
         if let Some(shape) = shape {
             bytes[0] = shape.places;
             bytes[1] = shape.layout as u8;
@@ -112,7 +117,7 @@ impl Shape {
         bytes
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Result<Option<Shape>> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Option<TableShape>> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
@@ -122,7 +127,7 @@ impl Shape {
             3 => Layout::Address,
             other => return Err(Error::format("keyword table", format!("unknown layout {other}"))),
         };
-        let shape = Shape {
+        let shape = TableShape {
             places: bytes[0],
             layout,
             partitions: u32_at(bytes, 4),
@@ -215,7 +220,7 @@ pub fn tagged_value(key: &[u8], entries: &[Vec<u8>]) -> Option<Vec<u8>> {
 
 /// Whether an entry may stand at a place: it is empty, or tagged with a name that has this place. Entries of a state say
 /// nothing of the sort.
-pub fn is_at_home(shape: &Shape, place: u64, entry: &[u8]) -> bool {
+pub fn is_at_home(shape: &TableShape, place: u64, entry: &[u8]) -> bool {
     if shape.layout == Layout::State || entry.iter().all(|byte| *byte == 0) {
         return true;
     }
@@ -244,7 +249,7 @@ mod tests {
 
     #[test]
     fn entries_are_known_by_where_they_may_stand() {
-        let shape = Shape::new(1000, 3, Layout::Tagged).unwrap();
+        let shape = TableShape::new(1000, 3, Layout::Tagged).unwrap();
         let entry = tagged_entry(b"key", b"value", 24).unwrap();
         let places = shape.places_of(b"key");
         assert!(places.iter().all(|place| is_at_home(&shape, *place, &entry)));
@@ -256,7 +261,7 @@ mod tests {
             wrong[at] ^= 0x10;
             assert!(!is_at_home(&shape, places[0], &wrong), "byte {at}");
         }
-        assert!(is_at_home(&Shape { layout: Layout::State, ..shape }, elsewhere, &entry));
+        assert!(is_at_home(&TableShape { layout: Layout::State, ..shape }, elsewhere, &entry));
     }
 
     #[test]
@@ -264,23 +269,23 @@ mod tests {
         for (keys, partitions) in
             [(1, 1), (1000, 1), (1 << 22, 1), ((1 << 22) + 1, 2), (1_834_095_877, 438), (1 << 38, 512)]
         {
-            let shape = Shape::new(keys, 3, Layout::Address).unwrap();
+            let shape = TableShape::new(keys, 3, Layout::Address).unwrap();
             assert_eq!((shape.partitions, shape.entries % u64::from(shape.partitions)), (partitions, 0));
             assert!(shape.entries > keys);
-            assert_eq!(Shape::read(&Shape::to_bytes(Some(&shape))).unwrap(), Some(shape));
+            assert_eq!(TableShape::read(&TableShape::to_bytes(Some(&shape))).unwrap(), Some(shape));
         }
-        assert_eq!(Shape::read(&Shape::to_bytes(None)).unwrap(), None);
-        let good = Shape::to_bytes(Some(&Shape::new(1000, 3, Layout::State).unwrap()));
+        assert_eq!(TableShape::read(&TableShape::to_bytes(None)).unwrap(), None);
+        let good = TableShape::to_bytes(Some(&TableShape::new(1000, 3, Layout::State).unwrap()));
         for (at, byte) in [(0, 1), (0, 5), (1, 4), (4, 0), (4, 7), (23, 1)] {
             let mut bad = good;
             bad[at] = byte;
-            assert!(Shape::read(&bad).is_err(), "byte {at} set to {byte}");
+            assert!(TableShape::read(&bad).is_err(), "byte {at} set to {byte}");
         }
     }
 
     #[test]
     fn places_lie_in_one_partition_and_all_partitions_get_their_share() {
-        let shape = Shape::in_partitions(30_000, 3, Layout::Tagged, 7).unwrap();
+        let shape = TableShape::in_partitions(30_000, 3, Layout::Tagged, 7).unwrap();
         let mut shares = [0; 7];
         for key in 0..30_000u32 {
             let places = shape.places_of(&key.to_le_bytes());

@@ -84,8 +84,9 @@ fn a_head_that_no_machine_can_hold() {
     refused(made.map(drop), &["4294967296 hints", "this machine gives"]);
     // A table that does not fit into its database.
     let mut table = description(small());
-    table.keyword =
-        Some(warpsmith_pir::keyword::Shape::new(1000, 3, warpsmith_pir::keyword::Layout::Tagged).unwrap());
+    table.keyword = Some(
+        warpsmith_pir::keyword::TableShape::new(1000, 3, warpsmith_pir::keyword::Layout::Tagged).unwrap(),
+    );
     let remote = hostile(move |_, stream| ok(stream, &table.to_bytes()));
     refused(remote.offer(), &["500 entries", "table"]);
 }

@@ -3,14 +3,14 @@
 use warpsmith_hash::Lanes;
 use warpsmith_pir::database::{Builder, Database};
 use warpsmith_pir::ethereum::{self, RECORD, Synthetic};
-use warpsmith_pir::keyword::{Layout, Plan, Shape, Take, build, entries_of_changes, tagged_value};
+use warpsmith_pir::keyword::{Layout, Plan, TableShape, Take, build, entries_of_changes, tagged_value};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Client, Params, Version};
 
 use crate::support::Dice;
 
 /// The entries of all places of a key, in order; how much was sent is the same for all keys.
-fn fetch(live: &Live, client: &mut Client, shape: &Shape, key: &[u8]) -> Vec<Vec<u8>> {
+fn fetch(live: &Live, client: &mut Client, shape: &TableShape, key: &[u8]) -> Vec<Vec<u8>> {
     let asked = client.ask(&shape.places_of(key)).unwrap();
     assert_eq!(asked.len(), usize::from(shape.places));
     assert_eq!(asked.body.len(), 16 + usize::from(shape.places) * client.params().query_bytes());

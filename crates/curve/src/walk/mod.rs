@@ -46,7 +46,7 @@ use lanewise::Lanewise;
 use table::Entries;
 use warpsmith_simd::compile_for;
 
-enum Kind<'t> {
+enum Walker<'t> {
     Portable(Lanewise<'t, Fe>),
     #[cfg(target_arch = "x86_64")]
     Ifma(Box<Lanewise<'t, crate::field::ifma::Fe8>>),
@@ -54,7 +54,7 @@ enum Kind<'t> {
 
 /// Parallel walkers: lane l starts at the l-th point given and goes on by (2 half + 1) G a step.
 pub struct Walk<'t> {
-    kind: Kind<'t>,
+    kind: Walker<'t>,
     step: u64,
 }
 
@@ -64,9 +64,9 @@ impl<'t> Walk<'t> {
         // SAFETY: a table exists only for an instruction set this machine has.
         let kind = unsafe {
             match &table.0 {
-                table::Kind::Portable(t) => Kind::Portable(Lanewise::new(t, starts)),
+                table::ByLanes::Portable(t) => Walker::Portable(Lanewise::new(t, starts)),
                 #[cfg(target_arch = "x86_64")]
-                table::Kind::Ifma(t) => Kind::Ifma(Box::new(new_ifma(t, starts))),
+                table::ByLanes::Ifma(t) => Walker::Ifma(Box::new(new_ifma(t, starts))),
             }
         };
         Walk { kind, step: 0 }
@@ -79,24 +79,24 @@ impl<'t> Walk<'t> {
 
     /// The centres of the groups that are walked next, one a lane.
     pub fn centres(&self) -> Vec<Point> {
-        // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
+        // SAFETY: `Walker::Ifma` exists only where AVX-512 IFMA does.
         unsafe {
             match &self.kind {
-                Kind::Portable(walk) => walk.centres(),
+                Walker::Portable(walk) => walk.centres(),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Ifma(walk) => centres_ifma(walk),
+                Walker::Ifma(walk) => centres_ifma(walk),
             }
         }
     }
 
     /// Puts a lane's next centre elsewhere: its walk ends there and another begins.
     pub fn put(&mut self, lane: usize, centre: Point) {
-        // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
+        // SAFETY: `Walker::Ifma` exists only where AVX-512 IFMA does.
         unsafe {
             match &mut self.kind {
-                Kind::Portable(walk) => walk.place(lane, centre),
+                Walker::Portable(walk) => walk.place(lane, centre),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Ifma(walk) => put_ifma(walk, lane, centre),
+                Walker::Ifma(walk) => put_ifma(walk, lane, centre),
             }
         }
     }
@@ -104,12 +104,12 @@ impl<'t> Walk<'t> {
     /// Walks one group in every lane, appends what passes the sieve to `hits`, and returns the number of
     /// keys tested, each once.
     pub fn group(&mut self, sieve: &Sieve, hits: &mut Vec<Hit>) -> u64 {
-        // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
+        // SAFETY: `Walker::Ifma` exists only where AVX-512 IFMA does.
         let keys = unsafe {
             match &mut self.kind {
-                Kind::Portable(walk) => x::run(walk, sieve, self.step, hits),
+                Walker::Portable(walk) => x::run(walk, sieve, self.step, hits),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Ifma(walk) => run_ifma(walk, sieve, self.step, hits),
+                Walker::Ifma(walk) => run_ifma(walk, sieve, self.step, hits),
             }
         };
         self.step += 1;
@@ -119,12 +119,12 @@ impl<'t> Walk<'t> {
     /// Walks one group in every lane, hands its points to `visitor`, eight at a time, and returns the number of
     /// keys they stand for, each once: [`KEYS_PER_POINT`] a point, or one where the visitor wants no relatives.
     pub fn points<V: Points>(&mut self, visitor: &mut V) -> u64 {
-        // SAFETY: `Kind::Ifma` exists only where AVX-512 IFMA does.
+        // SAFETY: `Walker::Ifma` exists only where AVX-512 IFMA does.
         let keys = unsafe {
             match &mut self.kind {
-                Kind::Portable(walk) => walk.points(self.step, visitor),
+                Walker::Portable(walk) => walk.points(self.step, visitor),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Ifma(walk) => points_ifma(walk, self.step, visitor),
+                Walker::Ifma(walk) => points_ifma(walk, self.step, visitor),
             }
         };
         self.step += 1;

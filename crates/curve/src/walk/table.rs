@@ -62,14 +62,14 @@ pub(crate) fn step_point(generator: Affine, half: u32) -> Affine {
     group::multiply(steps, Some(generator)).expect("a small multiple of G is not infinity")
 }
 
-pub(crate) enum Kind {
+pub(crate) enum ByLanes {
     Portable(Entries<Fe>),
     #[cfg(target_arch = "x86_64")]
     Ifma(Entries<crate::field::ifma::Fe8>),
 }
 
 /// The table of one walk shape and instruction set.
-pub struct Table(pub(crate) Kind);
+pub struct Table(pub(crate) ByLanes);
 
 impl Table {
     /// A table of `half` entries, 1 to 2^20, for an instruction set this machine must have.
@@ -85,26 +85,26 @@ impl Table {
         assert!((1..=1 << 20).contains(&half), "a table has 1 to 2^20 entries, not {half}");
         Table(match simd {
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx512Ifma => Kind::Ifma(Entries::new(generator, half)),
-            _ => Kind::Portable(Entries::new(generator, half)),
+            Simd::Avx512Ifma => ByLanes::Ifma(Entries::new(generator, half)),
+            _ => ByLanes::Portable(Entries::new(generator, half)),
         })
     }
 
     /// The number of entries.
     pub fn half(&self) -> u32 {
         match &self.0 {
-            Kind::Portable(t) => t.half(),
+            ByLanes::Portable(t) => t.half(),
             #[cfg(target_arch = "x86_64")]
-            Kind::Ifma(t) => t.half(),
+            ByLanes::Ifma(t) => t.half(),
         }
     }
 
     /// The instruction set it was made for.
     pub fn simd(&self) -> Simd {
         match &self.0 {
-            Kind::Portable(_) => Simd::Portable,
+            ByLanes::Portable(_) => Simd::Portable,
             #[cfg(target_arch = "x86_64")]
-            Kind::Ifma(_) => Simd::Avx512Ifma,
+            ByLanes::Ifma(_) => Simd::Avx512Ifma,
         }
     }
 }

@@ -63,7 +63,7 @@ impl Device for Cuda {
 
 impl Cuda {
     /// NVRTC, if it is there and knows a target this device can run.
-    fn compiler(&self) -> Result<(&Nvrtc, nvrtc::Target)> {
+    fn compiler(&self) -> Result<(&Nvrtc, nvrtc::Architecture)> {
         let library = |reason| Error::Library { name: "nvrtc", reason };
         let nvrtc = (*self.nvrtc).as_ref().map_err(|reason| library(reason.clone()))?;
         Ok((nvrtc, nvrtc.target(self.capability).map_err(library)?))

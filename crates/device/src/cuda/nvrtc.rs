@@ -39,7 +39,7 @@ const REMEDY: &str = "install it with 'pip install nvidia-cuda-nvrtc' (CUDA 13; 
 
 /// What to compile for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum Architecture {
     /// Machine code of this device, `sm_90`.
     Cubin(u32),
     /// Text of an older target, which the driver translates.
@@ -125,12 +125,12 @@ impl Nvrtc {
     }
 
     /// What to compile for, given a compute capability.
-    pub fn target(&self, capability: u32) -> Result<Target, String> {
+    pub fn target(&self, capability: u32) -> Result<Architecture, String> {
         if self.known.contains(&capability) {
-            return Ok(Target::Cubin(capability));
+            return Ok(Architecture::Cubin(capability));
         }
         let older = self.known.iter().copied().filter(|arch| *arch < capability).max();
-        older.map(Target::Ptx).ok_or_else(|| {
+        older.map(Architecture::Ptx).ok_or_else(|| {
             format!(
                 "{} no longer compiles for sm_{capability}; install an older one \
                  ('pip install nvidia-cuda-nvrtc-cu12') and name it in WARPSMITH_LIBNVRTC, or use the card \
@@ -141,16 +141,16 @@ impl Nvrtc {
     }
 
     /// The options a target means.
-    pub fn options(target: Target, extra: &[String]) -> Vec<String> {
+    pub fn options(target: Architecture, extra: &[String]) -> Vec<String> {
         let arch = match target {
-            Target::Cubin(arch) => format!("--gpu-architecture=sm_{arch}"),
-            Target::Ptx(arch) => format!("--gpu-architecture=compute_{arch}"),
+            Architecture::Cubin(arch) => format!("--gpu-architecture=sm_{arch}"),
+            Architecture::Ptx(arch) => format!("--gpu-architecture=compute_{arch}"),
         };
         [arch, "-default-device".to_owned()].into_iter().chain(extra.iter().cloned()).collect()
     }
 
     /// Compiles. The error is what NVRTC said when it failed for another reason than the text.
-    pub fn compile(&self, text: &str, target: Target, options: &[String]) -> Result<Outcome, String> {
+    pub fn compile(&self, text: &str, target: Architecture, options: &[String]) -> Result<Outcome, String> {
         let fail = |status: Status| format!("{}: {} returned {}", self.name(), status.call, status.code);
         let terminated = |text: &str| {
             CString::new(text).map_err(|_| "the kernel text or an option holds a zero byte".to_owned())
@@ -180,9 +180,9 @@ impl Nvrtc {
         }
         let image = match target {
             // SAFETY: As above; the program compiled for a real target.
-            Target::Cubin(_) => unsafe { program.fetch(Functions::cubin_size, Functions::cubin) },
+            Architecture::Cubin(_) => unsafe { program.fetch(Functions::cubin_size, Functions::cubin) },
             // SAFETY: As above.
-            Target::Ptx(_) => unsafe { program.fetch(Functions::ptx_size, Functions::ptx) },
+            Architecture::Ptx(_) => unsafe { program.fetch(Functions::ptx_size, Functions::ptx) },
         };
         Ok(Outcome::Image(image.map_err(fail)?, log))
     }
@@ -309,10 +309,10 @@ mod tests {
         let text =
             "extern \"C\" __global__ void k(unsigned *p, unsigned x) { int unused; p[threadIdx.x] += x; }";
         let newest = *nvrtc.known.iter().max().unwrap();
-        assert_eq!(nvrtc.target(newest + 1), Ok(Target::Ptx(newest)));
+        assert_eq!(nvrtc.target(newest + 1), Ok(Architecture::Ptx(newest)));
         assert!(nvrtc.target(20).unwrap_err().contains("no longer compiles for sm_20"));
         for (target, start) in
-            [(nvrtc.target(newest).unwrap(), &b"\x7fELF"[..]), (Target::Ptx(newest), b"//")]
+            [(nvrtc.target(newest).unwrap(), &b"\x7fELF"[..]), (Architecture::Ptx(newest), b"//")]
         {
             match nvrtc.compile(text, target, &Nvrtc::options(target, &[])).unwrap() {
                 Outcome::Image(image, log) => {
@@ -322,7 +322,7 @@ mod tests {
                 Outcome::Refused(log) => panic!("{log}"),
             }
         }
-        let target = Target::Cubin(newest);
+        let target = Architecture::Cubin(newest);
         match nvrtc.compile("#line 7 \"walk.h\"\nnonsense", target, &Nvrtc::options(target, &[])).unwrap() {
             Outcome::Refused(log) => assert!(log.contains("walk.h(7)"), "{log}"),
             Outcome::Image(..) => panic!("nonsense compiled"),

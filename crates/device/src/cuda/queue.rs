@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::Cuda;
 use super::driver::{Address, Driver, Handle, NOT_FOUND, NOT_READY, OUT_OF_MEMORY};
-use super::nvrtc::{Nvrtc, Outcome, Target};
-use crate::cache::Entry;
+use super::nvrtc::{Architecture, Nvrtc, Outcome};
+use crate::cache::CacheEntry;
 use crate::dylib::Status;
 use crate::error::{Error, Result};
 use crate::queue::{Host, Raw, RawArg};
@@ -153,7 +153,7 @@ pub(crate) struct Stream {
     stream: Owned,
     context: Arc<Context>,
     nvrtc: Arc<std::result::Result<Nvrtc, String>>,
-    target: std::result::Result<Target, String>,
+    target: std::result::Result<Architecture, String>,
     /// What of the device decides a compiled kernel.
     name: String,
     driver_version: String,
@@ -294,7 +294,7 @@ impl Raw for Stream {
         let compiler = nvrtc.name();
         let mut parts = vec!["cuda", &self.name, &self.driver_version, &compiler, source.key, source.text];
         parts.extend(arguments.iter().map(String::as_str));
-        let entry = Entry::new(&options.cache, &parts);
+        let entry = CacheEntry::new(&options.cache, &parts);
         // A stored image the driver refuses is compiled anew.
         if let Some(module) = entry.load().and_then(|image| self.load(image).ok()) {
             return Ok((module, Build { cached: true, ..Build::default() }));

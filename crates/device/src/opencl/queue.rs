@@ -11,7 +11,7 @@ use std::time::Duration;
 use cl3::{command_queue as cq, context, event, kernel, memory, program, types::*};
 
 use super::{Id, OpenCl, number, text};
-use crate::cache::Entry;
+use crate::cache::CacheEntry;
 use crate::error::{Error, Result};
 use crate::queue::{Host, Raw, RawArg};
 use crate::{Build, Device, Info, Options, Resources, Source};
@@ -310,7 +310,7 @@ impl Raw for Stream {
         let zero = |_| Error::usage(&info.id, "a compiler option holds a zero byte");
         let terminated = CString::new(arguments.as_str()).map_err(zero)?;
         let parts = ["opencl", &info.name, &info.arch, &info.driver, &arguments, source.key, source.text];
-        let entry = Entry::new(&options.cache, &parts);
+        let entry = CacheEntry::new(&options.cache, &parts);
         if let Some(image) = entry.load() {
             let (context, device) = (self.context.context, self.context.device.0);
             // SAFETY: The device belongs to the context. One image, since cl3 passes the list of slices on as it

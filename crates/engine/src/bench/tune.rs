@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{BenchOptions, bench};
 use crate::devices::Devices;
 use crate::error::Result;
-use crate::gpu::{Gpu, Shape, shapes};
+use crate::gpu::{Gpu, LaunchShape, shapes};
 use crate::samples::Sample;
 
 /// One shape tried.
@@ -34,7 +34,7 @@ pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) 
         detail: false,
     };
     for device in devices.list.iter().filter_map(|d| d.card()) {
-        let mut best: Option<(f64, Shape)> = None;
+        let mut best: Option<(f64, LaunchShape)> = None;
         for shape in shapes::candidates(device.as_ref()) {
             let gpu = Gpu::with_shape(Arc::clone(&device), shape, devices.inline);
             let alone = Devices::of(vec![Arc::new(gpu)]);

@@ -139,7 +139,7 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
             lanes: self.cpu.hash_lanes(),
             forms: self.forms,
             filter: self.filter,
-            window: Window { groups, group, before, count },
+            window: KeyPlaces { groups, group, before, count },
             x: [[[0; 8]; 4]; 2],
             y: [[[0; 8]; 4]; 2],
             keys: [None; 2],
@@ -170,7 +170,7 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
 }
 
 /// How the places of a walk become keys.
-struct Window {
+struct KeyPlaces {
     /// Groups of a lane.
     groups: u64,
     /// Keys of a group.
@@ -181,7 +181,7 @@ struct Window {
     count: u64,
 }
 
-impl Window {
+impl KeyPlaces {
     /// The offset of a point in the stretch, if it lies there.
     fn offset(&self, places: &Places, point: usize) -> Option<u64> {
         let place = places.place(point, 0, false);
@@ -204,7 +204,7 @@ struct Hashing<'w, S> {
     lanes: Lanes,
     forms: &'w [Form],
     filter: &'w S,
-    window: Window,
+    window: KeyPlaces,
     x: [[Word8; 4]; 2],
     y: [[Word8; 4]; 2],
     /// None where a half holds no points.

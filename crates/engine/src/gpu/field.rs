@@ -27,7 +27,7 @@ fn number(op: Op) -> u32 {
     }
 }
 
-struct Bench {
+struct Setup {
     queue: Box<dyn Queue>,
     kernel: Kernel,
     block: u32,
@@ -62,7 +62,7 @@ pub(super) fn bench(gpu: &Gpu, op: Op, time: Duration) -> Result<FieldRate, Faul
         build_source(queue.as_mut(), info, &spec, &source, "field_bench").map_err(fault)?;
     let check = queue.kernel(program, "field_check").map_err(fault)?;
     let blocks = info.units.max(1) * queue.occupancy(kernel, spec.block).unwrap_or(spec.blocks).max(1);
-    let mut bench = Bench { queue, kernel, block: spec.block, lanes: blocks * spec.block };
+    let mut bench = Setup { queue, kernel, block: spec.block, lanes: blocks * spec.block };
     let checked = bench.check(check, op)?;
     let rate = bench.time(op, time)?;
     Ok(FieldRate { verified: rate.verified + checked, ..rate })
@@ -107,7 +107,7 @@ fn samples(random: usize) -> Vec<([u8; 32], [u8; 32])> {
     pairs
 }
 
-impl Bench {
+impl Setup {
     /// Compares single operations on edge and random values; returns how many.
     fn check(&mut self, kernel: Kernel, op: Op) -> Result<u64, Fault> {
         let pairs = samples(4096);

@@ -30,7 +30,7 @@ use warpsmith_curve::group;
 use warpsmith_curve::walk::Table;
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program as Built, Queue, Source, Vendor};
-use warpsmith_kernel::{Program as Text, Spec, Table as TablePlace, abi, embedded, join};
+use warpsmith_kernel::{Program as Text, Spec, TablePlace, abi, embedded, join};
 use warpsmith_simd::Simd;
 
 use crate::forms;
@@ -59,25 +59,28 @@ const HASHING_LANES: u32 = 512;
 
 /// The shape of a search on one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct LaunchShape {
     pub spec: Spec,
     pub lanes: u32,
 }
 
-impl Shape {
+impl LaunchShape {
     /// The same with at most so many blocks a multiprocessor, and lanes in proportion.
-    fn at_most(self, blocks: u32) -> Shape {
-        let Shape { spec, lanes } = self;
+    fn at_most(self, blocks: u32) -> LaunchShape {
+        let LaunchShape { spec, lanes } = self;
         let blocks = spec.blocks.min(blocks.max(1));
         let lanes = (u64::from(lanes) * u64::from(blocks) / u64::from(spec.blocks)) as u32;
-        Shape { spec: Spec { blocks, ..spec }, lanes: (lanes / spec.block * spec.block).max(spec.block) }
+        LaunchShape {
+            spec: Spec { blocks, ..spec },
+            lanes: (lanes / spec.block * spec.block).max(spec.block),
+        }
     }
 }
 
 /// A card, or a processor posing as one.
 pub(crate) struct Gpu {
     device: Arc<dyn Device>,
-    shape: Shape,
+    shape: LaunchShape,
     entries: OnceLock<Vec<Affine>>,
     strides: OnceLock<Vec<Affine>>,
     neighbours: OnceLock<Vec<Affine>>,
@@ -94,7 +97,7 @@ impl Gpu {
     }
 
     /// The device in a given shape.
-    pub fn with_shape(device: Arc<dyn Device>, mut shape: Shape, inline: Inline) -> Gpu {
+    pub fn with_shape(device: Arc<dyn Device>, mut shape: LaunchShape, inline: Inline) -> Gpu {
         shape.spec.inline = inline.resolve(&device.info().vendor);
         Gpu {
             device,
@@ -117,9 +120,9 @@ impl Gpu {
 
     /// The shape for programs that hash: that of the orbit walk, with no more blocks than leave a lane the registers
     /// a hash takes. H200: accounts at 3, 4, 5 and 6 blocks of 128 lanes run at 3.72, 3.74, 3.72 and 3.69 G/s.
-    fn digest_shape(&self, program: Text) -> Shape {
-        let Shape { spec, lanes } = self.shape.at_most(HASHING_LANES / self.shape.spec.block);
-        Shape { spec: Spec { program, ..spec }, lanes }
+    fn digest_shape(&self, program: Text) -> LaunchShape {
+        let LaunchShape { spec, lanes } = self.shape.at_most(HASHING_LANES / self.shape.spec.block);
+        LaunchShape { spec: Spec { program, ..spec }, lanes }
     }
 
     /// i * G for every entry of the table.
@@ -143,7 +146,7 @@ impl Gpu {
 }
 
 /// A shape that runs well on what is known and runs at all on the rest; `tune` finds better ones.
-pub(crate) fn default_shape(device: &dyn Device) -> Shape {
+pub(crate) fn default_shape(device: &dyn Device) -> LaunchShape {
     let info = device.info();
     if !info.is_gpu {
         // OpenCL on a processor is for tests: few lanes, and no sharing across its slow barriers.
@@ -156,7 +159,7 @@ pub(crate) fn default_shape(device: &dyn Device) -> Shape {
             shared_inversion: false,
             ..Spec::default()
         };
-        return Shape { spec, lanes: 64 };
+        return LaunchShape { spec, lanes: 64 };
     }
     let nvidia = info.vendor == Vendor::Nvidia;
     let table_bytes = 4 * abi::table_words(256) as u64;
@@ -168,7 +171,7 @@ pub(crate) fn default_shape(device: &dyn Device) -> Shape {
     let fit = info.memory / 4 / (4 * abi::scratch_words(spec.group, 1) as u64);
     let wanted = info.units as u64 * (blocks * spec.block) as u64;
     let lanes = wanted.min(fit).max(spec.block as u64) / spec.block as u64 * spec.block as u64;
-    Shape { spec, lanes: lanes as u32 }
+    LaunchShape { spec, lanes: lanes as u32 }
 }
 
 /// Whether this build carries PTX for all that an untuned search by leading characters of x runs on this device.
@@ -186,7 +189,7 @@ impl Backend for Gpu {
 
     fn describe(&self) -> String {
         let info = self.device.info();
-        let Shape { spec, lanes } = self.shape;
+        let LaunchShape { spec, lanes } = self.shape;
         let mut line = format!(
             "{} ({}, driver {}, {} units, {:.1} GiB), {lanes} lanes of {} entries, {} lanes a block",
             info.name,

@@ -12,7 +12,7 @@ use warpsmith_curve::group;
 use warpsmith_curve::walk::{self, Place, Sieve, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_device::{Api, Arg, Buffer, Kernel, Queue, Vendor};
-use warpsmith_kernel::{Filter as XTest, Spec, Stage, abi};
+use warpsmith_kernel::{Spec, Stage, XTest, abi};
 use warpsmith_pattern::Filter;
 
 pub(super) use profile::profile;
@@ -21,7 +21,7 @@ use super::flight::MOST_STEPS;
 use super::lanes::Lanes;
 use super::settle::Settle;
 use super::walker::{Quest, Walker};
-use super::{Gpu, Outcome, Shape, build, limbs, place_table, upload};
+use super::{Gpu, LaunchShape, Outcome, build, limbs, place_table, upload};
 use crate::cpu::orbit::hit as from_walk;
 use crate::prefilter::{XWords, sieve, x_test, x_tests};
 use crate::worker::batch_add::multiples;
@@ -86,15 +86,15 @@ pub(super) fn programs(spec: &Spec) -> Vec<Spec> {
 }
 
 /// What a search for this filter runs, and on how many lanes.
-pub(super) fn shape(gpu: &Gpu, filter: &Filter) -> Shape {
+pub(super) fn shape(gpu: &Gpu, filter: &Filter) -> LaunchShape {
     let (test, info) = (x_test(filter), gpu.device.info());
-    let Shape { spec, lanes } = match test {
+    let LaunchShape { spec, lanes } = match test {
         XTest::Set { .. } if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia => {
             gpu.shape.at_most(OPENCL_SET_BLOCKS)
         }
         _ => gpu.shape,
     };
-    Shape { spec: program(&spec, test), lanes }
+    LaunchShape { spec: program(&spec, test), lanes }
 }
 
 /// A worker for this filter.
@@ -105,8 +105,8 @@ pub(super) fn worker<'a>(gpu: &'a Gpu, filter: &Filter) -> Outcome<OrbitWorker<'
 /// A search that goes so far; only a whole one finds anything.
 fn up_to<'a>(gpu: &'a Gpu, filter: &Filter, stage: Stage) -> Outcome<OrbitWorker<'a>> {
     let (words, info) = (XWords::new(filter), gpu.device.info());
-    let Shape { spec, lanes } = shape(gpu, filter);
-    let shape = Shape { spec: Spec { stage, ..spec }, lanes };
+    let LaunchShape { spec, lanes } = shape(gpu, filter);
+    let shape = LaunchShape { spec: Spec { stage, ..spec }, lanes };
     let spec = shape.spec;
     let mut queue = gpu.device.queue()?;
     let (program, kernel) = build(queue.as_mut(), info, &spec, "search_walk")?;

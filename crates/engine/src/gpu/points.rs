@@ -17,7 +17,7 @@ use warpsmith_pattern::Filter;
 use super::flight::MOST_STEPS;
 use super::lanes::Lanes;
 use super::walker::{Quest, Walker};
-use super::{Gpu, Outcome, Shape, build, place_table, point_table, tweaks, upload};
+use super::{Gpu, LaunchShape, Outcome, build, place_table, point_table, tweaks, upload};
 use crate::forms;
 use crate::prefilter::{digest_test, digest_words, score_to_beat};
 use crate::worker::{Hit, Search, Spot};
@@ -48,7 +48,7 @@ fn made(gpu: &Gpu, form: Form) -> Made {
 }
 
 /// What such a search runs, and on how many lanes.
-pub(super) fn shape(gpu: &Gpu, form: Form, filter: &Filter) -> Shape {
+pub(super) fn shape(gpu: &Gpu, form: Form, filter: &Filter) -> LaunchShape {
     gpu.digest_shape(Program::Points { digest: made(gpu, form), filter: digest_test(filter) })
 }
 
@@ -57,7 +57,7 @@ pub(super) fn worker<'a>(gpu: &'a Gpu, search: &Search<'_>) -> Outcome<PointsWor
     let info = gpu.device.info();
     let form = search.recipe.form().expect("a walk is for keys");
     let (made, shape) = (made(gpu, form), shape(gpu, form, search.filter));
-    let Shape { spec, lanes } = shape;
+    let LaunchShape { spec, lanes } = shape;
     let mut queue = gpu.device.queue()?;
     let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
     let step = group::multiply(Scalar::from_u64(2 * u64::from(spec.group) + 1), Some(Affine::G))

@@ -14,13 +14,15 @@ use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_device::{Arg, Buffer, Kernel, Queue};
-use warpsmith_kernel::scan::{self as text, Passed, RECORD_WORDS, Record};
+use warpsmith_kernel::scan::{self as text, Passed, RECORD_WORDS, ScanRecord};
 use warpsmith_kernel::{Program, Spec, abi, digest_filter, points, taproot};
 use warpsmith_store::Fingerprints;
 
 use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
-use super::{Gpu, Outcome, Shape, as_bytes, build, centre_words, place_table, point_table, tweaks, upload};
+use super::{
+    Gpu, LaunchShape, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks, upload,
+};
 use crate::cpu::{Cpu, CpuScanner};
 use crate::forms;
 use crate::origin::point_of;
@@ -51,7 +53,7 @@ const PARTS: u32 = 32;
 
 pub(super) struct RangeScanner<'a> {
     gpu: &'a Gpu,
-    shape: Shape,
+    shape: LaunchShape,
     forms: &'a [Form],
     wanted: &'a ScanFilter,
     /// For what the device cannot do.
@@ -69,7 +71,7 @@ pub(super) struct RangeScanner<'a> {
     filter: Buffer,
     flights: Flights<RECORD_WORDS>,
     capacity: u32,
-    walk: Option<Walk>,
+    walk: Option<Centres>,
     /// What is still to be covered.
     first: Scalar,
     left: u64,
@@ -93,7 +95,7 @@ struct Test {
 
 /// Where the device's centres are.
 #[derive(Clone, Copy)]
-struct Walk {
+struct Centres {
     /// The first key of step 0.
     base: Scalar,
     /// Steps that were launched, and those that have landed.
@@ -112,20 +114,20 @@ impl<'a> RangeScanner<'a> {
                 let intervals: Vec<(u64, u64)> = few.tops().iter().map(|top| (*top, *top)).collect();
                 let (shape, words) = digest_filter::build_set(&intervals);
                 let words = upload(queue.as_mut(), &words)?;
-                (text::Filter::Top(shape), words, Room { capacity: FEW, share: 0.0 })
+                (text::ScanTest::Top(shape), words, Room { capacity: FEW, share: 0.0 })
             }
             ScanFilter::Fuse(filter) => {
                 let width = filter.width();
                 let capacity = if width.bits() == 8 { FLOOD } else { MANY };
                 let words = upload_filter(queue.as_mut(), filter)?;
                 let room = Room { capacity, share: width.false_share() * forms.len() as f64 };
-                (text::Filter::Fuse { bits: width.bits() }, words, room)
+                (text::ScanTest::Fuse { bits: width.bits() }, words, room)
             }
         };
         let made = forms::scanned(forms).expect("refused where scanners are asked for");
         let keep_y = text::Forms::of(&made).need_y();
         let shape = shape(gpu, keep_y, room);
-        let Shape { spec, lanes } = shape;
+        let LaunchShape { spec, lanes } = shape;
         let (program, walker) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
         let mut tests = Vec::new();
         for forms in together(&made) {
@@ -193,7 +195,7 @@ impl<'a> RangeScanner<'a> {
     }
 
     /// Asks for the lanes behind all that was launched of a walk.
-    fn ask(&mut self, walk: &mut Walk) -> Result<(), Fault> {
+    fn ask(&mut self, walk: &mut Centres) -> Result<(), Fault> {
         let half = Scalar::from_u64(u64::from(self.shape.spec.group));
         let way = Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.launched));
         let (first, apart) = (walk.base.add(half).add(way), Scalar::from_u64(self.group()));
@@ -264,12 +266,12 @@ impl<'a> RangeScanner<'a> {
         if let Some((lane, bit)) = self.flip.take() {
             self.ends.flip(self.queue.as_mut(), lane, bit);
         }
-        self.walk = Some(Walk { base: self.first, launched: 0, landed: 0, asked: 0 });
+        self.walk = Some(Centres { base: self.first, launched: 0, landed: 0, asked: 0 });
         Ok(None)
     }
 
     /// Sends launches on their way until there are enough, or nothing is left to do.
-    fn take_off(&mut self, mut walk: Walk) -> Result<Walk, Fault> {
+    fn take_off(&mut self, mut walk: Centres) -> Result<Centres, Fault> {
         let keys = self.step_keys();
         while !self.flights.full() {
             let clear =
@@ -299,13 +301,13 @@ impl<'a> RangeScanner<'a> {
     }
 
     /// Covers the next keys by the walk, once what is under way has been added to; 0 where it cannot go on.
-    fn walk_on(&mut self, walk: Walk) -> Result<(u64, Vec<Survivor>), Fault> {
+    fn walk_on(&mut self, walk: Centres) -> Result<(u64, Vec<Survivor>), Fault> {
         let walk = self.take_off(walk)?;
         self.land(walk)
     }
 
     /// Covers the keys of the oldest launch under way; 0 where there is none.
-    fn land(&mut self, walk: Walk) -> Result<(u64, Vec<Survivor>), Fault> {
+    fn land(&mut self, walk: Centres) -> Result<(u64, Vec<Survivor>), Fault> {
         self.walk = Some(walk);
         let Some(landed) = self.flights.land(self.queue.as_mut()).map_err(|e| e.to_string())? else {
             self.end(walk)?;
@@ -321,15 +323,15 @@ impl<'a> RangeScanner<'a> {
         if count < all {
             // What was launched behind is not asked for.
             self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
-            self.end(Walk { landed: walk.launched, ..walk })?;
+            self.end(Centres { landed: walk.launched, ..walk })?;
         } else {
-            self.walk = Some(Walk { landed: walk.landed + u64::from(landed.steps), ..walk });
+            self.walk = Some(Centres { landed: walk.landed + u64::from(landed.steps), ..walk });
         }
         Ok((count, survivors))
     }
 
     /// Leaves a walk of which all launches have landed: its lanes are asked for, should they not have been.
-    fn end(&mut self, mut walk: Walk) -> Result<(), Fault> {
+    fn end(&mut self, mut walk: Centres) -> Result<(), Fault> {
         self.walk = None;
         if walk.asked < walk.landed { self.ask(&mut walk) } else { Ok(()) }
     }
@@ -348,9 +350,11 @@ impl<'a> RangeScanner<'a> {
             let is_place = |passed: &Passed| {
                 passed.lane < lanes && passed.step < landed.steps && u64::from(passed.index) <= half
             };
-            let passed = match Record::read(record) {
-                Some(Record::Passed(passed)) if is_place(&passed) => passed,
-                Some(Record::Fault { .. }) => return Err("a lane met its table where none can".to_owned()),
+            let passed = match ScanRecord::read(record) {
+                Some(ScanRecord::Passed(passed)) if is_place(&passed) => passed,
+                Some(ScanRecord::Fault { .. }) => {
+                    return Err("a lane met its table where none can".to_owned());
+                }
                 _ => return Err("it wrote a record that is none".to_owned()),
             };
             let centre = (u64::from(passed.step) * u64::from(lanes) + u64::from(passed.lane)) * group + half;
@@ -431,7 +435,7 @@ impl Scanner for RangeScanner<'_> {
     }
 
     fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault> {
-        let next = |walk: &Walk| {
+        let next = |walk: &Centres| {
             walk.base.add(Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.landed)))
         };
         self.ahead = self.walk.as_ref().is_some_and(|walk| next(walk) == first);
@@ -510,8 +514,8 @@ impl Room {
 }
 
 /// The shape of the walk: [`WAVES`], or as many as leave room for a step's points and records.
-fn shape(gpu: &Gpu, keep_y: bool, room: Room) -> Shape {
-    let Shape { spec, lanes } = gpu.shape;
+fn shape(gpu: &Gpu, keep_y: bool, room: Room) -> LaunchShape {
+    let LaunchShape { spec, lanes } = gpu.shape;
     let info = gpu.device.info();
     let spec = Spec { program: Program::Scan(text::Part::Walk { keep_y }), ..spec };
     let most = (info.memory / 8).min(info.largest_buffer) / text::points_bytes(spec.group, keep_y);
@@ -519,7 +523,7 @@ fn shape(gpu: &Gpu, keep_y: bool, room: Room) -> Shape {
     let waves =
         (most / u64::from(lanes)).min((recorded / f64::from(lanes)) as u64).clamp(1, u64::from(WAVES));
     let lanes = (u64::from(lanes) * waves).min(most) as u32;
-    Shape { spec, lanes: (lanes / spec.block * spec.block).max(spec.block) }
+    LaunchShape { spec, lanes: (lanes / spec.block * spec.block).max(spec.block) }
 }
 
 /// Which forms one program tests: those that share a hash. Taproot has its own.

@@ -10,13 +10,13 @@ use warpsmith_kernel::salts::{SALTS_PER_STEP, Salts};
 use warpsmith_pattern::Filter;
 
 use super::flight::{Flights, Landed, MOST_STEPS};
-use super::{CAPACITY, Gpu, Outcome, Shape, as_bytes, build, upload};
+use super::{CAPACITY, Gpu, LaunchShape, Outcome, as_bytes, build, upload};
 use crate::prefilter::{digest_test, digest_words, score_to_beat};
 use crate::space::Lease;
 use crate::worker::{Batch, Fault, Hit, Numbering, Search, Spot, Start, Worker};
 
 pub(super) struct SaltsWorker {
-    shape: Shape,
+    shape: LaunchShape,
     salted: Salted,
     queue: Box<dyn Queue>,
     kernel: Kernel,
@@ -48,7 +48,7 @@ fn described(salted: &Salted, base: &[u8; 32]) -> Salts {
 const DIGEST_WORDS: usize = 5;
 
 /// What such a search runs, and on how many lanes.
-pub(super) fn shape(gpu: &Gpu, salted: &Salted, filter: &Filter) -> Shape {
+pub(super) fn shape(gpu: &Gpu, salted: &Salted, filter: &Filter) -> LaunchShape {
     let stages = described(salted, &[0; 32]).stages();
     gpu.digest_shape(Program::Salts { stages, filter: digest_test(filter) })
 }
@@ -136,7 +136,7 @@ impl SaltsWorker {
     /// Does a launch again whose hits did not fit, in pieces. With hits in plenty it ends, and the search goes on from
     /// there.
     fn again(&mut self, landed: &Landed) -> Result<Batch, Fault> {
-        let Shape { spec, lanes: all } = self.shape;
+        let LaunchShape { spec, lanes: all } = self.shape;
         let end = self.reach(landed.first, landed.steps);
         // Pieces expected to fill half the buffer, no more than a launch of one step. A piece of as many salts as
         // there is room for hits cannot overflow.

@@ -8,7 +8,7 @@ use warpsmith_device::{Arg, Buffer, Info, Kernel, Program, Queue};
 use warpsmith_kernel::abi;
 use warpsmith_kernel::set::Set;
 
-use super::{Gpu, Outcome, Shape, limbs, upload};
+use super::{Gpu, LaunchShape, Outcome, limbs, upload};
 
 /// The lists take no more than this, nor a sixteenth of the device's memory.
 const MOST_BYTES: u64 = 4 << 30;
@@ -43,7 +43,7 @@ impl Settle {
         queue: &mut dyn Queue,
         program: Program,
         gpu: &Gpu,
-        Shape { spec, lanes }: Shape,
+        LaunchShape { spec, lanes }: LaunchShape,
         set: &Set,
     ) -> Outcome<Self> {
         let blocks = lanes / spec.block;

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::{fmt, fs};
 
 use warpsmith_device::{Device, Vendor, user_cache};
-use warpsmith_kernel::{Spec, Table, abi, join};
+use warpsmith_kernel::{Spec, TablePlace, abi, join};
 
-use super::{Shape, default_shape};
+use super::{LaunchShape, default_shape};
 
 /// The shapes worth trying: around the default, one change at a time and the pairs that interact.
-pub(crate) fn candidates(device: &dyn Device) -> Vec<Shape> {
+pub(crate) fn candidates(device: &dyn Device) -> Vec<LaunchShape> {
     let base = default_shape(device);
     let info = device.info();
     let mut out = vec![base];
@@ -19,21 +19,24 @@ pub(crate) fn candidates(device: &dyn Device) -> Vec<Shape> {
         let lanes = info.units * spec.blocks * spec.block;
         let fits = 4 * abi::scratch_words(spec.group, lanes) as u64 <= info.memory / 2;
         let table = 4 * abi::table_words(spec.group) as u64;
-        let shape = Shape { spec, lanes };
-        if fits && (spec.table == Table::Global || table <= info.constant_memory) && !out.contains(&shape) {
+        let shape = LaunchShape { spec, lanes };
+        if fits
+            && (spec.table == TablePlace::Global || table <= info.constant_memory)
+            && !out.contains(&shape)
+        {
             out.push(shape);
         }
     };
     if info.is_gpu {
         for blocks in [3, 4, 5, 6] {
             add(Spec { blocks, ..base.spec });
-            add(Spec { blocks, group: 1024, table: Table::Global, ..base.spec });
+            add(Spec { blocks, group: 1024, table: TablePlace::Global, ..base.spec });
         }
         add(Spec { unroll_signs: true, ..base.spec });
         add(Spec { unroll_signs: true, blocks: 4, ..base.spec });
         add(Spec { blocks: 2 * base.spec.blocks, block: 64, ..base.spec });
         add(Spec { count_carries: !base.spec.count_carries, ..base.spec });
-        add(Spec { table: Table::Global, ..base.spec });
+        add(Spec { table: TablePlace::Global, ..base.spec });
         add(Spec { group: 128, ..base.spec });
     }
     out
@@ -52,7 +55,7 @@ fn path(device: &dyn Device) -> Option<PathBuf> {
 }
 
 /// Remembers a shape for a device. A folder that cannot be written costs the memory of this run, nothing else.
-pub(crate) fn remember(device: &dyn Device, shape: &Shape) {
+pub(crate) fn remember(device: &dyn Device, shape: &LaunchShape) {
     if let Some(path) = path(device) {
         let _ = path.parent().map(fs::create_dir_all);
         let _ = fs::write(path, format!("{shape}\n"));
@@ -60,7 +63,7 @@ pub(crate) fn remember(device: &dyn Device, shape: &Shape) {
 }
 
 /// The remembered shape of a device, if there is a sound one.
-pub(crate) fn remembered(device: &dyn Device) -> Option<Shape> {
+pub(crate) fn remembered(device: &dyn Device) -> Option<LaunchShape> {
     let text = fs::read_to_string(path(device)?).ok()?;
     let shape = read(&text, default_shape(device).spec)?;
     // Only what `tune` would try itself: a file from elsewhere cannot ask for something absurd.
@@ -68,16 +71,16 @@ pub(crate) fn remembered(device: &dyn Device) -> Option<Shape> {
 }
 
 /// As it is remembered.
-impl fmt::Display for Shape {
+impl fmt::Display for LaunchShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shape { spec, lanes } = self;
+        let LaunchShape { spec, lanes } = self;
         write!(
             f,
             "group={} block={} blocks={} constant={} counted={} unrolled={} lanes={lanes}",
             spec.group,
             spec.block,
             spec.blocks,
-            u32::from(spec.table == Table::Constant),
+            u32::from(spec.table == TablePlace::Constant),
             u32::from(spec.count_carries),
             u32::from(spec.unroll_signs)
         )
@@ -85,8 +88,8 @@ impl fmt::Display for Shape {
 }
 
 /// What was remembered.
-fn read(text: &str, base: Spec) -> Option<Shape> {
-    let mut shape = Shape { spec: base, lanes: 0 };
+fn read(text: &str, base: Spec) -> Option<LaunchShape> {
+    let mut shape = LaunchShape { spec: base, lanes: 0 };
     for part in text.split_whitespace() {
         let (name, value) = part.split_once('=')?;
         let value: u32 = value.parse().ok()?;
@@ -94,7 +97,9 @@ fn read(text: &str, base: Spec) -> Option<Shape> {
             "group" => shape.spec.group = value,
             "block" => shape.spec.block = value,
             "blocks" => shape.spec.blocks = value,
-            "constant" => shape.spec.table = if value == 1 { Table::Constant } else { Table::Global },
+            "constant" => {
+                shape.spec.table = if value == 1 { TablePlace::Constant } else { TablePlace::Global }
+            }
             "counted" => shape.spec.count_carries = value == 1,
             "unrolled" => shape.spec.unroll_signs = value == 1,
             "lanes" => shape.lanes = value,
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn a_shape_reads_as_it_was_written_and_nonsense_does_not() {
         let base = Spec::default();
-        let shape = Shape { spec: Spec { group: 128, unroll_signs: true, ..base }, lanes: 4096 };
+        let shape = LaunchShape { spec: Spec { group: 128, unroll_signs: true, ..base }, lanes: 4096 };
         assert_eq!(read(&shape.to_string(), base), Some(shape));
         for bad in ["", "group=256", "group=x lanes=5", "cows=1 lanes=5", "lanes=-1", "lanes"] {
             assert_eq!(read(bad, base), None, "{bad}");

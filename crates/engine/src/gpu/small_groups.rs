@@ -12,7 +12,7 @@ use small::Small;
 use warpsmith_device::Arg;
 use warpsmith_kernel::abi::Record;
 use warpsmith_kernel::scan::{self, Part, RECORD_WORDS};
-use warpsmith_kernel::{Filter, Program, points};
+use warpsmith_kernel::{Program, XTest, points};
 
 use super::tests::pocl;
 use super::*;
@@ -32,7 +32,7 @@ fn point(group: &Small, k: i64) -> Affine {
 }
 
 /// A program on the device, and a walk of all elements but infinity.
-struct Bench<'b> {
+struct Setup<'b> {
     group: &'b Small,
     queue: Box<dyn Queue>,
     spec: Spec,
@@ -44,7 +44,7 @@ struct Bench<'b> {
     record: usize,
 }
 
-impl<'b> Bench<'b> {
+impl<'b> Setup<'b> {
     fn new(gpu: &Gpu, group: &'b Small, spec: Spec, record: usize) -> Self {
         let mut queue = gpu.device.queue().expect("a queue");
         let (_, kernel) =
@@ -56,7 +56,7 @@ impl<'b> Bench<'b> {
         let mut hits = vec![0; abi::HITS_HEADER + record * CAPACITY as usize];
         hits[1] = CAPACITY;
         let hits = upload(queue.as_mut(), &hits).expect("uploaded");
-        Bench { group, queue, spec, kernel, starts, centres, hits, record }
+        Setup { group, queue, spec, kernel, starts, centres, hits, record }
     }
 
     fn lanes(&self) -> u32 {
@@ -105,8 +105,8 @@ impl<'b> Bench<'b> {
 fn the_orbit_walk_is_right_at_every_element() {
     let Some(gpu) = pocl() else { return };
     for (group, half, steps) in [(&Small::both()[0], 1, 6), (&Small::both()[1], 8, 3)] {
-        let spec = Spec { group: half, filter: Filter::Range { count: 1 }, ..gpu.shape.spec };
-        let mut bench = Bench::new(&gpu, group, spec, abi::HIT_WORDS);
+        let spec = Spec { group: half, filter: XTest::Range { count: 1 }, ..gpu.shape.spec };
+        let mut bench = Setup::new(&gpu, group, spec, abi::HIT_WORDS);
         let lanes = bench.lanes();
         let table = bench.table(orbit::table_of);
         let filter = upload(bench.queue.as_mut(), &abi::range_words(&[(0, u64::MAX)])).expect("uploaded");
@@ -147,7 +147,7 @@ fn the_walk_of_a_scan_is_right_at_every_element() {
     let (half, steps) = (5, 3);
     let spec = Spec { group: half, program: Program::Scan(Part::Walk { keep_y: true }), ..gpu.shape.spec };
     for group in &Small::both() {
-        let mut bench = Bench::new(&gpu, group, spec, RECORD_WORDS);
+        let mut bench = Setup::new(&gpu, group, spec, RECORD_WORDS);
         let lanes = bench.lanes();
         let table = bench.table(point_table);
         let scratch = bench.queue.alloc(4 * points::scratch_words(half, lanes) as u64).expect("memory");
@@ -178,8 +178,8 @@ fn the_walk_of_a_scan_is_right_at_every_element() {
             }
         }
         let faults = bench.records().into_iter().map(|record| {
-            match scan::Record::read(&record.try_into().expect("a record")) {
-                Some(scan::Record::Fault { lane, step }) => (lane, step),
+            match scan::ScanRecord::read(&record.try_into().expect("a record")) {
+                Some(scan::ScanRecord::Fault { lane, step }) => (lane, step),
                 other => panic!("{other:?}"),
             }
         });

@@ -156,7 +156,7 @@ fn inlining_follows_the_vendor_unless_it_is_asked_for() {
 #[test]
 fn keys_of_hits_are_computed_exactly_wherever_they_lie() {
     let Some(gpu) = pocl() else { return };
-    let Shape { spec, lanes } = gpu.shape;
+    let LaunchShape { spec, lanes } = gpu.shape;
     let (origins, points) = starts(lanes, None);
     let mut places = Vec::new();
     // Before, at and after the end of the prepared strides, and far behind it.

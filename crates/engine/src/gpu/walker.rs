@@ -18,7 +18,7 @@ use super::ends::Watch;
 use super::flight::{Flights, Landed};
 use super::lanes::Lanes;
 use super::moves::Moves;
-use super::{CAPACITY, Gpu, Outcome, Shape, as_bytes};
+use super::{CAPACITY, Gpu, LaunchShape, Outcome, as_bytes};
 use crate::worker::{Batch, Fault, Hit, Numbering, Spot, Start, Worker};
 
 /// Of so many lanes one may match in a launch: a lane that does is idle for a launch and a half, so this costs some five
@@ -58,7 +58,7 @@ pub(super) trait Quest: Send {
 /// A worker that walks.
 pub(super) struct Walker<'a, Q> {
     pub quest: Q,
-    pub shape: Shape,
+    pub shape: LaunchShape,
     pub lanes: Lanes<'a>,
     pub queue: Box<dyn Queue>,
     centres: Buffer,
@@ -81,7 +81,13 @@ pub(super) struct Walker<'a, Q> {
 
 impl<'a, Q: Quest> Walker<'a, Q> {
     /// A walk in this shape, with launches of at most so many steps.
-    pub fn new(gpu: &'a Gpu, shape: Shape, mut queue: Box<dyn Queue>, most: u32, quest: Q) -> Outcome<Self> {
+    pub fn new(
+        gpu: &'a Gpu,
+        shape: LaunchShape,
+        mut queue: Box<dyn Queue>,
+        most: u32,
+        quest: Q,
+    ) -> Outcome<Self> {
         let bytes = 4 * abi::centres_words(shape.lanes) as u64;
         let (centres, spare) = (queue.alloc(bytes)?, queue.alloc(bytes)?);
         let moves = Moves::new(queue.as_mut(), shape.lanes)?;
@@ -295,7 +301,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
 impl<Q: Quest> Worker for Walker<'_, Q> {
     fn numbering(&self) -> Option<Numbering> {
         let (orbits, signs) = self.quest.relatives();
-        let Shape { spec, lanes } = self.shape;
+        let LaunchShape { spec, lanes } = self.shape;
         Some(Numbering { half: spec.group, lanes, orbits, signs })
     }
 

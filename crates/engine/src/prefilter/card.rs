@@ -1,8 +1,8 @@
 //! From a pattern's filter to what a card tests: what its program is compiled with, and the words it is given.
 
-use warpsmith_kernel::digest_filter::{self, Shape, Term, Wanted};
+use warpsmith_kernel::digest_filter::{self, DigestTest, Term, Wanted};
 use warpsmith_kernel::set::{self, Set};
-use warpsmith_kernel::{Filter as XTest, abi};
+use warpsmith_kernel::{XTest, abi};
 use warpsmith_pattern::{Filter, Score};
 
 use super::FEW_RANGES;
@@ -60,7 +60,7 @@ impl XWords {
 }
 
 /// The test of digests that a program which hashes is compiled with.
-pub(crate) fn digest_test(filter: &Filter) -> Shape {
+pub(crate) fn digest_test(filter: &Filter) -> DigestTest {
     digest_filter::shape(&wanted(filter))
 }
 

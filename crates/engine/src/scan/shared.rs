@@ -19,7 +19,7 @@ const LOOK_UP_THREADS: usize = 16;
 const FEW_SURVIVORS: usize = 2048;
 
 /// A survivor that is wanted, with what says so.
-type Wanted = (Survivor, Vec<(&'static KeyType, Record)>);
+type Confirmed = (Survivor, Vec<(&'static KeyType, Record)>);
 
 /// What a scanner tells the collector.
 pub(super) enum Message {
@@ -37,7 +37,7 @@ pub(super) struct Done {
     pub batch: Batch,
     /// How many there are.
     pub keys: u64,
-    pub hits: Vec<Wanted>,
+    pub hits: Vec<Confirmed>,
     /// What must hold before it counts.
     pub proof: Option<Proof>,
     /// Whether the scanner is to end, and nothing it did since counts.
@@ -99,8 +99,8 @@ impl<'s> Shared<'s> {
     }
 
     /// Those of the survivors that are wanted; many of them are looked up by several threads.
-    fn look_up(&self, survivors: &[Survivor]) -> Result<Vec<Wanted>> {
-        let some = |survivors: &[Survivor]| -> Result<Vec<Wanted>> {
+    fn look_up(&self, survivors: &[Survivor]) -> Result<Vec<Confirmed>> {
+        let some = |survivors: &[Survivor]| -> Result<Vec<Confirmed>> {
             let (mut hits, finder) = (Vec::new(), self.targets.finder());
             for survivor in survivors {
                 let wanted = finder.find(survivor.form, &survivor.digest)?;

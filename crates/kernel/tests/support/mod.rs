@@ -10,7 +10,7 @@ use k256::elliptic_curve::ops::Reduce;
 use k256::elliptic_curve::sec1::ToSec1Point;
 use k256::{ProjectivePoint, Scalar};
 use num_bigint::BigUint;
-use warpsmith_kernel::{Spec, Table, join};
+use warpsmith_kernel::{Spec, TablePlace, join};
 
 /// The joined text of a spec with a driver behind it, as a program of its own, so that sanitizers work from `cargo
 /// test`.
@@ -22,7 +22,7 @@ pub struct HostProgram {
 impl HostProgram {
     /// The search of a spec.
     pub fn search(spec: Spec, driver: &str) -> Self {
-        Self::build(&join(&Spec { ptx: false, table: Table::Global, ..spec }).text, driver)
+        Self::build(&join(&Spec { ptx: false, table: TablePlace::Global, ..spec }).text, driver)
     }
 
     /// Any text.

@@ -9,7 +9,7 @@ use warpsmith_files::{sync_folder_of, with_suffix};
 
 use super::{Description, HEAD_BYTES, SEGMENT_BYTES};
 use crate::error::{Error, Result};
-use crate::keyword::Shape;
+use crate::keyword::TableShape;
 use crate::params::{Choice, Params};
 
 /// Writes a database.
@@ -30,7 +30,7 @@ impl Builder {
     /// # Errors
     ///
     /// When the shape is impossible or the file cannot be written.
-    pub fn new(path: &Path, choice: Choice, epoch: u64, keyword: Option<Shape>) -> Result<Builder> {
+    pub fn new(path: &Path, choice: Choice, epoch: u64, keyword: Option<TableShape>) -> Result<Builder> {
         let params = Params::new(Choice { lambda: 80, backups: None, ..choice })?;
         let description = Description { params, epoch, keyword, identity: [0; 32] };
         let unfinished = with_suffix(path, ".new");

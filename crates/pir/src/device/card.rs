@@ -2,7 +2,7 @@
 
 use warpsmith_device::{Api, Arg, Buffer, Device, Info, Kernel, Options, Queue, Source, Vendor};
 use warpsmith_kernel::embedded;
-use warpsmith_kernel::pir::{self, Launch, Part, Shape};
+use warpsmith_kernel::pir::{self, HintTask, Launch, Part};
 
 use crate::error::Result;
 use crate::params::Params;
@@ -37,7 +37,7 @@ pub(super) struct Entry {
 pub(super) struct Card {
     pub queue: Box<dyn Queue>,
     info: Info,
-    pub shape: Shape,
+    pub shape: HintTask,
     pub tuning: Tuning,
     pub cutoffs: Entry,
     pub regular: Entry,
@@ -278,8 +278,8 @@ pub(super) fn bytes(params: &Params, tuning: &Tuning, regular: u64, pairs: u64) 
     sums + 4 * (regular + pairs) + 8 * regular + 2 * tuning.window.min(whole_bytes(params))
 }
 
-fn shape_of(params: &Params) -> Shape {
-    Shape {
+fn shape_of(params: &Params) -> HintTask {
+    HintTask {
         entry_size: params.entry_size() as u32,
         block_size: params.block_size(),
         blocks: params.blocks(),

@@ -38,7 +38,7 @@ enum Output {
 }
 
 /// Hints of one kind.
-struct Kind {
+struct HintKind {
     part: Part,
     entry: Entry,
     /// The group of the first id, and how many groups.
@@ -51,9 +51,9 @@ struct Kind {
     apart: u64,
 }
 
-impl Kind {
+impl HintKind {
     /// Hints of some ids with sums of zero; their cutoffs begin at `first_hint`.
-    fn new(card: &mut Card, part: Part, ids: &Range<u64>, first_hint: u32) -> Result<Kind> {
+    fn new(card: &mut Card, part: Part, ids: &Range<u64>, first_hint: u32) -> Result<HintKind> {
         let hints = ids.end - ids.start;
         let apart = hints * u64::from(card.shape.row());
         let (entry, halves) = if part == Part::Pairs { (card.pairs, 2) } else { (card.regular, 1) };
@@ -61,7 +61,7 @@ impl Kind {
         let sums = card.alloc(words)?;
         card.queue.zero(sums, 0, 4 * words)?;
         let groups = (hints / GROUP) as u32;
-        Ok(Kind { part, entry, first_group: ids.start / GROUP, groups, first_hint, sums, apart })
+        Ok(HintKind { part, entry, first_group: ids.start / GROUP, groups, first_hint, sums, apart })
     }
 
     fn hints(&self) -> usize {
@@ -85,7 +85,7 @@ pub(super) struct HintRun<'a> {
     key: [Arg; 4],
     skeleton: Skeleton,
     cutoffs: Buffer,
-    kinds: [Kind; 2],
+    kinds: [HintKind; 2],
     ties: Buffer,
     ties_room: u64,
     extras: Option<Buffer>,
@@ -114,11 +114,13 @@ impl<'a> HintRun<'a> {
         }
         let key = key.expose().as_chunks().0;
         let key: [Arg; 4] = std::array::from_fn(|i| Arg::U64(u64::from_le_bytes(key[i])));
-        let kinds =
-            [Kind::new(card, Part::Pairs, &backups, m as u32)?, Kind::new(card, Part::Regular, &regular, 0)?];
+        let kinds = [
+            HintKind::new(card, Part::Pairs, &backups, m as u32)?,
+            HintKind::new(card, Part::Regular, &regular, 0)?,
+        ];
         let cutoffs = card.alloc(m + q)?;
         // A tie is a chance of 2^-16 for each hint and block, and the cutoff itself makes one for each hint.
-        let most = kinds.iter().flat_map(Kind::slices).map(|slice| slice.len() as u64 * GROUP).max();
+        let most = kinds.iter().flat_map(HintKind::slices).map(|slice| slice.len() as u64 * GROUP).max();
         let ties_room = 2 * most.unwrap_or(0) * (1 + (u64::from(params.blocks()) >> 16)) + SPARE_TIES;
         let ties_room = if params.is_packed() { ties_room } else { 1 };
         let ties = card.alloc(TIES_HEADER + 2 * ties_room)?;
@@ -172,7 +174,7 @@ impl<'a> HintRun<'a> {
                 card.queue.launch(entry.kernel, launched, entry.lanes, &args)?;
             }
         }
-        let hints = self.kinds.iter().map(Kind::hints).sum();
+        let hints = self.kinds.iter().map(HintKind::hints).sum();
         self.skeleton.cutoffs = card.read(self.cutoffs, hints)?;
         let told = card.read(open, (OPEN_HEADER + OPEN) as usize)?;
         card.queue.free(lists)?;
@@ -282,7 +284,7 @@ impl<'a> HintRun<'a> {
     }
 
     /// Adds the extras of some regular hints that lie in a window.
-    fn add_extras(&self, card: &mut Card, window: &Window, kind: &Kind, rows: &Range<u32>) -> Result<()> {
+    fn add_extras(&self, card: &mut Card, window: &Window, kind: &HintKind, rows: &Range<u32>) -> Result<()> {
         let Some(extras) = self.extras else { return Ok(()) };
         let mut args: Vec<Arg> = [window.database, self.cutoffs, kind.sums, extras].map(Arg::Buffer).into();
         let shape = card.shape;
@@ -297,7 +299,7 @@ impl<'a> HintRun<'a> {
         &self,
         card: &mut Card,
         window: &Window,
-        kind: &Kind,
+        kind: &HintKind,
         slice: Range<u32>,
         column: u32,
     ) -> Result<()> {
@@ -321,7 +323,7 @@ impl<'a> HintRun<'a> {
         Ok(())
     }
 
-    fn settle_ties(&self, card: &mut Card, window: &Window, kind: &Kind) -> Result<()> {
+    fn settle_ties(&self, card: &mut Card, window: &Window, kind: &HintKind) -> Result<()> {
         let mut args: Vec<Arg> =
             [window.database, self.cutoffs, kind.sums, self.ties].map(Arg::Buffer).into();
         args.extend(self.key);

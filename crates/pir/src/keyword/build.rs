@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufWriter, IntoInnerError, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Layout, Name, Shape, name, tagged_entry};
+use super::{Layout, Name, TableShape, name, tagged_entry};
 use crate::database::{Builder, Description};
 use crate::error::{Error, Result};
 use crate::params::Choice;
@@ -57,7 +57,7 @@ pub fn build(
     watch: &mut dyn FnMut(f64) -> Result<()>,
 ) -> Result<Description> {
     for _ in 0..SEEDS {
-        let shape = Shape::new(plan.keys, plan.places, plan.layout)?;
+        let shape = TableShape::new(plan.keys, plan.places, plan.layout)?;
         if let Some(description) = build_with(path, plan, shape, source, watch)? {
             return Ok(description);
         }
@@ -69,7 +69,7 @@ pub fn build(
 fn build_with(
     path: &Path,
     plan: &Plan,
-    shape: Shape,
+    shape: TableShape,
     source: &mut dyn FnMut(&mut Take<'_>) -> Result<()>,
     watch: &mut dyn FnMut(f64) -> Result<()>,
 ) -> Result<Option<Description>> {
@@ -171,7 +171,7 @@ const EMPTY: u32 = u32::MAX;
 
 /// Finds a place for every record of a partition: the number of the record at each place, or [`EMPTY`]. None when they do
 /// not fit.
-fn arrange(shape: &Shape, records: &Records) -> Result<Option<Vec<u32>>> {
+fn arrange(shape: &TableShape, records: &Records) -> Result<Option<Vec<u32>>> {
     let (size, count) = (shape.partition_size() as usize, records.len());
     if count > size {
         return Ok(None);
@@ -242,7 +242,8 @@ mod tests {
                 // A small table may need a second seed.
                 let description = (0..20)
                     .find_map(|_| {
-                        let shape = Shape::in_partitions(count, places, Layout::Tagged, partitions).unwrap();
+                        let shape =
+                            TableShape::in_partitions(count, places, Layout::Tagged, partitions).unwrap();
                         build_with(&path, &plan(count, places), shape, &mut all_of(count), &mut |_| Ok(()))
                             .unwrap()
                     })

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Layout, Shape, name, tag_of, tagged_entry};
+use super::{Layout, TableShape, name, tag_of, tagged_entry};
 use crate::error::{Error, Result};
 use crate::ethereum;
 use crate::updates::Live;
@@ -20,8 +20,12 @@ pub type Change = (Vec<u8>, Option<Vec<u8>>);
 ///
 /// When a key that is taken out is not there, a value does not fit, or there is no place for a new key. The message names
 /// the change by its number, counted from 0.
-pub fn entries_of_changes(live: &Live, shape: &Shape, changes: &[Change]) -> Result<Vec<(u64, Vec<u8>)>> {
-    let mut table = Table { live, shape, changed: BTreeMap::new() };
+pub fn entries_of_changes(
+    live: &Live,
+    shape: &TableShape,
+    changes: &[Change],
+) -> Result<Vec<(u64, Vec<u8>)>> {
+    let mut table = NewTable { live, shape, changed: BTreeMap::new() };
     for (number, (key, value)) in changes.iter().enumerate() {
         let refuse = |reason: String| Err(Error::format(format!("change {number}"), reason));
         let size = live.params().entry_size();
@@ -49,13 +53,13 @@ pub fn entries_of_changes(live: &Live, shape: &Shape, changes: &[Change]) -> Res
 }
 
 /// The entries as they will be.
-struct Table<'a> {
+struct NewTable<'a> {
     live: &'a Live,
-    shape: &'a Shape,
+    shape: &'a TableShape,
     changed: BTreeMap<u64, Vec<u8>>,
 }
 
-impl Table<'_> {
+impl NewTable<'_> {
     fn entry(&self, place: u64) -> Result<Vec<u8>> {
         self.changed.get(&place).map_or_else(|| self.live.entry(place), |entry| Ok(entry.clone()))
     }

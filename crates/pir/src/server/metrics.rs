@@ -22,7 +22,7 @@ pub(super) enum Reason {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Refusal {
+struct RefusalLabels {
     reason: Reason,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Metrics {
     pub(super) hint_requests: Counter,
     pub(super) connections: Gauge,
     pub(super) turned_away: Counter,
-    refused: Family<Refusal, Counter>,
+    refused: Family<RefusalLabels, Counter>,
     epoch: Gauge,
 }
 
@@ -67,7 +67,7 @@ impl Metrics {
     }
 
     pub(super) fn refuse(&self, reason: Reason) {
-        self.refused.get_or_create(&Refusal { reason }).inc();
+        self.refused.get_or_create(&RefusalLabels { reason }).inc();
     }
 
     /// The text for Prometheus.

@@ -26,10 +26,10 @@ pub(super) struct Runs {
     file: File,
     /// For messages.
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<Sorting>,
 }
 
-struct State {
+struct Sorting {
     /// Where the next run begins.
     end: u64,
     runs: Vec<Run>,
@@ -49,7 +49,7 @@ impl Runs {
         Self {
             file,
             path: path.to_owned(),
-            state: Mutex::new(State { end: 0, runs: Vec::new(), largest: [None; 256] }),
+            state: Mutex::new(Sorting { end: 0, runs: Vec::new(), largest: [None; 256] }),
         }
     }
 
@@ -142,7 +142,7 @@ impl Runs {
         Ok(duplicates)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Sorting> {
         self.state.lock().expect("no thread panics with the list")
     }
 }

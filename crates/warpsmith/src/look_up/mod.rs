@@ -13,7 +13,7 @@ use warpsmith_engine::{Devices, Runner};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::device::{OnDevice, Tuning};
 use warpsmith_pir::hints::make::{Make, Processor};
-use warpsmith_pir::keyword::{Shape, is_at_home};
+use warpsmith_pir::keyword::{TableShape, is_at_home};
 use warpsmith_pir::remote::{Offer, Remote};
 use warpsmith_pir::{Choice, Client, Fetched, Lanes, Params, Version};
 
@@ -269,7 +269,7 @@ impl Library {
     /// is a wrong answer: the hint made from it is worthless.
     fn entries(
         &mut self,
-        shape: Option<&Shape>,
+        shape: Option<&TableShape>,
         places: &[u64],
         fetched: &[warpsmith_pir::Result<Fetched>],
     ) -> Result<std::result::Result<Vec<Vec<u8>>, String>> {

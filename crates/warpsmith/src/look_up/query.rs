@@ -3,7 +3,7 @@
 use warpsmith_chain::{Address, AddressKind, Shown, identify};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::ethereum::{self, Account};
-use warpsmith_pir::keyword::{Layout, Shape, tagged_value};
+use warpsmith_pir::keyword::{Layout, TableShape, tagged_value};
 
 /// One thing that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Query {
     }
 
     /// The entries to ask for: always as many, whether a key is there or not.
-    pub(super) fn places(&self, shape: Option<&Shape>) -> Vec<u64> {
+    pub(super) fn places(&self, shape: Option<&TableShape>) -> Vec<u64> {
         match (self, shape) {
             (Query::Key { key, .. }, Some(shape)) => shape.places_of(key),
             (Query::Index(index), _) => vec![*index],
@@ -72,7 +72,7 @@ pub enum Answer {
 
 impl Answer {
     /// What the entries of all places of a query say.
-    pub(super) fn new(query: &Query, shape: Option<&Shape>, entries: &[Vec<u8>]) -> Answer {
+    pub(super) fn new(query: &Query, shape: Option<&TableShape>, entries: &[Vec<u8>]) -> Answer {
         let (key, shape) = match (query, shape) {
             (Query::Key { key, .. }, Some(shape)) => (key, shape),
             (Query::Index(_), _) => return Answer::Entry(entries.first().cloned().unwrap_or_default()),
@@ -104,7 +104,7 @@ impl Answer {
 /// # Errors
 ///
 /// What was given, and what to give instead.
-pub fn parse_key(shape: &Shape, text: &str) -> Result<Vec<u8>, String> {
+pub fn parse_key(shape: &TableShape, text: &str) -> Result<Vec<u8>, String> {
     match shape.layout {
         Layout::Tagged => parse_hex(text).map_err(|why| format!("this database is read by key: {why}")),
         Layout::State => state_key(text),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use warpsmith::look_up::{amount_bytes, parse_hex, parse_key};
 use warpsmith::pir::ethereum::{self, Account};
-use warpsmith::pir::keyword::{Change, Layout, Shape, entries_of_changes};
+use warpsmith::pir::keyword::{Change, Layout, TableShape, entries_of_changes};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Error, Result};
 
@@ -42,7 +42,12 @@ fn by_index(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64
     Ok(values)
 }
 
-fn by_key(live: &Live, shape: &Shape, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64, Vec<u8>)>> {
+fn by_key(
+    live: &Live,
+    shape: &TableShape,
+    name: &Path,
+    from: &mut dyn BufRead,
+) -> Result<Vec<(u64, Vec<u8>)>> {
     let (mut changes, mut lines) = (Vec::new(), Vec::new());
     each_line(name, from, &mut |line| {
         let [key, value] = line.words[..] else {
@@ -73,7 +78,7 @@ fn by_key(live: &Live, shape: &Shape, name: &Path, from: &mut dyn BufRead) -> Re
     })
 }
 
-fn parse_value(shape: &Shape, key: &[u8], text: &str) -> std::result::Result<Vec<u8>, String> {
+fn parse_value(shape: &TableShape, key: &[u8], text: &str) -> std::result::Result<Vec<u8>, String> {
     match (shape.layout, <&ethereum::Address>::try_from(key)) {
         (Layout::Tagged, _) => parse_hex(text),
         (Layout::Address, _) => match text.parse() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::pir::database::{Database, Description, HEAD_BYTES};
-use warpsmith::pir::keyword::{Layout, Shape};
+use warpsmith::pir::keyword::{Layout, TableShape};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Choice, Client, Params};
 
@@ -167,7 +167,7 @@ pub(super) struct DatabaseLine {
     pub examples: Option<Vec<String>>,
 }
 
-fn layout_name(shape: &Shape) -> &'static str {
+fn layout_name(shape: &TableShape) -> &'static str {
     match shape.layout {
         Layout::Tagged => "pairs",
         Layout::State => "state",
