@@ -7,13 +7,12 @@ use std::thread::available_parallelism;
 
 use warpsmith_chain::Shown;
 use warpsmith_device::{Api, Device};
-use warpsmith_hash::Lanes;
 
 use crate::cpu::Cpu;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Inline, carries_ptx};
 use crate::simd::{self, Simd};
-use crate::worker::Backend;
+use crate::worker::{Backend, Runner};
 
 /// A device as a person names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,7 +270,7 @@ impl Devices {
 
     /// Whether there is nothing but cards.
     pub(crate) fn are_cards(&self) -> bool {
-        self.list.iter().all(|device| device.card().is_some())
+        self.list.iter().all(|device| device.is_card())
     }
 
     /// The processor, for what no card can do (better slow than not at all), and the words that tell a person.
@@ -284,13 +283,13 @@ impl Devices {
 
     /// What the devices leave a scan's filter, and how many digests they may test in a second, roughly.
     pub fn filter_room(&self) -> FilterRoom {
-        let of_device = |device: &Arc<dyn Backend>| match device.card() {
+        let of_device = |device: &Arc<dyn Backend>| match device.runner() {
             // H200, 132 units: 5.5 to 6.5 G digests a second.
-            Some(card) => {
+            Runner::Card(card) => {
                 let info = card.info();
                 (info.largest_buffer.min(info.memory / 2), f64::from(info.units) * 45e6)
             }
-            None => (8 << 30, device.scanners() as f64 * 2e7),
+            Runner::Processor { .. } => (8 << 30, device.scanners() as f64 * 2e7),
         };
         let each: Vec<(u64, f64)> = self.list.iter().map(of_device).collect();
         FilterRoom {
@@ -311,30 +310,10 @@ impl fmt::Debug for Devices {
     }
 }
 
-/// What work that is no search runs on.
-pub enum Runner {
-    /// A card.
-    Card(Arc<dyn Device>),
-    /// Threads of the processor.
-    Processor {
-        /// The instruction set of the lanes.
-        lanes: Lanes,
-        /// How many.
-        threads: usize,
-    },
-}
-
 impl Devices {
     /// What each device is called, a line about it, and what it runs work on.
     pub fn runners(&self) -> Vec<(String, String, Runner)> {
-        let runner = |device: &Arc<dyn Backend>| match device.card() {
-            Some(card) => Runner::Card(card),
-            None => Runner::Processor {
-                lanes: Lanes::new(device.simd().unwrap_or(Simd::Portable)),
-                threads: device.workers(),
-            },
-        };
-        self.list.iter().map(|device| (device.id(), device.describe(), runner(device))).collect()
+        self.list.iter().map(|device| (device.id(), device.describe(), device.runner())).collect()
     }
 }
 

@@ -25,7 +25,7 @@ use crate::samples::Sample;
 use crate::search::{Job, Match, Progress, Rule, Wanted, run_with};
 use crate::simd;
 use crate::space::Subject;
-use crate::worker::{Search, suits};
+use crate::worker::{Runner, Search, suits};
 
 /// What a benchmark measures.
 pub struct BenchOptions<'a> {
@@ -127,7 +127,10 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         if options.baseline {
             let (keys, time) = match sample.subject {
                 Subject::Key(_) if baseline::has(&recipe) => {
-                    let simd = backend.simd().unwrap_or_else(simd::detect);
+                    let simd = match backend.runner() {
+                        Runner::Processor { lanes, .. } => lanes.simd(),
+                        Runner::Card(_) => simd::detect(),
+                    };
                     baseline::run(&recipe, &filter, simd, options.baseline_threads, slice)?
                 }
                 subject => one_by_one(subject, patterns, options.baseline_threads, slice),

@@ -7,6 +7,7 @@ use crate::devices::Devices;
 use crate::error::Result;
 use crate::gpu::{Gpu, LaunchShape, shapes};
 use crate::samples::Sample;
+use crate::worker::Runner;
 
 /// One shape tried.
 #[derive(Clone, Debug)]
@@ -33,7 +34,8 @@ pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) 
         patterns: None,
         detail: false,
     };
-    for device in devices.list.iter().filter_map(|d| d.card()) {
+    for device in &devices.list {
+        let Runner::Card(device) = device.runner() else { continue };
         let mut best: Option<(f64, LaunchShape)> = None;
         for shape in shapes::candidates(device.as_ref()) {
             let gpu = Gpu::with_shape(Arc::clone(&device), shape, devices.inline);

@@ -24,6 +24,7 @@ use warpsmith_curve::field::lanes;
 use warpsmith_curve::group::Point;
 use warpsmith_curve::multiply::Multiples;
 use warpsmith_curve::walk::{Table, Walk};
+use warpsmith_hash::Lanes;
 
 use crate::forms;
 use crate::prefilter::ScanFilter;
@@ -31,7 +32,7 @@ use crate::simd::{self, Simd};
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure};
 use crate::worker::scanner::Scanner;
-use crate::worker::{Backend, Batch, Fault, Numbering, Program, Search, Worker};
+use crate::worker::{Backend, Batch, Fault, Numbering, Program, Runner, Search, Worker};
 pub(crate) use ranges::CpuScanner;
 use walker::Walker;
 
@@ -124,8 +125,8 @@ impl Backend for Cpu {
         }
     }
 
-    fn simd(&self) -> Option<Simd> {
-        Some(self.simd)
+    fn runner(&self) -> Runner {
+        Runner::Processor { lanes: Lanes::new(self.simd), threads: self.workers() }
     }
 
     fn measure(&self) -> Option<&dyn Measure> {

@@ -38,7 +38,7 @@ use crate::prefilter::ScanFilter;
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
-use crate::worker::{Backend, Fault, Program, Search, Worker};
+use crate::worker::{Backend, Fault, Program, Runner, Search, Worker};
 pub use inline::Inline;
 
 /// Records a launch has room for. More hits than that are found by walking again in pieces.
@@ -210,8 +210,8 @@ impl Backend for Gpu {
         line
     }
 
-    fn card(&self) -> Option<Arc<dyn Device>> {
-        Some(Arc::clone(&self.device))
+    fn runner(&self) -> Runner {
+        Runner::Card(Arc::clone(&self.device))
     }
 
     fn workers(&self) -> usize {

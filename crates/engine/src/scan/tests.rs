@@ -143,6 +143,9 @@ impl Backend for Failing {
     fn describe(&self) -> String {
         self.inner.describe()
     }
+    fn runner(&self) -> crate::worker::Runner {
+        self.inner.runner()
+    }
     fn workers(&self) -> usize {
         1
     }

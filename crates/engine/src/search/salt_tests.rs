@@ -10,7 +10,7 @@ use warpsmith_pattern::{Options, Score, compile};
 
 use super::*;
 use crate::space::{Lease, Subject};
-use crate::worker::{Batch, Fault, Hit, Numbering, Program, Spot, Start, Worker};
+use crate::worker::{Batch, Fault, Hit, Numbering, Program, Runner, Spot, Start, Worker};
 
 /// A contract by CREATE2 whose salt has so many free bytes.
 fn deployment(free: usize) -> Deployment {
@@ -46,6 +46,9 @@ impl Backend for Reference {
     }
     fn describe(&self) -> String {
         "the reference".to_owned()
+    }
+    fn runner(&self) -> Runner {
+        crate::cpu::Cpu::new(crate::simd::detect(), 1).runner()
     }
     fn workers(&self) -> usize {
         1

@@ -17,7 +17,7 @@ use crate::recover::{Candidate, recompute};
 use crate::simd;
 use crate::space::Subject;
 use crate::split::Split;
-use crate::worker::{Batch, Fault, Hit, Numbering, Program, Spot, Start, Worker};
+use crate::worker::{Batch, Fault, Hit, Numbering, Program, Runner, Spot, Start, Worker};
 
 /// How a device misbehaves after its self-test.
 #[derive(Clone, Copy, PartialEq)]
@@ -59,6 +59,9 @@ impl Backend for Masked {
     }
     fn describe(&self) -> String {
         self.cpu.describe()
+    }
+    fn runner(&self) -> Runner {
+        self.cpu.runner()
     }
     fn workers(&self) -> usize {
         1

@@ -206,7 +206,7 @@ fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) 
     let mut plants = texts(&probe)?;
     // On a card each search takes memory anew, and hashes take their time; a spread of the places is enough for what is
     // searched one by one, since all of them are searched together as well.
-    let costly = device.card().is_some() || probe.recipe != Recipe::Key(Form::X);
+    let costly = device.is_card() || probe.recipe != Recipe::Key(Form::X);
     if case.together == 1 && limit == usize::MAX && costly {
         plants = plants.into_iter().step_by(7).collect();
     }

@@ -48,7 +48,7 @@ pub(crate) fn prove_program(device: &dyn Backend, subject: Subject<'_>, search: 
     if !search.filter.terms.is_empty() {
         return plant(&probe, &program, 1, BY_TERMS, |probe, spots| by_terms(probe, spots, size));
     }
-    if device.card().is_some() {
+    if device.is_card() {
         // A prefix that many have shows all lanes of a card at once.
         sample(&probe, &program, size)?;
     }
@@ -56,7 +56,7 @@ pub(crate) fn prove_program(device: &dyn Backend, subject: Subject<'_>, search: 
     if probe.program(&Filter { top: ranges(together)?, ..Filter::default() }) == program {
         return plant(&probe, &program, TOGETHER, TOGETHER, |probe, spots| by_ranges(probe, spots, together));
     }
-    if device.card().is_none() {
+    if !device.is_card() {
         plant(&probe, &program, size, IN_TURN, |probe, spots| by_ranges(probe, spots, size))?;
         // And all places at once, as many patterns are searched: by the same walk.
         let many = probe.program(&Filter { top: ranges(together)?, ..Filter::default() });

@@ -16,10 +16,11 @@ use std::sync::Arc;
 use warpsmith_chain::{Digest, Form, Recipe};
 use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Place;
+use warpsmith_device::Device;
+use warpsmith_hash::Lanes;
 use warpsmith_pattern::Filter;
 
 use crate::prefilter::{Prefilter, ScanFilter};
-use crate::simd::Simd;
 pub(crate) use crate::space::Start;
 use measure::Measure;
 use scanner::Scanner;
@@ -55,7 +56,7 @@ const FEW_HITS: f64 = 4096.0;
 pub(crate) fn suits(device: &dyn Backend, search: &Search<'_>, odds: f64) -> Result<(), Fault> {
     device.supports(search)?;
     let share = search.filter.share();
-    if device.card().is_some() && share > MOST_HITS && share > odds * FEW_HITS {
+    if device.is_card() && share > MOST_HITS && share > odds * FEW_HITS {
         let every = (1.0 / share).round();
         return Err(format!(
             "these patterns say too little about the digest, the rest is for the text to decide, and one candidate in \
@@ -174,6 +175,19 @@ pub(crate) trait Worker: Send {
     }
 }
 
+/// What a device is made of: what work that is no search runs on.
+pub enum Runner {
+    /// A card.
+    Card(Arc<dyn Device>),
+    /// Threads of the processor.
+    Processor {
+        /// The instruction set of the lanes.
+        lanes: Lanes,
+        /// How many.
+        threads: usize,
+    },
+}
+
 /// A device that can make workers.
 pub(crate) trait Backend: Send + Sync {
     /// What a person calls it: `cpu`, `cuda:0`.
@@ -185,13 +199,11 @@ pub(crate) trait Backend: Send + Sync {
     /// The share of candidates of this recipe that may pass its filter without matching before verification holds it
     /// up.
     fn max_false(&self, recipe: &Recipe) -> f64;
-    /// The card behind it, if it is one.
-    fn card(&self) -> Option<Arc<dyn warpsmith_device::Device>> {
-        None
-    }
-    /// The instruction set, if it is the processor.
-    fn simd(&self) -> Option<Simd> {
-        None
+    /// What it is made of.
+    fn runner(&self) -> Runner;
+    /// Whether that is a card.
+    fn is_card(&self) -> bool {
+        matches!(self.runner(), Runner::Card(_))
     }
     /// Whether it can do this search at all; if not, why.
     fn supports(&self, _search: &Search<'_>) -> Result<(), Fault> {
@@ -234,7 +246,7 @@ mod tests {
             top: vec![Interval { first: 0, last: u64::MAX >> bits }],
             ..Filter::default()
         };
-        let cpu = crate::cpu::Cpu::new(Simd::Portable, 1);
+        let cpu = crate::cpu::Cpu::new(crate::simd::Simd::Portable, 1);
         let fits = |device: &dyn Backend, filter: &Filter, odds| {
             suits(device, &Search::new(&Recipe::Key(Form::Account), filter), odds)
         };

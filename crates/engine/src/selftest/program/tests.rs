@@ -9,7 +9,7 @@ use crate::cpu::Cpu;
 use crate::gpu::Gpu;
 use crate::samples::samples;
 use crate::simd;
-use crate::worker::{Fault, Worker};
+use crate::worker::{Fault, Runner, Worker};
 
 /// Chooses programs as a card does, has the processor run them, and remembers which it was asked to run.
 struct Spy {
@@ -24,6 +24,9 @@ impl Backend for Spy {
     }
     fn describe(&self) -> String {
         self.cpu.describe()
+    }
+    fn runner(&self) -> Runner {
+        self.cpu.runner()
     }
     fn workers(&self) -> usize {
         1
