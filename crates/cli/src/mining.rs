@@ -303,3 +303,18 @@ fn bad_split_key(text: &str, error: &PublicKeyError) -> Failure {
     }
     Failure::Usage(format!("--split-key: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpsmith::pattern::SCORES;
+
+    #[test]
+    fn every_score_has_its_flag() {
+        let command = ScoreFlags::augment_args(clap::Command::new("scores"));
+        for kind in SCORES {
+            let name = kind.flag.trim_start_matches("--").split(' ').next();
+            assert!(command.get_arguments().any(|argument| argument.get_long() == name), "{}", kind.flag);
+        }
+    }
+}

@@ -24,7 +24,7 @@ pub use error::{Error, Reason};
 pub use filter::{Filter, Parity, ScoreFilter, Term};
 pub use interval::{Interval, Words};
 pub use kind::{KINDS, Kind};
-pub use score::Score;
+pub use score::{SCORES, Score, ScoreKind};
 pub use set::{Patterns, compile};
 
 /// How patterns are read.

@@ -22,6 +22,24 @@ pub enum Score {
 /// Bytes of an address.
 const BYTES: u32 = 20;
 
+/// A score as the command line has it.
+#[derive(Clone, Copy, Debug)]
+pub struct ScoreKind {
+    /// The flag, with what it is given.
+    pub flag: &'static str,
+    /// What it counts.
+    pub counts: &'static str,
+    /// The score, with a digit for an example where it takes one.
+    pub score: Score,
+}
+
+/// Every kind of score. Self-tests go by this list, and documents are compared with it.
+pub static SCORES: &[ScoreKind] = &[
+    ScoreKind { flag: "--leading-zeros", counts: "zero bytes at the start", score: Score::LeadingZeros },
+    ScoreKind { flag: "--zeros", counts: "zero bytes anywhere", score: Score::Zeros },
+    ScoreKind { flag: "--leading D", counts: "hex digits `D` at the start", score: Score::Leading(7) },
+];
+
 impl Score {
     /// The run of a digit written in hex; `None` when it is no hex digit.
     pub fn leading(digit: char) -> Option<Self> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use warpsmith::devices::{Api, Selector};
-use warpsmith::pattern::KINDS;
+use warpsmith::pattern::{KINDS, SCORES, ScoreKind};
 use warpsmith::proof::selftest_cases;
 
 fn root() -> PathBuf {
@@ -26,6 +26,18 @@ fn table(name: &str, column: usize) -> Vec<String> {
 fn the_page_lists_every_kind_of_pattern() {
     let known: Vec<_> = KINDS.iter().map(|kind| kind.name.to_owned()).collect();
     assert_eq!(table("kinds", 0), known);
+}
+
+#[test]
+fn pages_list_every_score() {
+    let flags: Vec<_> = SCORES.iter().map(|kind| kind.flag.to_owned()).collect();
+    assert_eq!(table("scores", 0), flags);
+    for page in ["docs/reference.md", "docs/ethereum.md"] {
+        let text = fs::read_to_string(root().join(page)).expect("the page is there");
+        for ScoreKind { flag, counts, .. } in SCORES {
+            assert!(text.contains(&format!("| `{flag}` | {counts} |")), "{page} lacks {flag}");
+        }
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod probe;
 mod program;
 
 use warpsmith_chain::{Digest, Encoding, Form, Recipe};
-use warpsmith_pattern::{Filter, Score};
+use warpsmith_pattern::{Filter, SCORES, Score, ScoreKind};
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
@@ -129,9 +129,6 @@ pub fn selftest_cases() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|case| case.name)
 }
 
-/// What is scored.
-const SCORES: [Score; 3] = [Score::LeadingZeros, Score::Zeros, Score::Leading(7)];
-
 /// More than a card searches for with the bitmap of a small set: a test below holds it against the programs there are.
 const THOUSANDS: usize = 2000;
 
@@ -153,8 +150,8 @@ pub(crate) fn prove(device: &dyn Backend, sample: &Sample, report: &mut dyn FnMu
         report(&SelfTest { device: device.id(), target, case: case.name.to_owned(), planted });
     }
     if has_scores(subject) {
-        for score in SCORES {
-            let planted = best(device, subject, score)?;
+        for ScoreKind { score, .. } in SCORES {
+            let planted = best(device, subject, *score)?;
             report(&SelfTest { device: device.id(), target, case: score.to_string(), planted });
         }
     }
