@@ -30,6 +30,12 @@ pub use error::{Error, Result};
 pub use handle::{Buffer, Kernel, Later, Mark, Program};
 
 /// The interface a device is used through.
+///
+/// ```
+/// use warpsmith_device::Api;
+///
+/// assert_eq!(Api::ALL.map(Api::name), ["cuda", "opencl"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Api {
     /// NVIDIA's driver interface, kernels compiled by NVRTC.

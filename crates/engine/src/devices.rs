@@ -15,6 +15,16 @@ use crate::simd::{self, Simd};
 use crate::worker::{Backend, Runner};
 
 /// A device as a person names it.
+///
+/// ```
+/// use warpsmith_engine::Selector;
+///
+/// let first: Selector = "cuda:0".parse()?;
+/// assert_eq!(first.to_string(), "cuda:0");
+/// let error = "gpu".parse::<Selector>().unwrap_err();
+/// assert!(error.contains("cpu, cuda"), "{error}");
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// Everything found, GPUs and the processor.
@@ -85,6 +95,8 @@ impl fmt::Display for Selector {
 }
 
 /// One device of this machine.
+///
+/// See [`survey`].
 #[derive(Clone, Debug)]
 pub struct Found {
     /// What a person calls it.
@@ -96,6 +108,8 @@ pub struct Found {
 }
 
 /// What this machine has, and why it lacks the rest.
+///
+/// See [`survey`].
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// Usable devices.
@@ -105,6 +119,16 @@ pub struct Survey {
 }
 
 /// Looks around.
+///
+/// ```
+/// use warpsmith_engine::survey;
+///
+/// let survey = survey();
+/// assert!(survey.found.iter().any(|found| found.id == "cpu"));
+/// for (interface, reason) in survey.missing {
+///     println!("{interface}: {reason}");
+/// }
+/// ```
 pub fn survey() -> Survey {
     let gpus = warpsmith_device::survey();
     let mut missing = gpus.missing;
@@ -159,6 +183,8 @@ fn threads(asked: Option<usize>) -> usize {
 }
 
 /// What the choice of a scan's filter depends on.
+///
+/// See [`Devices::filter_room`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilterRoom {
     /// Bytes that a filter may take on every device.
@@ -168,6 +194,17 @@ pub struct FilterRoom {
 }
 
 /// The devices of a search.
+///
+/// ```
+/// use warpsmith_engine::Devices;
+///
+/// // Every GPU, or else the processor; the processor alone; what a person named.
+/// let auto = Devices::auto()?;
+/// let cpu = Devices::cpu()?;
+/// let named = Devices::open(&["cpu".parse().unwrap()], Some(2))?;
+/// assert_eq!(cpu.describe().len(), named.describe().len());
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
 pub struct Devices {
     pub(crate) list: Vec<Arc<dyn Backend>>,
     /// The number of threads asked for, should the processor have to step in.

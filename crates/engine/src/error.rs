@@ -2,10 +2,17 @@
 
 use std::error::Error as StdError;
 
-/// The result of an engine operation.
+/// The result of an engine operation; [`Error`] shows one.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An engine error.
+///
+/// ```
+/// use warpsmith_engine::{Devices, Error};
+///
+/// let asked = Devices::open(&["cuda:9".parse().unwrap()], None);
+/// assert!(matches!(asked, Err(Error::NoDevice(text)) if text.contains("cuda:9")));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

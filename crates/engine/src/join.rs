@@ -10,6 +10,8 @@ use crate::origin::{Secret, public_point};
 use crate::split::Split;
 
 /// A joined key, checked.
+///
+/// See [`Split`](crate::Split).
 pub struct Joined {
     /// The final private key.
     pub secret: Secret,
@@ -29,6 +31,8 @@ pub struct Joined {
 ///
 /// A public key given by its x coordinate alone stands for two secrets, k and n - k; the one that fits is
 /// taken. Nothing is returned unless address and, where given, public key come out exactly.
+///
+/// The example of [`Split`](crate::Split) goes the whole way.
 pub fn join(
     own: &Secret,
     split: &Split,

@@ -94,6 +94,8 @@ impl Origin {
 }
 
 /// Why a text is no public key.
+///
+/// See [`parse_public_key`].
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{given} is not a public key: {why}. Give 66 hex digits starting with 02 or 03 (compressed), 130 starting \
@@ -106,6 +108,15 @@ pub struct PublicKeyError {
 
 /// Reads a public key: compressed, uncompressed or x-only hex, or npub. An x-only key stands for the point
 /// with even y, as in BIP-340.
+///
+/// ```
+/// use warpsmith_engine::parse_public_key;
+///
+/// let x = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+/// assert_eq!(parse_public_key(x)?.serialize()[0], 2, "even y");
+/// assert!(parse_public_key("79be").is_err());
+/// # Ok::<(), warpsmith_engine::PublicKeyError>(())
+/// ```
 pub fn parse_public_key(text: &str) -> std::result::Result<PublicKey, PublicKeyError> {
     let given = text.trim();
     let fail = |why: String| PublicKeyError { given: format!("'{}'", Shown(given)), why };

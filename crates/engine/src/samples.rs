@@ -8,6 +8,8 @@ use warpsmith_chain::{Encoding, KeyType, TYPES};
 use crate::space::Subject;
 
 /// One of them.
+///
+/// See [`samples`].
 #[derive(Clone, Copy)]
 pub struct Sample {
     /// What `bench` calls it.
@@ -49,6 +51,12 @@ fn others() -> [Sample; 4] {
 
 /// One for each program of devices: chains may compute the same of a key and then differ in the text alone, which narrows
 /// digests to bits or to ranges. What proves or times programs goes through these.
+///
+/// ```
+/// use warpsmith_engine::{distinct_samples, samples};
+///
+/// assert!(distinct_samples().len() < samples().len());
+/// ```
 pub fn distinct_samples() -> Vec<Sample> {
     let mut seen = Vec::new();
     let mut distinct = samples();
@@ -63,6 +71,12 @@ pub fn distinct_samples() -> Vec<Sample> {
 }
 
 /// All of them: every type of address of every chain, on its main network, and what is searched besides.
+///
+/// ```
+/// use warpsmith_engine::samples;
+///
+/// assert!(samples().iter().any(|sample| sample.name == "tron"));
+/// ```
 pub fn samples() -> Vec<Sample> {
     let of_type = |known: &'static KeyType| {
         let target = known.on[0].target.as_ref();

@@ -23,6 +23,15 @@ pub(crate) fn tweak(s: Scalar) -> SecpScalar {
 const TOGETHER: usize = 64;
 
 /// A private key. Erased when dropped; `Debug` shows nothing of it.
+///
+/// ```
+/// use warpsmith_engine::Secret;
+///
+/// let secret = Secret::random()?;
+/// assert_eq!(Secret::from_bytes(secret.as_bytes()).unwrap().public_key(), secret.public_key());
+/// assert!(Secret::from_bytes(&[0; 32]).is_none(), "zero is no key");
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
 pub struct Secret(Locked);
 
 impl Secret {
@@ -140,6 +149,13 @@ const DEPTH: usize = 1 << 16;
 
 /// Does something with secrets and overwrites the part of the stack it used. What it returns by value must be no secret; a
 /// [`Secret`] is a pointer and may be.
+///
+/// ```
+/// use warpsmith_engine::{Secret, wiping_stack};
+///
+/// let public = wiping_stack(|| Secret::random().map(|secret| secret.public_key()))?;
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
 pub fn wiping_stack<T>(work: impl FnOnce() -> T) -> T {
     // A frame of its own, which lies where the next call's will.
     #[inline(never)]

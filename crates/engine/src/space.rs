@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 use crate::origin::Origin;
 
 /// What is searched for: a key, or a salt.
+///
+/// See [`run`](crate::run()).
 #[derive(Clone, Copy)]
 pub enum Subject<'a> {
     /// Keys, each with its public point.

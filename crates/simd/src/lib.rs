@@ -7,6 +7,12 @@
 use std::fmt;
 
 /// An instruction set. Each has all that those below it have.
+///
+/// ```
+/// use warpsmith_simd::Simd;
+///
+/// assert!(Simd::Portable.is_available());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Simd {
     /// AVX-512 with products of 52 bits: eight elements of a field and eight hashes at a time.

@@ -12,6 +12,18 @@ use crate::error::{Error, Result};
 const STACK: usize = 16 << 20;
 
 /// What is told besides results while a search or a scan goes on.
+///
+/// ```
+/// use warpsmith::{Devices, Note, mine, npub};
+///
+/// let search = mine(npub(), ["q"]).on(Devices::cpu()?).watch(|note| match note {
+///     Note::Progress(progress) => eprintln!("{:.3e} keys/s", progress.rate),
+///     Note::Warning(text) => eprintln!("{text}"),
+///     _ => {}
+/// });
+/// search.first()?;
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Note<P> {

@@ -1,6 +1,16 @@
 //! What can go wrong, for callers who do not care in which crate.
 
 /// The result of an operation of this library.
+///
+/// ```
+/// use warpsmith::{Devices, mine, npub};
+///
+/// fn best() -> warpsmith::Result<String> {
+///     Ok(mine(npub(), ["q"]).on(Devices::cpu()?).first()?.address)
+/// }
+/// assert!(best()?.starts_with("npub1q"));
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why something could not be done. The texts say what was given, what is allowed and what to do.

@@ -37,11 +37,28 @@ pub use warpsmith_pir as pir;
 pub use warpsmith_store as store;
 
 /// Nostr public keys: `npub1...`.
+///
+/// ```
+/// use warpsmith::npub;
+/// use warpsmith::pattern::{Options, compile};
+///
+/// let patterns = compile(["cafe"], &npub(), &Options::default())?;
+/// assert_eq!(patterns.odds(), 2f64.powi(-20));
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 pub fn npub() -> impl KeyTarget + 'static {
     chain::nostr::Npub
 }
 
 /// Ethereum accounts: `0x...`.
+///
+/// ```
+/// use warpsmith::{Devices, eth, mine};
+///
+/// let found = mine(eth(), ["ca"]).on(Devices::cpu()?).first()?;
+/// assert!(found.address.to_lowercase().starts_with("0xca"));
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 pub fn eth() -> impl KeyTarget + 'static {
     chain::ethereum::Account
 }

@@ -247,6 +247,23 @@ impl fmt::Debug for Findings {
 /// # Errors
 ///
 /// When the database has no address of these types, or the filter can be neither read nor made.
+///
+/// ```
+/// use warpsmith::Devices;
+/// use warpsmith::scan::with_filter;
+/// use warpsmith::store::{BuildOptions, Database, Width};
+///
+/// # let folder = std::env::temp_dir().join(format!("warpsmith-with-filter-{}", std::process::id()));
+/// # std::fs::create_dir(&folder)?;
+/// # let (list, path) = (folder.join("list.txt"), folder.join("addresses.db"));
+/// std::fs::write(&list, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\n")?;
+/// Database::build(&path, &[list], &BuildOptions::default())?;
+/// let database = Database::open(&path)?;
+/// let targets = with_filter(database, &[], Some(Width::Fuse8), &Devices::cpu()?, &mut |text| eprintln!("{text}"))?;
+/// assert!(targets.types().iter().any(|wanted| wanted.name == "p2pkh"));
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn with_filter(
     database: Database,
     types: &[&'static KeyType],
@@ -277,6 +294,17 @@ pub fn with_filter(
 /// # Errors
 ///
 /// When the file cannot be used, or is the map of another scan.
+///
+/// ```
+/// use warpsmith::scan::{ScanTargets, ledger};
+/// use warpsmith::store::{TargetList, parse_range};
+///
+/// let targets = ScanTargets::list(&TargetList::of(&["1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH".to_owned()])?, &[])?;
+/// // Without a file the map is forgotten at the end.
+/// let ledger = ledger(parse_range("1:ff")?, &targets, None, false)?;
+/// assert!(!ledger.map().is_complete());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn ledger(
     range: Interval,
     targets: &ScanTargets,

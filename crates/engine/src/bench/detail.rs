@@ -3,6 +3,8 @@
 use crate::worker::measure::Profile;
 
 /// What is known beside the rate.
+///
+/// See [`bench`](crate::bench()).
 #[derive(Clone, Debug)]
 pub struct Detail {
     /// Processor time the program took once the search had settled, as a share of one core.

@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 use crate::worker::measure::FieldRate;
 
 /// How fast a device multiplies in the field of secp256k1.
+///
+/// See [`bench_field`].
 #[derive(Clone, Debug)]
 pub struct FieldBench {
     /// The device.
@@ -24,6 +26,14 @@ pub struct FieldBench {
 }
 
 /// Times multiplication and squaring on each device.
+///
+/// ```
+/// use warpsmith_engine::{Devices, bench_field};
+///
+/// let benches = bench_field(&Devices::cpu()?, 0.01)?;
+/// assert!(benches.iter().all(|bench| bench.rate > 0.0 && bench.verified > 0));
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
 pub fn bench_field(devices: &Devices, seconds: f64) -> Result<Vec<FieldBench>> {
     let mut lines = Vec::new();
     for device in &devices.list {

@@ -28,6 +28,8 @@ use crate::space::Subject;
 use crate::worker::{Runner, Search, suits};
 
 /// What a benchmark measures.
+///
+/// See [`bench`](bench()).
 pub struct BenchOptions<'a> {
     /// How long.
     pub seconds: f64,
@@ -42,6 +44,8 @@ pub struct BenchOptions<'a> {
 }
 
 /// What it found.
+///
+/// See [`bench`](bench()).
 #[derive(Clone, Debug)]
 pub struct Bench {
     /// The target.
@@ -77,6 +81,17 @@ const SLICES: u32 = 4;
 
 /// Searches for a pattern that matches now and then and counts. The number of matches must fit the number of
 /// candidates tried within six standard deviations, or the rate is an error instead.
+///
+/// ```
+/// use warpsmith_engine::{BenchOptions, Devices, bench, samples};
+///
+/// let npub = samples().into_iter().find(|sample| sample.name == "npub").expect("it is there");
+/// let options = BenchOptions { seconds: 0.5, baseline: false, baseline_threads: 1, patterns: None, detail: false };
+/// for bench in bench(&Devices::cpu()?, &npub, &options)? {
+///     println!("{}: {:.3e} keys/s, {} matches verified", bench.device, bench.rate, bench.verified);
+/// }
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
 pub fn bench(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> Result<Vec<Bench>> {
     devices.each().map(|device| bench_one(&device, sample, options)).collect()
 }
@@ -198,6 +213,17 @@ fn one_by_one(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: D
 }
 
 /// The rate of all devices together over a moment: for estimates.
+///
+/// ```
+/// use warpsmith_chain::nostr::Npub;
+/// use warpsmith_engine::{Devices, Subject, Wanted, quick_rate};
+/// use warpsmith_pattern::{Options, compile};
+///
+/// let patterns = compile(["cafe"], &Npub, &Options::default())?;
+/// let rate = quick_rate(&Devices::cpu()?, Subject::Key(&Npub), Wanted::Patterns(&patterns))?;
+/// assert!(rate > 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn quick_rate(devices: &Devices, subject: Subject<'_>, wanted: Wanted<'_>) -> Result<f64> {
     let job = Job {
         time_limit: Some(Duration::from_millis(700)),

@@ -10,6 +10,8 @@ use crate::samples::Sample;
 use crate::worker::Runner;
 
 /// One shape tried.
+///
+/// See [`tune`].
 #[derive(Clone, Debug)]
 pub struct Tuned {
     /// The device.
@@ -26,6 +28,15 @@ pub struct Tuned {
 const SECONDS: f64 = 1.6;
 
 /// Tries shapes on every card among the devices and remembers the best of each.
+///
+/// ```
+/// use warpsmith_engine::{Devices, samples, tune};
+///
+/// // Takes a minute per card, and nothing where there is only the processor.
+/// let npub = samples().into_iter().find(|sample| sample.name == "npub").expect("it is there");
+/// tune(&Devices::cpu()?, &npub, &mut |tried| println!("{} {}: {:?}", tried.device, tried.shape, tried.rate))?;
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
 pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) -> Result<()> {
     let options = BenchOptions {
         seconds: SECONDS,

@@ -6,6 +6,13 @@ use warpsmith_device::Vendor;
 
 /// Whether a kernel's helper functions are inlined. Compilers based on LLVM take minutes over the one large function
 /// that makes (AMD's took 8 to 16), and seconds where the helpers stay out of line; but that runs several times slower.
+///
+/// ```
+/// use warpsmith_engine::{Devices, Inline};
+///
+/// let devices = Devices::open_with(&["cpu".parse().unwrap()], None, Inline::No)?;
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inline {
     /// As suits the vendor: out of line on AMD's cards, inlined on all others.

@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 
 /// What a run reports: of a search [`Match`](crate::Match)es and its [`Progress`](crate::Progress), of a scan
 /// [`Finding`](crate::Finding)s and its [`ScanProgress`](crate::ScanProgress).
+///
+/// See [`run`](crate::run()).
 #[derive(Debug)]
 pub enum Event<'a, F, P> {
     /// What was found and confirmed, one at least: what came together. It is the receiver's, nobody else keeps the keys, and it
@@ -20,6 +22,8 @@ pub type Sink<'s, F, P> =
     dyn FnMut(Event<'_, F, P>) -> std::result::Result<(), Box<dyn StdError + Send + Sync>> + 's;
 
 /// Why a run ended.
+///
+/// See [`run`](crate::run()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The number of matches, or the score, asked for was reached.

@@ -33,6 +33,8 @@ type Planted = (Scalar, Form, Digest);
 
 /// Proves scans on every device: for each form of a key and for all of them at once, among a list of addresses and through
 /// the filters of a database.
+///
+/// Shown by [`selftest`](crate::selftest()), which it is called as.
 pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
     let named = |form: Form| {
         let kept = TYPES.iter().filter(|known| !known.kinds.is_empty());

@@ -28,6 +28,8 @@ use crate::worker::scanner::{Scanner, Survivor};
 use crate::worker::{Backend, Fault};
 
 /// A map and where it is kept.
+///
+/// See [`scan`](scan()).
 pub trait Ledger {
     /// The map.
     fn map(&self) -> &Map;
@@ -50,6 +52,8 @@ impl Ledger for MapFile {
 }
 
 /// A map that is forgotten at the end.
+///
+/// See [`scan`](scan()).
 pub struct Unkept(pub Map);
 
 impl Ledger for Unkept {
@@ -65,6 +69,8 @@ impl Ledger for Unkept {
 }
 
 /// What a person asked for.
+///
+/// See [`scan`](scan()).
 pub struct ScanJob<'a> {
     /// What is looked for.
     pub targets: &'a ScanTargets,
@@ -75,6 +81,8 @@ pub struct ScanJob<'a> {
 }
 
 /// A key that was looked for.
+///
+/// See [`scan`](scan()).
 pub struct Finding {
     /// The chain's name.
     pub target: &'static str,
@@ -109,6 +117,8 @@ impl std::fmt::Debug for Finding {
 }
 
 /// Where a scan stands.
+///
+/// See [`scan`](scan()).
 #[derive(Clone, Debug)]
 pub struct ScanProgress {
     /// Keys tested since the start of this run, each once.
@@ -128,6 +138,8 @@ pub struct ScanProgress {
 }
 
 /// How a scan ended.
+///
+/// See [`scan`](scan()).
 #[derive(Clone, Debug)]
 pub struct ScanOutcome {
     /// Why.
@@ -154,6 +166,26 @@ fn now() -> u64 {
 }
 
 /// Scans what the map lacks, until all is covered, time is up or `interrupt` is raised.
+///
+/// ```
+/// use std::sync::atomic::AtomicBool;
+/// use std::time::Duration;
+/// use warpsmith_engine::{Devices, Ended, Event, ScanJob, ScanTargets, Unkept, scan};
+/// use warpsmith_store::{Job as MapJob, Map, Order, TargetList, parse_range};
+///
+/// let targets = ScanTargets::list(&TargetList::of(&["1M92tSqNmQLYw33fuBvjmeadirh1ysMBxK".to_owned()])?, &[])?;
+/// let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
+/// let map = Map::new(MapJob::new(parse_range("80:ff")?, &names, *targets.identity()), Order::Sequential);
+/// let job = ScanJob { targets: &targets, time_limit: None, interval: Duration::from_secs(1) };
+/// let outcome = scan(&job, &mut Unkept(map), &Devices::cpu()?, &AtomicBool::new(false), &mut |event| {
+///     if let Event::Found(found) = event {
+///         assert!(found.iter().all(|found| found.secret.as_bytes()[31] == 0xe0));
+///     }
+///     Ok(())
+/// })?;
+/// assert_eq!((outcome.ended, outcome.tried, outcome.matches), (Ended::Exhausted, 128, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn scan(
     job: &ScanJob<'_>,
     ledger: &mut dyn Ledger,

@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 use crate::prefilter::{ScanFilter, TopList};
 
 /// What a scan looks for.
+///
+/// See [`scan`](crate::scan()).
 pub struct ScanTargets {
     identity: Targets,
     types: Vec<&'static KeyType>,

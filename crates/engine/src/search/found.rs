@@ -9,6 +9,8 @@ use crate::origin::Secret;
 use crate::split::Split;
 
 /// A verified result: an address, and what leads to it.
+///
+/// See [`run`](crate::run()).
 pub struct Match {
     /// The target's name.
     pub target: &'static str,
@@ -36,6 +38,8 @@ pub struct Match {
 }
 
 /// Why a result was wanted.
+///
+/// See [`run`](crate::run()).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// It matches this pattern, as it was written.
@@ -45,6 +49,21 @@ pub enum Why {
 }
 
 /// What leads to an address.
+///
+/// ```
+/// use warpsmith_engine::Solution;
+///
+/// fn tell(solution: &Solution) -> String {
+///     match solution {
+///         Solution::Key { export, .. } => format!("keep this to yourself: {}", export.as_str()),
+///         Solution::Split { .. } => "join it with your own key".to_owned(),
+///         Solution::Salt(salt) => format!("deploy with this salt: {salt:02x?}"),
+///         _ => "something new".to_owned(),
+///     }
+/// }
+/// assert!(tell(&Solution::Salt([0; 32])).contains("salt"));
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
 pub enum Solution {
     /// A private key.
     Key {

@@ -8,6 +8,8 @@ use warpsmith_pattern::{Filter, Patterns, Score};
 use crate::space::Subject;
 
 /// What a person asked for.
+///
+/// See [`run`](crate::run()).
 pub struct Job<'a> {
     /// What is searched: keys or salts, and what is made of them.
     pub subject: Subject<'a>,
@@ -33,6 +35,13 @@ impl<'a> Job<'a> {
 }
 
 /// What a person likes.
+///
+/// ```
+/// use warpsmith_engine::Wanted;
+/// use warpsmith_pattern::Score;
+///
+/// let best = Wanted::Best { score: Score::LeadingZeros, enough: Some(2) };
+/// ```
 #[derive(Clone, Copy)]
 pub enum Wanted<'a> {
     /// Texts that match one of these.

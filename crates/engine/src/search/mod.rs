@@ -41,6 +41,8 @@ use steady::Track;
 use thread::{Message, Ports, Tally, WorkerThread, work};
 
 /// How a search ended.
+///
+/// See [`run`](run()).
 #[derive(Debug)]
 pub struct Outcome {
     /// Why.
@@ -68,6 +70,26 @@ type Sink<'s> = report::Sink<'s, Match, Progress>;
 /// Runs a search until a stop rule holds, `interrupt` is set, or the sink fails.
 ///
 /// Devices that fail their self-test are dropped with a warning; if none is left, that is the error.
+///
+/// ```
+/// use std::sync::atomic::AtomicBool;
+/// use warpsmith_chain::nostr::Npub;
+/// use warpsmith_engine::{Devices, Ended, Event, Job, Subject, Wanted, run};
+/// use warpsmith_pattern::{Options, compile};
+///
+/// let patterns = compile(["qq"], &Npub, &Options::default())?;
+/// let job = Job { count: Some(2), ..Job::new(Subject::Key(&Npub), Wanted::Patterns(&patterns)) };
+/// let outcome = run(&job, &Devices::cpu()?, &AtomicBool::new(false), &mut |event| {
+///     match event {
+///         Event::Found(found) => found.iter().for_each(|found| println!("{}", found.address)),
+///         Event::Progress(progress) => eprintln!("{:.3e} keys/s", progress.rate),
+///         Event::Warning(text) => eprintln!("{text}"),
+///     }
+///     Ok(())
+/// })?;
+/// assert_eq!((outcome.ended, outcome.matches), (Ended::Count, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn run(job: &Job<'_>, devices: &Devices, interrupt: &AtomicBool, sink: &mut Sink<'_>) -> Result<Outcome> {
     run_with(job, devices, interrupt, sink, Rule::Publish)
 }

@@ -21,6 +21,8 @@ use probe::Probe;
 pub(crate) use program::prove_program;
 
 /// What a self-test proved on one device.
+///
+/// See [`selftest`](selftest()).
 #[derive(Clone, Debug)]
 pub struct SelfTest {
     /// The device.
@@ -125,6 +127,12 @@ const CASES: [Case; 8] = [
 ];
 
 /// The names of the cases that [`selftest`] goes through for every target; targets with scores have some besides.
+///
+/// ```
+/// use warpsmith_engine::selftest_cases;
+///
+/// assert!(selftest_cases().any(|case| case == "suffix"));
+/// ```
 pub fn selftest_cases() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|case| case.name)
 }
@@ -133,6 +141,16 @@ pub fn selftest_cases() -> impl Iterator<Item = &'static str> {
 const THOUSANDS: usize = 2000;
 
 /// Proves every kind of pattern of these targets on every device.
+///
+/// ```
+/// use warpsmith_engine::{Devices, samples, selftest};
+///
+/// let npub: Vec<_> = samples().into_iter().filter(|sample| sample.name == "npub").collect();
+/// selftest(&Devices::cpu()?, &npub, &mut |test| {
+///     println!("{} {} {}: {} planted and found", test.device, test.target, test.case, test.planted);
+/// })?;
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
 pub fn selftest(devices: &Devices, samples: &[Sample], report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
     for device in &devices.list {
         for sample in samples {

@@ -29,6 +29,8 @@ pub(crate) struct FieldRate {
 }
 
 /// What a search takes of a card and what its parts cost.
+///
+/// See [`bench`](crate::bench()).
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// Threads a block.
@@ -46,6 +48,8 @@ pub struct Profile {
 }
 
 /// A part of the search.
+///
+/// See [`bench`](crate::bench()).
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// `walk` (points, inversion, products), `words` (top words of the keys), `filter` (sums, tests, reports).

@@ -176,6 +176,8 @@ pub(crate) trait Worker: Send {
 }
 
 /// What a device is made of: what work that is no search runs on.
+///
+/// See [`Devices::runners`](crate::Devices::runners).
 pub enum Runner {
     /// A card.
     Card(Arc<dyn Device>),

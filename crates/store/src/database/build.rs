@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -38,6 +39,15 @@ pub struct BuildOptions<'a> {
     pub stop: &'a AtomicBool,
     /// Is told now and then how far the build is, by any thread.
     pub progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// Every line must be an address, every core sorts, in 256 MiB.
+impl Default for BuildOptions<'_> {
+    fn default() -> Self {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        let threads = available_parallelism().map_or(1, |n| n.get());
+        BuildOptions { strict: true, threads, memory: 256 << 20, stop: &NEVER, progress: &|_| () }
+    }
 }
 
 /// How far a build is.

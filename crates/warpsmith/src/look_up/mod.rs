@@ -111,6 +111,17 @@ fn hint_maker(devices: &Devices) -> Option<Arc<dyn Make>> {
 }
 
 /// What makes hints on a device; `host` is what stands beside a card.
+///
+/// ```
+/// use warpsmith::Devices;
+/// use warpsmith::look_up::maker_of;
+/// use warpsmith::pir::Lanes;
+/// use warpsmith::pir::hints::make::Processor;
+///
+/// let (_, _, runner) = Devices::cpu()?.runners().remove(0);
+/// let maker = maker_of(runner, Processor { lanes: Lanes::detect(), threads: 1 });
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
 pub fn maker_of(runner: Runner, host: Processor) -> Arc<dyn Make> {
     match runner {
         Runner::Processor { lanes, threads } => Arc::new(Processor { lanes, threads }),
@@ -119,6 +130,8 @@ pub fn maker_of(runner: Runner, host: Processor) -> Arc<dyn Make> {
 }
 
 /// What came of one query: its answer, or why that cannot be known.
+///
+/// See [`Library::get_all`].
 pub type Answered = std::result::Result<Answer, String>;
 
 /// A database at a server that is read without telling which of its entries: see [`look_up`](fn@crate::look_up).
@@ -297,6 +310,8 @@ impl fmt::Debug for Library {
 }
 
 /// What became of queries that an earlier run left without an answer.
+///
+/// See [`Library::resume`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resumed {
     /// So many were sent again as they were, and answered.
@@ -314,7 +329,7 @@ pub enum Resumed {
 ///
 /// # Errors
 ///
-/// That is the error.
+/// That is the error: see [`Library::new`], which begins with it.
 pub fn same_database(description: &Description, client: &Client, who: &str) -> Result<()> {
     if description.identity == client.version().database {
         // The identity is only what the server says; a shape that belongs to another is a lie.

@@ -6,6 +6,8 @@ use warpsmith_pir::ethereum::{self, Account};
 use warpsmith_pir::keyword::{Layout, TableShape, tagged_value};
 
 /// One thing that is asked for.
+///
+/// See [`parse_key`] for how keys are written, and [`Library`](crate::look_up::Library).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
     /// An entry by its number.
@@ -104,6 +106,17 @@ impl Answer {
 /// # Errors
 ///
 /// What was given, and what to give instead.
+///
+/// ```
+/// use warpsmith::look_up::parse_key;
+/// use warpsmith::pir::keyword::{Layout, TableShape};
+///
+/// let addresses = TableShape::new(1000, 3, Layout::Address)?;
+/// let key = parse_key(&addresses, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH")?;
+/// assert_eq!(key.len(), 21, "its kind and its digest");
+/// assert!(parse_key(&addresses, "bob").unwrap_err().contains("read by address"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn parse_key(shape: &TableShape, text: &str) -> Result<Vec<u8>, String> {
     match shape.layout {
         Layout::Tagged => parse_hex(text).map_err(|why| format!("this database is read by key: {why}")),
@@ -149,6 +162,13 @@ fn address_key(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// The key of an address in a table.
+///
+/// ```
+/// use warpsmith::chain::AddressKind;
+/// use warpsmith::look_up::key_of;
+///
+/// assert_eq!(key_of(AddressKind::P2PKH, &[0xab; 20])[1..], [0xab; 20]);
+/// ```
 pub fn key_of(kind: AddressKind, digest: &[u8]) -> Vec<u8> {
     [&[kind.byte()], digest].concat()
 }
