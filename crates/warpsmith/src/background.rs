@@ -1,5 +1,7 @@
 //! A run on a thread of its own, whose results are taken one by one.
 
+use std::fmt;
+use std::iter::FusedIterator;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,8 +48,11 @@ impl<T: Send + 'static> Outlet<T> {
     }
 }
 
-/// A run under way, or over.
-pub(crate) struct Background<T, O> {
+/// A run under way, or over: an iterator over its results, as they are found.
+///
+/// A run waits with a result until it is taken. Dropping the iterator stops it, and its devices are free after that. An error
+/// comes through the iterator and ends it. See [`Matches`](crate::Matches) and [`Findings`](crate::scan::Findings).
+pub struct Running<T, O> {
     results: Option<Receiver<T>>,
     interrupt: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<O>>>,
@@ -56,9 +61,9 @@ pub(crate) struct Background<T, O> {
     outcome: Option<O>,
 }
 
-impl<T: Send + 'static, O: Send + 'static> Background<T, O> {
+impl<T: Send + 'static, O: Send + 'static> Running<T, O> {
     /// Starts it. `run` ends soon after its flag is raised.
-    pub fn start(run: impl FnOnce(&AtomicBool, &Outlet<T>) -> Result<O> + Send + 'static) -> Self {
+    pub(crate) fn start(run: impl FnOnce(&AtomicBool, &Outlet<T>) -> Result<O> + Send + 'static) -> Self {
         // No room: a result is either the run's or the receiver's.
         let (sender, results) = sync_channel(0);
         let interrupt = Arc::new(AtomicBool::new(false));
@@ -71,11 +76,21 @@ impl<T: Send + 'static, O: Send + 'static> Background<T, O> {
             Ok(thread) => (Some(thread), None),
             Err(error) => (None, Some(Error::Thread(error))),
         };
-        Background { results: Some(results), interrupt, thread, refused, outcome: None }
+        Running { results: Some(results), interrupt, thread, refused, outcome: None }
     }
+}
 
-    /// The next result; none at the end. An error is the last that comes.
-    pub fn next(&mut self) -> Option<Result<T>> {
+impl<T, O> Running<T, O> {
+    /// How it ended; none while it goes on, and none after an error.
+    pub fn outcome(&self) -> Option<&O> {
+        self.outcome.as_ref()
+    }
+}
+
+impl<T, O> Iterator for Running<T, O> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
         if let Some(error) = self.refused.take() {
             return Some(Err(error));
         }
@@ -93,15 +108,18 @@ impl<T: Send + 'static, O: Send + 'static> Background<T, O> {
             Err(panic) => resume_unwind(panic),
         }
     }
+}
 
-    /// How it ended; none before the last result was taken, and none after an error.
-    pub fn outcome(&self) -> Option<&O> {
-        self.outcome.as_ref()
+impl<T, O> FusedIterator for Running<T, O> {}
+
+impl<T, O: fmt::Debug> fmt::Debug for Running<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("outcome", &self.outcome).finish_non_exhaustive()
     }
 }
 
 /// Whoever drops it wants no more: the run is stopped, and its devices are free when this returns.
-impl<T, O> Drop for Background<T, O> {
+impl<T, O> Drop for Running<T, O> {
     fn drop(&mut self) {
         self.interrupt.store(true, Ordering::Relaxed);
         // Before the thread is waited for: it may be handing something over.

@@ -22,7 +22,7 @@ pub mod look_up;
 mod mine;
 pub mod scan;
 
-pub use background::Note;
+pub use background::{Note, Running};
 pub use error::{Error, Result};
 pub use look_up::look_up;
 pub use mine::{Matches, Mine, mine, mine_best, mine_salts};

@@ -1,7 +1,6 @@
 //! Mining in a line: what is searched, on what, and the matches one by one.
 
 use std::fmt;
-use std::iter::FusedIterator;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use warpsmith_chain::{KeyTarget, SaltTarget};
 use warpsmith_engine::{Devices, Event, Job, Match, Outcome, Progress, PublicKey, Subject, Wanted, run};
 use warpsmith_pattern::{Options, Score, compile};
 
-use crate::background::{Background, Note, Outlet, Watcher};
+use crate::background::{Note, Outlet, Running, Watcher};
 use crate::error::{Error, Result};
 
 /// Searches keys whose address, in the notation of `chain`, matches one of the patterns.
@@ -206,14 +205,11 @@ impl IntoIterator for Mine {
 
     /// Begins the search, on a thread of its own.
     fn into_iter(self) -> Matches {
-        Matches(Background::start(move |interrupt, outlet| self.run(interrupt, outlet)))
+        Running::start(move |interrupt, outlet| self.run(interrupt, outlet))
     }
 }
 
 /// The matches of a search, as they are found. There is no last one without a time limit, but for salts, which are counted.
-///
-/// A search waits with a match until it is taken. Dropping the iterator stops it, and its devices are free after that. An
-/// error comes through the iterator and ends it.
 ///
 /// ```
 /// use warpsmith::{Devices, mine, npub};
@@ -228,27 +224,4 @@ impl IntoIterator for Mine {
 /// assert!(seen.iter().all(|address| address.starts_with("npub1q")));
 /// # Ok::<(), warpsmith::Error>(())
 /// ```
-pub struct Matches(Background<Match, Outcome>);
-
-impl Matches {
-    /// How the search ended; none while it goes on, and none after an error.
-    pub fn outcome(&self) -> Option<&Outcome> {
-        self.0.outcome()
-    }
-}
-
-impl Iterator for Matches {
-    type Item = Result<Match>;
-
-    fn next(&mut self) -> Option<Result<Match>> {
-        self.0.next()
-    }
-}
-
-impl FusedIterator for Matches {}
-
-impl fmt::Debug for Matches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Matches").field("outcome", &self.outcome()).finish()
-    }
-}
+pub type Matches = Running<Match, Outcome>;

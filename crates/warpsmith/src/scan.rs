@@ -2,7 +2,6 @@
 //! that need more say, such as the command line.
 
 use std::fmt;
-use std::iter::FusedIterator;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use warpsmith_store::{
     Database, Filter, Interval, Job, Load, Map, MapFile, Order, TargetList, U256, Width, choose, parse_range,
 };
 
-use crate::background::{Background, Note, Outlet, Watcher};
+use crate::background::{Note, Outlet, Running, Watcher};
 use crate::error::Result;
 
 /// A piece of a random order: an hour of a processor's core, ten seconds of a card.
@@ -196,7 +195,7 @@ impl IntoIterator for Scan {
 
     /// Begins the scan, on a thread of its own.
     fn into_iter(self) -> Findings {
-        Findings(Background::start(move |interrupt, outlet| self.run(interrupt, outlet)))
+        Running::start(move |interrupt, outlet| self.run(interrupt, outlet))
     }
 }
 
@@ -216,30 +215,7 @@ impl IntoIterator for Scan {
 /// assert_eq!(findings.outcome().map(|outcome| outcome.ended), Some(Ended::Exhausted));
 /// # Ok::<(), warpsmith::Error>(())
 /// ```
-pub struct Findings(Background<Finding, ScanOutcome>);
-
-impl Findings {
-    /// How the scan ended; none while it goes on, and none after an error.
-    pub fn outcome(&self) -> Option<&ScanOutcome> {
-        self.0.outcome()
-    }
-}
-
-impl Iterator for Findings {
-    type Item = Result<Finding>;
-
-    fn next(&mut self) -> Option<Result<Finding>> {
-        self.0.next()
-    }
-}
-
-impl FusedIterator for Findings {}
-
-impl fmt::Debug for Findings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Findings").field("outcome", &self.outcome()).finish()
-    }
-}
+pub type Findings = Running<Finding, ScanOutcome>;
 
 /// The addresses of a database, with a filter of this width before it, or the finest that the devices have room for and that
 /// is worth it. `say` is told which one and why, and of a filter that has to be made.
