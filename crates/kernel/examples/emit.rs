@@ -55,7 +55,7 @@ fn main() {
             "byte" => stages.byte = number(),
             "bits" => bits = number(),
             "y" => keep_y = number() != 0,
-            "fuse" => fuse = Some(scan::ScanTest::Fuse { bits: number() }),
+            "fuse" => fuse = Some(scan::ScanTest::Fuse { bits: number(), many: false }),
             "forms" => forms = value.split(',').map(form).collect(),
             "pir" if value == "cutoffs" => retrieval = Some(Part::Cutoffs),
             "pir" if value == "regular" => retrieval = Some(Part::Regular),

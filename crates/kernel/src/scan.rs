@@ -71,6 +71,8 @@ pub enum ScanTest {
     Fuse {
         /// Bits of a fingerprint, 8 or 16.
         bits: u32,
+        /// Whether it has several parts.
+        many: bool,
     },
 }
 
@@ -176,7 +178,7 @@ impl ScanTest {
                 assert!(!shape.terms && shape.score.is_none(), "a scan tests the top of digests only");
                 fragment!("filter/digest.h")
             }
-            ScanTest::Fuse { bits } => {
+            ScanTest::Fuse { bits, .. } => {
                 assert!([8, 16].contains(&bits), "no fuse filter of {bits} bits");
                 fragment!("filter/fuse.h")
             }
@@ -186,7 +188,7 @@ impl ScanTest {
     fn defines(self) -> Vec<(&'static str, u32)> {
         match self {
             ScanTest::Top(shape) => shape.defines(),
-            ScanTest::Fuse { bits } => vec![("FUSE_BITS", bits)],
+            ScanTest::Fuse { bits, many } => vec![("FUSE_BITS", bits), ("FUSE_MANY", many.into())],
         }
     }
 }
@@ -196,11 +198,36 @@ pub const fn points_bytes(group: u32, keep_y: bool) -> u64 {
     (2 * group as u64 + 1) * if keep_y { 64 } else { 36 }
 }
 
-/// The words before the fingerprints of a fuse filter with these numbers; `segment_length` is a power of two.
-pub fn fuse_words(seed: u64, segment_length: u32, segment_count_length: u32) -> [u32; FUSE_HEADER] {
-    let mut words = [0; FUSE_HEADER];
-    words[..4].copy_from_slice(&[seed as u32, (seed >> 32) as u32, segment_length, segment_count_length]);
-    words
+/// A part of a fuse filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FusePart {
+    /// Where its fingerprints begin, in words after the header.
+    pub first: u32,
+    /// Added to a key before it is mixed.
+    pub seed: u64,
+    /// Fingerprints of a segment, a power of two.
+    pub segment_length: u32,
+    /// Fingerprints of all segments but the last two.
+    pub segment_count_length: u32,
+}
+
+/// The words before the fingerprints of a fuse filter with these parts, one at least. `many` of the program says whether there
+/// are several.
+pub fn fuse_words(parts: &[FusePart]) -> Vec<u32> {
+    let header = |part: &FusePart| {
+        let mut words = [0; FUSE_HEADER];
+        words[..6].copy_from_slice(&[
+            part.seed as u32,
+            (part.seed >> 32) as u32,
+            part.segment_length,
+            part.segment_count_length,
+            part.first,
+            parts.len() as u32,
+        ]);
+        words
+    };
+    let after = if parts.len() > 1 { parts } else { &[] };
+    parts[..1].iter().chain(after).flat_map(header).collect()
 }
 
 /// Words of a hit buffer with room for `capacity` records.

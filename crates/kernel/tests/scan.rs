@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::support::{HostProgram, Point, Random, address, from_limbs, hash160, limbs, point, words};
 use k256::Scalar;
 use warpsmith_kernel::digest_filter::{DigestTest, Wanted, build};
-use warpsmith_kernel::scan::{self, Form, Forms, Part, Passed, ScanRecord, ScanTest};
+use warpsmith_kernel::scan::{self, Form, Forms, FusePart, Part, Passed, ScanRecord, ScanTest};
 use warpsmith_kernel::{Program, Spec, TablePlace, abi, join, points};
 use xorf::{BinaryFuse8, BinaryFuse16, Filter as _};
 
@@ -250,8 +250,8 @@ fn planted_keys_come_back_through_every_filter() {
     }
 
     for bits in [8, 16] {
-        let scan = Scan::build(&FORMS, ScanTest::Fuse { bits }, spec);
-        let passed = scan.run(&first, lanes, steps, &fuse(bits, &keys).0, 8192).passed();
+        let scan = Scan::build(&FORMS, ScanTest::Fuse { bits, many: false }, spec);
+        let passed = scan.run(&first, lanes, steps, &fuse(bits, 1, &keys).0, 8192).passed();
         assert!(planted.iter().all(|p| passed.contains(p)), "fuse{bits} lost a key");
         let others = passed.len() - planted.len();
         assert!(others < if bits == 8 { 12 } else { 2 }, "{others} of {total} others passed fuse{bits}");
@@ -261,38 +261,55 @@ fn planted_keys_come_back_through_every_filter() {
 /// What the crate says of a key.
 type Contains = Box<dyn Fn(u64) -> bool>;
 
-/// The words of a fuse filter of these keys, and what the crate says of a key.
-fn fuse(bits: u32, keys: &[u64]) -> (Vec<u32>, Contains) {
-    let (head, mut bytes, contains): (_, Vec<u8>, Contains) = if bits == 8 {
-        let filter = BinaryFuse8::try_from(keys).unwrap();
-        let about = &filter.descriptor;
-        let head = scan::fuse_words(about.seed, about.segment_length, about.segment_count_length);
-        (head, filter.fingerprints.to_vec(), Box::new(move |key| filter.contains(&key)))
-    } else {
-        let filter = BinaryFuse16::try_from(keys).unwrap();
-        let about = &filter.descriptor;
-        let head = scan::fuse_words(about.seed, about.segment_length, about.segment_count_length);
-        let bytes = filter.fingerprints.iter().flat_map(|word| word.to_le_bytes()).collect();
-        (head, bytes, Box::new(move |key| filter.contains(&key)))
-    };
+/// The words of a fuse filter of these keys in so many parts, and what the crate says of a key.
+fn fuse(bits: u32, parts: u64, keys: &[u64]) -> (Vec<u32>, Contains) {
+    let part_of = move |key: u64| ((key >> 32) * parts >> 32) as usize;
+    let (mut all, mut bytes, mut says): (Vec<FusePart>, Vec<u8>, Vec<Contains>) = Default::default();
+    for part in 0..parts as usize {
+        let keys: Vec<u64> = keys.iter().copied().filter(|key| part_of(*key) == part).collect();
+        bytes.resize(bytes.len().next_multiple_of(64), 0);
+        let first = bytes.len() as u32 / 4;
+        let about = if bits == 8 {
+            let filter = BinaryFuse8::try_from(&keys).unwrap();
+            bytes.extend_from_slice(&filter.fingerprints);
+            let d = &filter.descriptor;
+            let about = (d.seed, d.segment_length, d.segment_count_length);
+            says.push(Box::new(move |key| filter.contains(&key)));
+            about
+        } else {
+            let filter = BinaryFuse16::try_from(&keys).unwrap();
+            bytes.extend(filter.fingerprints.iter().flat_map(|word| word.to_le_bytes()));
+            let d = &filter.descriptor;
+            let about = (d.seed, d.segment_length, d.segment_count_length);
+            says.push(Box::new(move |key| filter.contains(&key)));
+            about
+        };
+        let (seed, segment_length, segment_count_length) = about;
+        all.push(FusePart { first, seed, segment_length, segment_count_length });
+    }
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     let (body, _) = bytes.as_chunks();
-    (head.into_iter().chain(body.iter().map(|word| u32::from_le_bytes(*word))).collect(), contains)
+    let words = scan::fuse_words(&all).into_iter().chain(body.iter().map(|word| u32::from_le_bytes(*word)));
+    (words.collect(), Box::new(move |key| says[part_of(key)](key)))
 }
 
-/// A million random digests, and those of the set, get the same answer as from the crate.
+/// A million random digests, those of the set and those at the seams of parts get the same answer as from the crate.
 #[test]
 fn fuse_filters_are_those_of_the_crate() {
-    for (bits, size) in [(8, 1usize), (16, 1), (8, 100), (16, 3000), (8, 200_000), (16, 200_000)] {
+    let sizes = [(8, 1usize, 1), (16, 1, 1), (8, 100, 1), (16, 3000, 1), (8, 200_000, 1), (16, 200_000, 1)];
+    let in_parts = [(8, 1, 2), (16, 3, 7), (8, 3000, 3), (16, 3000, 64), (8, 200_000, 5), (16, 200_000, 2)];
+    for (bits, size, parts) in sizes.into_iter().chain(in_parts) {
         let mut random = Random(size as u64 + u64::from(bits));
         let mut key = || u64::from(random.next()) << 32 | u64::from(random.next());
         let set: Vec<u64> = (0..size).map(|_| key()).collect();
-        let (filter, contains) = fuse(bits, &set);
+        let (filter, contains) = fuse(bits, parts, &set);
         let spec = Spec { group: 1, block: 1, ..Spec::default() };
-        let scan = Scan::build(&[Form::X], ScanTest::Fuse { bits }, spec);
+        let scan = Scan::build(&[Form::X], ScanTest::Fuse { bits, many: parts > 1 }, spec);
         let count = if size == 200_000 { 1_000_000 } else { 10_000 };
+        let seams = (0..u128::from(parts)).map(|part| (part << 64).div_ceil(u128::from(parts)) as u64);
+        let seams = seams.flat_map(|seam| [seam.wrapping_sub(1), seam, seam + 1]);
         let asked: Vec<u64> =
-            set.iter().copied().chain((0..count).map(|_| key())).chain([0, u64::MAX]).collect();
+            set.iter().copied().chain((0..count).map(|_| key())).chain(seams).chain([0, u64::MAX]).collect();
         let mut request = vec![0, asked.len() as u32, filter.len() as u32, 1, 0, 0, 0, 0];
         request.extend(filter);
         request.extend(asked.iter().flat_map(|key| [(key >> 32) as u32, *key as u32]));

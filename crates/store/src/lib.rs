@@ -16,7 +16,7 @@ mod targets;
 
 pub use database::{About, BuildOptions, Built, Database, Progress, Reader, Stage};
 pub use error::Error;
-pub use filter::{Choice, Filter, Fingerprints, Layout as FilterLayout, Load, Width, choose, key_of};
+pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose, key_of};
 pub use input::{BadLine, Report};
 pub use interval::{Interval, IntervalSet, U256};
 pub use map::{Batch, Job, Map, MapFile, MergeError, Planner, Source, Stretch, Targets};

@@ -13,10 +13,10 @@
 use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::{Affine, Scalar};
-use warpsmith_device::{Arg, Buffer, Kernel, Queue};
+use warpsmith_device::{Arg, Buffer, Error as DeviceError, Kernel, Queue};
 use warpsmith_kernel::scan::{self as text, Passed, RECORD_WORDS, ScanRecord};
 use warpsmith_kernel::{Program, Spec, abi, digest_filter, points, taproot};
-use warpsmith_store::Fingerprints;
+use warpsmith_store::{Filter, FilterPart, Fingerprints};
 
 use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
@@ -119,9 +119,9 @@ impl<'a> RangeScanner<'a> {
             ScanFilter::Fuse(filter) => {
                 let width = filter.width();
                 let capacity = if width.bits() == 8 { FLOOD } else { MANY };
-                let words = upload_filter(queue.as_mut(), filter)?;
+                let words = upload_filter(queue.as_mut(), &info.id, filter)?;
                 let room = Room { capacity, share: width.false_share() * forms.len() as f64 };
-                (text::ScanTest::Fuse { bits: width.bits() }, words, room)
+                (text::ScanTest::Fuse { bits: width.bits(), many: filter.parts().len() > 1 }, words, room)
             }
         };
         let made = forms::scanned(forms).expect("refused where scanners are asked for");
@@ -536,9 +536,17 @@ fn together(forms: &[text::Form]) -> Vec<Vec<text::Form>> {
 }
 
 /// A fuse filter in the device's memory.
-fn upload_filter(queue: &mut dyn Queue, filter: &warpsmith_store::Filter) -> Outcome<Buffer> {
-    let fuse = filter.layout();
-    let head = as_bytes(&text::fuse_words(fuse.seed, fuse.segment_length, fuse.segment_count_length));
+fn upload_filter(queue: &mut dyn Queue, device: &str, filter: &Filter) -> Outcome<Buffer> {
+    let too_large =
+        || DeviceError::Memory { device: device.to_owned(), asked: filter.size(), free: Some(1 << 34) };
+    let each = 32 / u64::from(filter.width().bits());
+    let parts = filter.parts().iter().map(|part| {
+        // Kernels count words of the filter by 32 bits: 16 GiB.
+        let first = u32::try_from(part.first / each).map_err(|_| too_large())?;
+        let FilterPart { seed, segment_length, segment_count_length, .. } = *part;
+        Ok(text::FusePart { first, seed, segment_length, segment_count_length })
+    });
+    let head = as_bytes(&text::fuse_words(&parts.collect::<Outcome<Vec<_>>>()?));
     let buffer = queue.alloc((head.len() as u64 + filter.size()).next_multiple_of(4))?;
     queue.write(buffer, 0, &head)?;
     let at = head.len() as u64;

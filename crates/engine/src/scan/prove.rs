@@ -45,12 +45,17 @@ pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> R
         Form::SCANNED.map(named).into_iter().chain([("all types", Form::SCANNED.to_vec())]).collect();
     for device in &devices.list {
         for (what, forms) in &kinds {
-            for width in [None].into_iter().chain(Width::ALL.map(Some)) {
-                let case = format!("{what}, {}", width.map_or("list", Width::name));
+            let fuses = Width::ALL.into_iter().flat_map(|width| [(width, 1), (width, 2)]);
+            for fuse in [None].into_iter().chain(fuses.map(Some)) {
+                let case = match fuse {
+                    None => format!("{what}, list"),
+                    Some((width, 1)) => format!("{what}, {}", width.name()),
+                    Some((width, _)) => format!("{what}, {} in parts", width.name()),
+                };
                 // Which addresses there are does not matter: those planted take their place.
-                let filter = match width {
+                let filter = match fuse {
                     None => ScanFilter::List(TopList::new([])),
-                    Some(width) => ScanFilter::Fuse(Box::new(Filter::of_tops(&[0], width)?)),
+                    Some((width, parts)) => ScanFilter::Fuse(Box::new(Filter::of_tops(&[0], width, parts)?)),
                 };
                 // Every device can do every scan, so one that cannot is at fault too.
                 let planted = prove(device.as_ref(), forms, &filter).map_err(|unproved| {
@@ -92,7 +97,7 @@ pub(super) fn prove(
     let filter = match filter {
         ScanFilter::List(_) => ScanFilter::List(TopList::new(tops)),
         ScanFilter::Fuse(filter) => {
-            let filter = Filter::of_tops(&tops, filter.width());
+            let filter = Filter::of_tops(&tops, filter.width(), filter.parts().len());
             ScanFilter::Fuse(Box::new(filter.map_err(|error| Unproved::Unable(error.to_string()))?))
         }
     };

@@ -1,6 +1,7 @@
 //! Which filter a device gets: the finest that fits, and what that means for the host.
 
 use super::Width;
+use super::parts::{MOST_TOGETHER, parts_of};
 
 /// What a choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,14 +68,28 @@ pub fn choose(load: &Load) -> Choice {
     Choice { width: None, bytes: 0, survivors_per_second: load.tests_per_second, reason }
 }
 
-/// The most bytes a filter of so many keys takes: as the crate `xorf` sizes it, 1.125 fingerprints a key and more for few,
-/// rounded up to whole segments of at most 2^18.
+/// The most bytes a filter of so many keys takes.
 pub(super) fn bytes_for(keys: u64, width: Width) -> u64 {
-    let size = keys.max(2) as f64;
+    fingerprints_for(keys, MOST_TOGETHER) * u64::from(width.bits() / 8)
+}
+
+/// The most keys that one of the parts of a filter has: the mean, and six deviations where there are several.
+pub(super) fn keys_of_part(keys: u64, most: u64) -> u64 {
+    match u64::from(parts_of(keys, most)) {
+        1 => keys,
+        parts => keys / parts + 6 * (keys / parts).isqrt() + 6,
+    }
+}
+
+/// The most fingerprints of a filter of so many keys, in parts of so many: as the crate `xorf` sizes them, 1.125 a key and more
+/// for few, rounded up to whole segments of at most 2^18.
+pub(super) fn fingerprints_for(keys: u64, most: u64) -> u64 {
+    let parts = u64::from(parts_of(keys, most));
+    let size = keys_of_part(keys, most).max(2) as f64;
     let factor = (0.875 + 0.25 * 1e6f64.ln() / size.ln()).max(1.125);
     let segment = ((size.ln() / 3.33f64.ln() + 2.25).floor().exp2()).min(262_144.0);
-    let fingerprints = (size * factor / segment).ceil().max(3.0) * segment;
-    (fingerprints as u64) * u64::from(width.bits() / 8)
+    let of_part = (size * factor / segment).ceil().max(3.0) * segment;
+    if parts == 1 { of_part as u64 } else { parts * (of_part as u64).next_multiple_of(64) }
 }
 
 #[cfg(test)]

@@ -1,19 +1,29 @@
-//! A filter on disk: a head of 128 bytes, the fingerprints, and SHA-256 of both. Numbers are little-endian.
+//! A filter on disk: a head of 128 bytes, 32 bytes for each part, the fingerprints, and SHA-256 of all that. Numbers are
+//! little-endian.
 //!
 //! | at | bytes | what |
 //! |---|---|---|
 //! | 0 | 8 | `warpfuse` |
-//! | 8 | 4 | format, 1 |
+//! | 8 | 4 | format, 2 |
 //! | 12 | 4 | bits of a fingerprint, 8 or 16 |
 //! | 16 | 16 | the database's identity |
 //! | 32 | 8 | different keys |
-//! | 40 | 8 | fingerprints |
-//! | 48 | 8 | seed |
-//! | 56 | 4 | segment length |
-//! | 60 | 4 | segment mask |
-//! | 64 | 4 | segment count length |
-//! | 68 | 4 | how many kinds |
-//! | 72 | 56 | the kinds' bytes, then zeros |
+//! | 40 | 8 | fingerprints, with those that fill up parts |
+//! | 48 | 4 | parts |
+//! | 52 | 4 | how many kinds |
+//! | 56 | 72 | the kinds' bytes, then zeros |
+//!
+//! and of a part:
+//!
+//! | at | bytes | what |
+//! |---|---|---|
+//! | 0 | 8 | the number of its first fingerprint |
+//! | 8 | 8 | seed |
+//! | 16 | 4 | segment length |
+//! | 20 | 4 | segment count length |
+//! | 24 | 8 | zeros |
+//!
+//! Format 1 had one part, in the head. Such filters are made anew.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -25,14 +35,19 @@ use warpsmith_files::{Draft, with_suffix};
 
 use warpsmith_chain::AddressKind;
 
-use super::{Filter, Fingerprints, Layout, WHAT, Width, kinds_in, path_of};
+use super::{Filter, FilterPart, Fingerprints, WHAT, Width, kinds_in, path_of};
 use crate::Error;
 use crate::database::Database;
 
 const MAGIC: &[u8; 8] = b"warpfuse";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEAD: usize = 128;
-const KINDS: std::ops::Range<usize> = 72..HEAD;
+const KINDS: std::ops::Range<usize> = 56..HEAD;
+const PART: usize = 32;
+/// More than any filter has: 2^36 keys.
+const MOST_PARTS: u32 = 1 << 10;
+/// Fingerprints that are read or written at once.
+const PIECE: usize = 1 << 16;
 const SUM: usize = 32;
 
 impl Filter {
@@ -51,10 +66,13 @@ impl Filter {
             file.write_all(bytes)
         };
         write(&self.head())?;
+        for part in &self.parts {
+            write(&part_bytes(part))?;
+        }
         match &self.fingerprints {
             Fingerprints::Bytes(bytes) => write(bytes)?,
             Fingerprints::Words(words) => {
-                for words in words.chunks(1 << 16) {
+                for words in words.chunks(PIECE) {
                     write(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())?;
                 }
             }
@@ -82,18 +100,14 @@ impl Filter {
     fn head(&self) -> [u8; HEAD] {
         let mut head = [0; HEAD];
         let mut put = |at: usize, bytes: &[u8]| head[at..at + bytes.len()].copy_from_slice(bytes);
-        let Layout { seed, segment_length, segment_mask, segment_count_length } = self.layout;
         put(0, MAGIC);
         put(8, &VERSION.to_le_bytes());
         put(12, &self.width().bits().to_le_bytes());
         put(16, &self.identity);
         put(32, &self.keys.to_le_bytes());
         put(40, &(self.size() / u64::from(self.width().bits() / 8)).to_le_bytes());
-        put(48, &seed.to_le_bytes());
-        put(56, &segment_length.to_le_bytes());
-        put(60, &segment_mask.to_le_bytes());
-        put(64, &segment_count_length.to_le_bytes());
-        put(68, &(self.kinds.len() as u32).to_le_bytes());
+        put(48, &(self.parts.len() as u32).to_le_bytes());
+        put(52, &(self.kinds.len() as u32).to_le_bytes());
         put(KINDS.start, &self.kinds.iter().map(|kind| kind.byte()).collect::<Vec<u8>>());
         head
     }
@@ -121,51 +135,107 @@ impl Filter {
         }
         let width = Width::ALL.into_iter().find(|width| width.bits() == word(12));
         let width = width.ok_or_else(|| corrupt("its fingerprints have a width that is none"))?;
-        let layout = Layout {
-            seed: long(48),
-            segment_length: word(56),
-            segment_mask: word(60),
-            segment_count_length: word(64),
-        };
-        // The formula's largest index is below this, so no look-up can leave the fingerprints.
-        let count = u64::from(layout.segment_count_length) + 2 * u64::from(layout.segment_length);
-        let is_sound = layout.segment_length.is_power_of_two()
-            && layout.segment_mask == layout.segment_length - 1
-            && layout.segment_count_length.is_multiple_of(layout.segment_length)
-            && count <= 1 << 32
-            && count == long(40);
-        if !is_sound {
-            return Err(corrupt("the numbers in its head do not go together"));
+        let (count, each) = (long(40), u64::from(width.bits() / 8));
+        if !(1..=MOST_PARTS).contains(&word(48)) {
+            return Err(corrupt("it has a number of parts that is none"));
         }
-        let bytes = count * u64::from(width.bits() / 8);
-        let wanted = (HEAD + SUM) as u64 + bytes;
+        let before = HEAD as u64 + PART as u64 * u64::from(word(48));
+        // What is added to a length that a file may have cannot overflow.
+        let wanted = count.checked_mul(each).and_then(|bytes| bytes.checked_add(before + SUM as u64));
+        let wanted = wanted.ok_or_else(|| corrupt("the numbers in its head do not go together"))?;
         if length < wanted {
             return Err(truncated(format!("it has {length} bytes of {wanted}")));
         }
         if length > wanted {
             return Err(corrupt("it has bytes after its end"));
         }
-        let mut body = vec![0; bytes as usize];
-        let mut sum = [0; SUM];
-        file.read_exact(&mut body).and_then(|()| file.read_exact(&mut sum)).map_err(failed())?;
         let mut hash = Sha256::new();
         hash.update(head);
-        hash.update(&body);
+        let mut parts: Vec<FilterPart> = Vec::new();
+        for _ in 0..word(48) {
+            let mut bytes = [0; PART];
+            file.read_exact(&mut bytes).map_err(failed())?;
+            hash.update(bytes);
+            let part = read_part(&bytes).filter(|part| part.first == parts.last().map_or(0, FilterPart::end));
+            parts.push(part.ok_or_else(|| corrupt("the numbers of its parts do not go together"))?);
+        }
+        if parts.last().map(|part| part.first + part.fingerprints()) != Some(count) {
+            return Err(corrupt("the numbers of its parts do not go together"));
+        }
+        let fingerprints = read_fingerprints(&mut file, &mut hash, width, count).map_err(failed())?;
+        let mut sum = [0; SUM];
+        file.read_exact(&mut sum).map_err(failed())?;
         if hash.finalize().as_slice() != sum {
             return Err(corrupt("its SHA-256 is not the one at its end"));
         }
-        let listed = &head[KINDS][..(word(68) as usize).min(KINDS.len())];
+        let listed = &head[KINDS][..(word(52) as usize).min(KINDS.len())];
         let kinds =
             listed.iter().map(|byte| AddressKind::from_byte(*byte)).collect::<Option<Vec<AddressKind>>>();
         let kinds = kinds.ok_or_else(|| corrupt("it has a kind that is none"))?;
-        let fingerprints = match width {
-            Width::Fuse8 => Fingerprints::Bytes(body.into()),
-            Width::Fuse16 => {
-                let (words, _) = body.as_chunks();
-                Fingerprints::Words(words.iter().map(|word| u16::from_le_bytes(*word)).collect())
-            }
-        };
         let identity = std::array::from_fn(|i| head[16 + i]);
-        Ok(Self { layout, fingerprints, kinds, keys: long(32), identity })
+        Ok(Self { parts, fingerprints, kinds, keys: long(32), identity })
     }
+}
+
+fn part_bytes(part: &FilterPart) -> [u8; PART] {
+    let mut bytes = [0; PART];
+    bytes[..8].copy_from_slice(&part.first.to_le_bytes());
+    bytes[8..16].copy_from_slice(&part.seed.to_le_bytes());
+    bytes[16..20].copy_from_slice(&part.segment_length.to_le_bytes());
+    bytes[20..24].copy_from_slice(&part.segment_count_length.to_le_bytes());
+    bytes
+}
+
+/// A part whose numbers go together: no look-up can leave its fingerprints.
+fn read_part(bytes: &[u8; PART]) -> Option<FilterPart> {
+    let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+    let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+    let part = FilterPart {
+        first: long(0),
+        seed: long(8),
+        segment_length: word(16),
+        segment_count_length: word(20),
+    };
+    let is_sound = part.segment_length.is_power_of_two()
+        && part.segment_count_length.is_multiple_of(part.segment_length)
+        && part.first <= 1 << 48
+        && part.fingerprints() <= 1 << 32;
+    is_sound.then_some(part)
+}
+
+/// Reads so many fingerprints, a piece at a time: they are there once, not twice.
+fn read_fingerprints(
+    file: &mut File,
+    hash: &mut Sha256,
+    width: Width,
+    count: u64,
+) -> io::Result<Fingerprints> {
+    let (count, each) = (count as usize, width.bits() as usize / 8);
+    let mut bytes = vec![0; PIECE * each];
+    let mut pieces = |take: &mut dyn FnMut(&[u8])| -> io::Result<()> {
+        let mut at = 0;
+        while at < count {
+            let piece = (count - at).min(PIECE);
+            let bytes = &mut bytes[..piece * each];
+            file.read_exact(bytes)?;
+            hash.update(&*bytes);
+            take(bytes);
+            at += piece;
+        }
+        Ok(())
+    };
+    Ok(match width {
+        Width::Fuse8 => {
+            let mut all = Vec::with_capacity(count);
+            pieces(&mut |bytes| all.extend_from_slice(bytes))?;
+            Fingerprints::Bytes(all)
+        }
+        Width::Fuse16 => {
+            let mut all = Vec::with_capacity(count);
+            pieces(&mut |bytes| {
+                all.extend(bytes.as_chunks().0.iter().map(|word| u16::from_le_bytes(*word)))
+            })?;
+            Fingerprints::Words(all)
+        }
+    })
 }

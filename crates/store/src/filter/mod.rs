@@ -7,8 +7,9 @@
 //!
 //! # Looking a key up
 //!
-//! All in 64-bit and 32-bit unsigned numbers, `seed`, `segment_length`, `segment_mask` and `segment_count_length` being the
-//! filter's:
+//! A filter has one part or more ([`parts`]), the n-th of `parts` having the keys with `(key >> 32) * parts >> 32 = n`. All in
+//! 64-bit and 32-bit unsigned numbers, `seed`, `segment_length` and `segment_count_length` being the part's, `f` its
+//! fingerprints, and `segment_mask = segment_length - 1`:
 //!
 //! ```text
 //! h  = key + seed;  h ^= h >> 33;  h *= 0xff51afd7ed558ccd;
@@ -22,23 +23,25 @@
 //! (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022.) The construction is that of the crate
 //! `xorf`, whose formula this is; [`Filter::contains`] is written after the text above and tested against the crate's.
 //!
-//! Making one for 100 million addresses takes about 2.9 GB of memory: 8 bytes an address for the keys and 20 more while
-//! `xorf` works.
+//! Making one takes 29 bytes for each address of a part, 1.9 GB at the most, and the filter itself: 1.1 or 2.3 bytes for each
+//! address of all.
 
 mod choose;
 mod file;
+mod parts;
 
 pub use choose::{Choice, Load, choose};
+pub use parts::FilterPart;
 
 use std::path::{Path, PathBuf};
 
-use warpsmith_files::with_suffix;
-use xorf::{BinaryFuse8, BinaryFuse16};
-
+use parts::{Growing, MOST_TOGETHER, part_of, parts_of};
 use warpsmith_chain::AddressKind;
+use warpsmith_files::with_suffix;
 
 use crate::Error;
 use crate::database::{About, Database};
+use crate::record::Entry;
 
 /// What messages call it.
 pub(crate) const WHAT: &str = "filter";
@@ -83,32 +86,19 @@ impl Width {
     }
 }
 
-/// What a device needs besides the fingerprints, see the formula above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// Added to a key before it is mixed.
-    pub seed: u64,
-    /// Fingerprints of a segment, a power of two.
-    pub segment_length: u32,
-    /// One less.
-    pub segment_mask: u32,
-    /// Fingerprints of all segments but the last two.
-    pub segment_count_length: u32,
-}
-
 /// Fingerprints, by width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fingerprints {
     /// One byte each.
-    Bytes(Box<[u8]>),
+    Bytes(Vec<u8>),
     /// Two bytes each.
-    Words(Box<[u16]>),
+    Words(Vec<u16>),
 }
 
 /// A filter of the addresses of some kinds in one database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    layout: Layout,
+    parts: Vec<FilterPart>,
     fingerprints: Fingerprints,
     kinds: Vec<AddressKind>,
     keys: u64,
@@ -119,58 +109,71 @@ pub struct Filter {
 impl Filter {
     /// Makes a filter of the addresses of these kinds, of all kinds where none are given.
     pub fn build(database: &Database, kinds: &[AddressKind], width: Width) -> Result<Self, Error> {
-        let kinds = kinds_in(database.about(), kinds);
-        let count: u64 = kinds.iter().map(|kind| database.about().count(*kind)).sum();
-        let mut keys = Vec::with_capacity(count as usize);
-        for kind in &kinds {
-            for entry in database.entries_of(*kind) {
-                keys.push(key_of(entry?.digest()));
-            }
-        }
-        // One hash may have several kinds, and duplicates make the construction slow or impossible.
-        keys.sort_unstable();
-        keys.dedup();
-        Self::of_keys(&keys, width, kinds, database.about().identity)
+        Self::build_in_parts(database, kinds, width, MOST_TOGETHER)
     }
 
-    /// A filter of these keys and no database: for self-tests. No key may come twice.
-    pub fn of_tops(keys: &[u64], width: Width) -> Result<Self, Error> {
-        Self::of_keys(keys, width, Vec::new(), [0; 16])
+    /// The same with parts of so many keys.
+    pub(crate) fn build_in_parts(
+        database: &Database,
+        kinds: &[AddressKind],
+        width: Width,
+        most: u64,
+    ) -> Result<Self, Error> {
+        let about = database.about();
+        let kinds = kinds_in(about, kinds);
+        let count: u64 = kinds.iter().map(|kind| about.count(*kind)).sum();
+        let parts = parts_of(count, most) as usize;
+        let mut growing = Growing::new(width, choose::fingerprints_for(count, most));
+        // The addresses of a kind lie in the order of their digests, so that those of a part follow each other.
+        let mut sources: Vec<_> = kinds.iter().map(|kind| database.entries_of(*kind).peekable()).collect();
+        let mut keys = Vec::with_capacity(choose::keys_of_part(count, most) as usize);
+        for part in 0..parts {
+            for source in &mut sources {
+                let is_of_part = |entry: &Result<Entry, Error>| match entry {
+                    Ok(entry) => part_of(key_of(entry.digest()), parts) <= part,
+                    // It is to be taken, and told.
+                    Err(_) => true,
+                };
+                while let Some(entry) = source.next_if(is_of_part) {
+                    keys.push(key_of(entry?.digest()));
+                }
+            }
+            if keys.iter().any(|key| part_of(*key, parts) != part) {
+                let (path, what) = (database.path().to_owned(), "database");
+                return Err(Error::Corrupt { path, what, reason: "its addresses are not in order".into() });
+            }
+            growing.add(&mut keys)?;
+        }
+        Ok(Self::of(growing, kinds, about.identity))
+    }
+
+    /// A filter of these keys and no database, in so many parts: for self-tests.
+    pub fn of_tops(keys: &[u64], width: Width, parts: usize) -> Result<Self, Error> {
+        Self::of_keys(keys, width, parts, Vec::new(), [0; 16])
     }
 
     fn of_keys(
         keys: &[u64],
         width: Width,
+        parts: usize,
         kinds: Vec<AddressKind>,
         identity: [u8; 16],
     ) -> Result<Self, Error> {
-        let failed = |reason: &str| Error::Filter { keys: keys.len() as u64, reason: reason.to_owned() };
-        // Fingerprints are numbered by 32 bits, and there are 1.125 a key and three segments of 2^18 at most.
-        if keys.len() > 3_800_000_000 {
-            return Err(failed("more than 3.8 billion do not fit one filter"));
+        let mut growing = Growing::new(width, 0);
+        for part in 0..parts {
+            growing.add(&mut keys.iter().copied().filter(|key| part_of(*key, parts) == part).collect())?;
         }
-        let (descriptor, fingerprints) = match width {
-            Width::Fuse8 => {
-                let filter = BinaryFuse8::try_from(keys).map_err(failed)?;
-                (filter.descriptor, Fingerprints::Bytes(filter.fingerprints))
-            }
-            Width::Fuse16 => {
-                let filter = BinaryFuse16::try_from(keys).map_err(failed)?;
-                (filter.descriptor, Fingerprints::Words(filter.fingerprints))
-            }
-        };
-        let layout = Layout {
-            seed: descriptor.seed,
-            segment_length: descriptor.segment_length,
-            segment_mask: descriptor.segment_length_mask,
-            segment_count_length: descriptor.segment_count_length,
-        };
-        Ok(Self { layout, fingerprints, kinds, keys: keys.len() as u64, identity })
+        Ok(Self::of(growing, kinds, identity))
     }
 
-    /// What a device needs besides the fingerprints.
-    pub fn layout(&self) -> Layout {
-        self.layout
+    fn of(growing: Growing, kinds: Vec<AddressKind>, identity: [u8; 16]) -> Self {
+        let (parts, fingerprints, keys) = growing.finish();
+        Self { parts, fingerprints, kinds, keys, identity }
+    }
+
+    /// Its parts, one at least.
+    pub fn parts(&self) -> &[FilterPart] {
+        &self.parts
     }
 
     /// The fingerprints, to be uploaded as they are.
@@ -211,7 +214,9 @@ impl Filter {
 
     /// The same by the first 64 bits of the digest.
     pub fn contains_key(&self, key: u64) -> bool {
-        let Layout { seed, segment_length, segment_mask, segment_count_length } = self.layout;
+        let part = &self.parts[part_of(key, self.parts.len())];
+        let FilterPart { first, seed, segment_length, segment_count_length } = *part;
+        let segment_mask = segment_length - 1;
         let mut h = key.wrapping_add(seed);
         h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
         h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
@@ -219,7 +224,7 @@ impl Filter {
         let h0 = ((u128::from(h) * u128::from(segment_count_length)) >> 64) as u32;
         let h1 = (h0 + segment_length) ^ ((h >> 18) as u32 & segment_mask);
         let h2 = (h0 + 2 * segment_length) ^ (h as u32 & segment_mask);
-        let (f, [h0, h1, h2]) = (h ^ h >> 32, [h0, h1, h2].map(|h| h as usize));
+        let (f, [h0, h1, h2]) = (h ^ h >> 32, [h0, h1, h2].map(|h| first as usize + h as usize));
         match &self.fingerprints {
             Fingerprints::Bytes(bytes) => bytes[h0] ^ bytes[h1] ^ bytes[h2] == f as u8,
             Fingerprints::Words(words) => words[h0] ^ words[h1] ^ words[h2] == f as u16,
@@ -237,6 +242,8 @@ impl Filter {
         match Self::open(database, kinds, width) {
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
             Err(Error::OtherDatabase { .. }) => {}
+            // Of an earlier version of this program.
+            Err(Error::Version { found, known, .. }) if found < known => {}
             opened => return opened,
         }
         made();

@@ -3,7 +3,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
-use xorf::Filter as _;
+use xorf::{BinaryFuse8, BinaryFuse16, Filter as _};
 
 use super::*;
 use crate::BuildOptions;
@@ -21,7 +21,7 @@ fn filter_of(keys: &[u64], width: Width) -> Filter {
     let mut keys = keys.to_vec();
     keys.sort_unstable();
     keys.dedup();
-    Filter::of_keys(&keys, width, vec![AddressKind::P2PKH], [1; 16]).unwrap()
+    Filter::of_keys(&keys, width, 1, vec![AddressKind::P2PKH], [1; 16]).unwrap()
 }
 
 /// The formula in this crate and the crate that makes the filters agree on every key, in the set or not.
@@ -47,12 +47,12 @@ fn the_formula_is_that_of_the_crate() {
 /// that made old files wrong would show here.
 #[test]
 fn the_formula_is_what_it_always_was() {
-    let layout =
-        Layout { seed: 0x0123_4567_89ab_cdef, segment_length: 4, segment_mask: 3, segment_count_length: 12 };
+    let part =
+        FilterPart { first: 0, seed: 0x0123_4567_89ab_cdef, segment_length: 4, segment_count_length: 12 };
     let fingerprints: Vec<u8> = (0..20).map(|index: u8| index.wrapping_mul(37)).collect();
     let filter = Filter {
-        layout,
-        fingerprints: Fingerprints::Bytes(fingerprints.into()),
+        parts: vec![part],
+        fingerprints: Fingerprints::Bytes(fingerprints),
         kinds: vec![],
         keys: 0,
         identity: [0; 16],
@@ -133,6 +133,53 @@ fn a_filter_has_all_addresses_of_its_kinds_each_once() {
     }
 }
 
+/// Of many parts, of parts without a key, and of keys at the seams of parts.
+#[test]
+fn a_filter_in_parts_has_all_it_should_and_little_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = database(folder.path(), "db", 2000);
+    for width in Width::ALL {
+        for most in [4000, 1000, 100, 7] {
+            let filter = Filter::build_in_parts(&database, &[], width, most).unwrap();
+            assert_eq!((filter.keys(), filter.parts().len() as u64), (2001, 4001u64.div_ceil(most)));
+            assert!((0..=2000).all(|number| filter.contains(digest(number).as_bytes())));
+            let foretold = choose::fingerprints_for(4001, most) * u64::from(width.bits() / 8);
+            assert!(filter.size() <= foretold, "{} of {foretold}", filter.size());
+            filter.save(&database).unwrap();
+            assert_eq!(Filter::open(&database, &[], width).unwrap(), filter);
+        }
+    }
+    for parts in [1, 2, 3, 5, 64, 1000] {
+        let seams = (0..parts as u128).map(|part| ((part << 64).div_ceil(parts as u128)) as u64);
+        let mut keys: Vec<u64> =
+            seams.flat_map(|seam| [seam.wrapping_sub(1), seam, seam + 1]).chain([u64::MAX]).collect();
+        keys.extend(numbers(6).take(3));
+        for width in Width::ALL {
+            let filter = Filter::of_tops(&keys, width, parts).unwrap();
+            assert_eq!(filter.parts().len(), parts);
+            assert!(keys.iter().all(|key| filter.contains_key(*key)), "{parts} parts");
+            let passed = numbers(7).take(1 << 16).filter(|key| filter.contains_key(*key)).count() as f64;
+            let expected = 65536.0 * width.false_share();
+            assert!(passed < expected + 6.0 * expected.sqrt() + 6.0, "{parts} parts: {passed} of {expected}");
+        }
+    }
+}
+
+/// A filter that an earlier version of this program made is made anew, not an error.
+#[test]
+fn a_filter_of_the_format_before_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = database(folder.path(), "db", 50);
+    let filter = Filter::build(&database, &[], Width::Fuse8).unwrap();
+    filter.save(&database).unwrap();
+    let path = folder.path().join("db.fuse8");
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(&1u32.to_le_bytes(), 8).unwrap();
+    let mut made = 0;
+    Filter::open_or_build(&database, &[], Width::Fuse8, || made += 1).unwrap();
+    assert_eq!((made, Filter::open(&database, &[], Width::Fuse8).unwrap().keys()), (1, filter.keys()));
+}
+
 #[test]
 fn filters_are_saved_beside_their_database_and_read_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -177,7 +224,9 @@ fn a_filter_of_another_database_is_never_used() {
 fn damaged_filters_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(folder.path(), "db", 50);
-    Filter::build(&database, &[], Width::Fuse16).unwrap().save(&database).unwrap();
+    let filter = Filter::build_in_parts(&database, &[], Width::Fuse16, 40).unwrap();
+    assert_eq!(filter.parts().len(), 3);
+    filter.save(&database).unwrap();
     let path = folder.path().join("db.fuse16");
     let whole = fs::read(&path).unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();

@@ -203,8 +203,8 @@ fn fuse_filters_let_pass_what_they_hold_and_what_the_crate_lets_pass() {
     let all = expected((0..2 * step).map(|offset| plus(first, offset)), &forms);
     let mut planted: Vec<u64> = tops(&all[..]).into_iter().step_by(100).collect();
     planted.extend((0..5000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    for width in Width::ALL {
-        let filter = Filter::of_tops(&planted, width).expect("a filter");
+    for (width, parts) in Width::ALL.into_iter().flat_map(|width| [(width, 1), (width, 3)]) {
+        let filter = Filter::of_tops(&planted, width, parts).expect("a filter");
         let passing: Vec<Survivor> =
             all.iter().filter(|s| filter.contains_key(s.digest.words()[0])).copied().collect();
         assert!(passing.len() >= all.len() / 100);
