@@ -310,6 +310,11 @@ impl Devices {
         self.list.iter().all(|device| device.is_card())
     }
 
+    /// Whether there is a card among them.
+    pub fn has_cards(&self) -> bool {
+        self.list.iter().any(|device| device.is_card())
+    }
+
     /// The processor, for what no card can do (better slow than not at all), and the words that tell a person.
     pub(crate) fn processor_instead(&self) -> Result<(Devices, String)> {
         let cpu = Devices::open(&[Selector::Cpu(None)], self.threads)?;

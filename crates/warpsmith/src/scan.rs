@@ -165,7 +165,7 @@ impl Scan {
             Sought::Files(files) => ScanTargets::list(&TargetList::read(files, true)?, &self.types)?,
             Sought::Database(path) => {
                 let (database, types) = (Database::open(path)?, &self.types);
-                with_filter(database, types, None, &devices, &mut |_| ())?
+                with_filter(database, types, FilterWish::Finest, &devices, &mut |_| ())?
             }
         };
         let mut ledger = ledger(range, &targets, self.map.as_deref(), self.random)?;
@@ -217,16 +217,24 @@ impl IntoIterator for Scan {
 /// ```
 pub type Findings = Running<Finding, ScanOutcome>;
 
-/// The addresses of a database, with a filter of this width before it, or the finest that the devices have room for and that
-/// is worth it. `say` is told which one and why, and of a filter that has to be made.
+/// The filter before a database.
 ///
-/// # Errors
-///
-/// When the database has no address of these types, or the filter can be neither read nor made.
+/// See [`with_filter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterWish {
+    /// The finest that the devices have room for and that is worth it.
+    Finest,
+    /// One of this width.
+    Of(Width),
+    /// None: every key is looked up. Only processors do that, and slowly, but it takes no memory.
+    Nothing,
+}
+
+/// The addresses of a database, with a filter before it. `say` is told which one and why, and of a filter that has to be made.
 ///
 /// ```
 /// use warpsmith::Devices;
-/// use warpsmith::scan::with_filter;
+/// use warpsmith::scan::{FilterWish, with_filter};
 /// use warpsmith::store::{BuildOptions, Database, Width};
 ///
 /// # let folder = std::env::temp_dir().join(format!("warpsmith-with-filter-{}", std::process::id()));
@@ -234,34 +242,62 @@ pub type Findings = Running<Finding, ScanOutcome>;
 /// # let (list, path) = (folder.join("list.txt"), folder.join("addresses.db"));
 /// std::fs::write(&list, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\n")?;
 /// Database::build(&path, &[list], &BuildOptions::default())?;
-/// let database = Database::open(&path)?;
-/// let targets = with_filter(database, &[], Some(Width::Fuse8), &Devices::cpu()?, &mut |text| eprintln!("{text}"))?;
+/// let (database, wish) = (Database::open(&path)?, FilterWish::Of(Width::Fuse8));
+/// let targets = with_filter(database, &[], wish, &Devices::cpu()?, &mut |text| eprintln!("{text}"))?;
 /// assert!(targets.types().iter().any(|wanted| wanted.name == "p2pkh"));
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Errors
+///
+/// When the database has no address of these types, or the filter can be neither read nor made.
 pub fn with_filter(
     database: Database,
     types: &[&'static KeyType],
-    width: Option<Width>,
+    wish: FilterWish,
     devices: &Devices,
     say: &mut dyn FnMut(String),
 ) -> Result<ScanTargets> {
     let (types, kinds) = ScanTargets::choose(&database, types)?;
-    let width = width.unwrap_or_else(|| {
-        let room = devices.filter_room();
-        let choice = choose(&Load {
-            keys: kinds.iter().map(|kind| database.about().count(*kind)).sum(),
-            memory: room.memory,
-            tests_per_second: room.tests_per_second,
-            survivors_per_second: CONFIRMED,
-        });
-        say(choice.reason);
-        choice.width.unwrap_or(Width::Fuse8)
-    });
-    let made = || say(format!("{} is being made; it is kept beside the database", width.name()));
-    let filter = Filter::open_or_build(&database, &kinds, width, made)?;
-    Ok(ScanTargets::database(database, types, filter))
+    let room = devices.filter_room();
+    let keys = kinds.iter().map(|kind| database.about().count(*kind)).sum();
+    let load = |memory: u64| Load {
+        keys,
+        memory,
+        tests_per_second: room.tests_per_second,
+        survivors_per_second: CONFIRMED,
+    };
+    let width = match wish {
+        FilterWish::Nothing => return Ok(ScanTargets::unfiltered(database, types)),
+        FilterWish::Of(width) => width,
+        FilterWish::Finest => {
+            let choice = choose(&load(room.memory));
+            say(choice.reason);
+            choice.width.unwrap_or(Width::Fuse8)
+        }
+    };
+    let mut open = |width: Width| {
+        let made = || say(format!("{} is being made; it is kept beside the database", width.name()));
+        Filter::open_or_build(&database, &kinds, width, made)
+    };
+    let filter = open(width)?;
+    // A card lets more pass a coarse filter than can be looked up: the processor tests it by a finer one, where there is memory.
+    let floods = devices.has_cards() && room.tests_per_second * width.false_share() > CONFIRMED;
+    let finer = choose(&load(free_memory() / 2)).width;
+    let second = match (width, finer) {
+        (Width::Fuse8, Some(Width::Fuse16)) if floods => Some(open(Width::Fuse16)?),
+        _ => None,
+    };
+    Ok(ScanTargets::database(database, types, filter, second))
+}
+
+/// Bytes of memory that programs can have, as the system says; none where it does not.
+fn free_memory() -> u64 {
+    let about = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = about.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.trim().parse().ok());
+    kib.map_or(0, |kib: u64| kib << 10)
 }
 
 /// The map of a scan: from its file, new in a file, or forgotten at the end where no file is given. A new map takes the range

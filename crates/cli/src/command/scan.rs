@@ -8,7 +8,8 @@ use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::chain::{KeyType, TYPES};
 use warpsmith::scan::{
-    Ended, Event, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run, with_filter,
+    Ended, Event, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run,
+    with_filter,
 };
 use warpsmith::store::{Database, Map, TargetList, Width, parse_range};
 
@@ -50,9 +51,10 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "DB", conflicts_with = "targets")]
     database: Option<PathBuf>,
 
-    /// With --database: the filter that devices test first, fuse8 or fuse16 [default: the finer that fits]
-    #[arg(long, value_name = "NAME", conflicts_with = "targets", value_parser = parse_width)]
-    filter: Option<Width>,
+    /// With --database: the filter that devices test first, fuse8 or fuse16; or none: the CPU looks every key up, slowly and in
+    /// little memory [default: the finer that fits]
+    #[arg(long, value_name = "NAME", conflicts_with = "targets", value_parser = parse_filter)]
+    filter: Option<FilterWish>,
 
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = parse_type, help = type_help())]
     types: Vec<&'static KeyType>,
@@ -88,8 +90,12 @@ fn parse_type(text: &str) -> Result<&'static KeyType, String> {
     found.ok_or_else(|| format!("'{text}' is no type of address; known are {}", type_names()))
 }
 
-fn parse_width(text: &str) -> Result<Width, String> {
-    Width::find(text).ok_or_else(|| "give fuse8 or fuse16".to_owned())
+fn parse_filter(text: &str) -> Result<FilterWish, String> {
+    match Width::find(text) {
+        Some(width) => Ok(FilterWish::Of(width)),
+        None if text == "none" => Ok(FilterWish::Nothing),
+        None => Err("give fuse8, fuse16 or none".to_owned()),
+    }
 }
 
 #[derive(Serialize)]
@@ -171,7 +177,8 @@ impl Scan {
         };
         let database = Database::open(path).map_err(|error| failed(error.into()))?;
         let say = &mut |text| screen.say(format_args!("filter    {text}"));
-        with_filter(database, &self.types, self.filter, devices, say).map_err(failed)
+        let wish = self.filter.unwrap_or(FilterWish::Finest);
+        with_filter(database, &self.types, wish, devices, say).map_err(failed)
     }
 
     fn scan(

@@ -284,12 +284,14 @@ fn a_database_is_searched_like_a_list() {
     let looked = warpsmith(&["db", "lookup", &database, &p2pkh(0x1000), "--json"]).code(0).json().remove(0);
     assert_eq!((looked["found"].as_bool(), text(&looked, "amount")), (Some(true), "4096"));
     // Of two million keys in two forms the coarser filter lets some fifteen thousand pass, and none is shown.
-    for filter in ["fuse8", "fuse16"] {
+    for filter in ["fuse8", "fuse16", "none"] {
         let run = scan(&["--range", "1000:1e9480", "--database", &database, "--filter", filter]).code(0);
         let (found, _) = findings(&run);
         assert_eq!(found, planted.map(|key| ("p2pkh".to_owned(), key)), "{filter}");
         assert_eq!(text(&run.json()[0], "amount"), "4096");
     }
+    let run = scan(&["--range", "1000:1e9480", "--database", &database, "--filter", "fuse32"]).code(2);
+    assert!(run.stderr.contains("give fuse8, fuse16 or none"), "{run:?}");
 }
 
 #[test]

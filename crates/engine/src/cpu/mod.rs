@@ -27,7 +27,7 @@ use warpsmith_curve::walk::{Table, Walk};
 use warpsmith_hash::Lanes;
 
 use crate::forms;
-use crate::prefilter::ScanFilter;
+use crate::prefilter::{Everything, ScanFilter};
 use crate::simd::{self, Simd};
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure};
@@ -142,6 +142,7 @@ impl Backend for Cpu {
         Ok(match filter {
             ScanFilter::List(list) => Box::new(CpuScanner::new(self, forms, list)),
             ScanFilter::Fuse(filter) => Box::new(CpuScanner::new(self, forms, filter.as_ref())),
+            ScanFilter::Open => Box::new(CpuScanner::new(self, forms, &Everything)),
         })
     }
 

@@ -252,6 +252,9 @@ impl Backend for Gpu {
         if self.device.can_build().is_err() {
             return Err(NO_COMPILER.to_owned());
         }
+        if let ScanFilter::Open = filter {
+            return Err("it finds keys by a filter, and there is none".to_owned());
+        }
         forms::scanned(forms)?;
         let scanner = ranges::RangeScanner::new(self, forms, filter).map_err(|e| e.to_string())?;
         Ok(Box::new(scanner))

@@ -10,13 +10,17 @@
 //! opposite. Centres are keys above h, so that leaves S and what lies near n. A walk that would come to S begins one key
 //! later, and keys within three steps of n, like that one key, are the processor's.
 
-use warpsmith_chain::{Digest, Form};
+mod records;
+
+use warpsmith_chain::Form;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_device::{Arg, Buffer, Error as DeviceError, Kernel, Queue};
-use warpsmith_kernel::scan::{self as text, Passed, RECORD_WORDS, ScanRecord};
+use warpsmith_kernel::scan::{self as text, RECORD_WORDS};
 use warpsmith_kernel::{Program, Spec, abi, digest_filter, points, taproot};
 use warpsmith_store::{Filter, FilterPart, Fingerprints};
+
+use records::Sorting;
 
 use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
@@ -26,12 +30,12 @@ use super::{
 use crate::cpu::{Cpu, CpuScanner};
 use crate::forms;
 use crate::origin::point_of;
-use crate::prefilter::{MayHold, ScanFilter};
+use crate::prefilter::ScanFilter;
 use crate::simd;
 use crate::worker::Fault;
 use crate::worker::batch_add::{add_all, add_pairs};
 use crate::worker::ends::Row;
-use crate::worker::scanner::{Proof, Scanner, Survivor, digest_of, small};
+use crate::worker::scanner::{Proof, Scanner, Survivor, small};
 
 /// Launches of a batch: seconds, so that a pause between batches does not count and little is done again after a crash.
 const LAUNCHES: u64 = 24;
@@ -116,7 +120,9 @@ impl<'a> RangeScanner<'a> {
                 let words = upload(queue.as_mut(), &words)?;
                 (text::ScanTest::Top(shape), words, Room { capacity: FEW, share: 0.0 })
             }
+            ScanFilter::Open => unreachable!("refused where scanners are asked for"),
             ScanFilter::Fuse(filter) => {
+                let filter = &filter.first;
                 let width = filter.width();
                 let capacity = if width.bits() == 8 { FLOOD } else { MANY };
                 let words = upload_filter(queue.as_mut(), &info.id, filter)?;
@@ -345,34 +351,8 @@ impl<'a> RangeScanner<'a> {
         count: u64,
     ) -> Result<Vec<Survivor>, Fault> {
         let (half, group) = (u64::from(self.shape.spec.group), self.group());
-        let mut survivors = Vec::with_capacity(landed.records.len());
-        for record in &landed.records {
-            let is_place = |passed: &Passed| {
-                passed.lane < lanes && passed.step < landed.steps && u64::from(passed.index) <= half
-            };
-            let passed = match ScanRecord::read(record) {
-                Some(ScanRecord::Passed(passed)) if is_place(&passed) => passed,
-                Some(ScanRecord::Fault { .. }) => {
-                    return Err("a lane met its table where none can".to_owned());
-                }
-                _ => return Err("it wrote a record that is none".to_owned()),
-            };
-            let centre = (u64::from(passed.step) * u64::from(lanes) + u64::from(passed.lane)) * group + half;
-            let index = u64::from(passed.index);
-            let offset = if passed.minus { centre - index } else { centre + index };
-            if offset >= count {
-                continue;
-            }
-            let (key, form) = (first.add(Scalar::from_u64(offset)), forms::of_scan(passed.form));
-            let bytes: Vec<u8> = passed.digest.iter().flat_map(|word| word.to_be_bytes()).collect();
-            let digest = match passed.open {
-                false => Some(Digest::new(&bytes[..passed.form.bytes()])),
-                // It could not form the digest, and asks for it to be looked at here.
-                true => digest_of(key, form).filter(|digest| self.wanted.may_hold(digest.words()[0])),
-            };
-            survivors.extend(digest.map(|digest| Survivor { key, form, digest }));
-        }
-        Ok(survivors)
+        let sorting = Sorting { wanted: self.wanted, half, group, steps: landed.steps, lanes, first, count };
+        sorting.sort_out(&landed.records)
     }
 
     /// Does a launch again whose records did not fit, step by step and over as few lanes as it takes.

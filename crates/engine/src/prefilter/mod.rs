@@ -15,7 +15,7 @@ use warpsmith_pattern::Filter;
 
 pub(crate) use card::{XWords, digest_test, digest_words, score_to_beat, x_test, x_tests};
 pub(crate) use digests::Sought;
-pub(crate) use scan::{MayHold, ScanFilter, TopList};
+pub(crate) use scan::{Everything, Fuse, MayHold, ScanFilter, TopList};
 pub(crate) use walk::sieve;
 
 /// Ranges of the top bits that are compared one by one; more go through tables. Each costs the walk of a processor some

@@ -11,7 +11,26 @@ pub(crate) trait MayHold: Sync {
 /// Whichever a scan has.
 pub(crate) enum ScanFilter {
     List(TopList),
-    Fuse(Box<Filter>),
+    Fuse(Box<Fuse>),
+    /// None: every digest is looked up.
+    Open,
+}
+
+/// The filter of a database.
+pub(crate) struct Fuse {
+    /// What devices test.
+    pub first: Filter,
+    /// A finer one, by which the processor tests what a card lets pass before it is looked up: where the card has no room for it
+    /// and would have to wait for the look-ups.
+    pub second: Option<Filter>,
+}
+
+impl Fuse {
+    /// Whether what passed the first filter passes the second.
+    #[inline]
+    pub fn passes_second(&self, top: u64) -> bool {
+        self.second.as_ref().is_none_or(|second| second.contains_key(top))
+    }
 }
 
 impl MayHold for ScanFilter {
@@ -19,14 +38,25 @@ impl MayHold for ScanFilter {
         match self {
             ScanFilter::List(list) => list.may_hold(top),
             ScanFilter::Fuse(filter) => filter.may_hold(top),
+            ScanFilter::Open => Everything.may_hold(top),
         }
     }
 }
 
-impl MayHold for Filter {
+impl MayHold for Fuse {
     #[inline(always)]
     fn may_hold(&self, top: u64) -> bool {
-        self.contains_key(top)
+        self.first.contains_key(top) && self.passes_second(top)
+    }
+}
+
+/// Lets everything pass.
+pub(crate) struct Everything;
+
+impl MayHold for Everything {
+    #[inline(always)]
+    fn may_hold(&self, _: u64) -> bool {
+        true
     }
 }
 

@@ -9,7 +9,7 @@ use warpsmith_store::{Filter, Width};
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
-use crate::prefilter::{MayHold, ScanFilter, TopList};
+use crate::prefilter::{Fuse, MayHold, ScanFilter, TopList};
 use crate::selftest::SelfTest;
 use crate::worker::scanner::{Scanner, Survivor, digest_of};
 use crate::worker::{Backend, Fault};
@@ -45,7 +45,9 @@ pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> R
         Form::SCANNED.map(named).into_iter().chain([("all types", Form::SCANNED.to_vec())]).collect();
     for device in &devices.list {
         for (what, forms) in &kinds {
-            let fuses = Width::ALL.into_iter().flat_map(|width| [(width, 1), (width, 2)]);
+            // Filters in parts are looked up the same way whatever is tested.
+            let parts = if forms.len() > 1 { 1..=2 } else { 1..=1 };
+            let fuses = parts.flat_map(|parts| Width::ALL.map(|width| (width, parts)));
             for fuse in [None].into_iter().chain(fuses.map(Some)) {
                 let case = match fuse {
                     None => format!("{what}, list"),
@@ -55,7 +57,10 @@ pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> R
                 // Which addresses there are does not matter: those planted take their place.
                 let filter = match fuse {
                     None => ScanFilter::List(TopList::new([])),
-                    Some((width, parts)) => ScanFilter::Fuse(Box::new(Filter::of_tops(&[0], width, parts)?)),
+                    Some((width, parts)) => {
+                        let first = Filter::of_tops(&[0], width, parts)?;
+                        ScanFilter::Fuse(Box::new(Fuse { first, second: None }))
+                    }
                 };
                 // Every device can do every scan, so one that cannot is at fault too.
                 let planted = prove(device.as_ref(), forms, &filter).map_err(|unproved| {
@@ -97,9 +102,14 @@ pub(super) fn prove(
     let filter = match filter {
         ScanFilter::List(_) => ScanFilter::List(TopList::new(tops)),
         ScanFilter::Fuse(filter) => {
-            let filter = Filter::of_tops(&tops, filter.width(), filter.parts().len());
-            ScanFilter::Fuse(Box::new(filter.map_err(|error| Unproved::Unable(error.to_string()))?))
+            let alike = |filter: &Filter| {
+                let alike = Filter::of_tops(&tops, filter.width(), filter.parts().len());
+                alike.map_err(|error| Unproved::Unable(error.to_string()))
+            };
+            let (first, second) = (alike(&filter.first)?, filter.second.as_ref().map(alike).transpose()?);
+            ScanFilter::Fuse(Box::new(Fuse { first, second }))
         }
+        ScanFilter::Open => ScanFilter::Open,
     };
     let mut scanner = device.scanner(forms, &filter).map_err(Unproved::Unable)?;
     find_all(scanner.as_mut(), first, count, &planted, &filter).map_err(Unproved::Failed)?;

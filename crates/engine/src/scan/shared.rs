@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use crossbeam_channel::Sender;
 use warpsmith_chain::KeyType;
@@ -11,11 +10,11 @@ use warpsmith_store::{Batch, Map, Planner, Record, U256};
 
 use super::ScanTargets;
 use crate::error::{Error, Result};
+use crate::run::threads::in_threads;
 use crate::worker::Fault;
 use crate::worker::scanner::{Proof, Scanner, Survivor};
 
-/// The most threads that look up the survivors of one scanner, and how many are worth one more.
-const LOOK_UP_THREADS: usize = 16;
+/// Survivors that are worth a thread to look them up.
 const FEW_SURVIVORS: usize = 2048;
 
 /// A survivor that is wanted, with what says so.
@@ -102,27 +101,21 @@ impl<'s> Shared<'s> {
     fn look_up(&self, survivors: &[Survivor]) -> Result<Vec<Confirmed>> {
         let some = |survivors: &[Survivor]| -> Result<Vec<Confirmed>> {
             let (mut hits, finder) = (Vec::new(), self.targets.finder());
-            for survivor in survivors {
-                let wanted = finder.find(survivor.form, &survivor.digest)?;
+            // In the order of a database, so that a chunk of it is read once for all that may be in it.
+            let mut order: Vec<usize> = (0..survivors.len()).collect();
+            order.sort_unstable_by_key(|at| (survivors[*at].form, survivors[*at].digest.words()[0]));
+            for at in order {
+                let wanted = finder.find(survivors[at].form, &survivors[at].digest)?;
                 if !wanted.is_empty() {
-                    hits.push((*survivor, wanted));
+                    hits.push((at, wanted));
                 }
             }
+            hits.sort_unstable_by_key(|(at, _)| *at);
+            let hits: Vec<Confirmed> = hits.into_iter().map(|(at, wanted)| (survivors[at], wanted)).collect();
             self.false_hits.fetch_add((survivors.len() - hits.len()) as u64, Ordering::Relaxed);
             Ok(hits)
         };
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let threads = (survivors.len() / FEW_SURVIVORS).clamp(1, cores.min(LOOK_UP_THREADS));
-        let (own, others) = survivors.split_at(survivors.len().div_ceil(threads));
-        thread::scope(|scope| {
-            let others = others.chunks(own.len().max(1)).map(|part| scope.spawn(move || some(part)));
-            let others: Vec<_> = others.collect();
-            let mut hits = some(own)?;
-            for other in others {
-                hits.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-            }
-            Ok(hits)
-        })
+        in_threads(survivors, FEW_SURVIVORS, some)
     }
 
     /// Takes a batch back of which so many keys were counted, to be scanned again.

@@ -6,7 +6,7 @@ use warpsmith_chain::{AddressKind, Digest, Form, KeyType, TYPES};
 use warpsmith_store::{Database, Filter, Reader, Record, TargetList, Targets};
 
 use crate::error::{Error, Result};
-use crate::prefilter::{ScanFilter, TopList};
+use crate::prefilter::{Fuse, ScanFilter, TopList};
 
 /// What a scan looks for.
 ///
@@ -52,9 +52,21 @@ impl ScanTargets {
         Ok((types.clone(), kinds.into_iter().filter(matters).collect()))
     }
 
-    /// The addresses of a database, as [`Self::choose`] chose, with a filter of those kinds.
-    pub fn database(database: Database, types: Vec<&'static KeyType>, filter: Filter) -> ScanTargets {
-        let filter = ScanFilter::Fuse(Box::new(filter));
+    /// The addresses of a database, as [`Self::choose`] chose, with a filter of those kinds. What passes it on a card is tested
+    /// by `second`, a finer one, before it is looked up.
+    pub fn database(
+        database: Database,
+        types: Vec<&'static KeyType>,
+        filter: Filter,
+        second: Option<Filter>,
+    ) -> ScanTargets {
+        let filter = ScanFilter::Fuse(Box::new(Fuse { first: filter, second }));
+        ScanTargets { identity: database.targets(), types, place: Place::Database(database), filter }
+    }
+
+    /// The same without a filter: every digest is looked up, which only processors do.
+    pub fn unfiltered(database: Database, types: Vec<&'static KeyType>) -> ScanTargets {
+        let filter = ScanFilter::Open;
         ScanTargets { identity: database.targets(), types, place: Place::Database(database), filter }
     }
 

@@ -267,9 +267,11 @@ fn every_kind_of_scan_is_proved() {
         cases.push(test.case.clone());
     })
     .expect("all found");
-    assert_eq!(cases.len(), 3 * (Form::SCANNED.len() + 1));
+    assert_eq!(cases.len(), 3 * (Form::SCANNED.len() + 1) + 2);
     assert!(
-        ["p2pkh, list", "eth, fuse8", "all types, fuse16"].iter().all(|case| cases.iter().any(|c| c == case)),
+        ["p2pkh, list", "eth, fuse8", "all types, fuse16", "all types, fuse8 in parts"]
+            .iter()
+            .all(|case| cases.iter().any(|c| c == case)),
         "{cases:?}"
     );
 
