@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use warpsmith::devices::{Devices, Inline, Selector};
+use warpsmith::devices::{CardOptions, Devices, Inline, Selector};
 use warpsmith::proof::{Sample, distinct_samples, samples};
 
 use crate::ending::Failure;
@@ -68,6 +68,10 @@ pub(crate) struct DeviceFlags {
     /// seconds instead of minutes, and the search is several times slower
     #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     inline: Inline,
+
+    /// How long a launch on a GPU shall take, 1 to 1000 ms [default: 100]; 10 leaves a card that also draws a desktop fluent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    launch_ms: Option<u32>,
 }
 
 /// A device as a person names it.
@@ -93,27 +97,29 @@ impl DeviceFlags {
     pub fn open(&self) -> Result<Devices, Failure> {
         // Drivers may bring handlers of their own.
         signals::hold()?;
-        Ok(Devices::open_with(&self.device, self.threads, self.inline)?)
+        let mut cards = CardOptions::from(self.inline);
+        cards.launch_ms = self.launch_ms.unwrap_or(cards.launch_ms);
+        Ok(Devices::open_with(&self.device, self.threads, cards)?)
     }
 }
 
 /// Targets by name, for commands that run over all of them; none named are one for each program of devices. `besides` is a name that the command knows
 /// too, and that is no target.
-pub(crate) fn choose_samples(names: &[String], besides: &str) -> Result<Vec<Sample>, Failure> {
+pub(crate) fn choose_samples(names: &[String], besides: &[&str]) -> Result<Vec<Sample>, Failure> {
     if names.is_empty() {
         return Ok(distinct_samples());
     }
     let samples = samples();
     let find = |name: &String| {
         samples.iter().find(|sample| sample.name == *name).copied().ok_or_else(|| {
-            let known = samples.iter().map(|sample| sample.name).chain([besides]);
+            let known = samples.iter().map(|sample| sample.name).chain(besides.iter().copied());
             let known = known.collect::<Vec<_>>().join(", ");
             Failure::Usage(format!(
                 "'{name}' is no target; give one of: {known}, or none for one of each program"
             ))
         })
     };
-    names.iter().filter(|name| *name != besides).map(find).collect()
+    names.iter().filter(|name| !besides.contains(&name.as_str())).map(find).collect()
 }
 
 /// A device's share in a line of progress.

@@ -10,7 +10,7 @@ use warpsmith_device::{Api, Device};
 
 use crate::cpu::Cpu;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Inline, carries_ptx};
+use crate::gpu::{CardOptions, Gpu, Inline, carries_ptx};
 use crate::simd::{self, Simd};
 use crate::worker::{Backend, Runner};
 
@@ -209,13 +209,13 @@ pub struct Devices {
     pub(crate) list: Vec<Arc<dyn Backend>>,
     /// The number of threads asked for, should the processor have to step in.
     pub(crate) threads: Option<usize>,
-    /// How kernels are built.
-    pub(crate) inline: Inline,
+    /// How cards are used.
+    pub(crate) cards: CardOptions,
 }
 
 impl Devices {
     pub(crate) fn of(list: Vec<Arc<dyn Backend>>) -> Devices {
-        Devices { list, threads: None, inline: Inline::Auto }
+        Devices { list, threads: None, cards: CardOptions::default() }
     }
 }
 
@@ -233,11 +233,16 @@ impl Devices {
     /// Opens what was asked for; without a wish every GPU found, else the processor. A device that was named
     /// and is not there is an error, not a silent change of plan.
     pub fn open(selectors: &[Selector], thread_count: Option<usize>) -> Result<Devices> {
-        Devices::open_with(selectors, thread_count, Inline::Auto)
+        Devices::open_with(selectors, thread_count, CardOptions::default())
     }
 
-    /// The same, with a say in how kernels are built.
-    pub fn open_with(selectors: &[Selector], thread_count: Option<usize>, inline: Inline) -> Result<Devices> {
+    /// The same, with a say in how cards are used.
+    pub fn open_with(
+        selectors: &[Selector],
+        thread_count: Option<usize>,
+        cards: impl Into<CardOptions>,
+    ) -> Result<Devices> {
+        let cards = cards.into();
         let mut list: Vec<Arc<dyn Backend>> = Vec::new();
         let mut simd = None;
         let wants_gpu = |s: &Selector| !matches!(s, Selector::Cpu(_));
@@ -292,12 +297,12 @@ impl Devices {
             }
         }
         for (device, _) in gpus.devices.into_iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
-            list.push(Arc::new(Gpu::new(device, inline)));
+            list.push(Arc::new(Gpu::new(device, cards)));
         }
         if let Some(simd) = simd {
             list.push(Arc::new(Cpu::new(simd, threads(thread_count).max(1))));
         }
-        Ok(Devices { list, threads: thread_count, inline })
+        Ok(Devices { list, threads: thread_count, cards })
     }
 
     /// Each device alone.

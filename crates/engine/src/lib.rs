@@ -33,12 +33,13 @@ mod worker;
 
 pub use bench::detail::Detail;
 pub use bench::field::{FieldBench, bench_field};
+pub use bench::scan::{ScanBench, ScanOf, bench_scan};
 pub use bench::tune::{Tuned, tune};
 pub use bench::{BASELINE_DESCRIPTION, Bench, BenchOptions, bench, quick_rate};
 pub use details::Details;
 pub use devices::{Devices, FilterRoom, Found, Selector, Survey, survey};
 pub use error::{Error, Result};
-pub use gpu::Inline;
+pub use gpu::{CardOptions, Inline};
 pub use join::{Joined, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key};
 pub use run::report::{Ended, Event, Sink};

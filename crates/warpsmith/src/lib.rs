@@ -91,7 +91,8 @@ pub fn btc(address_type: AddressType) -> impl KeyTarget + 'static {
 /// ```
 pub mod devices {
     pub use warpsmith_engine::{
-        Api, Devices, FilterRoom, Found, Inline, Runner, Selector, Simd, Survey, Tuned, survey, tune,
+        Api, CardOptions, Devices, FilterRoom, Found, Inline, Runner, Selector, Simd, Survey, Tuned, survey,
+        tune,
     };
 }
 
@@ -157,7 +158,8 @@ pub mod search {
 /// ```
 pub mod proof {
     pub use warpsmith_engine::{
-        BASELINE_DESCRIPTION, Bench, BenchOptions, Detail, FieldBench, Part, Profile, Sample, SelfTest,
-        bench, bench_field, distinct_samples, quick_rate, samples, selftest, selftest_cases, selftest_scans,
+        BASELINE_DESCRIPTION, Bench, BenchOptions, Detail, FieldBench, Part, Profile, Sample, ScanBench,
+        ScanOf, SelfTest, bench, bench_field, bench_scan, distinct_samples, quick_rate, samples, selftest,
+        selftest_cases, selftest_scans,
     };
 }

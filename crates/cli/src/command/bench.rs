@@ -4,6 +4,7 @@
 //! it as a table or as JSON.
 
 mod detail;
+mod scan;
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -16,6 +17,7 @@ use warpsmith::pattern::Options;
 use warpsmith::proof::{BASELINE_DESCRIPTION, BenchOptions, FieldBench, Sample, bench, bench_field};
 
 use self::detail::DetailFields;
+use self::scan::{SCAN, ScanBenchFlags};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::patterns::Written;
@@ -30,7 +32,9 @@ Examples:
   warpsmith bench npub --baseline
   warpsmith bench npub --patterns words.txt
   warpsmith bench npub --detail               registers, occupancy, where the time goes
-  warpsmith bench field                       field multiplications and squarings a second";
+  warpsmith bench field                       field multiplications and squarings a second
+  warpsmith bench scan --type p2pkh,eth       keys a second of a scan, with planted keys
+  warpsmith bench scan --database DB          the same through the filter of a database";
 
 /// Measure the verified speed of the search
 ///
@@ -39,7 +43,8 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
-    /// What to search for [default: one target for each program of the devices]; field times the arithmetic by itself
+    /// What to search for [default: one target for each program of the devices]; field times the arithmetic by itself, scan a
+    /// scan of a range
     #[arg(value_name = "TARGET")]
     target: Vec<String>,
 
@@ -65,6 +70,9 @@ pub(crate) struct Bench {
     /// Search for the patterns in FILE, one per line (- for standard input), instead of the standard one
     #[arg(long, value_name = "FILE")]
     patterns: Option<String>,
+
+    #[command(flatten)]
+    scan: ScanBenchFlags,
 }
 
 fn parse_seconds(text: &str) -> Result<f64, String> {
@@ -107,7 +115,9 @@ const FIELD: &str = "field";
 
 impl Bench {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let targets = choose_samples(&self.target, FIELD)?;
+        let targets = choose_samples(&self.target, &[FIELD, SCAN])?;
+        let measures = |name: &str| self.target.iter().any(|target| target == name);
+        self.scan.check(measures(SCAN))?;
         let file = self.patterns.as_deref();
         if file == Some("-") && targets.len() > 1 {
             let text =
@@ -125,8 +135,11 @@ impl Bench {
         if !self.json {
             stdout.show(self.heading().as_bytes())?;
         }
-        if self.target.iter().any(|name| name == FIELD) {
+        if measures(FIELD) {
             self.field(&devices, stdout)?;
+        }
+        if measures(SCAN) {
+            self.scan.run(&devices, self.seconds, self.json, stdout)?;
         }
         for (target, patterns) in targets.iter().zip(&patterns) {
             let options = BenchOptions {

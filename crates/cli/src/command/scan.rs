@@ -85,12 +85,12 @@ fn type_help() -> String {
     format!("Only these types of addresses: {} [default: all that the targets can be]", type_names())
 }
 
-fn parse_type(text: &str) -> Result<&'static KeyType, String> {
+pub(crate) fn parse_type(text: &str) -> Result<&'static KeyType, String> {
     let found = KeyType::find(text).filter(|known| !known.kinds.is_empty());
     found.ok_or_else(|| format!("'{text}' is no type of address; known are {}", type_names()))
 }
 
-fn parse_filter(text: &str) -> Result<FilterWish, String> {
+pub(crate) fn parse_filter(text: &str) -> Result<FilterWish, String> {
     match Width::find(text) {
         Some(width) => Ok(FilterWish::Of(width)),
         None if text == "none" => Ok(FilterWish::Nothing),

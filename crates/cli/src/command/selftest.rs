@@ -51,7 +51,7 @@ const SCAN: &str = "scan";
 
 impl Selftest {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let samples = choose_samples(&self.target, SCAN)?;
+        let samples = choose_samples(&self.target, &[SCAN])?;
         let with_scans = self.target.is_empty() || self.target.iter().any(|name| name == SCAN);
         let devices = self.devices.open()?;
         let mut shown = Ok(());

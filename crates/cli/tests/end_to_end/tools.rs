@@ -1,5 +1,7 @@
 //! The commands beside mining.
 
+use tempfile::tempdir;
+
 use crate::harness::{text, warpsmith};
 
 #[test]
@@ -41,6 +43,47 @@ fn bench_times_the_field_and_proves_it() {
         assert!(number("rate") > 1e6 && number("verified") > 0.0 && number("seconds") >= 0.5, "{line}");
     }
     warpsmith(&["bench", "fields"]).code(2).says(&["'fields' is no target", "field"]);
+}
+
+/// With planted keys, alone and as several types at once; and through the filter of a database.
+#[test]
+fn bench_times_scans_and_proves_them() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (list, database) = (path("list"), path("database"));
+    let addresses = "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\nbc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4\n";
+    std::fs::write(&list, addresses).unwrap();
+    warpsmith(&["db", "build", &database, &list]).code(0);
+    let usual = ["bench", "scan", "--device", "cpu", "--threads", "1", "--seconds", "1"];
+    let cases: [(&[&str], &[&str]); 4] = [
+        (&[], &["p2pkh"]),
+        (&["--type", "p2pkh,eth"], &["eth", "p2pkh"]),
+        (&["--database", &database, "--filter", "fuse8"], &["p2pkh", "p2pkh-uncompressed", "p2wpkh"]),
+        (&["--database", &database, "--filter", "none", "--type", "p2wpkh"], &["p2wpkh"]),
+    ];
+    for (more, types) in cases {
+        let run = warpsmith(&[&usual[..], more, &["--json"]].concat()).code(0);
+        let line = &run.json()[0];
+        assert_eq!((text(line, "event"), text(line, "target")), ("bench", "scan"));
+        assert_eq!(line["types"], serde_json::json!(types), "{line}");
+        let number = |field: &str| line[field].as_f64().unwrap_or_else(|| panic!("{field}: {line}"));
+        assert!(number("rate") > 0.0 && number("verified") > 0.0 && number("expected") > 0.0, "{line}");
+    }
+    let run = warpsmith(&usual).code(0);
+    assert!(run.stdout.contains("scan p2pkh "), "{run:?}");
+    warpsmith(&["bench", "npub", "--type", "p2pkh"]).code(2).says(&["bench scan --type"]);
+    warpsmith(&["bench", "scan", "--type", "p2xx"]).code(2).says(&["p2xx", "p2wpkh"]);
+    warpsmith(&["bench", "scan", "--device", "cpu", "--database", &path("none")])
+        .code(4)
+        .says(&["--database"]);
+}
+
+#[test]
+fn the_length_of_launches_is_a_wish_within_bounds() {
+    warpsmith(&["npub", "q", "--device", "cpu", "--threads", "1", "--launch-ms", "10"]).code(0);
+    for wrong in ["0", "1001", "ten"] {
+        warpsmith(&["npub", "q", "--device", "cpu", "--launch-ms", wrong]).code(2).says(&["--launch-ms"]);
+    }
 }
 
 #[test]

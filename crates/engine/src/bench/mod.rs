@@ -6,6 +6,7 @@
 mod baseline;
 pub(crate) mod detail;
 pub(crate) mod field;
+pub(crate) mod scan;
 pub(crate) mod tune;
 
 use std::sync::atomic::AtomicBool;

@@ -49,7 +49,7 @@ pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) 
         let Runner::Card(device) = device.runner() else { continue };
         let mut best: Option<(f64, LaunchShape)> = None;
         for shape in shapes::candidates(device.as_ref()) {
-            let gpu = Gpu::with_shape(Arc::clone(&device), shape, devices.inline);
+            let gpu = Gpu::with_shape(Arc::clone(&device), shape, devices.cards);
             let alone = Devices::of(vec![Arc::new(gpu)]);
             // The steady rate, from launch to launch; a card too slow for that is measured as a whole.
             let rate = bench(&alone, sample, &options)

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use warpsmith_device::{Buffer, Later, Mark, Queue};
 use warpsmith_kernel::abi;
 
-use super::{IN_FLIGHT, LAUNCH_MS, Outcome, as_bytes};
+use super::{IN_FLIGHT, Outcome, as_bytes};
 
 /// The longest launch, in steps, where nothing else bounds it.
 pub(super) const MOST_STEPS: u32 = 1 << 20;
@@ -59,16 +59,19 @@ pub(super) struct Flights<const WORDS: usize = { abi::HIT_WORDS }> {
     pub steps: u32,
     most: u32,
     pub calm: u32,
+    /// How long a launch shall take.
+    launch_ms: f32,
     bytes: Vec<u8>,
 }
 
 impl<const WORDS: usize> Flights<WORDS> {
-    /// Launches of at most so many steps, with room for so many records.
-    pub fn new(queue: &mut dyn Queue, most: u32, capacity: u32) -> Outcome<Self> {
+    /// Launches of at most so many steps and about so many milliseconds, with room for so many records.
+    pub fn new(queue: &mut dyn Queue, most: u32, launch_ms: u32, capacity: u32) -> Outcome<Self> {
         let bytes = Self::bytes(capacity);
         let hits = [queue.alloc(bytes)?, queue.alloc(bytes)?, queue.alloc(bytes)?];
         let under_way = VecDeque::new();
-        Ok(Flights { hits, capacity, turn: 0, under_way, steps: 1, most, calm: most, bytes: Vec::new() })
+        let (bytes, launch_ms) = (Vec::new(), launch_ms as f32);
+        Ok(Flights { hits, capacity, turn: 0, under_way, steps: 1, most, calm: most, launch_ms, bytes })
     }
 
     fn bytes(capacity: u32) -> u64 {
@@ -117,7 +120,7 @@ impl<const WORDS: usize> Flights<WORDS> {
         let Some(Flight { first, steps, later, marks }) = self.under_way.pop_front() else { return Ok(None) };
         let landed = self.read(queue, later, first, steps)?;
         let ms = queue.milliseconds(marks.0, marks.1)?;
-        let wanted = steps as f32 * LAUNCH_MS / ms.max(0.01);
+        let wanted = steps as f32 * self.launch_ms / ms.max(0.01);
         // No more than fourfold at once: the first launches may not be typical.
         self.steps = (wanted as u32).clamp(1, steps.saturating_mul(4).max(1)).min(self.most).min(self.calm);
         Ok(Some((landed, ms)))

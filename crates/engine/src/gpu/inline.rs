@@ -46,3 +46,33 @@ impl FromStr for Inline {
         }
     }
 }
+
+/// How cards are used.
+///
+/// ```
+/// use warpsmith_engine::{CardOptions, Devices, Inline};
+///
+/// // Launches of 10 ms leave a card that also draws a desktop fluent.
+/// let options = CardOptions { launch_ms: 10, inline: Inline::Auto };
+/// let devices = Devices::open_with(&["cpu".parse().unwrap()], None, options)?;
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CardOptions {
+    /// How kernels are built.
+    pub inline: Inline,
+    /// How long a launch shall take, in milliseconds: long enough to hide its overhead, short enough for a display.
+    pub launch_ms: u32,
+}
+
+impl Default for CardOptions {
+    fn default() -> CardOptions {
+        CardOptions { inline: Inline::Auto, launch_ms: 100 }
+    }
+}
+
+impl From<Inline> for CardOptions {
+    fn from(inline: Inline) -> CardOptions {
+        CardOptions { inline, ..CardOptions::default() }
+    }
+}

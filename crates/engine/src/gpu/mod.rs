@@ -39,13 +39,10 @@ use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
 use crate::worker::{Backend, Fault, Program, Runner, Search, Worker};
-pub use inline::Inline;
+pub use inline::{CardOptions, Inline};
 
 /// Records a launch has room for. More hits than that are found by walking again in pieces.
 const CAPACITY: u32 = 4096;
-
-/// How long a launch should take: long enough to hide its overhead, short enough for a display.
-const LAUNCH_MS: f32 = 100.0;
 
 /// Launches in flight.
 const IN_FLIGHT: usize = 2;
@@ -81,6 +78,8 @@ impl LaunchShape {
 pub(crate) struct Gpu {
     device: Arc<dyn Device>,
     shape: LaunchShape,
+    /// How long a launch shall take.
+    launch_ms: u32,
     entries: OnceLock<Vec<Affine>>,
     strides: OnceLock<Vec<Affine>>,
     neighbours: OnceLock<Vec<Affine>>,
@@ -90,18 +89,24 @@ pub(crate) struct Gpu {
 impl Gpu {
     /// The device in the shape remembered for it, or the default one. Without a compiler it is the default one, which
     /// is what releases carry PTX for.
-    pub fn new(device: Arc<dyn Device>, inline: Inline) -> Gpu {
+    pub fn new(device: Arc<dyn Device>, options: impl Into<CardOptions>) -> Gpu {
         let shape = shapes::remembered(device.as_ref()).filter(|_| device.can_build().is_ok());
         let shape = shape.unwrap_or_else(|| default_shape(device.as_ref()));
-        Gpu::with_shape(device, shape, inline)
+        Gpu::with_shape(device, shape, options)
     }
 
     /// The device in a given shape.
-    pub fn with_shape(device: Arc<dyn Device>, mut shape: LaunchShape, inline: Inline) -> Gpu {
+    pub fn with_shape(
+        device: Arc<dyn Device>,
+        mut shape: LaunchShape,
+        options: impl Into<CardOptions>,
+    ) -> Gpu {
+        let CardOptions { inline, launch_ms } = options.into();
         shape.spec.inline = inline.resolve(&device.info().vendor);
         Gpu {
             device,
             shape,
+            launch_ms,
             entries: OnceLock::new(),
             strides: OnceLock::new(),
             neighbours: OnceLock::new(),

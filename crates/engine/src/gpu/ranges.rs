@@ -173,7 +173,7 @@ impl<'a> RangeScanner<'a> {
             scratch: queue.alloc(4 * points::scratch_words(spec.group, lanes) as u64)?,
             points: queue.alloc(u64::from(lanes) * text::points_bytes(spec.group, keep_y))?,
             filter: filter_words,
-            flights: Flights::new(queue.as_mut(), most, room.capacity)?,
+            flights: Flights::new(queue.as_mut(), most, gpu.launch_ms, room.capacity)?,
             capacity: room.capacity,
             walk: None,
             first: Scalar::ZERO,

@@ -70,7 +70,7 @@ impl SaltsWorker {
             beat: score_to_beat(search.filter),
             last: 0,
             next: None,
-            flights: Flights::new(queue.as_mut(), MOST_STEPS, CAPACITY)?,
+            flights: Flights::new(queue.as_mut(), MOST_STEPS, gpu.launch_ms, CAPACITY)?,
             queue,
         })
     }

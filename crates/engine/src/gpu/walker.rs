@@ -95,7 +95,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             quest,
             shape,
             lanes: Lanes::new(gpu),
-            flights: Flights::new(queue.as_mut(), most, CAPACITY)?,
+            flights: Flights::new(queue.as_mut(), most, gpu.launch_ms, CAPACITY)?,
             queue,
             centres,
             spare,

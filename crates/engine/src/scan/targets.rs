@@ -81,9 +81,18 @@ impl ScanTargets {
     }
 
     /// The forms in which these types are found, without repetition.
-    pub(super) fn forms(&self) -> Vec<Form> {
+    pub(crate) fn forms(&self) -> Vec<Form> {
         let is_found = |form: &Form| self.types.iter().any(|wanted| wanted.form() == *form);
         Form::SCANNED.into_iter().filter(is_found).collect()
+    }
+
+    /// The share of digests that pass the filter although they are none of these.
+    pub(crate) fn false_share(&self) -> f64 {
+        match &self.filter {
+            ScanFilter::List(_) => 0.0,
+            ScanFilter::Fuse(filter) => filter.second.as_ref().unwrap_or(&filter.first).width().false_share(),
+            ScanFilter::Open => 1.0,
+        }
     }
 
     /// The quick look that comes before [`Self::find`].

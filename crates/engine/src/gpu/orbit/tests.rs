@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpsmith_chain::coin::{AddressType, BITCOIN, CoinAddress};
 use warpsmith_chain::nostr::Npub;
 use warpsmith_chain::{Form, KeyTarget, Recipe, find};
-use warpsmith_pattern::{Options as PatternOptions, compile};
+use warpsmith_pattern::{Interval, Options as PatternOptions, compile};
 
 use super::*;
 use crate::worker::measure::Measure;
@@ -14,8 +14,8 @@ use crate::worker::trial::{assert_lanes_begin_anew, key_at, place, small, starts
 use crate::worker::{Backend, Search, Start, Worker};
 
 use crate::gpu::CAPACITY;
-use crate::gpu::Inline;
 use crate::gpu::tests::{assert_faults_are_found, assert_flood, pocl};
+use crate::gpu::{CardOptions, Inline};
 use crate::origin::public_point;
 use crate::samples::Sample;
 use crate::selftest::prove;
@@ -215,6 +215,23 @@ fn helpers_out_of_line_find_the_same() {
     })
     .expect("planted keys come back");
     assert!(cases >= 4);
+}
+
+/// Launches are as long as was asked for: a thousandth of a second has fewer steps than a whole one.
+#[test]
+fn launches_are_as_long_as_asked_for() {
+    let Some(gpu) = pocl() else { return };
+    let steps = [1, 1000].map(|launch_ms| {
+        let options = CardOptions { launch_ms, ..CardOptions::default() };
+        let gpu = Gpu::with_shape(Arc::clone(&gpu.device), gpu.shape, options);
+        let nothing = Filter { top: vec![Interval { first: 0, last: 0 }], ..Filter::default() };
+        let mut worker = worker(&gpu, &nothing).expect("a worker");
+        let (_, points) = starts(worker.shape.lanes, None);
+        worker.start(Start::Points(&points)).expect("started");
+        (0..4).for_each(|_| drop(worker.run().expect("honest")));
+        worker.flights.steps
+    });
+    assert!(steps[0] < steps[1], "{steps:?}");
 }
 
 #[test]
