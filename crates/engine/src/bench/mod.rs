@@ -104,10 +104,21 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     let (device, target) = (backend.id(), sample.subject.target());
     let wrong = |what: String| Error::SelfTest { device: device.clone(), what };
     let recipe = sample.subject.recipe();
-    // Rare enough not to disturb, frequent enough to verify.
-    let text = target.encoding().sample(5.0 - backend.max_false(&recipe).log2());
-    let standard = compile([text], target, &Options::default()).map_err(|e| wrong(e.to_string()))?;
-    let patterns = options.patterns.unwrap_or(&standard);
+    let standard = |bits: f64| {
+        let text = target.encoding().sample(bits);
+        compile([text], target, &Options::default()).map_err(|error| wrong(error.to_string()))
+    };
+    let standard = match options.patterns {
+        Some(_) => None,
+        None => {
+            // A first one, which is met rarely if ever, to learn the speed.
+            let first = standard(5.0 - backend.max_false(&recipe).log2())?;
+            let time = Duration::from_secs_f64((options.seconds / 4.0).min(MOMENT));
+            let rate = rate_over(time, devices, sample.subject, Wanted::Patterns(&first))?;
+            Some(standard(verifying_bits(rate, options.seconds, target.encoding().width()))?)
+        }
+    };
+    let patterns = options.patterns.or(standard.as_ref()).expect("one or the other");
     let filter = patterns.filter(backend.max_false(&recipe));
     if let Err(why) = suits(backend.as_ref(), &Search::new(&recipe, &filter), patterns.odds()) {
         return Err(Error::NoDevice(format!(
@@ -181,6 +192,20 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
     })
 }
 
+/// How long the speed is learned at most, in seconds.
+const MOMENT: f64 = 0.3;
+
+/// Matches that verify a figure, and the most in a second: more would cost more than they prove.
+const VERIFYING: f64 = 30.0;
+const A_SECOND: f64 = 20.0;
+
+/// The bits of a pattern of which a bench at this rate meets enough; a symbol has `width` of them, and the nearest pattern may have
+/// half a symbol more than it was asked for.
+fn verifying_bits(rate: f64, seconds: f64, width: usize) -> f64 {
+    let every = (rate * seconds / VERIFYING).max(rate / A_SECOND);
+    every.max(1.0).log2() - width as f64 / 2.0
+}
+
 /// The usual loop; returns candidates and seconds.
 fn one_by_one(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: Duration) -> (u64, f64) {
     let started = Instant::now();
@@ -226,11 +251,31 @@ fn one_by_one(subject: Subject<'_>, patterns: &Patterns, threads: usize, time: D
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn quick_rate(devices: &Devices, subject: Subject<'_>, wanted: Wanted<'_>) -> Result<f64> {
-    let job = Job {
-        time_limit: Some(Duration::from_millis(700)),
-        interval: Duration::from_secs(3600),
-        ..Job::new(subject, wanted)
-    };
+    rate_over(Duration::from_millis(700), devices, subject, wanted)
+}
+
+fn rate_over(time: Duration, devices: &Devices, subject: Subject<'_>, wanted: Wanted<'_>) -> Result<f64> {
+    let job =
+        Job { time_limit: Some(time), interval: Duration::from_secs(3600), ..Job::new(subject, wanted) };
     let outcome = run_with(&job, devices, &AtomicBool::new(false), &mut |_| Ok(()), Rule::Count)?;
     Ok(outcome.tried as f64 / outcome.elapsed.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_as_rare_as_a_figure_needs() {
+        // An H200 in five seconds, a core in ten: thirty matches or somewhat more, by a pattern that can be up to a symbol easier.
+        for (rate, seconds) in [(1.2e11, 5.0), (5e7, 10.0)] {
+            for width in [4, 5, 6] {
+                let met = rate * seconds * (-verifying_bits(rate, seconds, width)).exp2();
+                assert!((30.0..30.0 * f64::from(1u32 << width)).contains(&met), "{met}");
+            }
+        }
+        // In half a second no more than they are worth.
+        assert!(5e7 * 0.5 * (-verifying_bits(5e7, 0.5, 4)).exp2() <= 0.5 * 20.0 * 4.0 + 0.01);
+        assert_eq!(verifying_bits(0.0, 5.0, 4), -2.0, "no speed is no error");
+    }
 }
