@@ -12,6 +12,8 @@ pub enum Op {
     Mul,
     /// x = x^2.
     Square,
+    /// x = (y / x)^2: an inversion, and a product and a squaring so that it does not come back to where it was.
+    Invert,
 }
 
 /// Registers' worth of elements under way at once.
@@ -22,7 +24,7 @@ pub fn elements(simd: Simd) -> usize {
     WIDTH * lanes::count(simd)
 }
 
-/// Takes each element x to `x * by^times`, or to `x^(2^times)`.
+/// Takes each element x to `x * by^times`, to `x^(2^times)`, or to `(by / x)^2` so many times. No element may be zero for the last.
 ///
 /// # Panics
 ///
@@ -52,7 +54,11 @@ unsafe fn repeat<L: Lanes>(op: Op, x: &mut [Fe], by: Fe, times: u32) {
         }
         for _ in 0..times {
             for chain in &mut chains {
-                *chain = if op == Op::Mul { chain.mul(by) } else { chain.square() };
+                *chain = match op {
+                    Op::Mul => chain.mul(by),
+                    Op::Square => chain.square(),
+                    Op::Invert => lanes::invert(*chain, &mut 0).mul(by).square(),
+                };
             }
         }
         for (i, value) in x.iter_mut().enumerate() {
@@ -76,14 +82,19 @@ mod tests {
     fn chains_end_where_single_steps_lead() {
         for simd in Simd::available(&crate::SETS) {
             let by = Fe::BETA.add(Fe::ONE);
-            for (op, times) in [(Op::Mul, 0), (Op::Mul, 1), (Op::Mul, 77), (Op::Square, 1), (Op::Square, 77)]
-            {
-                let starts: Vec<Fe> =
-                    (0..elements(simd) as u64).map(|i| Fe::from_u64(i).sub(Fe::ONE)).collect();
+            let both = [(Op::Mul, 0), (Op::Mul, 1), (Op::Mul, 77), (Op::Square, 1), (Op::Square, 77)];
+            for (op, times) in both.into_iter().chain([(Op::Invert, 1), (Op::Invert, 2), (Op::Invert, 77)]) {
+                // Zero among them, but where it has no inverse.
+                let less = if op == Op::Invert { Fe::BETA } else { Fe::ONE };
+                let starts: Vec<Fe> = (0..elements(simd) as u64).map(|i| Fe::from_u64(i).sub(less)).collect();
                 let mut ends = starts.clone();
                 run(simd, op, &mut ends, by, times);
                 for (start, end) in starts.iter().zip(ends) {
-                    let step = |x: Fe, _| if op == Op::Mul { x.mul(by) } else { x.square() };
+                    let step = |x: Fe, _| match op {
+                        Op::Mul => x.mul(by),
+                        Op::Square => x.square(),
+                        Op::Invert => by.mul(x.invert()).square(),
+                    };
                     assert_eq!(
                         end.to_words(),
                         (0..times).fold(*start, step).to_words(),

@@ -1,4 +1,4 @@
-//! The field by itself: multiplications and squarings a second on a device, their results recomputed.
+//! The field by itself: multiplications, squarings and inversions a second on a device, their results recomputed.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::worker::measure::FieldRate;
 pub struct FieldBench {
     /// The device.
     pub device: String,
-    /// `mul` or `sqr`.
+    /// `mul`, `sqr` or `inv`.
     pub op: &'static str,
     /// Operations a second.
     pub rate: f64,
@@ -25,7 +25,7 @@ pub struct FieldBench {
     pub seconds: f64,
 }
 
-/// Times multiplication and squaring on each device.
+/// Times multiplication, squaring and inversion on each device.
 ///
 /// ```
 /// use warpsmith_engine::{Devices, bench_field};
@@ -38,7 +38,7 @@ pub fn bench_field(devices: &Devices, seconds: f64) -> Result<Vec<FieldBench>> {
     let mut lines = Vec::new();
     for device in &devices.list {
         let Some(measured) = device.measure() else { continue };
-        for (op, name) in [(Op::Mul, "mul"), (Op::Square, "sqr")] {
+        for (op, name) in [(Op::Mul, "mul"), (Op::Square, "sqr"), (Op::Invert, "inv")] {
             let FieldRate { rate, verified, seconds } = measured
                 .field(op, Duration::from_secs_f64(seconds))
                 .map_err(|what| Error::SelfTest { device: device.id(), what })?;
@@ -60,9 +60,10 @@ mod tests {
             let devices = Devices::open(&[Selector::Cpu(Some(simd))], Some(1)).expect("available");
             let lines = bench_field(&devices, 0.02).expect("right");
             let ops: Vec<&str> = lines.iter().map(|line| line.op).collect();
-            assert_eq!(ops, ["mul", "sqr"]);
+            assert_eq!(ops, ["mul", "sqr", "inv"]);
             for line in lines {
-                assert!(line.rate > 1e6 && line.verified >= 4 && line.seconds >= 0.02, "{line:?}");
+                let least = if line.op == "inv" { 1e3 } else { 1e6 };
+                assert!(line.rate > least && line.verified >= 4 && line.seconds >= 0.02, "{line:?}");
             }
         }
     }

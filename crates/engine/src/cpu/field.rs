@@ -10,8 +10,10 @@ use warpsmith_simd::Simd;
 use crate::worker::Fault;
 use crate::worker::measure::FieldRate;
 
-/// Repetitions of a chain on the processor before it looks at the clock.
-const TIMES: u32 = 1 << 15;
+/// Repetitions of a chain on the processor before it looks at the clock; an inversion takes as long as some hundred products.
+fn times(op: Op) -> u32 {
+    if op == Op::Invert { 1 << 8 } else { 1 << 15 }
+}
 
 /// Chains of a thread that are recomputed one step at a time.
 const RECOMPUTED: usize = 4;
@@ -19,14 +21,14 @@ const RECOMPUTED: usize = 4;
 /// Times `op` on the processor, on each of so many threads.
 pub(super) fn bench(simd: Simd, threads: usize, op: Op, time: Duration) -> Result<FieldRate, Fault> {
     let count = chains::elements(simd);
-    let by = Fe::BETA;
+    let (by, times) = (Fe::BETA, times(op));
     let starts: Vec<Fe> = (2..).take(count).map(|i| Fe::from_u64(i).mul(Fe::BETA).add(Fe::ONE)).collect();
     let started = Instant::now();
     let one = || {
         let (mut ends, mut rounds) = (starts.clone(), 0u64);
         while rounds == 0 || started.elapsed() < time {
             ends.copy_from_slice(&starts);
-            chains::run(simd, op, &mut ends, by, TIMES);
+            chains::run(simd, op, &mut ends, by, times);
             rounds += 1;
         }
         (rounds, started.elapsed().as_secs_f64(), ends)
@@ -41,19 +43,32 @@ pub(super) fn bench(simd: Simd, threads: usize, op: Op, time: Duration) -> Resul
         let recomputed = if op == Op::Mul { count } else { RECOMPUTED.min(count) };
         for (start, end) in starts.iter().zip(ends).take(recomputed) {
             let expected = match op {
-                Op::Mul => start.mul(power(by, TIMES.into())),
-                Op::Square => (0..TIMES).fold(*start, |x, _| x.mul(x)),
+                Op::Mul => start.mul(power(by, times.into())),
+                Op::Square => (0..times).fold(*start, |x, _| x.mul(x)),
+                Op::Invert => (0..times).fold(*start, |x, _| by.mul(inverse_by_power(x)).square()),
             };
             if expected.to_words() != end.to_words() {
-                return Err(format!("a chain of {TIMES} times {op:?} ends wrongly"));
+                return Err(format!("a chain of {times} times {op:?} ends wrongly"));
             }
             verified += 1;
         }
     }
-    let each = (count as u64 * u64::from(TIMES)) as f64;
+    let each = (count as u64 * u64::from(times)) as f64;
     let rate = done.iter().map(|(rounds, seconds, _)| *rounds as f64 * each / seconds).sum();
     let seconds = done.iter().map(|(_, seconds, _)| *seconds).fold(0.0, f64::max);
     Ok(FieldRate { rate, verified, seconds })
+}
+
+/// x^(p - 2), which shares no code with the inversion that is timed.
+fn inverse_by_power(x: Fe) -> Fe {
+    // p - 2 = 2^256 - 2^32 - 979, most significant word first.
+    let exponent = [u64::MAX, u64::MAX, u64::MAX, 0xffff_fffe_ffff_fc2d];
+    exponent.iter().fold(Fe::ONE, |high, word| {
+        (0..64).rev().fold(high, |r, bit| {
+            let r = r.mul(r);
+            if word >> bit & 1 == 1 { r.mul(x) } else { r }
+        })
+    })
 }
 
 /// base^exponent.
@@ -67,6 +82,14 @@ pub(crate) fn power(base: Fe, exponent: u64) -> Fe {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_power_is_the_inverse() {
+        for x in [Fe::ONE, Fe::BETA, Fe::from_u64(2), Fe::ONE.negate()] {
+            assert_eq!(inverse_by_power(x).mul(x).to_words(), Fe::ONE.to_words());
+            assert_eq!(inverse_by_power(x).to_words(), x.invert().to_words());
+        }
+    }
 
     #[test]
     fn powers_are_repeated_products() {

@@ -15,6 +15,7 @@ use crate::worker::measure::FieldRate;
 /// How long a launch should take, and the most repetitions of one: the processor recomputes some of its lanes.
 const LAUNCH_MS: f32 = 50.0;
 const MOST: u32 = 1 << 17;
+const MOST_INVERSIONS: u32 = 1 << 10;
 
 /// Lanes recomputed after the last launch.
 const RECOMPUTED: u32 = 32;
@@ -24,7 +25,13 @@ fn number(op: Op) -> u32 {
     match op {
         Op::Mul => 0,
         Op::Square => 1,
+        Op::Invert => 4,
     }
+}
+
+/// The entry point that times it.
+fn entry(op: Op) -> &'static str {
+    if op == Op::Invert { "field_invert" } else { "field_bench" }
 }
 
 struct Setup {
@@ -58,8 +65,7 @@ pub(super) fn bench(gpu: &Gpu, op: Op, time: Duration) -> Result<FieldRate, Faul
     };
     let mut queue = gpu.device.queue().map_err(fault)?;
     let source = join_field(&spec);
-    let (program, kernel) =
-        build_source(queue.as_mut(), info, &spec, &source, "field_bench").map_err(fault)?;
+    let (program, kernel) = build_source(queue.as_mut(), info, &spec, &source, entry(op)).map_err(fault)?;
     let check = queue.kernel(program, "field_check").map_err(fault)?;
     let blocks = info.units.max(1) * queue.occupancy(kernel, spec.block).unwrap_or(spec.blocks).max(1);
     let mut bench = Setup { queue, kernel, block: spec.block, lanes: blocks * spec.block };
@@ -130,7 +136,11 @@ impl Setup {
         }
         for ((a, b), out) in pairs.iter().zip(out.chunks_exact(32)) {
             let (a, b) = (Fe::from_be_bytes(a), Fe::from_be_bytes(b));
-            let expected = if op == Op::Mul { a.mul(b) } else { a.square() };
+            let expected = match op {
+                Op::Mul => a.mul(b),
+                Op::Square => a.square(),
+                Op::Invert => a.invert(),
+            };
             if element(out).to_words() != expected.to_words() {
                 return Err(format!("it computes {op:?} of {a:?} and {b:?} wrongly"));
             }
@@ -146,15 +156,15 @@ impl Setup {
         let start: Vec<u32> = limbs(x).into_iter().chain(limbs(y)).collect();
         self.queue.write(data, 0, &as_bytes(&start)).map_err(fault)?;
         // Until a launch is long enough. What was timed so far does not count.
-        let mut times = 16;
+        let (mut times, most) = if op == Op::Invert { (2, MOST_INVERSIONS) } else { (16, MOST) };
         loop {
             let ms = self.launch(data, op, times)?;
             let wanted = times as f32 * LAUNCH_MS / ms.max(0.01);
-            if wanted <= times as f32 * 1.5 || times >= MOST {
+            if wanted <= times as f32 * 1.5 || times >= most {
                 break;
             }
             // The kernel takes two at a time.
-            times = (wanted as u32).min(times * 8).min(MOST) / 2 * 2;
+            times = (wanted as u32).min(times * 8).min(most) / 2 * 2;
         }
         let (mut ms, mut launches) = (0.0, 0u64);
         while launches == 0 || ms < time.as_secs_f64() * 1e3 {
@@ -172,7 +182,10 @@ impl Setup {
     /// One launch, and the device's time for it.
     fn launch(&mut self, data: Buffer, op: Op, times: u32) -> Result<f32, Fault> {
         let before = self.queue.mark().map_err(fault)?;
-        let args = [Arg::Buffer(data), Arg::U32(number(op)), Arg::U32(times)];
+        let mut args = vec![Arg::Buffer(data), Arg::U32(number(op)), Arg::U32(times)];
+        if op == Op::Invert {
+            args.remove(1);
+        }
         self.queue.launch(self.kernel, self.lanes / self.block, self.block, &args).map_err(fault)?;
         let after = self.queue.mark().map_err(fault)?;
         self.queue.milliseconds(before, after).map_err(fault)
@@ -187,6 +200,7 @@ impl Setup {
             let expected = match op {
                 Op::Mul => x.mul(power(y, times.into())),
                 Op::Square => (0..times).fold(x, |x, _| x.square()),
+                Op::Invert => (0..times).fold(x, |x, _| y.mul(x.invert()).square()),
             };
             let at = 32 * lane as usize;
             if element(&out[at..at + 32]).to_words() != expected.to_words() {

@@ -73,7 +73,12 @@ fn the_field_is_timed_and_its_values_recomputed() {
     let Some(device) = device else {
         return println!("SKIPPED: no OpenCL on the processor (pocl-opencl-icd): the field was not timed");
     };
-    for (op, inline) in [(Op::Mul, Inline::Yes), (Op::Square, Inline::Yes), (Op::Square, Inline::No)] {
+    for (op, inline) in [
+        (Op::Mul, Inline::Yes),
+        (Op::Square, Inline::Yes),
+        (Op::Square, Inline::No),
+        (Op::Invert, Inline::Yes),
+    ] {
         let gpu = Gpu::new(Arc::clone(&device), inline);
         let rate = gpu.field(op, Duration::from_millis(20)).expect("right");
         assert!(rate.rate > 1e3 && rate.verified > 4096 + 32 && rate.seconds >= 0.02, "{rate:?}");
