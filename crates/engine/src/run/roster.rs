@@ -1,7 +1,12 @@
 //! Who takes part in a run: devices that can do it and have proved that they compute rightly.
 
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread::{Builder, ScopedJoinHandle, scope};
+
 use crate::devices::Devices;
 use crate::error::{Error, Result};
+use crate::run::threads::STACK;
 use crate::worker::{Backend, Fault};
 
 /// Why a device takes no part.
@@ -22,15 +27,19 @@ pub(crate) enum Roster<T> {
     Nobody(Option<Error>),
 }
 
-/// Asks every device; those that refuse are named to `warn`, with the reason.
-pub(crate) fn ask_all<T>(
+/// What a device says, or why it takes no part.
+type Answer<T> = std::result::Result<T, Refusal>;
+
+/// Asks every device, all of them side by side, since a card may take seconds to compile and to prove itself; those that refuse are
+/// named to `warn`, with the reason.
+pub(crate) fn ask_all<T: Send>(
     devices: &Devices,
-    mut ask: impl FnMut(usize, &dyn Backend) -> std::result::Result<T, Refusal>,
+    ask: impl Fn(usize, &dyn Backend) -> Answer<T> + Sync,
     mut warn: impl FnMut(String) -> Result<()>,
 ) -> Result<Roster<T>> {
     let (mut ready, mut failed, mut unable) = (Vec::new(), None, 0);
-    for (at, device) in devices.list.iter().enumerate() {
-        match ask(at, device.as_ref()) {
+    for (device, answer) in devices.list.iter().zip(answers(devices, &ask)) {
+        match answer {
             Ok(prepared) => ready.push(prepared),
             Err(Refusal::Unable(why)) => {
                 unable += 1;
@@ -51,4 +60,61 @@ pub(crate) fn ask_all<T>(
         return Ok(Roster::Processor(cpu));
     }
     Ok(Roster::Nobody(failed))
+}
+
+/// What each device says, in their order. One that gets no thread is asked on this one.
+fn answers<T: Send>(
+    devices: &Devices,
+    ask: &(impl Fn(usize, &dyn Backend) -> Answer<T> + Sync),
+) -> Vec<Answer<T>> {
+    let Some((last, others)) = devices.list.split_last() else { return Vec::new() };
+    scope(|scope| {
+        let asked: Vec<_> = others
+            .iter()
+            .enumerate()
+            .map(|(at, device)| {
+                let thread = Builder::new().stack_size(STACK);
+                thread.spawn_scoped(scope, move || ask(at, device.as_ref())).map_err(|_| (at, device))
+            })
+            .collect();
+        let last = ask(others.len(), last.as_ref());
+        let answer = |asked| match asked {
+            Ok(thread) => ScopedJoinHandle::join(thread).unwrap_or_else(|panic| resume_unwind(panic)),
+            Err((at, device)) => ask(at, Arc::as_ref(device)),
+        };
+        asked.into_iter().map(answer).chain([last]).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::Cpu;
+    use crate::simd::Simd;
+    use std::sync::Barrier;
+
+    /// Each is asked once, none waits for another, and answers come in the order of devices.
+    #[test]
+    fn devices_are_asked_side_by_side() {
+        let cpu = || Arc::new(Cpu::new(Simd::Portable, 1)) as Arc<dyn Backend>;
+        let devices = Devices::of(vec![cpu(), cpu(), cpu()]);
+        let together = Barrier::new(3);
+        let ask = |at: usize, _: &dyn Backend| {
+            // It would wait here for good if they were asked one after the other.
+            together.wait();
+            match at {
+                1 => Err(Refusal::Unable("it will not".to_owned())),
+                at => Ok(at),
+            }
+        };
+        let mut warnings = Vec::new();
+        let roster = ask_all(&devices, ask, |text| {
+            warnings.push(text);
+            Ok(())
+        });
+        assert!(matches!(roster, Ok(Roster::Ready(ready)) if ready == [0, 2]));
+        assert_eq!(warnings, ["cpu:portable is not used: it will not"]);
+        let roster = ask_all(&Devices::of(Vec::new()), |at, _| Ok(at), |_| Ok(()));
+        assert!(matches!(roster, Ok(Roster::Nobody(None))));
+    }
 }
