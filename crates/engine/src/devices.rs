@@ -310,6 +310,11 @@ impl Devices {
         self.list.iter().map(|device| Devices { list: vec![Arc::clone(device)], ..*self })
     }
 
+    /// Threads of the processor that a run may use: as many as were asked for, or one for each core.
+    pub(crate) fn thread_count(&self) -> usize {
+        threads(self.threads).max(1)
+    }
+
     /// Whether there is nothing but cards.
     pub(crate) fn are_cards(&self) -> bool {
         self.list.iter().all(|device| device.is_card())

@@ -154,7 +154,7 @@ pub(crate) fn run_with(
     let stop = AtomicBool::new(false);
     let best = AtomicU32::new(0);
     let sift = Sift::new(job, &best);
-    let judges = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_JUDGES);
+    let judges = devices.thread_count().min(MOST_JUDGES);
     let (sender, receiver) = bounded(2 * (workers.len() + judges));
     let (claims, claimed) = bounded(2 * judges);
     let started = Instant::now();
