@@ -5,9 +5,11 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::address::{HEAD, decode_digest, encode_digest};
-use super::{Address, ENCODING, address_of, keccak256};
+use super::{Address, ENCODING, address_of, encode, keccak256};
 use crate::text::hex;
-use crate::{AddressKind, Chain, Digest, Encoding, Error, Form, KeyTarget, Listed, PublicPoint, Target};
+use crate::{
+    AddressKind, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target,
+};
 
 /// The account of a key: Keccak-256 of x and y, its last 20 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +104,10 @@ impl KeyTarget for Account {
         // As wallets import it.
         hex::secret(HEAD, secret)
     }
+
+    fn encrypted_form(&self) -> Option<EncryptedForm> {
+        Some(EncryptedForm::Web3)
+    }
 }
 
 impl Target for Contract {
@@ -131,5 +137,14 @@ impl KeyTarget for Contract {
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
         // As wallets import it.
         hex::secret(HEAD, secret)
+    }
+
+    fn encrypted_form(&self) -> Option<EncryptedForm> {
+        Some(EncryptedForm::Web3)
+    }
+
+    /// Who must send the transaction that creates the contract, and with which number.
+    fn explain(&self, point: &PublicPoint, _: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
+        vec![("sender", Zeroizing::new(encode(&account_of(point))))]
     }
 }
