@@ -4,18 +4,24 @@
 //! carries results only; everything else goes to stderr. Every ending passes through [`main`], so the exit
 //! codes are decided in `ending.rs` and nowhere else.
 
+mod checks;
 mod command;
+mod encryption;
 mod ending;
 mod hardening;
 mod human;
 mod input;
+mod keys;
 mod mining;
 mod output;
 mod patterns;
+mod prompt;
 mod quest;
+mod record;
 mod results;
 mod running;
 mod screen;
+mod sealing;
 mod signals;
 mod stdout;
 mod telling;
@@ -70,7 +76,9 @@ enum Command {
     Db(command::db::Db),
     Map(command::map::MapCommand),
     Pir(command::pir::Pir),
+    Keygen(command::keygen::Keygen),
     Join(command::join::Join),
+    Verify(command::verify::Verify),
     Bench(command::bench::Bench),
     Selftest(command::selftest::Selftest),
     Tune(command::tune::Tune),
@@ -112,7 +120,9 @@ fn run(command: Command) -> Result<Ending, Failure> {
         Command::Db(db) => db.run(&mut stdout),
         Command::Map(map) => map.run(&mut stdout),
         Command::Pir(pir) => pir.run(&mut stdout),
+        Command::Keygen(keygen) => keygen.run(&mut stdout),
         Command::Join(join) => join.run(stdout),
+        Command::Verify(verify) => verify.run(&mut stdout),
         Command::Bench(bench) => bench.run(&mut stdout),
         Command::Selftest(selftest) => selftest.run(&mut stdout),
         Command::Tune(tune) => tune.run(&mut stdout),

@@ -13,8 +13,10 @@ use warpsmith::scan::{
 use warpsmith::store::{Database, Map, TargetList, Width, parse_range};
 
 use super::db::remarks;
+use crate::encryption::RecipientFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
+use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
 use crate::screen::Screen;
@@ -71,6 +73,9 @@ pub(crate) struct Scan {
 
     #[command(flatten)]
     run: RunFlags,
+
+    #[command(flatten)]
+    recipient: RecipientFlags,
 }
 
 /// The types a scan can look for.
@@ -128,7 +133,8 @@ impl Scan {
         };
         let ledger = ledger(range, &targets, self.map.as_deref(), self.random);
         let mut ledger = ledger.map_err(|error| Failure::Other(format!("--map: {error}")))?;
-        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json)?;
+        let encryption = self.recipient.open()?;
+        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         let interrupt = interrupt()?;
         for line in &remarks {
             screen.warn(line);
@@ -141,7 +147,9 @@ impl Scan {
         };
         let outcome = self.scan(&job, ledger.as_mut(), &devices, &interrupt, &mut results, &mut screen);
         screen.clear();
+        let delivered = results.finish();
         let outcome = outcome?;
+        delivered?;
         self.conclude(&mut screen, &mut results, &outcome, ledger.map())?;
         Ok(match (outcome.ended, outcome.matches) {
             (Ended::Interrupted, _) => Ending::Interrupted,
@@ -187,7 +195,9 @@ impl Scan {
             match event {
                 Event::Found(findings) => {
                     screen.clear();
-                    findings.iter().try_for_each(|finding| results.publish_finding(finding))?;
+                    results.publish(findings.into_iter().map(Deliverable::Finding).collect())?;
+                    // The map learns of these keys next, so nothing may be under way.
+                    results.finish()?;
                     results.keep_ready()?;
                 }
                 Event::Progress(_) if self.run.quiet => results.keep_ready()?,
