@@ -173,6 +173,8 @@ fn labelled(text: &str) -> Vec<Erased> {
             },
             "age" => ("encrypted", encrypted("age", "text", text)),
             "address" | "type" | "amount" | "output" | "salt" | "split" => (label, text),
+            // Of an encrypted key it is no detail.
+            "use" if fields.contains_key("encrypted") => continue,
             _ => {
                 details.insert(label.to_owned(), text);
                 continue;

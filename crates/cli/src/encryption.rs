@@ -204,14 +204,32 @@ pub(crate) struct Encrypted {
     document: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
+    /// How to use it.
+    #[serde(rename = "use")]
+    how: &'static str,
     /// Where the document shall go, and under which name.
     #[serde(skip)]
     place: Option<PathBuf>,
 }
 
+/// What reads a format.
+fn how(format: &str) -> &'static str {
+    match format {
+        "ncryptsec" => "a Nostr client that takes ncryptsec (NIP-49) asks for the password",
+        "web3" => "`cast send --keystore FILE`, geth and MetaMask (import a JSON file) ask for the password",
+        "bip38" => "a wallet that takes BIP-38 keys asks for the password; choose the type of address there",
+        _ => "`age -d -i IDENTITY FILE | warpsmith verify -` reads it",
+    }
+}
+
 impl Encrypted {
     fn text(format: &'static str, text: String) -> Encrypted {
-        Encrypted { format, text: Some(text), document: None, file: None, place: None }
+        Encrypted { format, text: Some(text), document: None, file: None, how: how(format), place: None }
+    }
+
+    /// How to use it.
+    pub fn how(&self) -> &'static str {
+        self.how
     }
 
     /// A label and a text for people.
@@ -295,6 +313,7 @@ impl Encryption {
             text: None,
             document: Some(serde_json::from_str(&document).expect("our own document")),
             file: None,
+            how: how("web3"),
             place: self.folder.as_ref().map(|folder| folder.join(name)),
         })
     }

@@ -42,19 +42,28 @@ pub(crate) fn read(file: Option<&str>, ask: Ask<'_>) -> Result<Secret, Failure> 
                 prompt::ask("your own private key", "give it in a file, mode 0600: --secret-key-file FILE")?;
             Zeroizing::new(typed.as_bytes().to_vec())
         }
-        Some("-") => standard_input().map_err(|error| bad(error.to_string()))?,
-        Some(path) => {
-            warpsmith_files::read_secret(Path::new(path), LONGEST_KEY).map_err(|error| match error {
-                warpsmith_files::Error::Unsafe { .. } => Failure::Other(format!(
-                    "--secret-key-file: {error}. A key that others can read or replace is not used"
-                )),
-                warpsmith_files::Error::TooLong { .. } => bad("it is far longer than a key".to_owned()),
-                error => bad(error.to_string()),
-            })?
-        }
+        Some(file) => content("--secret-key-file", file, &bad)?,
     };
     let text = std::str::from_utf8(&content).map_err(|_| bad("it is not text".to_owned()))?;
     parse(text, ask)?.map_err(bad)
+}
+
+/// What a file with a secret holds, or standard input for `-`. `bad` makes the message of what is wrong with the content.
+pub(crate) fn content(
+    flag: &str,
+    file: &str,
+    bad: &dyn Fn(String) -> Failure,
+) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    if file == "-" {
+        return standard_input().map_err(|error| bad(error.to_string()));
+    }
+    warpsmith_files::read_secret(Path::new(file), LONGEST_KEY).map_err(|error| match error {
+        warpsmith_files::Error::Unsafe { .. } => {
+            Failure::Other(format!("{flag}: {error}. A secret that others can read or replace is not used"))
+        }
+        warpsmith_files::Error::TooLong { .. } => bad("it is far longer than a key".to_owned()),
+        error => bad(error.to_string()),
+    })
 }
 
 /// A key from standard input, past the library's buffer, which would keep a copy.

@@ -16,6 +16,7 @@ mod mining;
 mod output;
 mod patterns;
 mod prompt;
+mod qr;
 mod quest;
 mod record;
 mod results;

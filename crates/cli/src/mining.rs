@@ -16,6 +16,7 @@ use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::patterns::Written;
+use crate::qr::QrFlags;
 use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
@@ -42,6 +43,9 @@ pub(crate) struct Mining {
 
     #[command(flatten)]
     encrypt: EncryptFlags,
+
+    #[command(flatten)]
+    qr: QrFlags,
 
     /// Print difficulty, speed and expected times on these devices, and stop
     #[arg(long)]
@@ -192,6 +196,7 @@ impl Mining {
             (None, None) => unreachable!("patterns are loaded where nothing is scored"),
         };
         self.check_encryption(quest)?;
+        let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given())?;
         let devices = self.run.devices.open()?;
         if self.estimate {
             return self.estimate(quest, wanted, &devices, &mut stdout);
@@ -203,7 +208,8 @@ impl Mining {
         {
             screen.warn(caution);
         }
-        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
+        let mut results =
+            Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
         let interrupt = interrupt()?;
 
         screen.introduce(quest, &wanted, &devices.describe());

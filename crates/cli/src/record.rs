@@ -45,6 +45,15 @@ impl Deliverable {
         }
     }
 
+    /// The private key as wallets import it.
+    pub fn export(&self) -> Option<&str> {
+        match self {
+            Deliverable::Match(found) => found.export(),
+            Deliverable::Finding(found) => Some(&found.export),
+            Deliverable::Joined { joined, .. } => Some(&joined.export),
+        }
+    }
+
     /// The address.
     pub fn address(&self) -> &str {
         match self {
@@ -232,6 +241,7 @@ impl<'a> Record<'a> {
                 fields.extend([("secret", self.export), ("hex", self.secret_key)]);
                 fields.extend(encrypted.as_ref().map(|(label, text)| (*label, Some(text.as_str()))));
                 fields.extend([("public", self.public_key), ("split", split.as_deref())]);
+                fields.push(("use", self.encrypted.map(Encrypted::how)));
             }
         }
         fields.push(("salt", self.salt));

@@ -11,8 +11,9 @@ use zeroize::Zeroizing;
 use crate::encryption::{Encrypted, Encryption};
 use crate::ending::Failure;
 use crate::output::Output;
+use crate::qr::{self, Qr};
 use crate::record::{Deliverable, Telling};
-use crate::sealing::{Refused, Sealer};
+use crate::sealing::Sealer;
 use crate::stdout::Stdout;
 
 /// Where results go.
@@ -21,6 +22,7 @@ pub(crate) struct Results {
     file: Option<Output>,
     json: bool,
     sealer: Option<Sealer>,
+    qr: Option<Qr>,
     /// How many were taken.
     taken: u64,
     /// How many of them were delivered.
@@ -40,7 +42,12 @@ impl Results {
             stdout.require_open()?;
         }
         let sealer = encryption.map(Sealer::start).transpose()?;
-        Ok(Results { stdout, file, json, sealer, taken: 0, published: 0 })
+        Ok(Results { stdout, file, json, sealer, qr: None, taken: 0, published: 0 })
+    }
+
+    /// With a code below each result on stdout.
+    pub fn with_codes(self, qr: Option<Qr>) -> Results {
+        Results { qr, ..self }
     }
 
     /// stdout, for what is not a result.
@@ -74,15 +81,14 @@ impl Results {
         if self.sealer.is_none() {
             return self.deliver(&found.iter().map(|found| (found, None)).collect::<Vec<_>>());
         }
-        for mut next in found {
+        for next in found {
             // Where the queue is full, whoever found this waits: results that cannot be encrypted so fast are no use.
-            while let Some(sealer) = &mut self.sealer {
-                match sealer.take(next) {
-                    Ok(()) => break,
-                    Err(Refused(back)) => next = back,
-                }
+            while let Some(sealer) = self.sealer.as_mut().filter(|sealer| !sealer.has_room()) {
                 let sealed = sealer.next()?;
                 self.deliver_sealed(sealed)?;
+            }
+            if let Some(sealer) = &mut self.sealer {
+                sealer.take(next)?;
             }
         }
         self.publish_sealed()
@@ -112,14 +118,20 @@ impl Results {
 
     /// Delivers so many results at once.
     fn deliver(&mut self, found: &[(&Deliverable, Option<&Encrypted>)]) -> Result<(), Failure> {
-        let (json, first) = (self.json, self.published == 0);
-        let block = |separate: bool, file: Option<&str>| {
+        let (json, first, qr) = (self.json, self.published == 0, self.qr);
+        let block = |separate: bool, file: Option<&str>, to_stdout: bool| {
             let text = |(found, encrypted): &(&Deliverable, Option<&Encrypted>)| {
                 let whole = encrypted.map_or(Telling::Plain, Telling::Encrypted);
                 found.text(json, file.map_or(whole, |file| Telling::Without { file }))
             };
             let texts: Vec<Zeroizing<Vec<u8>>> = found.iter().map(text).collect();
-            let size = texts.iter().map(|text| text.len() + 1).sum();
+            let code = |(found, _): &(&Deliverable, Option<&Encrypted>)| match qr.filter(|_| to_stdout)? {
+                Qr::Address => qr::draw(found.address()),
+                Qr::Secret => qr::draw(found.export()?),
+            };
+            let codes: Vec<Option<Zeroizing<String>>> = found.iter().map(code).collect();
+            let drawn: usize = codes.iter().flatten().map(|code| code.len()).sum();
+            let size = drawn + texts.iter().map(|text| text.len() + 1).sum::<usize>();
             let mut block = Zeroizing::new(Vec::with_capacity(size));
             for (at, text) in texts.iter().enumerate() {
                 // A blank line between results for people.
@@ -127,15 +139,18 @@ impl Results {
                     block.push(b'\n');
                 }
                 block.extend_from_slice(text);
+                if let Some(code) = &codes[at] {
+                    block.extend_from_slice(code.as_bytes());
+                }
             }
             block
         };
         match &mut self.file {
-            None => self.stdout.deliver(&block(!first, None))?,
+            None => self.stdout.deliver(&block(!first, None, true))?,
             Some(file) => {
-                file.append(&block(false, None), !json)?;
+                file.append(&block(false, None, false), !json)?;
                 let name = file.name();
-                let told = self.stdout.show(&block(!first, Some(&name)));
+                let told = self.stdout.show(&block(!first, Some(&name), true));
                 told.map_err(|failure| match failure {
                     Failure::Other(why) => {
                         Failure::Other(format!("{why}; the result itself is safe in {name}"))

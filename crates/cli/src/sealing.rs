@@ -3,7 +3,7 @@
 //! Its queue is short: a search that finds faster than keys can be encrypted waits, and a person who ends it waits for a few
 //! results at most. What was put in comes out in the same order.
 
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 use warpsmith::keys::wiping_stack;
@@ -17,9 +17,6 @@ const QUEUE: usize = 4;
 
 type Sealed = Result<(Deliverable, Encrypted), Failure>;
 
-/// The queue is full; the result comes back.
-pub(crate) struct Refused(pub Deliverable);
-
 pub(crate) struct Sealer {
     to: SyncSender<Deliverable>,
     from: Receiver<Sealed>,
@@ -29,9 +26,9 @@ pub(crate) struct Sealer {
 
 impl Sealer {
     pub fn start(encryption: Encryption) -> Result<Sealer, Failure> {
-        let (to, taken) = sync_channel::<Deliverable>(QUEUE);
-        // Room for all that can be inside, so that the thread never waits for whoever waits for it.
-        let (give, from) = sync_channel(2 * QUEUE + 2);
+        // Room for all that can be inside, so that neither side ever waits for the other to take something.
+        let (to, taken) = sync_channel::<Deliverable>(QUEUE + 1);
+        let (give, from) = sync_channel(QUEUE + 1);
         let seal = move || {
             for found in taken {
                 let sealed = wiping_stack(|| encryption.seal(&found));
@@ -45,14 +42,14 @@ impl Sealer {
         Ok(Sealer { to, from, inside: 0 })
     }
 
-    /// Takes a result, or gives it back where there is no room: then [`Sealer::next`] makes some.
-    pub fn take(&mut self, found: Deliverable) -> Result<(), Refused> {
-        if self.inside > QUEUE {
-            return Err(Refused(found));
-        }
-        self.to.try_send(found).map_err(|error| match error {
-            TrySendError::Full(found) | TrySendError::Disconnected(found) => Refused(found),
-        })?;
+    /// Whether another can be taken; if not, [`Sealer::next`] makes room.
+    pub fn has_room(&self) -> bool {
+        self.inside <= QUEUE
+    }
+
+    /// Takes a result.
+    pub fn take(&mut self, found: Deliverable) -> Result<(), Failure> {
+        self.to.send(found).map_err(|_| gone())?;
         self.inside += 1;
         Ok(())
     }

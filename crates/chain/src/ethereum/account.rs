@@ -108,7 +108,14 @@ impl KeyTarget for Account {
     fn encrypted_form(&self) -> Option<EncryptedForm> {
         Some(EncryptedForm::Web3)
     }
+
+    fn explain(&self, _: &PublicPoint, secret: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
+        secret.map(|_| ("use", Zeroizing::new(USE.to_owned()))).into_iter().collect()
+    }
 }
+
+/// How to give a wallet the key, without a trace in a shell's history.
+const USE: &str = "`cast wallet import NAME --interactive` asks for the private key and keeps it encrypted";
 
 impl Target for Contract {
     fn name(&self) -> &'static str {
@@ -144,7 +151,19 @@ impl KeyTarget for Contract {
     }
 
     /// Who must send the transaction that creates the contract, and with which number.
-    fn explain(&self, point: &PublicPoint, _: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
-        vec![("sender", Zeroizing::new(encode(&account_of(point))))]
+    fn explain(
+        &self,
+        point: &PublicPoint,
+        secret: Option<&[u8; 32]>,
+    ) -> Vec<(&'static str, Zeroizing<String>)> {
+        let mut lines = vec![("sender", Zeroizing::new(encode(&account_of(point))))];
+        if secret.is_some() {
+            let what = format!(
+                "{USE}; the contract is created by that account's transaction with nonce {}",
+                self.nonce
+            );
+            lines.push(("use", Zeroizing::new(what)));
+        }
+        lines
     }
 }

@@ -17,6 +17,7 @@ use crate::encryption::{EncryptFlags, ask_password};
 use crate::ending::{Ending, Failure};
 use crate::input::{self, documents, name};
 use crate::keys;
+use crate::qr::QrFlags;
 use crate::record::{Deliverable, SplitFields};
 use crate::results::Results;
 use crate::stdout::Stdout;
@@ -58,6 +59,9 @@ pub(crate) struct Join {
 
     #[command(flatten)]
     encrypt: EncryptFlags,
+
+    #[command(flatten)]
+    qr: QrFlags,
 }
 
 /// The fields of a match line that matter here.
@@ -87,10 +91,11 @@ impl Join {
         let inputs = self.results.iter().map(String::as_str).chain(own_key);
         if inputs.filter(|name| *name == "-").count() > 1 {
             return Err(Failure::Usage(
-                "standard input can be one thing only: the key file or a result; put the others into files"
+                "standard input cannot be both the key file and a result, nor two results; put one of them into a file"
                     .to_owned(),
             ));
         }
+        let qr = self.qr.read(self.output.is_some() || self.encrypt.is_given())?;
         let mut mined = Vec::new();
         for file in &self.results {
             mined.extend(read_results(file)?);
@@ -115,7 +120,8 @@ impl Join {
             tell(&format!("warning: {caution}"));
         }
         wiping_stack(|| {
-            let mut results = Results::open(stdout, self.output.as_deref(), self.json, encryption)?;
+            let mut results =
+                Results::open(stdout, self.output.as_deref(), self.json, encryption)?.with_codes(qr);
             results.publish(joined)?;
             results.finish()?;
             Ok(Ending::Done)
