@@ -39,6 +39,8 @@ Examples:
   warpsmith npub cafe                         a Nostr key whose npub begins with npub1cafe
   warpsmith npub cafe --estimate              how long that takes on this machine
   warpsmith npub ..0ace --output keys.txt     ends with 0ace; the secret goes to keys.txt alone
+  warpsmith npub cafe --encrypt               the key only under a password, as wallets import it
+  warpsmith verify keys.txt                   whether all that a file of results says is true
   warpsmith npub cafe --split-key 02f9...     mine for a public key, without its private key
   warpsmith eth cafe                          an Ethereum account at 0xcafe...
   warpsmith btc 1Love                         a Bitcoin address that begins with 1Love

@@ -4,7 +4,7 @@
 //! results at most. What was put in comes out in the same order.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use warpsmith::keys::wiping_stack;
 
@@ -18,8 +18,9 @@ const QUEUE: usize = 4;
 type Sealed = Result<(Deliverable, Encrypted), Failure>;
 
 pub(crate) struct Sealer {
-    to: SyncSender<Deliverable>,
-    from: Receiver<Sealed>,
+    /// Both ends, until the thread shall end.
+    ends: Option<(SyncSender<Deliverable>, Receiver<Sealed>)>,
+    thread: Option<JoinHandle<()>>,
     /// Taken and not yet given back.
     inside: usize,
 }
@@ -38,8 +39,9 @@ impl Sealer {
             }
         };
         let started = thread::Builder::new().name("encrypt".to_owned()).spawn(seal);
-        started.map_err(|error| Failure::Other(format!("results cannot be encrypted: {error}")))?;
-        Ok(Sealer { to, from, inside: 0 })
+        let started =
+            started.map_err(|error| Failure::Other(format!("results cannot be encrypted: {error}")))?;
+        Ok(Sealer { ends: Some((to, from)), thread: Some(started), inside: 0 })
     }
 
     /// Whether another can be taken; if not, [`Sealer::next`] makes room.
@@ -49,7 +51,8 @@ impl Sealer {
 
     /// Takes a result.
     pub fn take(&mut self, found: Deliverable) -> Result<(), Failure> {
-        self.to.send(found).map_err(|_| gone())?;
+        let (to, _) = self.ends.as_ref().ok_or_else(gone)?;
+        to.send(found).map_err(|_| gone())?;
         self.inside += 1;
         Ok(())
     }
@@ -61,14 +64,15 @@ impl Sealer {
 
     /// Waits for the next one.
     pub fn next(&mut self) -> Sealed {
-        let sealed = self.from.recv().map_err(|_| gone())?;
+        let (_, from) = self.ends.as_ref().ok_or_else(gone)?;
+        let sealed = from.recv().map_err(|_| gone())?;
         self.inside -= 1;
         sealed
     }
 
     /// The next one, if it is ready.
     pub fn ready(&mut self) -> Option<Sealed> {
-        match self.from.try_recv() {
+        match self.ends.as_ref()?.1.try_recv() {
             Ok(sealed) => {
                 self.inside -= 1;
                 Some(sealed)
@@ -76,6 +80,14 @@ impl Sealer {
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(Err(gone())),
         }
+    }
+}
+
+/// SEC: waits until the thread has erased the password, a second at most.
+impl Drop for Sealer {
+    fn drop(&mut self) {
+        self.ends = None;
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 

@@ -10,7 +10,7 @@ use bech32::{Bech32, Hrp};
 use zeroize::Zeroizing;
 
 use crate::text::bech32::{ALPHABET, CHECKSUM, linear};
-use crate::{Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target};
+use crate::{Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, Target};
 
 /// A NIP-19 `npub`: the x coordinate of a public key.
 #[derive(Clone, Copy, Debug)]
@@ -81,11 +81,6 @@ impl KeyTarget for Npub {
 
     fn encrypted_form(&self) -> Option<EncryptedForm> {
         Some(EncryptedForm::Ncryptsec)
-    }
-
-    fn explain(&self, _: &PublicPoint, secret: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
-        let what = "give the nsec to a Nostr signer (NIP-07, NIP-46) or client, never to a web page";
-        secret.map(|_| ("use", Zeroizing::new(what.to_owned()))).into_iter().collect()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::encryption::{ask_password, read_password};
 use crate::ending::{Ending, Failure};
 use crate::input::name;
 use crate::stdout::Stdout;
-use crate::telling::tell;
+use crate::telling::{escaped, tell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -146,6 +146,6 @@ impl Verify {
             };
             text += &format!("{mark}  {:<width$}  {}\n", check.what, check.said);
         }
-        stdout.show(text.as_bytes())
+        stdout.show(escaped(&text).as_bytes())
     }
 }

@@ -132,6 +132,18 @@ fn keys_are_told_on_every_chain() {
         assert_eq!(said("btc p2pkh").as_deref(), Some("1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"));
         assert_eq!(said("btc p2wpkh").as_deref(), Some("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"));
     }
+    // What others wrote does not command the terminal.
+    let hostile =
+        json!({ "address": "\u{1b}[2J", "public_key": "\u{1b}", "details": { "\u{1b}]0;": "\u{9b}" } })
+            .to_string();
+    let key = json!({ "version": 3, "crypto": { "kdf": "\u{1b}[2J" }, "address": "x" }).to_string();
+    let folder = tempdir().unwrap();
+    let password = folder.path().join("password").to_str().unwrap().to_owned();
+    write_private(&password, "p");
+    for given in [hostile, key] {
+        let run = warpsmith_with(&["verify", "-", "--password-file", &password], given.as_bytes()).code(1);
+        assert!(!run.stdout.contains(['\u{1b}', '\u{9b}']) && !run.stderr.contains('\u{1b}'), "{run:?}");
+    }
     verify("").code(2).says(&["no result and no key"]);
     verify("hello\n").code(1);
     verify(&"0".repeat(64)).code(1);
