@@ -108,7 +108,7 @@ impl EncryptFlags {
         let Way::Password(password) = &encryption.way else { return None };
         match target.encrypted_form()? {
             EncryptedForm::Bip38 { .. } => Some(
-                "BIP-38 costs an attacker 16 MiB and some hundredths of a second for each password, fixed in 2012: use six \
+                "BIP-38 costs an attacker 16 MiB and half a second of a core for each password, fixed in 2012: use six \
                  random words or more, or --encrypt-to. It says nothing of the type of address: keep that, or the descriptor, \
                  beside it",
             ),
@@ -269,7 +269,7 @@ impl Encrypted {
 }
 
 impl Encryption {
-    /// Encrypts a result's key. Takes up to 256 MiB and a second.
+    /// Encrypts a result's key. Takes up to 256 MiB and a second or so.
     pub fn seal(&self, found: &Deliverable) -> Result<Encrypted, Failure> {
         let failed = |error: Error| {
             Failure::Other(format!("the key of {} could not be encrypted: {error}", found.address()))

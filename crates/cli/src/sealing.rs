@@ -83,7 +83,7 @@ impl Sealer {
     }
 }
 
-/// SEC: waits until the thread has erased the password, a second at most.
+/// SEC: waits until the thread has erased the password, a second or two at most.
 impl Drop for Sealer {
     fn drop(&mut self) {
         self.ends = None;
