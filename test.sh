@@ -99,6 +99,29 @@ show_failures() {
 if [ -z "${NO_INSTALL:-}" ] && command -v apt-get >/dev/null; then
     part "packages" install_packages
 fi
+# Other people's programs, which tests have read what we write: tools/foreign says which, target/foreign has them. What is
+# missing there is skipped aloud by the tests.
+foreign=target/foreign
+install_foreign() {
+    local stamp
+    stamp=$(cat tools/foreign/* | sha256sum | cut -c1-16)
+    [ "$(cat "$foreign/stamp" 2>/dev/null)" != "$stamp" ] || return 0
+    rm -rf "$foreign"
+    mkdir -p "$foreign"
+    cp tools/foreign/package.json tools/foreign/package-lock.json "$foreign"
+    local whole=1
+    if ! command -v npm >/dev/null || ! npm install --prefix "$foreign" --no-audit --no-fund --ignore-scripts; then
+        skip "npm could not install what tools/foreign lists: Nostr, Ethereum, Bitcoin and age programs were not asked"
+        rm -rf "$foreign/node_modules" && whole=0
+    fi
+    if ! python3 -m venv "$foreign/venv" || ! "$foreign/venv/bin/python" -m pip install --quiet \
+        --disable-pip-version-check -r tools/foreign/requirements.txt; then
+        skip "pip could not install what tools/foreign lists: eth-account was not asked"
+        rm -rf "$foreign/venv" && whole=0
+    fi
+    [ "$whole" = 0 ] || echo "$stamp" >"$foreign/stamp"
+}
+[ -n "${NO_INSTALL:-}" ] || part "others' programs" install_foreign
 part "format" cargo fmt --all --check
 part "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
 part "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet

@@ -4,7 +4,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::{Digest, Encoding, Error, Form, KeyTarget, PublicPoint, Target};
+use crate::{Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, PublicPoint, Target};
 
 #[warn(clippy::missing_trait_methods)]
 impl<T: Target + ?Sized> Target for &T {
@@ -41,6 +41,10 @@ impl<T: KeyTarget + ?Sized> KeyTarget for &T {
 
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
         (**self).export(secret)
+    }
+
+    fn encrypted_form(&self) -> Option<EncryptedForm> {
+        (**self).encrypted_form()
     }
 
     fn explain(

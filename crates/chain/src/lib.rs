@@ -83,6 +83,20 @@ pub trait Target: Send + Sync {
     fn decode(&self, text: &str) -> Result<Digest, Error>;
 }
 
+/// How the programs of a chain keep a private key under a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncryptedForm {
+    /// NIP-49: `ncryptsec1...`.
+    Ncryptsec,
+    /// Web3 Secret Storage, version 3: a JSON document.
+    Web3,
+    /// BIP-38: `6P...`. Whether the public key is compressed is part of it, the type of address is not.
+    Bip38 {
+        /// Whether the public key is compressed.
+        is_compressed: bool,
+    },
+}
+
 /// A target whose candidates are keys.
 pub trait KeyTarget: Target {
     /// What is computed of a key.
@@ -95,6 +109,11 @@ pub trait KeyTarget: Target {
 
     /// The secret key in the chain's own text form, for a wallet to import.
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String>;
+
+    /// The form under a password that wallets of the chain import, where there is one.
+    fn encrypted_form(&self) -> Option<EncryptedForm> {
+        None
+    }
 
     /// What else a person should know to use the key: values between it and the address, other forms to import. Without
     /// the secret, for a split key, what can be told from the point. The texts may hold the secret.

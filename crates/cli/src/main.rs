@@ -4,18 +4,25 @@
 //! carries results only; everything else goes to stderr. Every ending passes through [`main`], so the exit
 //! codes are decided in `ending.rs` and nowhere else.
 
+mod checks;
 mod command;
+mod encryption;
 mod ending;
 mod hardening;
 mod human;
 mod input;
+mod keys;
 mod mining;
 mod output;
 mod patterns;
+mod prompt;
+mod qr;
 mod quest;
+mod record;
 mod results;
 mod running;
 mod screen;
+mod sealing;
 mod signals;
 mod stdout;
 mod telling;
@@ -32,6 +39,8 @@ Examples:
   warpsmith npub cafe                         a Nostr key whose npub begins with npub1cafe
   warpsmith npub cafe --estimate              how long that takes on this machine
   warpsmith npub ..0ace --output keys.txt     ends with 0ace; the secret goes to keys.txt alone
+  warpsmith npub cafe --encrypt               the key only under a password, as wallets import it
+  warpsmith verify keys.txt                   whether all that a file of results says is true
   warpsmith npub cafe --split-key 02f9...     mine for a public key, without its private key
   warpsmith eth cafe                          an Ethereum account at 0xcafe...
   warpsmith btc 1Love                         a Bitcoin address that begins with 1Love
@@ -70,7 +79,9 @@ enum Command {
     Db(command::db::Db),
     Map(command::map::MapCommand),
     Pir(command::pir::Pir),
+    Keygen(command::keygen::Keygen),
     Join(command::join::Join),
+    Verify(command::verify::Verify),
     Bench(command::bench::Bench),
     Selftest(command::selftest::Selftest),
     Tune(command::tune::Tune),
@@ -112,7 +123,9 @@ fn run(command: Command) -> Result<Ending, Failure> {
         Command::Db(db) => db.run(&mut stdout),
         Command::Map(map) => map.run(&mut stdout),
         Command::Pir(pir) => pir.run(&mut stdout),
+        Command::Keygen(keygen) => keygen.run(&mut stdout),
         Command::Join(join) => join.run(stdout),
+        Command::Verify(verify) => verify.run(&mut stdout),
         Command::Bench(bench) => bench.run(&mut stdout),
         Command::Selftest(selftest) => selftest.run(&mut stdout),
         Command::Tune(tune) => tune.run(&mut stdout),

@@ -10,12 +10,15 @@ use warpsmith::Devices;
 use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
 use warpsmith::pattern::{Options, Score};
 use warpsmith::proof::quick_rate;
-use warpsmith::search::{Ended, Event, Job, Progress, Wanted, run, time_to};
+use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run, time_to};
 
+use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::patterns::Written;
+use crate::qr::QrFlags;
 use crate::quest::Quest;
+use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
 use crate::screen::Screen;
@@ -37,6 +40,12 @@ pub(crate) struct Mining {
 
     #[command(flatten)]
     run: RunFlags,
+
+    #[command(flatten)]
+    encrypt: EncryptFlags,
+
+    #[command(flatten)]
+    qr: QrFlags,
 
     /// Print difficulty, speed and expected times on these devices, and stop
     #[arg(long)]
@@ -186,14 +195,23 @@ impl Mining {
             (None, Some((score, enough))) => Wanted::Best { score, enough },
             (None, None) => unreachable!("patterns are loaded where nothing is scored"),
         };
+        self.check_encryption(quest)?;
+        let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given())?;
         let devices = self.run.devices.open()?;
         if self.estimate {
             return self.estimate(quest, wanted, &devices, &mut stdout);
         }
-        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json)?;
+        let mut screen = Screen::new(self.run.quiet);
+        let encryption = self.encrypt.open()?;
+        if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
+            && let Some(caution) = self.encrypt.caution(target, encryption)
+        {
+            screen.warn(caution);
+        }
+        let mut results =
+            Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
         let interrupt = interrupt()?;
 
-        let mut screen = Screen::new(self.run.quiet);
         screen.introduce(quest, &wanted, &devices.describe());
         let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
         let job = Job {
@@ -207,11 +225,11 @@ impl Mining {
             match event {
                 Event::Found(found) => {
                     screen.clear();
-                    results.publish_matches(&found)?;
                     let best = found.last().and_then(|found| found.score());
+                    results.publish(found.into_iter().map(Deliverable::Match).collect())?;
                     let is_enough = match wanted {
                         Wanted::Best { enough: Some(enough), .. } => best >= Some(enough),
-                        _ => results.published() == count,
+                        _ => results.taken() == count,
                     };
                     if !is_enough {
                         results.keep_ready()?;
@@ -232,13 +250,31 @@ impl Mining {
             Ok(())
         });
         screen.clear();
+        // However it ended, what was found is delivered.
+        let delivered = results.finish();
         let outcome = outcome?;
+        delivered?;
         screen.conclude(&outcome, wanted.odds(0));
         Ok(match (outcome.ended, outcome.matches) {
             (Ended::Interrupted, _) => Ending::Interrupted,
             (Ended::TimeLimit | Ended::Exhausted, 0) => Ending::NoMatch,
             (Ended::TimeLimit | Ended::Exhausted | Ended::Count, _) => Ending::Done,
         })
+    }
+
+    /// Whether results can be encrypted as asked for, before anything else is done.
+    fn check_encryption(&self, quest: &Quest<'_>) -> Result<(), Failure> {
+        let refuse = |why: &str| Err(Failure::Usage(format!("--encrypt and --encrypt-to: {why}")));
+        match quest.subject {
+            _ if !self.encrypt.is_given() => Ok(()),
+            Subject::Salt(_) => {
+                refuse("a salt is no secret, so there is nothing to encrypt; leave the flag out")
+            }
+            Subject::Key(_) if quest.split.is_some() => refuse(
+                "a split result holds no private key; leave the flag out, and give it to `warpsmith join`",
+            ),
+            Subject::Key(target) => self.encrypt.check(target),
+        }
     }
 
     fn estimate(

@@ -134,6 +134,13 @@ pub(crate) fn discreet(message: &str) -> String {
     out
 }
 
+/// A text with its control characters written out: what others wrote must not command the terminal.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    plain(&mut out, text);
+    out
+}
+
 fn plain(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {

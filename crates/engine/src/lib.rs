@@ -41,7 +41,7 @@ pub use devices::{Devices, FilterRoom, Found, Selector, Survey, survey};
 pub use error::{Error, Result};
 pub use gpu::{CardOptions, Inline};
 pub use join::{Joined, join};
-pub use origin::{PublicKeyError, Secret, parse_public_key};
+pub use origin::{PublicKeyError, Secret, parse_public_key, public_point};
 pub use run::report::{Ended, Event, Sink};
 pub use samples::{Sample, distinct_samples, samples};
 pub use scan::{

@@ -21,7 +21,15 @@ pub(crate) fn affine(key: &PublicKey) -> Affine {
 }
 
 /// A public key as targets take it.
-pub(crate) fn public_point(key: &PublicKey) -> PublicPoint {
+///
+/// ```
+/// use warpsmith_engine::{Secret, public_point};
+///
+/// let public = Secret::random()?.public_key();
+/// assert_eq!(public_point(&public).compressed(), public.serialize());
+/// # Ok::<(), warpsmith_engine::Error>(())
+/// ```
+pub fn public_point(key: &PublicKey) -> PublicPoint {
     let bytes = key.serialize_uncompressed();
     let mut point = PublicPoint { x: [0; 32], y: [0; 32] };
     point.x.copy_from_slice(&bytes[1..33]);

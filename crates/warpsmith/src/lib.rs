@@ -13,7 +13,7 @@
 //! search addresses of a chain of your own.
 //!
 //! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`], [`mod@look_up`],
-//! [`devices`], [`keys`], [`proof`] and the crates [`chain`], [`pattern`], [`store`],
+//! [`devices`], [`keys`], [`proof`] and the crates [`chain`], [`keystore`], [`pattern`], [`store`],
 //! [`pir`] and [`curve`].
 
 mod background;
@@ -32,6 +32,7 @@ use warpsmith_chain::KeyTarget;
 use warpsmith_chain::coin::{AddressType, BITCOIN};
 pub use warpsmith_curve as curve;
 pub use warpsmith_engine::{Devices, Match, Solution};
+pub use warpsmith_keystore as keystore;
 pub use warpsmith_pattern as pattern;
 pub use warpsmith_pir as pir;
 pub use warpsmith_store as store;
@@ -113,7 +114,7 @@ pub mod devices {
 /// ```
 pub mod keys {
     pub use warpsmith_engine::{
-        Joined, PublicKey, PublicKeyError, Secret, Split, join, parse_public_key, wiping_stack,
+        Joined, PublicKey, PublicKeyError, Secret, Split, join, parse_public_key, public_point, wiping_stack,
     };
 }
 

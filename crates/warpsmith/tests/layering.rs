@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-trials", &[]),
     ("warpsmith-chain", &["warpsmith-hash"]),
     ("warpsmith-pattern", &["warpsmith-chain"]),
+    ("warpsmith-keystore", &["warpsmith-chain", "warpsmith-entropy"]),
     ("warpsmith-store", &["warpsmith-entropy", "warpsmith-files", "warpsmith-chain"]),
     (
         "warpsmith-engine",
@@ -50,6 +51,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-curve",
             "warpsmith-engine",
             "warpsmith-entropy",
+            "warpsmith-keystore",
             "warpsmith-pattern",
             "warpsmith-pir",
             "warpsmith-store",

@@ -99,6 +99,12 @@ pub(super) fn explain(
     if let Some(note) = note(target.address_type) {
         lines.push(("import", Zeroizing::new(note.to_owned())));
     }
+    // SEC: by a file, since what stands on a command line stays in its history.
+    if secret.is_some() && target.coin.name == super::BITCOIN.name {
+        let what = "`bitcoin-cli -stdin importdescriptors < FILE`, where FILE (mode 0600) holds \
+                    [{\"desc\":\"the descriptor\",\"timestamp\":\"now\"}]";
+        lines.push(("use", Zeroizing::new(what.to_owned())));
+    }
     lines
 }
 

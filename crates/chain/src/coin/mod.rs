@@ -17,7 +17,9 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use crate::text::Writing;
-use crate::{AddressKind, Chain, Digest, Encoding, Error, Form, KeyTarget, Listed, PublicPoint, Target};
+use crate::{
+    AddressKind, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target,
+};
 
 /// What an address commits to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -272,6 +274,13 @@ impl KeyTarget for CoinAddress {
     /// The private key in wallet import format.
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
         export::wif(self, secret)
+    }
+
+    /// BIP-38 is Bitcoin's, and commits to an address of the main network.
+    fn encrypted_form(&self) -> Option<EncryptedForm> {
+        let is_compressed = self.address_type != AddressType::P2pkhUncompressed;
+        let fits = self.coin.name == BITCOIN.name && self.network == Network::Main;
+        fits.then_some(EncryptedForm::Bip38 { is_compressed })
     }
 
     fn explain(

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::address::{HEAD, decode_digest, encode_digest};
-use super::{Address, ENCODING, address_of, keccak256};
+use super::{Address, ENCODING, address_of, encode, keccak256};
 use crate::text::hex;
-use crate::{AddressKind, Chain, Digest, Encoding, Error, Form, KeyTarget, Listed, PublicPoint, Target};
+use crate::{
+    AddressKind, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target,
+};
 
 /// The account of a key: Keccak-256 of x and y, its last 20 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +104,18 @@ impl KeyTarget for Account {
         // As wallets import it.
         hex::secret(HEAD, secret)
     }
+
+    fn encrypted_form(&self) -> Option<EncryptedForm> {
+        Some(EncryptedForm::Web3)
+    }
+
+    fn explain(&self, _: &PublicPoint, secret: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
+        secret.map(|_| ("use", Zeroizing::new(USE.to_owned()))).into_iter().collect()
+    }
 }
+
+/// How to give a wallet the key, without a trace in a shell's history.
+const USE: &str = "`cast wallet import NAME --interactive` asks for the private key and keeps it encrypted";
 
 impl Target for Contract {
     fn name(&self) -> &'static str {
@@ -131,5 +144,26 @@ impl KeyTarget for Contract {
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
         // As wallets import it.
         hex::secret(HEAD, secret)
+    }
+
+    fn encrypted_form(&self) -> Option<EncryptedForm> {
+        Some(EncryptedForm::Web3)
+    }
+
+    /// Who must send the transaction that creates the contract, and with which number.
+    fn explain(
+        &self,
+        point: &PublicPoint,
+        secret: Option<&[u8; 32]>,
+    ) -> Vec<(&'static str, Zeroizing<String>)> {
+        let mut lines = vec![("sender", Zeroizing::new(encode(&account_of(point))))];
+        if secret.is_some() {
+            let what = format!(
+                "{USE}; the contract is created by that account's transaction with nonce {}",
+                self.nonce
+            );
+            lines.push(("use", Zeroizing::new(what)));
+        }
+        lines
     }
 }

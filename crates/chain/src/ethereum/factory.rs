@@ -264,6 +264,18 @@ impl Factory {
     }
 }
 
+impl Factory {
+    /// Whether it can hold others off, and salts of this mask do not make it.
+    pub(super) fn is_open(&self, request: &SaltRequest, mask: &SaltMask) -> bool {
+        let is_callers = request.caller.is_some_and(|caller| mask.must_begin(&caller));
+        match self.rule {
+            Rule::CreateX | Rule::CallerOrZero => !is_callers,
+            // A library's contract decides by itself who may call it; the others hash the caller in.
+            Rule::AsIs | Rule::BehindCaller => false,
+        }
+    }
+}
+
 /// What CreateX makes of all salts of this mask: its `_guard` and `_parseSalt`, for the caller as `msg.sender`.
 fn guard_of_createx(
     mask: &SaltMask,

@@ -94,6 +94,36 @@ impl Deployment {
     }
 }
 
+impl Deployment {
+    /// The line that creates the contract with Foundry's cast, for factories that are called by themselves; the creation code is
+    /// in a file, in hex.
+    fn command(&self, salt: &[u8; 32]) -> Option<String> {
+        let (deployer, salt) = (encode(&self.salted.deployer), hex(salt));
+        self.factory.address?;
+        let arguments = match self.call.contains('(') {
+            true => format!("'{}' {salt} $(cat code.hex)", self.call),
+            // The deterministic deployment proxy takes the two in a row.
+            false => format!("{salt}$(sed s/^0x// code.hex)"),
+        };
+        let from = self.request.caller.map_or(String::new(), |caller| format!(" --from {}", encode(&caller)));
+        Some(format!("cast send {deployer} {arguments}{from} --interactive --rpc-url URL"))
+    }
+
+    /// What is to be known before the salt is used, where somebody else could use it first.
+    pub fn caution(&self) -> Option<&'static str> {
+        self.factory.is_open(&self.request, &self.salted.salt).then_some(match self.salted.create {
+            true => {
+                "anyone who sees the transaction with this salt can send it first, with other code: the address does not depend \
+                 on the code. Give the account that will call the factory: --salt-layout caller:0x.."
+            }
+            false => {
+                "anyone who sees the transaction with this salt can send it first: the contract has the same code then, and your own \
+                 transaction fails. Give the account that will call the factory: --salt-layout caller:0x.."
+            }
+        })
+    }
+}
+
 /// The error for a factory that does not do this, with those that do.
 fn unsupported(
     factory: &Factory,
@@ -150,6 +180,7 @@ impl SaltTarget for Deployment {
         if *create {
             all.push(("proxy", encode(&steps.first)));
         }
+        all.extend(self.command(salt).map(|command| ("use", command)));
         all.push(("address", encode(&steps.address)));
         all
     }

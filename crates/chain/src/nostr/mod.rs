@@ -10,7 +10,7 @@ use bech32::{Bech32, Hrp};
 use zeroize::Zeroizing;
 
 use crate::text::bech32::{ALPHABET, CHECKSUM, linear};
-use crate::{Chain, Digest, Encoding, Error, Form, KeyTarget, Listed, Target};
+use crate::{Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, Target};
 
 /// A NIP-19 `npub`: the x coordinate of a public key.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,10 @@ impl KeyTarget for Npub {
         let mut text = Zeroizing::new(String::with_capacity(LENGTH));
         write_bech32(SECRET, secret, &mut text);
         text
+    }
+
+    fn encrypted_form(&self) -> Option<EncryptedForm> {
+        Some(EncryptedForm::Ncryptsec)
     }
 }
 

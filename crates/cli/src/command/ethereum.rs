@@ -17,6 +17,7 @@ use crate::input;
 use crate::mining::{Mining, ScoreFlags, SplitFlags};
 use crate::quest::Quest;
 use crate::stdout::Stdout;
+use crate::telling::tell;
 
 const ETH_EXAMPLES: &str = "\
 Patterns, after 0x:
@@ -200,6 +201,9 @@ fn mine(
     deployment: &Deployment,
     stdout: Stdout,
 ) -> Result<Ending, Failure> {
+    if let Some(caution) = deployment.caution() {
+        tell(&format!("warning: {caution}"));
+    }
     let subject = Subject::Salt(deployment);
     mining.run(&Quest { subject, options: score.options(), score: score.read()?, split: None }, stdout)
 }

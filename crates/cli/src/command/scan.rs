@@ -11,11 +11,15 @@ use warpsmith::scan::{
     Ended, Event, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run,
     with_filter,
 };
-use warpsmith::store::{Database, Map, TargetList, Width, parse_range};
+use warpsmith::store::{Database, Interval, Map, RangeError, TargetList, Width, parse_range};
 
 use super::db::remarks;
+use crate::encryption::RecipientFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
+use crate::input;
+use crate::keys;
+use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
 use crate::screen::Screen;
@@ -27,6 +31,7 @@ Bounds are private keys, both included: hexadecimal digits, or powers of two.
 Examples:
   warpsmith scan --range 2^65:2^66-1 --targets puzzle.txt --map puzzle.map
   warpsmith scan --range 8000:ffff --targets mine.txt --type p2pkh --output keys.txt
+  warpsmith scan --range-file lost.range --targets mine.txt --output keys.txt     bounds of a key of yours
   warpsmith map show puzzle.map
 
 The same command with the same --map goes on where it ended. Scan only for keys that are yours,
@@ -40,8 +45,13 @@ or that their owner has published as a puzzle.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Scan {
     /// The first and the last key, both included: 8000:ffff, or 2^65:2^66-1
-    #[arg(long, value_name = "A:B")]
-    range: String,
+    #[arg(long, value_name = "A:B", required_unless_present = "range_file")]
+    range: Option<String>,
+
+    /// The file with the range, mode 0600 (- for standard input): bounds that come from a key of yours are as secret as it is,
+    /// and are not shown
+    #[arg(long, value_name = "FILE", conflicts_with = "range")]
+    range_file: Option<String>,
 
     /// Files with the addresses to look for, one address per line, plain or .gz or .zst; repeatable
     #[arg(long, value_name = "FILE", required_unless_present = "database", num_args = 1..)]
@@ -73,6 +83,9 @@ pub(crate) struct Scan {
 
     #[command(flatten)]
     run: RunFlags,
+
+    #[command(flatten)]
+    recipient: RecipientFlags,
 }
 
 /// The types a scan can look for.
@@ -123,7 +136,7 @@ struct ProgressLine<'a> {
 impl Scan {
     pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
         let usage = |text: String| Failure::Usage(text);
-        let range = parse_range(&self.range).map_err(|error| usage(format!("--range: {error}")))?;
+        let range = self.read_range()?;
         let mut screen = Screen::new(self.run.quiet);
         let listed = self.database.is_none().then(|| self.read_targets()).transpose()?;
         let devices = self.run.devices.open()?;
@@ -133,8 +146,13 @@ impl Scan {
             (None, None) => return Err(usage("give --targets or --database".to_owned())),
         };
         let ledger = ledger(range, &targets, self.map.as_deref(), self.random);
-        let mut ledger = ledger.map_err(|error| Failure::Other(format!("--map: {error}")))?;
-        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json)?;
+        let mut ledger = ledger.map_err(|error| {
+            let text = error.to_string();
+            let text = if self.range_file.is_some() { without_bounds(&text) } else { text };
+            Failure::Other(format!("--map: {text}"))
+        })?;
+        let encryption = self.recipient.open()?;
+        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         let interrupt = interrupt()?;
         for line in &remarks {
             screen.warn(line);
@@ -147,12 +165,40 @@ impl Scan {
         };
         let outcome = self.scan(&job, ledger.as_mut(), &devices, &interrupt, &mut results, &mut screen);
         screen.clear();
+        let delivered = results.finish();
         let outcome = outcome?;
+        delivered?;
         self.conclude(&mut screen, &mut results, &outcome, ledger.map())?;
         Ok(match (outcome.ended, outcome.matches) {
             (Ended::Interrupted, _) => Ending::Interrupted,
             (_, 0) => Ending::NoMatch,
             _ => Ending::Done,
+        })
+    }
+
+    /// The range as it was given. SEC: of one from a file no message repeats anything.
+    fn read_range(&self) -> Result<Interval, Failure> {
+        if let Some(range) = &self.range {
+            return parse_range(range).map_err(|error| Failure::Usage(format!("--range: {error}")));
+        }
+        let file = self.range_file.as_deref().unwrap_or("-");
+        let bad = |why: String| {
+            Failure::Usage(format!(
+                "--range-file {}: {why}. It must hold a range and nothing else: 8000:ffff, or 2^65:2^66-1",
+                input::name(file)
+            ))
+        };
+        let content = keys::content("--range-file", file, &bad)?;
+        let text = std::str::from_utf8(&content).map_err(|_| bad("it is not text".to_owned()))?;
+        parse_range(text.trim()).map_err(|error| {
+            bad(match error {
+                RangeError::Shape(_) => "it has no two bounds with a colon between",
+                RangeError::Bound(_) => "a bound is neither of hexadecimal digits nor a power of two",
+                RangeError::Large(_) | RangeError::NoKey(_) => "a bound is 0, or beyond the last key",
+                RangeError::Reversed(_) => "it ends before it begins: exchange the bounds",
+                _ => "it cannot be read",
+            }
+            .to_owned())
         })
     }
 
@@ -194,7 +240,9 @@ impl Scan {
             match event {
                 Event::Found(findings) => {
                     screen.clear();
-                    findings.iter().try_for_each(|finding| results.publish_finding(finding))?;
+                    results.publish(findings.into_iter().map(Deliverable::Finding).collect())?;
+                    // The map learns of these keys next, so nothing may be under way.
+                    results.finish()?;
                     results.keep_ready()?;
                 }
                 Event::Progress(_) if self.run.quiet => results.keep_ready()?,
@@ -217,7 +265,10 @@ impl Scan {
     fn introduce(&self, screen: &mut Screen, targets: &ScanTargets, map: &Map, devices: &[(String, String)]) {
         let range = map.job().range();
         let count = human::power_of_two(range.count().as_f64());
-        screen.say(format_args!("range     {range} ({count} keys)"));
+        match &self.range_file {
+            None => screen.say(format_args!("range     {range} ({count} keys)")),
+            Some(file) => screen.say(format_args!("range     of {} ({count} keys)", input::name(file))),
+        }
         let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
         let addresses = human::count(targets.identity().count as f64);
         let noun = if targets.identity().count == 1 { "address" } else { "addresses" };
@@ -272,6 +323,16 @@ impl Scan {
         }
         Ok(())
     }
+}
+
+/// A message without the ranges in it.
+fn without_bounds(text: &str) -> String {
+    let is_bound = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_range = |word: &str| {
+        let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        bare.split_once(':').is_some_and(|(first, last)| is_bound(first) && is_bound(last))
+    };
+    text.split(' ').map(|word| if is_range(word) { "[a range]" } else { word }).collect::<Vec<_>>().join(" ")
 }
 
 fn progress_line(progress: &ScanProgress) -> ProgressLine<'_> {

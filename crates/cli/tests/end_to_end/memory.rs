@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::tempdir;
+use warpsmith::keystore::{Password, nip49};
 
 use crate::harness::{
     BINARY, INFEASIBLE, random_secret, signal, text, wait_for_introduction, warpsmith, write_private,
@@ -233,6 +234,41 @@ fn a_joined_key_and_its_parts_are_gone_at_the_end() {
         marker.add(MARKER.as_bytes(), "marker");
         assert!(!marker.found(&memory).is_empty(), "the reader finds what is there");
     }
+}
+
+/// Neither the password nor the key that was encrypted with it.
+#[test]
+fn passwords_and_encrypted_keys_are_gone_at_the_end() {
+    const PASSWORD: &str = "Ehwaz Mannaz Laguz Ingwaz Dagaz Othala";
+    if !may_look() {
+        return;
+    }
+    let own = random_secret();
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let public = const_hex::encode(secp256k1::PublicKey::from_secret_key(&own).serialize());
+    let mined =
+        warpsmith(&["npub", "q", "--split-key", &public, "--json", "--threads", "1", "--device", "cpu"]);
+    fs::write(path("result.json"), mined.code(0).stdout).unwrap();
+    write_private(path("own.key"), &const_hex::encode(own.to_secret_bytes()));
+    write_private(path("password"), PASSWORD);
+    let mut command = Command::new(BINARY);
+    command.arg("join").arg("--secret-key-file").arg(path("own.key")).arg(path("result.json"));
+    command.args(["--json", "--encrypt", "--password-file"]).arg(path("password")).arg("--output");
+    command.arg(path("keys.json")).env("MARKER", MARKER).stdout(Stdio::null());
+    let memory = memory_at_exit(&mut command).unwrap();
+    let joined: Value = serde_json::from_str(&fs::read_to_string(path("keys.json")).unwrap()).unwrap();
+    let password = Password::new(PASSWORD.to_owned().into()).unwrap();
+    let key = nip49::decrypt(text(&joined["encrypted"], "text"), &password).unwrap();
+    let mut needles = Needles::default();
+    needles.add_key(&const_hex::encode(own.to_secret_bytes()), &[]);
+    needles.add_key(&const_hex::encode(*key.secret), &[]);
+    needles.add(PASSWORD.as_bytes(), "password");
+    let found = needles.found(&memory);
+    assert!(found.is_empty(), "{found:?}");
+    let mut marker = Needles::default();
+    marker.add(MARKER.as_bytes(), "marker");
+    assert!(!marker.found(&memory).is_empty(), "the reader finds what is there");
 }
 
 #[test]

@@ -140,8 +140,10 @@ fn what_does_not_fit_is_refused_and_nothing_is_written() {
         alter(name, change);
         refuse("own.key", name, 2, &["is no split result", fragment, "unchanged"]);
     }
-    case.write("two", &format!("{}\n{}\n", case.line, case.line));
-    refuse("own.key", "two", 2, &["2 split results", "file of its own"]);
+    let mut other = case.line.clone();
+    other["split"]["offset"] = "11".repeat(32).into();
+    case.write("two", &format!("{}\n{other}\n", case.line));
+    refuse("own.key", "two", 4, &["does not lead to"]);
     refuse("own.key", "missing", 2, &["missing"]);
     refuse("missing", "result.json", 2, &["missing"]);
 }

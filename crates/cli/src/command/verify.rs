@@ -1,0 +1,151 @@
+//! `warpsmith verify`: recomputes everything about results and keys, and says in words what holds.
+//!
+//! SEC: a private key is read, never told. What is read may hold keys, so it is erased.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::keys::wiping_stack;
+use warpsmith::keystore::Password;
+use zeroize::Zeroizing;
+
+use crate::checks::{Report, Verdict, check_all};
+use crate::encryption::{ask_password, read_password};
+use crate::ending::{Ending, Failure};
+use crate::input::name;
+use crate::stdout::Stdout;
+use crate::telling::{escaped, tell};
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith verify keys.txt                         results as --output wrote them, with or without --json
+  warpsmith npub cafe --json | warpsmith verify -   a result as it comes
+  warpsmith verify own.key                          a key: hex, nsec, WIF, ncryptsec, BIP-38 or a Web3 keystore
+  age -d -i own.age result.age | warpsmith verify -
+
+Exit codes: 0 everything holds, 1 something does not, 2 there is nothing to verify.";
+
+/// Recompute results or keys, and say what holds
+///
+/// Of a result: the public key, address, exported form and all between them, by libsecp256k1; of a salt: the address its factory
+/// creates. Of a key: its address on every chain. Encrypted keys are opened with a password.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Verify {
+    /// The file with results or keys (- for standard input)
+    #[arg(value_name = "FILE")]
+    file: String,
+
+    /// The file with the password of encrypted keys, mode 0600 [default: asks on the terminal]
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct VerifiedLine<'a> {
+    event: &'static str,
+    subject: &'a str,
+    holds: bool,
+    checks: &'a Report,
+}
+
+/// Bytes that are read, at most.
+const LONGEST: u64 = 1 << 26;
+
+impl Verify {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let content = self.read()?;
+        let bad = |why: &str| Failure::Usage(format!("{}: {why}", name(&self.file)));
+        let text = std::str::from_utf8(&content).map_err(|_| bad("it is not text (UTF-8)"))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.contains("-----BEGIN AGE") && !text.contains("\"event\"") {
+            return Err(bad(
+                "it is encrypted with age; give what `age -d` makes of it: age -d -i IDENTITY FILE | warpsmith verify -",
+            ));
+        }
+        // One password for all of a file, asked for once.
+        let mut known: Option<Password> = None;
+        let mut ask = |question: &str| -> Result<Password, Failure> {
+            let password = match (&known, &self.password_file) {
+                (Some(known), _) => known.clone(),
+                (None, Some(file)) => read_password("--password-file", file)?,
+                (None, None) => ask_password(question)?,
+            };
+            known = Some(password.clone());
+            Ok(password)
+        };
+        let (mut all, mut fails) = (0u64, 0u64);
+        wiping_stack(|| {
+            check_all(text, &mut ask, &mut |report| {
+                all += 1;
+                fails += u64::from(!report.holds());
+                self.tell(report, all, stdout)
+            })
+        })?;
+        match (all, fails) {
+            (0, _) => Err(bad("it holds no result and no key")),
+            (_, 0) => Ok(Ending::Done),
+            (1, _) => Ok(Ending::NoMatch),
+            _ => {
+                tell(&format!("{fails} of {all} do not hold"));
+                Ok(Ending::NoMatch)
+            }
+        }
+    }
+
+    fn read(&self) -> Result<Zeroizing<Vec<u8>>, Failure> {
+        let failed = |error: io::Error| Failure::Usage(format!("{}: {error}", name(&self.file)));
+        let source = match self.file.as_str() {
+            "-" => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+            path => File::open(path),
+        };
+        let source = source.map_err(failed)?;
+        let facts = source.metadata().map_err(failed)?;
+        if facts.is_file() && facts.permissions().mode() & 0o077 != 0 {
+            tell(&format!(
+                "warning: other users may read {}; if it holds a private key, run: chmod 600 {}",
+                name(&self.file),
+                self.file
+            ));
+        }
+        // SEC: as large as the file from the start, so that nothing moves; a pipe's buffers grow.
+        let mut content = Zeroizing::new(Vec::with_capacity(facts.len().min(LONGEST) as usize + 4096));
+        source.take(LONGEST + 1).read_to_end(&mut content).map_err(failed)?;
+        match content.len() as u64 > LONGEST {
+            true => Err(Failure::Usage(format!(
+                "{}: it is longer than {LONGEST} bytes, the most that is verified at once",
+                name(&self.file)
+            ))),
+            false => Ok(content),
+        }
+    }
+
+    fn tell(&self, report: &Report, number: u64, stdout: &mut Stdout) -> Result<(), Failure> {
+        if self.json {
+            let (subject, holds) = (report.subject.as_str(), report.holds());
+            return stdout.show_json(&VerifiedLine { event: "verified", subject, holds, checks: report });
+        }
+        let verdict = if report.holds() { "holds" } else { "DOES NOT HOLD" };
+        let gap = if number > 1 { "\n" } else { "" };
+        let mut text = format!("{gap}{}: {verdict}\n", report.subject);
+        let width = report.checks.iter().map(|check| check.what.len()).max().unwrap_or(0);
+        for check in &report.checks {
+            let mark = match check.verdict {
+                Verdict::Holds => "  ok   ",
+                Verdict::Fails => "  WRONG",
+                Verdict::Told => "       ",
+            };
+            text += &format!("{mark}  {:<width$}  {}\n", check.what, check.said);
+        }
+        stdout.show(escaped(&text).as_bytes())
+    }
+}

@@ -1,0 +1,327 @@
+//! `--encrypt` and `--encrypt-to`: what results are encrypted with, and what they look like then.
+//!
+//! SEC: with either flag a private key is in no text of a result, nor are details that hold it. A password comes by prompt or file
+//! and is checked before anything is searched; one that is empty is refused.
+
+use std::fs::{self, DirBuilder};
+use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+use warpsmith::chain::coin::{AddressType, BITCOIN};
+use warpsmith::chain::ethereum::Account;
+use warpsmith::chain::{CHAINS, EncryptedForm, KeyTarget, Target};
+use warpsmith::keys::{Secret, public_point};
+use warpsmith::keystore::age::{self, Recipient};
+use warpsmith::keystore::{Error, KeySecurity, Password, bip38, nip49, web3};
+use zeroize::Zeroizing;
+
+use crate::ending::Failure;
+use crate::prompt;
+use crate::record::{Deliverable, Telling};
+use crate::telling::tell;
+
+/// For every command whose results hold private keys.
+#[derive(Args)]
+pub(crate) struct RecipientFlags {
+    /// Write results only encrypted for this age recipient, who reads them with `age -d`: no password is on this machine
+    #[arg(long, value_name = "age1...")]
+    encrypt_to: Option<String>,
+}
+
+impl RecipientFlags {
+    /// Reads the recipient.
+    pub fn open(&self) -> Result<Option<Encryption>, Failure> {
+        let read = |text: &String| {
+            let recipient = Recipient::parse(text).map_err(|error| {
+                Failure::Usage(format!(
+                    "--encrypt-to: {error}. `age-keygen -o own.age` makes an identity, and prints its recipient"
+                ))
+            })?;
+            Ok(Encryption { way: Way::Recipient(recipient), folder: None })
+        };
+        self.encrypt_to.as_ref().map(read).transpose()
+    }
+}
+
+/// For commands whose results are keys of one chain.
+#[derive(Args)]
+pub(crate) struct EncryptFlags {
+    /// Write keys only encrypted under a password: ncryptsec (NIP-49) for npub, a Web3 keystore for eth, BIP-38 for btc
+    #[arg(long, conflicts_with = "encrypt_to")]
+    encrypt: bool,
+
+    /// With --encrypt: the file with the password, mode 0600, instead of a prompt
+    #[arg(long, value_name = "FILE", requires = "encrypt")]
+    password_file: Option<PathBuf>,
+
+    /// With --encrypt, for eth: write each account to a file of its own in this folder, named as geth names them
+    #[arg(long, value_name = "DIR", requires = "encrypt")]
+    keystore: Option<PathBuf>,
+
+    #[command(flatten)]
+    recipient: RecipientFlags,
+}
+
+impl EncryptFlags {
+    /// Whether anything shall be encrypted.
+    pub fn is_given(&self) -> bool {
+        self.encrypt || self.recipient.encrypt_to.is_some()
+    }
+
+    /// Whether results of this target can be encrypted as asked for.
+    pub fn check(&self, target: &dyn KeyTarget) -> Result<(), Failure> {
+        if !self.encrypt {
+            return Ok(());
+        }
+        let form = target.encrypted_form().ok_or_else(|| no_form(target))?;
+        if self.keystore.is_some() && form != EncryptedForm::Web3 {
+            return Err(Failure::Usage(format!(
+                "--keystore is for Ethereum accounts, and this is {}; leave it out: the encrypted key is part of the result",
+                target.name()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Asks for what is needed: a password, or nothing.
+    pub fn open(&self) -> Result<Option<Encryption>, Failure> {
+        if !self.encrypt {
+            return self.recipient.open();
+        }
+        if let Some(folder) = &self.keystore {
+            open_folder(folder)?;
+        }
+        let password = match &self.password_file {
+            Some(file) => read_password("--password-file", file)?,
+            None => ask_twice()?,
+        };
+        Ok(Some(Encryption { way: Way::Password(password), folder: self.keystore.clone() }))
+    }
+
+    /// What is to be said of the form and the password, once it is known.
+    pub fn caution(&self, target: &dyn KeyTarget, encryption: &Encryption) -> Option<&'static str> {
+        let Way::Password(password) = &encryption.way else { return None };
+        match target.encrypted_form()? {
+            EncryptedForm::Bip38 { .. } => Some(
+                "BIP-38 costs an attacker 16 MiB and half a second of a core for each password, fixed in 2012: use six \
+                 random words or more, or --encrypt-to. It says nothing of the type of address: keep that, or the descriptor, \
+                 beside it",
+            ),
+            EncryptedForm::Web3 if !password.is_the_same_everywhere() => Some(
+                "this password has characters that can be written in more than one way: geth and cast take it as it was typed, \
+                 ethers changes it first (NFKC). Letters and digits without accents are the same everywhere",
+            ),
+            _ => None,
+        }
+    }
+}
+
+fn no_form(target: &dyn KeyTarget) -> Failure {
+    let on = if CHAINS.iter().any(|chain| {
+        let named = chain.name == target.name();
+        named && chain.usual().encrypted_form().is_some()
+    }) {
+        " on the test network"
+    } else {
+        ""
+    };
+    Failure::Usage(format!(
+        "--encrypt: there is no form under a password that wallets import for {}{on}. There is ncryptsec for npub, the Web3 \
+         keystore for eth, and BIP-38 for btc on the main network; for every target there is --encrypt-to age1..., which \
+         `age -d` reads",
+        target.name()
+    ))
+}
+
+fn open_folder(folder: &Path) -> Result<(), Failure> {
+    let bad = |why: String| Failure::Other(format!("--keystore {}: {why}", folder.display()));
+    if !folder.exists() {
+        DirBuilder::new().mode(0o700).create(folder).map_err(|error| bad(error.to_string()))?;
+    }
+    let inside = folder.join("UTC");
+    warpsmith_files::check_folder(&inside).map_err(|error| bad(error.to_string()))?;
+    warpsmith_files::scratch(&inside).map(drop).map_err(|error| bad(error.to_string()))
+}
+
+/// A password from a file: its text without the end of its last line.
+pub(crate) fn read_password(flag: &str, file: &Path) -> Result<Password, Failure> {
+    let bad = |why: String| Failure::Usage(format!("{flag} {}: {why}", file.display()));
+    let content =
+        warpsmith_files::read_secret(file, prompt::LONGEST as u64).map_err(|error| match error {
+            warpsmith_files::Error::Unsafe { .. } => Failure::Other(format!(
+                "{flag}: {error}. A password that others can read or replace is not used"
+            )),
+            error => bad(error.to_string()),
+        })?;
+    let text = std::str::from_utf8(&content).map_err(|_| bad("it is not text (UTF-8)".to_owned()))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
+    if text.contains(['\n', '\r']) {
+        return Err(bad("it has several lines; a password is one".to_owned()));
+    }
+    Password::new(Zeroizing::new(text.to_owned())).map_err(|error| bad(error.to_string()))
+}
+
+const INSTEAD: &str = "give the password in a file, mode 0600: --password-file FILE";
+
+fn ask_twice() -> Result<Password, Failure> {
+    let password = ask_password("a password for the keys")?;
+    match prompt::ask("the same password again", INSTEAD)?.as_bytes() == password.as_bytes() {
+        true => Ok(password),
+        false => Err(Failure::Usage("the two passwords differ; nothing was searched. Try again".to_owned())),
+    }
+}
+
+/// Asks for a password once.
+pub(crate) fn ask_password(question: &str) -> Result<Password, Failure> {
+    Password::new(prompt::ask(question, INSTEAD)?).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// What results are encrypted with.
+pub(crate) struct Encryption {
+    way: Way,
+    /// Where keystores go.
+    folder: Option<PathBuf>,
+}
+
+enum Way {
+    Password(Password),
+    Recipient(Recipient),
+}
+
+/// An encrypted key, as results have it.
+#[derive(Clone, Serialize)]
+pub(crate) struct Encrypted {
+    format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// How to use it.
+    #[serde(rename = "use")]
+    how: &'static str,
+    /// Where the document shall go, and under which name.
+    #[serde(skip)]
+    place: Option<PathBuf>,
+}
+
+/// What reads a format.
+fn how(format: &str) -> &'static str {
+    match format {
+        "ncryptsec" => "a Nostr client that takes ncryptsec (NIP-49) asks for the password",
+        "web3" => "`cast send --keystore FILE`, geth and MetaMask (import a JSON file) ask for the password",
+        "bip38" => "a wallet that takes BIP-38 keys asks for the password; choose the type of address there",
+        _ => "`age -d -i IDENTITY FILE | warpsmith verify -` reads it",
+    }
+}
+
+impl Encrypted {
+    fn text(format: &'static str, text: String) -> Encrypted {
+        Encrypted { format, text: Some(text), document: None, file: None, how: how(format), place: None }
+    }
+
+    /// How to use it.
+    pub fn how(&self) -> &'static str {
+        self.how
+    }
+
+    /// A label and a text for people.
+    pub fn told(&self) -> (&'static str, String) {
+        let label = if self.format == "web3" { "keystore" } else { self.format };
+        let text = match (&self.text, &self.document, &self.file) {
+            // An armored file has lines of its own.
+            (Some(text), ..) if self.format == "age" => format!("for the recipient\n{}", text.trim_end()),
+            (Some(text), ..) | (.., Some(text)) => text.clone(),
+            (_, Some(document), _) => document.to_string(),
+            _ => String::new(),
+        };
+        (label, text)
+    }
+
+    /// With its document in a file of its own, where it gets one. If that cannot be written the document stays in the result,
+    /// which is as safe.
+    pub fn placed(mut self) -> Encrypted {
+        let (Some(place), Some(document)) = (self.place.take(), &self.document) else { return self };
+        let write = || {
+            let mut file = warpsmith_files::create(&place).map_err(|error| error.to_string())?;
+            let written = file.write_all(document.to_string().as_bytes()).and_then(|()| file.sync_all());
+            written.map_err(|error| {
+                // Half a keystore is none.
+                let _ = fs::remove_file(&place);
+                error.to_string()
+            })
+        };
+        match write() {
+            Ok(()) => (self.document, self.file) = (None, Some(place.display().to_string())),
+            Err(why) => {
+                tell(&format!("warning: --keystore: {why}; the encrypted key is in the result instead"))
+            }
+        }
+        self
+    }
+}
+
+impl Encryption {
+    /// Encrypts a result's key. Takes up to 256 MiB and a second or so.
+    pub fn seal(&self, found: &Deliverable) -> Result<Encrypted, Failure> {
+        let failed = |error: Error| {
+            Failure::Other(format!("the key of {} could not be encrypted: {error}", found.address()))
+        };
+        let password = match &self.way {
+            Way::Recipient(recipient) => {
+                // All of the result, as `warpsmith verify` reads it.
+                let text = age::encrypt(&found.text(true, Telling::Plain), recipient).map_err(failed)?;
+                return Ok(Encrypted::text("age", text));
+            }
+            Way::Password(password) => password,
+        };
+        let (Some(secret), Some(form)) = (found.secret(), found.encrypted_form()) else {
+            return Err(Failure::Other(format!("{} has no encrypted form", found.address())));
+        };
+        match form {
+            EncryptedForm::Ncryptsec => {
+                // SEC: nobody has seen it, and nobody sees it now.
+                nip49::encrypt(secret.as_bytes(), password, nip49::LOG_N, KeySecurity::NeverShown)
+                    .map(|text| Encrypted::text("ncryptsec", text))
+            }
+            EncryptedForm::Web3 => self.web3(secret, password),
+            EncryptedForm::Bip38 { is_compressed } => {
+                let address = p2pkh(secret, is_compressed);
+                bip38::encrypt(secret.as_bytes(), is_compressed, &address, password)
+                    .map(|text| Encrypted::text("bip38", text))
+            }
+        }
+        .map_err(failed)
+    }
+
+    fn web3(&self, secret: &Secret, password: &Password) -> Result<Encrypted, Error> {
+        let digest = Account.digest(&public_point(&secret.public_key()));
+        let mut account = [0; 20];
+        account.copy_from_slice(digest.as_bytes());
+        let document = web3::encrypt(secret.as_bytes(), &account, password, web3::LOG_N)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = web3::file_name(now.as_secs(), now.subsec_nanos(), &account);
+        Ok(Encrypted {
+            format: "web3",
+            text: None,
+            document: Some(serde_json::from_str(&document).expect("our own document")),
+            file: None,
+            how: how("web3"),
+            place: self.folder.as_ref().map(|folder| folder.join(name)),
+        })
+    }
+}
+
+/// The address that BIP-38 commits to.
+pub(crate) fn p2pkh(secret: &Secret, is_compressed: bool) -> String {
+    let kind = if is_compressed { AddressType::P2pkh } else { AddressType::P2pkhUncompressed };
+    let target = BITCOIN.main(kind);
+    target.encode(&target.digest(&public_point(&secret.public_key())))
+}

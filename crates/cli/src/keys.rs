@@ -1,0 +1,148 @@
+//! A private key as people keep it: hex, nsec or WIF, or encrypted.
+//!
+//! SEC: it enters by file, standard input or prompt, is held in buffers that are erased, and is in no message.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use warpsmith::chain::coin::decode_wif;
+use warpsmith::chain::nostr;
+use warpsmith::keys::Secret;
+use warpsmith::keystore::{Error, Password, bip38, nip49, web3};
+use zeroize::Zeroizing;
+
+use crate::encryption::p2pkh;
+use crate::ending::Failure;
+use crate::input::name;
+use crate::prompt;
+
+/// Bytes of a key file, at most: the longest form of a key has half of it.
+const LONGEST_KEY: u64 = 1023;
+
+/// The ways to write a key, for messages.
+pub(crate) const FORMS: &str =
+    "64 hex digits, an nsec, or a WIF key, or one of them encrypted (ncryptsec, BIP-38, a Web3 keystore)";
+
+/// Asks for the password of an encrypted key.
+pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Password, Failure>;
+
+/// A key from a file, from standard input for `-`, or typed by a person.
+pub(crate) fn read(file: Option<&str>, ask: Ask<'_>) -> Result<Secret, Failure> {
+    let name = file.map_or("what was typed", name);
+    let bad = |why: String| {
+        Failure::Usage(format!(
+            "the key in {name} cannot be used: {why}. It must be your own private key and nothing else: {FORMS}"
+        ))
+    };
+    let content = match file {
+        None => {
+            let typed =
+                prompt::ask("your own private key", "give it in a file, mode 0600: --secret-key-file FILE")?;
+            Zeroizing::new(typed.as_bytes().to_vec())
+        }
+        Some(file) => content("--secret-key-file", file, &bad)?,
+    };
+    let text = std::str::from_utf8(&content).map_err(|_| bad("it is not text".to_owned()))?;
+    parse(text, ask)?.map_err(bad)
+}
+
+/// What a file with a secret holds, or standard input for `-`. `bad` makes the message of what is wrong with the content.
+pub(crate) fn content(
+    flag: &str,
+    file: &str,
+    bad: &dyn Fn(String) -> Failure,
+) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    if file == "-" {
+        return standard_input().map_err(|error| bad(error.to_string()));
+    }
+    warpsmith_files::read_secret(Path::new(file), LONGEST_KEY).map_err(|error| match error {
+        warpsmith_files::Error::Unsafe { .. } => {
+            Failure::Other(format!("{flag}: {error}. A secret that others can read or replace is not used"))
+        }
+        warpsmith_files::Error::TooLong { .. } => bad("it is far longer than a key".to_owned()),
+        error => bad(error.to_string()),
+    })
+}
+
+/// A key from standard input, past the library's buffer, which would keep a copy.
+fn standard_input() -> io::Result<Zeroizing<Vec<u8>>> {
+    let source = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    // Large enough from the start: a buffer that grows leaves copies behind.
+    let mut content = Zeroizing::new(Vec::with_capacity(LONGEST_KEY as usize + 32));
+    source.take(LONGEST_KEY + 1).read_to_end(&mut content)?;
+    match content.len() as u64 > LONGEST_KEY {
+        true => Err(io::Error::other("it is far longer than a key")),
+        false => Ok(content),
+    }
+}
+
+/// A key in whatever form; asks for a password where it is encrypted. The outer error is that of asking.
+pub(crate) fn parse(text: &str, ask: Ask<'_>) -> Result<Result<Secret, String>, Failure> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
+    let begins = |head: &str| text.get(..head.len()).is_some_and(|found| found.eq_ignore_ascii_case(head));
+    let opened = if begins("ncryptsec1") {
+        let password = ask("the password of the ncryptsec")?;
+        nip49::decrypt(text, &password).map(|read| read.secret)
+    } else if text.len() == BIP38 && text.starts_with("6P") {
+        let password = ask("the password of the BIP-38 key")?;
+        open_bip38(text, &password)
+    } else if text.starts_with('{') {
+        let password = ask("the password of the keystore")?;
+        web3::decrypt(text, &password).map(|read| read.secret)
+    } else {
+        return Ok(plain(text).and_then(|bytes| secret(&bytes)));
+    };
+    Ok(opened.map_err(|error| error.to_string()).and_then(|bytes| secret(&bytes)))
+}
+
+/// Opens a BIP-38 key.
+pub(crate) fn open_bip38(text: &str, password: &Password) -> Result<Zeroizing<[u8; 32]>, Error> {
+    let address = |bytes: &[u8; 32], is_compressed| {
+        Secret::from_bytes(bytes).map(|secret| p2pkh(&secret, is_compressed))
+    };
+    bip38::decrypt(text, password, address).map(|read| read.secret)
+}
+
+/// The key with these bytes.
+pub(crate) fn secret(bytes: &[u8; 32]) -> Result<Secret, String> {
+    Secret::from_bytes(bytes).ok_or_else(|| {
+        "the number is 0 or not below the order of secp256k1, so no public key has it".to_owned()
+    })
+}
+
+/// The bytes of a key that is not encrypted.
+pub(crate) fn plain(text: &str) -> Result<Zeroizing<[u8; 32]>, String> {
+    match text.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("nsec")) {
+        true => nostr::decode_secret(text).map_err(|error| error.to_string()),
+        // Hex has 64 digits, with 0x 66: a WIF key is shorter, and rarely of hex digits alone.
+        false if WIF_LENGTHS.contains(&text.len()) && !is_hex(text) => {
+            decode_wif(text).map(|wif| wif.secret).map_err(|error| error.to_string())
+        }
+        false => hex_key(text),
+    }
+}
+
+/// A key in wallet import format has so many characters: uncompressed, compressed; a BIP-38 key this many.
+const WIF_LENGTHS: [usize; 2] = [51, 52];
+const BIP38: usize = 58;
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// A key of 64 hex digits. SEC: what is wrong is said without repeating any of it.
+fn hex_key(text: &str) -> Result<Zeroizing<[u8; 32]>, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    if digits.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if !is_hex(digits) {
+        return Err("it holds something that is neither an nsec, nor a WIF key, nor hex digits".to_owned());
+    }
+    let mut bytes = Zeroizing::new([0; 32]);
+    const_hex::decode_to_slice(digits, bytes.as_mut_slice())
+        .map_err(|_| format!("it has {} hex digits", digits.len()))?;
+    Ok(bytes)
+}
