@@ -263,7 +263,7 @@ type Contains = Box<dyn Fn(u64) -> bool>;
 
 /// The words of a fuse filter of these keys in so many parts, and what the crate says of a key.
 fn fuse(bits: u32, parts: u64, keys: &[u64]) -> (Vec<u32>, Contains) {
-    let part_of = move |key: u64| ((key >> 32) * parts >> 32) as usize;
+    let part_of = move |key: u64| (((key >> 32) * parts) >> 32) as usize;
     let (mut all, mut bytes, mut says): (Vec<FusePart>, Vec<u8>, Vec<Contains>) = Default::default();
     for part in 0..parts as usize {
         let keys: Vec<u64> = keys.iter().copied().filter(|key| part_of(*key) == part).collect();

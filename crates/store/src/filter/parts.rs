@@ -46,7 +46,7 @@ pub(super) fn parts_of(keys: u64, most: u64) -> u32 {
 
 /// The part that has this key.
 pub(super) fn part_of(key: u64, parts: usize) -> usize {
-    ((key >> 32) * parts as u64 >> 32) as usize
+    (((key >> 32) * parts as u64) >> 32) as usize
 }
 
 /// A filter in the making.
