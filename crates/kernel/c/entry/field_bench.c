@@ -76,18 +76,28 @@ KERNEL void field_check(GLOBAL const u32 *a, GLOBAL const u32 *b, GLOBAL u32 *ou
     for (int i = 0; i < 8; i++) out[8 * (u64)n + i] = r.v[i];
 }
 
-/* Times the field: x = x * y (op 0) or x = x * x (op 1), `count` times, which is even, a chain a lane. Lane n starts with x = data[0..7]
- * and y = data[8..15], each with n added to its lowest limb, and leaves its x, weak, at data[16 + 8 n]. */
+/* Where lane n's chain starts: x = data[0..7] and y = data[8..15], each with n added to its lowest limb. */
+DEV void chain_start(fe *x, fe *y, GLOBAL const u32 *data, u32 n) {
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        x->v[i] = data[i];
+        y->v[i] = data[8 + i];
+    }
+    x->v[0] += n;
+    y->v[0] += n;
+}
+
+/* Leaves the end of lane n's chain, weak, at data[16 + 8 n]. */
+DEV void chain_end(GLOBAL u32 *data, u32 n, const fe *x) {
+    UNROLL
+    for (int i = 0; i < 8; i++) data[16 + 8 * (u64)n + i] = x->v[i];
+}
+
+/* Times the field: x = x * y (op 0) or x = x * x (op 1), `count` times, which is even, a chain a lane. */
 KERNEL void LAUNCH_BOUNDS field_bench(GLOBAL u32 *data, u32 op, u32 count) {
     u32 n = GROUP_ID * BLOCK + LOCAL_ID;
     fe x, y;
-    UNROLL
-    for (int i = 0; i < 8; i++) {
-        x.v[i] = data[i];
-        y.v[i] = data[8 + i];
-    }
-    x.v[0] += n;
-    y.v[0] += n;
+    chain_start(&x, &y, data, n);
     if (op == 0) {
         ROLLED
         for (u32 j = 0; j < count; j += 2) {
@@ -101,28 +111,20 @@ KERNEL void LAUNCH_BOUNDS field_bench(GLOBAL u32 *data, u32 op, u32 count) {
             fe_sqr(&x, &x);
         }
     }
-    UNROLL
-    for (int i = 0; i < 8; i++) data[16 + 8 * (u64)n + i] = x.v[i];
+    chain_end(data, n, &x);
 }
 
-/* Times inversion: x = (y / x)^2, `count` times, with starts and ends as for field_bench. An entry of its own, so that the saved powers
- * of an inversion take no registers from the chains above. */
+/* Times inversion: x = (y / x)^2, `count` times. An entry of its own, so that the saved powers of an inversion take no registers from
+ * the chains above. */
 KERNEL void LAUNCH_BOUNDS field_invert(GLOBAL u32 *data, u32 count) {
     u32 n = GROUP_ID * BLOCK + LOCAL_ID;
     fe x, y;
-    UNROLL
-    for (int i = 0; i < 8; i++) {
-        x.v[i] = data[i];
-        y.v[i] = data[8 + i];
-    }
-    x.v[0] += n;
-    y.v[0] += n;
+    chain_start(&x, &y, data, n);
     ROLLED
     for (u32 j = 0; j < count; j++) {
         fe_inv(&x, &x);
         fe_mul(&x, &x, &y);
         fe_sqr(&x, &x);
     }
-    UNROLL
-    for (int i = 0; i < 8; i++) data[16 + 8 * (u64)n + i] = x.v[i];
+    chain_end(data, n, &x);
 }

@@ -165,6 +165,23 @@ fn a_filter_in_parts_has_all_it_should_and_little_else() {
     }
 }
 
+/// The bytes of the coarse filter are the low ones of the fine filter: what passes the fine one passes the coarse one, so that of what
+/// a card lets pass by the one, as much is left by the other as passes that alone.
+#[test]
+fn the_coarse_filter_is_a_part_of_the_fine_one() {
+    let keys: Vec<u64> = numbers(8).take(50_000).collect();
+    for parts in [1, 3] {
+        let [fine, coarse] = Width::ALL.map(|width| Filter::of_tops(&keys, width, parts).unwrap());
+        assert_eq!(fine.parts(), coarse.parts());
+        let (Fingerprints::Words(words), Fingerprints::Bytes(bytes)) =
+            (&fine.fingerprints, &coarse.fingerprints)
+        else {
+            panic!("sixteen bits and eight");
+        };
+        assert!(words.iter().zip(bytes).all(|(word, byte)| *word as u8 == *byte));
+    }
+}
+
 /// A filter that an earlier version of this program made is made anew, not an error.
 #[test]
 fn a_filter_of_the_format_before_is_made_anew() {
