@@ -191,6 +191,16 @@ pub struct FilterRoom {
     pub memory: u64,
     /// Digests that all devices together test in a second, roughly.
     pub tests_per_second: f64,
+    /// Bytes that a filter may take in the machine's own memory: half of what is free.
+    pub host: u64,
+}
+
+/// Bytes of memory that programs can have, as the system says; a usual amount where it does not.
+fn free_memory() -> u64 {
+    let about = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = about.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.trim().parse().ok());
+    kib.map_or(8 << 30, |kib: u64| kib << 10)
 }
 
 /// The devices of a search.
@@ -335,18 +345,20 @@ impl Devices {
 
     /// What the devices leave a scan's filter, and how many digests they may test in a second, roughly.
     pub fn filter_room(&self) -> FilterRoom {
+        let host = free_memory() / 2;
         let of_device = |device: &Arc<dyn Backend>| match device.runner() {
             // H200, 132 units: 5.5 to 6.5 G digests a second.
             Runner::Card(card) => {
                 let info = card.info();
                 (info.largest_buffer.min(info.memory / 2), f64::from(info.units) * 45e6)
             }
-            Runner::Processor { .. } => (8 << 30, device.scanners() as f64 * 2e7),
+            Runner::Processor { .. } => (host, device.scanners() as f64 * 2e7),
         };
         let each: Vec<(u64, f64)> = self.list.iter().map(of_device).collect();
         FilterRoom {
             memory: each.iter().map(|(memory, _)| *memory).min().unwrap_or(0),
             tests_per_second: each.iter().map(|(_, tests)| tests).sum(),
+            host,
         }
     }
 

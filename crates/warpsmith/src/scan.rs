@@ -284,20 +284,12 @@ pub fn with_filter(
     let filter = open(width)?;
     // A card lets more pass a coarse filter than can be looked up: the processor tests it by a finer one, where there is memory.
     let floods = devices.has_cards() && room.tests_per_second * width.false_share() > CONFIRMED;
-    let finer = choose(&load(free_memory() / 2)).width;
+    let finer = choose(&load(room.host)).width;
     let second = match (width, finer) {
         (Width::Fuse8, Some(Width::Fuse16)) if floods => Some(open(Width::Fuse16)?),
         _ => None,
     };
     Ok(ScanTargets::database(database, types, filter, second))
-}
-
-/// Bytes of memory that programs can have, as the system says; none where it does not.
-fn free_memory() -> u64 {
-    let about = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = about.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.trim().parse().ok());
-    kib.map_or(0, |kib: u64| kib << 10)
 }
 
 /// The map of a scan: from its file, new in a file, or forgotten at the end where no file is given. A new map takes the range

@@ -32,8 +32,8 @@ Examples:
   warpsmith bench npub --baseline
   warpsmith bench npub --patterns words.txt
   warpsmith bench npub --detail               registers, occupancy, where the time goes
-  warpsmith bench field                       field multiplications, squarings and inversions a second
-  warpsmith bench scan --type p2pkh,eth       keys a second of a scan, with planted keys
+  warpsmith bench field                       field multiplications, squarings and inversions per second
+  warpsmith bench scan --type p2pkh,eth       keys per second of a scan, with planted keys
   warpsmith bench scan --database DB          the same through the filter of a database";
 
 /// Measure the verified speed of the search
@@ -174,7 +174,7 @@ impl Bench {
         Ok(Ending::Done)
     }
 
-    /// Multiplications, squarings and inversions a second, a line each.
+    /// Multiplications, squarings and inversions per second, a line each.
     fn field(&self, devices: &Devices, stdout: &mut Stdout) -> Result<(), Failure> {
         for bench in bench_field(devices, self.seconds)? {
             let FieldBench { device, op, rate, verified, seconds } = &bench;
