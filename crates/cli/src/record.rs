@@ -80,11 +80,11 @@ impl Deliverable {
             Deliverable::Finding(found) => finding_text(found, json, telling),
             Deliverable::Joined { joined, target, variant, nonce } => {
                 let keys = Keys::new(Some(&joined.secret), Some(&joined.public_key));
-                let record = Record {
+                let record = ResultLine {
                     variant: *variant,
                     export: Some(&joined.export),
                     nonce: *nonce,
-                    ..Record::new("joined", target, &joined.address, &keys)
+                    ..ResultLine::new("joined", target, &joined.address, &keys)
                 };
                 record.told(json, telling, &joined.details, &joined.public_details)
             }
@@ -94,7 +94,7 @@ impl Deliverable {
 
 /// A result. Fields that do not apply are absent.
 #[derive(Clone, Serialize)]
-struct Record<'a> {
+struct ResultLine<'a> {
     event: &'static str,
     target: &'a str,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -171,9 +171,9 @@ impl Keys {
     }
 }
 
-impl<'a> Record<'a> {
-    fn new(event: &'static str, target: &'a str, address: &'a str, keys: &'a Keys) -> Record<'a> {
-        Record {
+impl<'a> ResultLine<'a> {
+    fn new(event: &'static str, target: &'a str, address: &'a str, keys: &'a Keys) -> ResultLine<'a> {
+        ResultLine {
             event,
             target,
             variant: None,
@@ -204,11 +204,11 @@ impl<'a> Record<'a> {
         details: &'a Details,
         public_details: &'a Details,
     ) -> Zeroizing<Vec<u8>> {
-        let without = Record { secret_key: None, export: None, details: public_details, ..self.clone() };
+        let without = ResultLine { secret_key: None, export: None, details: public_details, ..self.clone() };
         let record = match telling {
-            Telling::Plain => Record { details, ..self },
-            Telling::Encrypted(encrypted) => Record { encrypted: Some(encrypted), ..without },
-            Telling::Without { file } => Record { output: Some(file), ..without },
+            Telling::Plain => ResultLine { details, ..self },
+            Telling::Encrypted(encrypted) => ResultLine { encrypted: Some(encrypted), ..without },
+            Telling::Without { file } => ResultLine { output: Some(file), ..without },
         };
         if json { record.json() } else { record.human() }
     }
@@ -262,12 +262,12 @@ impl<'a> Record<'a> {
 fn finding_text(found: &Finding, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<u8>> {
     let keys = Keys::new(Some(&found.secret), Some(&found.public_key));
     let amount = found.amount.map(|amount| amount.to_string());
-    let record = Record {
+    let record = ResultLine {
         variant: Some(found.found_as.variant().unwrap_or(found.target)),
         export: Some(&found.export),
         amount: amount.as_deref(),
         device: Some(&found.device),
-        ..Record::new("match", found.target, &found.address, &keys)
+        ..ResultLine::new("match", found.target, &found.address, &keys)
     };
     record.told(json, telling, &found.details, &found.public_details)
 }
@@ -281,7 +281,7 @@ fn match_text(found: &Match, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<
     };
     let salt = found.salt().map(const_hex::encode_prefixed);
     let (details, public_details) = (own(&found.details), own(&found.public_details));
-    let record = Record {
+    let record = ResultLine {
         variant: found.variant,
         pattern: found.pattern(),
         export: found.export(),
@@ -292,7 +292,7 @@ fn match_text(found: &Match, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<
         device: Some(&found.device),
         tried: Some(found.tried),
         elapsed_s: Some((found.elapsed.as_secs_f64() * 1e6).round() / 1e6),
-        ..Record::new("match", found.target, &found.address, &keys)
+        ..ResultLine::new("match", found.target, &found.address, &keys)
     };
     record.told(json, telling, &details, &public_details)
 }

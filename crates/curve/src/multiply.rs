@@ -60,7 +60,7 @@ pub struct Eight {
 /// A table entry: one line of the cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Entry(Affine);
+struct Multiple(Affine);
 
 /// What is wanted of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ enum Wanted {
 /// Multiples of G.
 pub struct Multiples {
     simd: Simd,
-    entries: Vec<Entry>,
+    entries: Vec<Multiple>,
 }
 
 /// What a window of a number stands for, of one number a lane: entries, and the lanes where their opposites are meant.
@@ -105,7 +105,7 @@ impl Multiples {
                 odd.extend(more);
                 step = step.double();
             }
-            entries.extend(odd.iter().copied().map(Entry));
+            entries.extend(odd.iter().copied().map(Multiple));
             // M/2 of this window, M times its base, is its last entry.
             short = group::add(short, odd.last().copied());
             base = step;
@@ -113,7 +113,7 @@ impl Multiples {
         // The base is that of a half: twice of it is one.
         let (one, mut point) = (base.double(), short);
         for _ in 0..LAST {
-            entries.push(Entry(point.expect("no multiple of n")));
+            entries.push(Multiple(point.expect("no multiple of n")));
             point = group::add(point, Some(one));
         }
         Multiples { simd, entries }

@@ -59,7 +59,7 @@ pub(crate) enum Start<'a> {
 }
 
 /// The way back from a hit.
-pub(crate) enum Source {
+pub(crate) enum Root {
     /// The origin of a lane's walk.
     Origin(Origin),
     /// A stretch of salts.

@@ -91,14 +91,14 @@ fn main() {
         "script" => points(Digest::ScriptHash160),
         "uncompressed" => points(Digest::Hash160Uncompressed),
         "taproot" => points(Digest::Taproot { bits }),
-        "scan-walk" => Program::Scan(scan::Part::Walk { keep_y }),
+        "scan-walk" => Program::Scan(scan::ScanPart::Walk { keep_y }),
         "scan-taproot" => {
             let filter = fuse.unwrap_or(scan::ScanTest::Top(filter));
-            Program::Scan(scan::Part::Taproot { filter, bits })
+            Program::Scan(scan::ScanPart::Taproot { filter, bits })
         }
         "scan-test" => {
             let filter = fuse.unwrap_or(scan::ScanTest::Top(filter));
-            Program::Scan(scan::Part::Test { forms: scan::Forms::of(&forms), filter, keep_y })
+            Program::Scan(scan::ScanPart::Test { forms: scan::Forms::of(&forms), filter, keep_y })
         }
         "salts" => Program::Salts { stages, filter },
         _ => panic!("what is {program}?"),

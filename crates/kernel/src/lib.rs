@@ -65,7 +65,7 @@ pub enum Program {
         filter: digest_filter::DigestTest,
     },
     /// Every key of a range: `scan_walk`, `scan_test` or `scan_taproot` ([`scan`]).
-    Scan(scan::Part),
+    Scan(scan::ScanPart),
     /// Salts of CREATE2 and CREATE3: `salts_walk` ([`salts`]).
     Salts {
         /// What becomes of a salt.
@@ -90,7 +90,7 @@ impl Program {
     const fn entry_words(&self) -> usize {
         match self {
             Self::Orbit => abi::TABLE_WORDS,
-            Self::Points { .. } | Self::Scan(scan::Part::Walk { .. }) => points::TABLE_WORDS,
+            Self::Points { .. } | Self::Scan(scan::ScanPart::Walk { .. }) => points::TABLE_WORDS,
             Self::Scan(_) | Self::Salts { .. } => 0,
         }
     }

@@ -78,7 +78,7 @@ pub enum ScanTest {
 
 /// The programs of a scan: what one writes down, the others test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum ScanPart {
     /// `scan_walk`: the points of a step.
     Walk {
         /// Whether all of y is written down: [`Forms::need_y`].
@@ -102,12 +102,12 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl ScanPart {
     pub(crate) const fn entry(self) -> &'static str {
         match self {
-            Part::Walk { .. } => "scan_walk",
-            Part::Test { .. } => "scan_test",
-            Part::Taproot { .. } => "scan_taproot",
+            ScanPart::Walk { .. } => "scan_walk",
+            ScanPart::Test { .. } => "scan_test",
+            ScanPart::Taproot { .. } => "scan_taproot",
         }
     }
 
@@ -117,16 +117,16 @@ impl Part {
     pub(crate) fn fragments(self) -> Vec<Fragment> {
         let mut all = vec![fragment!("points.h", "walk/points.h"), fragment!("scan.h", "walk/scan.h")];
         match self {
-            Part::Walk { .. } => all.extend([
+            ScanPart::Walk { .. } => all.extend([
                 fragment!("hasty.h", "field/lazy_carry.h"),
                 fragment!("scan_walk.c", "entry/scan_walk.c"),
             ]),
-            Part::Taproot { filter, .. } => {
+            ScanPart::Taproot { filter, .. } => {
                 all.push(filter.fragment());
                 all.extend(taproot::FRAGMENTS);
                 all.push(fragment!("scan_taproot.c", "entry/scan_taproot.c"));
             }
-            Part::Test { forms, filter, keep_y } => {
+            ScanPart::Test { forms, filter, keep_y } => {
                 assert!(forms != Forms::default() && !forms.has(Form::Taproot), "not what is tested so");
                 assert!(keep_y || !forms.need_y(), "forms that need y, and no y");
                 all.push(filter.fragment());
@@ -145,13 +145,13 @@ impl Part {
     pub(crate) fn defines(self) -> Vec<(&'static str, u32)> {
         let mut defines = vec![("MESSAGE_SWAPPED", 0), ("POINT_Y", 1)];
         match self {
-            Part::Walk { keep_y } => defines.push(("SCAN_KEEP_Y", keep_y.into())),
-            Part::Taproot { filter, bits } => {
+            ScanPart::Walk { keep_y } => defines.push(("SCAN_KEEP_Y", keep_y.into())),
+            ScanPart::Taproot { filter, bits } => {
                 defines.push(("SCAN_KEEP_Y", 1));
                 defines.extend(taproot::defines(bits));
                 defines.extend(filter.defines());
             }
-            Part::Test { forms, filter, keep_y } => {
+            ScanPart::Test { forms, filter, keep_y } => {
                 let has = |form| forms.has(form).into();
                 defines.extend([
                     ("SCAN_KEEP_Y", keep_y.into()),

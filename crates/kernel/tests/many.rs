@@ -13,7 +13,7 @@ use k256::elliptic_curve::sec1::ToSec1Point;
 use k256::{AffinePoint, FieldBytes, ProjectivePoint, Scalar};
 use warpsmith_device::{Api, Arg, Cache, Device, Info, Kernel, Options, Queue, Source, Vendor, survey};
 use warpsmith_kernel::digest_filter::{Wanted, build};
-use warpsmith_kernel::scan::{self, Form, Forms, Part, ScanRecord, ScanTest};
+use warpsmith_kernel::scan::{self, Form, Forms, ScanPart, ScanRecord, ScanTest};
 use warpsmith_kernel::{Program, Spec, TablePlace, abi, join, join_field, points};
 use warpsmith_trials::{Random, count, is_long};
 
@@ -288,7 +288,7 @@ struct Walk {
 
 impl Walk {
     fn build(device: Option<&dyn Device>, group: u32, count_carries: bool) -> Self {
-        let program = Program::Scan(Part::Walk { keep_y: true });
+        let program = Program::Scan(ScanPart::Walk { keep_y: true });
         let spec = Spec { program, group, count_carries, ..Spec::default() };
         match device {
             None => {
@@ -389,7 +389,7 @@ fn hashes_of_random_coordinates_agree_with_other_crates() {
     let (group, forms) = (40, [Form::X, Form::Uncompressed, Form::Compressed, Form::Script, Form::Account]);
     let keys = 2 * group as usize + 1;
     let (shape, filter) = build(&Wanted { intervals: vec![(0, u64::MAX)], ..Wanted::default() }, 5);
-    let part = Part::Test { forms: Forms::of(&forms), filter: ScanTest::Top(shape), keep_y: true };
+    let part = ScanPart::Test { forms: Forms::of(&forms), filter: ScanTest::Top(shape), keep_y: true };
     let spec = Spec { program: Program::Scan(part), group, ..Spec::default() };
     for (name, device) in places() {
         let (runner, lanes) = match device.as_deref() {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::support::{HostProgram, Point, Random, address, from_limbs, hash160, limbs, point, words};
 use k256::Scalar;
 use warpsmith_kernel::digest_filter::{DigestTest, Wanted, build};
-use warpsmith_kernel::scan::{self, Form, Forms, FusePart, Part, Passed, ScanRecord, ScanTest};
+use warpsmith_kernel::scan::{self, Form, Forms, FusePart, Passed, ScanPart, ScanRecord, ScanTest};
 use warpsmith_kernel::{Program, Spec, TablePlace, abi, join, points};
 use xorf::{BinaryFuse8, BinaryFuse16, Filter as _};
 
@@ -52,8 +52,8 @@ impl Scan {
 
     fn build_keeping(forms: &[Form], filter: ScanTest, spec: Spec, keep_y: bool, parts: u32) -> Self {
         let program = |part| Spec { program: Program::Scan(part), ..spec };
-        let test = Part::Test { forms: Forms::of(forms), filter, keep_y };
-        let walk = HostProgram::search(program(Part::Walk { keep_y }), include_str!("host/scan_walk.c"));
+        let test = ScanPart::Test { forms: Forms::of(forms), filter, keep_y };
+        let walk = HostProgram::search(program(ScanPart::Walk { keep_y }), include_str!("host/scan_walk.c"));
         let test = HostProgram::search(program(test), include_str!("host/scan_test.c"));
         Self { walk, test, spec, forms: forms.to_vec(), parts }
     }
@@ -202,7 +202,7 @@ fn lanes_that_lost_a_carry_walk_again() {
         let (filter, words) = everything();
         let mut scan = Scan::build_keeping(&[Form::Compressed], filter, spec, keep_y, 2);
         let walk = Spec {
-            program: Program::Scan(Part::Walk { keep_y }),
+            program: Program::Scan(ScanPart::Walk { keep_y }),
             ptx: false,
             table: TablePlace::Global,
             ..spec

@@ -13,7 +13,7 @@ use num_bigint::BigUint;
 use warpsmith_kernel::abi::{self, Hit, Record};
 use warpsmith_kernel::digest_filter::{Wanted, build};
 use warpsmith_kernel::points::{self, Digest};
-use warpsmith_kernel::scan::{self, Part};
+use warpsmith_kernel::scan::{self, ScanPart};
 use warpsmith_kernel::{Program, Spec, XTest, set};
 
 const CAPACITY: u32 = 1 << 17;
@@ -211,7 +211,7 @@ fn the_walk_of_a_scan_is_right_at_every_element() {
     let spec = Spec {
         group: half,
         block: BLOCK,
-        program: Program::Scan(Part::Walk { keep_y: true }),
+        program: Program::Scan(ScanPart::Walk { keep_y: true }),
         ..Spec::default()
     };
     let program = HostProgram::search(spec, include_str!("host/scan_walk.c"));

@@ -11,7 +11,7 @@ use crate::error::Error;
 /// An opaque pointer of the driver.
 pub(crate) type Handle = usize;
 /// An address in device memory.
-pub(crate) type Address = u64;
+pub(crate) type DevicePointer = u64;
 
 table! {
     /// The driver's functions.
@@ -32,18 +32,18 @@ table! {
         module_load = "cuModuleLoadDataEx"(module: *mut Handle, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
         module_unload = "cuModuleUnload"(module: Handle);
         module_function = "cuModuleGetFunction"(function: *mut Handle, module: Handle, name: *const c_char);
-        module_global = "cuModuleGetGlobal_v2"(address: *mut Address, bytes: *mut usize, module: Handle, name: *const c_char);
+        module_global = "cuModuleGetGlobal_v2"(address: *mut DevicePointer, bytes: *mut usize, module: Handle, name: *const c_char);
         function_attribute = "cuFuncGetAttribute"(value: *mut c_int, attribute: c_int, function: Handle);
         occupancy = "cuOccupancyMaxActiveBlocksPerMultiprocessor"(blocks: *mut c_int, function: Handle, threads: c_int, shared: usize);
         launch = "cuLaunchKernel"(function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, stream: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
-        memory_alloc = "cuMemAlloc_v2"(address: *mut Address, bytes: usize);
-        memory_free = "cuMemFree_v2"(address: Address);
+        memory_alloc = "cuMemAlloc_v2"(address: *mut DevicePointer, bytes: usize);
+        memory_free = "cuMemFree_v2"(address: DevicePointer);
         memory_info = "cuMemGetInfo_v2"(free: *mut usize, total: *mut usize);
         host_alloc = "cuMemHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
         host_free = "cuMemFreeHost"(pointer: *mut c_void);
-        copy_in = "cuMemcpyHtoDAsync_v2"(to: Address, from: *const c_void, bytes: usize, stream: Handle);
-        copy_out = "cuMemcpyDtoHAsync_v2"(to: *mut c_void, from: Address, bytes: usize, stream: Handle);
-        fill = "cuMemsetD8Async"(to: Address, value: u8, bytes: usize, stream: Handle);
+        copy_in = "cuMemcpyHtoDAsync_v2"(to: DevicePointer, from: *const c_void, bytes: usize, stream: Handle);
+        copy_out = "cuMemcpyDtoHAsync_v2"(to: *mut c_void, from: DevicePointer, bytes: usize, stream: Handle);
+        fill = "cuMemsetD8Async"(to: DevicePointer, value: u8, bytes: usize, stream: Handle);
         stream_create = "cuStreamCreate"(stream: *mut Handle, flags: c_uint);
         stream_destroy = "cuStreamDestroy_v2"(stream: Handle);
         stream_wait = "cuStreamSynchronize"(stream: Handle);

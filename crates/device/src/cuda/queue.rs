@@ -8,7 +8,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::sync::Arc;
 
 use super::Cuda;
-use super::driver::{Address, Driver, Handle, NOT_FOUND, NOT_READY, OUT_OF_MEMORY};
+use super::driver::{DevicePointer, Driver, Handle, NOT_FOUND, NOT_READY, OUT_OF_MEMORY};
 use super::nvrtc::{Architecture, Nvrtc, Outcome};
 use crate::cache::CacheEntry;
 use crate::dylib::Status;
@@ -100,7 +100,7 @@ owner!(
 
 /// Device memory; a symbol's memory belongs to its module.
 pub(crate) struct Memory {
-    address: Address,
+    address: DevicePointer,
     owner: Option<Arc<Context>>,
 }
 

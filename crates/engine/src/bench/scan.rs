@@ -78,7 +78,7 @@ pub fn bench_scan(devices: &Devices, of: ScanOf<'_>, seconds: f64) -> Result<Vec
 
 /// Half as long with one key to learn the rate, then with keys planted over four fifths of what will be covered.
 fn planted(device: &Devices, types: &[&'static KeyType], seconds: f64) -> Result<ScanBench> {
-    let range = Range::random()?;
+    let range = TestRange::random()?;
     let probe = range.run(device, &range.targets(types, &[0])?, seconds / 2.0)?;
     let reach = (probe.rate() * seconds * 0.8).clamp(1.0, (1u64 << LEFT) as f64) as u64;
     let offsets: Vec<u64> = (0..PLANTED).map(|part| reach / PLANTED * part + part * part % 7).collect();
@@ -100,7 +100,7 @@ fn planted(device: &Devices, types: &[&'static KeyType], seconds: f64) -> Result
 
 /// Counts what passes the filter and is none of the database's.
 fn through_filter(device: &Devices, targets: &ScanTargets, seconds: f64) -> Result<ScanBench> {
-    let run = Range::random()?.run(device, targets, seconds)?;
+    let run = TestRange::random()?.run(device, targets, seconds)?;
     let passed = run.outcome.false_hits;
     let expected = run.outcome.tried as f64 * targets.forms().len() as f64 * targets.false_share();
     if (passed as f64 - expected).abs() > 6.0 * expected.sqrt() + 6.0 {
@@ -115,7 +115,7 @@ fn name(device: &Devices) -> String {
 }
 
 /// A range that nobody uses: its first digits are drawn.
-struct Range {
+struct TestRange {
     digits: String,
 }
 
@@ -127,13 +127,13 @@ struct Run {
     found: BTreeMap<([u8; 32], &'static str), u64>,
 }
 
-impl Range {
-    fn random() -> Result<Range> {
+impl TestRange {
+    fn random() -> Result<TestRange> {
         let mut bytes = [0; DIGITS / 2];
         warpsmith_entropy::fill(&mut bytes).map_err(Error::Randomness)?;
         // Far below the group's order, and far above what a table of small multiples knows.
         bytes[0] = bytes[0] & 0x7f | 0x40;
-        Ok(Range { digits: bytes.iter().map(|byte| format!("{byte:02x}")).collect() })
+        Ok(TestRange { digits: bytes.iter().map(|byte| format!("{byte:02x}")).collect() })
     }
 
     fn text(&self, offset: u64) -> String {
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn ranges_are_keys_and_never_the_same() {
-        let (one, two) = (Range::random().expect("random"), Range::random().expect("random"));
+        let (one, two) = (TestRange::random().expect("random"), TestRange::random().expect("random"));
         assert_ne!(one.digits, two.digits);
         let last = (1u64 << LEFT) - 1;
         for range in [one, two] {

@@ -9,7 +9,7 @@ use super::*;
 use crate::origin::Secret;
 use crate::recover::recompute;
 use crate::samples::samples;
-use crate::space::{Source, Subject};
+use crate::space::{Root, Subject};
 use crate::worker::Start;
 use crate::worker::trial::{assert_lanes_begin_anew, place, small, starts};
 
@@ -36,7 +36,7 @@ fn check(simd: Simd, name: &str, subject: Subject<'_>, secret: Secret, steps: u6
     let keys = numbering.keys_per_step() * steps;
     assert!(tried <= keys && keys - tried <= 6, "{simd} {name}: {tried} of {keys}");
     for hit in seen.values().step_by(stride) {
-        let source = Source::Origin(origins.of(place(hit).lane).expect("a lane"));
+        let source = Root::Origin(origins.of(place(hit).lane).expect("a lane"));
         let expected = recompute(&source, Some(&numbering), hit, subject);
         let (digest, _) = expected.unwrap_or_else(|e| panic!("{simd} {name}: {e}"));
         assert_eq!(hit.digest, Some(digest), "{simd} {name}: {:?}", hit.spot);

@@ -138,7 +138,7 @@ impl<'a> RangeScanner<'a> {
         let mut tests = Vec::new();
         for forms in together(&made) {
             let forms = text::Forms::of(&forms);
-            let program = Program::Scan(text::Part::Test { forms, filter, keep_y });
+            let program = Program::Scan(text::ScanPart::Test { forms, filter, keep_y });
             let blocks = if forms.has(text::Form::Account) { ACCOUNT_BLOCKS } else { TEST_BLOCKS };
             let spec = Spec { program, blocks, ..spec };
             let (_, kernel) = build(queue.as_mut(), info, &spec, program.entry())?;
@@ -146,7 +146,7 @@ impl<'a> RangeScanner<'a> {
         }
         if made.contains(&text::Form::Taproot) {
             let bits = tweaks::bits(info);
-            let spec = Spec { program: Program::Scan(text::Part::Taproot { filter, bits }), ..spec };
+            let spec = Spec { program: Program::Scan(text::ScanPart::Taproot { filter, bits }), ..spec };
             let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
             let table = tweaks::table(queue.as_mut(), program, spec.block, bits)?;
             let sums = queue.alloc(4 * taproot::sums_words(lanes) as u64)?;
@@ -497,7 +497,7 @@ impl Room {
 fn shape(gpu: &Gpu, keep_y: bool, room: Room) -> LaunchShape {
     let LaunchShape { spec, lanes } = gpu.shape;
     let info = gpu.device.info();
-    let spec = Spec { program: Program::Scan(text::Part::Walk { keep_y }), ..spec };
+    let spec = Spec { program: Program::Scan(text::ScanPart::Walk { keep_y }), ..spec };
     let most = (info.memory / 8).min(info.largest_buffer) / text::points_bytes(spec.group, keep_y);
     let recorded = room.keys() / (2.0 * f64::from(spec.group) + 1.0);
     let waves =

@@ -11,7 +11,7 @@ use num_bigint::BigUint;
 use small::Small;
 use warpsmith_device::Arg;
 use warpsmith_kernel::abi::Record;
-use warpsmith_kernel::scan::{self, Part, RECORD_WORDS};
+use warpsmith_kernel::scan::{self, RECORD_WORDS, ScanPart};
 use warpsmith_kernel::{Program, XTest, points};
 
 use super::tests::pocl;
@@ -145,7 +145,8 @@ fn the_orbit_walk_is_right_at_every_element() {
 fn the_walk_of_a_scan_is_right_at_every_element() {
     let Some(gpu) = pocl() else { return };
     let (half, steps) = (5, 3);
-    let spec = Spec { group: half, program: Program::Scan(Part::Walk { keep_y: true }), ..gpu.shape.spec };
+    let spec =
+        Spec { group: half, program: Program::Scan(ScanPart::Walk { keep_y: true }), ..gpu.shape.spec };
     for group in &Small::both() {
         let mut bench = Setup::new(&gpu, group, spec, RECORD_WORDS);
         let lanes = bench.lanes();

@@ -28,13 +28,13 @@ pub(crate) enum Roster<T> {
 }
 
 /// What a device says, or why it takes no part.
-type Answer<T> = std::result::Result<T, Refusal>;
+type Said<T> = std::result::Result<T, Refusal>;
 
 /// Asks every device, all of them side by side, since a card may take seconds to compile and to prove itself; those that refuse are
 /// named to `warn`, with the reason.
 pub(crate) fn ask_all<T: Send>(
     devices: &Devices,
-    ask: impl Fn(usize, &dyn Backend) -> Answer<T> + Sync,
+    ask: impl Fn(usize, &dyn Backend) -> Said<T> + Sync,
     mut warn: impl FnMut(String) -> Result<()>,
 ) -> Result<Roster<T>> {
     let (mut ready, mut failed, mut unable) = (Vec::new(), None, 0);
@@ -65,8 +65,8 @@ pub(crate) fn ask_all<T: Send>(
 /// What each device says, in their order. One that gets no thread is asked on this one.
 fn answers<T: Send>(
     devices: &Devices,
-    ask: &(impl Fn(usize, &dyn Backend) -> Answer<T> + Sync),
-) -> Vec<Answer<T>> {
+    ask: &(impl Fn(usize, &dyn Backend) -> Said<T> + Sync),
+) -> Vec<Said<T>> {
     let Some((last, others)) = devices.list.split_last() else { return Vec::new() };
     scope(|scope| {
         let asked: Vec<_> = others

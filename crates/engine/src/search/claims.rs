@@ -14,13 +14,13 @@ use warpsmith_pattern::Patterns;
 use super::{Job, Wanted};
 use crate::error::Error;
 use crate::origins::{Maker, Origins, Spare};
-use crate::space::{Lease, Source};
+use crate::space::{Lease, Root};
 use crate::worker::{Batch, Hit, Spot, Worker};
 
 /// A hit that is to be verified, and where it leads back to.
 pub(super) struct Claim {
     pub hit: Hit,
-    pub source: Source,
+    pub source: Root,
     /// Whether it may be shown: nothing else will be of its origin. Salts have none.
     pub may_be_shown: bool,
 }
@@ -156,7 +156,7 @@ impl<'j> Sift<'j> {
                     let not_tried = worker.replace(lane, step, met as u64, point);
                     batch.tried = batch.tried.saturating_sub(not_tried);
                     self.passed_over.fetch_add(walk.len() as u64 - 1, Ordering::Relaxed);
-                    claims.push(Claim { hit: walk[0], source: Source::Origin(origin), may_be_shown: true });
+                    claims.push(Claim { hit: walk[0], source: Root::Origin(origin), may_be_shown: true });
                 }
             }
             roots => {
@@ -171,10 +171,10 @@ impl<'j> Sift<'j> {
 
 impl Roots {
     /// What a hit leads back to, which stays in use; none if it can be no hit of this worker.
-    fn of(&self, hit: &Hit) -> Option<Source> {
+    fn of(&self, hit: &Hit) -> Option<Root> {
         match (self, hit.spot) {
-            (Roots::Keys { origins, .. }, Spot::Key(place)) => origins.of(place.lane).map(Source::Origin),
-            (Roots::Salts(lease), _) => Some(Source::Lease(*lease)),
+            (Roots::Keys { origins, .. }, Spot::Key(place)) => origins.of(place.lane).map(Root::Origin),
+            (Roots::Salts(lease), _) => Some(Root::Lease(*lease)),
             (Roots::Keys { .. }, Spot::Salt(_)) => None,
         }
     }

@@ -10,7 +10,7 @@ use warpsmith_pattern::{Filter, Options, Patterns, compile};
 use crate::error::{Error, Result};
 use crate::origins::{Maker, Origins};
 use crate::recover::recompute;
-use crate::space::{Lease, Salts, Source, Start, Subject};
+use crate::space::{Lease, Root, Salts, Start, Subject};
 use crate::worker::{Backend, Hit, Numbering, Program, Search, Spot, Worker, suits};
 
 /// Steps walked: the first, one between and the last are planted.
@@ -113,9 +113,9 @@ impl<'p> Probe<'p> {
         let hit = Hit { spot, digest: None, score: 0 };
         let source = match (&self.roots, spot) {
             (Roots::Keys { origins: Some(origins), .. }, Spot::Key(place)) => {
-                origins.of(place.lane).map(Source::Origin)
+                origins.of(place.lane).map(Root::Origin)
             }
-            (Roots::Salts(lease), _) => Some(Source::Lease(*lease)),
+            (Roots::Salts(lease), _) => Some(Root::Lease(*lease)),
             (Roots::Keys { .. }, _) => None,
         };
         let source = source.ok_or_else(|| self.fail(format!("there is no lane of {spot:?}")))?;

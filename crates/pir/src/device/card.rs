@@ -25,7 +25,7 @@ impl Default for Tuning {
 
 /// A kernel and how it is launched.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct CardKernel {
     pub kernel: Kernel,
     /// Lanes of a block.
     pub lanes: u32,
@@ -39,14 +39,14 @@ pub(super) struct Card {
     info: Info,
     pub shape: HintTask,
     pub tuning: Tuning,
-    pub cutoffs: Entry,
-    pub regular: Entry,
-    pub pairs: Entry,
-    pub ties: Entry,
-    pub extras: Entry,
-    pub halves: Entry,
-    spread: Entry,
-    make_up: Entry,
+    pub cutoffs: CardKernel,
+    pub regular: CardKernel,
+    pub pairs: CardKernel,
+    pub ties: CardKernel,
+    pub extras: CardKernel,
+    pub halves: CardKernel,
+    spread: CardKernel,
+    make_up: CardKernel,
 }
 
 impl Card {
@@ -55,7 +55,7 @@ impl Card {
         let info = device.info().clone();
         let shape = shape_of(params);
         let mut queue = device.queue()?;
-        let mut build = |part: Part, names: &[&str]| -> Result<Vec<Entry>> {
+        let mut build = |part: Part, names: &[&str]| -> Result<Vec<CardKernel>> {
             let on_processor = Launch { block: 64, blocks: 1, inline: false };
             let launch = if info.is_gpu { part.on_card() } else { on_processor };
             let source = pir::join(&shape, part, &launch);
@@ -71,7 +71,7 @@ impl Card {
             let entry = |name: &&str| {
                 let kernel = queue.kernel(program, name)?;
                 let held = queue.occupancy(kernel, launch.block).unwrap_or(launch.blocks).max(1);
-                Ok(Entry { kernel, lanes: launch.block, resident: info.units.max(1) * held })
+                Ok(CardKernel { kernel, lanes: launch.block, resident: info.units.max(1) * held })
             };
             names.iter().map(entry).collect()
         };
@@ -132,7 +132,7 @@ impl Card {
     }
 
     /// Launches one lane for each of `items`.
-    pub fn launch_each(&mut self, entry: Entry, items: u64, args: &[Arg]) -> Result<()> {
+    pub fn launch_each(&mut self, entry: CardKernel, items: u64, args: &[Arg]) -> Result<()> {
         let groups = items.div_ceil(entry.lanes.into());
         if groups > 0 {
             self.queue.launch(entry.kernel, groups as u32, entry.lanes, args)?;
@@ -146,7 +146,7 @@ impl Card {
     }
 
     /// Launches as many lanes as the device holds, which share the work; their number is the last argument.
-    pub fn launch_all(&mut self, entry: Entry, args: &[Arg]) -> Result<()> {
+    pub fn launch_all(&mut self, entry: CardKernel, args: &[Arg]) -> Result<()> {
         let mut args = args.to_vec();
         args.push(Arg::U32(entry.resident * entry.lanes));
         Ok(self.queue.launch(entry.kernel, entry.resident, entry.lanes, &args)?)

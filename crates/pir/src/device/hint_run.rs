@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use warpsmith_device::{Arg, Buffer, Later};
 use warpsmith_kernel::pir::{BIN_ROOM, BINS, OPEN_HEADER, Part, TIES_HEADER};
 
-use super::card::{Card, Entry, Window};
+use super::card::{Card, CardKernel, Window};
 use super::window;
 use crate::error::{Error, Result};
 use crate::hints::make::{Order, Processor};
@@ -40,7 +40,7 @@ enum Output {
 /// Hints of one kind.
 struct HintKind {
     part: Part,
-    entry: Entry,
+    entry: CardKernel,
     /// The group of the first id, and how many groups.
     first_group: u64,
     groups: u32,

@@ -1,4 +1,4 @@
-//! `warpsmith bench scan`: keys a second of a scan, verified by planted keys or by what passes the filter of a database.
+//! `warpsmith bench scan`: keys per second of a scan, verified by planted keys or by what passes the filter of a database.
 
 use std::path::PathBuf;
 
