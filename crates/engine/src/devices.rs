@@ -37,7 +37,7 @@ pub enum Selector {
 
 impl Selector {
     /// The instruction sets that may be chosen for the processor, the fastest first.
-    pub const INSTRUCTION_SETS: [Simd; 3] = simd::SETS;
+    pub const INSTRUCTION_SETS: [Simd; 4] = simd::SETS;
 
     /// What a person may write, for help texts and errors.
     pub fn examples() -> String {

@@ -107,7 +107,7 @@ macro_rules! with_features {
         $crate::$then! { ["avx2"] $($rest)* }
     };
     (avx512 $then:ident $($rest:tt)*) => {
-        $crate::$then! { ["avx512f" "avx512bw"] $($rest)* }
+        $crate::$then! { ["avx512f" "avx512bw" "avx512dq" "avx512vl"] $($rest)* }
     };
     (avx512ifma $then:ident $($rest:tt)*) => {
         $crate::$then! {

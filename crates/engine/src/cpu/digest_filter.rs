@@ -10,6 +10,7 @@ use warpsmith_pattern::{Filter, Interval, Score, ScoreFilter, Words};
 use crate::prefilter::Sought;
 use crate::simd::Simd;
 use crate::worker::{Hit, Spot};
+use warpsmith_simd::compile_for;
 
 /// Eight digests: words most significant first. Those of 20 bytes have three, the last in its upper half; those of 32
 /// have four.
@@ -74,27 +75,21 @@ impl DigestFilter {
     /// may use them; without, they took a twentieth of a search.
     #[inline]
     fn may_pass<const WORDS: usize>(&self, digests: &Digests<WORDS>) -> [u8; 8] {
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-        unsafe fn avx512<const WORDS: usize>(
-            digest_filter: &DigestFilter,
-            digests: &Digests<WORDS>,
-        ) -> [u8; 8] {
-            digest_filter.may_pass_here(digests)
+        compile_for! { avx512
+            unsafe fn avx512<const WORDS: usize>(filter: &DigestFilter, digests: &Digests<WORDS>) -> [u8; 8] {
+                filter.may_pass_here(digests)
+            }
         }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2")]
-        unsafe fn avx2<const WORDS: usize>(
-            digest_filter: &DigestFilter,
-            digests: &Digests<WORDS>,
-        ) -> [u8; 8] {
-            digest_filter.may_pass_here(digests)
+        compile_for! { avx2
+            unsafe fn avx2<const WORDS: usize>(filter: &DigestFilter, digests: &Digests<WORDS>) -> [u8; 8] {
+                filter.may_pass_here(digests)
+            }
         }
         // SAFETY: the machine has the instruction set.
         unsafe {
             match self.simd {
                 #[cfg(target_arch = "x86_64")]
-                Simd::Avx512Ifma => avx512(self, digests),
+                Simd::Avx512Ifma | Simd::Avx512 => avx512(self, digests),
                 #[cfg(target_arch = "x86_64")]
                 Simd::Avx2 => avx2(self, digests),
                 _ => self.may_pass_here(digests),
