@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use crate::coin::{COINS, Coin, Network};
+use crate::identify::BARE;
 use crate::text::Writing;
 use crate::{Digest, Form, KeyTarget, cosmos, ethereum, nostr, tron};
 
@@ -297,11 +298,15 @@ impl AddressKind {
         TYPES.iter().any(|known| is_kept(known) && forms.contains(&known.form()))
     }
 
-    /// The address with this digest: its text, or for a bare hash its hex digits.
+    /// The address with this digest as [`identify`](crate::identify) reads it: its text, or for a bare hash `hash160:` and its
+    /// hex digits.
     pub fn text(self, digest: &Digest) -> String {
         match self.known().row {
             Some(row) => row.target.encode(digest),
-            None => digest.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect(),
+            None => {
+                let digits = digest.as_bytes().iter().map(|byte| format!("{byte:02x}"));
+                std::iter::once(BARE.to_owned()).chain(digits).collect()
+            }
         }
     }
 }
@@ -362,13 +367,14 @@ mod tests {
             assert_eq!(AddressKind::find(kind.name()), Some(kind));
             let digest = Digest::new(&vec![0x5a; kind.digest_bytes()]);
             let text = kind.text(&digest);
-            if kind != AddressKind::HASH160 {
-                let Ok(Address::Key(found, same)) = identify(&text) else { panic!("{text}") };
-                assert_eq!((found, same), (kind, digest));
-            }
+            let Ok(Address::Key(found, same)) = identify(&text) else { panic!("{text}") };
+            assert_eq!((found, same), (kind, digest));
         }
         assert_eq!(AddressKind::find("p2wsh"), None);
-        assert_eq!(AddressKind::HASH160.text(&Digest::new(&[0xab; 20])), "ab".repeat(20));
+        assert_eq!(
+            AddressKind::HASH160.text(&Digest::new(&[0xab; 20])),
+            format!("hash160:{}", "ab".repeat(20))
+        );
     }
 
     /// A scan computes the forms of types; records are looked up by the digest of that form.

@@ -24,7 +24,7 @@ pub enum Address {
 }
 
 /// What stands before a bare hash.
-const BARE: &str = "hash160:";
+pub(crate) const BARE: &str = "hash160:";
 
 /// What texts begin with, by their writing.
 struct Known {
