@@ -29,5 +29,5 @@ WARPSMITH_PTX="$PWD/$work/texts"
 export WARPSMITH_PTX
 # Refuses to go on if a text that should be carried is not.
 cargo test --quiet --locked -p warpsmith-kernel --lib embedded
-cargo build --release --locked
-echo "target/release/warpsmith carries $(find "$work/texts" -name '*.ptx' | wc -l) kernels as PTX"
+cargo build --profile dist --locked
+echo "target/dist/warpsmith carries $(find "$work/texts" -name '*.ptx' | wc -l) kernels as PTX"
