@@ -5,7 +5,6 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::process::ExitCode;
 
 use warpsmith::search;
 
@@ -24,14 +23,15 @@ pub(crate) enum Ending {
     Failed(u8),
 }
 
-impl From<Ending> for ExitCode {
-    fn from(ending: Ending) -> ExitCode {
-        ExitCode::from(match ending {
+impl Ending {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
             Ending::Done => 0,
             Ending::NoMatch => 1,
             Ending::Interrupted => 130,
             Ending::Failed(code) => code,
-        })
+        }
     }
 }
 

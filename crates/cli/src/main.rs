@@ -97,7 +97,14 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    run(cli.command).unwrap_or_else(Failure::report).into()
+    let ending = run(cli.command).unwrap_or_else(Failure::report);
+    if warpsmith::devices::drivers_are_busy() {
+        // A driver is still opening or compiling for a search that has ended without it. What the usual way out would do is done:
+        // results were flushed as they were delivered.
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(ending.code().into()) };
+    }
+    ExitCode::from(ending.code())
 }
 
 /// What the command line's parser has to say: help for stdout, or a mistake. SEC: it likes to repeat what was given.

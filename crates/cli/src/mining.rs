@@ -197,10 +197,10 @@ impl Mining {
         };
         self.check_encryption(quest)?;
         let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given())?;
-        let devices = self.run.devices.open()?;
         if self.estimate {
-            return self.estimate(quest, wanted, &devices, &mut stdout);
+            return self.estimate(quest, wanted, &self.run.devices.open()?, &mut stdout);
         }
+        let devices = self.run.devices.open_at_once()?;
         let mut screen = Screen::new(self.run.quiet);
         let encryption = self.encrypt.open()?;
         if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
@@ -246,6 +246,7 @@ impl Mining {
                     }
                 }
                 Event::Warning(text) => screen.warn(&text),
+                Event::Note(text) => screen.note(&text),
             }
             Ok(())
         });

@@ -80,7 +80,10 @@ fn selector(text: &str) -> Result<Selector, String> {
 }
 
 fn device_help() -> String {
-    format!("Use this device: {}; repeatable [default: every GPU, else the CPU]", Selector::examples())
+    format!(
+        "Use this device: {}; repeatable [default: every GPU, and the CPU where it helps]",
+        Selector::examples()
+    )
 }
 
 impl DeviceFlags {
@@ -97,9 +100,22 @@ impl DeviceFlags {
     pub fn open(&self) -> Result<Devices, Failure> {
         // Drivers may bring handlers of their own.
         signals::hold()?;
+        Ok(Devices::open_with(&self.device, self.threads, self.cards())?)
+    }
+
+    /// The same for a search: where no device is named the processor is there at once, and GPUs join it.
+    pub fn open_at_once(&self) -> Result<Devices, Failure> {
+        if !self.device.is_empty() {
+            return self.open();
+        }
+        signals::hold()?;
+        Ok(Devices::at_once(self.threads, self.cards()))
+    }
+
+    fn cards(&self) -> CardOptions {
         let mut cards = CardOptions::from(self.inline);
         cards.launch_ms = self.launch_ms.unwrap_or(cards.launch_ms);
-        Ok(Devices::open_with(&self.device, self.threads, cards)?)
+        cards
     }
 }
 

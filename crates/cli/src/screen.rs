@@ -130,6 +130,12 @@ impl Screen {
         tell(&format!("warning: {text}"));
     }
 
+    /// Says what happened on the way.
+    pub fn note(&mut self, text: &str) {
+        self.clear();
+        self.say(format_args!("{text}"));
+    }
+
     /// Says how it ended.
     pub fn conclude(&mut self, outcome: &Outcome, odds: f64) {
         let tried = outcome.tried as f64;

@@ -11,6 +11,7 @@ use warpsmith_device::{Api, Device};
 use crate::cpu::Cpu;
 use crate::error::{Error, Result};
 use crate::gpu::{CardOptions, Gpu, Inline, carries_ptx};
+use crate::later::Later;
 use crate::simd::{self, Simd};
 use crate::worker::{Backend, Runner};
 
@@ -182,6 +183,9 @@ fn threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(|| available_parallelism().map_or(1, |n| n.get()))
 }
 
+/// As many cards as a machine may have.
+const SOME_CARDS: usize = 16;
+
 /// What the choice of a scan's filter depends on.
 ///
 /// See [`Devices::filter_room`].
@@ -221,11 +225,21 @@ pub struct Devices {
     pub(crate) threads: Option<usize>,
     /// How cards are used.
     pub(crate) cards: CardOptions,
+    /// Cards that are being looked for, where the processor begins without them.
+    later: Option<Later>,
 }
 
 impl Devices {
     pub(crate) fn of(list: Vec<Arc<dyn Backend>>) -> Devices {
-        Devices { list, threads: None, cards: CardOptions::default() }
+        Devices { list, threads: None, cards: CardOptions::default(), later: None }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_later(
+        list: Vec<Arc<dyn Backend>>,
+        cards: impl FnOnce() -> Vec<Arc<dyn Backend>> + Send + 'static,
+    ) -> Devices {
+        Devices { later: Some(Later::look(cards)), ..Devices::of(list) }
     }
 }
 
@@ -312,17 +326,43 @@ impl Devices {
         if let Some(simd) = simd {
             list.push(Arc::new(Cpu::new(simd, threads(thread_count).max(1))));
         }
-        Ok(Devices { list, threads: thread_count, cards })
+        Ok(Devices { list, threads: thread_count, cards, later: None })
+    }
+
+    /// The processor at once, and every GPU as soon as it has been found, has compiled and has proved itself: for searches, which
+    /// others can join. The processor steps back where it adds next to nothing.
+    pub fn at_once(thread_count: Option<usize>, cards: impl Into<CardOptions>) -> Devices {
+        let cards = cards.into();
+        let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(simd::detect(), threads(thread_count).max(1)));
+        let look = move || {
+            let found = warpsmith_device::survey().devices;
+            let chosen = defaults(&found);
+            let chosen = found.into_iter().zip(chosen).filter(|(_, chosen)| *chosen);
+            chosen.map(|(device, _)| Arc::new(Gpu::new(device, cards)) as Arc<dyn Backend>).collect()
+        };
+        Devices { list: vec![cpu], threads: thread_count, cards, later: Some(Later::look(look)) }
+    }
+
+    /// Cards that are being looked for.
+    pub(crate) fn later(&self) -> Option<&Later> {
+        self.later.as_ref()
     }
 
     /// Each device alone.
     pub(crate) fn each(&self) -> impl Iterator<Item = Devices> {
-        self.list.iter().map(|device| Devices { list: vec![Arc::clone(device)], ..*self })
+        let alone = |device| Devices { list: vec![Arc::clone(device)], later: None, ..*self };
+        self.list.iter().map(alone)
     }
 
     /// Threads of the processor that a run may use: as many as were asked for, or one for each core.
     pub(crate) fn thread_count(&self) -> usize {
         threads(self.threads).max(1)
+    }
+
+    /// The most workers of all devices, roughly where cards may be found yet.
+    pub(crate) fn most_workers(&self) -> usize {
+        let later = if self.later.is_some() { SOME_CARDS } else { 0 };
+        self.list.iter().map(|device| device.workers()).sum::<usize>() + later
     }
 
     /// Whether there is nothing but cards.

@@ -102,6 +102,11 @@ impl Salts {
         Some(Lease { base: self.base, first, last })
     }
 
+    /// Whether any have not been handed out.
+    pub fn is_left(&self) -> bool {
+        self.next.is_some() || !self.returned.is_empty()
+    }
+
     /// Takes back what a lost worker leaves undone.
     pub fn give_back(&mut self, lease: Lease) {
         self.returned.push(lease);

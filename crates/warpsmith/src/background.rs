@@ -33,6 +33,8 @@ pub enum Note<P> {
     Progress(P),
     /// Something a person should know, such as a device that was dropped; the others go on.
     Warning(String),
+    /// Something a person may like to know, such as a device that joins.
+    Told(String),
 }
 
 /// Who hears these.

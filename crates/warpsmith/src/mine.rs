@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use warpsmith_chain::{KeyTarget, SaltTarget};
-use warpsmith_engine::{Devices, Event, Job, Match, Outcome, Progress, PublicKey, Subject, Wanted, run};
+use warpsmith_engine::{
+    Devices, Event, Inline, Job, Match, Outcome, Progress, PublicKey, Subject, Wanted, run,
+};
 use warpsmith_pattern::{Options, Score, compile};
 
 use crate::background::{Note, Outlet, Running, Watcher};
@@ -178,7 +180,7 @@ impl Mine {
             (Wish::Patterns(_), Some(patterns)) => Wanted::Patterns(patterns),
             (Wish::Patterns(_), None) => unreachable!("they were compiled above"),
         };
-        let devices = self.devices.take().map_or_else(Devices::auto, Ok)?;
+        let devices = self.devices.take().unwrap_or_else(|| Devices::at_once(None, Inline::Auto));
         let job = Job { split: self.split, time_limit: self.time_limit, ..Job::new(subject, wanted) };
         let mut tell = self.watcher.take().unwrap_or_else(|| Box::new(|_| ()));
         let outcome = run(&job, &devices, interrupt, &mut |event| {
@@ -186,6 +188,7 @@ impl Mine {
                 Event::Found(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,
                 Event::Progress(progress) => tell(Note::Progress(progress.clone())),
                 Event::Warning(text) => tell(Note::Warning(text)),
+                Event::Note(text) => tell(Note::Told(text)),
             }
             Ok(())
         });

@@ -176,6 +176,7 @@ impl Scan {
                 Event::Found(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,
                 Event::Progress(progress) => tell(Note::Progress(progress.clone())),
                 Event::Warning(text) => tell(Note::Warning(text)),
+                Event::Note(text) => tell(Note::Told(text)),
             }
             Ok(())
         });

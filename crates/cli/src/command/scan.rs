@@ -256,6 +256,7 @@ impl Scan {
                     }
                 }
                 Event::Warning(text) => screen.warn(&text),
+                Event::Note(text) => screen.note(&text),
             }
             Ok(())
         });

@@ -102,6 +102,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
         return Err(Error::NoDevice("none was selected".to_owned()));
     };
     let (device, target) = (backend.id(), sample.subject.target());
+    let _open = backend.hold();
     let wrong = |what: String| Error::SelfTest { device: device.clone(), what };
     let recipe = sample.subject.recipe();
     let standard = |bits: f64| {

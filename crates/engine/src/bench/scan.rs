@@ -181,7 +181,7 @@ impl TestRange {
                     *found.entry(as_type).or_insert(0) += 1;
                 }),
                 Event::Warning(text) => warning = Some(text),
-                Event::Progress(_) => {}
+                Event::Progress(_) | Event::Note(_) => {}
             }
             Ok(())
         })?;

@@ -38,7 +38,7 @@ use crate::prefilter::ScanFilter;
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
-use crate::worker::{Backend, Fault, Program, Runner, Search, Worker};
+use crate::worker::{Backend, Fault, Held, Program, Runner, Search, Worker};
 pub use inline::{CardOptions, Inline};
 
 /// Records a launch has room for. More hits than that are found by walking again in pieces.
@@ -263,6 +263,11 @@ impl Backend for Gpu {
         forms::scanned(forms)?;
         let scanner = ranges::RangeScanner::new(self, forms, filter).map_err(|e| e.to_string())?;
         Ok(Box::new(scanner))
+    }
+
+    fn hold(&self) -> Held {
+        // Where it cannot be opened its first worker says why.
+        Held(self.device.queue().ok())
     }
 
     fn program(&self, search: &Search<'_>) -> Program {

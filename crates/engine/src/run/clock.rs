@@ -45,6 +45,11 @@ impl<'c> Clock<'c> {
         self.started
     }
 
+    /// Whether somebody asked the run to end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+
     /// The run begins now, not when the clock was made.
     pub fn restart(&mut self, now: Instant) {
         (self.started, self.report) = (now, now + self.interval);
@@ -53,7 +58,7 @@ impl<'c> Clock<'c> {
     /// What it is time for. A report is asked for once each interval.
     pub fn tick(&mut self, now: Instant) -> Tick {
         let deadline = self.time_limit.map(|limit| self.started + limit);
-        if self.interrupt.load(Ordering::Relaxed) {
+        if self.is_interrupted() {
             return Tick::Interrupted;
         }
         if deadline.is_some_and(|deadline| now >= deadline) {

@@ -10,17 +10,17 @@ const WINDOW: Duration = Duration::from_secs(5);
 
 /// A counter's rate over the last seconds.
 #[derive(Debug)]
-struct Meter {
+pub(crate) struct Meter {
     samples: VecDeque<(Instant, u64)>,
 }
 
 impl Meter {
-    fn new(now: Instant) -> Meter {
+    pub fn new(now: Instant) -> Meter {
         Meter { samples: VecDeque::from([(now, 0)]) }
     }
 
     /// Notes the counter and returns its rate. It falls where something was counted that did not count after all.
-    fn rate(&mut self, now: Instant, count: u64) -> f64 {
+    pub fn rate(&mut self, now: Instant, count: u64) -> f64 {
         self.samples.push_back((now, count));
         while self.samples.len() > 2 && now.duration_since(self.samples[1].0) >= WINDOW {
             self.samples.pop_front();

@@ -15,6 +15,8 @@ pub enum Event<'a, F, P> {
     Progress(&'a P),
     /// Something a person should know; the run goes on.
     Warning(String),
+    /// Something a person may like to know, such as a device that joins.
+    Note(String),
 }
 
 /// Receives events; an error ends the run.

@@ -23,8 +23,8 @@ pub(crate) enum Roster<T> {
     Ready(Vec<T>),
     /// No card can do it, and there is nothing but cards: the processor does it.
     Processor(Devices),
-    /// None: the last failure, if there was one.
-    Nobody(Option<Error>),
+    /// None.
+    Nobody,
 }
 
 /// What a device says, or why it takes no part.
@@ -37,7 +37,7 @@ pub(crate) fn ask_all<T: Send>(
     ask: impl Fn(usize, &dyn Backend) -> Said<T> + Sync,
     mut warn: impl FnMut(String) -> Result<()>,
 ) -> Result<Roster<T>> {
-    let (mut ready, mut failed, mut unable) = (Vec::new(), None, 0);
+    let (mut ready, mut unable) = (Vec::new(), 0);
     for (device, answer) in devices.list.iter().zip(answers(devices, &ask)) {
         match answer {
             Ok(prepared) => ready.push(prepared),
@@ -45,10 +45,7 @@ pub(crate) fn ask_all<T: Send>(
                 unable += 1;
                 warn(format!("{} is not used: {why}", device.id()))?;
             }
-            Err(Refusal::Failed(error)) => {
-                warn(format!("{error}; it is not used"))?;
-                failed = Some(error);
-            }
+            Err(Refusal::Failed(error)) => warn(format!("{error}; it is not used"))?,
         }
     }
     if !ready.is_empty() {
@@ -59,7 +56,7 @@ pub(crate) fn ask_all<T: Send>(
         warn(says)?;
         return Ok(Roster::Processor(cpu));
     }
-    Ok(Roster::Nobody(failed))
+    Ok(Roster::Nobody)
 }
 
 /// What each device says, in their order. One that gets no thread is asked on this one.
@@ -115,6 +112,6 @@ mod tests {
         assert!(matches!(roster, Ok(Roster::Ready(ready)) if ready == [0, 2]));
         assert_eq!(warnings, ["cpu:portable is not used: it will not"]);
         let roster = ask_all(&Devices::of(Vec::new()), |at, _| Ok(at), |_| Ok(()));
-        assert!(matches!(roster, Ok(Roster::Nobody(None))));
+        assert!(matches!(roster, Ok(Roster::Nobody)));
     }
 }

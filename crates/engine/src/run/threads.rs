@@ -6,7 +6,7 @@ use std::thread::{Builder, Scope, available_parallelism, scope};
 use crate::worker::Fault;
 
 /// The stack of one. The lanes of a build without optimisation keep every value of a walk on it.
-pub(super) const STACK: usize = 16 << 20;
+pub(crate) const STACK: usize = 16 << 20;
 
 /// Runs a worker in a thread of its own; `lost` hears of it where there is none to be had.
 pub(crate) fn spawn<'scope>(

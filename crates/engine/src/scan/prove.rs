@@ -44,6 +44,7 @@ pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> R
     let kinds: Vec<_> =
         Form::SCANNED.map(named).into_iter().chain([("all types", Form::SCANNED.to_vec())]).collect();
     for device in &devices.list {
+        let _open = device.hold();
         for (what, forms) in &kinds {
             // Filters in parts are looked up the same way whatever is tested.
             let parts = if forms.len() > 1 { 1..=2 } else { 1..=1 };

@@ -199,12 +199,14 @@ pub fn scan(
         Err(Unproved::Unable(why)) => Err(Refusal::Unable(why)),
         Err(Unproved::Failed(what)) => Err(Refusal::Failed(Error::SelfTest { device: device.id(), what })),
     };
+    // From their proof to their first key.
+    let open: Vec<_> = devices.list.iter().map(|device| device.hold()).collect();
     let mut able = vec![false; devices.list.len()];
     match ask_all(devices, prove, |text| sink(Event::Warning(text)).map_err(Error::Sink))? {
         Roster::Ready(ready) => ready.into_iter().for_each(|at| able[at] = true),
         Roster::Processor(cpu) => return scan(job, ledger, &cpu, interrupt, sink),
         // What the map lacks, if anything, decides whether that is an error.
-        Roster::Nobody(_) => {}
+        Roster::Nobody => {}
     }
     ledger.map_mut().begin(now());
     let started = Instant::now();
@@ -220,7 +222,7 @@ pub fn scan(
         fault: None,
     };
     let shared = Shared::new(job.targets, collector.ledger.map(), devices.list.len());
-    let mut first = true;
+    let (mut first, mut open) = (true, Some(open));
     let ended = loop {
         if collector.ledger.map().is_complete() {
             break Ok(Ended::Exhausted);
@@ -228,6 +230,7 @@ pub fn scan(
         let round = collector.scanners(&shared, &forms, filter).and_then(|scanners| {
             // What devices need before the first key is, like their self-test, no part of the run.
             if std::mem::take(&mut first) {
+                open = None;
                 collector.start();
             }
             collector.round(&shared, scanners)

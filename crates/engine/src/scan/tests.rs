@@ -54,7 +54,7 @@ fn scan_all(devices: &Devices, first: u64, last: u64, list: &TargetList) -> (Vec
         match event {
             Event::Found(findings) => found.extend(findings.iter().map(number)),
             Event::Warning(text) => warnings.push(text),
-            Event::Progress(_) => {}
+            Event::Progress(_) | Event::Note(_) => {}
         }
         Ok(())
     })

@@ -36,7 +36,7 @@ fn search(
         match event {
             Event::Found(found) => found.iter().for_each(&mut *each),
             Event::Warning(text) => panic!("{text}"),
-            Event::Progress(_) => {}
+            Event::Progress(_) | Event::Note(_) => {}
         }
         Ok(())
     });
@@ -156,7 +156,7 @@ fn ends_of_base58_are_left_to_the_processor() {
         match event {
             Event::Found(found) => addresses.extend(found.iter().map(|found| found.address.clone())),
             Event::Warning(text) => warnings.push(text),
-            Event::Progress(_) => {}
+            Event::Progress(_) | Event::Note(_) => {}
         }
         Ok(())
     });

@@ -31,6 +31,8 @@ pub(super) enum Roots {
     Keys { origins: Origins, spares: Option<Spares> },
     /// Its salts.
     Salts(Lease),
+    /// Salts it has not been given yet.
+    None,
 }
 
 /// Spare origins of one worker.
@@ -175,7 +177,7 @@ impl Roots {
         match (self, hit.spot) {
             (Roots::Keys { origins, .. }, Spot::Key(place)) => origins.of(place.lane).map(Root::Origin),
             (Roots::Salts(lease), _) => Some(Root::Lease(*lease)),
-            (Roots::Keys { .. }, Spot::Salt(_)) => None,
+            (Roots::Keys { .. }, Spot::Salt(_)) | (Roots::None, _) => None,
         }
     }
 }

@@ -1,24 +1,24 @@
 //! The collector: counts what was verified, tells it, and hands out salts.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::judge::Judged;
 use super::progress::{Progress, eta_50, probability};
-use super::steady::HostCpu;
+use super::steady::{HostCpu, Track};
 use super::thread::Message;
-use super::{Ended, Event, Job, Match, Plan, Sink, Solution, Wanted, Why};
-use crate::devices::Devices;
+use super::{Ended, Event, Job, Match, Sink, Solution, Wanted, Why};
 use crate::error::{Error, Result};
 use crate::run::clock::{Clock, NAP, Tick};
-use crate::run::rates::Rates;
+use crate::run::rates::Meter;
 use crate::secret::wiping_stack;
 use crate::space::{Lease, Salts};
-use crate::worker::Fault;
+use crate::worker::{Backend, Fault};
 
 /// The most matches that are told together, and how many at first. A group that is full is followed by one of up to twice as
 /// many: who writes them down has seen how much that may be.
@@ -27,7 +27,12 @@ const FIRST_GROUP: usize = 4;
 
 /// What the collector knows of one worker.
 pub(super) struct Slot {
-    device: usize,
+    device: String,
+    is_card: bool,
+    /// One line about the device.
+    about: String,
+    counter: Arc<AtomicU64>,
+    track: Arc<Track>,
     /// The salts it has, where it searches those.
     lease: Option<Lease>,
     /// How much it claimed until its lease was done, where it waits for another.
@@ -35,32 +40,87 @@ pub(super) struct Slot {
     /// How much of what it claimed was verified.
     judged: u64,
     leases: Sender<Lease>,
+    joined: Instant,
     lost: bool,
+    /// Whether it was told to step back. What it claimed before counts.
+    retired: bool,
 }
 
 impl Slot {
-    pub fn new(device: usize, lease: Option<Lease>, leases: Sender<Lease>) -> Slot {
-        Slot { device, lease, done: None, judged: 0, leases, lost: false }
+    /// A worker that joins, and that waits for salts where those are searched.
+    pub fn new(
+        device: &dyn Backend,
+        counter: Arc<AtomicU64>,
+        track: Arc<Track>,
+        leases: Sender<Lease>,
+        joined: Instant,
+    ) -> Slot {
+        Slot {
+            device: device.id(),
+            is_card: device.is_card(),
+            about: device.describe(),
+            counter,
+            track,
+            lease: None,
+            done: Some(0),
+            judged: 0,
+            leases,
+            joined,
+            lost: false,
+            retired: false,
+        }
     }
 
     /// Whether it waits for salts, and all it claimed of those before was verified.
     fn waits(&self) -> bool {
         self.done.is_some_and(|claimed| claimed == self.judged)
     }
+
+    /// Whether it searches no more.
+    fn is_gone(&self) -> bool {
+        self.lost || self.retired
+    }
+
+    fn tried(&self) -> u64 {
+        self.counter.load(Ordering::Relaxed)
+    }
 }
+
+/// A device with workers here.
+struct Member {
+    device: String,
+    is_card: bool,
+    joined: Instant,
+    meter: Meter,
+}
+
+/// What is left of a search.
+pub(super) struct Closed {
+    pub matches: u64,
+    pub false_hits: u64,
+    /// When the first worker joined.
+    pub started: Option<Instant>,
+    pub counters: Vec<Arc<AtomicU64>>,
+    pub tracks: Vec<Arc<Track>>,
+}
+
+/// The share of the whole below which the processor steps back, and how long cards and processor are looked at first.
+const WORTHWHILE: f64 = 0.02;
+const SEEN: Duration = Duration::from_secs(3);
 
 pub(super) struct Collector<'c, 's, 'j> {
     job: &'c Job<'j>,
-    devices: &'c Devices,
-    plans: &'c [Plan],
+    /// Whether cards may join that nobody asked for.
+    joinable: bool,
+    /// Whether all have joined that will.
+    settled: bool,
     /// What is left to hand out; none of keys.
     salts: Option<Salts>,
     slots: Vec<Slot>,
-    counters: &'c [AtomicU64],
+    members: Vec<Member>,
     /// The best score published; workers look at it.
     best: &'c AtomicU32,
     clock: Clock<'c>,
-    rates: Rates<'c>,
     matches: u64,
     false_hits: u64,
     tried_at_match: u64,
@@ -70,33 +130,29 @@ pub(super) struct Collector<'c, 's, 'j> {
     /// Salts published: a lease that was given back is searched again.
     published: HashSet<[u8; 32]>,
     host_cpu: HostCpu,
+    /// The last worker lost, and why.
+    loss: Option<(String, Fault)>,
     sink: &'c mut Sink<'s>,
 }
 
 impl<'c, 's, 'j> Collector<'c, 's, 'j> {
-    #[expect(clippy::too_many_arguments, reason = "it holds everything a search has")]
     pub fn new(
         job: &'c Job<'j>,
-        devices: &'c Devices,
-        plans: &'c [Plan],
+        joinable: bool,
         salts: Option<Salts>,
-        slots: Vec<Slot>,
-        counters: &'c [AtomicU64],
         best: &'c AtomicU32,
         clock: Clock<'c>,
         sink: &'c mut Sink<'s>,
     ) -> Self {
-        let rates = Rates::new(devices, clock.started());
         Collector {
             job,
-            devices,
-            plans,
+            joinable,
+            settled: false,
             salts,
-            slots,
-            counters,
+            slots: Vec::new(),
+            members: Vec::new(),
             best,
             clock,
-            rates,
             matches: 0,
             false_hits: 0,
             tried_at_match: 0,
@@ -104,6 +160,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
             together: FIRST_GROUP,
             published: HashSet::new(),
             host_cpu: HostCpu::default(),
+            loss: None,
             sink,
         }
     }
@@ -113,22 +170,33 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         self.host_cpu.share()
     }
 
-    /// Ends all workers that wait for an answer; returns matches and false hits.
-    pub fn close(&mut self) -> (u64, u64) {
+    /// Ends all workers that wait for an answer; returns what is left.
+    pub fn close(&mut self) -> Closed {
         // They see their channel close.
-        self.slots.clear();
-        (self.matches, self.false_hits)
+        let slots = std::mem::take(&mut self.slots);
+        let (matches, false_hits) = (self.matches, self.false_hits);
+        let started = (!slots.is_empty()).then(|| self.clock.started());
+        let (counters, tracks) = slots.into_iter().map(|slot| (slot.counter, slot.track)).unzip();
+        Closed { matches, false_hits, started, counters, tracks }
     }
 
     /// Judges what workers report until the search ends; returns why.
     pub fn collect(&mut self, receiver: &Receiver<Message>) -> Result<Ended> {
         loop {
             let now = Instant::now();
-            self.host_cpu.look(self.clock.started(), now);
-            let wait = match self.clock.tick(now) {
+            let tick = match (self.slots.is_empty(), self.clock.is_interrupted()) {
+                // Nothing is searched yet: only a person's patience ends that.
+                (true, false) => Tick::Wait(NAP),
+                _ => {
+                    self.host_cpu.look(self.clock.started(), now);
+                    self.clock.tick(now)
+                }
+            };
+            let wait = match tick {
                 Tick::Interrupted => return Ok(Ended::Interrupted),
                 Tick::TimeUp => return Ok(Ended::TimeLimit),
                 Tick::Report => {
+                    self.step_back(now)?;
                     let progress = self.progress(now);
                     self.tell(Event::Progress(&progress))?;
                     continue;
@@ -171,6 +239,13 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         let mut next = Some(message);
         while let Some(message) = next {
             match message {
+                Message::Joined(slot) => self.take_in(*slot)?,
+                Message::Settled => {
+                    self.settled = true;
+                    self.check_left()?;
+                }
+                Message::Warning(text) => self.tell(Event::Warning(text))?,
+                Message::Note(text) => self.tell(Event::Note(text))?,
                 Message::Judged { worker, verdicts } => self.note(worker, verdicts)?,
                 Message::Done { worker, claimed } => self.slots[worker].done = Some(claimed),
                 Message::Lost { worker, fault } => self.lose(worker, fault)?,
@@ -192,7 +267,68 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     }
 
     fn tried(&self) -> u64 {
-        self.counters.iter().map(|c| c.load(Ordering::Relaxed)).sum()
+        self.slots.iter().map(Slot::tried).sum()
+    }
+
+    /// Goes on with one worker more.
+    fn take_in(&mut self, slot: Slot) -> Result<()> {
+        if self.slots.is_empty() {
+            self.clock.restart(slot.joined);
+        }
+        if !self.members.iter().any(|member| member.device == slot.device) {
+            if self.joinable && slot.is_card {
+                let after = slot.joined.duration_since(self.clock.started()).as_secs_f64();
+                self.tell(Event::Note(format!("{} joins after {after:.1} s: {}", slot.device, slot.about)))?;
+            }
+            let (device, meter) = (slot.device.clone(), Meter::new(slot.joined));
+            self.members.push(Member { device, is_card: slot.is_card, joined: slot.joined, meter });
+        }
+        self.slots.push(slot);
+        Ok(())
+    }
+
+    /// What each device that still searches does in a second.
+    fn rates(&mut self, now: Instant) -> Vec<(String, f64)> {
+        let slots = &self.slots;
+        let of = |member: &mut Member| {
+            let own = || slots.iter().filter(|slot| slot.device == member.device);
+            let counted = own().map(Slot::tried).sum();
+            let rate = member.meter.rate(now, counted);
+            own().any(|slot| !slot.is_gone()).then(|| (member.device.clone(), rate))
+        };
+        self.members.iter_mut().filter_map(of).collect()
+    }
+
+    /// Has the processor step back where cards that joined it leave it next to nothing to add.
+    fn step_back(&mut self, now: Instant) -> Result<()> {
+        let seen = |member: &Member| now.duration_since(member.joined) > SEEN;
+        let is_card = |device: &str| self.members.iter().any(|m| m.device == device && m.is_card && seen(m));
+        if !self.joinable || !self.members.iter().any(|member| is_card(&member.device)) {
+            return Ok(());
+        }
+        let rates = self.rates(now);
+        let whole: f64 = rates.iter().map(|(_, rate)| rate).sum();
+        let of_cards: f64 =
+            rates.iter().filter(|(device, _)| self.is_card(device)).map(|(_, rate)| rate).sum();
+        // Of the rest there is one, the processor.
+        let Some((cpu, rate)) = rates.into_iter().find(|(device, _)| !self.is_card(device)) else {
+            return Ok(());
+        };
+        if of_cards == 0.0 || rate >= WORTHWHILE * whole {
+            return Ok(());
+        }
+        for slot in self.slots.iter_mut().filter(|slot| slot.device == cpu && !slot.is_gone()) {
+            slot.retired = true;
+            slot.leases = bounded(1).0;
+            if let (Some(salts), Some(lease)) = (&mut self.salts, slot.lease.take()) {
+                salts.give_back(lease);
+            }
+        }
+        self.tell(Event::Note(format!("{cpu} steps back: it adds less than 2 % to the cards")))
+    }
+
+    fn is_card(&self, device: &str) -> bool {
+        self.members.iter().any(|member| member.device == device && member.is_card)
     }
 
     /// The best score so far; 0 where nothing is scored.
@@ -201,12 +337,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     }
 
     fn progress(&mut self, now: Instant) -> Progress {
-        let (slots, counters, plans) = (&self.slots, self.counters, self.plans);
-        let counted = |at: usize| {
-            let counts = slots.iter().zip(counters).filter(|(slot, _)| slot.device == at);
-            counts.map(|(_, count)| count.load(Ordering::Relaxed)).sum()
-        };
-        let devices = self.rates.of(now, counted, |at| plans.iter().any(|plan| plan.device == at));
+        let devices = self.rates(now);
         let rate = devices.iter().map(|(_, rate)| rate).sum();
         let odds = self.job.wanted.odds(self.best());
         let tried = self.tried();
@@ -252,7 +383,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
     /// Gives every waiting worker more salts. When none are left and all wait, everything has been tested.
     fn assign(&mut self) -> Result<Option<Ended>> {
         let Some(salts) = &mut self.salts else { return Ok(None) };
-        for slot in self.slots.iter_mut().filter(|slot| !slot.lost && slot.waits()) {
+        for slot in self.slots.iter_mut().filter(|slot| !slot.is_gone() && slot.waits()) {
             // What it had is done, whether there is more or not.
             slot.lease = salts.next();
             if let Some(lease) = slot.lease {
@@ -261,8 +392,9 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
                 let _ = slot.leases.send(lease);
             }
         }
-        let resting = |slot: &Slot| slot.lost || slot.waits();
-        Ok(self.slots.iter().all(resting).then_some(Ended::Exhausted))
+        let resting = |slot: &Slot| slot.is_gone() || slot.waits();
+        let all = !self.slots.is_empty() && self.slots.iter().all(resting);
+        Ok((all && !salts.is_left()).then_some(Ended::Exhausted))
     }
 
     /// Tells a group of the matches that have come together; returns whether the last one wanted was among them.
@@ -305,22 +437,30 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
 
     /// Goes on without a worker; an error if it was the last.
     fn lose(&mut self, worker: usize, what: Fault) -> Result<()> {
-        if self.slots[worker].lost {
+        let slot = &mut self.slots[worker];
+        if slot.is_gone() {
             return Ok(());
         }
-        let device = self.devices.list[self.slots[worker].device].id();
-        let slot = &mut self.slots[worker];
         slot.lost = true;
         // Closing the channel ends the worker's thread.
         slot.leases = bounded(1).0;
         if let (Some(salts), Some(lease)) = (&mut self.salts, slot.lease.take()) {
             salts.give_back(lease);
         }
-        if self.slots.iter().all(|d| d.lost) {
-            return Err(Error::DevicesLost { device, what });
-        }
-        let rest = self.slots.iter().filter(|d| !d.lost && d.device == self.slots[worker].device).count();
+        let device = slot.device.clone();
+        self.loss = Some((device.clone(), what.clone()));
+        self.check_left()?;
+        let rest = self.slots.iter().filter(|slot| !slot.is_gone() && slot.device == device).count();
         let who = if rest > 0 { format!("a thread of {device}") } else { device };
         self.tell(Event::Warning(format!("{who} was dropped: {what}; the others go on")))
+    }
+
+    /// An error if nobody is left, and nobody to come.
+    fn check_left(&mut self) -> Result<()> {
+        let gone = self.slots.iter().all(Slot::is_gone);
+        match self.loss.take_if(|_| gone && self.settled) {
+            Some((device, what)) => Err(Error::DevicesLost { device, what }),
+            None => Ok(()),
+        }
     }
 }

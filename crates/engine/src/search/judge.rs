@@ -3,6 +3,7 @@
 //! As many threads as there are cores verify what workers claim and make the results, keys and texts and all. The collector only
 //! counts and tells them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
@@ -23,14 +24,15 @@ use crate::worker::{Hit, Numbering};
 /// Claims of one worker.
 pub(super) struct Claims {
     pub worker: usize,
+    pub facts: Arc<Facts>,
     pub claims: Vec<Claim>,
 }
 
 /// What must be known of a worker to verify its claims.
-pub(super) struct Facts<'p> {
+pub(super) struct Facts {
     pub device: String,
     pub numbering: Option<Numbering>,
-    pub filter: &'p Filter,
+    pub filter: Arc<Filter>,
 }
 
 /// What a claim turned out to be.
@@ -49,16 +51,9 @@ pub(super) enum Judged {
 const TOLERANCE: u64 = 1 << 40;
 
 /// A thread that verifies, until nobody claims anything any more or nobody wants to know.
-pub(super) fn judge(
-    job: &Job<'_>,
-    rule: Rule,
-    facts: &[Facts<'_>],
-    claims: &Receiver<Claims>,
-    collector: &Sender<Message>,
-) {
-    for Claims { worker, claims } in claims {
-        let verdicts =
-            claims.into_iter().map(|claim| wiping_stack(|| verify(job, rule, &facts[worker], claim)));
+pub(super) fn judge(job: &Job<'_>, rule: Rule, claims: &Receiver<Claims>, collector: &Sender<Message>) {
+    for Claims { worker, facts, claims } in claims {
+        let verdicts = claims.into_iter().map(|claim| wiping_stack(|| verify(job, rule, &facts, claim)));
         let verdicts = verdicts.collect();
         if collector.send(Message::Judged { worker, verdicts }).is_err() {
             return;
@@ -67,7 +62,7 @@ pub(super) fn judge(
 }
 
 /// Recomputes a hit's candidate from its source alone and looks at its text.
-fn verify(job: &Job<'_>, rule: Rule, facts: &Facts<'_>, claim: Claim) -> Judged {
+fn verify(job: &Job<'_>, rule: Rule, facts: &Facts, claim: Claim) -> Judged {
     let Claim { hit, source, may_be_shown } = claim;
     let (digest, candidate) = match recompute(&source, facts.numbering.as_ref(), &hit, job.subject) {
         Ok(both) => both,
@@ -93,7 +88,7 @@ fn verify(job: &Job<'_>, rule: Rule, facts: &Facts<'_>, claim: Claim) -> Judged 
         Some(_) if rule == Rule::Count => Judged::Counted,
         // SEC: never of an origin that is in use.
         Some(why) if may_be_shown => Judged::Match(Box::new(found(job, facts, candidate, address, why))),
-        None if !near(facts.filter, &digest.words()) => not_in_filter(&hit),
+        None if !near(&facts.filter, &digest.words()) => not_in_filter(&hit),
         _ => Judged::False,
     }
 }
@@ -103,7 +98,7 @@ fn not_in_filter(hit: &Hit) -> Judged {
 }
 
 /// The result, but for when it was found.
-fn found(job: &Job<'_>, facts: &Facts<'_>, candidate: Candidate, address: String, why: Why) -> Match {
+fn found(job: &Job<'_>, facts: &Facts, candidate: Candidate, address: String, why: Why) -> Match {
     let target = job.subject.target();
     let (solution, details, public_details) = solution(job.subject, candidate);
     let nonce = match job.subject.recipe() {

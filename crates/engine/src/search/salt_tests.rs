@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicU32;
 
 use warpsmith_chain::ethereum::{Deployment, Factory, SaltRequest};
 use warpsmith_chain::{Recipe, SaltMask, SaltTarget, Target};
-use warpsmith_pattern::{Options, Score, compile};
+use warpsmith_pattern::{Filter, Options, Score, compile};
 
 use super::*;
 use crate::space::{Lease, Subject};
-use crate::worker::{Batch, Fault, Hit, Numbering, Program, Runner, Spot, Start, Worker};
+use crate::worker::{Backend, Batch, Fault, Hit, Numbering, Program, Runner, Search, Spot, Start, Worker};
 
 /// A contract by CREATE2 whose salt has so many free bytes.
 fn deployment(free: usize) -> Deployment {
@@ -144,7 +144,7 @@ fn search(target: &Deployment, wanted: Wanted<'_>, count: Option<u64>, devices: 
                 }
             }
             Event::Warning(_) => warnings += 1,
-            Event::Progress(_) => {}
+            Event::Progress(_) | Event::Note(_) => {}
         }
         Ok(())
     });

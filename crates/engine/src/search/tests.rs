@@ -1,13 +1,14 @@
 //! Sessions with devices that behave, fail, vanish or lie.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use warpsmith_chain::{Digest, find};
+use warpsmith_chain::{Digest, Recipe, find};
 use warpsmith_curve::walk::Place;
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_pattern::{Options, compile};
 
+use super::claims::{Roots, Spares};
 use super::collector::GROUP;
 use super::*;
 use crate::cpu::Cpu;
@@ -17,7 +18,7 @@ use crate::recover::{Candidate, recompute};
 use crate::simd;
 use crate::space::Subject;
 use crate::split::Split;
-use crate::worker::{Batch, Fault, Hit, Numbering, Program, Runner, Spot, Start, Worker};
+use crate::worker::{Backend, Batch, Fault, Hit, Numbering, Program, Runner, Search, Spot, Start, Worker};
 
 /// How a device misbehaves after its self-test.
 #[derive(Clone, Copy, PartialEq)]
@@ -174,6 +175,7 @@ fn search(pattern: &str, count: Option<u64>, limit: Duration, devices: &Devices)
                 assert!(p.rate >= 0.0);
             }
             Event::Warning(w) => warnings.push(w),
+            Event::Note(_) => {}
         }
         Ok(())
     });
@@ -415,7 +417,7 @@ fn a_device_whose_walk_goes_astray_is_dropped_and_what_it_tried_does_not_count()
             Event::Warning(text) => warnings.push(text),
             // Once there was progress after it: counts that fall do no harm.
             Event::Progress(_) => interrupt.store(!warnings.is_empty(), Ordering::Relaxed),
-            Event::Found(_) => {}
+            Event::Found(_) | Event::Note(_) => {}
         }
         Ok(())
     });

@@ -1,12 +1,14 @@
 //! A worker's thread, and what it and the collector tell each other.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::claims::{Claim, Roots, Sift};
-use super::judge::{Claims, Judged};
+use super::collector::Slot;
+use super::judge::{Claims, Facts, Judged};
 use super::steady::Track;
 use crate::error::Error;
 use crate::space::{Lease, Start};
@@ -14,6 +16,14 @@ use crate::worker::{Fault, Worker};
 
 /// What the collector hears.
 pub(super) enum Message {
+    /// A worker has joined: the next number is its.
+    Joined(Box<Slot>),
+    /// Every device has joined or said why not.
+    Settled,
+    /// What a person should know.
+    Warning(String),
+    /// What a person may like to know.
+    Note(String),
     /// What became of claims of a worker.
     Judged { worker: usize, verdicts: Vec<Judged> },
     /// A worker has done its lease, of which it claimed so much in all, and waits for another.
@@ -37,6 +47,7 @@ pub(super) struct Tally<'t> {
     pub counter: &'t AtomicU64,
     pub track: &'t Track,
     pub sift: &'t Sift<'t>,
+    pub facts: Arc<Facts>,
 }
 
 /// Where a worker's thread sends what.
@@ -65,6 +76,13 @@ pub(super) fn work(
         tally.counter.fetch_sub(unproved, Ordering::Relaxed);
         drop(ports.collector.send(Message::Lost { worker: id, fault }));
     };
+    if let Roots::None = roots {
+        let Ok(lease) = leases.recv() else { return };
+        roots = Roots::Salts(lease);
+        if let Err(fault) = worker.start(Start::Salts(lease)) {
+            return faulty(fault, unproved);
+        }
+    }
     while !stop.load(Ordering::Relaxed) {
         // Nobody listens any more where a claim of its was wrong.
         if let Err(TryRecvError::Disconnected) = leases.try_recv() {
@@ -87,7 +105,7 @@ pub(super) fn work(
         tally.track.note(tally.started, Instant::now(), tried);
         claimed += claims.len() as u64;
         for claims in in_pieces(claims) {
-            if ports.claims.send(Claims { worker: id, claims }).is_err() {
+            if ports.claims.send(Claims { worker: id, facts: Arc::clone(&tally.facts), claims }).is_err() {
                 return;
             }
         }

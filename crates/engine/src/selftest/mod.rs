@@ -153,6 +153,7 @@ const THOUSANDS: usize = 2000;
 /// ```
 pub fn selftest(devices: &Devices, samples: &[Sample], report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
     for device in &devices.list {
+        let _open = device.hold();
         for sample in samples {
             prove(device.as_ref(), sample, report)?;
         }

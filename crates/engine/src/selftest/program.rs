@@ -33,6 +33,7 @@ const SIZES: [usize; 3] = [16, 2_000, 20_000];
 
 /// Proves the program by which a device is to do this search.
 pub(crate) fn prove_program(device: &dyn Backend, subject: Subject<'_>, search: &Search<'_>) -> Result<()> {
+    let _open = device.hold();
     let program = device.program(search);
     let mut probe = Probe::new(device, subject, "sample")?;
     let Some((size, stand_in)) = stand_in(&probe, &program, search.filter)? else {

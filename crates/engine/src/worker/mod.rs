@@ -16,7 +16,7 @@ use std::sync::Arc;
 use warpsmith_chain::{Digest, Form, Recipe};
 use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Place;
-use warpsmith_device::Device;
+use warpsmith_device::{Device, Queue};
 use warpsmith_hash::Lanes;
 use warpsmith_pattern::Filter;
 
@@ -190,6 +190,11 @@ pub enum Runner {
     },
 }
 
+/// What keeps a device open.
+pub(crate) struct Held(
+    #[expect(dead_code, reason = "only that it lives matters")] pub Option<Box<dyn Queue>>,
+);
+
 /// A device that can make workers.
 pub(crate) trait Backend: Send + Sync {
     /// What a person calls it: `cpu`, `cuda:0`.
@@ -226,6 +231,10 @@ pub(crate) trait Backend: Send + Sync {
         _filter: &'a ScanFilter,
     ) -> Result<Box<dyn Scanner + 'a>, Fault> {
         Err("it cannot scan ranges".to_owned())
+    }
+    /// Keeps it open while workers come and go. A card that nobody uses is closed, and opening it anew takes a fifth of a second.
+    fn hold(&self) -> Held {
+        Held(None)
     }
     /// The program by which it does this search, which it must support.
     fn program(&self, search: &Search<'_>) -> Program;

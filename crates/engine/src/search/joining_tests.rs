@@ -1,0 +1,169 @@
+//! Searches that cards join while the processor is at work.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crossbeam_channel::bounded;
+use warpsmith_chain::{Recipe, find};
+use warpsmith_curve::Affine;
+use warpsmith_pattern::{Options, compile};
+
+use super::*;
+use crate::cpu::Cpu;
+use crate::later::drivers_are_busy;
+use crate::simd;
+use crate::worker::{Backend, Batch, Fault, Numbering, Program, Runner, Search, Start, Worker};
+
+/// The processor posing as a card.
+struct Card {
+    cpu: Cpu,
+    /// Whether it reports everything twice.
+    stutters: bool,
+    /// So many times as fast as it is, by its own account.
+    boast: u64,
+}
+
+impl Card {
+    fn new(stutters: bool, boast: u64) -> Arc<dyn Backend> {
+        Arc::new(Card { cpu: Cpu::new(simd::detect(), 1), stutters, boast })
+    }
+}
+
+struct CardWorker<'a> {
+    card: &'a Card,
+    inner: Box<dyn Worker + 'a>,
+}
+
+impl Backend for Card {
+    fn id(&self) -> String {
+        "card:0".to_owned()
+    }
+    fn describe(&self) -> String {
+        "a card".to_owned()
+    }
+    fn runner(&self) -> Runner {
+        self.cpu.runner()
+    }
+    fn is_card(&self) -> bool {
+        true
+    }
+    fn workers(&self) -> usize {
+        1
+    }
+    fn max_false(&self, recipe: &Recipe) -> f64 {
+        self.cpu.max_false(recipe)
+    }
+    fn program(&self, search: &Search<'_>) -> Program {
+        self.cpu.program(search)
+    }
+    fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
+        Ok(Box::new(CardWorker { card: self, inner: self.cpu.worker(search)? }))
+    }
+}
+
+impl Worker for CardWorker<'_> {
+    fn numbering(&self) -> Option<Numbering> {
+        self.inner.numbering()
+    }
+    fn start(&mut self, start: Start<'_>) -> std::result::Result<(), Fault> {
+        self.inner.start(start)
+    }
+    fn replace(&mut self, lane: u32, step: u64, met: u64, point: Affine) -> u64 {
+        self.inner.replace(lane, step, met, point)
+    }
+    fn run(&mut self) -> std::result::Result<Batch, Fault> {
+        let mut batch = self.inner.run()?;
+        batch.tried *= self.card.boast;
+        Ok(batch)
+    }
+    fn check(&mut self) -> std::result::Result<(), Fault> {
+        self.inner.check()
+    }
+    fn step(&mut self) -> std::result::Result<Batch, Fault> {
+        let mut batch = self.inner.step()?;
+        if self.card.stutters {
+            batch.hits.extend(batch.hits.clone());
+        }
+        Ok(batch)
+    }
+}
+
+/// What a search told: matches by device, warnings and notes.
+#[derive(Default)]
+struct Told {
+    by: HashMap<String, u64>,
+    warnings: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// Searches with the processor, and with cards that are found later, until enough was told or it ends by itself.
+fn search(
+    pattern: &str,
+    count: Option<u64>,
+    cards: impl FnOnce() -> Vec<Arc<dyn Backend>> + Send + 'static,
+    enough: impl Fn(&Told) -> bool,
+) -> (Outcome, Told) {
+    let cpu = Arc::new(Cpu::new(simd::detect(), 1)) as Arc<dyn Backend>;
+    let devices = Devices::with_later(vec![cpu], cards);
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile([pattern], target, &Options::default()).expect("a possible pattern");
+    let interval = Duration::from_millis(10);
+    let job = Job { count, interval, ..Job::new(Subject::Key(target), Wanted::Patterns(&patterns)) };
+    let (mut told, interrupt) = (Told::default(), AtomicBool::new(false));
+    let outcome = run(&job, &devices, &interrupt, &mut |event| {
+        match event {
+            Event::Found(found) => {
+                found.iter().for_each(|found| *told.by.entry(found.device.clone()).or_insert(0) += 1)
+            }
+            Event::Warning(text) => told.warnings.push(text),
+            Event::Note(text) => told.notes.push(text),
+            Event::Progress(_) => {}
+        }
+        interrupt.store(enough(&told), Ordering::Relaxed);
+        Ok(())
+    });
+    (outcome.expect("the processor searches"), told)
+}
+
+#[test]
+fn a_card_joins_and_both_find() {
+    let (outcome, told) =
+        search("qq", None, || vec![Card::new(false, 1)], |told| told.by.len() == 2 && !told.notes.is_empty());
+    assert_eq!(outcome.ended, Ended::Interrupted);
+    assert_eq!(told.by.values().sum::<u64>(), outcome.matches);
+    assert!(told.notes[0].starts_with("card:0 joins after ") && told.notes[0].ends_with(" s: a card"));
+    assert_eq!(told.warnings, Vec::<String>::new());
+}
+
+/// Nobody waits for a driver: a match ends the search, and a person too, while cards are still looked for.
+#[test]
+fn a_search_ends_while_cards_are_looked_for() {
+    for count in [Some(1), None] {
+        let (release, held) = bounded::<()>(0);
+        let cards = move || {
+            let _ = held.recv();
+            vec![Card::new(false, 1)]
+        };
+        let (outcome, told) = search("q", count, cards, |told| !told.by.is_empty());
+        assert!(outcome.matches >= 1 && drivers_are_busy());
+        assert_eq!((told.notes.len(), told.warnings.len()), (0, 0));
+        drop(release);
+    }
+}
+
+#[test]
+fn a_card_that_fails_its_test_does_not_join() {
+    let (outcome, told) = search("qq", None, || vec![Card::new(true, 1)], |told| !told.warnings.is_empty());
+    assert!(told.warnings[0].contains("self-test failed on card:0"), "{:?}", told.warnings);
+    assert!(told.by.keys().all(|device| device != "card:0"));
+    assert_eq!(told.by.values().sum::<u64>(), outcome.matches);
+}
+
+#[test]
+fn the_processor_steps_back_where_it_adds_nothing_and_what_it_found_counts() {
+    let stepped = |told: &Told| told.notes.iter().any(|note| note.contains("steps back"));
+    let (outcome, told) = search("qqq", None, || vec![Card::new(false, 1000)], stepped);
+    assert_eq!(told.notes.len(), 2, "{:?}", told.notes);
+    assert!(told.notes[1].starts_with("cpu steps back"), "{:?}", told.notes);
+    assert_eq!(told.by.values().sum::<u64>(), outcome.matches);
+}
