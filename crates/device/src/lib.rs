@@ -300,6 +300,14 @@ pub trait Queue: Send {
     /// Work enqueued after the copy goes on meanwhile.
     fn finish_later(&mut self, later: Later, out: &mut Vec<u8>) -> Result<()>;
 
+    /// The same, but the bytes are looked at where they are, for reads of which only a part may matter.
+    fn look_later(&mut self, later: Later, look: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let mut out = Vec::new();
+        self.finish_later(later, &mut out)?;
+        look(&out);
+        Ok(())
+    }
+
     /// Marks a point in time in the queue. The last 64 marks are kept; older ones are refused.
     fn mark(&mut self) -> Result<Mark>;
 

@@ -365,10 +365,14 @@ impl<R: Raw> Queue for InOrder<R> {
     }
 
     fn finish_later(&mut self, later: Later, out: &mut Vec<u8>) -> Result<()> {
-        self.own(later.queue, self.laters.get(&later.index), "read")?;
         out.clear();
+        self.look_later(later, &mut |bytes| out.extend_from_slice(bytes))
+    }
+
+    fn look_later(&mut self, later: Later, look: &mut dyn FnMut(&[u8])) -> Result<()> {
+        self.own(later.queue, self.laters.get(&later.index), "read")?;
         match self.laters.remove(&later.index) {
-            Some(pending) => self.end_read(pending, |bytes| out.extend_from_slice(bytes)),
+            Some(pending) => self.end_read(pending, |bytes| look(bytes)),
             None => Ok(()),
         }
     }
