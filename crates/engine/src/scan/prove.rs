@@ -10,7 +10,7 @@ use warpsmith_store::{Filter, Width};
 use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::prefilter::{Fuse, MayHold, ScanFilter, TopList};
-use crate::selftest::SelfTest;
+use crate::selftest::{SelfTest, side_by_side};
 use crate::worker::scanner::{Scanner, Survivor, digest_of};
 use crate::worker::{Backend, Fault};
 
@@ -44,33 +44,44 @@ pub fn selftest_scans(devices: &Devices, report: &mut dyn FnMut(&SelfTest)) -> R
     let kinds: Vec<_> =
         Form::SCANNED.map(named).into_iter().chain([("all types", Form::SCANNED.to_vec())]).collect();
     for device in &devices.list {
-        let _open = device.hold();
-        for (what, forms) in &kinds {
-            // Filters in parts are looked up the same way whatever is tested.
-            let parts = if forms.len() > 1 { 1..=2 } else { 1..=1 };
-            let fuses = parts.flat_map(|parts| Width::ALL.map(|width| (width, parts)));
-            for fuse in [None].into_iter().chain(fuses.map(Some)) {
-                let case = match fuse {
-                    None => format!("{what}, list"),
-                    Some((width, 1)) => format!("{what}, {}", width.name()),
-                    Some((width, _)) => format!("{what}, {} in parts", width.name()),
-                };
-                // Which addresses there are does not matter: those planted take their place.
-                let filter = match fuse {
-                    None => ScanFilter::List(TopList::new([])),
-                    Some((width, parts)) => {
-                        let first = Filter::of_tops(&[0], width, parts)?;
-                        ScanFilter::Fuse(Box::new(Fuse { first, second: None }))
-                    }
-                };
-                // Every device can do every scan, so one that cannot is at fault too.
-                let planted = prove(device.as_ref(), forms, &filter).map_err(|unproved| {
-                    let (Unproved::Unable(why) | Unproved::Failed(why)) = unproved;
-                    Error::SelfTest { device: device.id(), what: format!("scan, {case}: {why}") }
-                })?;
-                report(&SelfTest { device: device.id(), target: "scan", case, planted });
+        let prove = |(what, forms): &(&str, Vec<Form>), report: &mut dyn FnMut(&SelfTest)| {
+            prove_filters(device.as_ref(), what, forms, report)
+        };
+        side_by_side(device.as_ref(), &kinds, prove, report)?;
+    }
+    Ok(())
+}
+
+/// Proves scans for these forms, by each kind of filter.
+fn prove_filters(
+    device: &dyn Backend,
+    what: &str,
+    forms: &[Form],
+    report: &mut dyn FnMut(&SelfTest),
+) -> Result<()> {
+    // Filters in parts are looked up the same way whatever is tested.
+    let parts = if forms.len() > 1 { 1..=2 } else { 1..=1 };
+    let fuses = parts.flat_map(|parts| Width::ALL.map(|width| (width, parts)));
+    for fuse in [None].into_iter().chain(fuses.map(Some)) {
+        let case = match fuse {
+            None => format!("{what}, list"),
+            Some((width, 1)) => format!("{what}, {}", width.name()),
+            Some((width, _)) => format!("{what}, {} in parts", width.name()),
+        };
+        // Which addresses there are does not matter: those planted take their place.
+        let filter = match fuse {
+            None => ScanFilter::List(TopList::new([])),
+            Some((width, parts)) => {
+                let first = Filter::of_tops(&[0], width, parts)?;
+                ScanFilter::Fuse(Box::new(Fuse { first, second: None }))
             }
-        }
+        };
+        // Every device can do every scan, so one that cannot is at fault too.
+        let planted = prove(device, forms, &filter).map_err(|unproved| {
+            let (Unproved::Unable(why) | Unproved::Failed(why)) = unproved;
+            Error::SelfTest { device: device.id(), what: format!("scan, {case}: {why}") }
+        })?;
+        report(&SelfTest { device: device.id(), target: "scan", case, planted });
     }
     Ok(())
 }

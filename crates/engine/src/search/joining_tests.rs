@@ -24,7 +24,7 @@ struct Card {
 }
 
 impl Card {
-    fn new(stutters: bool, boast: u64) -> Arc<dyn Backend> {
+    fn posing(stutters: bool, boast: u64) -> Arc<dyn Backend> {
         Arc::new(Card { cpu: Cpu::new(simd::detect(), 1), stutters, boast })
     }
 }
@@ -127,8 +127,12 @@ fn search(
 
 #[test]
 fn a_card_joins_and_both_find() {
-    let (outcome, told) =
-        search("qq", None, || vec![Card::new(false, 1)], |told| told.by.len() == 2 && !told.notes.is_empty());
+    let (outcome, told) = search(
+        "qq",
+        None,
+        || vec![Card::posing(false, 1)],
+        |told| told.by.len() == 2 && !told.notes.is_empty(),
+    );
     assert_eq!(outcome.ended, Ended::Interrupted);
     assert_eq!(told.by.values().sum::<u64>(), outcome.matches);
     assert!(told.notes[0].starts_with("card:0 joins after ") && told.notes[0].ends_with(" s: a card"));
@@ -142,7 +146,7 @@ fn a_search_ends_while_cards_are_looked_for() {
         let (release, held) = bounded::<()>(0);
         let cards = move || {
             let _ = held.recv();
-            vec![Card::new(false, 1)]
+            vec![Card::posing(false, 1)]
         };
         let (outcome, told) = search("q", count, cards, |told| !told.by.is_empty());
         assert!(outcome.matches >= 1 && drivers_are_busy());
@@ -153,7 +157,8 @@ fn a_search_ends_while_cards_are_looked_for() {
 
 #[test]
 fn a_card_that_fails_its_test_does_not_join() {
-    let (outcome, told) = search("qq", None, || vec![Card::new(true, 1)], |told| !told.warnings.is_empty());
+    let (outcome, told) =
+        search("qq", None, || vec![Card::posing(true, 1)], |told| !told.warnings.is_empty());
     assert!(told.warnings[0].contains("self-test failed on card:0"), "{:?}", told.warnings);
     assert!(told.by.keys().all(|device| device != "card:0"));
     assert_eq!(told.by.values().sum::<u64>(), outcome.matches);
@@ -162,7 +167,7 @@ fn a_card_that_fails_its_test_does_not_join() {
 #[test]
 fn the_processor_steps_back_where_it_adds_nothing_and_what_it_found_counts() {
     let stepped = |told: &Told| told.notes.iter().any(|note| note.contains("steps back"));
-    let (outcome, told) = search("qqq", None, || vec![Card::new(false, 1000)], stepped);
+    let (outcome, told) = search("qqq", None, || vec![Card::posing(false, 1000)], stepped);
     assert_eq!(told.notes.len(), 2, "{:?}", told.notes);
     assert!(told.notes[1].starts_with("cpu steps back"), "{:?}", told.notes);
     assert_eq!(told.by.values().sum::<u64>(), outcome.matches);

@@ -8,6 +8,7 @@
 
 mod probe;
 mod program;
+mod side_by_side;
 
 use warpsmith_chain::{Digest, Encoding, Form, Recipe};
 use warpsmith_pattern::{Filter, SCORES, Score, ScoreKind};
@@ -19,6 +20,7 @@ use crate::space::Subject;
 use crate::worker::{Backend, Spot};
 use probe::Probe;
 pub(crate) use program::prove_program;
+pub(crate) use side_by_side::side_by_side;
 
 /// What a self-test proved on one device.
 ///
@@ -153,10 +155,12 @@ const THOUSANDS: usize = 2000;
 /// ```
 pub fn selftest(devices: &Devices, samples: &[Sample], report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
     for device in &devices.list {
-        let _open = device.hold();
-        for sample in samples {
-            prove(device.as_ref(), sample, report)?;
-        }
+        side_by_side(
+            device.as_ref(),
+            samples,
+            |sample, report| prove(device.as_ref(), sample, report),
+            report,
+        )?;
     }
     Ok(())
 }
