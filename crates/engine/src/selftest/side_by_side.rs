@@ -15,7 +15,7 @@ use crate::worker::{Backend, Runner};
 fn at_a_time(device: &dyn Backend) -> usize {
     const EACH: u64 = 8 << 30;
     match device.runner() {
-        Runner::Card(card) if card.info().is_gpu => (card.info().memory / EACH).clamp(1, 4) as usize,
+        Runner::Card(card) if card.info().is_gpu => (card.info().memory / EACH).clamp(1, 8) as usize,
         Runner::Card(_) | Runner::Processor { .. } => 1,
     }
 }
