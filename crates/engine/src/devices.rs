@@ -316,7 +316,7 @@ impl Devices {
     }
 
     /// Each device alone.
-    pub(crate) fn each(&self) -> impl Iterator<Item = Devices> {
+    pub fn each(&self) -> impl Iterator<Item = Devices> {
         self.list.iter().map(|device| Devices { list: vec![Arc::clone(device)], ..*self })
     }
 

@@ -35,6 +35,7 @@ use claims::{Roots, Sift, Spares, make_spares};
 use collector::{Collector, Slot};
 pub use found::{Match, Solution, Why};
 pub use job::{Job, Wanted};
+pub(crate) use judge::found as found_of;
 use judge::{Facts, judge};
 pub use progress::{Progress, time_to};
 use steady::Track;
