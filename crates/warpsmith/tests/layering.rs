@@ -46,6 +46,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "warpsmith-fleet",
+        &[
+            "warpsmith-chain",
+            "warpsmith-engine",
+            "warpsmith-entropy",
+            "warpsmith-files",
+            "warpsmith-pattern",
+            "warpsmith-store",
+        ],
+    ),
+    (
         "warpsmith",
         &[
             "warpsmith-curve",
