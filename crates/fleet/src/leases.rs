@@ -31,7 +31,7 @@ pub struct Held {
 #[derive(Debug, Default)]
 pub struct Leases {
     held: BTreeMap<u64, Held>,
-    by_holder: HashMap<Holder, usize>,
+    by_holder: HashMap<Holder, Vec<u64>>,
     /// Units whose time was over.
     pub expired: u64,
 }
@@ -41,7 +41,7 @@ impl Leases {
     pub fn give(&mut self, first: u64, held: Held) {
         self.take_back(first);
         if let Some(holder) = held.holder {
-            *self.by_holder.entry(holder).or_default() += 1;
+            self.by_holder.entry(holder).or_default().push(first);
         }
         self.held.insert(first, held);
     }
@@ -50,24 +50,57 @@ impl Leases {
     pub fn take_back(&mut self, first: u64) -> Option<Held> {
         let held = self.held.remove(&first)?;
         if let Some(holder) = held.holder
-            && let Some(count) = self.by_holder.get_mut(&holder)
+            && let Some(units) = self.by_holder.get_mut(&holder)
         {
-            *count -= 1;
-            if *count == 0 {
+            units.retain(|unit| *unit != first);
+            if units.is_empty() {
                 self.by_holder.remove(&holder);
             }
         }
         Some(held)
     }
 
-    /// Ends all that are over by now.
-    pub fn expire(&mut self, now: Duration) {
-        let over: Vec<u64> =
-            self.held.iter().filter(|(_, held)| held.until <= now).map(|(at, _)| *at).collect();
-        for first in over {
-            self.take_back(first);
+    /// Ends what is held of these numbers, and no more: the rest of a lease that reaches further stays.
+    pub fn release(&mut self, first: u64, count: u64) {
+        let end = first.saturating_add(count);
+        let mut at = first;
+        while at < end {
+            let Some((from, held)) = self.is_held(at) else {
+                match self.next_after(at) {
+                    Some(next) if next < end => at = next,
+                    _ => break,
+                }
+                continue;
+            };
+            self.take_back(from);
+            let to = from + held.count;
+            if from < first {
+                self.give(from, Held { count: first - from, ..held });
+            }
+            if to > end {
+                self.give(end, Held { count: to - end, ..held });
+            }
+            at = to;
+        }
+    }
+
+    /// Ends all that are over by now: their numbers.
+    pub fn expire(&mut self, now: Duration) -> Vec<(u64, u64)> {
+        let is_over = |(_, held): &(&u64, &Held)| held.until <= now;
+        let over: Vec<(u64, u64)> =
+            self.held.iter().filter(is_over).map(|(first, held)| (*first, held.count)).collect();
+        for (first, _) in &over {
+            self.take_back(*first);
             self.expired += 1;
         }
+        over
+    }
+
+    /// Ends all of a device that are not among these: their numbers.
+    pub fn keep_only(&mut self, holder: Holder, units: &[u64]) -> Vec<(u64, u64)> {
+        let all = self.by_holder.get(&holder).cloned().unwrap_or_default();
+        let lost = all.into_iter().filter(|first| !units.contains(first));
+        lost.filter_map(|first| self.take_back(first).map(|held| (first, held.count))).collect()
     }
 
     /// Ends all of a worker; how many those were.
@@ -79,7 +112,7 @@ impl Leases {
 
     /// How many a device has.
     pub fn count_of(&self, holder: Holder) -> usize {
-        self.by_holder.get(&holder).copied().unwrap_or(0)
+        self.by_holder.get(&holder).map_or(0, Vec::len)
     }
 
     /// Whether a unit is in somebody's hands.
@@ -127,5 +160,11 @@ mod tests {
         assert_eq!((leases.count_of(a), leases.count_of(b)), (2, 0));
         assert_eq!(leases.take_all(1), 2);
         assert!(leases.is_empty() && leases.by_holder.is_empty());
+        // What a coordinator before gave away comes back piece by piece.
+        leases.give(1, Held { holder: None, count: 100, until: Duration::from_secs(9) });
+        leases.release(50, 1);
+        leases.release(1, 2);
+        leases.release(99, 10);
+        assert_eq!(leases.expire(Duration::from_secs(9)), [(3, 47), (51, 48)]);
     }
 }

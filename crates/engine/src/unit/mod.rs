@@ -45,7 +45,11 @@ impl Unit {
     /// How far a spot lies in it, from 0 to 1; none if it is not one of its spots.
     pub fn part(&self, spot: u64) -> Option<f64> {
         match self {
-            Unit::Keys(unit) => unit.place(spot).map(|place| place.step as f64 / unit.steps as f64),
+            // A unit of few groups has shares all over each of them.
+            Unit::Keys(unit) => unit.place(spot).map(|place| {
+                let within = f64::from(place.index) / f64::from(unit.half + 1);
+                (place.step as f64 + within) / unit.steps as f64
+            }),
             Unit::Salts(unit) => unit.counter(spot).map(|_| spot as f64 / self.candidates() as f64),
         }
     }
