@@ -9,6 +9,7 @@ mod error;
 pub mod job;
 pub mod leases;
 pub mod ledger;
+pub mod net;
 pub mod proof;
 pub mod secrets;
 pub mod wire;

@@ -62,6 +62,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-curve",
             "warpsmith-engine",
             "warpsmith-entropy",
+            "warpsmith-fleet",
             "warpsmith-keystore",
             "warpsmith-pattern",
             "warpsmith-pir",
