@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -495,7 +496,8 @@ pub fn create(jobs: &Path, descriptor: &Descriptor, wishes: &Wishes) -> Result<J
     let id = descriptor.id();
     descriptor.open()?;
     let folder = jobs.join(id.to_string());
-    std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+    let mut make = std::fs::DirBuilder::new();
+    make.recursive(true).mode(0o700).create(&folder).map_err(Error::io(&folder))?;
     let master = folder.join("master");
     if !master.exists() {
         Master::create(&master, id)?;

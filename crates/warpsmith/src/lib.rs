@@ -142,8 +142,9 @@ pub mod keys {
 /// ```
 pub mod search {
     pub use warpsmith_engine::{
-        Details, Ended, Error, Event, Job, Match, Outcome, Progress, Result, Solution, Subject, Wanted, Why,
-        run, time_to,
+        Covered, Details, Ended, Error, Event, Job, KeyUnit, Match, Outcome, Outfit, Progress, Result,
+        SaltUnit, Solution, Subject, Unit, UnitOrigin, UnitRunner, Wanted, Why, check_spots, run, settle,
+        time_to,
     };
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::connect::as_coordinator;
 use super::home::Home;
-use super::leader::{LASTS, RENEWED, Stores};
+use super::leader::{LASTS, RENEWED, Stores, own_name};
 use crate::book::Book;
 use crate::coordinator::{Coordinator, Policy};
 use crate::error::{Error, Result};
@@ -160,7 +160,7 @@ pub async fn serve(service: Arc<Service>) {
 async fn lead_once(service: &Arc<Service>) -> Result<()> {
     let client = as_coordinator(&service.home).await?;
     let stores = Stores::open(&client).await?;
-    let name = format!("coordinator {}", std::process::id());
+    let name = own_name();
     let mut revision = loop {
         if service.stop.load(Ordering::Relaxed) {
             return Ok(());
@@ -189,7 +189,8 @@ async fn lead_once(service: &Arc<Service>) -> Result<()> {
         })
     };
     let clerk = clerk.map_err(|error| Error::Network(format!("no thread: {error}")))?;
-    let (mut renewed, mut tick) = (Instant::now(), tokio::time::interval(RENEWED));
+    let (mut renewed, mut tick) = (Instant::now(), tokio::time::interval(RENEWED / 12));
+    let mut tried = Instant::now();
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let lost = loop {
         tokio::select! {
@@ -202,7 +203,12 @@ async fn lead_once(service: &Arc<Service>) -> Result<()> {
                 },
             },
             _ = tick.tick() => {
-                match stores.renew(&name, revision).await {
+                let is_due = tried.elapsed() >= RENEWED;
+                if is_due {
+                    tried = Instant::now();
+                }
+                match if is_due { stores.renew(&name, revision).await } else { Ok(revision) } {
+                    Ok(_) if !is_due => {}
                     Ok(next) => (revision, renewed) = (next, Instant::now()),
                     // Another may lead from now on, or nobody can tell.
                     Err(error) if renewed.elapsed() + RENEWED > LASTS => break Some(error),

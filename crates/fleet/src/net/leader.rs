@@ -64,8 +64,19 @@ impl Stores {
     }
 
     /// Becomes the leader, if there is none: the revision, which is the epoch.
+    ///
+    /// One that ran on this machine and has ended is replaced at once; of others it is known after [`LASTS`].
     pub async fn try_lead(&self, name: &str) -> Option<u64> {
-        self.lead.create(KEY, name.to_owned().into()).await.ok()
+        if let Ok(revision) = self.lead.create(KEY, name.to_owned().into()).await {
+            return Some(revision);
+        }
+        let entry = self.lead.entry(KEY).await.ok().flatten()?;
+        let before = std::str::from_utf8(&entry.value).ok()?;
+        if !has_ended_here(before) {
+            return None;
+        }
+        // Of several who saw that, one has the right revision.
+        self.lead.update(KEY, name.to_owned().into(), entry.revision).await.ok()
     }
 
     /// Stays the leader; the next revision. An error if it is one no longer, or if that cannot be found out.
@@ -108,6 +119,28 @@ impl Stores {
         let consumer = stream.get_or_create_consumer("co", config).await;
         let consumer = consumer.map_err(|error| failed(error.to_string()))?;
         consumer.messages().await.map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// The name of this process: which machine since when, and its number.
+pub fn own_name() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    format!("{} {}", boot.trim(), std::process::id())
+}
+
+/// Whether a process of that name ran on this machine, and runs no longer.
+fn has_ended_here(name: &str) -> bool {
+    let own = own_name();
+    let (Some((boot, pid)), Some((own_boot, _))) = (name.split_once(' '), own.split_once(' ')) else {
+        return false;
+    };
+    let is_number = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
+    let here = !boot.is_empty() && boot == own_boot && is_number;
+    // One that was killed stays in the list until its parent looks.
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    here && match state {
+        Ok(text) => text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')),
+        Err(_) => true,
     }
 }
 
