@@ -120,7 +120,13 @@ fn the_job(home: &Home) -> (JobId, PathBuf, Task) {
 fn reference(task: &Task, unit: &Unit, bits: u32) -> Covered {
     let Unit::Keys(keys) = unit else { panic!("keys") };
     let mut covered = Covered::default();
-    let spots: Vec<u64> = (0..keys.steps << 17).filter(|spot| unit.part(*spot).is_some()).collect();
+    // As spots are written: step, index, sign, orbit, image, sign of the key.
+    let spots = (0..keys.steps).flat_map(|step| {
+        let entries =
+            (0..=u64::from(keys.half)).flat_map(|index| (0..8).map(move |entry| index << 3 | entry));
+        entries.flat_map(move |entry| (0..3).map(move |image| step << 17 | entry << 3 | image << 1))
+    });
+    let spots: Vec<u64> = spots.filter(|spot| unit.part(*spot).is_some()).collect();
     for (spot, digest) in spots.iter().zip(check_spots(unit, task.subject(), &spots)) {
         let Some(digest) = digest else { continue };
         if digest.words()[0].leading_zeros() >= bits {

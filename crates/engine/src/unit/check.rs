@@ -16,7 +16,7 @@ use crate::worker::{Hit, Numbering, Spot};
 /// The digests at these spots of a unit; none where the unit has no such spot, or no key there.
 ///
 /// By our own additions, which share inversions: some microseconds a spot. Nothing may be shown to anybody on the strength of
-/// them; see [`settle`].
+/// them; see [`settle`]. Spots come from [`UnitRunner`](crate::UnitRunner).
 pub fn check_spots(unit: &Unit, subject: Subject<'_>, spots: &[u64]) -> Vec<Option<Digest>> {
     match (unit, subject) {
         (Unit::Keys(unit), Subject::Key(target)) => {
@@ -43,7 +43,7 @@ fn public(point: Affine) -> PublicPoint {
     PublicPoint { x: point.x.to_be_bytes(), y: point.y.to_be_bytes() }
 }
 
-/// What is known at home of a unit that others work on.
+/// What is known at home of a unit that others work on. See [`UnitRunner`](crate::UnitRunner).
 pub enum UnitOrigin {
     /// The logarithm of its point, or of what was added to an owner's key to get it.
     Key {
@@ -59,7 +59,7 @@ pub enum UnitOrigin {
 }
 
 /// Makes a result of a spot, from the secret and by libsecp256k1 alone. An error, and no result, if what lies there is not wanted;
-/// of scores, only those above `beat` are.
+/// of scores, only those above `beat` are. Spots come from [`UnitRunner`](crate::UnitRunner).
 pub fn settle(
     subject: Subject<'_>,
     wanted: Wanted<'_>,

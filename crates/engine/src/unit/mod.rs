@@ -55,7 +55,7 @@ impl Unit {
     }
 }
 
-/// Keys around a point whose discrete logarithm nobody needs to know.
+/// Keys around a point whose discrete logarithm nobody needs to know. See [`UnitRunner`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyUnit {
     /// The first centre.
@@ -122,7 +122,7 @@ impl KeyUnit {
     }
 }
 
-/// A stretch of salts: those of the target's mask with these counters.
+/// A stretch of salts: those of the target's mask with these counters. See [`UnitRunner`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SaltUnit {
     /// What the free bytes hold that the counter does not reach.

@@ -108,7 +108,7 @@ impl OwnJob {
     }
 
     /// What was found since the last time, each made of its secret and verified by libsecp256k1.
-    pub fn next(&mut self) -> Result<Vec<Match>> {
+    pub fn take_new(&mut self) -> Result<Vec<Match>> {
         let all = read_found(&self.folder.join("found.jsonl"))?;
         let new = all.get(self.told..).unwrap_or_default();
         let make = |found: &FoundAt| -> Result<Match> {
@@ -157,7 +157,7 @@ pub fn wait(
     let outcome = loop {
         // First whether it is over, then what was found: so nothing is left out.
         let is_over = job.is_over();
-        let found = job.next()?;
+        let found = job.take_new()?;
         if !found.is_empty() {
             tell(News::Found(found))?;
             job.remember()?;

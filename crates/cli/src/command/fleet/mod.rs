@@ -36,7 +36,7 @@ enum Command {
     Init(home::Init),
     Invite(home::Invite),
     Work(work::Work),
-    Submit(submit::Submit),
+    Submit(Box<submit::Submit>),
     Status(watch::Status),
     Watch(watch::Watch),
     Cancel(home::Cancel),

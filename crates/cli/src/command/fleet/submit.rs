@@ -253,7 +253,7 @@ impl ResultOf {
         let (id, folder) = find(&home, &self.job)?;
         let mut job = OwnJob::open(id, folder)?;
         let over = job.is_over();
-        let found = job.next()?;
+        let found = job.take_new()?;
         let matches = found.len();
         let mut results = Results::open(stdout, self.output.as_deref(), self.json, self.encrypt.open()?)?;
         results.publish(found.into_iter().map(Deliverable::Match).collect())?;

@@ -69,7 +69,6 @@ impl Status {
         let mut text = String::new();
         let claimed: f64 = status.workers.iter().map(|worker| worker.claimed).sum();
         for job in &status.jobs {
-            let left = (1.0 - job.expected).max(0.0).min(1.0);
             let _ = writeln!(
                 text,
                 "job {}  {} units, {} tried, {} leased, {} matches where {:.2} were expected{}",
@@ -79,7 +78,7 @@ impl Status {
                 job.leased,
                 job.matches,
                 job.expected,
-                if job.expected > 0.0 && claimed > 0.0 && left > 0.0 {
+                if job.expected > 0.0 && claimed > 0.0 && !job.over {
                     let rest = job.tried / job.expected;
                     format!(
                         ", half a chance of the next in {}",
