@@ -153,6 +153,7 @@ struct Shared {
     counted: AtomicU64,
     stop: AtomicBool,
     half: u32,
+    rate: f64,
 }
 
 /// A worker as a task: asks, works, reports until it is answered, also after it was killed and begins anew.
@@ -169,7 +170,8 @@ async fn simulated(shared: Arc<Shared>, invitation: Invitation, spool: Arc<Mutex
             tokio::time::timeout(Duration::from_secs(5), client.request(subject, payload.into())).await;
         asked.ok().and_then(Result::ok).map(|message| message.payload)
     };
-    let ready = Ready { job: shared.job, half: shared.half, orbits: 3, signs: false, grain: 1, rate: 200.0 };
+    let ready =
+        Ready { job: shared.job, half: shared.half, orbits: 3, signs: false, grain: 1, rate: shared.rate };
     let ask = Ask {
         version: VERSION,
         slot: 0,
@@ -234,6 +236,7 @@ fn kills_lose_nothing() {
         counted: AtomicU64::new(0),
         stop: AtomicBool::new(false),
         half: 16,
+        rate: 200.0,
     });
     let (runtime, mut random) = (runtime(), Random::new("kills_lose_nothing"));
     let spools: Vec<_> = (0..workers).map(|_| Arc::new(Mutex::new(None))).collect();
@@ -396,7 +399,8 @@ fn how_many_cycles_a_second() {
     let _leader = coordinator(&home, "qqqqqqqqqq");
     let (job, folder, task) = the_job(&home);
     let (done, stop) = (Mutex::default(), AtomicBool::new(false));
-    let shared = Arc::new(Shared { task, job, done, counted: AtomicU64::new(0), stop, half: 2 });
+    let shared =
+        Arc::new(Shared { task, job, done, counted: AtomicU64::new(0), stop, half: 16, rate: 200.0 });
     let runtime = runtime();
     for invitation in invitations {
         runtime.spawn(simulated(Arc::clone(&shared), invitation, Arc::default()));

@@ -393,6 +393,39 @@ mod tests {
         assert!(Ledger::open(&path, JOB, 3).unwrap_err().to_string().contains("no ledger"));
     }
 
+    /// A million units of two hundred devices, done out of order: neither ledger nor leases grow.
+    #[test]
+    fn memory_is_flat() {
+        use crate::leases::{Held, Holder, Leases};
+        let resident = || {
+            let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+            text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+        };
+        let (_folder, path) = folder();
+        let mut ledger = Ledger::open(&path, JOB, 1).expect("made");
+        let mut leases = Leases::default();
+        let mut before = 0;
+        for unit in 1..=1_000_000u64 {
+            let holder = Some(Holder { worker: (unit % 200) as u32, slot: 0 });
+            leases.give(unit, Held { holder, count: 1, until: std::time::Duration::ZERO });
+            // The one of 200 before comes back, odd ones before even ones.
+            if let Some(done) = (unit ^ 1).checked_sub(200).filter(|done| *done > 0) {
+                leases.release(done, 1);
+                assert!(ledger.done((done % 200) as u32, done, 1, 1));
+            }
+            if unit % 10_000 == 0 {
+                ledger.sync().expect("synced");
+            }
+            if unit == 100_000 {
+                before = resident();
+            }
+        }
+        assert!(leases.len() <= 202 && ledger.standing().intervals().count() <= 3);
+        let grown = resident().saturating_sub(before);
+        // Other tests run beside this one.
+        assert!(grown < 64 << 20, "{grown} bytes");
+    }
+
     #[test]
     fn a_coordinator_that_was_replaced_writes_nothing_that_counts() {
         let (_folder, path) = folder();

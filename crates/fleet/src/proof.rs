@@ -6,7 +6,7 @@
 //!
 //! - **A unit** with fewer shares than one honest unit in a million has, or with a gap that wide, is done again by another.
 //! - **A worker** is flagged when `z = (shares - expected) / sqrt(expected)` over all its units falls below [`FLAG`], and set aside
-//!   below [`ASIDE`]. Skipping a fraction f shows after some `25 / f^2` shares.
+//!   below [`ASIDE`]. Skipping a fraction f shows after some `36 / f^2` shares, and flags after `16 / f^2`.
 //! - **Lanes**: shares are counted by where in a unit they lie, over many units. A part of a card that is dead shows as a bin that
 //!   stays empty.
 //! - **Units done twice** by two workers must have the same shares, bit for bit. As each share was verified, whoever lacks one has
@@ -22,8 +22,9 @@ const UNLIKELY: f64 = 1e-6;
 
 /// Below this, every unit of a worker is done twice.
 pub const FLAG: f64 = -4.0;
-/// Below this, a worker is set aside.
-pub const ASIDE: f64 = -5.0;
+/// Below this, a worker is set aside. One look at z falls below -5 once in 3.5 million times, but z is looked at after every unit: over a
+/// thousand units an honest worker's z falls below -5 at some time with a chance of some 4e-5, below -6 of 1e-7.
+pub const ASIDE: f64 = -6.0;
 /// So many refused units within the last hundred set a worker aside too.
 const REFUSED: u32 = 3;
 

@@ -45,9 +45,8 @@ impl Unit {
     /// How far a spot lies in it, from 0 to 1; none if it is not one of its spots.
     pub fn part(&self, spot: u64) -> Option<f64> {
         match self {
-            // A unit of few groups has shares all over each of them.
             Unit::Keys(unit) => unit.place(spot).map(|place| {
-                let within = f64::from(place.index) / f64::from(unit.half + 1);
+                let within = unit.rank(&place) as f64 / unit.keys_of_step() as f64;
                 (place.step as f64 + within) / unit.steps as f64
             }),
             Unit::Salts(unit) => unit.counter(spot).map(|_| spot as f64 / self.candidates() as f64),
@@ -88,6 +87,20 @@ impl KeyUnit {
     pub fn keys_of_step(&self) -> u64 {
         let points = 2 * u64::from(self.half) * u64::from(self.orbits) + 1;
         points * 3 * if self.signs { 2 } else { 1 }
+    }
+
+    /// How many candidates of its group have lower spots.
+    fn rank(&self, place: &Place) -> u64 {
+        let signs = if self.signs { 2 } else { 1 };
+        let entry = match u64::from(place.index) {
+            0 => 0,
+            index => {
+                ((index - 1) * 2 + u64::from(place.minus)) * u64::from(self.orbits)
+                    + u64::from(place.orbit)
+                    + 1
+            }
+        };
+        (entry * 3 + u64::from(place.image)) * signs + u64::from(place.negate)
     }
 
     /// A place in 64 bits; the lane, which is the device's own business, is not in it.

@@ -77,6 +77,10 @@ fn reference(
         }
     }
     assert_eq!(keys, Unit::Keys(*unit).candidates());
+    let all: Vec<f64> = (0..unit.steps << LOW_BITS).filter_map(|spot| Unit::Keys(*unit).part(spot)).collect();
+    for (at, part) in all.iter().enumerate().step_by(97) {
+        assert!((part - at as f64 / keys as f64).abs() < 1e-9, "spots are spread evenly and in order");
+    }
     covered.shares.sort_unstable();
     covered.matches.sort_unstable();
     covered.matches.truncate(UnitRunner::MOST_MATCHES);
