@@ -20,8 +20,9 @@ const BINS: usize = 128;
 /// The chance at which something is not believed to have happened to an honest worker's unit.
 const UNLIKELY: f64 = 1e-6;
 
-/// Below this, every unit of a worker is done twice.
-pub const FLAG: f64 = -4.0;
+/// Below this, every unit of a worker is done twice. At -4 one that leaves out a tenth is noticed within 60 units in 99.2 % of
+/// simulations, at -3.7 in 99.7 %; an honest one loses nothing by it.
+pub const FLAG: f64 = -3.7;
 /// Below this, a worker is set aside. One look at z falls below -5 once in 3.5 million times, but z is looked at after every unit: over a
 /// thousand units an honest worker's z falls below -5 at some time with a chance of some 4e-5, below -6 of 1e-7.
 pub const ASIDE: f64 = -6.0;
@@ -229,6 +230,7 @@ mod tests {
                 *record.trust() != Trust::Honest
             }));
         }
+        println!("{found} of 1,000 that leave out a tenth were noticed within 60 units");
         assert!(found >= 990, "{found} of 1,000");
         let mut slow = 0;
         for _ in 0..1000 {
