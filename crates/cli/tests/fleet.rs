@@ -132,6 +132,10 @@ fn reference(task: &Task, unit: &Unit, bits: u32) -> Covered {
         if digest.words()[0].leading_zeros() >= bits {
             covered.shares.push(*spot);
         }
+        // Texts of these begin with npub1qq.
+        if digest.words()[0] >> 54 > 0 {
+            continue;
+        }
         let text = task.subject().target().encode(&digest);
         if let warpsmith::search::Wanted::Patterns(patterns) = task.wanted()
             && patterns.find(&text).is_some()
@@ -149,7 +153,8 @@ struct Shared {
     job: JobId,
     /// Units that were done, and whether they hold a match.
     done: Mutex<HashMap<u64, bool>>,
-    /// Reports that were answered as counted.
+    /// Reports that were answered, and those of them that counted.
+    answered: AtomicU64,
     counted: AtomicU64,
     stop: AtomicBool,
     half: u32,
@@ -188,6 +193,7 @@ async fn simulated(shared: Arc<Shared>, invitation: Invitation, spool: Arc<Mutex
                 Some(answer) => {
                     let verdict: Verdict = serde_json::from_slice(&answer).expect("a verdict");
                     assert!(!matches!(verdict, Verdict::Refused { .. }), "{verdict:?}");
+                    shared.answered.fetch_add(1, Ordering::Relaxed);
                     if verdict == Verdict::Counted {
                         shared.counted.fetch_add(1, Ordering::Relaxed);
                     }
@@ -233,6 +239,7 @@ fn kills_lose_nothing() {
         task,
         job,
         done: Mutex::default(),
+        answered: AtomicU64::new(0),
         counted: AtomicU64::new(0),
         stop: AtomicBool::new(false),
         half: 16,
@@ -397,15 +404,23 @@ fn how_many_cycles_a_second() {
         (0..256).map(|n| home.invite(&format!("w{n}")).expect("invited")).collect();
     let _server = server(&home);
     let _leader = coordinator(&home, "qqqqqqqqqq");
-    let (job, folder, task) = the_job(&home);
+    let (job, _, task) = the_job(&home);
     let (done, stop) = (Mutex::default(), AtomicBool::new(false));
-    let shared =
-        Arc::new(Shared { task, job, done, counted: AtomicU64::new(0), stop, half: 16, rate: 200.0 });
+    let shared = Arc::new(Shared {
+        task,
+        job,
+        done,
+        answered: AtomicU64::new(0),
+        counted: AtomicU64::new(0),
+        stop,
+        half: 4,
+        rate: 150.0,
+    });
     let runtime = runtime();
     for invitation in invitations {
         runtime.spawn(simulated(Arc::clone(&shared), invitation, Arc::default()));
     }
-    let units = || look(&folder.join("ledger"), job).map_or(0, |standing| standing.units);
+    let units = || shared.answered.load(Ordering::Relaxed);
     std::thread::sleep(Duration::from_secs(5));
     let (before, started) = (units(), Instant::now());
     std::thread::sleep(Duration::from_secs(15));

@@ -20,8 +20,8 @@ const BINS: usize = 128;
 /// The chance at which something is not believed to have happened to an honest worker's unit.
 const UNLIKELY: f64 = 1e-6;
 
-/// Below this, every unit of a worker is done twice. At -4 one that leaves out a tenth is noticed within 60 units in 99.2 % of
-/// simulations, at -3.7 in 99.7 %; an honest one loses nothing by it.
+/// Below this, every unit of a worker is done twice. At -4 one that leaves out a tenth is noticed within 60 units in some 99 % of
+/// simulations, now more and now less, at -3.7 always in more; an honest one loses nothing by it.
 pub const FLAG: f64 = -3.7;
 /// Below this, a worker is set aside. One look at z falls below -5 once in 3.5 million times, but z is looked at after every unit: over a
 /// thousand units an honest worker's z falls below -5 at some time with a chance of some 4e-5, below -6 of 1e-7.
