@@ -10,6 +10,9 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
+# Debian puts servers where only root looks for programs.
+export PATH=$PATH:/usr/sbin
+
 # Everything is compiled once here: what would make a second time quicker makes the first one slower.
 export CARGO_INCREMENTAL=0
 
@@ -48,7 +51,7 @@ skip() { printf 'SKIPPED: %s\n' "$*" >>"$log"; }
 
 install_packages() {
     local package missing="" sudo=""
-    for package in gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1; do
+    for package in gcc libc6-dev pocl-opencl-icd ocl-icd-libopencl1 nats-server; do
         dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
     done
     [ -n "$missing" ] || return 0

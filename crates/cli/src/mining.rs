@@ -12,6 +12,7 @@ use warpsmith::pattern::{Options, Score};
 use warpsmith::proof::quick_rate;
 use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run, time_to};
 
+use crate::command::fleet::submit::Submission;
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -50,6 +51,10 @@ pub(crate) struct Mining {
     /// Print difficulty, speed and expected times on these devices, and stop
     #[arg(long)]
     estimate: bool,
+
+    /// The fleet that does it, where `fleet submit` says so.
+    #[arg(skip)]
+    pub fleet: Option<Submission>,
 }
 
 /// Mining for somebody else's key, for every command that mines keys.
@@ -197,6 +202,10 @@ impl Mining {
         };
         self.check_encryption(quest)?;
         let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given())?;
+        if let Some(fleet) = self.fleet.as_ref().filter(|_| !self.estimate) {
+            let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
+            return fleet.run(written, quest, count, (&self.run, &self.encrypt), qr, stdout);
+        }
         if self.estimate {
             return self.estimate(quest, wanted, &self.run.devices.open()?, &mut stdout);
         }

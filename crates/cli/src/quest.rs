@@ -1,5 +1,6 @@
 //! What a command searches: said by its flags, shown on the screen, given to the library.
 
+use warpsmith::fleet::job::Sought;
 use warpsmith::keys::PublicKey;
 use warpsmith::pattern::{Options, Score};
 use warpsmith::search::Subject;
@@ -11,4 +12,6 @@ pub(crate) struct Quest<'a> {
     /// The best instead of a pattern.
     pub score: Option<(Score, Option<u32>)>,
     pub split: Option<PublicKey>,
+    /// The same for workers of a fleet.
+    pub sought: Sought,
 }

@@ -349,7 +349,7 @@ impl Devices {
     }
 
     /// Each device alone.
-    pub(crate) fn each(&self) -> impl Iterator<Item = Devices> {
+    pub fn each(&self) -> impl Iterator<Item = Devices> {
         let alone = |device| Devices { list: vec![Arc::clone(device)], later: None, ..*self };
         self.list.iter().map(alone)
     }

@@ -30,6 +30,7 @@ mod selftest;
 mod simd;
 mod space;
 mod split;
+mod unit;
 mod worker;
 
 pub use bench::detail::Detail;
@@ -56,6 +57,7 @@ pub use selftest::{SelfTest, selftest, selftest_cases};
 pub use simd::Simd;
 pub use space::Subject;
 pub use split::Split;
+pub use unit::{Covered, KeyUnit, Outfit, SaltUnit, Unit, UnitOrigin, UnitRunner, check_spots, settle};
 pub use warpsmith_device::Api;
 pub use worker::Runner;
 pub use worker::measure::{Part, Profile};

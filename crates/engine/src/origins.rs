@@ -12,7 +12,7 @@ use std::thread;
 
 use secp256k1::PublicKey;
 use warpsmith_curve::multiply::{self, Eight, Multiples};
-use warpsmith_curve::{Affine, Fe};
+use warpsmith_curve::{Affine, Fe, Scalar};
 use zeroize::Zeroize;
 
 use crate::error::Result;
@@ -130,13 +130,31 @@ impl Maker {
         for sum in &mut sums {
             sum.t.zeroize();
         }
-        let point = |at: usize| {
-            let (sum, lane) = (&sums[at / 8], at % 8);
-            let coordinate = |words: &[[u64; 8]; 4]| Fe::from_words(&words.map(|word| word[lane]));
-            (sum.live >> lane & 1 == 1).then(|| Affine { x: coordinate(&sum.x), y: coordinate(&sum.y) })
-        };
-        (0..secrets.len()).map(point).collect()
+        (0..secrets.len()).map(|at| point_of_sum(&sums, at)).collect()
     }
+}
+
+/// One of the points that were added up eight by eight; none where it is infinity.
+fn point_of_sum(sums: &[Eight], at: usize) -> Option<Affine> {
+    let (sum, lane) = (&sums[at / 8], at % 8);
+    let coordinate = |words: &[[u64; 8]; 4]| Fe::from_words(&words.map(|word| word[lane]));
+    (sum.live >> lane & 1 == 1).then(|| Affine { x: coordinate(&sum.x), y: coordinate(&sum.y) })
+}
+
+/// `base + way * G` for each way, by our own additions. For public numbers: the time depends on them.
+pub(crate) fn moved_by(base: Affine, ways: &[Scalar]) -> Vec<Option<Affine>> {
+    let multiples = MULTIPLES.get_or_init(|| Multiples::new(simd::detect()));
+    let (x, y) = (base.x.to_words().map(|word| [word; 8]), base.y.to_words().map(|word| [word; 8]));
+    let mut sums = vec![Eight { x, y, t: [[0; 8]; 4], live: 0xff }; ways.len().div_ceil(8)];
+    for (at, way) in ways.iter().enumerate() {
+        let bytes = way.to_be_bytes();
+        let (words, _) = bytes.as_chunks();
+        for (to, word) in sums[at / 8].t.iter_mut().zip(words) {
+            to[at % 8] = u64::from_be_bytes(*word);
+        }
+    }
+    multiples.add_points(&mut sums);
+    (0..ways.len()).map(|at| point_of_sum(&sums, at)).collect()
 }
 
 /// The origins of one worker's lanes.

@@ -54,6 +54,32 @@ impl Secret {
         }
     }
 
+    /// A key from 64 bytes that nobody can tell from random ones: the number they are, big-endian, modulo n. None where one half
+    /// of them is no key, which nobody meets.
+    ///
+    /// ```
+    /// use warpsmith_engine::Secret;
+    ///
+    /// let mut bytes = [0; 64];
+    /// (bytes[31], bytes[63]) = (1, 1);
+    /// let key = Secret::from_wide(&bytes).unwrap();
+    /// // 2^256 + 1 = n + 0x1_4551231950b75fc4_402da1732fc9bec0 + 1
+    /// assert_eq!(key.as_bytes()[15..], [&[1][..], &0x4551231950b75fc4402da1732fc9bec0_u128.to_be_bytes()].concat());
+    /// ```
+    pub fn from_wide(bytes: &[u8; 64]) -> Option<Secret> {
+        // 2^256 modulo n.
+        let wrap = Scalar::from_u128(1 << 127).add(Scalar::from_u128(1 << 127));
+        let wrap = wrap.add(Scalar::from_u128(0x4551_2319_50b7_5fc4_402d_a173_2fc9_bebf));
+        let (halves, _) = bytes.as_chunks::<32>();
+        let (high, low) = (Secret::from_bytes(&halves[0])?, Secret::from_bytes(&halves[1])?);
+        high.with(|key| {
+            let high = key.mul_tweak(&tweak(wrap)).ok()?;
+            // SEC: libsecp256k1 adds a number in constant time; the copy of it lies on this stack.
+            let sum = high.add_tweak(&SecpScalar::from_be_bytes(*low.as_bytes()).ok()?).ok()?;
+            Some(Secret::take(sum))
+        })
+    }
+
     /// So many keys, each made as by [`Secret::random`] and from bytes of its own.
     pub(crate) fn random_many(count: usize) -> Result<Vec<Secret>> {
         loop {

@@ -54,8 +54,26 @@ pub(crate) struct Lease {
 pub(crate) enum Start<'a> {
     /// The first point of each lane.
     Points(&'a [Affine]),
+    /// The same, and exactly so many steps of each lane, every candidate of which is looked at; then no more.
+    Stretch {
+        /// The first point of each lane.
+        points: &'a [Affine],
+        /// Steps of each lane.
+        steps: u64,
+    },
     /// All salts of the lease, then no more.
     Salts(Lease),
+}
+
+impl<'a> Start<'a> {
+    /// The first point of each lane of a walk, and after how many steps it ends, if it does; none for salts.
+    pub fn walk(self) -> Option<(&'a [Affine], Option<u64>)> {
+        match self {
+            Start::Points(points) => Some((points, None)),
+            Start::Stretch { points, steps } => Some((points, Some(steps))),
+            Start::Salts(_) => None,
+        }
+    }
 }
 
 /// The way back from a hit.

@@ -14,7 +14,7 @@
 //!
 //! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`], [`mod@look_up`],
 //! [`devices`], [`keys`], [`proof`] and the crates [`chain`], [`keystore`], [`pattern`], [`store`],
-//! [`pir`] and [`curve`].
+//! [`pir`] and [`curve`]; `fleet` is for searches on many machines.
 
 mod background;
 mod error;
@@ -32,6 +32,8 @@ use warpsmith_chain::KeyTarget;
 use warpsmith_chain::coin::{AddressType, BITCOIN};
 pub use warpsmith_curve as curve;
 pub use warpsmith_engine::{Devices, Match, Solution};
+#[cfg(feature = "fleet")]
+pub use warpsmith_fleet as fleet;
 pub use warpsmith_keystore as keystore;
 pub use warpsmith_pattern as pattern;
 pub use warpsmith_pir as pir;
@@ -140,8 +142,9 @@ pub mod keys {
 /// ```
 pub mod search {
     pub use warpsmith_engine::{
-        Details, Ended, Error, Event, Job, Match, Outcome, Progress, Result, Solution, Subject, Wanted, Why,
-        run, time_to,
+        Covered, Details, Ended, Error, Event, Job, KeyUnit, Match, Outcome, Outfit, Progress, Result,
+        SaltUnit, Solution, Subject, Unit, UnitOrigin, UnitRunner, Wanted, Why, check_spots, run, settle,
+        time_to,
     };
 }
 

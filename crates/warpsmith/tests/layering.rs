@@ -46,11 +46,23 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "warpsmith-fleet",
+        &[
+            "warpsmith-chain",
+            "warpsmith-engine",
+            "warpsmith-entropy",
+            "warpsmith-files",
+            "warpsmith-pattern",
+            "warpsmith-store",
+        ],
+    ),
+    (
         "warpsmith",
         &[
             "warpsmith-curve",
             "warpsmith-engine",
             "warpsmith-entropy",
+            "warpsmith-fleet",
             "warpsmith-keystore",
             "warpsmith-pattern",
             "warpsmith-pir",

@@ -9,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 use warpsmith::chain::coin::{AddressType, Coin, Network, infer};
 use warpsmith::chain::{CHAINS, Chain};
+use warpsmith::fleet::job::Sought;
 use warpsmith::pattern::{KINDS, Options};
 use warpsmith::search::Subject;
 
@@ -30,7 +31,7 @@ const END: &str = "ace";
 /// A search for addresses of one chain.
 pub(crate) struct Mine {
     chain: &'static Chain,
-    mining: Mining,
+    pub mining: Mining,
     split: SplitFlags,
     address_type: Option<AddressType>,
     network: Network,
@@ -188,7 +189,15 @@ impl Mine {
                 &of_coin
             }
         };
-        let quest = Quest { subject: Subject::Key(target), options, score: None, split: self.split.read()? };
+        let sought = Sought::Key {
+            chain: self.chain.name.to_owned(),
+            address_type: self.chain.coin.and(target.variant()).map(str::to_owned),
+            network: self.chain.coin.map(|_| self.network.name().to_owned()),
+            prefix: None,
+            nonce: None,
+        };
+        let quest =
+            Quest { subject: Subject::Key(target), options, score: None, split: self.split.read()?, sought };
         self.mining.run_for(&written, &quest, stdout)
     }
 }

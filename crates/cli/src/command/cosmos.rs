@@ -2,6 +2,7 @@
 
 use clap::Args;
 use warpsmith::chain::cosmos::{HUB, cosmos};
+use warpsmith::fleet::job::Sought;
 use warpsmith::pattern::Options;
 use warpsmith::search::Subject;
 
@@ -19,7 +20,7 @@ use crate::stdout::Stdout;
 #[command(after_help = help_of(HUB))]
 pub(crate) struct Cosmos {
     #[command(flatten)]
-    mining: Mining,
+    pub mining: Mining,
 
     #[command(flatten)]
     split: SplitFlags,
@@ -42,6 +43,13 @@ impl Cosmos {
             options: Options { ignore_case: self.ignore_case, ..Options::default() },
             score: None,
             split: self.split.read()?,
+            sought: Sought::Key {
+                chain: "cosmos".to_owned(),
+                address_type: None,
+                network: None,
+                prefix: Some(self.prefix.clone()),
+                nonce: None,
+            },
         };
         self.mining.run(&quest, stdout)
     }

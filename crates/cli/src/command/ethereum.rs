@@ -10,6 +10,7 @@ use warpsmith::chain::SaltMask;
 use warpsmith::chain::ethereum::{
     self, Account, Address, Contract, Deployment, FACTORIES, Factory, SaltRequest,
 };
+use warpsmith::fleet::job::Sought;
 use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
@@ -41,7 +42,7 @@ Examples:
 #[command(after_help = ETH_EXAMPLES)]
 pub(crate) struct Eth {
     #[command(flatten)]
-    mining: Mining,
+    pub mining: Mining,
 
     #[command(flatten)]
     score: ScoreFlags,
@@ -64,7 +65,14 @@ impl Eth {
         let contract = contract.map_err(|error| Failure::Usage(format!("--nonce: {error}")))?;
         let subject = if self.contract { Subject::Key(&contract) } else { Subject::Key(&Account) };
         let (options, score, split) = (self.score.options(), self.score.read()?, self.split.read()?);
-        self.mining.run(&Quest { subject, options, score, split }, stdout)
+        let sought = Sought::Key {
+            chain: "eth".to_owned(),
+            address_type: None,
+            network: None,
+            prefix: None,
+            nonce: self.contract.then(|| contract.nonce()),
+        };
+        self.mining.run(&Quest { subject, options, score, split, sought }, stdout)
     }
 }
 
@@ -93,6 +101,26 @@ impl SaltFlags {
         let caller = caller.map_err(|error| Failure::Usage(format!("--salt-layout: {error}")))?;
         Ok(SaltRequest { caller, chain_id: self.chain_id, mask })
     }
+
+    /// What workers of a fleet are told, once all of it has been checked.
+    fn sought(
+        &self,
+        with: &str,
+        factory: &Factory,
+        deployer: Option<&String>,
+        code_hash: Option<[u8; 32]>,
+    ) -> Sought {
+        let caller = self.salt_layout.as_deref().and_then(|text| ethereum::parse_layout(text).ok());
+        Sought::Salt {
+            with: with.to_owned(),
+            factory: factory.name.to_owned(),
+            deployer: deployer.cloned(),
+            code_hash: code_hash.map(const_hex::encode_prefixed),
+            caller: caller.map(|caller| ethereum::encode(&caller)),
+            chain_id: self.chain_id,
+            mask: self.salt.clone(),
+        }
+    }
 }
 
 const CREATE2_EXAMPLES: &str = "\
@@ -109,7 +137,7 @@ Examples:
 #[command(after_help = CREATE2_EXAMPLES)]
 pub(crate) struct Create2 {
     #[command(flatten)]
-    mining: Mining,
+    pub mining: Mining,
 
     #[command(flatten)]
     score: ScoreFlags,
@@ -145,7 +173,8 @@ impl Create2 {
         let deployer = self.deployer.as_deref().map(|text| read_address("--deployer", text)).transpose()?;
         let deployment = Deployment::create2(factory, deployer, code_hash, &self.salt.read()?);
         let deployment = deployment.map_err(|error| Failure::Usage(error.to_string()))?;
-        mine(&self.mining, &self.score, &deployment, stdout)
+        let sought = self.salt.sought("create2", factory, self.deployer.as_ref(), Some(code_hash));
+        mine(&self.mining, &self.score, &deployment, sought, stdout)
     }
 }
 
@@ -163,7 +192,7 @@ Examples:
 #[command(after_help = CREATE3_EXAMPLES)]
 pub(crate) struct Create3 {
     #[command(flatten)]
-    mining: Mining,
+    pub mining: Mining,
 
     #[command(flatten)]
     score: ScoreFlags,
@@ -189,9 +218,11 @@ impl Create3 {
         let factory = read_factory(&self.factory)?;
         let deployer = self.deployer.as_deref().map(|text| read_address("--deployer", text)).transpose()?;
         let proxy = self.proxy_code_hash.as_deref().map(|text| read_hash("--proxy-code-hash", text));
-        let deployment = Deployment::create3(factory, deployer, proxy.transpose()?, &self.salt.read()?);
+        let proxy = proxy.transpose()?;
+        let deployment = Deployment::create3(factory, deployer, proxy, &self.salt.read()?);
         let deployment = deployment.map_err(|error| Failure::Usage(error.to_string()))?;
-        mine(&self.mining, &self.score, &deployment, stdout)
+        let sought = self.salt.sought("create3", factory, self.deployer.as_ref(), proxy);
+        mine(&self.mining, &self.score, &deployment, sought, stdout)
     }
 }
 
@@ -199,13 +230,15 @@ fn mine(
     mining: &Mining,
     score: &ScoreFlags,
     deployment: &Deployment,
+    sought: Sought,
     stdout: Stdout,
 ) -> Result<Ending, Failure> {
     if let Some(caution) = deployment.caution() {
         tell(&format!("warning: {caution}"));
     }
     let subject = Subject::Salt(deployment);
-    mining.run(&Quest { subject, options: score.options(), score: score.read()?, split: None }, stdout)
+    let (options, score) = (score.options(), score.read()?);
+    mining.run(&Quest { subject, options, score, split: None, sought }, stdout)
 }
 
 fn read_address(flag: &str, text: &str) -> Result<Address, Failure> {

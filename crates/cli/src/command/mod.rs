@@ -6,6 +6,7 @@ pub(crate) mod cosmos;
 pub(crate) mod db;
 pub(crate) mod devices;
 pub(crate) mod ethereum;
+pub(crate) mod fleet;
 pub(crate) mod join;
 pub(crate) mod keygen;
 pub(crate) mod manual;

@@ -14,7 +14,7 @@ mod salts;
 mod taproot;
 mod walker;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use warpsmith_chain::{Form, Recipe};
@@ -32,7 +32,7 @@ use crate::simd::{self, Simd};
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure};
 use crate::worker::scanner::Scanner;
-use crate::worker::{Backend, Batch, Fault, Numbering, Program, Runner, Search, Worker};
+use crate::worker::{Backend, Batch, Fault, MOST_HALF, Numbering, Program, Runner, Search, Worker};
 pub(crate) use ranges::CpuScanner;
 use walker::Walker;
 
@@ -47,6 +47,7 @@ const MOMENT: Duration = Duration::from_millis(20);
 pub(crate) struct Cpu {
     simd: Simd,
     threads: usize,
+    half: u32,
     table: OnceLock<Table>,
     entries: OnceLock<Vec<Affine>>,
     multiples: OnceLock<Multiples>,
@@ -54,7 +55,13 @@ pub(crate) struct Cpu {
 
 impl Cpu {
     pub fn new(simd: Simd, threads: usize) -> Cpu {
-        Cpu { simd, threads, table: OnceLock::new(), entries: OnceLock::new(), multiples: OnceLock::new() }
+        Cpu::with_entries(simd, threads, HALF)
+    }
+
+    /// The same with tables of so many entries.
+    fn with_entries(simd: Simd, threads: usize, half: u32) -> Cpu {
+        let (table, entries, multiples) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Cpu { simd, threads, half, table, entries, multiples }
     }
 
     /// How it hashes.
@@ -64,12 +71,12 @@ impl Cpu {
 
     /// What its walks are made with.
     pub fn table(&self) -> &Table {
-        self.table.get_or_init(|| Table::new(self.simd, HALF))
+        self.table.get_or_init(|| Table::new(self.simd, self.half))
     }
 
     /// i * G for every entry of the table.
     fn entries(&self) -> &[Affine] {
-        self.entries.get_or_init(|| multiples(Affine::G, HALF as usize))
+        self.entries.get_or_init(|| multiples(Affine::G, self.half as usize))
     }
 
     /// What any multiple of G is made of.
@@ -80,7 +87,7 @@ impl Cpu {
     /// How walkers number their keys, all orbits and no signs.
     pub fn numbering(&self) -> Numbering {
         let lanes = lanes::count(self.simd) as u32;
-        Numbering { half: HALF, lanes, orbits: 3, signs: false }
+        Numbering { half: self.half, lanes, orbits: 3, signs: false }
     }
 
     /// A walk from these points, one for each lane.
@@ -148,6 +155,16 @@ impl Backend for Cpu {
 
     fn supports(&self, _search: &Search<'_>) -> Result<(), Fault> {
         Ok(())
+    }
+
+    fn half(&self) -> u32 {
+        self.half
+    }
+
+    fn with_half(&self, half: u32) -> Option<Arc<dyn Backend>> {
+        (1..=MOST_HALF)
+            .contains(&half)
+            .then(|| Arc::new(Cpu::with_entries(self.simd, self.threads, half)) as _)
     }
 
     fn program(&self, search: &Search<'_>) -> Program {

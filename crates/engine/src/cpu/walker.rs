@@ -30,6 +30,8 @@ pub(super) struct Walker<'a, Q> {
     walk: Option<Walk<'a>>,
     /// Where its lanes began.
     walks: Walks,
+    /// Steps after which the walk ends, if it does.
+    end: Option<u64>,
     every: u32,
     /// Steps since the last check, whatever origins they began at, and what was tried by them.
     steps: u32,
@@ -40,7 +42,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
     /// A walk that is nowhere yet.
     pub fn new(cpu: &'a Cpu, quest: Q) -> Self {
         let walks = Walks::new(cpu.numbering().half);
-        Walker { cpu, quest, walk: None, walks, every: EVERY, steps: 0, unproved: 0 }
+        Walker { cpu, quest, walk: None, walks, end: None, every: EVERY, steps: 0, unproved: 0 }
     }
 
     /// How its lanes number their keys.
@@ -56,9 +58,10 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
     }
 
     fn start(&mut self, start: Start<'_>) -> Result<(), Fault> {
-        let Start::Points(points) = start else { return Err("a walk starts at points".to_owned()) };
+        let (points, end) = start.walk().ok_or("a walk starts at points")?;
         self.walk = Some(self.cpu.walk(points));
         self.walks.begin(points);
+        self.end = end;
         Ok(())
     }
 
@@ -79,6 +82,10 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
 
     fn step(&mut self) -> Result<Batch, Fault> {
         let walk = self.walk.as_mut().ok_or("a worker was run before it was given its points")?;
+        if self.end.is_some_and(|end| walk.step() >= end) {
+            self.check()?;
+            return Ok(Batch { done: true, ..Batch::default() });
+        }
         let mut batch = self.quest.step(self.cpu, walk);
         for hit in &mut batch.hits {
             if let Spot::Key(place) = &mut hit.spot {

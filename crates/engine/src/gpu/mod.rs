@@ -38,7 +38,7 @@ use crate::prefilter::ScanFilter;
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
-use crate::worker::{Backend, Fault, Held, Program, Runner, Search, Worker};
+use crate::worker::{Backend, Fault, Held, MOST_HALF, Program, Runner, Search, Worker};
 pub use inline::{CardOptions, Inline};
 
 /// Records a launch has room for. More hits than that are found by walking again in pieces.
@@ -247,6 +247,28 @@ impl Backend for Gpu {
 
     fn measure(&self) -> Option<&dyn Measure> {
         Some(self)
+    }
+
+    fn half(&self) -> u32 {
+        self.shape.spec.group
+    }
+
+    fn with_half(&self, half: u32) -> Option<Arc<dyn Backend>> {
+        if !(1..=MOST_HALF).contains(&half) || self.device.can_build().is_err() {
+            return None;
+        }
+        let (mut shape, info) = (self.shape, self.device.info());
+        shape.spec.group = half;
+        if info.constant_memory < 4 * abi::table_words(half) as u64 {
+            shape.spec.table = TablePlace::Global;
+        }
+        // No more memory for the products of a group than the shape had.
+        let fit = u64::from(shape.lanes) * u64::from(self.shape.spec.group) / u64::from(half);
+        let fit = fit.min(u64::from(shape.lanes)) as u32;
+        shape.lanes = (fit / shape.spec.block * shape.spec.block).max(shape.spec.block);
+        let inline = if shape.spec.inline { Inline::Yes } else { Inline::No };
+        let options = CardOptions { launch_ms: self.launch_ms, ..CardOptions::from(inline) };
+        Some(Arc::new(Gpu::with_shape(Arc::clone(&self.device), shape, options)))
     }
 
     fn scanner<'a>(

@@ -75,6 +75,8 @@ pub(super) struct Walker<'a, Q> {
     matched: u32,
     /// What a step has of matches and records, where 1 is as much as a launch should have.
     busy: Option<f32>,
+    /// Steps after which the walk ends, if it does. Then every candidate before that is looked at, however many hits there are.
+    end: Option<u64>,
     /// Whether a lane may have met its table where nobody looked, so that all are put back before the next launch.
     doubtful: bool,
 }
@@ -106,6 +108,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             told: 0,
             matched: 0,
             busy: None,
+            end: None,
             doubtful: false,
         })
     }
@@ -139,6 +142,11 @@ impl<'a, Q: Quest> Walker<'a, Q> {
             self.put_back()?;
         }
         self.move_lanes()?;
+        // Beyond the end of a stretch lie keys of others.
+        if let Some(end) = self.end {
+            let left = end.saturating_sub(self.lanes.step());
+            self.flights.steps = self.flights.steps.min(left.try_into().unwrap_or(u32::MAX));
+        }
         let (quest, centres, lanes, steps) =
             (&self.quest, self.centres, self.shape.lanes, self.flights.steps);
         let launch = |queue: &mut dyn Queue, hits: Buffer, steps: u32| {
@@ -242,7 +250,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
     }
 
     /// Does a launch again whose hits did not fit: step by step, and over as few lanes as it takes. It ends when there are
-    /// hits in plenty, which end the walks of their lanes, and counts the keys up to there. Says whether a lane met its
+    /// hits in plenty, which end the walks of their lanes, and counts the keys up to there; a stretch is done to its end. Says whether a lane met its
     /// table; where not all of the launch was looked at, that remains in doubt.
     fn again(&mut self, landed: &Landed, batch: &mut Batch) -> Result<bool, Fault> {
         let (all, block, keys) = (self.shape.lanes, self.shape.spec.block, self.quest.keys());
@@ -254,7 +262,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
         for step in landed.first..landed.first + u64::from(landed.steps) {
             let mut from = 0;
             while from < all {
-                if batch.hits.len() > CAPACITY as usize {
+                if batch.hits.len() > CAPACITY as usize && self.end.is_none() {
                     (self.doubtful, self.reached) = (true, (step, from));
                     return Ok(met);
                 }
@@ -273,7 +281,7 @@ impl<'a, Q: Quest> Walker<'a, Q> {
                             self.quest.walk_lane(&self.lanes, lane, step..step + 1, &mut batch.hits);
                             batch.tried += keys;
                         }
-                        if batch.hits.len() > CAPACITY as usize {
+                        if batch.hits.len() > CAPACITY as usize && self.end.is_none() {
                             (self.doubtful, self.reached) = (true, (step, lane + 1));
                             return Ok(met);
                         }
@@ -306,7 +314,7 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
     }
 
     fn start(&mut self, start: Start<'_>) -> Result<(), Fault> {
-        let Start::Points(points) = start else { return Err("a walk starts at points".to_owned()) };
+        let (points, end) = start.walk().ok_or("a walk starts at points")?;
         if points.len() != self.shape.lanes as usize {
             return Err(format!("{} points for {} lanes", points.len(), self.shape.lanes));
         }
@@ -314,6 +322,7 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
         self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
         self.watch.gave_up();
         self.lanes.begin(points);
+        self.end = end;
         self.put_back()
     }
 
@@ -331,7 +340,12 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
 
     fn run(&mut self) -> Result<Batch, Fault> {
         self.pace();
-        while !self.flights.full() {
+        let is_at_end = |lanes: &Lanes<'_>, end: Option<u64>| end.is_some_and(|end| lanes.step() >= end);
+        if is_at_end(&self.lanes, self.end) && self.flights.is_empty() {
+            self.check()?;
+            return Ok(Batch { done: true, ..Batch::default() });
+        }
+        while !self.flights.full() && !is_at_end(&self.lanes, self.end) {
             self.take_off()?;
             self.watch.took_off(self.queue.as_mut(), self.flights.under_way(), &self.lanes)?;
         }

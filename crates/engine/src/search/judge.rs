@@ -87,7 +87,9 @@ fn verify(job: &Job<'_>, rule: Rule, facts: &Facts, claim: Claim) -> Judged {
     match why {
         Some(_) if rule == Rule::Count => Judged::Counted,
         // SEC: never of an origin that is in use.
-        Some(why) if may_be_shown => Judged::Match(Box::new(found(job, facts, candidate, address, why))),
+        Some(why) if may_be_shown => {
+            Judged::Match(Box::new(found(job.subject, &facts.device, candidate, address, why)))
+        }
         None if !near(&facts.filter, &digest.words()) => not_in_filter(&hit),
         _ => Judged::False,
     }
@@ -98,10 +100,16 @@ fn not_in_filter(hit: &Hit) -> Judged {
 }
 
 /// The result, but for when it was found.
-fn found(job: &Job<'_>, facts: &Facts, candidate: Candidate, address: String, why: Why) -> Match {
-    let target = job.subject.target();
-    let (solution, details, public_details) = solution(job.subject, candidate);
-    let nonce = match job.subject.recipe() {
+pub(crate) fn found(
+    subject: Subject<'_>,
+    device: &str,
+    candidate: Candidate,
+    address: String,
+    why: Why,
+) -> Match {
+    let target = subject.target();
+    let (solution, details, public_details) = solution(subject, candidate);
+    let nonce = match subject.recipe() {
         Recipe::Key(Form::Contract { nonce }) => Some(nonce),
         _ => None,
     };
@@ -114,7 +122,7 @@ fn found(job: &Job<'_>, facts: &Facts, candidate: Candidate, address: String, wh
         nonce,
         details,
         public_details,
-        device: facts.device.clone(),
+        device: device.to_owned(),
         tried: 0,
         elapsed: Duration::ZERO,
     }

@@ -34,6 +34,7 @@ use collector::Collector;
 use crew::{Crew, muster};
 pub use found::{Match, Solution, Why};
 pub use job::{Job, Wanted};
+pub(crate) use judge::found as found_of;
 use judge::judge;
 pub use progress::{Progress, time_to};
 use thread::Message;

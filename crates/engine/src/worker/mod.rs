@@ -45,6 +45,9 @@ impl<'s> Search<'s> {
     }
 }
 
+/// The most entries a table may have when somebody else says how many.
+pub(crate) const MOST_HALF: u32 = 1 << 10;
+
 /// The largest share of candidates that may pass a card's filter where few of them match: each is a hit that the host
 /// recomputes, and beyond this a processor that looks at its own digests is faster (docs/measurements/npub-gpu.md).
 const MOST_HITS: f64 = 1.0 / 1024.0;
@@ -132,7 +135,7 @@ pub(crate) struct Batch {
     pub tried: u64,
     /// Those that passed the filter. In a search for the best, at least one of the best among them.
     pub hits: Vec<Hit>,
-    /// Whether the lease is done: a walk never is.
+    /// Whether the lease or the stretch is done: a walk without an end never is.
     pub done: bool,
     /// What passed besides, of walks that had ended before.
     pub stale: u64,
@@ -238,6 +241,14 @@ pub(crate) trait Backend: Send + Sync {
     }
     /// The program by which it does this search, which it must support.
     fn program(&self, search: &Search<'_>) -> Program;
+    /// Table entries of its walks: which keys lie around a centre depends on it.
+    fn half(&self) -> u32 {
+        0
+    }
+    /// The same device with walks of so many entries; none if it has no such walks.
+    fn with_half(&self, _half: u32) -> Option<Arc<dyn Backend>> {
+        None
+    }
     /// A worker for this search.
     fn worker<'a>(&'a self, search: &Search<'_>) -> Result<Box<dyn Worker + 'a>, Fault>;
 }

@@ -1,0 +1,111 @@
+//! `fleet init`, `invite` and `cancel`: the folder of a fleet.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::fleet::net::home::Home;
+use warpsmith::fleet::net::submit::{cancel, find, reload};
+use zeroize::Zeroizing;
+
+use crate::ending::{Ending, Failure};
+use crate::stdout::Stdout;
+use crate::telling::tell;
+
+/// Make a fleet: keys, TLS certificate and the server's configuration, in a new folder
+#[derive(Args)]
+pub(crate) struct Init {
+    /// The folder; it will hold secrets, and is closed to others
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// Where workers reach the server
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4222")]
+    listen: String,
+}
+
+impl Init {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let home = Home::init(&self.folder, &self.listen)?;
+        tell(&format!(
+            "made a fleet in {}\nstart its server on the machine that is {}, with this folder there:\n  nats-server -c {}\n\
+             or let `warpsmith fleet submit {} --local ...` start one for a trial. Next: warpsmith fleet invite {} NAME",
+            self.folder.display(),
+            home.server(),
+            home.config().display(),
+            self.folder.display(),
+            self.folder.display()
+        ));
+        stdout.show(format!("{}\n", home.config().display()).as_bytes())?;
+        Ok(Ending::Done)
+    }
+}
+
+/// Let a worker in: prints one line of text, which is all it needs
+///
+/// The line holds the worker's own key: give it to that worker alone. Whoever has it can work as that worker, and nothing
+/// else: no job's secret, and no other worker's messages.
+#[derive(Args)]
+pub(crate) struct Invite {
+    /// The fleet's folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// What to call the worker
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+impl Invite {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let mut home = Home::open(&self.folder)?;
+        let invitation = home.invite(&self.name)?;
+        if !reload(&home) {
+            tell(
+                "if the server runs elsewhere, copy its configuration there and have it read it: nats-server --signal reload",
+            );
+        }
+        let line = Zeroizing::new(format!("{}\n", invitation.text().as_str()));
+        stdout.deliver(line.as_bytes())?;
+        Ok(Ending::Done)
+    }
+}
+
+/// End a job
+#[derive(Args)]
+pub(crate) struct Cancel {
+    /// The fleet's folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// The job, by the first digits of its name
+    #[arg(value_name = "JOB")]
+    job: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Cancelled {
+    event: &'static str,
+    job: String,
+}
+
+impl Cancel {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let home = Home::open(&self.folder)?;
+        let (id, _) = find(&home, &self.job)?;
+        cancel(&home, id)?;
+        if self.json {
+            stdout.show_json(&Cancelled { event: "cancelled", job: id.to_string() })?;
+        } else {
+            stdout.show(
+                format!("{} is cancelled; what was found stays: warpsmith fleet result\n", id.short())
+                    .as_bytes(),
+            )?;
+        }
+        Ok(Ending::Done)
+    }
+}

@@ -1,0 +1,69 @@
+//! `warpsmith fleet`: searches on many machines that nobody has to trust.
+
+mod home;
+pub(crate) mod submit;
+mod watch;
+mod work;
+
+use clap::{Args, Subcommand};
+use warpsmith::fleet;
+
+use crate::ending::{Ending, Failure};
+use crate::stdout::Stdout;
+
+const EXAMPLES: &str = "\
+A trial on one machine:
+  warpsmith fleet init trial && warpsmith fleet invite trial me > me.invitation
+  warpsmith fleet work me.invitation &
+  warpsmith fleet submit trial --local npub cafe
+
+With a server of your own (nats-server, as `fleet init` says), the same without --local; `fleet work INVITATION` is
+all that a rented machine needs. docs/fleet.md says what a worker, the server and a thief can and cannot do.";
+
+/// Search on many machines that nobody has to trust
+///
+/// The machine that submits keeps every secret; workers are given public points and answer with places, which are joined
+/// and verified by libsecp256k1 at home. What they do is proved by shares.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Fleet {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Init(home::Init),
+    Invite(home::Invite),
+    Work(work::Work),
+    Submit(Box<submit::Submit>),
+    Status(watch::Status),
+    Watch(watch::Watch),
+    Cancel(home::Cancel),
+    Result(submit::ResultOf),
+}
+
+impl Fleet {
+    pub fn run(self, mut stdout: Stdout) -> Result<Ending, Failure> {
+        match self.command {
+            Command::Init(init) => init.run(&mut stdout),
+            Command::Invite(invite) => invite.run(&mut stdout),
+            Command::Work(work) => work.run(),
+            Command::Submit(submit) => submit.run(stdout),
+            Command::Status(status) => status.run(&mut stdout),
+            Command::Watch(watch) => watch.run(&mut stdout),
+            Command::Cancel(cancel) => cancel.run(&mut stdout),
+            Command::Result(result) => result.run(stdout),
+        }
+    }
+}
+
+impl From<fleet::Error> for Failure {
+    fn from(error: fleet::Error) -> Failure {
+        match error {
+            fleet::Error::Usage(text) => Failure::Usage(text),
+            fleet::Error::Engine(error) => error.into(),
+            other => Failure::Other(other.to_string()),
+        }
+    }
+}

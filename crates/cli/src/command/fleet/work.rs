@@ -1,0 +1,94 @@
+//! `fleet work`: this machine as a worker.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use warpsmith::fleet::net::home::Invitation;
+use warpsmith::fleet::net::work::{Told, work};
+use zeroize::Zeroizing;
+
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::running::{DeviceFlags, interrupt};
+use crate::telling::tell;
+
+/// Work for a fleet, with any number of devices, until stopped
+#[derive(Args)]
+pub(crate) struct Work {
+    /// The invitation, a file that holds it, or - for standard input
+    #[arg(value_name = "INVITATION|FILE|-")]
+    invitation: String,
+
+    #[command(flatten)]
+    devices: DeviceFlags,
+
+    /// Where finished work waits until the fleet has it [default: warpsmith/fleet in $XDG_STATE_HOME, or in ~/.local/state]
+    #[arg(long, value_name = "DIR")]
+    spool: Option<PathBuf>,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// An invitation has some hundred characters.
+const MOST: u64 = 4096;
+
+impl Work {
+    fn invitation(&self) -> Result<Invitation, Failure> {
+        if let Ok(invitation) = Invitation::read(&self.invitation) {
+            return Ok(invitation);
+        }
+        let bytes = match self.invitation.as_str() {
+            "-" => crate::input::read("-", MOST)
+                .map(Zeroizing::new)
+                .map_err(|why| format!("standard input: {why}")),
+            file => warpsmith_files::read_secret(file.as_ref(), MOST).map_err(|error| error.to_string()),
+        };
+        let bytes = bytes.map_err(|why| {
+            Failure::Usage(format!(
+                "no invitation: {why}; give the line that `warpsmith fleet invite` prints, or a file with it"
+            ))
+        })?;
+        Ok(Invitation::read(&String::from_utf8_lossy(&bytes))?)
+    }
+
+    fn spool(&self, id: u32) -> Result<PathBuf, Failure> {
+        let state = || {
+            let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+            let home = || std::env::home_dir().map(|home| home.join(".local/state"));
+            state.or_else(home).map(|state| state.join("warpsmith/fleet"))
+        };
+        let folder = self.spool.clone().or_else(state);
+        let folder =
+            folder.ok_or_else(|| Failure::Usage("there is no home folder; say --spool DIR".to_owned()))?;
+        Ok(folder.join(format!("worker-{id}")))
+    }
+
+    pub fn run(&self) -> Result<Ending, Failure> {
+        let invitation = self.invitation()?;
+        let devices = self.devices.open()?;
+        let stop = interrupt()?;
+        if !self.quiet {
+            let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
+            tell(&format!(
+                "worker {} of the fleet at {}, with {}",
+                invitation.name,
+                invitation.server,
+                names.join(", ")
+            ));
+        }
+        let spool = self.spool(invitation.id)?;
+        let worked = work(&invitation, &devices, &spool, &stop, &|told| match told {
+            Told::Note(text) => tell(&text),
+            Told::Unit { device, candidates, shares, time } if !self.quiet => tell(&format!(
+                "{device}: a unit of {} counts, {shares} shares, {}",
+                human::count(candidates),
+                human::rate(candidates / time.as_secs_f64().max(1e-9))
+            )),
+            Told::Unit { .. } => {}
+        });
+        worked?;
+        Ok(Ending::Interrupted)
+    }
+}

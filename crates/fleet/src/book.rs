@@ -1,0 +1,514 @@
+//! One job as the coordinator has it: what to give out next, and what comes of a report. No network and no clock of its own.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use warpsmith_engine::{KeyUnit, SaltUnit, Unit, UnitOrigin, Wanted, check_spots, settle};
+
+use crate::error::{Error, Result};
+use crate::job::{Descriptor, JobId, Task};
+use crate::leases::{Held, Holder, Leases};
+use crate::ledger::Ledger;
+use crate::secrets::Master;
+use crate::wire::{Lease, MOST_SHARES, Ready, Report, Work};
+
+/// Salts of one number.
+const SALTS: u64 = 1 << 16;
+/// Shares that a unit is cut for, at least; at most twice as many.
+const SHARES: f64 = 64.0;
+/// Numbers that are marked as given away at a time.
+const AHEAD: u64 = 64;
+/// Units that wait to be done twice, at most.
+const MOST_REPEATS: usize = 4096;
+
+/// What a person asked for besides what workers are told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wishes {
+    /// Matches after which the job is done; none: never.
+    pub count: Option<u64>,
+    /// The score at which it is done.
+    pub enough: Option<u32>,
+    /// Its share of the fleet relative to others.
+    pub priority: f64,
+}
+
+/// Where a match lies: with the master, that is the key. Not a secret by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoundAt {
+    /// The lease it was found under.
+    pub lease: Lease,
+    /// Where in the unit.
+    pub spot: u64,
+    /// Candidates tried until then.
+    pub tried: u128,
+    /// Seconds since the job began.
+    pub seconds: f64,
+    /// Its score, where scores count.
+    pub score: Option<u32>,
+}
+
+/// A unit that was done, and is done again by another to compare.
+struct Repeat {
+    lease: Lease,
+    shares: Vec<u64>,
+    /// To whom it was given, and until when.
+    given: Option<(Holder, Duration)>,
+}
+
+/// What is wrong with a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// The worker says something false: it is set aside.
+    False(String),
+    /// It cannot be taken, which may be nobody's fault.
+    Refused(String),
+}
+
+/// What a report came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Taken {
+    /// Its shares are true; where they lie in the unit, and how many were expected. It is yet to be judged whether it counts.
+    True {
+        /// From 0 to 1, rising.
+        parts: Vec<f64>,
+        /// How many shares were expected.
+        expected: f64,
+    },
+    /// It was done before.
+    Known,
+    /// It was done before by this other worker, which has shares that this one lacks or the other way round: whoever lacks some.
+    Differs {
+        /// Whoever lacks shares.
+        short: Vec<u32>,
+    },
+}
+
+/// One job.
+pub struct Book {
+    id: JobId,
+    descriptor: Descriptor,
+    task: Task,
+    wishes: Wishes,
+    master: Master,
+    ledger: Ledger,
+    leases: Leases,
+    /// Numbers that were given and came to nothing.
+    open: Vec<(u64, u64)>,
+    /// The lowest number that was never given.
+    next: u64,
+    /// The last number there is.
+    last: u64,
+    repeats: BTreeMap<u64, Repeat>,
+    found: Vec<FoundAt>,
+    found_path: PathBuf,
+    base: [u8; 32],
+    beat: u32,
+    /// Seconds of devices it was given, by its priority.
+    pub served: f64,
+    /// Whether somebody ended it.
+    pub cancelled: bool,
+    expired_at: Duration,
+}
+
+impl Book {
+    /// The job in this folder, for a coordinator of this epoch.
+    pub fn open(folder: &Path, epoch: u64, now: Duration, unit_time: Duration) -> Result<Book> {
+        let text_path = folder.join("job.json");
+        let read = |path: &Path| std::fs::read_to_string(path).map_err(Error::io(path));
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let id: JobId = name.parse().map_err(|why: String| Error::corrupt(folder, why))?;
+        let descriptor = Descriptor::read(&read(&text_path)?, &id)?;
+        let task = descriptor.open()?;
+        let wishes_path = folder.join("wishes.json");
+        let wishes = serde_json::from_str(&read(&wishes_path)?)
+            .map_err(|error| Error::corrupt(&wishes_path, error.to_string()))?;
+        let master = Master::open(&folder.join("master"), id)?;
+        let ledger = Ledger::open(&folder.join("ledger"), id, epoch)?;
+        let found_path = folder.join("found.jsonl");
+        let found = read_found(&found_path)?;
+        let last = task.salts().map_or(u64::MAX, |salts| salts.div_ceil(u128::from(SALTS)) as u64);
+        let beat = found.iter().filter_map(|found| found.score).max().unwrap_or(0);
+        let next = ledger.standing().marked.saturating_add(1);
+        // Salts have no secret. This only keeps two jobs from doing the same ones.
+        let base = id.0;
+        let mut book = Book {
+            id,
+            descriptor,
+            task,
+            wishes,
+            master,
+            ledger,
+            leases: Leases::default(),
+            open: Vec::new(),
+            next,
+            last,
+            repeats: BTreeMap::new(),
+            found,
+            found_path,
+            base,
+            beat,
+            served: 0.0,
+            cancelled: folder.join("cancelled").exists(),
+            expired_at: Duration::ZERO,
+        };
+        // What a coordinator before this one gave away may still come back.
+        let until = now + 3 * unit_time;
+        for (first, count) in book.gaps() {
+            book.leases.give(first, Held { holder: None, count, until });
+        }
+        Ok(book)
+    }
+
+    /// Numbers that were given away and are not done.
+    fn gaps(&self) -> Vec<(u64, u64)> {
+        let (mut gaps, mut from) = (Vec::new(), 1);
+        while let Some((first, count)) = self.ledger.standing().gap(from, self.next.saturating_sub(1)) {
+            gaps.push((first, count));
+            from = first + count;
+        }
+        gaps
+    }
+
+    /// The name.
+    pub fn id(&self) -> JobId {
+        self.id
+    }
+
+    /// What it is.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    /// What was asked for besides.
+    pub fn wishes(&self) -> &Wishes {
+        &self.wishes
+    }
+
+    /// What it takes to do it.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// What is done.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Who has what.
+    pub fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
+    /// What was found.
+    pub fn found(&self) -> &[FoundAt] {
+        &self.found
+    }
+
+    /// Whether there is nothing left to give out, for good.
+    pub fn is_over(&self) -> bool {
+        let enough = self.wishes.enough.is_some_and(|enough| self.beat >= enough);
+        let all = self.last != u64::MAX && self.ledger.standing().units >= self.last;
+        self.cancelled || enough || all || self.wishes.count.is_some_and(|count| self.matches() >= count)
+    }
+
+    /// Matches so far: what counts towards the wish.
+    pub fn matches(&self) -> u64 {
+        self.found.len() as u64
+    }
+
+    /// A unit for a device; none if nothing is left for now.
+    pub fn lease(
+        &mut self,
+        holder: Holder,
+        ready: &Ready,
+        holding: &[u64],
+        now: Duration,
+        unit_time: Duration,
+    ) -> Option<Lease> {
+        if now >= self.expired_at {
+            self.expired_at = now + unit_time / 100;
+            let over = self.leases.expire(now);
+            self.open.extend(over);
+            for repeat in self.repeats.values_mut() {
+                repeat.given = repeat.given.filter(|(_, until)| *until > now);
+            }
+        }
+        // What was given and never arrived.
+        let lost = self.leases.keep_only(holder, holding);
+        self.open.extend(lost);
+        if self.leases.count_of(holder) >= crate::leases::MOST {
+            return None;
+        }
+        let until = now + 3 * unit_time;
+        if let Some(lease) = self.repeat_for(holder, ready, until) {
+            return Some(lease);
+        }
+        let rate = if ready.rate.is_finite() { ready.rate.clamp(1.0, 1e15) } else { 1.0 };
+        // About one match in a unit at most: of a unit only one is used.
+        let keys = (rate * unit_time.as_secs_f64()).min(1.0 / self.task.wanted().odds(self.beat)).max(1.0);
+        let (unit, count, work) = match self.task.salts() {
+            Some(salts) => {
+                let (unit, count) = self.numbers((keys / SALTS as f64).round().max(1.0) as u64)?;
+                let first = (unit - 1) * SALTS;
+                let last = (u128::from(unit - 1 + count) * u128::from(SALTS)).min(salts) - 1;
+                (unit, count, Work::Salts { base: const_hex::encode(self.base), first, last: last as u64 })
+            }
+            None => {
+                let (unit, count) = self.numbers(1)?;
+                (unit, count, self.keys(unit, ready, keys)?)
+            }
+        };
+        let candidates = work.unit()?.candidates() as f64;
+        let bits = (candidates / SHARES).log2().floor().clamp(1.0, 60.0) as u32;
+        self.leases.give(unit, Held { holder: Some(holder), count, until });
+        let lease = Lease {
+            job: self.id,
+            unit,
+            count,
+            epoch: self.ledger.standing().epoch,
+            worker: holder.worker,
+            slot: holder.slot,
+            bits,
+            beat: self.beat,
+            ms: (3 * unit_time).as_millis() as u64,
+            work,
+            token: String::new(),
+        };
+        Some(lease.signed(&self.master))
+    }
+
+    /// The next numbers to give out: at most so many in a row.
+    fn numbers(&mut self, most: u64) -> Option<(u64, u64)> {
+        while let Some((first, count)) = self.open.pop() {
+            // Some of them may have come back late.
+            let Some((first, count)) = self.ledger.standing().gap(first, first + (count - 1)) else {
+                continue;
+            };
+            let taken = count.min(most);
+            if taken < count {
+                self.open.push((first + taken, count - taken));
+            }
+            return Some((first, taken));
+        }
+        let (first, count) = (self.next, most.min(self.last.checked_sub(self.next)?.saturating_add(1)));
+        if count == 0 {
+            return None;
+        }
+        self.next += count;
+        if self.next - 1 > self.ledger.standing().marked {
+            self.ledger.mark((self.next - 1 + AHEAD).min(self.last));
+        }
+        Some((first, count))
+    }
+
+    fn keys(&self, unit: u64, ready: &Ready, keys: f64) -> Option<Work> {
+        let secret = self.master.unit(unit).public_key();
+        let point = match &self.task.split {
+            Some(owner) => owner.combine(&secret).ok()?,
+            None => secret,
+        };
+        let Ready { half, orbits, signs, .. } = *ready;
+        let sample = KeyUnit { point, half, orbits, signs, steps: 1 };
+        if !sample.is_sound() {
+            return None;
+        }
+        let grain = ready.grain.clamp(1, 1 << 24);
+        let steps = (keys / sample.keys_of_step() as f64 / grain as f64).round().max(1.0) as u64 * grain;
+        let steps = steps.min(KeyUnit::MOST_STEPS);
+        Some(Work::Keys { point: const_hex::encode(point.serialize()), half, orbits, signs, steps })
+    }
+
+    /// A unit that another has done, to compare.
+    fn repeat_for(&mut self, holder: Holder, ready: &Ready, until: Duration) -> Option<Lease> {
+        let fits = |work: &Work| match work {
+            Work::Keys { orbits, signs, .. } => (*orbits, *signs) == (ready.orbits, ready.signs),
+            Work::Salts { .. } => ready.orbits == 0,
+        };
+        let (_, repeat) = self.repeats.iter_mut().find(|(_, repeat)| {
+            repeat.given.is_none() && repeat.lease.worker != holder.worker && fits(&repeat.lease.work)
+        })?;
+        repeat.given = Some((holder, until));
+        let epoch = self.ledger.standing().epoch;
+        let lease = Lease { worker: holder.worker, slot: holder.slot, epoch, ..repeat.lease.clone() };
+        Some(lease.signed(&self.master))
+    }
+
+    /// Has a unit done again by somebody else.
+    pub fn repeat(&mut self, report: &Report) {
+        if self.repeats.len() < MOST_REPEATS {
+            let repeat = Repeat { lease: report.lease.clone(), shares: report.shares.clone(), given: None };
+            self.repeats.insert(report.lease.unit, repeat);
+        }
+    }
+
+    /// Forgets what was to be done twice of a worker.
+    pub fn forget(&mut self, worker: u32) -> Result<()> {
+        self.repeats.retain(|_, repeat| repeat.lease.worker != worker);
+        self.leases.take_all(worker);
+        self.ledger.revoke(worker)?;
+        let gaps = self.gaps();
+        self.open.clear();
+        for (first, count) in gaps {
+            // But for what others have.
+            let (mut at, end) = (first, first + count);
+            while at < end {
+                match self.leases.is_held(at) {
+                    Some((from, held)) => at = from + held.count,
+                    None => {
+                        let to = self.leases.next_after(at).map_or(end, |next| next.min(end));
+                        self.open.push((at, to - at));
+                        at = to;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at a report: whose lease it is, and whether all it says is true. Changes nothing but what is held.
+    pub fn check(&mut self, worker: u32, report: &Report) -> std::result::Result<Taken, Wrong> {
+        let Report { lease, shares, matches, .. } = report;
+        let refuse = |why: &str| Err(Wrong::Refused(why.to_owned()));
+        if lease.job != self.id || lease.worker != worker || !lease.is_signed(&self.master) {
+            return refuse("this unit was never given to this worker");
+        }
+        let Some(unit) = lease.work.unit() else { return refuse("that is no unit") };
+        let is_rising = |spots: &[u64]| spots.windows(2).all(|pair| pair[0] < pair[1]);
+        if shares.len() > MOST_SHARES || matches.len() > warpsmith_engine::UnitRunner::MOST_MATCHES {
+            return Err(Wrong::False("it tells of more than a unit can have".to_owned()));
+        }
+        if !is_rising(shares) || !is_rising(matches) {
+            return Err(Wrong::False("it tells of the same share twice, or out of order".to_owned()));
+        }
+        let repeat = self.repeats.get(&lease.unit).filter(|repeat| repeat.lease.worker != worker);
+        let is_repeat = repeat.is_some_and(|repeat| repeat.lease.work == lease.work);
+        if self.ledger.standing().is_done(lease.unit) && !is_repeat {
+            return Ok(Taken::Known);
+        }
+        let digests = check_spots(&unit, self.task.subject(), shares);
+        let is_share = |digest: &Option<warpsmith_chain::Digest>| {
+            digest.as_ref().is_some_and(|digest| digest.words()[0].leading_zeros() >= lease.bits)
+        };
+        if !digests.iter().all(is_share) {
+            return Err(Wrong::False("a share is false".to_owned()));
+        }
+        for spot in matches {
+            if self.settle(lease, *spot).is_err() {
+                return Err(Wrong::False("a match is false".to_owned()));
+            }
+        }
+        if is_repeat && let Some(repeat) = self.repeats.remove(&lease.unit) {
+            // All shares of both were verified: whoever lacks one did not look there.
+            let lacks =
+                |has: &[u64], other: &[u64]| other.iter().any(|spot| has.binary_search(spot).is_err());
+            let mut short = Vec::new();
+            short.extend(lacks(&repeat.shares, shares).then_some(repeat.lease.worker));
+            short.extend(lacks(shares, &repeat.shares).then_some(worker));
+            return Ok(if short.is_empty() { Taken::Known } else { Taken::Differs { short } });
+        }
+        let parts = shares.iter().filter_map(|spot| unit.part(*spot)).collect();
+        let expected = unit.candidates() as f64 * (-f64::from(lease.bits)).exp2();
+        Ok(Taken::True { parts, expected })
+    }
+
+    /// Takes a unit as done. Says whether that is new.
+    pub fn count(&mut self, worker: u32, report: &Report) -> bool {
+        let Lease { unit, count, work, .. } = &report.lease;
+        self.leases.release(*unit, *count);
+        let keys = work.unit().map_or(0, |unit| unit.candidates().min(u128::from(u64::MAX)) as u64);
+        self.ledger.done(worker, *unit, *count, keys)
+    }
+
+    /// Gives a unit back whose report is not believed.
+    pub fn give_back(&mut self, lease: &Lease) {
+        self.leases.release(lease.unit, lease.count);
+        self.open.push((lease.unit, lease.count));
+    }
+
+    /// Keeps a match, on disk when this returns. Of a unit only one is kept, since its keys are related; of scores only better ones.
+    pub fn keep(&mut self, lease: &Lease, spot: u64, seconds: f64) -> Result<bool> {
+        let is_taken =
+            self.task.salts().is_none() && self.found.iter().any(|found| found.lease.unit == lease.unit);
+        let is_same = self.found.iter().any(|found| found.lease.unit == lease.unit && found.spot == spot);
+        if is_taken || is_same || self.is_over() {
+            return Ok(false);
+        }
+        let Ok(found) = self.settle(lease, spot) else { return Ok(false) };
+        let score = found.score();
+        let is_better = score.is_none_or(|score| score > self.beat);
+        if !is_better {
+            return Ok(false);
+        }
+        let tried = self.ledger.standing().keys;
+        let found = FoundAt { lease: lease.clone(), spot, tried, seconds, score };
+        let mut line = serde_json::to_vec(&found).expect("plain values");
+        line.push(b'\n');
+        let (mut file, _) = warpsmith_files::append(&self.found_path)?;
+        file.write_all(&line).and_then(|()| file.sync_all()).map_err(Error::io(&self.found_path))?;
+        self.beat = self.beat.max(score.unwrap_or(0));
+        self.found.push(found);
+        Ok(true)
+    }
+
+    /// The result at a spot, by libsecp256k1 and from the secret.
+    pub fn settle(&self, lease: &Lease, spot: u64) -> Result<warpsmith_engine::Match> {
+        settle_with(&self.task, &self.master, lease, spot)
+    }
+
+    /// Forces the ledger to disk.
+    pub fn sync(&mut self) -> Result<()> {
+        self.ledger.sync()
+    }
+}
+
+/// The result at a spot of a job: the one place where a private key is made of what a worker told.
+pub fn settle_with(
+    task: &Task,
+    master: &Master,
+    lease: &Lease,
+    spot: u64,
+) -> Result<warpsmith_engine::Match> {
+    let unit = lease.work.unit().ok_or_else(|| Error::Usage("that is no unit".to_owned()))?;
+    let origin = match unit {
+        Unit::Keys(unit) => UnitOrigin::Key { secret: master.unit(lease.unit), split: task.split, unit },
+        Unit::Salts(SaltUnit { base, first, last }) => UnitOrigin::Salt(SaltUnit { base, first, last }),
+    };
+    let wanted: Wanted<'_> = task.wanted();
+    Ok(settle(task.subject(), wanted, lease.beat, origin, spot, &format!("worker {}", lease.worker))?)
+}
+
+/// What was found, as far as whole lines go.
+pub fn read_found(path: &Path) -> Result<Vec<FoundAt>> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io(path)(error)),
+    };
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+/// Makes the folder of a job, if it is not there. The master is made with it, and never again.
+pub fn create(jobs: &Path, descriptor: &Descriptor, wishes: &Wishes) -> Result<JobId> {
+    let id = descriptor.id();
+    descriptor.open()?;
+    let folder = jobs.join(id.to_string());
+    let mut make = std::fs::DirBuilder::new();
+    make.recursive(true).mode(0o700).create(&folder).map_err(Error::io(&folder))?;
+    let master = folder.join("master");
+    if !master.exists() {
+        Master::create(&master, id)?;
+    }
+    let write = |name: &str, text: String| -> Result<()> {
+        let path = folder.join(name);
+        warpsmith_files::replace(&path, 0o600, |file| file.write_all(text.as_bytes()))?;
+        Ok(())
+    };
+    write("wishes.json", serde_json::to_string(wishes).expect("plain values"))?;
+    // Last, so that a folder with it is whole.
+    write("job.json", descriptor.text())?;
+    Ok(id)
+}

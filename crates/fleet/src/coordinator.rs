@@ -1,0 +1,266 @@
+//! All jobs and all workers: who gets what, and what becomes of whom. No network, and no clock of its own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::book::{Book, Taken, Wrong};
+use crate::error::Result;
+use crate::job::JobId;
+use crate::leases::Holder;
+use crate::proof::{Record, Trust, UnitVerdict};
+use crate::wire::{Answer, Ask, Lease, Report, VERSION, Verdict};
+
+/// How a fleet is led.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// How long a unit shall take.
+    pub unit_time: Duration,
+    /// So many units of a new worker are done twice.
+    pub repeat_first: u64,
+    /// One in so many units of others is.
+    pub repeat_one_in: u32,
+}
+
+impl Default for Policy {
+    /// Units of a minute, so that leases of three end within twice the longest unit.
+    fn default() -> Policy {
+        Policy { unit_time: Duration::from_secs(60), repeat_first: 10, repeat_one_in: 50 }
+    }
+}
+
+/// Devices of one worker, at most.
+pub const MOST_SLOTS: u16 = 64;
+
+/// What is known of a device.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// What its worker calls it.
+    pub device: String,
+    /// The job it does.
+    pub job: Option<JobId>,
+    /// Candidates a second, as it says.
+    pub rate: f64,
+    /// When it was last heard of.
+    pub seen: Duration,
+}
+
+/// What is known of a worker.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerInfo {
+    /// Statistics of its shares, and what is thought of it.
+    pub record: Record,
+    /// Its devices.
+    pub devices: BTreeMap<u16, DeviceInfo>,
+    /// Candidates of units that count.
+    pub keys: u128,
+    /// Seconds of devices that these took.
+    pub seconds: f64,
+    /// Units that were refused.
+    pub refused: u64,
+}
+
+/// Everything a coordinator has.
+pub struct Coordinator {
+    books: Vec<Book>,
+    workers: BTreeMap<u32, WorkerInfo>,
+    policy: Policy,
+}
+
+impl Coordinator {
+    /// Without jobs.
+    pub fn new(policy: Policy) -> Coordinator {
+        Coordinator { books: Vec::new(), workers: BTreeMap::new(), policy }
+    }
+
+    /// How it is led.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Takes a job on. It begins with as much of the fleet behind it as the one that had least. Whoever was caught before is set
+    /// aside again.
+    pub fn add(&mut self, mut book: Book) {
+        book.served = self.open_books().map(|other| other.served).fold(f64::INFINITY, f64::min);
+        book.served = if book.served.is_finite() { book.served } else { 0.0 };
+        for worker in book.ledger().revoked() {
+            self.workers.entry(*worker).or_default().record.set_aside("it was caught before");
+        }
+        self.books.push(book);
+    }
+
+    /// Lets go of a job.
+    pub fn remove(&mut self, id: JobId) -> Option<Book> {
+        let at = self.books.iter().position(|book| book.id() == id)?;
+        Some(self.books.remove(at))
+    }
+
+    /// All jobs.
+    pub fn books(&self) -> &[Book] {
+        &self.books
+    }
+
+    /// One job.
+    pub fn book(&self, id: JobId) -> Option<&Book> {
+        self.books.iter().find(|book| book.id() == id)
+    }
+
+    fn book_mut(&mut self, id: JobId) -> Option<&mut Book> {
+        self.books.iter_mut().find(|book| book.id() == id)
+    }
+
+    /// All workers that were heard of.
+    pub fn workers(&self) -> &BTreeMap<u32, WorkerInfo> {
+        &self.workers
+    }
+
+    fn open_books(&self) -> impl Iterator<Item = &Book> {
+        self.books.iter().filter(|book| !book.is_over())
+    }
+
+    /// Ends a job. Says whether there is one.
+    pub fn cancel(&mut self, id: JobId) -> bool {
+        self.book_mut(id).map(|book| book.cancelled = true).is_some()
+    }
+
+    /// A device asks for work.
+    pub fn get(&mut self, worker: u32, ask: &Ask, now: Duration) -> Answer {
+        let refuse = |why: &str| Answer::Refused { why: why.to_owned() };
+        if ask.version != VERSION {
+            return Answer::Refused {
+                why: format!(
+                    "this fleet speaks version {VERSION}, the worker {}: use the same program",
+                    ask.version
+                ),
+            };
+        }
+        if ask.slot >= MOST_SLOTS {
+            return refuse("a worker has at most 64 devices; start another worker for more");
+        }
+        let info = self.workers.entry(worker).or_default();
+        if let Trust::Aside(why) = info.record.trust() {
+            return Answer::Refused { why: format!("set aside: {why}") };
+        }
+        let rate = ask.ready.map_or(0.0, |ready| ready.rate);
+        let mut device = ask.device.clone();
+        device.retain(|letter| letter.is_ascii_graphic() || letter == ' ');
+        device.truncate(64);
+        let job = ask.ready.map(|ready| ready.job);
+        info.devices.insert(ask.slot, DeviceInfo { device, job, rate, seen: now });
+        let able = |book: &&Book| !ask.unable.contains(&book.id());
+        let Some(least) = self.open_books().filter(able).min_by(|a, b| a.served.total_cmp(&b.served)) else {
+            return Answer::Wait { ms: 1000 };
+        };
+        // To prepare for a job takes seconds: a device stays with its own until that has had two units more than its share.
+        let unit_time = self.policy.unit_time;
+        let slack = 2.0 * unit_time.as_secs_f64();
+        let own = job.and_then(|job| self.book(job)).filter(|book| !book.is_over() && able(book));
+        let chosen = own
+            .filter(|own| own.served <= least.served + slack / own.wishes().priority)
+            .unwrap_or(least)
+            .id();
+        let Some(ready) = ask.ready.filter(|ready| ready.job == chosen) else {
+            return Answer::Prepare { job: chosen };
+        };
+        let holder = Holder { worker, slot: ask.slot };
+        let Some(book) = self.book_mut(chosen) else { return Answer::Wait { ms: 1000 } };
+        match book.lease(holder, &ready, &ask.holding, now, unit_time) {
+            Some(lease) => {
+                let keys = lease.work.unit().map_or(0.0, |unit| unit.candidates() as f64);
+                book.served += keys / ready.rate.max(1.0) / book.wishes().priority.max(1e-3);
+                Answer::Lease(Box::new(lease))
+            }
+            None => Answer::Wait { ms: 500 },
+        }
+    }
+
+    /// A report comes. The answer may be sent after [`Coordinator::sync`]. `seconds` is since the job began.
+    pub fn put(&mut self, worker: u32, report: &Report, seconds: f64) -> Result<Verdict> {
+        let refuse = |why: &str| Ok(Verdict::Refused { why: why.to_owned() });
+        let (policy, others) = (self.policy, self.workers.len() > 1);
+        let info = self.workers.entry(worker).or_default();
+        if info.record.is_aside() {
+            return refuse("set aside");
+        }
+        let Some(book) = self.books.iter_mut().find(|book| book.id() == report.lease.job) else {
+            return refuse("no such job");
+        };
+        match book.check(worker, report) {
+            Err(Wrong::Refused(why)) => {
+                info.refused += 1;
+                Ok(Verdict::Refused { why })
+            }
+            Err(Wrong::False(why)) => {
+                self.set_aside(worker, &why)?;
+                Ok(Verdict::Refused { why })
+            }
+            Ok(Taken::Known) => Ok(Verdict::Known),
+            Ok(Taken::Differs { short }) => {
+                for worker in short {
+                    self.set_aside(worker, "it lacks shares that another found in the same unit")?;
+                }
+                Ok(Verdict::Known)
+            }
+            Ok(Taken::True { parts, expected }) => {
+                // A true match is one whatever else is thought of the worker.
+                for spot in &report.matches {
+                    book.keep(&report.lease, *spot, seconds)?;
+                }
+                let verdict = info.record.take(&parts, expected);
+                if let Trust::Aside(why) = info.record.trust().clone() {
+                    self.set_aside(worker, &why)?;
+                    return Ok(Verdict::Refused { why });
+                }
+                if verdict != UnitVerdict::Fine {
+                    info.refused += 1;
+                    book.give_back(&report.lease);
+                    return refuse("its shares are too few, or a part of it has none: it is done again");
+                }
+                if !book.count(worker, report) {
+                    return Ok(Verdict::Known);
+                }
+                info.keys += report.lease.work.unit().map_or(0, |unit| unit.candidates());
+                info.seconds += report.ms as f64 / 1000.0;
+                let is_watched = info.record.units <= policy.repeat_first
+                    || matches!(info.record.trust(), Trust::Flagged(_))
+                    || policy.repeat_one_in > 0 && lot()? % policy.repeat_one_in == 0;
+                if others && is_watched && policy.repeat_one_in > 0 {
+                    book.repeat(report);
+                }
+                Ok(Verdict::Counted)
+            }
+        }
+    }
+
+    /// A match that came by itself, ahead of the report of its unit.
+    pub fn hit(&mut self, worker: u32, lease: &Lease, spot: u64, seconds: f64) -> Result<()> {
+        let aside = self.workers.get(&worker).is_some_and(|info| info.record.is_aside());
+        let Some(book) = self.book_mut(lease.job).filter(|_| !aside) else { return Ok(()) };
+        let report = Report { lease: lease.clone(), shares: Vec::new(), matches: vec![spot], ms: 0 };
+        match book.check(worker, &report) {
+            Ok(_) => book.keep(lease, spot, seconds).map(drop),
+            Err(Wrong::False(why)) => self.set_aside(worker, &why),
+            Err(Wrong::Refused(_)) => Ok(()),
+        }
+    }
+
+    /// Nothing of a worker counts any more, in any job: its units are done again.
+    pub fn set_aside(&mut self, worker: u32, why: &str) -> Result<()> {
+        self.workers.entry(worker).or_default().record.set_aside(why);
+        self.books.iter_mut().try_for_each(|book| book.forget(worker))
+    }
+
+    /// Forces all ledgers to disk.
+    pub fn sync(&mut self) -> Result<()> {
+        self.books.iter_mut().try_for_each(Book::sync)
+    }
+}
+
+/// A number nobody can foresee.
+fn lot() -> Result<u32> {
+    let mut bytes = [0; 4];
+    warpsmith_entropy::fill(&mut bytes)?;
+    Ok(u32::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,347 @@
+//! Lying workers, and coordinators that are replaced, without a network.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use warpsmith_engine::{Devices, UnitRunner};
+use warpsmith_trials::{Random, count};
+
+use super::*;
+use crate::book::{Wishes, create};
+use crate::job::{Descriptor, Liked, Sought};
+use crate::wire::{Ready, Work};
+
+const POLICY: Policy = Policy { unit_time: Duration::from_millis(1), repeat_first: 0, repeat_one_in: 0 };
+
+fn job(pattern: &str) -> Descriptor {
+    Descriptor {
+        fleet: Descriptor::FORMAT,
+        round: 0,
+        sought: Sought::Key {
+            chain: "npub".into(),
+            address_type: None,
+            network: None,
+            prefix: None,
+            nonce: None,
+        },
+        liked: Liked::Patterns { patterns: vec![pattern.into()], ignore_case: false, checksum: false },
+        split: None,
+    }
+}
+
+fn start(folder: &Path, pattern: &str, epoch: u64, policy: Policy) -> (Coordinator, JobId) {
+    let wishes = Wishes { count: None, enough: None, priority: 1.0 };
+    let id = create(folder, &job(pattern), &wishes).expect("made");
+    let book =
+        Book::open(&folder.join(id.to_string()), epoch, Duration::ZERO, policy.unit_time).expect("opened");
+    let mut coordinator = Coordinator::new(policy);
+    coordinator.add(book);
+    (coordinator, id)
+}
+
+fn ask(ready: Ready, holding: &[u64]) -> Ask {
+    Ask {
+        version: VERSION,
+        slot: 0,
+        device: "cpu".into(),
+        ready: Some(ready),
+        unable: Vec::new(),
+        holding: holding.to_vec(),
+    }
+}
+
+struct Worker<'a> {
+    runner: UnitRunner<'a>,
+    ready: Ready,
+}
+
+impl Worker<'_> {
+    fn lease(&self, coordinator: &mut Coordinator, worker: u32) -> Lease {
+        match coordinator.get(worker, &ask(self.ready, &[]), Duration::ZERO) {
+            Answer::Lease(lease) => *lease,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn work(&mut self, lease: &Lease) -> Report {
+        let unit = lease.work.unit().expect("a unit");
+        let (stop, tried) = (AtomicBool::new(false), AtomicU64::new(0));
+        let covered =
+            self.runner.run(&unit, lease.bits, lease.beat, &stop, &tried).expect("done").expect("done");
+        Report { lease: lease.clone(), shares: covered.shares, matches: covered.matches, ms: 1 }
+    }
+}
+
+/// A worker on the processor whose units have some hundred thousand keys.
+fn with_worker(id: JobId, test: impl FnOnce(Worker<'_>)) {
+    let task = job("qqqqqqqqqq").open().expect("possible");
+    let devices = Devices::open(&["cpu".parse().expect("a device")], Some(1)).expect("a processor");
+    let runner = UnitRunner::new(&devices, task.subject(), task.wanted()).expect("proved");
+    let ready = Ready::new(id, runner.outfit(), 3e8);
+    test(Worker { runner, ready });
+}
+
+/// T10: what liars do, many times each. Nothing is accepted, and an honest unit afterwards still is.
+#[test]
+fn liars_are_not_believed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut coordinator, id) = start(folder.path(), "qqqqqqqqqq", 1, POLICY);
+    let mut random = Random::new("liars_are_not_believed");
+    with_worker(id, |mut worker| {
+        let lease = worker.lease(&mut coordinator, 1);
+        let other = worker.lease(&mut coordinator, 2);
+        let (honest, of_other) = (worker.work(&lease), worker.work(&other));
+        assert!((40..180).contains(&honest.shares.len()), "{} shares", honest.shares.len());
+        let Work::Keys { steps, .. } = lease.work else { panic!("keys") };
+        let sorted = |mut shares: Vec<u64>| {
+            shares.sort_unstable();
+            shares
+        };
+        type Lie<'l> = Box<dyn Fn(&mut Random) -> Report + 'l>;
+        let with = |shares: Vec<u64>| Report { shares: sorted(shares), ..honest.clone() };
+        let forge = |at: usize, spot: u64| {
+            let mut shares = honest.shares.clone();
+            shares[at] = spot;
+            with(shares)
+        };
+        let lies: Vec<(&str, Lie<'_>)> = vec![
+            (
+                "wrong offset",
+                Box::new(|r| {
+                    let at = r.below(honest.shares.len() as u64) as usize;
+                    forge(at, honest.shares[at] ^ 1 << (6 + r.below(8)))
+                }),
+            ),
+            (
+                "wrong twist",
+                Box::new(|r| {
+                    let at = r.below(honest.shares.len() as u64) as usize;
+                    forge(at, honest.shares[at] ^ (2 << r.below(2)))
+                }),
+            ),
+            ("out of range", Box::new(|r| forge(0, (steps + r.below(1 << 40)) << 17 | 1 << 6))),
+            ("k = 0: a place that is none", Box::new(|r| forge(0, r.below(8) << 3 | 7))),
+            (
+                "share of another unit",
+                Box::new(|r| {
+                    let at = r.below(of_other.shares.len() as u64) as usize;
+                    forge(0, of_other.shares[at])
+                }),
+            ),
+            ("another's report", Box::new(|_| of_other.clone())),
+            (
+                "shares told twice",
+                Box::new(|r| {
+                    let mut shares = honest.shares.clone();
+                    shares.push(shares[r.below(shares.len() as u64) as usize]);
+                    with(shares)
+                }),
+            ),
+            ("too few shares", Box::new(|r| with(honest.shares[..r.below(8) as usize].to_vec()))),
+            (
+                "a quarter left out",
+                Box::new(|r| {
+                    let from = r.below(3) * steps / 4;
+                    let is_kept = |spot: &&u64| !(from..from + steps / 3).contains(&(**spot >> 17));
+                    with(honest.shares.iter().filter(is_kept).copied().take(28).collect())
+                }),
+            ),
+            (
+                "unit never leased",
+                Box::new(|r| {
+                    let unit = 2 + r.below(1 << 40);
+                    Report { lease: Lease { unit, ..lease.clone() }, ..honest.clone() }
+                }),
+            ),
+            (
+                "an easier unit",
+                Box::new(|r| Report {
+                    lease: Lease { bits: lease.bits - 1 - r.below(3) as u32, ..lease.clone() },
+                    ..honest.clone()
+                }),
+            ),
+            ("more than a unit has", Box::new(|r| with((0..3000 + r.below(1 << 16)).collect()))),
+            (
+                "false match",
+                Box::new(|r| Report { matches: vec![(1 + r.below(steps - 1)) << 17], ..honest.clone() }),
+            ),
+        ];
+        for (name, lie) in &lies {
+            for _ in 0..count(100, 1000) {
+                let report = lie(&mut random);
+                let verdict = coordinator.put(1, &report, 0.0).expect("taken");
+                assert!(matches!(verdict, Verdict::Refused { .. }), "{name}: {verdict:?}");
+                assert_eq!(coordinator.books()[0].ledger().standing().units, 0, "{name}");
+                assert!(coordinator.books()[0].found().is_empty(), "{name}");
+                // As if it had never been heard of.
+                coordinator.workers.remove(&1);
+            }
+        }
+        // The ledger remembers who was caught; another coordinator, and another worker, can do the unit.
+        drop(coordinator);
+        let fresh = tempfile::tempdir().expect("a folder");
+        let (mut coordinator, _) = start(fresh.path(), "qqqqqqqqqq", 1, POLICY);
+        let lease = worker.lease(&mut coordinator, 1);
+        let honest = worker.work(&lease);
+        assert_eq!(coordinator.put(1, &honest, 0.0).expect("taken"), Verdict::Counted);
+        for _ in 0..count(100, 1000) {
+            // Replayed, and late: known, and credited once.
+            assert_eq!(coordinator.put(1, &honest, 0.0).expect("taken"), Verdict::Known);
+        }
+        let standing = coordinator.books()[0].ledger().standing().clone();
+        assert_eq!(
+            (standing.units, standing.keys),
+            (1, honest.lease.work.unit().expect("a unit").candidates())
+        );
+        let info = &coordinator.workers()[&1];
+        assert_eq!((info.record.units, info.keys), (1, standing.keys));
+    });
+}
+
+/// A false share sets a worker aside at once: nothing it did before counts, and nobody gives it anything.
+#[test]
+fn a_false_share_costs_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut coordinator, id) = start(folder.path(), "qqqqqqqqqq", 1, POLICY);
+    with_worker(id, |mut worker| {
+        for n in 0..3 {
+            let lease = worker.lease(&mut coordinator, 5);
+            let mut report = worker.work(&lease);
+            if n == 2 {
+                report.shares[3] += 1 << 6;
+            }
+            coordinator.put(5, &report, 0.0).expect("taken");
+            assert_eq!(coordinator.books()[0].ledger().standing().units, [1, 2, 0][n]);
+        }
+        let answer = coordinator.get(5, &ask(worker.ready, &[]), Duration::ZERO);
+        assert!(matches!(answer, Answer::Refused { ref why } if why.contains("false")), "{answer:?}");
+        // Its units are given to the next one who asks, lowest first or not, but all of them.
+        let mut units: Vec<u64> = Vec::new();
+        for _ in 0..3 {
+            let Answer::Lease(lease) =
+                coordinator.get(6, &Ask { holding: units.clone(), ..ask(worker.ready, &[]) }, Duration::ZERO)
+            else {
+                break;
+            };
+            units.push(lease.unit);
+        }
+        units.sort_unstable();
+        assert!(units.len() == 2 && units.iter().all(|unit| *unit <= 3), "{units:?}");
+    });
+}
+
+/// Units done twice: one that left out a share another has is set aside, whoever of the two came first.
+#[test]
+fn units_done_twice_are_compared() {
+    for cheat in [1, 2] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let policy = Policy { repeat_first: 10, repeat_one_in: 1 << 30, ..POLICY };
+        let (mut coordinator, id) = start(folder.path(), "qqqqqqqqqq", 1, policy);
+        with_worker(id, |mut worker| {
+            // Both are known, so that there is somebody to compare with.
+            for other in [1, 2] {
+                coordinator.get(other, &ask(worker.ready, &[]), Duration::ZERO);
+            }
+            let lease = worker.lease(&mut coordinator, 1);
+            let honest = worker.work(&lease);
+            let mut first = honest.clone();
+            if cheat == 1 {
+                first.shares.remove(7);
+            }
+            assert_eq!(coordinator.put(1, &first, 0.0).expect("taken"), Verdict::Counted);
+            let again = worker.lease(&mut coordinator, 2);
+            assert_eq!((again.unit, &again.work, again.bits), (lease.unit, &lease.work, lease.bits));
+            let mut second = Report { lease: again, ..honest };
+            if cheat == 2 {
+                second.shares.remove(0);
+            }
+            assert_eq!(coordinator.put(2, &second, 0.0).expect("taken"), Verdict::Known);
+            for worker in [1, 2] {
+                assert_eq!(coordinator.workers()[&worker].record.is_aside(), worker == cheat);
+            }
+            assert_eq!(coordinator.books()[0].ledger().standing().units, u64::from(cheat == 2));
+        });
+    }
+}
+
+/// A coordinator that is replaced in the midst: what was given away by the one before is taken by the next, once.
+#[test]
+fn leases_outlive_their_coordinator() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut first, id) = start(folder.path(), "qqqqqqqqqq", 1, POLICY);
+    with_worker(id, |mut worker| {
+        let lease = worker.lease(&mut first, 1);
+        let report = worker.work(&lease);
+        first.sync().expect("synced");
+        drop(first);
+        let (mut second, _) = start(folder.path(), "qqqqqqqqqq", 2, POLICY);
+        let new = worker.lease(&mut second, 2);
+        assert!(new.unit > lease.unit, "not what may be in somebody's hands");
+        assert_eq!(second.put(1, &report, 0.0).expect("taken"), Verdict::Counted);
+        second.sync().expect("synced");
+        drop(second);
+        let (mut third, _) = start(folder.path(), "qqqqqqqqqq", 3, POLICY);
+        assert_eq!(third.put(1, &report, 0.0).expect("taken"), Verdict::Known);
+        // Nobody brought it back: after twice its time it is given to another.
+        let late = 4 * POLICY.unit_time;
+        let Answer::Lease(again) = third.get(3, &ask(worker.ready, &[]), late) else { panic!("nothing") };
+        assert!(again.unit <= new.unit + 64 && again.unit != lease.unit, "{}", again.unit);
+    });
+}
+
+/// Easy patterns: each match comes from a unit of its own, is verified at home, and the job ends when it has enough.
+#[test]
+fn matches_come_home() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let wishes = Wishes { count: Some(3), enough: None, priority: 1.0 };
+    let task = job("qq").open().expect("possible");
+    let id = create(folder.path(), &job("qq"), &wishes).expect("made");
+    let path = folder.path().join(id.to_string());
+    let mut coordinator = Coordinator::new(POLICY);
+    coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
+    let devices = Devices::open(&["cpu".parse().expect("a device")], Some(1)).expect("a processor");
+    let runner = UnitRunner::new(&devices, task.subject(), task.wanted()).expect("proved");
+    let ready = Ready::new(id, runner.outfit(), 3e8);
+    let mut worker = Worker { runner, ready };
+    while !coordinator.books()[0].is_over() {
+        let lease = worker.lease(&mut coordinator, 1);
+        let report = worker.work(&lease);
+        coordinator.put(1, &report, 0.0).expect("taken");
+    }
+    let book = &coordinator.books()[0];
+    let found: Vec<_> =
+        book.found().iter().map(|at| book.settle(&at.lease, at.spot).expect("true")).collect();
+    assert_eq!(found.len(), 3);
+    assert!(found.iter().all(|found| found.address.starts_with("npub1qq") && found.secret().is_some()));
+    let units: std::collections::HashSet<u64> = book.found().iter().map(|at| at.lease.unit).collect();
+    assert_eq!(units.len(), 3, "one of each unit");
+    assert_eq!(crate::book::read_found(&path.join("found.jsonl")).expect("read"), book.found());
+}
+
+/// Two jobs share the fleet by their priorities, and a device that cannot do one is given the other.
+#[test]
+fn jobs_share_by_priority() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut coordinator = Coordinator::new(POLICY);
+    let mut ids = Vec::new();
+    for (pattern, priority) in [("qqqqqqqqqq", 1.0), ("pppppppppp", 3.0)] {
+        let id = create(folder.path(), &job(pattern), &Wishes { count: None, enough: None, priority })
+            .expect("made");
+        let path = folder.path().join(id.to_string());
+        coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
+        ids.push(id);
+    }
+    let ready = |job| Ready { job, half: 512, orbits: 3, signs: false, grain: 8, rate: 3e8 };
+    let (mut given, mut at) = ([0; 2], ids[0]);
+    for _ in 0..4000 {
+        match coordinator.get(1, &ask(ready(at), &[]), Duration::ZERO) {
+            Answer::Lease(lease) => given[usize::from(lease.job == ids[1])] += 1,
+            Answer::Prepare { job } => at = job,
+            other => panic!("{other:?}"),
+        }
+    }
+    let share = f64::from(given[1]) / f64::from(given[0]);
+    assert!((2.7..3.3).contains(&share), "{given:?}");
+    let unable = Ask { unable: vec![ids[1]], ready: None, ..ask(ready(at), &[]) };
+    assert_eq!(coordinator.get(1, &unable, Duration::ZERO), Answer::Prepare { job: ids[0] });
+}

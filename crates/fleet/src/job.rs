@@ -1,0 +1,422 @@
+//! A job as workers get it: what is searched and what is wanted of it, public throughout.
+//!
+//! It is text with one way to write it, so that its SHA-256 is its name: a worker that has the text a name belongs to does what
+//! was asked for, whoever gave it the text. It is data alone: no path, no program, nothing that is executed.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use warpsmith_chain::coin::{AddressType, Network};
+use warpsmith_chain::cosmos::cosmos;
+use warpsmith_chain::ethereum::{self, Contract, Deployment, Factory, SaltRequest};
+use warpsmith_chain::{Chain, KeyTarget, SaltMask, SaltTarget};
+use warpsmith_engine::{PublicKey, Subject, Wanted, parse_public_key};
+use warpsmith_pattern::{Options, Patterns, Score, compile};
+
+use crate::error::{Error, Result};
+
+/// The name of a job: SHA-256 of its text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub [u8; 32]);
+
+impl JobId {
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first twelve digits, which is what people are shown.
+    pub fn short(&self) -> String {
+        const_hex::encode(&self.0[..6])
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&const_hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JobId({})", self.short())
+    }
+}
+
+impl FromStr for JobId {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<JobId, String> {
+        let mut bytes = [0; 32];
+        const_hex::decode_to_slice(text, &mut bytes)
+            .map_err(|_| "a job is named by 64 hex digits".to_owned())?;
+        Ok(JobId(bytes))
+    }
+}
+
+impl Serialize for JobId {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for JobId {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<JobId, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What is searched for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Sought {
+    /// Addresses of keys.
+    Key {
+        /// The chain, as the command line names it.
+        chain: String,
+        /// The type of address, of a coin that has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        address_type: Option<String>,
+        /// The network of a coin; the main one where it is not said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        network: Option<String>,
+        /// The prefix, of a chain of the Cosmos kind.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefix: Option<String>,
+        /// Not the account's own address but that of the contract it creates at this nonce.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nonce: Option<u64>,
+    },
+    /// Salts of a contract.
+    Salt {
+        /// `create2` or `create3`.
+        with: String,
+        /// The factory's name.
+        factory: String,
+        /// The contract that creates, where the factory has no address of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deployer: Option<String>,
+        /// The hash of the creation code, or of the proxy's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code_hash: Option<String>,
+        /// Who will call the factory.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        caller: Option<String>,
+        /// The one chain the result is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chain_id: Option<u64>,
+        /// Which bytes of the salt are free.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mask: Option<String>,
+    },
+}
+
+/// What its text shall look like.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Liked {
+    /// One of these patterns.
+    Patterns {
+        /// As they were written.
+        patterns: Vec<String>,
+        /// Whether upper and lower case are the same.
+        ignore_case: bool,
+        /// Whether letters must have the case of the checksum.
+        checksum: bool,
+    },
+    /// Zero bytes at the start, the more the better.
+    Zeros,
+    /// This hex digit at the start, the more the better.
+    Digit {
+        /// 0 to 15.
+        digit: u8,
+    },
+}
+
+/// A job, as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Descriptor {
+    /// The format: 1.
+    pub fleet: u32,
+    /// How often the same was asked for before, and ended.
+    pub round: u32,
+    /// What is searched for.
+    pub sought: Sought,
+    /// What it shall look like.
+    pub liked: Liked,
+    /// The owner's public key, where results are for somebody who keeps the private key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
+}
+
+impl Descriptor {
+    /// The format that is written.
+    pub const FORMAT: u32 = 1;
+    /// The longest text: some hundred thousand patterns.
+    pub const MOST_BYTES: usize = 4 << 20;
+
+    /// The text, which is the same for equal jobs.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("plain values")
+    }
+
+    /// The name of the job.
+    pub fn id(&self) -> JobId {
+        id_of(&self.text())
+    }
+
+    /// The job of a text, which must be written as [`Descriptor::text`] writes it.
+    pub fn read(text: &str, id: &JobId) -> Result<Descriptor> {
+        let bad = |why: String| Error::Usage(format!("job {}: {why}", id.short()));
+        if text.len() > Self::MOST_BYTES {
+            return Err(bad(format!("its text is longer than {} bytes", Self::MOST_BYTES)));
+        }
+        if id_of(text) != *id {
+            return Err(bad("its text does not have the hash it is named by".to_owned()));
+        }
+        let read: Descriptor = serde_json::from_str(text)
+            .map_err(|error| bad(format!("this version cannot read it: {error}")))?;
+        if read.fleet != Self::FORMAT || read.text() != text {
+            return Err(bad("it is of another version".to_owned()));
+        }
+        Ok(read)
+    }
+
+    /// What it takes to do it, everything in it checked.
+    pub fn open(&self) -> Result<Task> {
+        let bad = |why: &dyn fmt::Display| Error::Usage(why.to_string());
+        let target = self.sought.target()?;
+        let liked = match &self.liked {
+            Liked::Patterns { patterns, ignore_case, checksum } => {
+                let options = Options { ignore_case: *ignore_case, checksum: *checksum };
+                let patterns = patterns.iter().map(String::as_str);
+                let compiled = compile(patterns, target.target(), &options).map_err(|error| bad(&error))?;
+                if compiled.is_empty() {
+                    return Err(bad(&"a job needs a pattern"));
+                }
+                Looks::Patterns(Box::new(compiled))
+            }
+            Liked::Zeros => Looks::Best(Score::LeadingZeros),
+            Liked::Digit { digit } if *digit < 16 => Looks::Best(Score::Leading(*digit)),
+            Liked::Digit { digit } => return Err(bad(&format!("{digit} is no hex digit"))),
+        };
+        if matches!(liked, Looks::Best(_)) && !self.sought.has_scores() {
+            return Err(bad(&"only Ethereum's addresses have scores"));
+        }
+        let split = self.split.as_deref().map(parse_public_key).transpose().map_err(|error| bad(&error))?;
+        if split.is_some() && matches!(target, AnyTarget::Salt(_)) {
+            return Err(bad(&"salts have no key to split"));
+        }
+        Ok(Task { target, liked, split })
+    }
+}
+
+fn id_of(text: &str) -> JobId {
+    JobId(Sha256::digest(["warpsmith fleet job\n", text].concat()).into())
+}
+
+/// A target of either kind.
+#[derive(Clone)]
+pub enum AnyTarget {
+    /// Of keys.
+    Key(Arc<dyn KeyTarget>),
+    /// Of salts.
+    Salt(Arc<Deployment>),
+}
+
+impl AnyTarget {
+    fn target(&self) -> &dyn warpsmith_chain::Target {
+        match self {
+            AnyTarget::Key(target) => target.as_ref(),
+            AnyTarget::Salt(target) => target.as_ref(),
+        }
+    }
+}
+
+impl Sought {
+    fn has_scores(&self) -> bool {
+        match self {
+            Sought::Key { chain, .. } => chain == "eth",
+            Sought::Salt { .. } => true,
+        }
+    }
+
+    /// The target that is meant.
+    pub fn target(&self) -> Result<AnyTarget> {
+        let bad = |why: &dyn fmt::Display| Error::Usage(why.to_string());
+        match self {
+            Sought::Key { chain, address_type, network, prefix, nonce } => {
+                let known = Chain::find(chain).ok_or_else(|| bad(&format!("no chain is named {chain:?}")))?;
+                let target: Arc<dyn KeyTarget> = match (known.coin, prefix, nonce) {
+                    (Some(coin), None, None) => {
+                        let name = address_type.as_deref().unwrap_or_default();
+                        let address_type = AddressType::find(name)
+                            .filter(|known| coin.types.contains(known))
+                            .ok_or_else(|| bad(&format!("{chain} has no type of address {name:?}")))?;
+                        let network = network.as_deref().map_or(Some(Network::Main), Network::find);
+                        let network = network.ok_or_else(|| bad(&"no such network"))?;
+                        Arc::new(coin.on(network, address_type))
+                    }
+                    (None, Some(prefix), None) if chain == "cosmos" => {
+                        Arc::new(cosmos(prefix).map_err(|error| bad(&error))?)
+                    }
+                    (None, None, Some(nonce)) if chain == "eth" => {
+                        Arc::new(Contract::new(*nonce).map_err(|error| bad(&error))?)
+                    }
+                    (None, None, None) if address_type.is_none() && network.is_none() => {
+                        let listed =
+                            known.addresses.first().ok_or_else(|| bad(&"a chain without addresses"))?;
+                        Arc::clone(&listed.target)
+                    }
+                    _ => return Err(bad(&format!("{chain} does not have what the job says of it"))),
+                };
+                Ok(AnyTarget::Key(target))
+            }
+            Sought::Salt { with, factory, deployer, code_hash, caller, chain_id, mask } => {
+                let factory =
+                    Factory::find(factory).ok_or_else(|| bad(&format!("no factory is named {factory:?}")))?;
+                let address = |text: &Option<String>| {
+                    text.as_deref().map(ethereum::decode).transpose().map_err(|error| bad(&error))
+                };
+                let code_hash = code_hash.as_deref().map(ethereum::parse_hash).transpose();
+                let code_hash = code_hash.map_err(|error| bad(&error))?;
+                let mask = mask.as_deref().map(SaltMask::parse).transpose().map_err(|error| bad(&error))?;
+                let request = SaltRequest { caller: address(caller)?, chain_id: *chain_id, mask };
+                let deployer = address(deployer)?;
+                let made = match (with.as_str(), code_hash) {
+                    ("create2", Some(code)) => Deployment::create2(factory, deployer, code, &request),
+                    ("create3", proxy) => Deployment::create3(factory, deployer, proxy, &request),
+                    _ => return Err(bad(&"a salt is for create2, with a code hash, or for create3")),
+                };
+                Ok(AnyTarget::Salt(Arc::new(made.map_err(|error| bad(&error))?)))
+            }
+        }
+    }
+}
+
+enum Looks {
+    Patterns(Box<Patterns>),
+    Best(Score),
+}
+
+/// A job made ready: targets found, patterns compiled.
+pub struct Task {
+    target: AnyTarget,
+    liked: Looks,
+    /// The owner's public key.
+    pub split: Option<PublicKey>,
+}
+
+impl Task {
+    /// What is searched.
+    pub fn subject(&self) -> Subject<'_> {
+        match &self.target {
+            AnyTarget::Key(target) => Subject::Key(target.as_ref()),
+            AnyTarget::Salt(target) => Subject::Salt(target.as_ref()),
+        }
+    }
+
+    /// What is wanted of it.
+    pub fn wanted(&self) -> Wanted<'_> {
+        match &self.liked {
+            Looks::Patterns(patterns) => Wanted::Patterns(patterns),
+            Looks::Best(score) => Wanted::Best { score: *score, enough: None },
+        }
+    }
+
+    /// How many salts there are; none for keys, of which there are always more.
+    pub fn salts(&self) -> Option<u128> {
+        match &self.target {
+            AnyTarget::Key(_) => None,
+            // Where the mask leaves more than 64 bits free, the counter has all its values.
+            AnyTarget::Salt(target) => Some(target.salted().salt.count().map_or(1 << 64, u128::from)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn npub(patterns: &[&str]) -> Descriptor {
+        Descriptor {
+            fleet: Descriptor::FORMAT,
+            round: 0,
+            sought: Sought::Key {
+                chain: "npub".to_owned(),
+                address_type: None,
+                network: None,
+                prefix: None,
+                nonce: None,
+            },
+            liked: Liked::Patterns {
+                patterns: patterns.iter().map(|text| (*text).to_owned()).collect(),
+                ignore_case: false,
+                checksum: false,
+            },
+            split: None,
+        }
+    }
+
+    /// The text is a contract between versions: a job in somebody's folder must keep its name.
+    #[test]
+    fn a_job_has_one_text_and_one_name() {
+        let job = npub(&["cafe"]);
+        assert_eq!(
+            job.text(),
+            r#"{"fleet":1,"round":0,"sought":{"kind":"key","chain":"npub"},"liked":{"by":"patterns","patterns":["cafe"],"ignore_case":false,"checksum":false}}"#
+        );
+        let id = job.id();
+        assert_eq!(id.to_string(), "85fee42c8d742f9d80bc1aaf295159cda77608a6fcbbdc5b0f73959af8f387bf");
+        assert_eq!(Descriptor::read(&job.text(), &id).expect("itself"), job);
+        assert_eq!(id.to_string().parse::<JobId>(), Ok(id));
+        let other = Descriptor { round: 1, ..job.clone() };
+        assert!(Descriptor::read(&other.text(), &id).is_err(), "another text");
+        // The same meaning in other words is not the same text.
+        let spaced = job.text().replace(":1,", ": 1,");
+        assert!(Descriptor::read(&spaced, &id_of(&spaced)).is_err());
+        let unknown = job.text().replace(r#""round""#, r#""run":"/bin/sh","round""#);
+        assert!(Descriptor::read(&unknown, &id_of(&unknown)).is_err());
+    }
+
+    #[test]
+    fn jobs_that_cannot_be_done_are_refused_with_the_reason() {
+        assert!(npub(&["cafe"]).open().is_ok());
+        let why = |job: &Descriptor| job.open().err().expect("refused").to_string();
+        assert!(why(&npub(&["bad!"])).contains('!'));
+        assert!(why(&npub(&[])).contains("pattern"));
+        let key = |chain: &str, address_type: Option<&str>, nonce| Descriptor {
+            sought: Sought::Key {
+                chain: chain.to_owned(),
+                address_type: address_type.map(str::to_owned),
+                network: None,
+                prefix: None,
+                nonce,
+            },
+            ..npub(&["1a"])
+        };
+        assert!(key("btc", Some("p2pkh"), None).open().is_ok());
+        assert!(why(&key("btc", Some("p2zz"), None)).contains("p2zz"));
+        assert!(why(&key("nowhere", None, None)).contains("nowhere"));
+        assert!(key("eth", None, Some(7)).open().is_ok());
+        assert!(why(&key("eth", None, Some(u64::MAX))).len() > 5);
+        assert!(why(&Descriptor { liked: Liked::Zeros, ..npub(&[]) }).contains("scores"));
+        let salt = Sought::Salt {
+            with: "create3".to_owned(),
+            factory: "createx".to_owned(),
+            deployer: None,
+            code_hash: None,
+            caller: None,
+            chain_id: None,
+            mask: None,
+        };
+        let salts = Descriptor { sought: salt, liked: Liked::Digit { digit: 7 }, ..npub(&[]) };
+        assert!(salts.open().expect("possible").salts() >= Some(1 << 32));
+        assert!(why(&Descriptor { liked: Liked::Digit { digit: 16 }, ..salts }).contains("16"));
+    }
+}

@@ -1,0 +1,326 @@
+//! The folder of a fleet: keys, certificate, the server's configuration, workers, jobs.
+
+use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use nkeys::{KeyPair, KeyPairType};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+
+/// What an invitation begins with.
+const HEAD: &str = "warpsmith-fleet-1.";
+
+/// The most workers of a fleet whose users are listed in the server's file.
+const MOST_WORKERS: usize = 100_000;
+
+/// A fleet's folder.
+#[derive(Clone, Debug)]
+pub struct Home {
+    folder: PathBuf,
+    about: About,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct About {
+    /// Where the server listens, as others reach it.
+    server: String,
+    /// SHA-256 of the certificate, hex.
+    fingerprint: String,
+    /// The coordinator's public key.
+    coordinator: String,
+    workers: Vec<Member>,
+}
+
+/// A worker that was invited.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// Its number.
+    pub id: u32,
+    /// What the owner of the fleet calls it.
+    pub name: String,
+    /// Its public key.
+    pub key: String,
+}
+
+/// What lets a worker in: one line of text. SEC: it holds the worker's key.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Invitation {
+    /// Where the server is.
+    pub server: String,
+    /// SHA-256 of its certificate, hex.
+    pub fingerprint: String,
+    /// The worker's number.
+    pub id: u32,
+    /// The worker's name.
+    pub name: String,
+    /// Its own key.
+    pub seed: Zeroizing<String>,
+}
+
+/// SEC: the key is not shown.
+impl std::fmt::Debug for Invitation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Invitation")
+            .field("server", &self.server)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Invitation {
+    /// The line.
+    pub fn text(&self) -> Zeroizing<String> {
+        let json = Zeroizing::new(serde_json::to_vec(self).expect("plain values"));
+        Zeroizing::new(format!("{HEAD}{}", URL_SAFE_NO_PAD.encode(&*json)))
+    }
+
+    /// Reads the line.
+    pub fn read(text: &str) -> Result<Invitation> {
+        // SEC: nothing of it is repeated.
+        let bad = || {
+            Error::Usage(format!(
+                "this is no invitation: one is a single line that begins with {HEAD}, as `warpsmith fleet invite` prints it"
+            ))
+        };
+        let body = text.trim().strip_prefix(HEAD).ok_or_else(bad)?;
+        let json = Zeroizing::new(URL_SAFE_NO_PAD.decode(body).map_err(|_| bad())?);
+        serde_json::from_slice(&json).map_err(|_| bad())
+    }
+}
+
+/// A key pair of NATS, by the operating system's randomness alone.
+fn key_pair() -> Result<(String, Zeroizing<String>)> {
+    let mut seed = Zeroizing::new([0; 32]);
+    warpsmith_entropy::fill(&mut *seed)?;
+    let pair = KeyPair::new_from_raw(KeyPairType::User, *seed).map_err(|e| Error::Network(e.to_string()))?;
+    let text = Zeroizing::new(pair.seed().map_err(|e| Error::Network(e.to_string()))?);
+    Ok((pair.public_key(), text))
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    warpsmith_files::replace(path, 0o600, |file| file.write_all(bytes))?;
+    Ok(())
+}
+
+/// Whether a text is a name: letters, digits and - alone.
+fn is_name(text: &str) -> bool {
+    (1..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Host and port of a text; the port may be left out.
+pub fn parse_server(text: &str) -> Result<(String, u16)> {
+    let bad = || {
+        Error::Usage(format!("'{}' is no address: give HOST:PORT, as 203.0.113.7:4222", text.escape_debug()))
+    };
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().map_err(|_| bad())?),
+        None => (text, 4222),
+    };
+    let is_host =
+        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte));
+    if is_host { Ok((host.to_owned(), port)) } else { Err(bad()) }
+}
+
+impl Home {
+    /// Makes a fleet in a folder that holds none.
+    pub fn init(folder: &Path, listen: &str) -> Result<Home> {
+        let (host, port) = parse_server(listen)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(Error::io(folder))?;
+        let about_path = folder.join("fleet.json");
+        if about_path.exists() {
+            return Err(Error::Usage(format!(
+                "{} holds a fleet already; invite workers to it, or name another folder",
+                folder.display()
+            )));
+        }
+        for name in ["jobs", "server"] {
+            let path = folder.join(name);
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(Error::io(&path))?;
+        }
+        let made = rcgen::generate_simple_self_signed(vec![host.trim_matches(['[', ']']).to_owned()])
+            .map_err(|error| Error::Network(format!("no certificate could be made: {error}")))?;
+        let key = Zeroizing::new(made.signing_key.serialize_pem());
+        write_private(&folder.join("server/key.pem"), key.as_bytes())?;
+        write_private(&folder.join("server/cert.pem"), made.cert.pem().as_bytes())?;
+        let fingerprint = const_hex::encode(Sha256::digest(made.cert.der()));
+        let (coordinator, seed) = key_pair()?;
+        write_private(&folder.join("coordinator.seed"), seed.as_bytes())?;
+        let about = About { server: format!("{host}:{port}"), fingerprint, coordinator, workers: Vec::new() };
+        let home = Home { folder: folder.to_owned(), about };
+        home.save()?;
+        Ok(home)
+    }
+
+    /// The fleet of a folder.
+    pub fn open(folder: &Path) -> Result<Home> {
+        let path = folder.join("fleet.json");
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Error::Usage(format!(
+                "{} holds no fleet ({error}); make one with `warpsmith fleet init {}`",
+                folder.display(),
+                folder.display()
+            ))
+        })?;
+        let about = serde_json::from_str(&text).map_err(|error| Error::corrupt(&path, error.to_string()))?;
+        Ok(Home { folder: folder.to_owned(), about })
+    }
+
+    /// Writes what is known, and the server's configuration of it.
+    fn save(&self) -> Result<()> {
+        write_private(&self.config(), self.configuration().as_bytes())?;
+        let text = serde_json::to_string_pretty(&self.about).expect("plain values");
+        write_private(&self.folder.join("fleet.json"), text.as_bytes())
+    }
+
+    /// Lets another worker in. The server must read its configuration again.
+    pub fn invite(&mut self, name: &str) -> Result<Invitation> {
+        if !is_name(name) {
+            return Err(Error::Usage(format!(
+                "'{}' is no name for a worker: 1 to 40 letters, digits and hyphens",
+                name.escape_debug()
+            )));
+        }
+        if self.about.workers.iter().any(|member| member.name == name) {
+            return Err(Error::Usage(format!("a worker is named {name} already; choose another name")));
+        }
+        if self.about.workers.len() >= MOST_WORKERS {
+            return Err(Error::Usage(format!("a fleet has at most {MOST_WORKERS} workers")));
+        }
+        let id = self.about.workers.iter().map(|member| member.id).max().unwrap_or(0) + 1;
+        let (key, seed) = key_pair()?;
+        self.about.workers.push(Member { id, name: name.to_owned(), key });
+        self.save()?;
+        let About { server, fingerprint, .. } = self.about.clone();
+        Ok(Invitation { server, fingerprint, id, name: name.to_owned(), seed })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where jobs are.
+    pub fn jobs(&self) -> PathBuf {
+        self.folder.join("jobs")
+    }
+
+    /// The server's configuration.
+    pub fn config(&self) -> PathBuf {
+        self.folder.join("server/nats-server.conf")
+    }
+
+    /// Where the server writes its process number.
+    pub fn pid_file(&self) -> PathBuf {
+        self.folder.join("server/pid")
+    }
+
+    /// Where the server is.
+    pub fn server(&self) -> &str {
+        &self.about.server
+    }
+
+    /// SHA-256 of the server's certificate, hex.
+    pub fn fingerprint(&self) -> &str {
+        &self.about.fingerprint
+    }
+
+    /// Workers that were invited.
+    pub fn workers(&self) -> &[Member] {
+        &self.about.workers
+    }
+
+    /// The coordinator's key. SEC.
+    pub fn seed(&self) -> Result<Zeroizing<String>> {
+        let path = self.folder.join("coordinator.seed");
+        let bytes = warpsmith_files::read_secret(&path, 256)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| Error::corrupt(&path, "it is no key"))?;
+        Ok(Zeroizing::new(text.trim().to_owned()))
+    }
+
+    /// What the server is told: TLS alone, and each worker its own subjects alone.
+    fn configuration(&self) -> String {
+        let (_, port) = parse_server(&self.about.server).unwrap_or_default();
+        let path = |name: &str| {
+            let folder = std::path::absolute(self.folder.join("server")).unwrap_or_default();
+            serde_json::to_string(&folder.join(name)).expect("a path is text")
+        };
+        let mut text = format!(
+            "# Written by `warpsmith fleet`; `fleet invite` writes it again.\n\
+             listen: \"0.0.0.0:{port}\"\n\
+             tls {{ cert_file: {}, key_file: {}, timeout: 10 }}\n\
+             pid_file: {}\n\
+             max_payload: 65536\n\
+             max_connections: 200000\n\
+             write_deadline: \"10s\"\n\
+             jetstream {{ store_dir: {}, max_file_store: 1GB, max_memory_store: 64MB }}\n\
+             authorization {{\n  timeout: 10\n  \
+             default_permissions: {{ publish: {{ deny: \">\" }}, subscribe: {{ deny: \">\" }} }}\n  users: [\n    \
+             {{ nkey: {}, permissions: {{ publish: \">\", subscribe: \">\" }} }}\n",
+            path("cert.pem"),
+            path("key.pem"),
+            path("pid"),
+            path("jetstream"),
+            self.about.coordinator
+        );
+        for Member { id, name, key } in &self.about.workers {
+            text += &format!(
+                "    {{ nkey: {key}, permissions: {{ publish: {{ allow: [\"req.get.{id}\", \"req.put.{id}\", \
+                 \"hit.{id}\", \"$JS.API.DIRECT.GET.KV_JOB.$KV.JOB.>\"] }}, subscribe: {{ allow: [\"_INBOX_{id}.>\"] }} }} }} \
+                 # {name}\n"
+            );
+        }
+        text + "  ]\n}\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_is_made_once_and_its_files_are_private() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("fleet");
+        let mut home = Home::init(&path, "127.0.0.1:4999").expect("made");
+        assert!(Home::init(&path, "127.0.0.1:4999").unwrap_err().to_string().contains("already"));
+        let invitation = home.invite("rig-1").expect("invited");
+        assert!(home.invite("rig-1").unwrap_err().to_string().contains("already"));
+        assert!(home.invite("../x").unwrap_err().to_string().contains("letters"));
+        let read = Invitation::read(&invitation.text()).expect("itself");
+        assert_eq!((read.id, read.server.as_str(), &read.seed), (1, "127.0.0.1:4999", &invitation.seed));
+        assert!(!format!("{invitation:?}").contains(invitation.seed.as_str()));
+        for name in ["fleet.json", "coordinator.seed", "server/key.pem", "server/nats-server.conf"] {
+            let file = path.join(name);
+            assert_eq!(
+                std::fs::metadata(&file).expect("there").permissions().mode() & 0o777,
+                0o600,
+                "{name}"
+            );
+            let text = std::fs::read_to_string(&file).expect("text");
+            assert!(!text.contains(invitation.seed.as_str()), "{name} does not have the worker's key");
+        }
+        assert_eq!(Home::open(&path).expect("opened").workers().len(), 1);
+        assert!(Home::open(folder.path()).unwrap_err().to_string().contains("fleet init"));
+    }
+
+    #[test]
+    fn what_is_no_invitation_and_no_address_is_told_without_repeating_it() {
+        for text in ["", "hello", "warpsmith-fleet-1.", "warpsmith-fleet-1.!!!", "warpsmith-fleet-1.e30"] {
+            let why = Invitation::read(text).unwrap_err().to_string();
+            assert!(why.contains("fleet invite") && !why.contains("hello"));
+        }
+        for text in ["", ":4222", "host:70000", "ho st:1", "host:x"] {
+            assert!(parse_server(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_server("[::1]:4222").expect("an address"), ("[::1]".to_owned(), 4222));
+        assert_eq!(parse_server("example.org").expect("an address"), ("example.org".to_owned(), 4222));
+    }
+}

@@ -1,0 +1,292 @@
+//! A job from the folder's owner's side: submit, wait for results, end.
+//!
+//! Whoever submits also coordinates: the first leads, others stand by and take over. What was found is read from the job's folder,
+//! so that it does not matter who leads, and made into keys here.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use warpsmith_engine::Match;
+
+use super::connect::as_coordinator;
+use super::home::Home;
+use super::lead::{Service, Status, serve};
+use crate::book::{self, FoundAt, Wishes, read_found, settle_with};
+use crate::coordinator::Policy;
+use crate::error::{Error, Result};
+use crate::job::{Descriptor, JobId, Task};
+use crate::secrets::Master;
+
+/// What a job tells.
+pub enum News {
+    /// Results, made and verified here.
+    Found(Vec<Match>),
+    /// Something to know.
+    Note(String),
+    /// How everything stands, now and then.
+    Status(Box<Status>),
+}
+
+/// How waiting for a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It is over.
+    Over,
+    /// It was stopped here, and can be gone on with.
+    Stopped,
+    /// The time is over.
+    TimeLimit,
+}
+
+/// Puts a job into the folder. One that was asked for before and is not over is gone on with.
+pub fn submit(home: &Home, mut descriptor: Descriptor, wishes: &Wishes) -> Result<JobId> {
+    if descriptor.text().len() > Descriptor::MOST_BYTES {
+        return Err(Error::Usage(format!(
+            "this job's text is longer than {} bytes, the most that is sent to workers; give fewer patterns",
+            Descriptor::MOST_BYTES
+        )));
+    }
+    while home.jobs().join(descriptor.id().to_string()).join("over").exists() {
+        descriptor.round += 1;
+    }
+    book::create(&home.jobs(), &descriptor, wishes)
+}
+
+/// The folder of a job, by its name or the beginning of it.
+pub fn find(home: &Home, name: &str) -> Result<(JobId, PathBuf)> {
+    let folder = home.jobs();
+    let entries = std::fs::read_dir(&folder).map_err(Error::io(&folder))?.flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut fitting: Vec<String> = names.filter(|job| job.starts_with(name)).collect();
+    match (fitting.pop(), fitting.is_empty()) {
+        (Some(job), true) => {
+            let id = job.parse().map_err(|why: String| Error::corrupt(&folder, why))?;
+            Ok((id, folder.join(job)))
+        }
+        (Some(_), false) => Err(Error::Usage(format!("several jobs begin with '{name}'; give more digits"))),
+        (None, _) => Err(Error::Usage(format!(
+            "no job begins with '{}'; `warpsmith fleet status` lists those there are",
+            name.escape_debug()
+        ))),
+    }
+}
+
+/// A job of the folder, made ready to make keys of what was found.
+pub struct OwnJob {
+    id: JobId,
+    folder: PathBuf,
+    task: Task,
+    master: Master,
+    told: usize,
+}
+
+impl OwnJob {
+    /// The job in this folder.
+    pub fn open(id: JobId, folder: PathBuf) -> Result<OwnJob> {
+        let path = folder.join("job.json");
+        let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
+        let task = Descriptor::read(&text, &id)?.open()?;
+        let master = Master::open(&folder.join("master"), id)?;
+        Ok(OwnJob { id, folder, task, master, told: 0 })
+    }
+
+    /// Leaves out what was told in an earlier run.
+    pub fn skip_told(mut self) -> OwnJob {
+        let told = std::fs::read_to_string(self.folder.join("told")).ok();
+        self.told = told.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        self
+    }
+
+    /// Remembers what was told.
+    pub fn remember(&self) -> Result<()> {
+        use std::io::Write as _;
+        warpsmith_files::replace(&self.folder.join("told"), 0o600, |file| write!(file, "{}", self.told))?;
+        Ok(())
+    }
+
+    /// What was found since the last time, each made of its secret and verified by libsecp256k1.
+    pub fn take_new(&mut self) -> Result<Vec<Match>> {
+        let all = read_found(&self.folder.join("found.jsonl"))?;
+        let new = all.get(self.told..).unwrap_or_default();
+        let make = |found: &FoundAt| -> Result<Match> {
+            let mut made = settle_with(&self.task, &self.master, &found.lease, found.spot)?;
+            made.tried = found.tried.min(u128::from(u64::MAX)) as u64;
+            made.elapsed = Duration::from_secs_f64(found.seconds.clamp(0.0, 1e9));
+            Ok(made)
+        };
+        let made = new.iter().map(make).collect::<Result<Vec<_>>>()?;
+        self.told += made.len();
+        Ok(made)
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.folder.join("over").exists()
+    }
+
+    /// Its name.
+    pub fn id(&self) -> JobId {
+        self.id
+    }
+}
+
+/// Coordinates, or stands by, and tells what is found until the job is over.
+pub fn wait(
+    home: &Home,
+    mut job: OwnJob,
+    policy: Policy,
+    time_limit: Option<Duration>,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(News) -> Result<()>,
+) -> Result<Ended> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Network(format!("no threads: {error}")))?;
+    let (notes, told) = crossbeam_channel::unbounded();
+    let ended = Arc::new(AtomicBool::new(false));
+    let service = Service {
+        home: home.clone(),
+        policy,
+        stop: Arc::clone(&ended),
+        note: Box::new(move |text| drop(notes.send(text))),
+    };
+    let serving = runtime.spawn(serve(Arc::new(service)));
+    let (started, mut shown) = (Instant::now(), Instant::now());
+    let outcome = loop {
+        // First whether it is over, then what was found: so nothing is left out.
+        let is_over = job.is_over();
+        let found = job.take_new()?;
+        if !found.is_empty() {
+            tell(News::Found(found))?;
+            job.remember()?;
+        }
+        for note in told.try_iter() {
+            tell(News::Note(note))?;
+        }
+        if is_over {
+            break Ended::Over;
+        }
+        if stop.load(Ordering::Relaxed) {
+            break Ended::Stopped;
+        }
+        if time_limit.is_some_and(|limit| started.elapsed() >= limit) {
+            break Ended::TimeLimit;
+        }
+        if shown.elapsed() > Duration::from_secs(1) {
+            shown = Instant::now();
+            if let Ok(status) = runtime.block_on(ask_status(home)) {
+                tell(News::Status(Box::new(status)))?;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    ended.store(true, Ordering::Relaxed);
+    let _ = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(20), serving).await });
+    runtime.shutdown_background();
+    Ok(outcome)
+}
+
+async fn request(home: &Home, subject: &'static str, payload: String) -> Result<bytes::Bytes> {
+    let asked = async {
+        let client = as_coordinator(home).await?;
+        let answer = client.request(subject, payload.into()).await;
+        let answer = answer.map_err(|_| {
+            Error::Network("no coordinator answers: `warpsmith fleet submit` starts one".to_owned())
+        })?;
+        Ok(answer.payload)
+    };
+    let late = || Error::Network(format!("the fleet's server at {} does not answer", home.server()));
+    tokio::time::timeout(Duration::from_secs(10), asked).await.map_err(|_| late())?
+}
+
+async fn ask_status(home: &Home) -> Result<Status> {
+    let answer = request(home, "co.status", String::new()).await?;
+    serde_json::from_slice(&answer).map_err(|error| Error::Network(error.to_string()))
+}
+
+fn blocking<T>(what: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::Network(format!("no threads: {error}")))?.block_on(what)
+}
+
+/// How a fleet stands, as its coordinator says.
+pub fn status(home: &Home) -> Result<Status> {
+    blocking(ask_status(home))
+}
+
+/// Ends a job: at once if a coordinator is there, else when there is one.
+pub fn cancel(home: &Home, id: JobId) -> Result<()> {
+    let folder = home.jobs().join(id.to_string());
+    let path = folder.join("cancelled");
+    std::fs::write(&path, "").map_err(Error::io(&path))?;
+    if blocking(request(home, "co.cancel", id.to_string())).is_err() {
+        // Nobody leads it: it is over by this.
+        let over = folder.join("over");
+        std::fs::write(&over, "").map_err(Error::io(&over))?;
+    }
+    Ok(())
+}
+
+/// A nats-server of ours, which ends with us.
+pub struct LocalServer(Child);
+
+impl LocalServer {
+    /// Starts the one on the PATH, for a trial on one machine.
+    pub fn start(home: &Home) -> Result<LocalServer> {
+        let log = home.folder().join("server/log");
+        let started = Command::new("nats-server")
+            .arg("-c")
+            .arg(home.config())
+            .arg("-l")
+            .arg(&log)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let child = started.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::Usage(
+                "--local needs nats-server on the PATH, and there is none; install it: `apt install nats-server` on \
+                 Debian and Ubuntu, `brew install nats-server` on macOS, or from https://nats.io/download"
+                    .to_owned(),
+            ),
+            _ => Error::Network(format!("nats-server cannot be started: {error}")),
+        })?;
+        let mut server = LocalServer(child);
+        for _ in 0..200 {
+            if blocking(async { as_coordinator(home).await.map(drop) }).is_ok() {
+                return Ok(server);
+            }
+            if server.0.try_wait().ok().flatten().is_some() {
+                return Err(Error::Network(format!("nats-server ended at once; {} says why", log.display())));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Err(Error::Network(format!("nats-server does not answer; {} may say why", log.display())))
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for LocalServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Has a server on this machine read its configuration again; whether there is one.
+pub fn reload(home: &Home) -> bool {
+    let pid = std::fs::read_to_string(home.pid_file()).ok().and_then(|text| text.trim().parse::<i32>().ok());
+    // Only a process by that name: the number may be somebody else's by now.
+    let is_server = |pid: &i32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim() == "nats-server"
+    };
+    // SAFETY: sends a signal, by which nats-server reads its configuration again.
+    pid.filter(is_server).is_some_and(|pid| unsafe { libc::kill(pid, libc::SIGHUP) } == 0)
+}

@@ -1,0 +1,338 @@
+//! A worker: any number of devices, each with a thread that prepares, asks, works and goes on, until it is stopped.
+//!
+//! What came of a unit is written to the spool before it is sent, and stays there until the coordinator has said that it is on
+//! disk: so a worker that is killed, a server that is restarted or a coordinator that is away cost no finished unit.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use async_nats::{Client, HeaderMap};
+use tokio::runtime::Runtime;
+use warpsmith_engine::{Devices, KeyUnit, Outfit, SaltUnit, Secret, Unit, UnitRunner};
+
+use super::connect::as_worker;
+use super::home::Invitation;
+use super::lead::HitNote;
+use super::leader::fetch;
+use crate::error::{Error, Result};
+use crate::job::{Descriptor, JobId, Task};
+use crate::wire::{Answer, Ask, Lease, MOST_BYTES, Ready, Report, VERSION, Verdict};
+
+/// How long an answer may take before it is asked for again.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a device is measured before its first unit.
+const MEASURED: Duration = Duration::from_millis(500);
+
+/// What a worker tells whoever started it.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// Something to know.
+    Note(String),
+    /// A unit counts: of this device, with so many candidates, and shares of it.
+    Unit {
+        /// The device.
+        device: String,
+        /// Candidates.
+        candidates: f64,
+        /// Shares.
+        shares: usize,
+        /// How long it took.
+        time: Duration,
+    },
+}
+
+/// Works until it is stopped, or sent away. `spool` is a folder of its own.
+pub fn work(
+    invitation: &Invitation,
+    devices: &Devices,
+    spool: &Path,
+    stop: &AtomicBool,
+    tell: &(dyn Fn(Told) + Sync),
+) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(spool).map_err(Error::io(spool))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Network(format!("no threads: {error}")))?;
+    let client = loop {
+        match runtime.block_on(as_worker(invitation)) {
+            Ok(client) => break client,
+            Err(error) if stop.load(Ordering::Relaxed) => return Err(error),
+            Err(error) => {
+                tell(Told::Note(format!("{error}; trying again")));
+                pause(stop, Duration::from_secs(2));
+            }
+        }
+    };
+    let worker = Worker { client, runtime, id: invitation.id, spool: spool.to_owned(), stop, tell };
+    worker.send_spooled();
+    let slots: Vec<Devices> = devices.each().collect();
+    let ended = std::thread::scope(|scope| {
+        let threads: Vec<_> = slots
+            .iter()
+            .zip(0..)
+            .map(|(device, slot)| (&worker, device, slot))
+            .map(|(worker, device, slot)| scope.spawn(move || worker.device(device, slot)))
+            .collect();
+        let mut ended = Ok(());
+        for thread in threads {
+            let one = thread
+                .join()
+                .unwrap_or_else(|_| Err(Error::Network("a device's thread panicked".to_owned())));
+            ended = ended.and(one);
+        }
+        ended
+    });
+    worker.send_spooled();
+    ended
+}
+
+/// Waits, but not when stopped.
+fn pause(stop: &AtomicBool, time: Duration) {
+    let until = Instant::now() + time;
+    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(20).min(time));
+    }
+}
+
+struct Worker<'w> {
+    client: Client,
+    runtime: Runtime,
+    id: u32,
+    spool: PathBuf,
+    stop: &'w AtomicBool,
+    tell: &'w (dyn Fn(Told) + Sync),
+}
+
+/// A device that is ready for one job.
+struct Prepared<'p> {
+    runner: UnitRunner<'p>,
+    ready: Ready,
+}
+
+impl Worker<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, text: String) {
+        (self.tell)(Told::Note(text));
+    }
+
+    /// Asks the coordinator; none if it does not answer.
+    fn request<T: serde::de::DeserializeOwned>(&self, subject: &str, payload: Vec<u8>) -> Option<T> {
+        let subject = format!("{subject}.{}", self.id);
+        let asked =
+            async { tokio::time::timeout(PATIENCE, self.client.request(subject, payload.into())).await };
+        let answer = self.runtime.block_on(asked).ok()?.ok()?;
+        serde_json::from_slice(&answer.payload).ok()
+    }
+
+    /// One device, from job to job.
+    fn device(&self, device: &Devices, slot: u16) -> Result<()> {
+        let name = device.describe().first().map(|(id, _)| id.clone()).unwrap_or_default();
+        let mut ask = Ask {
+            version: VERSION,
+            slot,
+            device: name.clone(),
+            ready: None,
+            unable: Vec::new(),
+            holding: Vec::new(),
+        };
+        let mut next = None;
+        while !self.is_stopped() {
+            let job = match next.take() {
+                Some(job) => job,
+                None => match self.ask(&ask)? {
+                    Some(Answer::Prepare { job }) => job,
+                    _ => continue,
+                },
+            };
+            let Some(task) = self.task(job)? else { continue };
+            match prepare(job, &task, device, self.stop) {
+                Ok(prepared) => {
+                    self.note(format!(
+                        "{name}: job {}, {:.3e} candidates a second",
+                        job.short(),
+                        prepared.ready.rate
+                    ));
+                    next = self.units(prepared, &mut ask)?;
+                }
+                Err(_) if self.is_stopped() => break,
+                Err(error) => {
+                    self.note(format!("{name} cannot do job {}: {error}", job.short()));
+                    ask.unable.push(job);
+                }
+            }
+            (ask.ready, ask.holding) = (None, Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Asks for work, with patience: none where the coordinator has nothing, or does not answer.
+    fn ask(&self, ask: &Ask) -> Result<Option<Answer>> {
+        match self.request("req.get", serde_json::to_vec(ask).expect("plain values")) {
+            Some(Answer::Refused { why }) => {
+                Err(Error::Network(format!("the fleet refuses this worker: {why}")))
+            }
+            Some(Answer::Wait { ms }) => {
+                pause(self.stop, Duration::from_millis(ms.min(60_000)));
+                Ok(None)
+            }
+            None => {
+                // A coordinator that is away is not asked by all at once when it comes back.
+                let mut lot = [0; 1];
+                warpsmith_entropy::fill(&mut lot)?;
+                pause(self.stop, Duration::from_millis(500 + 4 * u64::from(lot[0])));
+                Ok(None)
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    /// The job of that name, if it can be had by now. SEC: the text is taken only if its hash is the name.
+    fn task(&self, job: JobId) -> Result<Option<Task>> {
+        let text =
+            self.runtime.block_on(async { tokio::time::timeout(PATIENCE, fetch(&self.client, job)).await });
+        match text {
+            Ok(Ok(Some(text))) => Ok(Some(Descriptor::read(&text, &job)?.open()?)),
+            _ => {
+                pause(self.stop, Duration::from_millis(500));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Unit after unit of one job, until another is to be prepared.
+    fn units(&self, mut prepared: Prepared<'_>, ask: &mut Ask) -> Result<Option<JobId>> {
+        let mut waiting: Option<Lease> = None;
+        while !self.is_stopped() {
+            ask.ready = Some(prepared.ready);
+            ask.holding = waiting.iter().map(|lease| lease.unit).collect();
+            let lease = match waiting.take() {
+                Some(lease) => lease,
+                None => match self.ask(ask)? {
+                    Some(Answer::Lease(lease)) => *lease,
+                    Some(Answer::Prepare { job }) => return Ok(Some(job)),
+                    _ => continue,
+                },
+            };
+            // The next one is here before this one is done.
+            ask.holding = vec![lease.unit];
+            if let Some(Answer::Lease(next)) =
+                self.request("req.get", serde_json::to_vec(&ask).expect("plain values"))
+            {
+                waiting = Some(*next);
+            }
+            self.unit(&mut prepared, lease)?;
+        }
+        Ok(None)
+    }
+
+    fn unit(&self, prepared: &mut Prepared<'_>, lease: Lease) -> Result<()> {
+        let Some(unit) = lease.work.unit() else { return Ok(()) };
+        let (tried, started) = (AtomicU64::new(0), Instant::now());
+        let covered = prepared.runner.run(&unit, lease.bits, lease.beat, self.stop, &tried)?;
+        let Some(covered) = covered else { return Ok(()) };
+        let time = started.elapsed();
+        let candidates = unit.candidates() as f64;
+        prepared.ready.rate = candidates / time.as_secs_f64().max(1e-6);
+        for spot in &covered.matches {
+            self.send_hit(&lease, *spot);
+        }
+        let shares = covered.shares.len();
+        let report =
+            Report { lease, shares: covered.shares, matches: covered.matches, ms: time.as_millis() as u64 };
+        let path = self.keep(&report)?;
+        if let Some(Verdict::Counted) = self.send(&path, &report) {
+            let device = prepared.runner.id();
+            (self.tell)(Told::Unit { device, candidates, shares, time });
+        }
+        Ok(())
+    }
+
+    /// A match, which the server keeps even if no coordinator is there.
+    fn send_hit(&self, lease: &Lease, spot: u64) {
+        let payload = serde_json::to_vec(&HitNote { lease: lease.clone(), spot }).expect("plain values");
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Msg-Id", format!("{}:{}:{spot}", lease.job.short(), lease.unit).as_str());
+        let subject = format!("hit.{}", self.id);
+        let sent = self.client.request_with_headers(subject, headers, payload.into());
+        // It is in the report as well.
+        let _ = self.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(5), sent).await });
+    }
+
+    /// Writes a report to the spool.
+    fn keep(&self, report: &Report) -> Result<PathBuf> {
+        let Lease { job, unit, slot, .. } = &report.lease;
+        let path = self.spool.join(format!("{}-{unit}-{slot}.json", job.short()));
+        let bytes = serde_json::to_vec(report).expect("plain values");
+        warpsmith_files::replace(&path, 0o600, |file| file.write_all(&bytes))?;
+        Ok(path)
+    }
+
+    /// Sends a report until it is answered, and takes it from the spool then.
+    fn send(&self, path: &Path, report: &Report) -> Option<Verdict> {
+        let payload = serde_json::to_vec(report).expect("plain values");
+        if payload.len() > MOST_BYTES {
+            let _ = std::fs::remove_file(path);
+            return None;
+        }
+        for attempt in 0u64.. {
+            if let Some(verdict) = self.request("req.put", payload.clone()) {
+                if let Verdict::Refused { why } = &verdict {
+                    self.note(format!("unit {} was refused: {why}", report.lease.unit));
+                }
+                let _ = std::fs::remove_file(path);
+                return Some(verdict);
+            }
+            if self.is_stopped() {
+                break;
+            }
+            pause(self.stop, Duration::from_millis((250 << attempt.min(6)).min(10_000)));
+        }
+        None
+    }
+
+    /// Sends what a run before this one could not.
+    fn send_spooled(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.spool) else { return };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let report =
+                std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Report>(&bytes).ok());
+            if let Some(report) = report {
+                self.send(&path, &report);
+            }
+        }
+    }
+}
+
+/// Makes a device ready for a job: it proves itself, and is measured.
+fn prepare<'p>(job: JobId, task: &'p Task, device: &'p Devices, stop: &AtomicBool) -> Result<Prepared<'p>> {
+    let mut runner = UnitRunner::new(device, task.subject(), task.wanted())?;
+    let outfit = runner.outfit();
+    let point = Secret::random()?.public_key();
+    let sample = |size: u64| match outfit {
+        Outfit { half: 0, grain, .. } => {
+            Unit::Salts(SaltUnit { base: [0; 32], first: 0, last: (grain * size).min(1 << 40) - 1 })
+        }
+        Outfit { half, orbits, signs, grain } => {
+            Unit::Keys(KeyUnit { point, half, orbits, signs, steps: grain * size })
+        }
+    };
+    let (mut size, mut rate) = (1, 1.0);
+    loop {
+        let (unit, tried, started) = (sample(size), AtomicU64::new(0), Instant::now());
+        // A score nobody reaches: only the speed counts.
+        if runner.run(&unit, 40, 30, stop, &tried)?.is_none() {
+            return Err(Error::Network("stopped".to_owned()));
+        }
+        let time = started.elapsed();
+        rate = f64::max(rate, unit.candidates() as f64 / time.as_secs_f64().max(1e-6));
+        if time >= MEASURED || size > 1 << 30 {
+            return Ok(Prepared { runner, ready: Ready::new(job, outfit, rate) });
+        }
+        size *= 4;
+    }
+}

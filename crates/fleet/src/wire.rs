@@ -1,0 +1,204 @@
+//! What workers and the coordinator say to each other, as JSON. All of it is public; what decides is checked by whoever reads it.
+
+use serde::{Deserialize, Serialize};
+use warpsmith_engine::{KeyUnit, Outfit, PublicKey, SaltUnit, Unit};
+
+use crate::job::JobId;
+use crate::secrets::Master;
+
+/// The version of these messages; a worker of another one is told so.
+pub const VERSION: u32 = 1;
+
+/// The longest message that is read.
+pub const MOST_BYTES: usize = 64 << 10;
+
+/// The most shares that are told of a unit: several times what any unit is cut for.
+pub const MOST_SHARES: usize = 2048;
+
+/// A device asks for work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Which of the worker's devices.
+    pub slot: u16,
+    /// What the worker calls it.
+    pub device: String,
+    /// What it is ready for.
+    pub ready: Option<Ready>,
+    /// Jobs it cannot do.
+    #[serde(default)]
+    pub unable: Vec<JobId>,
+    /// Units it has.
+    #[serde(default)]
+    pub holding: Vec<u64>,
+}
+
+/// The job that a device has prepared, and how fast it is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ready {
+    /// The job.
+    pub job: JobId,
+    /// Table entries of a group.
+    pub half: u32,
+    /// Powers of lambda on an entry.
+    pub orbits: u8,
+    /// Whether a key and its negative are two candidates.
+    pub signs: bool,
+    /// Groups, or salts, that it does side by side.
+    pub grain: u64,
+    /// Candidates a second.
+    pub rate: f64,
+}
+
+impl Ready {
+    /// A device with this outfit.
+    pub fn new(job: JobId, outfit: Outfit, rate: f64) -> Ready {
+        let Outfit { half, orbits, signs, grain } = outfit;
+        Ready { job, half, orbits, signs, grain, rate }
+    }
+}
+
+/// The answer to that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// Do this.
+    Lease(Box<Lease>),
+    /// Get this job's text, prepare for it, and ask again.
+    Prepare {
+        /// The job.
+        job: JobId,
+    },
+    /// Ask again then.
+    Wait {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// Not any more.
+    Refused {
+        /// Why.
+        why: String,
+    },
+}
+
+/// A unit for one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lease {
+    /// The job.
+    pub job: JobId,
+    /// The unit's number.
+    pub unit: u64,
+    /// How many numbers it stands for.
+    pub count: u64,
+    /// The coordinator that gave it.
+    pub epoch: u64,
+    /// The worker, and which of its devices.
+    pub worker: u32,
+    /// Which of its devices.
+    pub slot: u16,
+    /// Leading zero bits of a share.
+    pub bits: u32,
+    /// The score to beat.
+    pub beat: u32,
+    /// Milliseconds until it is given to another.
+    pub ms: u64,
+    /// What to do.
+    pub work: Work,
+    /// By which the coordinator, or one after it, recognises it.
+    pub token: String,
+}
+
+/// What a unit is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Work {
+    /// Keys around a point.
+    Keys {
+        /// The point, compressed, hex.
+        point: String,
+        /// Table entries of a group.
+        half: u32,
+        /// Powers of lambda on an entry.
+        orbits: u8,
+        /// Whether a key and its negative are two candidates.
+        signs: bool,
+        /// Groups.
+        steps: u64,
+    },
+    /// Salts.
+    Salts {
+        /// What the free bytes hold that the counter does not reach, hex.
+        base: String,
+        /// The first counter.
+        first: u64,
+        /// The last.
+        last: u64,
+    },
+}
+
+impl Work {
+    /// The same as a worker does it; none if it is no unit.
+    pub fn unit(&self) -> Option<Unit> {
+        match self {
+            Work::Keys { point, half, orbits, signs, steps } => {
+                let mut bytes = [0; 33];
+                const_hex::decode_to_slice(point, &mut bytes).ok()?;
+                let point = PublicKey::from_slice(&bytes).ok()?;
+                let unit = KeyUnit { point, half: *half, orbits: *orbits, signs: *signs, steps: *steps };
+                unit.is_sound().then_some(Unit::Keys(unit))
+            }
+            Work::Salts { base, first, last } => {
+                let mut bytes = [0; 32];
+                const_hex::decode_to_slice(base, &mut bytes).ok()?;
+                (first <= last).then_some(Unit::Salts(SaltUnit { base: bytes, first: *first, last: *last }))
+            }
+        }
+    }
+}
+
+impl Lease {
+    fn text(&self) -> Vec<u8> {
+        serde_json::to_vec(&Lease { token: String::new(), ..self.clone() }).expect("plain values")
+    }
+
+    /// With the token that proves where it came from.
+    pub fn signed(mut self, master: &Master) -> Lease {
+        self.token = const_hex::encode(master.sign(&self.text()));
+        self
+    }
+
+    /// Whether it came from whoever has this master.
+    pub fn is_signed(&self, master: &Master) -> bool {
+        let mut token = [0; 16];
+        const_hex::decode_to_slice(&self.token, &mut token).is_ok() && master.is_signed(&self.text(), &token)
+    }
+}
+
+/// What came of a lease.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The lease as it was given.
+    pub lease: Lease,
+    /// Spots of shares, rising.
+    pub shares: Vec<u64>,
+    /// Spots of what is wanted, rising.
+    pub matches: Vec<u64>,
+    /// How long it took, in milliseconds.
+    pub ms: u64,
+}
+
+/// The answer to that. It comes when the ledger is on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It counts.
+    Counted,
+    /// It was done already, and does not count again.
+    Known,
+    /// It does not count.
+    Refused {
+        /// Why.
+        why: String,
+    },
+}
