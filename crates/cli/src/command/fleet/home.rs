@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::ending::{Ending, Failure};
 use crate::stdout::Stdout;
-use crate::telling::tell;
+use crate::telling::{discreet, tell};
 
 /// Make a fleet: keys, TLS certificate and the server's configuration, in a new folder
 #[derive(Args)]
@@ -26,6 +26,13 @@ pub(crate) struct Init {
 
 impl Init {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        // SEC: the folder's path is this command's result.
+        let path = self.folder.display().to_string();
+        if discreet(&path) != path {
+            return Err(Failure::Usage(
+                "the name of the folder looks like a private key; give the fleet another name, such as 'trial'".to_owned(),
+            ));
+        }
         let home = Home::init(&self.folder, &self.listen)?;
         tell(&format!(
             "made a fleet in {}\nstart its server on the machine that is {}, with this folder there:\n  nats-server -c {}\n\

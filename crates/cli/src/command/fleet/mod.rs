@@ -17,8 +17,9 @@ A trial on one machine:
   warpsmith fleet work me.invitation &
   warpsmith fleet submit trial --local npub cafe
 
-With a server of your own (nats-server, as `fleet init` says), the same without --local; `fleet work INVITATION` is
-all that a rented machine needs. docs/fleet.md says what a worker, the server and a thief can and cannot do.";
+With a server of your own (nats-server, as `fleet init` says), the same without --local; `fleet
+work INVITATION` is all that a rented machine needs. docs/fleet.md says what a worker, the server
+and a thief can and cannot do.";
 
 /// Search on many machines that nobody has to trust
 ///

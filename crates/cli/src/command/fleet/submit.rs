@@ -187,7 +187,7 @@ impl Submission {
                         let active: Vec<f64> =
                             status.workers.iter().filter(|w| w.seen_s < 180.0).map(|w| w.claimed).collect();
                         tell(&format!(
-                            "{} workers, {}, {} tried in {} units",
+                            "workers: {}, {}, {} tried in {} units",
                             active.len(),
                             human::rate(active.iter().sum()),
                             human::count(job.map_or(0.0, |job| job.tried)),
