@@ -194,16 +194,24 @@ pub fn scan(
     sink: &mut ScanSink<'_>,
 ) -> Result<ScanOutcome> {
     let (forms, filter) = (job.targets.forms(), job.targets.filter());
-    let prove = |at: usize, device: &dyn Backend| match prove(device, &forms, filter) {
-        Ok(_) => Ok(at),
-        Err(Unproved::Unable(why)) => Err(Refusal::Unable(why)),
-        Err(Unproved::Failed(what)) => Err(Refusal::Failed(Error::SelfTest { device: device.id(), what })),
+    let prove = |at: usize, device: &dyn Backend| {
+        // From its proof to its first key.
+        let open = device.hold();
+        match prove(device, &forms, filter) {
+            Ok(_) => Ok((at, open)),
+            Err(Unproved::Unable(why)) => Err(Refusal::Unable(why)),
+            Err(Unproved::Failed(what)) => {
+                Err(Refusal::Failed(Error::SelfTest { device: device.id(), what }))
+            }
+        }
     };
-    // From their proof to their first key.
-    let open: Vec<_> = devices.list.iter().map(|device| device.hold()).collect();
+    let mut open = Vec::new();
     let mut able = vec![false; devices.list.len()];
     match ask_all(devices, prove, |text| sink(Event::Warning(text)).map_err(Error::Sink))? {
-        Roster::Ready(ready) => ready.into_iter().for_each(|at| able[at] = true),
+        Roster::Ready(ready) => ready.into_iter().for_each(|(at, held)| {
+            able[at] = true;
+            open.push(held);
+        }),
         Roster::Processor(cpu) => return scan(job, ledger, &cpu, interrupt, sink),
         // What the map lacks, if anything, decides whether that is an error.
         Roster::Nobody => {}
@@ -222,7 +230,7 @@ pub fn scan(
         fault: None,
     };
     let shared = Shared::new(job.targets, collector.ledger.map(), devices.list.len());
-    let (mut first, mut open) = (true, Some(open));
+    let mut first = true;
     let ended = loop {
         if collector.ledger.map().is_complete() {
             break Ok(Ended::Exhausted);
@@ -230,7 +238,7 @@ pub fn scan(
         let round = collector.scanners(&shared, &forms, filter).and_then(|scanners| {
             // What devices need before the first key is, like their self-test, no part of the run.
             if std::mem::take(&mut first) {
-                open = None;
+                open.clear();
                 collector.start();
             }
             collector.round(&shared, scanners)

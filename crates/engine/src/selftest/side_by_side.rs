@@ -88,45 +88,33 @@ mod tests {
         SelfTest { device: "card:0".to_owned(), target: "npub", case: case.to_string(), planted: 1 }
     }
 
-    #[test]
-    fn each_is_proved_once_and_reported_in_order() {
-        let all: Vec<usize> = (0..40).collect();
-        for threads in [1, 4] {
-            let mut seen = Vec::new();
-            let proved = by(
-                threads,
-                &all,
-                |&one, report| {
-                    report(&test(2 * one));
-                    report(&test(2 * one + 1));
-                    Ok(())
-                },
-                &mut |test| seen.push(test.case.clone()),
-            );
-            assert!(proved.is_ok());
-            assert_eq!(seen, (0..80).map(|case| case.to_string()).collect::<Vec<_>>(), "{threads}");
-        }
+    /// Proves forty by so many threads, two tests each, of which those from `fails` on fail; returns the cases reported.
+    fn prove(threads: usize, fails: usize) -> (Result<()>, Vec<String>) {
+        let (all, mut seen): (Vec<usize>, _) = ((0..40).collect(), Vec::new());
+        let one = |&one: &usize, report: &mut dyn FnMut(&SelfTest)| {
+            if one >= fails {
+                return Err(Error::NoDevice(one.to_string()));
+            }
+            report(&test(2 * one));
+            report(&test(2 * one + 1));
+            Ok(())
+        };
+        (by(threads, &all, one, &mut |test| seen.push(test.case.clone())), seen)
+    }
+
+    fn cases(count: usize) -> Vec<String> {
+        (0..count).map(|case| case.to_string()).collect()
     }
 
     #[test]
-    fn the_first_failure_in_order_is_told_and_what_came_before() {
-        let all: Vec<usize> = (0..40).collect();
+    fn each_is_proved_once_and_reported_in_order_up_to_the_first_failure() {
         for threads in [1, 4] {
-            let mut seen = Vec::new();
-            let proved = by(
-                threads,
-                &all,
-                |&one, report| match one {
-                    7 | 9 => Err(Error::NoDevice(one.to_string())),
-                    _ => {
-                        report(&test(one));
-                        Ok(())
-                    }
-                },
-                &mut |test| seen.push(test.case.clone()),
-            );
+            let (proved, seen) = prove(threads, usize::MAX);
+            assert!(proved.is_ok());
+            assert_eq!(seen, cases(80), "{threads}");
+            let (proved, seen) = prove(threads, 7);
             assert!(matches!(proved, Err(Error::NoDevice(what)) if what == "7"), "{threads}");
-            assert_eq!(seen.len(), 7, "{threads}");
+            assert_eq!(seen, cases(14), "{threads}");
         }
     }
 }
