@@ -2,12 +2,12 @@
 //! and then works; so each joins as soon as it is ready, and nobody waits for the slowest.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::scope;
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded, select, unbounded};
 use warpsmith_chain::Recipe;
 use warpsmith_pattern::Filter;
 
@@ -76,16 +76,18 @@ pub(super) fn muster(crew: &Crew<'_>, devices: &Devices) {
             );
         };
         devices.list.iter().for_each(|device| ask(Arc::clone(device), answer.clone()));
-        let none = never();
-        let found = devices.later().map_or(&none, |later| later.found());
-        if devices.later().is_some() {
+        if let Some(later) = devices.later() {
             select! {
-                recv(found) -> cards => cards.into_iter().flatten().for_each(|card| ask(card, answer.clone())),
+                recv(later.found()) -> cards => cards.into_iter().flatten().for_each(|card| ask(card, answer.clone())),
                 recv(crew.over) -> _ => return,
             }
         }
         drop(answer);
         let Some(tally) = crew.hear(&answers, devices.later().is_some()) else { return };
+        if crew.stop.load(Ordering::Relaxed) {
+            // Whoever did not answer was told that it is over.
+            return;
+        }
         let all_unable = tally.unable > 0 && tally.unable == devices.list.len() && devices.are_cards();
         let failed = match (tally.joined, tally.failed) {
             (1.., _) => return drop(crew.collector.send(Message::Settled)),

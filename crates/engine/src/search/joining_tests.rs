@@ -4,89 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crossbeam_channel::bounded;
-use warpsmith_chain::{Recipe, find};
-use warpsmith_curve::Affine;
+use warpsmith_chain::find;
 use warpsmith_pattern::{Options, compile};
 
+use super::tests::{Fate, Masked};
 use super::*;
 use crate::cpu::Cpu;
 use crate::later::drivers_are_busy;
 use crate::simd;
-use crate::worker::{Backend, Batch, Fault, Numbering, Program, Runner, Search, Start, Worker};
-
-/// The processor posing as a card.
-struct Card {
-    cpu: Cpu,
-    /// Whether it reports everything twice.
-    stutters: bool,
-    /// So many times as fast as it is, by its own account.
-    boast: u64,
-}
-
-impl Card {
-    fn posing(stutters: bool, boast: u64) -> Arc<dyn Backend> {
-        Arc::new(Card { cpu: Cpu::new(simd::detect(), 1), stutters, boast })
-    }
-}
-
-struct CardWorker<'a> {
-    card: &'a Card,
-    inner: Box<dyn Worker + 'a>,
-}
-
-impl Backend for Card {
-    fn id(&self) -> String {
-        "card:0".to_owned()
-    }
-    fn describe(&self) -> String {
-        "a card".to_owned()
-    }
-    fn runner(&self) -> Runner {
-        self.cpu.runner()
-    }
-    fn is_card(&self) -> bool {
-        true
-    }
-    fn workers(&self) -> usize {
-        1
-    }
-    fn max_false(&self, recipe: &Recipe) -> f64 {
-        self.cpu.max_false(recipe)
-    }
-    fn program(&self, search: &Search<'_>) -> Program {
-        self.cpu.program(search)
-    }
-    fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
-        Ok(Box::new(CardWorker { card: self, inner: self.cpu.worker(search)? }))
-    }
-}
-
-impl Worker for CardWorker<'_> {
-    fn numbering(&self) -> Option<Numbering> {
-        self.inner.numbering()
-    }
-    fn start(&mut self, start: Start<'_>) -> std::result::Result<(), Fault> {
-        self.inner.start(start)
-    }
-    fn replace(&mut self, lane: u32, step: u64, met: u64, point: Affine) -> u64 {
-        self.inner.replace(lane, step, met, point)
-    }
-    fn run(&mut self) -> std::result::Result<Batch, Fault> {
-        let mut batch = self.inner.run()?;
-        batch.tried *= self.card.boast;
-        Ok(batch)
-    }
-    fn check(&mut self) -> std::result::Result<(), Fault> {
-        self.inner.check()
-    }
-    fn step(&mut self) -> std::result::Result<Batch, Fault> {
-        let mut batch = self.inner.step()?;
-        if self.card.stutters {
-            batch.hits.extend(batch.hits.clone());
-        }
-        Ok(batch)
-    }
-}
+use crate::worker::Backend;
 
 /// What a search told: matches by device, warnings and notes.
 #[derive(Default)]
@@ -130,12 +56,12 @@ fn a_card_joins_and_both_find() {
     let (outcome, told) = search(
         "qq",
         None,
-        || vec![Card::posing(false, 1)],
+        || vec![Masked::card(Fate::Honest, None)],
         |told| told.by.len() == 2 && !told.notes.is_empty(),
     );
     assert_eq!(outcome.ended, Ended::Interrupted);
     assert_eq!(told.by.values().sum::<u64>(), outcome.matches);
-    assert!(told.notes[0].starts_with("card:0 joins after ") && told.notes[0].ends_with(" s: a card"));
+    assert!(told.notes[0].starts_with("card:0 joins after "));
     assert_eq!(told.warnings, Vec::<String>::new());
 }
 
@@ -146,7 +72,7 @@ fn a_search_ends_while_cards_are_looked_for() {
         let (release, held) = bounded::<()>(0);
         let cards = move || {
             let _ = held.recv();
-            vec![Card::posing(false, 1)]
+            vec![Masked::card(Fate::Honest, None)]
         };
         let (outcome, told) = search("q", count, cards, |told| !told.by.is_empty());
         assert!(outcome.matches >= 1 && drivers_are_busy());
@@ -158,7 +84,7 @@ fn a_search_ends_while_cards_are_looked_for() {
 #[test]
 fn a_card_that_fails_its_test_does_not_join() {
     let (outcome, told) =
-        search("qq", None, || vec![Card::posing(true, 1)], |told| !told.warnings.is_empty());
+        search("qq", None, || vec![Masked::card(Fate::Stutters, None)], |told| !told.warnings.is_empty());
     assert!(told.warnings[0].contains("self-test failed on card:0"), "{:?}", told.warnings);
     assert!(told.by.keys().all(|device| device != "card:0"));
     assert_eq!(told.by.values().sum::<u64>(), outcome.matches);
@@ -167,8 +93,22 @@ fn a_card_that_fails_its_test_does_not_join() {
 #[test]
 fn the_processor_steps_back_where_it_adds_nothing_and_what_it_found_counts() {
     let stepped = |told: &Told| told.notes.iter().any(|note| note.contains("steps back"));
-    let (outcome, told) = search("qqq", None, || vec![Card::posing(false, 1000)], stepped);
+    let (outcome, told) = search("qqq", None, || vec![Masked::card(Fate::Boasts(1000), None)], stepped);
     assert_eq!(told.notes.len(), 2, "{:?}", told.notes);
     assert!(told.notes[1].starts_with("cpu steps back"), "{:?}", told.notes);
     assert_eq!(told.by.values().sum::<u64>(), outcome.matches);
+}
+
+/// Nor for a compiler, of a card that was asked for.
+#[test]
+fn a_search_is_interrupted_while_its_only_card_compiles() {
+    let (release, gate) = bounded::<()>(0);
+    let devices = Devices::of(vec![Masked::card(Fate::Honest, Some(gate))]);
+    let target = find("npub").expect("npub is a target");
+    let patterns = compile(["q"], target, &Options::default()).expect("a possible pattern");
+    let job = Job::new(Subject::Key(target), Wanted::Patterns(&patterns));
+    let outcome = run(&job, &devices, &AtomicBool::new(true), &mut |_| Ok(())).expect("ended");
+    assert_eq!((outcome.ended, outcome.tried, outcome.matches), (Ended::Interrupted, 0, 0));
+    assert!(drivers_are_busy());
+    drop(release);
 }

@@ -8,6 +8,8 @@ use warpsmith_curve::walk::Place;
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_pattern::{Options, compile};
 
+use crossbeam_channel::Receiver;
+
 use super::claims::{Roots, Spares};
 use super::collector::GROUP;
 use super::*;
@@ -22,7 +24,7 @@ use crate::worker::{Backend, Batch, Fault, Hit, Numbering, Program, Runner, Sear
 
 /// How a device misbehaves after its self-test.
 #[derive(Clone, Copy, PartialEq)]
-enum Fate {
+pub(super) enum Fate {
     /// Not at all.
     Honest,
     /// Fails on the n-th run.
@@ -37,11 +39,17 @@ enum Fate {
     Misses,
     /// Reports everything twice.
     Stutters,
+    /// Says it tried so many times as much as it did.
+    Boasts(u64),
 }
 
 /// The processor behind a mask.
-struct Masked {
+pub(super) struct Masked {
     id: &'static str,
+    /// Whether it poses as a card.
+    card: bool,
+    /// What its workers wait for.
+    gate: Option<Receiver<()>>,
     cpu: Cpu,
     fate: Fate,
     runs: AtomicU32,
@@ -64,6 +72,9 @@ impl Backend for Masked {
     fn runner(&self) -> Runner {
         self.cpu.runner()
     }
+    fn is_card(&self) -> bool {
+        self.card
+    }
     fn workers(&self) -> usize {
         1
     }
@@ -74,6 +85,9 @@ impl Backend for Masked {
         self.cpu.program(search)
     }
     fn worker<'a>(&'a self, search: &Search<'_>) -> std::result::Result<Box<dyn Worker + 'a>, Fault> {
+        if let Some(gate) = &self.gate {
+            let _ = gate.recv();
+        }
         Ok(Box::new(MaskedWorker { masked: self, inner: self.cpu.worker(search)? }))
     }
 }
@@ -112,7 +126,10 @@ impl Worker for MaskedWorker<'_> {
                     // Found out in the next step, a few of which make a run.
                     self.inner.flip(0, 77, 1);
                 }
-                let batch = self.inner.run()?;
+                let mut batch = self.inner.run()?;
+                if let Fate::Boasts(times) = fate {
+                    batch.tried *= times;
+                }
                 self.masked.told.fetch_add(batch.tried, Ordering::Relaxed);
                 Ok(batch)
             }
@@ -135,11 +152,27 @@ impl Worker for MaskedWorker<'_> {
     }
 }
 
+impl Masked {
+    /// The processor posing as a card, whose workers wait for the gate, where there is one, to close.
+    pub fn card(fate: Fate, gate: Option<Receiver<()>>) -> Arc<dyn Backend> {
+        let cpu = Cpu::new(simd::detect(), 1);
+        let (runs, told) = (AtomicU32::new(0), AtomicU64::new(0));
+        Arc::new(Masked { id: "card:0", card: true, gate, cpu, fate, runs, told })
+    }
+}
+
 fn devices(fates: &[(&'static str, Fate)]) -> Devices {
     let list = fates.iter().map(|&(id, fate)| {
         let cpu = Cpu::new(simd::detect(), 1);
-        Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0), told: AtomicU64::new(0) })
-            as Arc<dyn Backend>
+        Arc::new(Masked {
+            id,
+            card: false,
+            gate: None,
+            cpu,
+            fate,
+            runs: AtomicU32::new(0),
+            told: AtomicU64::new(0),
+        }) as Arc<dyn Backend>
     });
     Devices::of(list.collect())
 }
@@ -288,6 +321,8 @@ fn a_worker_does_not_wait_for_its_matches_to_be_written_down() {
     let patterns = compile(["qq"], target, &Options::default()).expect("possible");
     let cpu = Cpu::new(simd::detect(), 1);
     let masked = Arc::new(Masked {
+        card: false,
+        gate: None,
         id: "a",
         cpu,
         fate: Fate::Honest,
@@ -401,7 +436,15 @@ fn a_device_that_reports_keys_that_are_not_there_is_dropped() {
 fn a_device_whose_walk_goes_astray_is_dropped_and_what_it_tried_does_not_count() {
     let masked = |id, fate| {
         let cpu = Cpu::new(simd::detect(), 1);
-        Arc::new(Masked { id, cpu, fate, runs: AtomicU32::new(0), told: AtomicU64::new(0) })
+        Arc::new(Masked {
+            id,
+            card: false,
+            gate: None,
+            cpu,
+            fate,
+            runs: AtomicU32::new(0),
+            told: AtomicU64::new(0),
+        })
     };
     let (astray, honest) = (masked("astray", Fate::Strays(3)), masked("a", Fate::Honest));
     let list = [&astray, &honest].map(|masked| Arc::clone(masked) as Arc<dyn Backend>);
