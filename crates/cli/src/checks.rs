@@ -12,13 +12,13 @@ use warpsmith::chain::coin::Network;
 use warpsmith::chain::ethereum::{self, Account, Contract, Deployment, Factory, SaltRequest};
 use warpsmith::chain::{CHAINS, Chain, KeyTarget, PublicPoint, SaltMask, SaltTarget, Shown, Target};
 use warpsmith::keys::{PublicKey, Secret, parse_public_key, public_point};
-use warpsmith::keystore::{nip49, web3};
+use warpsmith::keystore::web3;
 use warpsmith::pattern::{Options, SCORES, Score, compile};
 use zeroize::Zeroize;
 
 use crate::ending::Failure;
 use crate::input::documents;
-use crate::keys::{self, Ask};
+use crate::keys::{self, Ask, Encrypted};
 
 /// What became of one thing.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -220,8 +220,14 @@ fn address_of(target: &dyn KeyTarget, point: &PublicPoint) -> String {
 /// A Web3 keystore by itself.
 fn check_keystore(document: &Value, ask: Ask<'_>) -> Result<Report, Failure> {
     let mut report = Report::new("a Web3 keystore");
-    let password = ask("the password of the keystore")?;
-    let read = web3::decrypt(&document.to_string(), &password).map_err(|error| error.to_string());
+    let sealed = match web3::read(&document.to_string()) {
+        Ok(sealed) => sealed,
+        Err(error) => {
+            report.wrong("encrypted", error.to_string());
+            return Ok(report);
+        }
+    };
+    let read = sealed.decrypt(&ask("the password of the keystore")?).map_err(|error| error.to_string());
     match read.and_then(|read| Ok((keys::secret(&read.secret)?, read.address))) {
         Err(why) => report.wrong("encrypted", why),
         Ok((secret, address)) => {
@@ -304,12 +310,10 @@ fn read_secret(report: &mut Report, document: &Value, ask: Ask<'_>) -> Result<Op
     }
     let Some(encrypted) = document.get("encrypted") else { return Ok(None) };
     let (format, text) = (field(encrypted, "format"), field(encrypted, "text").unwrap_or_default());
-    let question = "the password of the keys";
-    let read = match format {
-        Some("ncryptsec") => nip49::decrypt(text, &ask(question)?).map(|read| read.secret),
-        Some("bip38") => keys::open_bip38(text, &ask(question)?),
+    let sealed = match format {
+        Some(format @ ("ncryptsec" | "bip38")) => Encrypted::read(format, text),
         Some("web3") => match encrypted.get("document") {
-            Some(document) => web3::decrypt(&document.to_string(), &ask(question)?).map(|read| read.secret),
+            Some(document) => Encrypted::read("web3", &document.to_string()),
             None => {
                 let file = field(encrypted, "file").unwrap_or_default();
                 report.told("encrypted", format!("the key is in {}; verify that file too", Shown(file)));
@@ -324,6 +328,10 @@ fn read_secret(report: &mut Report, document: &Value, ask: Ask<'_>) -> Result<Op
             report.wrong("encrypted", "is of no known format");
             return Ok(None);
         }
+    };
+    let read = match sealed {
+        Ok(sealed) => sealed.decrypt(&ask("the password of the keys")?),
+        Err(error) => Err(error),
     };
     match read.map_err(|error| error.to_string()).and_then(|bytes| keys::secret(&bytes)) {
         Ok(secret) => {

@@ -82,27 +82,66 @@ fn standard_input() -> io::Result<Zeroizing<Vec<u8>>> {
 pub(crate) fn parse(text: &str, ask: Ask<'_>) -> Result<Result<Secret, String>, Failure> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
     let begins = |head: &str| text.get(..head.len()).is_some_and(|found| found.eq_ignore_ascii_case(head));
-    let opened = if begins("ncryptsec1") {
-        let password = ask("the password of the ncryptsec")?;
-        nip49::decrypt(text, &password).map(|read| read.secret)
+    // What no password opens is told before one is asked for.
+    let sealed = if begins("ncryptsec1") {
+        Encrypted::read("ncryptsec", text)
     } else if text.len() == BIP38 && text.starts_with("6P") {
-        let password = ask("the password of the BIP-38 key")?;
-        open_bip38(text, &password)
+        Encrypted::read("bip38", text)
     } else if text.starts_with('{') {
-        let password = ask("the password of the keystore")?;
-        web3::decrypt(text, &password).map(|read| read.secret)
+        Encrypted::read("web3", text)
     } else {
         return Ok(plain(text).and_then(|bytes| secret(&bytes)));
     };
+    let sealed = match sealed {
+        Ok(sealed) => sealed,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let opened = sealed.decrypt(&ask(sealed.question())?);
     Ok(opened.map_err(|error| error.to_string()).and_then(|bytes| secret(&bytes)))
 }
 
-/// Opens a BIP-38 key.
-pub(crate) fn open_bip38(text: &str, password: &Password) -> Result<Zeroizing<[u8; 32]>, Error> {
-    let address = |bytes: &[u8; 32], is_compressed| {
-        Secret::from_bytes(bytes).map(|secret| p2pkh(&secret, is_compressed))
-    };
-    bip38::decrypt(text, password, address).map(|read| read.secret)
+/// A key under a password, its text known to be whole.
+pub(crate) enum Encrypted {
+    Ncryptsec(nip49::Sealed),
+    Bip38(bip38::Sealed),
+    Web3(web3::Sealed),
+}
+
+impl Encrypted {
+    /// A text of a format as results name it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such format.
+    pub(crate) fn read(format: &str, text: &str) -> Result<Encrypted, Error> {
+        match format {
+            "ncryptsec" => nip49::read(text).map(Encrypted::Ncryptsec),
+            "bip38" => bip38::read(text).map(Encrypted::Bip38),
+            "web3" => web3::read(text).map(Encrypted::Web3),
+            other => unreachable!("no key is encrypted as {other}"),
+        }
+    }
+
+    /// What to ask a person for.
+    fn question(&self) -> &'static str {
+        match self {
+            Encrypted::Ncryptsec(_) => "the password of the ncryptsec",
+            Encrypted::Bip38(_) => "the password of the BIP-38 key",
+            Encrypted::Web3(_) => "the password of the keystore",
+        }
+    }
+
+    /// The key.
+    pub(crate) fn decrypt(&self, password: &Password) -> Result<Zeroizing<[u8; 32]>, Error> {
+        let address = |bytes: &[u8; 32], is_compressed| {
+            Secret::from_bytes(bytes).map(|secret| p2pkh(&secret, is_compressed))
+        };
+        match self {
+            Encrypted::Ncryptsec(sealed) => sealed.decrypt(password).map(|read| read.secret),
+            Encrypted::Bip38(sealed) => sealed.decrypt(password, address).map(|read| read.secret),
+            Encrypted::Web3(sealed) => sealed.decrypt(password).map(|read| read.secret),
+        }
+    }
 }
 
 /// The key with these bytes.

@@ -18,7 +18,7 @@ use crate::assert_told;
 
 /// A file with damage: cut off if the first bit says so, then bytes changed. Six bytes each: place, the exclusive or, and whether
 /// all bytes up to the next are meant.
-fn damage(file: &[u8], data: &[u8]) -> Vec<u8> {
+pub(crate) fn damage(file: &[u8], data: &[u8]) -> Vec<u8> {
     let mut file = file.to_vec();
     let Some((&first, mut data)) = data.split_first() else { return file };
     if first & 1 == 1 {

@@ -5,10 +5,14 @@
 //! was read and does not read back as the same.
 
 mod files;
+mod fleet;
+mod keys;
 mod messages;
 mod text;
 
 pub use files::{address_file, pir_files, store_files};
+pub use fleet::{fleet_files, fleet_messages};
+pub use keys::key_stores;
 pub use messages::{pir_messages, split_result};
 pub use text::{address_decode, bech32_decode, bitcoin_decode, pattern_parse, scan_text};
 
@@ -21,6 +25,9 @@ pub const TARGETS: &[Target] = &[
     ("address_file", address_file),
     ("bech32_decode", bech32_decode),
     ("bitcoin_decode", bitcoin_decode),
+    ("fleet_files", fleet_files),
+    ("fleet_messages", fleet_messages),
+    ("key_stores", key_stores),
     ("pattern_parse", pattern_parse),
     ("pir_files", pir_files),
     ("pir_messages", pir_messages),

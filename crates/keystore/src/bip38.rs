@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use warpsmith_chain::text::base58;
 use zeroize::Zeroizing;
 
-use crate::{Error, Password, Result, scrypt};
+use crate::{Error, Password, Result, Scrypt};
 
 const FORMAT: &str = "BIP-38 key";
 
@@ -33,7 +33,7 @@ pub struct Decrypted {
 /// The key under this password. `address` is its P2PKH address on the main network, of the compressed public key or not.
 pub fn encrypt(secret: &[u8; 32], is_compressed: bool, address: &str, password: &Password) -> Result<String> {
     let hash = address_hash(address);
-    let keys = derive(password, &hash)?;
+    let keys = derive(password, &hash);
     let cipher = cipher(&keys);
     let mut bytes = Vec::with_capacity(39);
     bytes.extend(PLAIN);
@@ -52,12 +52,16 @@ pub fn encrypt(secret: &[u8; 32], is_compressed: bool, address: &str, password: 
     Ok(text)
 }
 
-/// The key of a text; `address_of` computes the P2PKH address of a key, which tells whether the password is right.
-pub fn decrypt(
-    text: &str,
-    password: &Password,
-    address_of: impl FnOnce(&[u8; 32], bool) -> Option<String>,
-) -> Result<Decrypted> {
+/// What a text holds, all of it checked but for the password.
+pub struct Sealed {
+    /// Of the address.
+    hash: [u8; 4],
+    sealed: [u8; 32],
+    is_compressed: bool,
+}
+
+/// Reads a text.
+pub fn read(text: &str) -> Result<Sealed> {
     let bad = |why: &str| Error::malformed(FORMAT, why);
     let bytes = base58::bytes(text).ok_or_else(|| bad("it is not base58"))?;
     let payload = base58::checked_payload(&bytes).ok_or_else(|| bad("its checksum does not fit"))?;
@@ -69,22 +73,43 @@ pub fn decrypt(
     if head != PLAIN || flags & !COMPRESSED != FLAGS {
         return Err(bad("it begins with other bytes or flags"));
     }
-    let (hash, sealed) = (&payload[3..7], &payload[7..]);
-    let keys = derive(password, hash)?;
-    let cipher = cipher(&keys);
-    let mut secret = Zeroizing::new([0; 32]);
-    for (at, half) in sealed.chunks_exact(16).enumerate() {
-        let mut block = aes::Block::default();
-        block.copy_from_slice(half);
-        cipher.decrypt_block(&mut block);
-        for (i, byte) in block.iter_mut().enumerate() {
-            secret[16 * at + i] = *byte ^ keys[16 * at + i];
-            *byte = 0;
+    let (hash, sealed) = payload[3..].split_first_chunk().expect("39 bytes");
+    let sealed = *sealed.first_chunk().expect("39 bytes");
+    Ok(Sealed { hash: *hash, sealed, is_compressed: flags & COMPRESSED != 0 })
+}
+
+impl Sealed {
+    /// The key; `address_of` computes the P2PKH address of a key, which tells whether the password is right.
+    pub fn decrypt(
+        &self,
+        password: &Password,
+        address_of: impl FnOnce(&[u8; 32], bool) -> Option<String>,
+    ) -> Result<Decrypted> {
+        let keys = derive(password, &self.hash);
+        let cipher = cipher(&keys);
+        let mut secret = Zeroizing::new([0; 32]);
+        for (at, half) in self.sealed.chunks_exact(16).enumerate() {
+            let mut block = aes::Block::default();
+            block.copy_from_slice(half);
+            cipher.decrypt_block(&mut block);
+            for (i, byte) in block.iter_mut().enumerate() {
+                secret[16 * at + i] = *byte ^ keys[16 * at + i];
+                *byte = 0;
+            }
         }
+        let is_compressed = self.is_compressed;
+        let fits = address_of(&secret, is_compressed).is_some_and(|address| address_hash(&address) == self.hash);
+        if fits { Ok(Decrypted { secret, is_compressed }) } else { Err(Error::WrongPassword { format: FORMAT }) }
     }
-    let is_compressed = flags & COMPRESSED != 0;
-    let fits = address_of(&secret, is_compressed).is_some_and(|address| address_hash(&address) == *hash);
-    if fits { Ok(Decrypted { secret, is_compressed }) } else { Err(Error::WrongPassword { format: FORMAT }) }
+}
+
+/// The key of a text, by its password and [`Sealed::decrypt`]'s address.
+pub fn decrypt(
+    text: &str,
+    password: &Password,
+    address_of: impl FnOnce(&[u8; 32], bool) -> Option<String>,
+) -> Result<Decrypted> {
+    read(text)?.decrypt(password, address_of)
 }
 
 /// The first four bytes of SHA-256 of SHA-256.
@@ -93,8 +118,9 @@ fn address_hash(address: &str) -> [u8; 4] {
     [hash[0], hash[1], hash[2], hash[3]]
 }
 
-fn derive(password: &Password, address_hash: &[u8]) -> Result<Zeroizing<[u8; 64]>> {
-    scrypt(password.nfc().as_bytes(), address_hash, [14, 8, 8], FORMAT)
+fn derive(password: &Password, address_hash: &[u8]) -> Zeroizing<[u8; 64]> {
+    let cost = Scrypt::new([14, 8, 8], FORMAT).expect("the standard's is possible");
+    cost.key(password.nfc().as_bytes(), address_hash)
 }
 
 /// Of the second half of what was derived.

@@ -38,19 +38,10 @@ fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A key from a password by scrypt (RFC 7914), of memory that [`bounded`] allows.
-fn scrypt<const N: usize>(
-    password: &[u8],
-    salt: &[u8],
-    [log_n, r, p]: [u32; 3],
-    format: &'static str,
-) -> Result<Zeroizing<[u8; N]>> {
-    let bad = || Error::Malformed { format, why: format!("scrypt cannot have log n {log_n}, r {r}, p {p}") };
-    bounded(format, log_n, r, p)?;
-    let params = scrypt::Params::new(u8::try_from(log_n).map_err(|_| bad())?, r, p).map_err(|_| bad())?;
-    let mut key = Zeroizing::new([0; N]);
-    scrypt::scrypt(password, salt, &params, &mut *key).map_err(|_| bad())?;
-    Ok(key)
+/// What scrypt (RFC 7914) is asked for, known to be possible and within bounds before a password is asked for.
+struct Scrypt {
+    params: scrypt::Params,
+    blocks: u64,
 }
 
 /// The most memory that decrypting takes: what NIP-49 lists as its highest (LOG_N 22).
@@ -59,13 +50,24 @@ const MOST_MEMORY: u64 = 1 << 32;
 /// The most work, in blocks of 128 bytes: four times that of the highest of NIP-49.
 const MOST_WORK: u64 = 1 << 27;
 
-/// Whether what a file asks for is what a person can have meant.
-fn bounded(format: &'static str, log_n: u32, r: u32, p: u32) -> Result<()> {
-    let blocks = (1u64 << log_n.min(40)).saturating_mul(u64::from(r));
-    let (memory, work) = (blocks.saturating_mul(128), blocks.saturating_mul(u64::from(p)));
-    match memory <= MOST_MEMORY && work <= MOST_WORK {
-        true => Ok(()),
-        false => Err(Error::TooCostly { format, memory }),
+impl Scrypt {
+    /// If that is what a person can have meant.
+    fn new([log_n, r, p]: [u32; 3], format: &'static str) -> Result<Scrypt> {
+        let blocks = (1u64 << log_n.min(40)).saturating_mul(u64::from(r));
+        let (memory, work) = (blocks.saturating_mul(128), blocks.saturating_mul(u64::from(p)));
+        if memory > MOST_MEMORY || work > MOST_WORK {
+            return Err(Error::TooCostly { format, memory });
+        }
+        let bad = || Error::malformed(format, format!("scrypt cannot have log n {log_n}, r {r}, p {p}"));
+        let params = scrypt::Params::new(u8::try_from(log_n).map_err(|_| bad())?, r, p).map_err(|_| bad())?;
+        Ok(Scrypt { params, blocks: work })
+    }
+
+    /// The key from a password.
+    fn key<const N: usize>(&self, password: &[u8], salt: &[u8]) -> Zeroizing<[u8; N]> {
+        let mut key = Zeroizing::new([0; N]);
+        scrypt::scrypt(password, salt, &self.params, &mut *key).expect("32 or 64 bytes are a length of scrypt's");
+        key
     }
 }
 
@@ -75,11 +77,14 @@ mod tests {
 
     #[test]
     fn what_a_file_asks_for_is_bounded() {
-        assert!(bounded("test", 22, 8, 1).is_ok());
-        assert!(bounded("test", 18, 8, 1).is_ok());
-        assert!(bounded("test", 14, 8, 8).is_ok());
-        for [log_n, r, p] in [[23, 8, 1], [63, 8, 1], [1, u32::MAX, 1], [22, 8, 8], [18, 8, u32::MAX]] {
-            assert!(matches!(bounded("test", log_n, r, p), Err(Error::TooCostly { .. })), "{log_n} {r} {p}");
+        for cost in [[22, 8, 1], [18, 8, 1], [14, 8, 8]] {
+            assert!(Scrypt::new(cost, "test").is_ok(), "{cost:?}");
+        }
+        for cost in [[23, 8, 1], [63, 8, 1], [1, u32::MAX, 1], [22, 8, 8], [18, 8, u32::MAX]] {
+            assert!(matches!(Scrypt::new(cost, "test"), Err(Error::TooCostly { .. })), "{cost:?}");
+        }
+        for cost in [[0, 8, 1], [14, 0, 1], [14, 8, 0]] {
+            assert!(matches!(Scrypt::new(cost, "test"), Err(Error::Malformed { .. })), "{cost:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
-use crate::{Error, Password, Result, random, scrypt};
+use crate::{Error, Password, Result, Scrypt, random};
 
 const FORMAT: &str = "ncryptsec";
 const VERSION: u8 = 2;
@@ -51,7 +51,7 @@ fn encrypt_with(
     salt: [u8; 16],
     nonce: [u8; 24],
 ) -> Result<String> {
-    let key = derive(password, log_n, &salt)?;
+    let key = derive(&cost(log_n)?, password, &salt);
     let payload = Payload { msg: secret, aad: &[security as u8] };
     let sealed = cipher(&key).encrypt(&XNonce::from(nonce), payload).expect("32 bytes can be sealed");
     let mut bytes = Vec::with_capacity(LENGTH);
@@ -64,8 +64,17 @@ fn encrypt_with(
     Ok(bech32::encode_lower::<Bech32>(hrp, &bytes).expect("91 bytes fit"))
 }
 
-/// The key of an `ncryptsec`.
-pub fn decrypt(text: &str, password: &Password) -> Result<Decrypted> {
+/// What a text holds, all of it checked but for the password.
+pub struct Sealed {
+    cost: Scrypt,
+    salt: [u8; 16],
+    nonce: [u8; 24],
+    security: KeySecurity,
+    sealed: [u8; 48],
+}
+
+/// Reads a text.
+pub fn read(text: &str) -> Result<Sealed> {
     let bad = |why: &str| Error::malformed(FORMAT, why);
     let parsed = CheckedHrpstring::new::<Bech32>(text).map_err(|_| bad("its checksum does not fit"))?;
     if parsed.hrp().to_lowercase() != FORMAT {
@@ -77,26 +86,47 @@ pub fn decrypt(text: &str, password: &Password) -> Result<Decrypted> {
     if *version != VERSION {
         return Err(bad(&format!("its version is {version}, and 2 is known")));
     }
-    let (salt, rest) = rest.split_at(16);
-    let (nonce, rest) = rest.split_at(24);
+    let (salt, rest) = rest.split_first_chunk().expect("91 bytes");
+    let (nonce, rest) = rest.split_first_chunk().expect("91 bytes");
     let security = match rest[0] {
         0 => KeySecurity::Shown,
         1 => KeySecurity::NeverShown,
         2 => KeySecurity::Unknown,
         other => return Err(bad(&format!("its key security is {other}; it can be 0, 1 or 2"))),
     };
-    let key = derive(password, *log_n, salt)?;
-    let nonce: [u8; 24] = nonce.try_into().expect("split at 24");
-    let payload = Payload { msg: &rest[1..], aad: &rest[..1] };
-    let opened = cipher(&key).decrypt(&XNonce::from(nonce), payload);
-    let opened = Zeroizing::new(opened.map_err(|_| Error::WrongPassword { format: FORMAT })?);
-    let mut secret = Zeroizing::new([0; 32]);
-    secret.copy_from_slice(&opened);
-    Ok(Decrypted { secret, security })
+    let sealed = *rest[1..].first_chunk().expect("91 bytes");
+    Ok(Sealed { cost: cost(*log_n)?, salt: *salt, nonce: *nonce, security, sealed })
 }
 
-fn derive(password: &Password, log_n: u8, salt: &[u8]) -> Result<Zeroizing<[u8; 32]>> {
-    scrypt(password.nfkc().as_bytes(), salt, [log_n.into(), 8, 1], FORMAT)
+impl Sealed {
+    /// The key, by its password.
+    pub fn decrypt(&self, password: &Password) -> Result<Decrypted> {
+        let key = derive(&self.cost, password, &self.salt);
+        let payload = Payload { msg: &self.sealed, aad: &[self.security as u8] };
+        let opened = cipher(&key).decrypt(&XNonce::from(self.nonce), payload);
+        let opened = Zeroizing::new(opened.map_err(|_| Error::WrongPassword { format: FORMAT })?);
+        let mut secret = Zeroizing::new([0; 32]);
+        secret.copy_from_slice(&opened);
+        Ok(Decrypted { secret, security: self.security })
+    }
+
+    /// What a password costs to try, in blocks of scrypt.
+    pub fn blocks(&self) -> u64 {
+        self.cost.blocks
+    }
+}
+
+/// The key of a text, by its password.
+pub fn decrypt(text: &str, password: &Password) -> Result<Decrypted> {
+    read(text)?.decrypt(password)
+}
+
+fn cost(log_n: u8) -> Result<Scrypt> {
+    Scrypt::new([log_n.into(), 8, 1], FORMAT)
+}
+
+fn derive(cost: &Scrypt, password: &Password, salt: &[u8]) -> Zeroizing<[u8; 32]> {
+    cost.key(password.nfkc().as_bytes(), salt)
 }
 
 fn cipher(key: &[u8; 32]) -> XChaCha20Poly1305 {

@@ -12,7 +12,7 @@ use sha2::Sha256;
 use warpsmith_chain::ethereum::keccak256;
 use zeroize::Zeroizing;
 
-use crate::{Error, Password, Result, random, scrypt};
+use crate::{Error, Password, Result, Scrypt, random};
 
 const FORMAT: &str = "Web3 keystore";
 
@@ -67,7 +67,7 @@ pub struct Decrypted {
 /// The key of the account `address` under this password, at the cost 2^`log_n`: a JSON document.
 pub fn encrypt(secret: &[u8; 32], address: &[u8; 20], password: &Password, log_n: u8) -> Result<String> {
     let (salt, iv): ([u8; 32], [u8; 16]) = (random()?, random()?);
-    let key: Zeroizing<[u8; 32]> = scrypt(password.as_bytes(), &salt, [log_n.into(), 8, 1], FORMAT)?;
+    let key: Zeroizing<[u8; 32]> = Scrypt::new([log_n.into(), 8, 1], FORMAT)?.key(password.as_bytes(), &salt);
     let mut sealed = *secret;
     apply(&key, &iv, &mut sealed);
     let document = Document {
@@ -90,10 +90,26 @@ pub fn is_keystore(document: &serde_json::Value) -> bool {
     document.get("version").is_some() && (document.get("crypto").or(document.get("Crypto"))).is_some()
 }
 
-/// The key of a document.
-pub fn decrypt(document: &str, password: &Password) -> Result<Decrypted> {
+/// How a key comes from a password.
+enum Derivation {
+    Scrypt(Scrypt),
+    Pbkdf2 { rounds: u32 },
+}
+
+/// What a document holds, all of it checked but for the password.
+pub struct Sealed {
+    iv: [u8; 16],
+    sealed: [u8; 32],
+    mac: [u8; 32],
+    salt: Vec<u8>,
+    derivation: Derivation,
+    address: Option<String>,
+}
+
+/// Reads a document.
+pub fn read(document: &str) -> Result<Sealed> {
     let bad = |why: String| Error::malformed(FORMAT, why);
-    let document: Document = serde_json::from_str(document).map_err(|error| bad(error.to_string()))?;
+    let document: Document = serde_json::from_str(document).map_err(|error| bad(shown(&error)))?;
     let Document { address, crypto, version, .. } = document;
     if version != 3 {
         return Err(bad(format!("its version is {version}, and 3 is known")));
@@ -108,39 +124,70 @@ pub fn decrypt(document: &str, password: &Password) -> Result<Decrypted> {
     let iv: [u8; 16] = hex("iv", &crypto.cipherparams.iv)?.try_into().map_err(|_| fixed("iv"))?;
     let sealed: [u8; 32] =
         hex("ciphertext", &crypto.ciphertext)?.try_into().map_err(|_| fixed("ciphertext"))?;
-    let expected: [u8; 32] = hex("mac", &crypto.mac)?.try_into().map_err(|_| fixed("mac"))?;
-    let key = derive(&crypto.kdf, password)?;
-    if mac(&key, &sealed) != expected {
-        return Err(Error::WrongPassword { format: FORMAT });
+    let mac: [u8; 32] = hex("mac", &crypto.mac)?.try_into().map_err(|_| fixed("mac"))?;
+    let (Kdf::Scrypt { dklen, salt, .. } | Kdf::Pbkdf2 { dklen, salt, .. }) = &crypto.kdf;
+    if *dklen != 32 {
+        return Err(bad("its dklen is not 32".to_owned()));
     }
-    let mut secret = Zeroizing::new(sealed);
-    apply(&key, &iv, &mut secret);
-    Ok(Decrypted { secret, address })
+    let salt = hex("salt", salt)?;
+    let derivation = match crypto.kdf {
+        Kdf::Scrypt { n, .. } if !n.is_power_of_two() => {
+            return Err(bad("its n is no power of two".to_owned()));
+        }
+        Kdf::Scrypt { n, p, r, .. } => Derivation::Scrypt(Scrypt::new([n.ilog2(), r, p], FORMAT)?),
+        Kdf::Pbkdf2 { c, prf, .. } if prf == "hmac-sha256" && (1..=MOST_ROUNDS).contains(&c) => {
+            Derivation::Pbkdf2 { rounds: c }
+        }
+        Kdf::Pbkdf2 { .. } => {
+            return Err(bad("its PBKDF2 is not of hmac-sha256, or of no or too many rounds".to_owned()));
+        }
+    };
+    Ok(Sealed { iv, sealed, mac, salt, derivation, address })
 }
 
-fn derive(kdf: &Kdf, password: &Password) -> Result<Zeroizing<[u8; 32]>> {
-    let bad = |why: &str| Error::malformed(FORMAT, why);
-    let (Kdf::Scrypt { dklen, salt, .. } | Kdf::Pbkdf2 { dklen, salt, .. }) = kdf;
-    if *dklen != 32 {
-        return Err(bad("its dklen is not 32"));
-    }
-    let salt = const_hex::decode(salt).map_err(|_| bad("its salt is not of hex digits"))?;
-    match kdf {
-        Kdf::Scrypt { n, p, r, .. } => {
-            if !n.is_power_of_two() {
-                return Err(bad("its n is no power of two"));
-            }
-            scrypt(password.as_bytes(), &salt, [n.ilog2(), *r, *p], FORMAT)
+/// What is wrong with a document. SEC: the library's own words would repeat what stands there, which may be a key in clear.
+fn shown(error: &serde_json::Error) -> String {
+    let (text, line, column) = (error.to_string(), error.line(), error.column());
+    match error.classify() {
+        serde_json::error::Category::Data if text.starts_with("missing field") => text,
+        serde_json::error::Category::Data => {
+            format!("a field is not what it should be (line {line}, column {column})")
         }
-        Kdf::Pbkdf2 { c, prf, .. } => {
-            if prf != "hmac-sha256" || !(1..=MOST_ROUNDS).contains(c) {
-                return Err(bad("its PBKDF2 is not of hmac-sha256, or of no or too many rounds"));
+        _ => format!("it is not whole, or no JSON (line {line}, column {column})"),
+    }
+}
+
+impl Sealed {
+    /// The key, by its password.
+    pub fn decrypt(&self, password: &Password) -> Result<Decrypted> {
+        let key = match &self.derivation {
+            Derivation::Scrypt(cost) => cost.key(password.as_bytes(), &self.salt),
+            Derivation::Pbkdf2 { rounds } => {
+                let mut key = Zeroizing::new([0; 32]);
+                pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), &self.salt, *rounds, &mut *key);
+                key
             }
-            let mut key = Zeroizing::new([0; 32]);
-            pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), &salt, *c, &mut *key);
-            Ok(key)
+        };
+        if mac(&key, &self.sealed) != self.mac {
+            return Err(Error::WrongPassword { format: FORMAT });
+        }
+        let mut secret = Zeroizing::new(self.sealed);
+        apply(&key, &self.iv, &mut secret);
+        Ok(Decrypted { secret, address: self.address.clone() })
+    }
+
+    /// What a password costs to try: blocks of scrypt, or rounds.
+    pub fn blocks(&self) -> u64 {
+        match &self.derivation {
+            Derivation::Scrypt(cost) => cost.blocks,
+            Derivation::Pbkdf2 { rounds } => u64::from(*rounds),
         }
     }
+}
+
+/// The key of a document, by its password.
+pub fn decrypt(document: &str, password: &Password) -> Result<Decrypted> {
+    read(document)?.decrypt(password)
 }
 
 /// AES-128-CTR, either way.

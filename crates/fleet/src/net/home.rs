@@ -76,11 +76,15 @@ impl std::fmt::Debug for Invitation {
 impl Invitation {
     /// The line.
     pub fn text(&self) -> Zeroizing<String> {
-        let json = Zeroizing::new(serde_json::to_vec(self).expect("plain values"));
-        Zeroizing::new(format!("{HEAD}{}", URL_SAFE_NO_PAD.encode(&*json)))
+        Self::encoded(&Zeroizing::new(serde_json::to_vec(self).expect("plain values")))
     }
 
-    /// Reads the line.
+    /// The line of an invitation's JSON.
+    pub fn encoded(json: &[u8]) -> Zeroizing<String> {
+        Zeroizing::new(format!("{HEAD}{}", URL_SAFE_NO_PAD.encode(json)))
+    }
+
+    /// Reads the line, and checks all of it.
     pub fn read(text: &str) -> Result<Invitation> {
         // SEC: nothing of it is repeated.
         let bad = || {
@@ -90,7 +94,10 @@ impl Invitation {
         };
         let body = text.trim().strip_prefix(HEAD).ok_or_else(bad)?;
         let json = Zeroizing::new(URL_SAFE_NO_PAD.decode(body).map_err(|_| bad())?);
-        serde_json::from_slice(&json).map_err(|_| bad())
+        let read: Invitation = serde_json::from_slice(&json).map_err(|_| bad())?;
+        let is_print = read.fingerprint.len() == 64 && read.fingerprint.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_whole = is_print && is_name(&read.name) && parse_server(&read.server).is_ok();
+        if is_whole && KeyPair::from_seed(&read.seed).is_ok() { Ok(read) } else { Err(bad()) }
     }
 }
 
