@@ -8,8 +8,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use warpsmith::chain::coin::decode_wif;
-use warpsmith::chain::nostr;
-use warpsmith::keys::Secret;
+use warpsmith::chain::ethereum::Account;
+use warpsmith::chain::{KeyTarget, Target, nostr};
+use warpsmith::keys::{Secret, public_point};
 use warpsmith::keystore::{Error, Password, bip38, nip49, web3};
 use zeroize::Zeroizing;
 
@@ -139,9 +140,27 @@ impl Encrypted {
         match self {
             Encrypted::Ncryptsec(sealed) => sealed.decrypt(password).map(|read| read.secret),
             Encrypted::Bip38(sealed) => sealed.decrypt(password, address).map(|read| read.secret),
-            Encrypted::Web3(sealed) => sealed.decrypt(password).map(|read| read.secret),
+            Encrypted::Web3(sealed) => {
+                let read = sealed.decrypt(password)?;
+                // The format's checksum leaves out a part of what the key is made from: the address tells.
+                match read.address {
+                    Some(address) if !is_account(&read.secret, &address) => {
+                        Err(Error::WrongPassword { format: "Web3 keystore" })
+                    }
+                    _ => Ok(read.secret),
+                }
+            }
         }
     }
+}
+
+/// Whether a key has this Ethereum address, which keystores write without its head and in small letters, or otherwise.
+fn is_account(bytes: &[u8; 32], address: &str) -> bool {
+    let written = address.trim_start_matches("0x").to_lowercase();
+    Secret::from_bytes(bytes).is_some_and(|secret| {
+        let digest = Account.digest(&public_point(&secret.public_key()));
+        Account.encode(&digest)[2..].to_lowercase() == written
+    })
 }
 
 /// The key with these bytes.

@@ -1,8 +1,8 @@
 //! Writes a joined text to standard output: `emit [ptx=0] [group=256] [block=128] [blocks=4] [table=global] [shared=0]
 //! [count=0] [inline=0] [ranges=2]
-//! [program=orbit|field|moves|salts|x|account|contract|hash160|script|uncompressed|taproot|scan-walk|scan-test|scan-taproot]`, for the orbit walk `[unroll=1]
+//! [program=orbit|field|moves|salts|x|account|contract|hash160|script|uncompressed|taproot|walk|scan-walk|scan-test|scan-taproot]`, for the orbit walk `[unroll=1]
 //! [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`, for
-//! taproot `[bits=24]`, for scans `[y=1] [forms=compressed,uncompressed,script,account,x] [fuse=16]`, for salts `[guarded=1] [create=1] [byte=52]`.
+//! taproot `[bits=24]`, for the walk `[of=account|...]`, for scans `[y=1] [forms=compressed,uncompressed,script,account,x] [fuse=16]`, for salts `[guarded=1] [create=1] [byte=52]`.
 //! `emit pir=cutoffs|regular|pairs|rest [size=40] [w=32768] [c=55974] [block=128] [blocks=4]` is a text of private retrieval.
 //! `emit to=FOLDER` writes every text that a release ships as PTX there, each named by its hash.
 
@@ -21,6 +21,7 @@ fn main() {
     let mut program = "orbit".to_owned();
     let mut bits = 24;
     let mut forms = vec![scan::Form::Compressed];
+    let mut of = "hash160".to_owned();
     let (mut fuse, mut keep_y) = (None, false);
     let mut retrieval = None;
     let mut shape = pir::HintTask { entry_size: 40, block_size: 32_768, blocks: 55_974, packed: true };
@@ -54,6 +55,7 @@ fn main() {
             "create" => stages.create = number() != 0,
             "byte" => stages.byte = number(),
             "bits" => bits = number(),
+            "of" => of = value.to_owned(),
             "y" => keep_y = number() != 0,
             "fuse" => fuse = Some(scan::ScanTest::Fuse { bits: number(), many: false }),
             "forms" => forms = value.split(',').map(form).collect(),
@@ -81,16 +83,22 @@ fn main() {
         print!("{}", pir::join(&shape, part, &launch).text);
         return;
     }
-    let points = |digest| Program::Points { digest, filter };
+    let digest = |name: &str| match name {
+        "x" => Some(Digest::X),
+        "account" => Some(Digest::Account),
+        "contract" => Some(Digest::Contract),
+        "hash160" => Some(Digest::Hash160),
+        "script" => Some(Digest::ScriptHash160),
+        "uncompressed" => Some(Digest::Hash160Uncompressed),
+        "taproot" => Some(Digest::Taproot { bits }),
+        _ => None,
+    };
     spec.program = match program.as_str() {
+        name if digest(name).is_some() => {
+            Program::Points { digest: digest(name).expect("just seen"), filter }
+        }
         "orbit" | "field" | "moves" => Program::Orbit,
-        "x" => points(Digest::X),
-        "account" => points(Digest::Account),
-        "contract" => points(Digest::Contract),
-        "hash160" => points(Digest::Hash160),
-        "script" => points(Digest::ScriptHash160),
-        "uncompressed" => points(Digest::Hash160Uncompressed),
-        "taproot" => points(Digest::Taproot { bits }),
+        "walk" => Program::PointsWalk { digest: digest(&of).unwrap_or_else(|| panic!("what is {of}?")) },
         "scan-walk" => Program::Scan(scan::ScanPart::Walk { keep_y }),
         "scan-taproot" => {
             let filter = fuse.unwrap_or(scan::ScanTest::Top(filter));

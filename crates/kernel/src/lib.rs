@@ -57,7 +57,12 @@ pub enum Stage {
 pub enum Program {
     /// Keys by their x coordinate alone, 18 an entry of the table: `search_walk`, tested by [`Spec::filter`].
     Orbit,
-    /// Keys by their whole point: `points_walk`, or for taproot `taproot_walk` ([`points`]).
+    /// Writes down whole points: `points_walk` ([`points`]).
+    PointsWalk {
+        /// What will become of them.
+        digest: points::Digest,
+    },
+    /// Keys by their whole point: `points_test`, or for taproot `taproot_walk` ([`points`]).
     Points {
         /// What becomes of a point.
         digest: points::Digest,
@@ -80,6 +85,7 @@ impl Program {
     pub const fn entry(&self) -> &'static str {
         match self {
             Self::Orbit => "search_walk",
+            Self::PointsWalk { .. } => "points_walk",
             Self::Points { digest, .. } => digest.entry(),
             Self::Scan(part) => part.entry(),
             Self::Salts { .. } => "salts_walk",
@@ -90,8 +96,10 @@ impl Program {
     const fn entry_words(&self) -> usize {
         match self {
             Self::Orbit => abi::TABLE_WORDS,
-            Self::Points { .. } | Self::Scan(scan::ScanPart::Walk { .. }) => points::TABLE_WORDS,
-            Self::Scan(_) | Self::Salts { .. } => 0,
+            Self::PointsWalk { .. }
+            | Self::Points { digest: points::Digest::Taproot { .. }, .. }
+            | Self::Scan(scan::ScanPart::Walk { .. }) => points::TABLE_WORDS,
+            Self::Points { .. } | Self::Scan(_) | Self::Salts { .. } => 0,
         }
     }
 }
@@ -201,6 +209,10 @@ pub fn join(spec: &Spec) -> Source {
     ];
     let fragments = match spec.program {
         Program::Orbit => return join_orbit(spec, defines),
+        Program::PointsWalk { digest } => {
+            defines.extend(digest.written(true));
+            digest.walk_fragments()
+        }
         Program::Points { digest, filter } => {
             defines.extend(digest.defines().into_iter().chain(filter.defines()));
             digest.fragments()

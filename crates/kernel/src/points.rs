@@ -1,4 +1,5 @@
-//! Buffers of the point walk (`c/entry/points.c`): whole points, hashed or not.
+//! Buffers of the point walk (`c/walk/written.h`): whole points, hashed or not. One program walks and writes points down, another
+//! tests them; taproot has one program for both.
 //!
 //! Centres and hits lie as in [`abi`]. A key is `lambda^image * (centre +- index)` or its negative.
 
@@ -10,6 +11,13 @@ pub const TABLE_WORDS: usize = 16;
 /// HASH160 and what it is made of.
 pub(crate) const HASH160: [Fragment; 3] =
     [fragment!("hash/sha256.h"), fragment!("hash/ripemd160.h"), fragment!("hash/hash160.h")];
+
+/// What programs that write points down or read them have.
+pub(crate) const WRITTEN: [Fragment; 3] = [
+    fragment!("points.h", "walk/points.h"),
+    fragment!("hasty.h", "field/lazy_carry.h"),
+    fragment!("written.h", "walk/written.h"),
+];
 
 /// What the filter sees of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,36 +76,69 @@ impl Digest {
             }
             Self::Taproot { .. } => taproot::FRAGMENTS.to_vec(),
         };
-        let entry = if let Self::Taproot { .. } = self {
-            fragment!("taproot.c", "entry/taproot.c")
-        } else {
-            fragment!("points.c", "entry/points.c")
-        };
-        [vec![fragment!("points.h", "walk/points.h"), fragment!("filter/digest.h")], own, vec![entry]]
-            .concat()
+        if let Self::Taproot { .. } = self {
+            let walk = vec![fragment!("points.h", "walk/points.h"), fragment!("filter/digest.h")];
+            return [walk, own, vec![fragment!("taproot.c", "entry/taproot.c")]].concat();
+        }
+        let test = vec![fragment!("points_test.c", "entry/points_test.c")];
+        [WRITTEN.to_vec(), vec![fragment!("filter/digest.h")], own, test].concat()
+    }
+
+    /// The program that writes points down for the one that makes these digests.
+    ///
+    /// # Panics
+    ///
+    /// For taproot, whose program walks by itself.
+    pub(crate) fn walk_fragments(self) -> Vec<Fragment> {
+        assert!(!matches!(self, Self::Taproot { .. }), "taproot walks by itself");
+        [WRITTEN.to_vec(), vec![fragment!("points_walk.c", "entry/points_walk.c")]].concat()
     }
 
     /// The name of the entry point.
     pub(crate) const fn entry(self) -> &'static str {
         match self {
             Self::Taproot { .. } => "taproot_walk",
-            _ => "points_walk",
+            _ => "points_test",
         }
     }
 
-    pub(crate) fn defines(self) -> Vec<(&'static str, u32)> {
+    /// Whether all of y is needed.
+    const fn needs_y(self) -> bool {
+        matches!(self, Self::Account | Self::Contract | Self::Hash160Uncompressed | Self::Taproot { .. })
+    }
+
+    /// Bytes that are written down of a point. Where all that is done with x is to test it, images are made by who tests.
+    pub const fn written_bytes(self) -> u64 {
+        match self {
+            Self::X => 32,
+            _ => 32 * (3 + if self.needs_y() { 2 } else { 0 }),
+        }
+    }
+
+    /// Defines of how points are written down, for who writes them or who reads them.
+    pub(crate) fn written(self, write: bool) -> Vec<(&'static str, u32)> {
         let keccak = matches!(self, Self::Account | Self::Contract);
-        let taproot = if let Self::Taproot { bits } = self { taproot::defines(bits) } else { Vec::new() };
+        vec![
+            ("MESSAGE_SWAPPED", keccak.into()),
+            ("POINT_Y", self.needs_y().into()),
+            ("WRITE_POINTS", write.into()),
+            ("WRITE_IMAGES", (self != Self::X).into()),
+            ("WRITE_Y", if self.needs_y() { 2 } else { 0 }),
+        ]
+    }
+
+    pub(crate) fn defines(self) -> Vec<(&'static str, u32)> {
         let mut defines = vec![
             ("DIGEST_WORDS", self.words() as u32),
             ("DIGEST_CREATE", (self == Self::Contract).into()),
             ("DIGEST_SCRIPT", (self == Self::ScriptHash160).into()),
             ("DIGEST_WHOLE", (self == Self::Hash160Uncompressed).into()),
-            ("MESSAGE_SWAPPED", keccak.into()),
             ("POINT_SIGNS", self.keys() as u32 / 3),
-            ("POINT_Y", (keccak || self == Self::Hash160Uncompressed || !taproot.is_empty()).into()),
         ];
-        defines.extend(taproot);
+        defines.extend(self.written(false));
+        if let Self::Taproot { bits } = self {
+            defines.extend(taproot::defines(bits));
+        }
         defines
     }
 }

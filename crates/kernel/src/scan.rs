@@ -115,12 +115,10 @@ impl ScanPart {
     ///
     /// With forms that are not tested so, or that need a coordinate that is not there; with a filter that is none.
     pub(crate) fn fragments(self) -> Vec<Fragment> {
-        let mut all = vec![fragment!("points.h", "walk/points.h"), fragment!("scan.h", "walk/scan.h")];
+        let mut all = points::WRITTEN.to_vec();
+        all.push(fragment!("scan.h", "walk/scan.h"));
         match self {
-            ScanPart::Walk { .. } => all.extend([
-                fragment!("hasty.h", "field/lazy_carry.h"),
-                fragment!("scan_walk.c", "entry/scan_walk.c"),
-            ]),
+            ScanPart::Walk { .. } => all.push(fragment!("scan_walk.c", "entry/scan_walk.c")),
             ScanPart::Taproot { filter, .. } => {
                 all.push(filter.fragment());
                 all.extend(taproot::FRAGMENTS);
@@ -143,18 +141,22 @@ impl ScanPart {
     }
 
     pub(crate) fn defines(self) -> Vec<(&'static str, u32)> {
-        let mut defines = vec![("MESSAGE_SWAPPED", 0), ("POINT_Y", 1)];
+        let (walks, keep_y) = match self {
+            ScanPart::Walk { keep_y } => (true, keep_y),
+            ScanPart::Test { keep_y, .. } => (false, keep_y),
+            ScanPart::Taproot { .. } => (false, true),
+        };
+        let mut defines = vec![("MESSAGE_SWAPPED", 0), ("POINT_Y", 1), ("WRITE_POINTS", walks.into())];
+        defines.extend([("WRITE_IMAGES", 0), ("WRITE_Y", if keep_y { 2 } else { 1 })]);
         match self {
-            ScanPart::Walk { keep_y } => defines.push(("SCAN_KEEP_Y", keep_y.into())),
+            ScanPart::Walk { .. } => {}
             ScanPart::Taproot { filter, bits } => {
-                defines.push(("SCAN_KEEP_Y", 1));
                 defines.extend(taproot::defines(bits));
                 defines.extend(filter.defines());
             }
-            ScanPart::Test { forms, filter, keep_y } => {
+            ScanPart::Test { forms, filter, .. } => {
                 let has = |form| forms.has(form).into();
                 defines.extend([
-                    ("SCAN_KEEP_Y", keep_y.into()),
                     ("SCAN_X", has(Form::X)),
                     ("SCAN_UNCOMPRESSED", has(Form::Uncompressed)),
                     ("SCAN_COMPRESSED", has(Form::Compressed)),

@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use crate::support::{
-    HostProgram, Point, Random, address, create, from_limbs, hash160, lambda, limbs, point, top, words,
+    Point, PointsPrograms, PointsRequest, Random, address, create, from_limbs, hash160, lambda, limbs, point,
+    top, words,
 };
 use k256::Scalar;
 use warpsmith_kernel::abi::{self, Hit, Record};
@@ -16,7 +17,7 @@ const CAPACITY: u32 = 8192;
 
 /// A program with the walk of one spec.
 struct Walk {
-    host: HostProgram,
+    host: PointsPrograms,
     spec: Spec,
     digest: Digest,
     nonce: u64,
@@ -32,23 +33,25 @@ struct Answer {
 impl Walk {
     fn build(digest: Digest, filter: DigestTest, spec: Spec) -> Self {
         let spec = Spec { program: Program::Points { digest, filter }, ..spec };
-        Self { host: HostProgram::search(spec, include_str!("host/points.c")), spec, digest, nonce: 0 }
+        // As many threads that test as lanes, and where blocks allow it three times as many.
+        let parts = if spec.group.is_multiple_of(2) { 1 } else { 3 };
+        Self { host: PointsPrograms::build(spec, parts), spec, digest, nonce: 0 }
     }
 
     fn run(&self, starts: &[Scalar], steps: u32, filter: &[u32], capacity: u32, best: u32) -> Answer {
         let (lanes, group) = (starts.len() as u32, self.spec.group);
-        let mut request = vec![lanes, steps, filter.len() as u32, capacity, best, 0, 0, 0];
-        let centres: Vec<Point> = starts.iter().map(point).collect();
+        let points: Vec<Point> = starts.iter().map(point).collect();
+        let (mut centres, mut table) = (Vec::new(), Vec::new());
         for w in 0..16 {
-            request.extend(centres.iter().map(|(x, y)| if w < 8 { limbs(x)[w] } else { limbs(y)[w - 8] }));
+            centres.extend(points.iter().map(|(x, y)| if w < 8 { limbs(x)[w] } else { limbs(y)[w - 8] }));
         }
         for i in 0..=group {
             let (x, y) = point(&Scalar::from(if i == 0 { 2 * group + 1 } else { i }));
-            request.extend(points::entry(&limbs(&x), &limbs(&y)));
+            table.extend(points::entry(&limbs(&x), &limbs(&y)));
         }
-        request.extend(points::create_words(self.nonce));
-        request.extend(filter);
-        let answer = self.host.run(&request);
+        let params = &points::create_words(self.nonce);
+        let request = PointsRequest { centres: &centres, table: &table, params, filter, capacity, best };
+        let answer = self.host.run(lanes, steps, &request);
         let (centres, hits) = answer.split_at(abi::centres_words(lanes));
         let n = lanes as usize;
         let word = |lane: usize, at: usize| from_limbs((at..at + 8).map(|w| centres[w * n + lane]));

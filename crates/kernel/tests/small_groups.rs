@@ -8,7 +8,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::small::{Coordinates, Small};
-use crate::support::{HostProgram, address, beta, from_limbs, limbs, p, words};
+use crate::support::{
+    HostProgram, PointsPrograms, PointsRequest, address, beta, from_limbs, limbs, p, words,
+};
 use num_bigint::BigUint;
 use warpsmith_kernel::abi::{self, Hit, Record};
 use warpsmith_kernel::digest_filter::{Wanted, build};
@@ -183,17 +185,21 @@ fn the_walk_over_points_is_right_at_every_element() {
         let half = 5;
         let program = Program::Points { digest, filter: shape };
         let spec = Spec { group: half, block: BLOCK, program, ..Spec::default() };
-        let program = HostProgram::search(spec, include_str!("host/points.c"));
+        let program = PointsPrograms::build(spec, 2);
         for group in &Small::both() {
             let (starts, steps) = (starts(group), 3);
-            let mut request = vec![starts.len() as u32, steps, filter.len() as u32, CAPACITY, 0, 0, 0, 0];
-            request.extend(centres(group, &starts));
-            request.extend(table(group, half));
-            request.extend(points::create_words(0));
-            request.extend(&filter);
+            let request = PointsRequest {
+                centres: &centres(group, &starts),
+                table: &table(group, half),
+                params: &points::create_words(0),
+                filter: &filter,
+                capacity: CAPACITY,
+                best: 0,
+            };
+            let answer = program.run(starts.len() as u32, steps, &request);
             let search =
                 Search { group, half, steps, orbits: false, keys: points::keys_per_step(digest, half) };
-            let counted = search.judge(&program.run(&request), |(x, y), hit| {
+            let counted = search.judge(&answer, |(x, y), hit| {
                 let bytes = [x, y]
                     .map(|a| limbs(a).into_iter().rev().flat_map(u32::to_be_bytes).collect::<Vec<u8>>());
                 hit.top == if digest == Digest::X { top(x) } else { words(&address(&bytes.concat()))[0] }

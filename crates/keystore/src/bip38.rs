@@ -98,8 +98,13 @@ impl Sealed {
             }
         }
         let is_compressed = self.is_compressed;
-        let fits = address_of(&secret, is_compressed).is_some_and(|address| address_hash(&address) == self.hash);
-        if fits { Ok(Decrypted { secret, is_compressed }) } else { Err(Error::WrongPassword { format: FORMAT }) }
+        let fits =
+            address_of(&secret, is_compressed).is_some_and(|address| address_hash(&address) == self.hash);
+        if fits {
+            Ok(Decrypted { secret, is_compressed })
+        } else {
+            Err(Error::WrongPassword { format: FORMAT })
+        }
     }
 }
 

@@ -66,7 +66,8 @@ impl Scrypt {
     /// The key from a password.
     fn key<const N: usize>(&self, password: &[u8], salt: &[u8]) -> Zeroizing<[u8; N]> {
         let mut key = Zeroizing::new([0; N]);
-        scrypt::scrypt(password, salt, &self.params, &mut *key).expect("32 or 64 bytes are a length of scrypt's");
+        scrypt::scrypt(password, salt, &self.params, &mut *key)
+            .expect("32 or 64 bytes are a length of scrypt's");
         key
     }
 }

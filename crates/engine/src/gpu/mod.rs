@@ -18,6 +18,7 @@ mod ranges;
 mod salts;
 mod settle;
 pub(crate) mod shapes;
+mod timing;
 mod tweaks;
 mod walker;
 
@@ -320,7 +321,11 @@ impl Measure for Gpu {
     }
 
     fn profile(&self, search: &Search<'_>) -> Option<Result<Profile, Fault>> {
-        (*search.recipe == Recipe::Key(Form::X)).then(|| orbit::profile(self, search.filter))
+        Some(match search.recipe {
+            Recipe::Salted(salted) => salts::SaltsWorker::profile(self, salted, search),
+            Recipe::Key(Form::X) if search.filter.terms.is_empty() => orbit::profile(self, search.filter),
+            Recipe::Key(_) => points::profile(self, search),
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The point walk on a GPU: for targets that hash the whole point, and for filters that need all of x.
 //!
-//! The device knows digests exactly, so a record is a hit, but for what it leaves open: signs where it hashes the parity
+//! One program walks and writes down the points of a step, another makes digests of them and tests these; taproot has one for
+//! both. The device knows digests exactly, so a record is a hit, but for what it leaves open: signs where it hashes the parity
 //! of y, and digests it could not form.
 
 use std::ops::Range;
@@ -17,10 +18,11 @@ use warpsmith_pattern::Filter;
 use super::flight::MOST_STEPS;
 use super::lanes::Lanes;
 use super::walker::{Quest, Walker};
-use super::{Gpu, LaunchShape, Outcome, build, place_table, point_table, tweaks, upload};
+use super::{Gpu, LaunchShape, Outcome, build, place_table, point_table, timing, tweaks, upload};
 use crate::forms;
 use crate::prefilter::{digest_test, digest_words, score_to_beat};
-use crate::worker::{Hit, Search, Spot};
+use crate::worker::measure::{Part, Profile};
+use crate::worker::{Fault, Hit, Search, Spot};
 
 /// A search for digests of points.
 pub(super) type PointsWorker<'a> = Walker<'a, Points<'a>>;
@@ -31,25 +33,54 @@ pub(super) struct Points<'a> {
     spec: Spec,
     form: Form,
     made: Made,
-    kernel: Kernel,
+    programs: Programs,
     table: Option<Buffer>,
     scratch: Buffer,
     filter_words: Buffer,
-    /// What the digest takes besides: its parameters, or the table of the tweak and room for sums.
-    more: Vec<Buffer>,
     filter: Filter,
     /// The score to beat.
     beat: u32,
+    /// Whether only the walk is launched, to be timed.
+    walks_only: bool,
 }
+
+/// What is launched.
+#[derive(Clone, Copy)]
+enum Programs {
+    /// A walk that hashes by itself, with the table of the tweak and room for sums.
+    Whole { kernel: Kernel, tweaks: Buffer, sums: Buffer },
+    /// A walk, what it writes down, and a test of that with the parameters of the digest.
+    Parted { walk: Kernel, points: Buffer, test: Kernel, params: Buffer },
+}
+
+/// Blocks a multiprocessor should hold of the program that tests. H200: hashes of Bitcoin at 4, 6, 8 and 10 blocks of 128 lanes
+/// (72, 71, 63 and 48 registers) take 101.6, 100.4, 109.3 and 105.3 ps, Keccak at 6 and 8 (80 and 64 registers) 255.7 and 264.0.
+const TEST_BLOCKS: u32 = 6;
+
+/// How many threads share the points of a lane, so that the last blocks of a step end together.
+pub(super) const PARTS: u32 = 32;
 
 /// What the device makes of a point.
 fn made(gpu: &Gpu, form: Form) -> Made {
     forms::searched(form, tweaks::bits(gpu.device.info()))
 }
 
-/// What such a search runs, and on how many lanes.
+/// What such a search runs, and on how many lanes: the program that tests, where there are two.
 pub(super) fn shape(gpu: &Gpu, form: Form, filter: &Filter) -> LaunchShape {
-    gpu.digest_shape(Program::Points { digest: made(gpu, form), filter: digest_test(filter) })
+    let digest = made(gpu, form);
+    let program = Program::Points { digest, filter: digest_test(filter) };
+    if let Made::Taproot { .. } = digest {
+        return gpu.digest_shape(program);
+    }
+    let (LaunchShape { spec, lanes }, info) = (gpu.shape, gpu.device.info());
+    let room = (info.memory / 4).min(info.largest_buffer) / (points_of(spec.group) * digest.written_bytes());
+    let lanes = room.min(u64::from(lanes)) as u32 / spec.block * spec.block;
+    LaunchShape { spec: Spec { program, blocks: TEST_BLOCKS, ..spec }, lanes: lanes.max(spec.block) }
+}
+
+/// Points of a lane in a step.
+fn points_of(group: u32) -> u64 {
+    2 * u64::from(group) + 1
 }
 
 /// A worker for this search, which is for keys.
@@ -59,36 +90,57 @@ pub(super) fn worker<'a>(gpu: &'a Gpu, search: &Search<'_>) -> Outcome<PointsWor
     let (made, shape) = (made(gpu, form), shape(gpu, form, search.filter));
     let LaunchShape { spec, lanes } = shape;
     let mut queue = gpu.device.queue()?;
-    let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
-    let step = group::multiply(Scalar::from_u64(2 * u64::from(spec.group) + 1), Some(Affine::G))
+    let step = group::multiply(Scalar::from_u64(points_of(spec.group)), Some(Affine::G))
         .expect("a small multiple of G is not infinity");
     let table = point_table(step, gpu.entries());
-    let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
-    let more = match made {
-        Made::Taproot { bits } => {
-            let table = tweaks::table(queue.as_mut(), program, spec.block, bits)?;
-            vec![table, queue.alloc(4 * taproot::sums_words(lanes) as u64)?]
-        }
-        _ => {
-            // Other digests ignore these words.
-            let nonce = if let Form::Contract { nonce } = form { nonce } else { 0 };
-            vec![upload(queue.as_mut(), &points::create_words(nonce))?]
-        }
+    let (program, test) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
+    let (programs, table) = if let Made::Taproot { bits } = made {
+        let tweaks = tweaks::table(queue.as_mut(), program, spec.block, bits)?;
+        let sums = queue.alloc(4 * taproot::sums_words(lanes) as u64)?;
+        let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
+        (Programs::Whole { kernel: test, tweaks, sums }, table)
+    } else {
+        let spec = Spec { program: Program::PointsWalk { digest: made }, ..gpu.shape.spec };
+        let (program, walk) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
+        let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
+        let points = queue.alloc(u64::from(lanes) * points_of(spec.group) * made.written_bytes())?;
+        // Other digests ignore these words.
+        let nonce = if let Form::Contract { nonce } = form { nonce } else { 0 };
+        let params = upload(queue.as_mut(), &points::create_words(nonce))?;
+        (Programs::Parted { walk, points, test, params }, table)
     };
     let points = Points {
         gpu,
         spec,
         form,
         made,
-        kernel,
+        programs,
         table,
         scratch: queue.alloc(4 * points::scratch_words(spec.group, lanes) as u64)?,
         filter_words: upload(queue.as_mut(), &digest_words(search.filter, made.words()))?,
-        more,
         filter: search.filter.clone(),
         beat: score_to_beat(search.filter),
+        walks_only: false,
     };
     Walker::new(gpu, shape, queue, MOST_STEPS, points)
+}
+
+/// What such a search takes of a card, and what its parts cost.
+pub(super) fn profile(gpu: &Gpu, search: &Search<'_>) -> Result<Profile, Fault> {
+    let mut worker = worker(gpu, search).map_err(|e| e.to_string())?;
+    let (whole, launch_ms) = worker.timed()?;
+    let (block, parted) = (worker.shape.spec.block, worker.quest.programs);
+    let (kernel, parts) = match parted {
+        Programs::Whole { kernel, .. } => (kernel, vec![Part { name: "walk and hash", picoseconds: whole }]),
+        Programs::Parted { test, .. } => {
+            worker.quest.walks_only = true;
+            let (walk, _) = worker.timed()?;
+            let hash = Part { name: "hash", picoseconds: whole - walk };
+            (test, vec![Part { name: "walk", picoseconds: walk }, hash])
+        }
+    };
+    let profile = timing::taken(gpu, worker.queue.as_mut(), kernel, block);
+    Ok(Profile { launch_ms, parts, ..profile })
 }
 
 impl Points<'_> {
@@ -145,13 +197,30 @@ impl Quest for Points<'_> {
         hits: Buffer,
         steps: u32,
     ) -> Outcome<()> {
-        let block = self.spec.block;
-        let mut args = vec![Arg::Buffer(centres), Arg::Buffer(self.scratch)];
-        args.extend(self.table.map(Arg::Buffer));
-        args.push(Arg::Buffer(self.filter_words));
-        args.extend(self.more.iter().copied().map(Arg::Buffer));
-        args.extend([Arg::Buffer(hits), Arg::U32(lanes), Arg::U32(steps)]);
-        queue.launch(self.kernel, lanes / block, block, &args)
+        let (block, blocks) = (self.spec.block, lanes / self.spec.block);
+        let mut walking = vec![Arg::Buffer(centres), Arg::Buffer(self.scratch)];
+        walking.extend(self.table.map(Arg::Buffer));
+        let filter = Arg::Buffer(self.filter_words);
+        match self.programs {
+            Programs::Whole { kernel, tweaks, sums } => {
+                let rest = [tweaks, sums, hits].map(Arg::Buffer);
+                let args = [&walking[..], &[filter], &rest, &[Arg::U32(lanes), Arg::U32(steps)]].concat();
+                queue.launch(kernel, blocks, block, &args)
+            }
+            Programs::Parted { walk, points, test, params } => {
+                let [points, params, hits] = [points, params, hits].map(Arg::Buffer);
+                for step in 0..steps {
+                    let rest = [hits, Arg::U32(lanes), Arg::U32(step)];
+                    queue.launch(walk, blocks, block, &[&walking[..], &[points], &rest].concat())?;
+                    if self.walks_only {
+                        continue;
+                    }
+                    let args = [&[points, filter, params][..], &rest, &[Arg::U32(PARTS)]].concat();
+                    queue.launch(test, blocks * PARTS, block, &args)?;
+                }
+                Ok(())
+            }
+        }
     }
 
     /// What the device leaves to the host, which knows the keys: which of them has the parity of y it speaks of, and

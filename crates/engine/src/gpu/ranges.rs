@@ -24,6 +24,7 @@ use records::Sorting;
 
 use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
+use super::points::PARTS;
 use super::{
     Gpu, LaunchShape, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks, upload,
 };
@@ -45,15 +46,14 @@ const FEW: u32 = 1 << 12;
 const MANY: u32 = 1 << 17;
 const FLOOD: u32 = 1 << 20;
 
+/// Blocks a multiprocessor should hold of a program that tests: of hashes of Bitcoin, and of Keccak, which takes more
+/// registers.
+const TEST_BLOCKS: u32 = 8;
+const KECCAK_BLOCKS: u32 = 6;
+
 /// How many times as many lanes as a card holds at once have a group each: while some blocks wait for their one inversion,
 /// others walk. H200: 1, 2, 3, 4 and 8 times as many walk at 51.3, 49.9, 48.6, 48.2 and 47.5 ps a key.
 pub(super) const WAVES: u32 = 4;
-
-/// Blocks a multiprocessor should hold of a program that tests: of hashes of Bitcoin, and of Keccak, which takes more
-/// registers. And how many threads share the points of a lane, so that the last blocks of a step end together.
-const TEST_BLOCKS: u32 = 8;
-const ACCOUNT_BLOCKS: u32 = 6;
-const PARTS: u32 = 32;
 
 pub(super) struct RangeScanner<'a> {
     gpu: &'a Gpu,
@@ -139,7 +139,7 @@ impl<'a> RangeScanner<'a> {
         for forms in together(&made) {
             let forms = text::Forms::of(&forms);
             let program = Program::Scan(text::ScanPart::Test { forms, filter, keep_y });
-            let blocks = if forms.has(text::Form::Account) { ACCOUNT_BLOCKS } else { TEST_BLOCKS };
+            let blocks = if forms.has(text::Form::Account) { KECCAK_BLOCKS } else { TEST_BLOCKS };
             let spec = Spec { program, blocks, ..spec };
             let (_, kernel) = build(queue.as_mut(), info, &spec, program.entry())?;
             tests.push(Test { kernel, more: Vec::new(), parts: Some(PARTS) });

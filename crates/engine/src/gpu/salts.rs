@@ -10,9 +10,11 @@ use warpsmith_kernel::salts::{SALTS_PER_STEP, Salts};
 use warpsmith_pattern::Filter;
 
 use super::flight::{Flights, Landed, MOST_STEPS};
+use super::timing::{self, Time};
 use super::{CAPACITY, Gpu, LaunchShape, Outcome, as_bytes, build, upload};
 use crate::prefilter::{digest_test, digest_words, score_to_beat};
 use crate::space::Lease;
+use crate::worker::measure::{Part, Profile};
 use crate::worker::{Batch, Fault, Hit, Numbering, Search, Spot, Start, Worker};
 
 pub(super) struct SaltsWorker {
@@ -80,6 +82,21 @@ impl SaltsWorker {
         let blocks = u64::from(self.shape.lanes) * u64::from(steps);
         let block = (first / SALTS_PER_STEP).saturating_add(blocks - 1);
         block.saturating_mul(SALTS_PER_STEP).saturating_add(SALTS_PER_STEP - 1).min(self.last)
+    }
+
+    /// What such a search takes of a card, and what a salt costs.
+    pub fn profile(gpu: &Gpu, salted: &Salted, search: &Search<'_>) -> Result<Profile, Fault> {
+        let mut worker = SaltsWorker::new(gpu, salted, search).map_err(|e| e.to_string())?;
+        worker.start(Start::Salts(Lease { base: [0; 32], first: 0, last: u64::MAX }))?;
+        let time = Time::of(|| {
+            let next = worker.next.ok_or("all salts were tried")?;
+            worker.take_off(next).map_err(|e| e.to_string())?;
+            timing::landed(&mut worker.flights, worker.queue.as_mut())
+        })?;
+        let salts = u64::from(worker.shape.lanes) * SALTS_PER_STEP;
+        let part = Part { name: "hash", picoseconds: time.step * 1e3 / salts as f64 };
+        let profile = timing::taken(gpu, worker.queue.as_mut(), worker.kernel, worker.shape.spec.block);
+        Ok(Profile { launch_ms: time.launch, parts: vec![part], ..profile })
     }
 
     /// Enqueues a launch of `lanes` lanes over the counters from `first` to `last`.

@@ -52,7 +52,8 @@ pub struct Profile {
 /// See [`bench`](crate::bench()).
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// `walk` (points, inversion, products), `words` (top words of the keys), `filter` (sums, tests, reports).
+    /// `walk` (points, inversion, products), `words` (top words of the keys), `filter` (sums, tests, reports); `hash` (digests of
+    /// points or salts, tests, reports).
     pub name: &'static str,
     /// Its time for one key on the whole device.
     pub picoseconds: f64,

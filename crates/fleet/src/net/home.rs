@@ -95,7 +95,8 @@ impl Invitation {
         let body = text.trim().strip_prefix(HEAD).ok_or_else(bad)?;
         let json = Zeroizing::new(URL_SAFE_NO_PAD.decode(body).map_err(|_| bad())?);
         let read: Invitation = serde_json::from_slice(&json).map_err(|_| bad())?;
-        let is_print = read.fingerprint.len() == 64 && read.fingerprint.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_print =
+            read.fingerprint.len() == 64 && read.fingerprint.bytes().all(|b| b.is_ascii_hexdigit());
         let is_whole = is_print && is_name(&read.name) && parse_server(&read.server).is_ok();
         if is_whole && KeyPair::from_seed(&read.seed).is_ok() { Ok(read) } else { Err(bad()) }
     }

@@ -1,22 +1,28 @@
 /* The digest of a key is its Ethereum account, or with DIGEST_CREATE the contract which that creates.
  * params: what stands around the account in the message of CREATE (src/points.rs). */
 
+/* Images are fetched where they are hashed. */
+#define IMAGE_LOOP ROLLED
+#define images_load(all, point) ((void)(all))
+typedef u32 images;
+
 typedef struct {
     u32 image;
 } message;
 
 /* Both halves of a message are loaded where they are hashed: nothing stays in registers across a hash. */
-DEV void message_load(message *m, LOCAL const quad *spare, u32 image) {
+DEV void message_load(message *m, const images *all, const written *point, u32 image) {
     m->image = image;
-    (void)spare;
+    (void)all;
+    (void)point;
 }
 
-DEV void message_digest(u32 *digest, const message *m, LOCAL const quad *spare, GLOBAL const u32 *params, u32 sign,
+DEV void message_digest(u32 *digest, const message *m, const written *point, GLOBAL const u32 *params, u32 sign,
                         u32 one) {
     u32 words[16], address[5];
     fe x, y;
-    fe_load_local(&x, spare, m->image, BLOCK);
-    fe_load_local(&y, spare, MESSAGE_Y + sign, BLOCK);
+    written_load(&x, point, m->image);
+    written_load(&y, point, WRITTEN_Y + sign);
     UNROLL
     for (int i = 0; i < 8; i++) {
         words[i] = x.v[i];

@@ -10,7 +10,7 @@ KERNEL void LAUNCH_BOUNDS scan_taproot(GLOBAL const quad *points, GLOBAL const u
     sums += lane;
     filter_load(&state, filter, hits);
     ROLLED
-    for (u32 n = 0; n < SCAN_POINTS; n++) {
+    for (u32 n = 0; n < WRITTEN_POINTS; n++) {
         fe words, x, y;
         u32 t[8], last;
         fe_load_global(&words, points, 2 * n, lanes);
@@ -26,7 +26,7 @@ KERNEL void LAUNCH_BOUNDS scan_taproot(GLOBAL const quad *points, GLOBAL const u
         }
         taproot_wait(&x, &y, t, sums, tweaks, lanes, waiting);
         waiting++;
-        if (waiting < TAPROOT_KEYS && n + 1 < SCAN_POINTS) continue;
+        if (waiting < TAPROOT_KEYS && n + 1 < WRITTEN_POINTS) continue;
         fe_load_global(&x, sums, SUM_PRODUCT, lanes);
         walk_invert(&x, nodes);
         last = waiting - 1; /* is point n */

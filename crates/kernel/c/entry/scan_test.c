@@ -9,10 +9,10 @@
 #define MESSAGE_FIRST (SCAN_UNCOMPRESSED ? MESSAGE_START : FORM_COMPRESSED)
 #define MESSAGE_LAST (SCAN_SCRIPT ? FORM_SCRIPT : SCAN_COMPRESSED ? FORM_COMPRESSED : FORM_UNCOMPRESSED)
 
-/* A point in memory: x in two quads, y in two more or its last word by itself. */
+/* A point in memory, and the last word of its y where that lies by itself. */
 typedef struct {
-    GLOBAL const quad *quads;
-    u32 lanes, last;
+    written at;
+    u32 last;
 } scan_point;
 
 /* Where it is, for records. */
@@ -23,7 +23,7 @@ typedef struct {
 
 /* Coordinate 0 (x) or 1 (y), most significant word first. */
 DEV void scan_load(fe *r, const scan_point *point, u32 coordinate) {
-    fe_load_global(r, point->quads, coordinate, point->lanes);
+    written_load(r, &point->at, coordinate);
 }
 
 DEV void scan_digest(filter_state *state, const scan_place *at, u32 form, const u32 *digest, u32 words) {
@@ -46,7 +46,7 @@ DEV void scan_message(u32 *words, u32 message, const u32 *hash, const scan_point
     }
 #endif
     scan_load(&x, point, 0);
-#if SCAN_KEEP_Y
+#if WRITE_Y == 2
     {
         fe y;
         scan_load(&y, point, 1);
@@ -148,14 +148,13 @@ KERNEL void LAUNCH_BOUNDS scan_test(GLOBAL const quad *points, GLOBAL const u32 
     at.step = step;
     filter_load(&state, filter, hits);
     ROLLED
-    for (u32 n = thread / lanes; n < SCAN_POINTS; n += parts) {
+    for (u32 n = thread / lanes; n < WRITTEN_POINTS; n += parts) {
         scan_point point;
-        point.quads = points + (u64)n * SCAN_QUADS * lanes + at.lane;
-        point.lanes = lanes;
-#if SCAN_KEEP_Y
+        point.at = written_at(points, lanes, at.lane, n);
+#if WRITE_Y == 2
         point.last = 0;
 #else
-        point.last = ((GLOBAL const u32 *)(points + SCAN_LAST(lanes)))[(u64)n * lanes + at.lane];
+        point.last = ((GLOBAL const u32 *)(points + WRITTEN_LAST(lanes)))[(u64)n * lanes + at.lane];
 #endif
         at.code = points_code(n);
         scan_digests(&state, &at, &point, one);

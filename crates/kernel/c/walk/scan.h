@@ -1,14 +1,4 @@
-/* What the two parts of a scan share: the points between them, and records of what passes.
- *
- * scan_walk.c writes the points of a step down and scan_test.c makes digests of them. By themselves both keep a card's
- * arithmetic busy; in one loop, whose code is larger than the instruction cache, they take longer (docs/performance.md).
- *
- * `points`, in quads: point n of lane l has SCAN_QUADS of them, x and with SCAN_KEEP_Y also y, at [(n * SCAN_QUADS + q) * lanes
- * + l], words most significant first; without y, behind all of them the last word of y at [n * lanes + l]. Point 0 is the
- * centre, then come both signs of each entry from the last down (points_code). */
-#define SCAN_QUADS (SCAN_KEEP_Y ? 4 : 2)
-#define SCAN_POINTS (2 * GROUP + 1)
-#define SCAN_LAST(lanes) ((u64)SCAN_POINTS * SCAN_QUADS * (lanes))
+/* Records of what passes in a scan. Its points lie as walk/written.h says: x, and all of y or its last word. */
 
 /* Records, in words: lane, step, code as in abi.h, form, and the digest, zeros behind one of five words. */
 #define SCAN_WORDS 12

@@ -28,7 +28,7 @@ int main(void) {
         test_filter(steps);
     } else {
         for (step = 0; step < steps; step++) {
-            points = read_words(4 * SCAN_LAST(lanes) + (SCAN_KEEP_Y ? 0 : (u64)SCAN_POINTS * lanes));
+            points = read_words(4 * WRITTEN_LAST(lanes) + (WRITE_Y == 2 ? 0 : (u64)WRITTEN_POINTS * lanes));
             launch(test, lanes * parts / BLOCK);
             free(points);
         }

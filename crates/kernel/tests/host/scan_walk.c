@@ -16,7 +16,7 @@ int main(void) {
     scratch = malloc((u64)lanes * (GROUP + 4) * 32);
     hits = calloc(HITS_HEADER + (u64)capacity * SCAN_WORDS, 4);
     hits[HITS_CAPACITY] = capacity;
-    size = 16 * SCAN_LAST(lanes) + (SCAN_KEEP_Y ? 0 : 4 * (u64)SCAN_POINTS * lanes);
+    size = 16 * WRITTEN_LAST(lanes) + (WRITE_Y == 2 ? 0 : 4 * (u64)WRITTEN_POINTS * lanes);
     points = aligned_alloc(16, (size + 15) / 16 * 16);
     for (step = 0; step < steps; step++) {
         launch(walk, lanes / BLOCK);

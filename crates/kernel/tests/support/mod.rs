@@ -10,7 +10,7 @@ use k256::elliptic_curve::ops::Reduce;
 use k256::elliptic_curve::sec1::ToSec1Point;
 use k256::{ProjectivePoint, Scalar};
 use num_bigint::BigUint;
-use warpsmith_kernel::{Spec, TablePlace, join};
+use warpsmith_kernel::{Program, Spec, TablePlace, abi, join};
 
 /// The joined text of a spec with a driver behind it, as a program of its own, so that sanitizers work from `cargo
 /// test`.
@@ -53,6 +53,56 @@ impl HostProgram {
         assert!(child.wait().unwrap().success(), "the kernel program failed");
         answer.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect()
     }
+}
+
+/// Both programs of a search over points.
+pub struct PointsPrograms {
+    walk: HostProgram,
+    test: HostProgram,
+    parts: u32,
+}
+
+impl PointsPrograms {
+    /// Those of a spec whose program is [`Program::Points`], with so many threads a lane that test.
+    pub fn build(spec: Spec, parts: u32) -> Self {
+        let Program::Points { digest, .. } = spec.program else { panic!("no points: {spec:?}") };
+        let walk = Spec { program: Program::PointsWalk { digest }, ..spec };
+        Self {
+            walk: HostProgram::search(walk, include_str!("../host/points_walk.c")),
+            test: HostProgram::search(spec, include_str!("../host/points_test.c")),
+            parts,
+        }
+    }
+
+    /// Runs steps of some lanes: centres after them, then a hit buffer with what both programs reported.
+    pub fn run(&self, lanes: u32, steps: u32, search: &PointsRequest<'_>) -> Vec<u32> {
+        let PointsRequest { centres, table, params, filter, capacity, best } = *search;
+        let request = [&[lanes, steps, capacity, 0][..], centres, table].concat();
+        let walked = self.walk.run(&request);
+        let (rest, faults) = walked.split_at(walked.len() - abi::hits_words(capacity));
+        let (points, ends) = rest.split_at(rest.len() - abi::centres_words(lanes));
+        let head = [lanes, steps, filter.len() as u32, capacity, best, self.parts, 0, 0];
+        let tested = self.test.run(&[&head[..], params, filter, points].concat());
+        let records = |hits: &[u32]| {
+            let written = hits[0].min(capacity) as usize;
+            hits[abi::HITS_HEADER..][..abi::HIT_WORDS * written].to_vec()
+        };
+        let mut hits = [records(faults), records(&tested)].concat();
+        hits.truncate(capacity as usize * abi::HIT_WORDS);
+        let head = [faults[0] + tested[0], capacity, 0, tested[abi::HITS_BEST]];
+        [ends, &head[..], &hits].concat()
+    }
+}
+
+/// What a search over points is asked.
+#[derive(Clone, Copy)]
+pub struct PointsRequest<'a> {
+    pub centres: &'a [u32],
+    pub table: &'a [u32],
+    pub params: &'a [u32],
+    pub filter: &'a [u32],
+    pub capacity: u32,
+    pub best: u32,
 }
 
 fn compile(source: &Path, output: &Path, flags: &[&str]) -> bool {

@@ -246,4 +246,15 @@ fn the_parts_of_a_search_are_told_apart() {
     assert_eq!(names, ["walk", "words", "filter"]);
     assert!(profile.parts[0].picoseconds > 0.0 && profile.launch_ms > 0.0, "{profile:?}");
     assert_eq!(profile.occupancy(), None, "OpenCL does not tell");
+    // A set is one program whole, and what hashes points is two.
+    let many: Vec<String> =
+        (0..9).map(|n| format!("q{}pq", "qpzry9x8g".chars().nth(n).expect("nine"))).collect();
+    let set = compile(many.iter().map(String::as_str), target, &PatternOptions::default()).expect("possible");
+    let set = set.filter(gpu.max_false(&Recipe::Key(Form::X)));
+    let profile = gpu.profile(&Search::new(&Recipe::Key(Form::X), &set)).expect("a card").expect("measured");
+    assert_eq!(profile.parts.len(), 1, "{profile:?}");
+    let accounts = Recipe::Key(Form::Account);
+    let profile = gpu.profile(&Search::new(&accounts, &filter)).expect("a card").expect("measured");
+    let names: Vec<&str> = profile.parts.iter().map(|part| part.name).collect();
+    assert_eq!(names, ["walk", "hash"]);
 }

@@ -1,32 +1,31 @@
-/* The point walk. */
-static u32 *centres, *filter, *params, *hits, *table, lanes, steps;
-static quad *scratch;
+/* The walk of a search: each step's points, one after the other. */
+static u32 *centres, *hits, *table, lanes, step;
+static quad *scratch, *points;
 
 static void walk(void) {
-    points_walk(centres, scratch, (quad *)table, filter, params, hits, lanes, steps);
+    points_walk(centres, scratch, (quad *)table, points, hits, lanes, step);
 }
 
 int main(void) {
-    u32 *head = read_words(8);
-    u32 filter_words = head[2], capacity = head[3];
+    u32 *head = read_words(4);
+    u32 steps = head[1], capacity = head[2];
     lanes = head[0];
-    steps = head[1];
     centres = read_words(16 * (u64)lanes);
     table = read_words((GROUP + 1) * TABLE_QUADS * 4);
-    params = read_words(4);
-    filter = read_words(filter_words);
     scratch = malloc((u64)lanes * (GROUP + 4) * 32);
     hits = calloc(HITS_HEADER + (u64)capacity * HIT_WORDS, 4);
     hits[HITS_CAPACITY] = capacity;
-    hits[HITS_BEST] = head[4];
-    launch(walk, lanes / BLOCK);
+    points = aligned_alloc(16, 16 * WRITTEN_LAST(lanes));
+    for (step = 0; step < steps; step++) {
+        launch(walk, lanes / BLOCK);
+        fwrite(points, 16, WRITTEN_LAST(lanes), stdout);
+    }
     fwrite(centres, 64, lanes, stdout);
     fwrite(hits, 4, HITS_HEADER + (u64)capacity * HIT_WORDS, stdout);
     free(centres);
     free(table);
-    free(params);
-    free(filter);
     free(scratch);
+    free(points);
     free(hits);
     free(head);
     return 0;
