@@ -63,6 +63,7 @@ tar --list --verbose --gzip --file="$archive" | awk '$2 != "0/0" { exit 1 }' || 
 for path in "$HOME/" "${CARGO_HOME:-$HOME/.cargo}" "$(rustc --print sysroot)" "$PWD" "$folder"; do
     ! grep --text --quiet --fixed-strings "$path" "$unpacked/warpsmith" || fail "the program has $path in it"
 done
+! objdump -h "$unpacked/warpsmith" | grep -q '\.debug_info' || fail "the program has debug information in it"
 newest=$(objdump -T "$unpacked/warpsmith" | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1)
 [ "$(printf '%s\n' "$newest" GLIBC_2.36 | sort -V | tail -n 1)" = GLIBC_2.36 ] || fail "the program needs $newest, Debian 12 has 2.36"
 needed=$(objdump -p "$unpacked/warpsmith" | awk '$1 == "NEEDED" { print $2 }' | sort | tr '\n' ' ')
