@@ -108,21 +108,49 @@ foreign=target/foreign
 install_foreign() {
     local stamp
     stamp=$(cat tools/foreign/* | sha256sum | cut -c1-16)
-    [ "$(cat "$foreign/stamp" 2>/dev/null)" != "$stamp" ] || return 0
-    rm -rf "$foreign"
-    mkdir -p "$foreign"
-    cp tools/foreign/package.json tools/foreign/package-lock.json "$foreign"
-    local whole=1
-    if ! command -v npm >/dev/null || ! npm install --prefix "$foreign" --no-audit --no-fund --ignore-scripts; then
-        skip "npm could not install what tools/foreign lists: Nostr, Ethereum, Bitcoin and age programs were not asked"
-        rm -rf "$foreign/node_modules" && whole=0
+    if [ "$(cat "$foreign/stamp" 2>/dev/null)" != "$stamp" ]; then
+        rm -rf "$foreign"
+        mkdir -p "$foreign/packed" "$foreign/sources"
+        cp tools/foreign/package.json tools/foreign/package-lock.json "$foreign"
+        local whole=1
+        if ! command -v npm >/dev/null || ! npm install --prefix "$foreign" --no-audit --no-fund --ignore-scripts ||
+            ! unpack_foreign; then
+            skip "npm could not install what tools/foreign lists: Nostr, Ethereum, Bitcoin and age programs were not asked"
+            rm -rf "$foreign/node_modules" "$foreign/packed" && whole=0
+        fi
+        if ! python3 -m venv "$foreign/venv" || ! "$foreign/venv/bin/python" -m pip install --quiet \
+            --disable-pip-version-check -r tools/foreign/requirements.txt; then
+            skip "pip could not install what tools/foreign lists: eth-account was not asked"
+            rm -rf "$foreign/venv" && whole=0
+        fi
+        [ "$whole" = 0 ] || echo "$stamp" >"$foreign/stamp"
     fi
-    if ! python3 -m venv "$foreign/venv" || ! "$foreign/venv/bin/python" -m pip install --quiet \
-        --disable-pip-version-check -r tools/foreign/requirements.txt; then
-        skip "pip could not install what tools/foreign lists: eth-account was not asked"
-        rm -rf "$foreign/venv" && whole=0
-    fi
-    [ "$whole" = 0 ] || echo "$stamp" >"$foreign/stamp"
+    fetch_sources
+}
+# Packages of which a file is wanted and not the hundreds that they depend on.
+unpack_foreign() {
+    local name package hash
+    while read -r name package hash; do
+        (cd "$foreign/packed" && npm pack --silent "$package" && mv ./*.tgz "$name.tar" &&
+            sha512sum --check --quiet <<<"$hash  $name.tar" && mkdir "$name" &&
+            tar xzf "$name.tar" -C "$name" --strip-components=1) || return 1
+    done <tools/foreign/packed.txt
+}
+# Contracts that are published as sources alone; a commit's name is the hash of all that is in it.
+fetch_sources() {
+    local name url commit folder
+    while read -r name url commit; do
+        folder=$foreign/sources/$name
+        [ ! -d "$folder" ] || continue
+        rm -rf "$folder.part"
+        if git init --quiet "$folder.part" && timeout 120 git -C "$folder.part" fetch --quiet --depth 1 "$url" "$commit" &&
+            git -C "$folder.part" checkout --quiet FETCH_HEAD; then
+            mv "$folder.part" "$folder"
+        else
+            skip "$url could not be fetched: its contract was not asked"
+            rm -rf "$folder.part"
+        fi
+    done <tools/foreign/sources.txt
 }
 [ -n "${NO_INSTALL:-}" ] || part "others' programs" install_foreign
 part "format" cargo fmt --all --check
@@ -185,6 +213,13 @@ else
     skip "no python3 with pip: kernels were not compiled for NVIDIA cards, and there was no soak"
 fi
 
+# The bill of materials, and the licence texts of everything in a release: ends where one has none.
+check_bill() { tools/bill.py sbom >/dev/null && tools/bill.py notices >/dev/null; }
+if python3 -c 'import tomllib' 2>/dev/null; then
+    part "bill of materials, licence texts" check_bill
+else
+    skip "no python3 of 3.11 or later: the bill of materials was not made"
+fi
 if command -v cargo-deny >/dev/null; then
     part "licences and bans" cargo deny check bans licenses sources
     if cargo deny fetch db >>"$log" 2>&1; then

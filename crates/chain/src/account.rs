@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::coin::looks_secret;
 use crate::text::{Writing, hex};
-use crate::{AddressKind, Digest, Encoding, Error, Form, KeyTarget, Listed, Target};
+use crate::{AddressKind, Digest, Encoding, Error, Form, KeyTarget, Listed, PublicPoint, Target};
 
 /// The accounts of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct PlainAccount {
     pub form: Form,
     /// How that is written.
     pub writing: Writing,
+    /// How a wallet is given the key.
+    pub importing: &'static str,
 }
 
 impl PlainAccount {
@@ -58,5 +60,9 @@ impl KeyTarget for PlainAccount {
     /// The secret key as 64 hex digits.
     fn export(&self, secret: &[u8; 32]) -> Zeroizing<String> {
         hex::secret("", secret)
+    }
+
+    fn explain(&self, _: &PublicPoint, secret: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
+        secret.map(|_| ("use", Zeroizing::new(self.importing.to_owned()))).into_iter().collect()
     }
 }

@@ -339,6 +339,23 @@ mod tests {
         assert!(find("NPUB").is_none() && find("").is_none());
     }
 
+    #[test]
+    fn every_key_is_told_how_it_is_used_and_no_public_half_is() {
+        let mut one = [0; 32];
+        one[31] = 1;
+        let key = secp256k1::SecretKey::from_secret_bytes(one).unwrap();
+        let point = secp256k1::PublicKey::from_secret_key(&key).serialize_uncompressed();
+        let (x, y) = (point[1..33].try_into().unwrap(), point[33..].try_into().unwrap());
+        let generator = crate::PublicPoint { x, y };
+        let uses = |row: &Listed, secret: Option<&[u8; 32]>| {
+            let lines = row.target.explain(&generator, secret);
+            lines.iter().filter(|(name, text)| *name == "use" && text.len() > 20).count()
+        };
+        for row in CHAINS.iter().flat_map(|chain| &chain.addresses) {
+            assert_eq!((uses(row, Some(&one)), uses(row, None)), (1, 0), "{}", row.target.name());
+        }
+    }
+
     /// The bytes of databases that exist.
     #[test]
     fn kinds_have_the_bytes_they_always_had() {

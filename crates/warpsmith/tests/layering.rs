@@ -1,5 +1,5 @@
 //! Which crate may know which: the arrows of docs/architecture.md, held against `cargo metadata`. And that every test there is
-//! belongs to a program that is run.
+//! belongs to a program that is run, and that every crate can be published or says that it is not meant to be.
 
 use std::path::Path;
 use std::process::Command;
@@ -102,6 +102,67 @@ fn crates_depend_only_on_what_lies_below_them() {
             // Development dependencies may look anywhere: they are tests.
             if dependency["kind"].is_null() && other.starts_with("warpsmith") {
                 assert!(allowed.contains(&other), "{name} must not depend on {other}");
+            }
+        }
+    }
+}
+
+/// What crates.io asks for or shows, and what a reader of a package needs: `cargo package` warns at most. Categories are some
+/// of those that crates.io has.
+#[test]
+fn what_is_published_is_whole_and_depends_on_nothing_else_of_ours() {
+    const FOR_TESTS_ALONE: [&str; 2] = ["warpsmith-fuzzing", "warpsmith-trials"];
+    const CATEGORIES: [&str; 14] = [
+        "algorithms",
+        "command-line-utilities",
+        "concurrency",
+        "cryptography",
+        "cryptography::cryptocurrencies",
+        "database",
+        "database-implementations",
+        "encoding",
+        "filesystem",
+        "hardware-support",
+        "network-programming",
+        "os",
+        "os::unix-apis",
+        "text-processing",
+    ];
+    for package in packages() {
+        let name = package["name"].as_str().expect("a name");
+        // What may not be published has an empty list of registries.
+        let is_published = package["publish"].is_null();
+        assert_eq!(is_published, !FOR_TESTS_ALONE.contains(&name), "{name}");
+        if !is_published {
+            continue;
+        }
+        let folder =
+            Path::new(package["manifest_path"].as_str().expect("a path")).parent().expect("a folder");
+        for field in ["description", "license", "repository", "readme", "rust_version"] {
+            assert!(package[field].as_str().is_some_and(|text| !text.is_empty()), "{name} has no {field}");
+        }
+        let texts = |field: &str| -> Vec<String> {
+            let all = package[field].as_array().expect("a list").iter();
+            all.map(|text| text.as_str().expect("text").to_owned()).collect()
+        };
+        let (keywords, categories) = (texts("keywords"), texts("categories"));
+        assert!((1..=5).contains(&keywords.len()) && keywords.iter().all(|word| word.len() <= 20), "{name}");
+        let is_known = |category: &String| CATEGORIES.contains(&category.as_str());
+        assert!(
+            (1..=5).contains(&categories.len()) && categories.iter().all(is_known),
+            "{name}: {categories:?}"
+        );
+        for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let text = std::fs::read_to_string(folder.join(licence)).unwrap_or_default();
+            assert!(text.len() > 500, "{name} has no {licence}; link it to the one of the workspace");
+        }
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let other = dependency["name"].as_str().expect("a name");
+            // Without a version it is left out of the package, which is right for tests alone.
+            if other.starts_with("warpsmith") {
+                let is_left_out = dependency["req"] == "*";
+                let is_for_tests = FOR_TESTS_ALONE.contains(&other) && dependency["kind"] == "dev";
+                assert_eq!(is_left_out, is_for_tests, "{name} depends on {other}: give it a version");
             }
         }
     }

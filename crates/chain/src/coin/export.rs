@@ -72,9 +72,24 @@ pub fn decode_wif(text: &str) -> Result<Wif, Error> {
     Ok(Wif { secret, is_compressed, version })
 }
 
-/// The descriptor of the address, and for taproot what is between the key and the address. With no secret the descriptor
-/// has the public key: it watches, and becomes the spending one when `join` has made the private key.
+/// The descriptor of the address, for taproot what is between the key and the address, and how to use the key. With no secret the
+/// descriptor has the public key: it watches, and becomes the spending one when `join` has made the private key.
 pub(super) fn explain(
+    target: &CoinAddress,
+    point: &PublicPoint,
+    secret: Option<&[u8; 32]>,
+) -> Vec<(&'static str, Zeroizing<String>)> {
+    let mut lines = Vec::new();
+    if target.coin.descriptors {
+        lines.extend(describe(target, point, secret));
+    }
+    lines.extend(
+        secret.map(|_| ("use", Zeroizing::new((target.coin.importing)(target.address_type).to_owned()))),
+    );
+    lines
+}
+
+fn describe(
     target: &CoinAddress,
     point: &PublicPoint,
     secret: Option<&[u8; 32]>,
@@ -88,9 +103,6 @@ pub(super) fn explain(
         }),
     };
     let mut lines = Vec::new();
-    if !target.coin.descriptors {
-        return lines;
-    }
     if target.address_type == AddressType::P2tr {
         lines.push(("internal key", Zeroizing::new(hex(&point.x))));
         lines.push(("output key", Zeroizing::new(hex(&taproot_output(&point.x)))));
@@ -98,12 +110,6 @@ pub(super) fn explain(
     lines.push(("descriptor", descriptor(target.address_type, &key)));
     if let Some(note) = note(target.address_type) {
         lines.push(("import", Zeroizing::new(note.to_owned())));
-    }
-    // SEC: by a file, since what stands on a command line stays in its history.
-    if secret.is_some() && target.coin.name == super::BITCOIN.name {
-        let what = "`bitcoin-cli -stdin importdescriptors < FILE`, where FILE (mode 0600) holds \
-                    [{\"desc\":\"the descriptor\",\"timestamp\":\"now\"}]";
-        lines.push(("use", Zeroizing::new(what.to_owned())));
     }
     lines
 }

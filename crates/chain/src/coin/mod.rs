@@ -61,6 +61,8 @@ pub struct Coin {
     pub types: &'static [AddressType],
     /// Whether its wallets import output descriptors (BIP-380).
     pub descriptors: bool,
+    /// How a wallet is given the key of such an address. SEC: by a file, since what stands on a command line stays in its history.
+    pub importing: fn(AddressType) -> &'static str,
     /// How the main and the test network write.
     pub networks: [Params; 2],
 }

@@ -70,7 +70,10 @@ pub fn cosmos(prefix: &str) -> Result<PlainAccount, PrefixError> {
     if is_other || OTHERS.contains(&prefix) {
         return Err(PrefixError::Other(prefix.to_owned()));
     }
-    Ok(PlainAccount { chain: HUB, form: Form::Hash160, writing: Writing::Bech32 { head: kept(prefix) } })
+    let importing = "Keplr imports it as a private key, these 64 hex digits (import an existing wallet, private key); one key has an \
+                     address on every such chain";
+    let writing = Writing::Bech32 { head: kept(prefix) };
+    Ok(PlainAccount { chain: HUB, form: Form::Hash160, writing, importing })
 }
 
 /// Prefix and separator, kept for as long as the program runs: once for each prefix.

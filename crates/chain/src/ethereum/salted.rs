@@ -95,18 +95,21 @@ impl Deployment {
 }
 
 impl Deployment {
-    /// The line that creates the contract with Foundry's cast, for factories that are called by themselves; the creation code is
-    /// in a file, in hex.
-    fn command(&self, salt: &[u8; 32]) -> Option<String> {
+    /// The line that creates the contract with Foundry's cast, with the creation code in a file, in hex; for a library, what the
+    /// contract that has it must do.
+    fn command(&self, salt: &[u8; 32]) -> String {
         let (deployer, salt) = (encode(&self.salted.deployer), hex(salt));
-        self.factory.address?;
+        if self.factory.address.is_none() {
+            let with = if self.salted.create { "any creation code" } else { "that init code" };
+            return format!("have {deployer} execute {} with the salt {salt} and {with}", self.call);
+        }
         let arguments = match self.call.contains('(') {
             true => format!("'{}' {salt} $(cat code.hex)", self.call),
             // The deterministic deployment proxy takes the two in a row.
             false => format!("{salt}$(sed s/^0x// code.hex)"),
         };
         let from = self.request.caller.map_or(String::new(), |caller| format!(" --from {}", encode(&caller)));
-        Some(format!("cast send {deployer} {arguments}{from} --interactive --rpc-url URL"))
+        format!("cast send {deployer} {arguments}{from} --interactive --rpc-url URL")
     }
 
     /// What is to be known before the salt is used, where somebody else could use it first.
@@ -180,7 +183,7 @@ impl SaltTarget for Deployment {
         if *create {
             all.push(("proxy", encode(&steps.first)));
         }
-        all.extend(self.command(salt).map(|command| ("use", command)));
+        all.push(("use", self.command(salt)));
         all.push(("address", encode(&steps.address)));
         all
     }

@@ -10,7 +10,7 @@ use bech32::{Bech32, Hrp};
 use zeroize::Zeroizing;
 
 use crate::text::bech32::{ALPHABET, CHECKSUM, linear};
-use crate::{Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, Target};
+use crate::{Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target};
 
 /// A NIP-19 `npub`: the x coordinate of a public key.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,10 @@ pub struct Npub;
 
 const PUBLIC: &str = "npub";
 const SECRET: &str = "nsec";
+
+/// How to give a client the key.
+const USE: &str = "a Nostr signer or client imports the nsec where it asks for a private key; for one that takes NIP-49, search with \
+                   --encrypt";
 
 /// Symbols that hold the 32 bytes; the last carries one bit of them and four of padding.
 const DATA: usize = 52;
@@ -81,6 +85,10 @@ impl KeyTarget for Npub {
 
     fn encrypted_form(&self) -> Option<EncryptedForm> {
         Some(EncryptedForm::Ncryptsec)
+    }
+
+    fn explain(&self, _: &PublicPoint, secret: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
+        secret.map(|_| ("use", Zeroizing::new(USE.to_owned()))).into_iter().collect()
     }
 }
 

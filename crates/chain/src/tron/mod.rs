@@ -8,6 +8,7 @@ pub const TRON: PlainAccount = PlainAccount {
     chain: "tron",
     form: Form::Account,
     writing: Writing::Base58 { version: 0x41, head: "T" },
+    importing: "TronLink imports it as a private key, these 64 hex digits (import a wallet, private key)",
 };
 
 /// The chain's row.

@@ -1,7 +1,7 @@
-//! What results say about their use is done: wallets import the keys, and contracts stand where we said.
+//! What results say about their use is done: wallets import the keys.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -9,126 +9,6 @@ use tempfile::tempdir;
 
 use crate::foreign;
 use crate::harness::{text, warpsmith, write_private};
-
-/// A chain on this machine, ended with the test.
-struct Anvil {
-    child: Child,
-    url: String,
-}
-
-impl Anvil {
-    /// `None` where anvil is not installed.
-    fn start() -> Option<Anvil> {
-        let program = "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil";
-        let program = foreign::folder(program)?.join(program);
-        let mut command = Command::new(program);
-        command.args(["--port", "0"]).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().expect("anvil starts");
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = loop {
-            let line = lines.next().expect("anvil says where it listens").unwrap();
-            if let Some((_, at)) = line.split_once("Listening on ") {
-                break format!("http://{}", at.trim());
-            }
-        };
-        // Its log would fill the pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        Some(Anvil { child, url })
-    }
-
-    fn cast(&self) -> PathBuf {
-        let tools = foreign::folder("node_modules/.bin/cast").expect("installed with anvil");
-        tools.join("node_modules/.bin").canonicalize().unwrap()
-    }
-
-    /// A line of shell with cast in its path.
-    fn shell(&self, line: &str, folder: &Path) -> String {
-        let path = format!("{}:{}", self.cast().display(), std::env::var("PATH").unwrap_or_default());
-        let output =
-            Command::new("sh").args(["-c", line]).current_dir(folder).env("PATH", path).output().unwrap();
-        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        assert!(output.status.success(), "{line}: {} {}", said(&output.stdout), said(&output.stderr));
-        said(&output.stdout)
-    }
-}
-
-impl Drop for Anvil {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The first account of anvil, which it signs for.
-const ACCOUNT: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-
-/// Creates a contract that returns 42.
-const CODE: &str = "0x600a600c600039600a6000f3602a60005260206000f3";
-const RUNTIME: &str = "0x602a60005260206000f3";
-
-/// CreateX comes to every chain by one transaction that was signed for all of them.
-const CREATEX: &str = "const file = './node_modules/@nomicfoundation/ignition-core/dist/src/internal/execution/strategy/createx-artifact.js'; \
-    const {presignedTx} = await import(require('path').resolve(file)); \
-    const {JsonRpcProvider, Transaction} = require('ethers'); const provider = new JsonRpcProvider(given.url); \
-    await provider.send('anvil_setBalance', [Transaction.from(presignedTx).from, '0x8ac7230489e80000']); \
-    const hash = await provider.send('eth_sendRawTransaction', [presignedTx]); \
-    const receipt = await provider.waitForTransaction(hash); show(receipt.contractAddress); provider.destroy()";
-
-#[test]
-fn contracts_stand_where_we_said() {
-    let Some(anvil) = Anvil::start() else { return };
-    let folder = tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(path("code.hex"), CODE).unwrap();
-    let Some(createx) =
-        foreign::node("@nomicfoundation/ignition-core", CREATEX, &json!({ "url": anvil.url }))
-    else {
-        return;
-    };
-    assert_eq!(createx, "0xba5Ed099633D3B313e4D5F7bdc1305d3c28ba5Ed");
-    let caller = format!("caller:{ACCOUNT}");
-    let (code, caller) = (path("code.hex"), caller.as_str());
-    let search = |args: &[&str]| -> Value {
-        let flags = ["--json", "--device", "cpu", "--threads", "1"];
-        warpsmith(&[args, &flags].concat()).code(0).json().remove(0)
-    };
-    let code_at = |line: &Value| {
-        let asked = format!("cast code {} --rpc-url {}", text(line, "address"), anvil.url);
-        anvil.shell(&asked, folder.path()).trim().to_owned()
-    };
-    let guarded = ["--factory", "createx", "--salt-layout", caller];
-    for args in [
-        &["create2", "ca", "--factory", "arachnid", "--init-code", &code][..],
-        &[&["create2", "ca", "--init-code", &code][..], &guarded].concat(),
-        &[&["create2", "ca", "--init-code", &code][..], &["--factory", "createx"]].concat(),
-        &[&["create3", "ca"][..], &guarded].concat(),
-        &[&["create3", "ca", "--chain-id", "31337"][..], &guarded].concat(),
-        &["create3", "ca", "--factory", "createx"],
-    ] {
-        let line = search(args);
-        assert_eq!(code_at(&line), "0x");
-        // The line that the result gives, signed for by the chain.
-        let given = text(&line["details"], "use");
-        let from = if given.contains("--from") { String::new() } else { format!("--from {ACCOUNT}") };
-        let signed = given.replace("--interactive", &format!("--unlocked {from}")).replace("URL", &anvil.url);
-        anvil.shell(&signed, folder.path());
-        assert_eq!(code_at(&line), RUNTIME, "{args:?}: {signed}");
-    }
-
-    // By the account of a key, out of its keystore.
-    let (password, keystore) = (path("password"), path("keystore"));
-    write_private(&password, "p");
-    let encrypt = ["--encrypt", "--password-file", &password, "--keystore", &keystore];
-    let line = search(&[&["eth", "ca", "--contract"][..], &encrypt].concat());
-    let (file, sender) = (text(&line["encrypted"], "file"), text(&line["details"], "sender"));
-    let url = &anvil.url;
-    let rich = format!("cast rpc anvil_setBalance {sender} 0x8ac7230489e80000 --rpc-url {url}");
-    anvil.shell(&rich, folder.path());
-    let send =
-        format!("cast send --keystore {file} --password-file {password} --rpc-url {url} --create {CODE}");
-    anvil.shell(&send, folder.path());
-    assert_eq!(code_at(&line), RUNTIME);
-}
 
 #[test]
 fn electrum_shows_the_same_addresses() {
@@ -158,6 +38,99 @@ fn electrum_shows_the_same_addresses() {
         electrum(&["restore", "-"], &format!("{script}:{}", text(&line, "export")));
         let listed = electrum(&["listaddresses"], "");
         assert_eq!(serde_json::from_str::<Value>(&listed).unwrap(), json!([line["address"]]), "{kind}");
+    }
+}
+
+/// What `bitcore`'s libraries, which wallets are made of, tell of a WIF key; and so on for other chains.
+const LIBRARIES: [(&str, &[&str], &str); 8] = [
+    (
+        "nostr-tools",
+        &["npub", "q"],
+        "const {nip19, getPublicKey} = require('nostr-tools'); show(nip19.npubEncode(getPublicKey(nip19.decode(given.key).data)))",
+    ),
+    ("bitcore-lib-doge", &["doge", "DM"], BITCORE),
+    ("bitcore-lib-doge", &["doge", "DM", "--type", "p2pkh-uncompressed"], BITCORE),
+    ("bitcore-lib-cash", &["bch", "qpa"], BITCORE),
+    ("bitcore-lib-cash", &["bch", "qpa", "--type", "p2pkh-uncompressed"], BITCORE),
+    ("tronweb", &["tron", "TT"], "show(require('tronweb').TronWeb.address.fromPrivateKey(given.key))"),
+    ("@cosmjs/proto-signing", &["cosmos", "q"], COSMJS),
+    ("@cosmjs/proto-signing", &["cosmos", "q", "--prefix", "osmo"], COSMJS),
+];
+const BITCORE: &str = "show(new (require(given.library).PrivateKey)(given.key).toAddress().toString())";
+const COSMJS: &str = "const {DirectSecp256k1Wallet} = require(given.library); \
+    const wallet = await DirectSecp256k1Wallet.fromKey(Buffer.from(given.key, 'hex'), given.address.split('1')[0]); \
+    show((await wallet.getAccounts())[0].address)";
+
+#[test]
+fn libraries_of_wallets_find_the_same_addresses() {
+    for (library, args, script) in LIBRARIES {
+        let flags = ["--json", "--device", "cpu", "--threads", "1"];
+        let line = warpsmith(&[args, &flags].concat()).code(0).json().remove(0);
+        let given = json!({ "library": library, "key": line["export"], "address": line["address"] });
+        let Some(address) = foreign::node(library, script, &given) else { continue };
+        assert_eq!(address, line["address"], "{library} {args:?}");
+    }
+}
+
+/// Litecoin Core without a network, ended with the test.
+struct LitecoinCore {
+    folder: tempfile::TempDir,
+    child: Child,
+}
+
+impl LitecoinCore {
+    fn start() -> Option<LitecoinCore> {
+        let folder = tempdir().unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let settings =
+            format!("server=1\nconnect=0\nlisten=0\ndnsseed=0\ndbcache=4\nprune=550\nrpcport={port}\n");
+        std::fs::write(folder.path().join("litecoin.conf"), settings).unwrap();
+        let mut command = Command::new("litecoind");
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(child) = command.arg(format!("-datadir={}", folder.path().display())).spawn() else {
+            eprintln!("SKIPPED: litecoind is not installed: Litecoin Core imported no key");
+            return None;
+        };
+        Some(LitecoinCore { folder, child })
+    }
+
+    /// A line of shell, where litecoin-cli speaks to this one.
+    fn shell(&self, line: &str) -> String {
+        let line = format!(
+            "litecoin-cli() {{ command litecoin-cli -datadir='{}' -rpcwait \"$@\"; }}\n{line}",
+            self.folder.path().display()
+        );
+        let output =
+            Command::new("bash").args(["-c", &line]).current_dir(self.folder.path()).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for LitecoinCore {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// By the very line that the result gives.
+#[test]
+fn litecoin_core_has_the_same_addresses() {
+    let Some(core) = LitecoinCore::start() else { return };
+    core.shell("litecoin-cli createwallet vanity");
+    for (pattern, kind) in
+        [("LT", "p2pkh"), ("LT", "p2pkh-uncompressed"), ("MT", "p2sh"), ("ltc1qa", "p2wpkh")]
+    {
+        let args = ["ltc", pattern, "--type", kind, "--json", "--device", "cpu", "--threads", "1"];
+        let line = warpsmith(&args).code(0).json().remove(0);
+        let how = text(&line["details"], "use").split('`').nth(1).expect("a line of shell");
+        write_private(core.folder.path().join("FILE"), text(&line, "export"));
+        let asked = format!("litecoin-cli getaddressinfo {}", text(&line, "address"));
+        let known = |core: &LitecoinCore| serde_json::from_str::<Value>(&core.shell(&asked)).unwrap();
+        assert_eq!(known(&core)["ismine"], false, "{kind}");
+        core.shell(how);
+        assert_eq!(known(&core)["ismine"], true, "{kind}");
     }
 }
 

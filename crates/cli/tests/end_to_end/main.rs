@@ -2,8 +2,10 @@
 //!
 //! Claims about keys are checked with the `secp256k1` and `nostr` crates and plain integers, not with our own code.
 
+mod anvil;
 mod bitcoin;
 mod chains;
+mod contracts;
 mod damage;
 mod discretion;
 mod drivers;
