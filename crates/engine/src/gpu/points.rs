@@ -10,7 +10,7 @@ use warpsmith_chain::Form;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::Place;
 use warpsmith_curve::{Affine, Scalar};
-use warpsmith_device::{Arg, Buffer, Kernel, Queue};
+use warpsmith_device::{Api, Arg, Buffer, Kernel, Queue};
 use warpsmith_kernel::points::{self, Digest as Made};
 use warpsmith_kernel::{Program, Spec, abi, taproot};
 use warpsmith_pattern::Filter;
@@ -53,9 +53,16 @@ enum Programs {
     Parted { walk: Kernel, points: Buffer, test: Kernel, params: Buffer },
 }
 
-/// Blocks a multiprocessor should hold of the program that tests. H200: hashes of Bitcoin at 4, 6, 8 and 10 blocks of 128 lanes
-/// (72, 71, 63 and 48 registers) take 101.6, 100.4, 109.3 and 105.3 ps, Keccak at 6 and 8 (80 and 64 registers) 255.7 and 264.0.
-const TEST_BLOCKS: u32 = 6;
+/// Blocks a multiprocessor should hold of the program that tests. H200: hashes of compressed keys at 4, 6, 8 and 10 blocks of 128
+/// lanes (72, 71, 63 and 48 registers) take 101.6, 100.4, 109.3 and 105.3 ps, of uncompressed ones at 6 and 8 192.9 and 179.4, Keccak
+/// at 6 and 8 (80 and 64 registers) 255.7 and 264.0. NVIDIA's OpenCL compiler has compressed keys at 7.2 G/s with 6 and 8.5 with 8.
+fn test_blocks(api: Api, digest: Made) -> u32 {
+    match digest {
+        Made::Account | Made::Contract => 6,
+        Made::Hash160 | Made::ScriptHash160 if api == Api::Cuda => 6,
+        _ => 8,
+    }
+}
 
 /// How many threads share the points of a lane, so that the last blocks of a step end together.
 pub(super) const PARTS: u32 = 32;
@@ -75,7 +82,8 @@ pub(super) fn shape(gpu: &Gpu, form: Form, filter: &Filter) -> LaunchShape {
     let (LaunchShape { spec, lanes }, info) = (gpu.shape, gpu.device.info());
     let room = (info.memory / 4).min(info.largest_buffer) / (points_of(spec.group) * digest.written_bytes());
     let lanes = room.min(u64::from(lanes)) as u32 / spec.block * spec.block;
-    LaunchShape { spec: Spec { program, blocks: TEST_BLOCKS, ..spec }, lanes: lanes.max(spec.block) }
+    let blocks = test_blocks(info.api, digest);
+    LaunchShape { spec: Spec { program, blocks, ..spec }, lanes: lanes.max(spec.block) }
 }
 
 /// Points of a lane in a step.
