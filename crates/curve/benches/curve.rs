@@ -3,10 +3,11 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use warpsmith_curve::field::chains::{self, Op};
 use warpsmith_curve::field::lanes;
 use warpsmith_curve::walk::{self, Bits, Block, Points, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Scalar, group};
-use warpsmith_simd::{Simd, compile_for};
+use warpsmith_simd::Simd;
 
 fn field(c: &mut Criterion) {
     let mut g = c.benchmark_group("field");
@@ -26,44 +27,15 @@ fn field(c: &mut Criterion) {
     });
     g.bench_function("invert", |bench| bench.iter(|| black_box(a).invert()));
     g.finish();
-    #[cfg(target_arch = "x86_64")]
-    if Simd::Avx512Ifma.is_available() {
-        // SAFETY: just checked.
-        unsafe { ifma(c) }
-    }
-}
-
-compile_for! { avx512ifma
-    /// Four independent chains of eight lanes, as the walk has them.
-    unsafe fn ifma(c: &mut Criterion) {
-        use warpsmith_curve::field::ifma::Fe8;
-        use warpsmith_curve::field::lanes::Lanes;
-
-        compile_for! { avx512ifma
-            unsafe fn mul(x: &mut [Fe8; 4], by: Fe8) {
-                for x in x {
-                    // SAFETY: the caller checked the instruction set.
-                    *x = unsafe { x.mul(by) };
-                }
-            }
+    // Chains side by side, as the walk has them.
+    const TIMES: u32 = 256;
+    for simd in Simd::available(&warpsmith_curve::SETS) {
+        let mut g = c.benchmark_group(format!("field-{simd}"));
+        let mut x = vec![a; chains::elements(simd)];
+        g.throughput(Throughput::Elements(x.len() as u64 * u64::from(TIMES)));
+        for (name, op) in [("mul", Op::Mul), ("square", Op::Square)] {
+            g.bench_function(name, |bench| bench.iter(|| chains::run(simd, op, &mut x, b, TIMES)));
         }
-        compile_for! { avx512ifma
-            unsafe fn square(x: &mut [Fe8; 4]) {
-                for x in x {
-                    // SAFETY: the caller checked the instruction set.
-                    *x = unsafe { x.square() };
-                }
-            }
-        }
-        // SAFETY: the caller checked the instruction set.
-        let by = unsafe { Fe8::splat(&Fe8::constant(Affine::G.x)) };
-        let mut g = c.benchmark_group("field-avx512ifma");
-        g.throughput(Throughput::Elements(32));
-        let mut x = [by; 4];
-        // SAFETY: the caller checked the instruction set.
-        g.bench_function("mul", |bench| bench.iter(|| unsafe { mul(&mut x, by) }));
-        // SAFETY: the caller checked the instruction set.
-        g.bench_function("square", |bench| bench.iter(|| unsafe { square(&mut x) }));
         g.finish();
     }
 }

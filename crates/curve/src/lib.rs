@@ -15,7 +15,7 @@ pub mod walk;
 pub use field::Fe;
 pub use group::Affine;
 pub use scalar::Scalar;
+use warpsmith_simd::Simd;
 
 /// The instruction sets with code of their own, the fastest first. The others walk as the portable one.
-pub const SETS: [warpsmith_simd::Simd; 2] =
-    [warpsmith_simd::Simd::Avx512Ifma, warpsmith_simd::Simd::Portable];
+pub const SETS: [Simd; 3] = [Simd::Avx512Ifma, Simd::AvxIfma, Simd::Portable];

@@ -17,9 +17,11 @@
 //! Points of equal x, which nobody meets who has not looked for them, make a product vanish. All sums that shared it are
 //! then done one by one with complete additions.
 
-use warpsmith_simd::{Simd, compile_for};
+use warpsmith_simd::Simd;
 
+use crate::field::dispatch::{self, Job, Registers};
 use crate::field::lanes::{self, Lanes};
+use crate::field::leading::Leading;
 use crate::group::{self, Affine, Point};
 use crate::{Fe, Scalar};
 
@@ -81,11 +83,20 @@ struct Picked {
     opposite: u32,
 }
 
-compile_for! { avx512ifma
-    /// The same code as the portable one, compiled for AVX-512 IFMA.
-    unsafe fn together_ifma(table: &Multiples, sums: &mut [Eight], wanted: Wanted) -> bool {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { table.together::<crate::field::ifma::Fe8>(sums, wanted) }
+/// Sums that share their inversions.
+struct Together<'a> {
+    table: &'a Multiples,
+    sums: &'a mut [Eight],
+    wanted: Wanted,
+}
+
+impl Job for Together<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    unsafe fn run<L: Leading>(self) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.table.together::<L>(self.sums, self.wanted) }
     }
 }
 
@@ -131,14 +142,7 @@ impl Multiples {
 
     fn add(&self, sums: &mut [Eight], wanted: Wanted) {
         for sums in sums.chunks_mut(TOGETHER) {
-            // SAFETY: a table exists only for an instruction set this machine has.
-            let done = unsafe {
-                match self.simd {
-                    #[cfg(target_arch = "x86_64")]
-                    Simd::Avx512Ifma => together_ifma(self, sums, wanted),
-                    _ => self.together::<Fe>(sums, wanted),
-                }
-            };
+            let done = dispatch::run(Registers::of(self.simd), Together { table: self, sums, wanted });
             if !done {
                 self.one_by_one(sums);
             }

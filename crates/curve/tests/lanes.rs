@@ -1,13 +1,10 @@
 //! Every lane type against the portable field, element by element.
 
-#![cfg(target_arch = "x86_64")]
-
 use warpsmith_curve::Fe;
-use warpsmith_curve::field::ifma::Fe8;
+use warpsmith_curve::field::dispatch::{Job, test_all};
 use warpsmith_curve::field::lanes::Lanes;
 use warpsmith_curve::field::leading::{Leading, SHORT};
 use warpsmith_curve::walk::{Equation, Term};
-use warpsmith_simd::{Simd, compile_for};
 
 /// Values with saturated and empty limbs of both radices, and some without pattern.
 fn values() -> Vec<Fe> {
@@ -37,38 +34,38 @@ fn values() -> Vec<Fe> {
     out
 }
 
-fn skip() -> bool {
-    let skip = !Simd::Avx512Ifma.is_available();
-    if skip {
-        eprintln!("SKIPPED: this machine has no AVX-512 IFMA");
-    }
-    skip
-}
-
-/// Eight lanes filled from the list, starting at `from`.
-unsafe fn load(values: &[Fe], from: usize) -> Fe8 {
+/// All lanes filled from the list, starting at `from`.
+#[inline(always)]
+unsafe fn load<L: Leading>(values: &[Fe], from: usize) -> L {
     // SAFETY: called only where the instruction set is present.
     unsafe {
-        let mut x = Fe8::splat(&Fe8::constant(Fe::ZERO));
-        for lane in 0..8 {
+        let mut x = L::splat(&L::constant(Fe::ZERO));
+        for lane in 0..L::N {
             x = x.with_lane(lane, values[(from + lane) % values.len()]);
         }
         x
     }
 }
 
-compile_for! { avx512ifma
-    /// Applies an operation to all pairs, eight at a time, and compares with the portable twin. The lane operands
+struct CheckAll<'a>(&'a [Fe]);
+
+impl Job for CheckAll<'_> {
+    type Output = ();
+
+    /// Applies an operation to all pairs, as many at a time as there are lanes, and compares with the portable twin. The lane operands
     /// are also brought in as sums and differences, whose limbs are loose.
-    unsafe fn check_all(values: &[Fe]) {
+    #[inline(always)]
+    unsafe fn run<L: Leading>(self) {
+        let values = self.0;
         // SAFETY: the caller checked the instruction set.
         unsafe {
             for shift in 0..values.len() {
-                for from in (0..values.len()).step_by(8) {
-                    let (a, b) = (load(values, from), load(values, from + shift));
-                    let tight = Fe8::splat(&Fe8::constant(Fe::ONE));
+                for from in (0..values.len()).step_by(L::N) {
+                    let (a, b) = (load::<L>(values, from), load::<L>(values, from + shift));
+                    let tight = L::splat(&L::constant(Fe::ONE));
                     let (sum, difference) = (a.mul(tight).add(b.mul(tight)), a.mul(tight).sub(b.mul(tight)));
-                    let products = [a.mul(b), sum.mul(difference), sum.square(), a.square(), difference.square()];
+                    let products =
+                        [a.mul(b), sum.mul(difference), sum.square(), a.square(), difference.square()];
                     let fused = sum.mul_add(difference, b.mul(tight));
                     // Three differences in a row, as many as are allowed, and what a walk makes of x and beta x.
                     let low = difference.sub(products[0]).sub(products[1]);
@@ -85,16 +82,16 @@ compile_for! { avx512ifma
                         value: [0, 0x80, 0, 0],
                         equations: vec![Equation { mask: [3, 5, 7, u64::MAX], odd: true }],
                     };
-                    let accepted = [Fe8::wide_accepts(&wide[0], &term), Fe8::wide_accepts(&wide[1], &term)];
+                    let accepted = [L::wide_accepts(&wide[0], &term), L::wide_accepts(&wide[1], &term)];
                     // Loaded and gathered elements, of any name of their residue, are tight: factors and addends.
                     let mut stored = [[0; 8]; 4];
-                    Fe8::wide_store(&low.wide(), &mut stored, 0);
-                    let loaded = Fe8::wide_load(&stored, 0);
+                    L::wide_store(&low.wide(), &mut stored, 0);
+                    let loaded = L::wide_load(&stored, 0);
                     let mut from_memory = [&values[0]; 8];
-                    for lane in 0..8 {
+                    for lane in 0..L::N {
                         from_memory[lane] = &values[(from + lane) % values.len()];
                     }
-                    let gathered = Fe8::gather(&from_memory);
+                    let gathered = L::gather(&from_memory);
                     let minus = 0b1011_0010 ^ shift as u32;
                     let either = loaded.add_or_sub(gathered, minus);
                     let tightened =
@@ -121,10 +118,12 @@ compile_for! { avx512ifma
                         raw[0].product_tops(raw[1], tb.tops()),
                         raw[2].product_tops(raw[3], ta.tops()),
                     ];
-                    let words = Fe8::tops_words(tops[1], tops[3]);
-                    for lane in 0..8 {
-                        let (x, y) =
-                            (values[(from + lane) % values.len()], values[(from + lane + shift) % values.len()]);
+                    let words = L::tops_words(tops[1], tops[3]);
+                    for lane in 0..L::N {
+                        let (x, y) = (
+                            values[(from + lane) % values.len()],
+                            values[(from + lane + shift) % values.len()],
+                        );
                         let (s, d) = (x.add(y), x.sub(y));
                         assert_eq!(sum.lane(lane), s);
                         assert_eq!(difference.lane(lane), d);
@@ -138,7 +137,7 @@ compile_for! { avx512ifma
                         let sixth = d.sub(first).add(second).negate();
                         for (got, want) in wide.iter().zip([s, d, x, low, sixth, Fe::ZERO]) {
                             let mut stored = [[0; 8]; 4];
-                            Fe8::wide_store(got, &mut stored, 0);
+                            L::wide_store(got, &mut stored, 0);
                             assert_eq!(stored.map(|w| w[lane]), want.to_words());
                         }
                         assert_eq!((loaded.lane(lane), gathered.lane(lane)), (low, x));
@@ -170,11 +169,11 @@ compile_for! { avx512ifma
                             raw[2].mul(raw[3]).add(x),
                         ];
                         for (got, want) in tops.iter().zip(want) {
-                            near(Fe8::tops_lane(got, lane), want);
+                            near(L::tops_lane(got, lane), want);
                         }
                         for (side, top) in [&tops[1], &tops[3]].into_iter().enumerate() {
-                            let top = Fe8::tops_lane(top, lane);
-                            assert_eq!(Fe8::word(&words, lane, side), (top >> 32) as u32);
+                            let top = L::tops_lane(top, lane);
+                            assert_eq!(L::word(&words, lane, side), (top >> 32) as u32);
                         }
                     }
                 }
@@ -190,12 +189,9 @@ fn near(got: u64, want: Fe) {
 }
 
 #[test]
-fn ifma_lanes_agree_with_the_portable_field() {
-    if skip() {
-        return;
-    }
-    // SAFETY: just checked.
-    unsafe { check_all(&values()) }
+fn lanes_agree_with_the_portable_field() {
+    let values = values();
+    test_all(|| CheckAll(&values));
 }
 
 #[test]
@@ -210,19 +206,27 @@ fn portable_tops_of_products_are_hardly_short() {
     }
 }
 
-#[test]
-fn zero_is_seen_in_any_lane_and_by_both_names() {
-    if skip() {
-        return;
-    }
-    // SAFETY: just checked.
-    unsafe {
-        let one = Fe8::splat(&Fe8::constant(Fe::ONE));
-        assert!(!one.any_zero());
-        let p = Fe::ZERO.sub(Fe::ONE).add(Fe::ONE);
-        for lane in 0..8 {
-            assert!(one.with_lane(lane, Fe::ZERO).any_zero());
-            assert!(one.with_lane(lane, p).any_zero());
+struct Zeros;
+
+impl Job for Zeros {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Leading>(self) {
+        // SAFETY: the caller checked the instruction set.
+        unsafe {
+            let one = L::splat(&L::constant(Fe::ONE));
+            assert!(!one.any_zero());
+            let p = Fe::ZERO.sub(Fe::ONE).add(Fe::ONE);
+            for lane in 0..L::N {
+                assert!(one.with_lane(lane, Fe::ZERO).any_zero());
+                assert!(one.with_lane(lane, p).any_zero());
+            }
         }
     }
+}
+
+#[test]
+fn zero_is_seen_in_any_lane_and_by_both_names() {
+    test_all(|| Zeros);
 }

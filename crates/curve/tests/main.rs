@@ -10,4 +10,6 @@ mod sets;
 #[path = "common/small.rs"]
 mod small;
 mod small_groups;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod vex;
 mod walk;

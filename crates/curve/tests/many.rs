@@ -7,12 +7,13 @@ use k256::elliptic_curve::hazmat::FieldArithmetic;
 use k256::elliptic_curve::ops::Reduce;
 use k256::elliptic_curve::sec1::ToSec1Point;
 use k256::{AffinePoint, FieldBytes, ProjectivePoint};
+use warpsmith_curve::field::dispatch::{Job, test_all};
 use warpsmith_curve::field::lanes::{self, Lanes};
+use warpsmith_curve::field::leading::Leading;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::multiply::{Eight, Multiples};
 use warpsmith_curve::walk::{self, Block, Points, Table, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
-use warpsmith_simd::{Simd, compile_for};
 use warpsmith_trials::{Random, count};
 
 use crate::common::{available, point};
@@ -107,27 +108,23 @@ unsafe fn lanes_agree<L: Lanes>(random: &mut Random, rounds: u64) {
     }
 }
 
-compile_for! { avx512ifma
-    unsafe fn ifma_lanes_agree(random: &mut Random, rounds: u64) {
-        // SAFETY: the caller's.
-        unsafe { lanes_agree::<warpsmith_curve::field::ifma::Fe8>(random, rounds) }
+/// As many pairs for every kind of lanes.
+struct Agree(u64);
+
+impl Job for Agree {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Leading>(self) {
+        let mut random = Random::new(&format!("field, {} lanes", L::N));
+        // SAFETY: the machine has the instruction set.
+        unsafe { lanes_agree::<L>(&mut random, self.0 / L::N as u64) }
     }
 }
 
 #[test]
 fn lanes_agree_with_k256() {
-    let pairs = count(100_000, 10_000_000);
-    for simd in available() {
-        let mut random = Random::new(&format!("field, {simd}"));
-        // SAFETY: the machine has the instruction set.
-        unsafe {
-            match simd {
-                #[cfg(target_arch = "x86_64")]
-                Simd::Avx512Ifma => ifma_lanes_agree(&mut random, pairs / 8),
-                _ => lanes_agree::<Fe>(&mut random, pairs),
-            }
-        }
-    }
+    test_all(|| Agree(count(100_000, 10_000_000)));
 }
 
 #[test]

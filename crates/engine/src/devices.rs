@@ -38,7 +38,7 @@ pub enum Selector {
 
 impl Selector {
     /// The instruction sets that may be chosen for the processor, the fastest first.
-    pub const INSTRUCTION_SETS: [Simd; 4] = simd::SETS;
+    pub const INSTRUCTION_SETS: [Simd; 5] = simd::SETS;
 
     /// What a person may write, for help texts and errors.
     pub fn examples() -> String {

@@ -45,7 +45,7 @@ pub(crate) fn dispatch<W: Work>(lanes: Lanes, work: W) -> W::Output {
             #[cfg(target_arch = "x86_64")]
             Simd::Avx512 | Simd::Avx512Ifma => avx512(work),
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx2 => avx2(work),
+            Simd::Avx2 | Simd::AvxIfma => avx2(work),
             _ => work.run::<Words>(),
         }
     }

@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-/// An instruction set. Each has all that those below it have.
+/// An instruction set. Each has all that those below it have, but that AVX-512 of some processors comes without products of
+/// 52 bits.
 ///
 /// ```
 /// use warpsmith_simd::Simd;
@@ -17,6 +18,8 @@ use std::fmt;
 pub enum Simd {
     /// AVX-512 with products of 52 bits: eight elements of a field and eight hashes at a time.
     Avx512Ifma,
+    /// Registers of 256 bits with products of 52 bits ([`Ifma256`]): four elements of a field and four hashes at a time.
+    AvxIfma,
     /// AVX-512 in words of 32 and 64 bits, with rotations and three-input logic: eight hashes at a time. Products of a field
     /// side by side take longer than one after the other.
     Avx512,
@@ -28,7 +31,7 @@ pub enum Simd {
 
 impl Simd {
     /// All of them, the fastest first.
-    pub const ALL: [Simd; 4] = [Simd::Avx512Ifma, Simd::Avx512, Simd::Avx2, Simd::Portable];
+    pub const ALL: [Simd; 5] = [Simd::Avx512Ifma, Simd::AvxIfma, Simd::Avx512, Simd::Avx2, Simd::Portable];
 
     /// Whether this machine has it.
     pub fn is_available(self) -> bool {
@@ -40,6 +43,7 @@ impl Simd {
             Simd::Avx512 => with_features!(avx512 are_detected),
             #[cfg(target_arch = "x86_64")]
             Simd::Avx512Ifma => with_features!(avx512ifma are_detected),
+            Simd::AvxIfma => Ifma256::detect().is_some(),
             #[cfg(not(target_arch = "x86_64"))]
             Simd::Avx2 | Simd::Avx512 | Simd::Avx512Ifma => false,
         }
@@ -59,6 +63,7 @@ impl Simd {
     pub fn name(self) -> &'static str {
         match self {
             Simd::Avx512Ifma => "avx512ifma",
+            Simd::AvxIfma => "avxifma",
             Simd::Avx512 => "avx512",
             Simd::Avx2 => "avx2",
             Simd::Portable => "portable",
@@ -69,6 +74,39 @@ impl Simd {
 impl fmt::Display for Simd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// How a processor encodes the products of [`Simd::AvxIfma`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ifma256 {
+    /// As AVX-IFMA has them, which processors without AVX-512 may have.
+    Vex,
+    /// As AVX-512 IFMA and VL have them.
+    Evex,
+}
+
+impl Ifma256 {
+    /// Both, first the one that is used where a processor has both.
+    pub const ALL: [Ifma256; 2] = [Ifma256::Vex, Ifma256::Evex];
+
+    /// Whether this machine has it.
+    pub fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Ifma256::Vex => with_features!(avxifma are_detected),
+            #[cfg(target_arch = "x86_64")]
+            Ifma256::Evex => {
+                with_features!(evexifma are_detected) && are_detected!(["avx512ifma" "avx512vl"])
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+
+    /// The one that is used, if there is one.
+    pub fn detect() -> Option<Ifma256> {
+        Ifma256::ALL.into_iter().find(|encoding| encoding.is_available())
     }
 }
 
@@ -106,6 +144,13 @@ macro_rules! with_features {
     (avx2 $then:ident $($rest:tt)*) => {
         $crate::$then! { ["avx2"] $($rest)* }
     };
+    (avxifma $then:ident $($rest:tt)*) => {
+        $crate::$then! { ["avx2" "avxifma" "bmi1" "bmi2" "popcnt"] $($rest)* }
+    };
+    // The products themselves are left out, see `compile_for`.
+    (evexifma $then:ident $($rest:tt)*) => {
+        $crate::$then! { ["avx2" "bmi1" "bmi2" "popcnt"] $($rest)* }
+    };
     (avx512 $then:ident $($rest:tt)*) => {
         $crate::$then! { ["avx512f" "avx512bw" "avx512dq" "avx512vl"] $($rest)* }
     };
@@ -138,8 +183,11 @@ macro_rules! function_with {
     };
 }
 
-/// Compiles a function for an instruction set (`avx2`, `avx512`, `avx512ifma`), where processors have it; elsewhere it is
-/// left out. Whoever calls it must have asked for the set.
+/// Compiles a function for an instruction set (`avx2`, `avx512`, `avx512ifma`, and `avxifma` and `evexifma` for the encodings
+/// of [`Ifma256`]), where processors have it; elsewhere it is left out. Whoever calls it must have asked for the set.
+///
+/// With `evexifma` the compiler may not use AVX-512, so that the function is what it is in the other encoding; what it has of
+/// products is written in assembly.
 ///
 /// ```
 /// # #[cfg(target_arch = "x86_64")] {
@@ -168,10 +216,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_has_all_that_lies_below_what_it_has() {
+    fn a_machine_has_all_that_a_set_it_has_contains() {
+        for (set, contained) in [
+            (Simd::Avx512Ifma, &[Simd::AvxIfma, Simd::Avx512][..]),
+            (Simd::AvxIfma, &[Simd::Avx2]),
+            (Simd::Avx512, &[Simd::Avx2]),
+            (Simd::Avx2, &[Simd::Portable]),
+        ] {
+            assert!(!set.is_available() || contained.iter().all(|simd| simd.is_available()), "{set}");
+        }
+        assert!(Simd::Portable.is_available());
+    }
+
+    #[test]
+    fn the_first_that_a_machine_has_is_detected() {
         let first = Simd::ALL.iter().position(|simd| simd.is_available()).expect("portable is always there");
-        assert_eq!(Simd::available(&Simd::ALL).collect::<Vec<_>>(), Simd::ALL[first..]);
         assert_eq!(Lanes::detect().simd(), Simd::ALL[first]);
+        assert_eq!(Simd::available(&Simd::ALL).next(), Some(Simd::ALL[first]));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) const BITS: [u8; 64] = {
 };
 
 /// The mark for each value of the ten bits.
-static MARKS: [u32; 1 << WITHIN] = {
+pub(crate) static MARKS: [u32; 1 << WITHIN] = {
     let mut marks = [0; 1 << WITHIN];
     let mut ten = 0;
     while ten < 1 << WITHIN {
@@ -95,10 +95,8 @@ impl<const STRIDE: usize> Marked<STRIDE> {
 
 #[cfg(test)]
 mod tests {
-    use warpsmith_simd::{Simd, compile_for};
-
     use super::*;
-    use crate::Fe;
+    use crate::field::dispatch::{Job, test_all};
     use crate::field::leading::Leading;
     use crate::random::random;
 
@@ -161,34 +159,24 @@ mod tests {
         }
     }
 
-    #[test]
-    fn portable_words_ask_as_defined() {
-        // SAFETY: the portable lane needs no instruction set.
-        unsafe {
-            ask::<Fe, 1>();
-            ask::<Fe, 4>();
-            ask::<Fe, 8>();
+    struct Ask;
+
+    impl Job for Ask {
+        type Output = ();
+
+        #[inline(always)]
+        unsafe fn run<L: Leading>(self) {
+            // SAFETY: the caller's.
+            unsafe {
+                ask::<L, 1>();
+                ask::<L, 4>();
+                ask::<L, 8>();
+            }
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[test]
-    fn ifma_words_ask_as_defined() {
-        compile_for! { avx512ifma
-            unsafe fn both() {
-                // SAFETY: the caller checked the instruction set.
-                unsafe {
-                    ask::<crate::field::ifma::Fe8, 1>();
-                    ask::<crate::field::ifma::Fe8, 4>();
-                    ask::<crate::field::ifma::Fe8, 8>();
-                }
-            }
-        }
-        if !Simd::Avx512Ifma.is_available() {
-            eprintln!("SKIPPED: this machine has no AVX-512 IFMA");
-            return;
-        }
-        // SAFETY: just checked.
-        unsafe { both() }
+    fn words_ask_as_defined() {
+        test_all(|| Ask);
     }
 }

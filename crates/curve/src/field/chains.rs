@@ -1,9 +1,11 @@
 //! Chains of multiplications, to time the field by itself: a few side by side, as a walk keeps them under way.
 
-use warpsmith_simd::{Simd, compile_for};
+use warpsmith_simd::Simd;
 
 use super::Fe;
-use super::lanes::{self, Lanes};
+use super::dispatch::{self, Job, Registers};
+use super::lanes;
+use super::leading::Leading;
 
 /// What a chain repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,47 +32,43 @@ pub fn elements(simd: Simd) -> usize {
 ///
 /// When this machine lacks the instruction set, or when there are not [`elements`] of them.
 pub fn run(simd: Simd, op: Op, x: &mut [Fe], by: Fe, times: u32) {
-    assert!(simd.is_available(), "this machine has no {simd}");
     assert_eq!(x.len(), elements(simd));
-    match simd {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: just checked.
-        Simd::Avx512Ifma => unsafe { repeat_ifma(op, x, by, times) },
-        // SAFETY: the portable lane needs nothing.
-        _ => unsafe { repeat::<Fe>(op, x, by, times) },
-    }
+    dispatch::run(Registers::of(simd), Chains { op, x, by, times });
 }
 
-/// # Safety
-/// As the module `lanes` has it.
-#[inline(always)]
-unsafe fn repeat<L: Lanes>(op: Op, x: &mut [Fe], by: Fe, times: u32) {
-    // SAFETY: the caller checked the instruction set, and this becomes part of its code.
-    unsafe {
-        let by = L::splat(&L::constant(by));
-        let mut chains = [by; WIDTH];
-        for (i, &value) in x.iter().enumerate() {
-            chains[i / L::N] = chains[i / L::N].with_lane(i % L::N, value);
-        }
-        for _ in 0..times {
-            for chain in &mut chains {
-                *chain = match op {
-                    Op::Mul => chain.mul(by),
-                    Op::Square => chain.square(),
-                    Op::Invert => lanes::invert(*chain, &mut 0).mul(by).square(),
-                };
+struct Chains<'a> {
+    op: Op,
+    x: &'a mut [Fe],
+    by: Fe,
+    times: u32,
+}
+
+impl Job for Chains<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Leading>(self) {
+        let Chains { op, x, by, times } = self;
+        // SAFETY: the caller checked the instruction set, and this becomes part of its code.
+        unsafe {
+            let by = L::splat(&L::constant(by));
+            let mut chains = [by; WIDTH];
+            for (i, &value) in x.iter().enumerate() {
+                chains[i / L::N] = chains[i / L::N].with_lane(i % L::N, value);
+            }
+            for _ in 0..times {
+                for chain in &mut chains {
+                    *chain = match op {
+                        Op::Mul => chain.mul(by),
+                        Op::Square => chain.square(),
+                        Op::Invert => lanes::invert(*chain, &mut 0).mul(by).square(),
+                    };
+                }
+            }
+            for (i, value) in x.iter_mut().enumerate() {
+                *value = chains[i / L::N].lane(i % L::N);
             }
         }
-        for (i, value) in x.iter_mut().enumerate() {
-            *value = chains[i / L::N].lane(i % L::N);
-        }
-    }
-}
-
-compile_for! { avx512ifma
-    unsafe fn repeat_ifma(op: Op, x: &mut [Fe], by: Fe, times: u32) {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { repeat::<super::ifma::Fe8>(op, x, by, times) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Several field elements side by side: the seam between the walk and an instruction set.
 //!
 //! The walk is written once over [`Lanes`]. [`Fe`] itself is the portable lane (one element); `ifma::Fe8` is
-//! eight elements in AVX-512 registers. What a search for prefixes reads of them is in `leading`.
+//! eight elements in AVX-512 registers, `ifma::Fe4` four in those of AVX2. What a search for prefixes reads of them is in `leading`.
 //!
 //! # Safety
 //! Every method of an implementation for an instruction set may be called only where that set is present and
@@ -101,6 +101,8 @@ pub fn count(simd: Simd) -> usize {
     match simd {
         #[cfg(target_arch = "x86_64")]
         Simd::Avx512Ifma => <super::ifma::Fe8 as Lanes>::N,
+        #[cfg(target_arch = "x86_64")]
+        Simd::AvxIfma => <super::ifma::Fe4<super::ifma::Vex> as Lanes>::N,
         _ => <Fe as Lanes>::N,
     }
 }

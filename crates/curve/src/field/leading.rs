@@ -107,6 +107,18 @@ pub trait Leading: Lanes {
     unsafe fn word(a: &Self::Words, lane: usize, side: usize) -> u32;
 }
 
+/// [`Leading::key_append`], one key after the other.
+#[inline(always)]
+pub(super) fn append(list: &mut Listed, mut listed: usize, keys: &[u8], held: u32, slot: u8) {
+    for (i, &key) in keys.iter().enumerate() {
+        // Each is written in any case and kept by moving on: no branch to guess.
+        if listed < LISTED {
+            (list.keys[listed], list.slots[listed]) = (key, slot);
+        }
+        listed += (held >> i & 1) as usize;
+    }
+}
+
 impl Leading for Fe {
     type Words = [u32; 2];
     type Tops = u64;
@@ -212,14 +224,8 @@ impl Leading for Fe {
         count
     }
     #[inline(always)]
-    unsafe fn key_append(list: &mut Listed, mut listed: usize, keys: &[u8; 16], held: u32, slot: u8) {
-        for (i, &key) in keys[..Self::FIRST].iter().enumerate() {
-            // Each is written in any case and kept by moving on: no branch to guess.
-            if listed < LISTED {
-                (list.keys[listed], list.slots[listed]) = (key, slot);
-            }
-            listed += (held >> i & 1) as usize;
-        }
+    unsafe fn key_append(list: &mut Listed, listed: usize, keys: &[u8; 16], held: u32, slot: u8) {
+        append(list, listed, &keys[..Self::FIRST], held, slot);
     }
     #[inline(always)]
     unsafe fn word(a: &[u32; 2], _: usize, side: usize) -> u32 {
@@ -229,9 +235,8 @@ impl Leading for Fe {
 
 #[cfg(test)]
 mod tests {
-    use warpsmith_simd::{Simd, compile_for};
-
     use super::*;
+    use crate::field::dispatch::{Job, test_all};
     use crate::random::random;
 
     /// Picks out what passed in every number, from none to all keys, in places all over the sums.
@@ -289,26 +294,20 @@ mod tests {
         }
     }
 
-    #[test]
-    fn portable_keys_that_passed_are_picked_out_in_order() {
-        // SAFETY: the portable lane needs no instruction set.
-        unsafe { pick::<Fe>() }
+    struct Pick;
+
+    impl Job for Pick {
+        type Output = ();
+
+        #[inline(always)]
+        unsafe fn run<L: Leading>(self) {
+            // SAFETY: the caller's.
+            unsafe { pick::<L>() }
+        }
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[test]
-    fn ifma_keys_that_passed_are_picked_out_in_order() {
-        compile_for! { avx512ifma
-            unsafe fn eight() {
-                // SAFETY: the caller checked the instruction set.
-                unsafe { pick::<crate::field::ifma::Fe8>() }
-            }
-        }
-        if !Simd::Avx512Ifma.is_available() {
-            eprintln!("SKIPPED: this machine has no AVX-512 IFMA");
-            return;
-        }
-        // SAFETY: just checked.
-        unsafe { eight() }
+    fn keys_that_passed_are_picked_out_in_order() {
+        test_all(|| Pick);
     }
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod bloom;
 pub mod chains;
+pub mod dispatch;
 #[cfg(target_arch = "x86_64")]
 pub mod ifma;
 mod inverse;

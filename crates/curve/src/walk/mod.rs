@@ -40,16 +40,86 @@ pub use table::Table;
 pub use x::{Bits, Range, Sieve};
 
 use crate::Fe;
+#[cfg(target_arch = "x86_64")]
+use crate::field::ifma::{Evex, Fe4, Fe8, Vex};
 pub use crate::field::term::{Equation, Term};
 use crate::group::Point;
 use lanewise::Lanewise;
-use table::Entries;
-use warpsmith_simd::compile_for;
+use table::ByLanes;
+
+/// The same code as the portable walk, compiled for an instruction set.
+macro_rules! compile_walk {
+    ($module:ident, $set:ident, $lanes:ty) => {
+        #[cfg(target_arch = "x86_64")]
+        mod $module {
+            use super::*;
+            use table::Entries;
+            use warpsmith_simd::compile_for;
+
+            compile_for! { $set
+                pub unsafe fn new<'t>(table: &'t Entries<$lanes>, starts: &[Point]) -> Box<Lanewise<'t, $lanes>> {
+                    // SAFETY: the caller checked the instruction set, here and below.
+                    Box::new(unsafe { Lanewise::new(table, starts) })
+                }
+            }
+            compile_for! { $set
+                pub unsafe fn centres(walk: &Lanewise<'_, $lanes>) -> Vec<Point> {
+                    // SAFETY: as above.
+                    unsafe { walk.centres() }
+                }
+            }
+            compile_for! { $set
+                pub unsafe fn place(walk: &mut Lanewise<'_, $lanes>, lane: usize, centre: Point) {
+                    // SAFETY: as above.
+                    unsafe { walk.place(lane, centre) }
+                }
+            }
+            compile_for! { $set
+                pub unsafe fn run(walk: &mut Lanewise<'_, $lanes>, sieve: &Sieve, step: u64, hits: &mut Vec<Hit>) -> u64 {
+                    // SAFETY: as above.
+                    unsafe { x::run(walk, sieve, step, hits) }
+                }
+            }
+            compile_for! { $set
+                pub unsafe fn points<V: Points>(walk: &mut Lanewise<'_, $lanes>, step: u64, visitor: &mut V) -> u64 {
+                    // SAFETY: as above.
+                    unsafe { walk.points(step, visitor) }
+                }
+            }
+        }
+    };
+}
+
+compile_walk!(eight, avx512ifma, Fe8);
+compile_walk!(four, avxifma, Fe4<Vex>);
+compile_walk!(four_evex, evexifma, Fe4<Evex>);
 
 enum Walker<'t> {
     Portable(Lanewise<'t, Fe>),
     #[cfg(target_arch = "x86_64")]
-    Ifma(Box<Lanewise<'t, crate::field::ifma::Fe8>>),
+    Eight(Box<Lanewise<'t, Fe8>>),
+    #[cfg(target_arch = "x86_64")]
+    Four(Box<Lanewise<'t, Fe4<Vex>>>),
+    #[cfg(target_arch = "x86_64")]
+    FourEvex(Box<Lanewise<'t, Fe4<Evex>>>),
+}
+
+/// Calls what was compiled for the walker's lanes, or does the same with the portable ones.
+macro_rules! by_lanes {
+    ($walker:expr, $function:ident($($argument:expr),*), |$walk:ident| $portable:expr) => {
+        // SAFETY: a walker exists only for an instruction set this machine has.
+        unsafe {
+            match $walker {
+                Walker::Portable($walk) => $portable,
+                #[cfg(target_arch = "x86_64")]
+                Walker::Eight(walk) => eight::$function(walk, $($argument),*),
+                #[cfg(target_arch = "x86_64")]
+                Walker::Four(walk) => four::$function(walk, $($argument),*),
+                #[cfg(target_arch = "x86_64")]
+                Walker::FourEvex(walk) => four_evex::$function(walk, $($argument),*),
+            }
+        }
+    };
 }
 
 /// Parallel walkers: lane l starts at the l-th point given and goes on by (2 half + 1) G a step.
@@ -64,9 +134,13 @@ impl<'t> Walk<'t> {
         // SAFETY: a table exists only for an instruction set this machine has.
         let kind = unsafe {
             match &table.0 {
-                table::ByLanes::Portable(t) => Walker::Portable(Lanewise::new(t, starts)),
+                ByLanes::Portable(t) => Walker::Portable(Lanewise::new(t, starts)),
                 #[cfg(target_arch = "x86_64")]
-                table::ByLanes::Ifma(t) => Walker::Ifma(Box::new(new_ifma(t, starts))),
+                ByLanes::Eight(t) => Walker::Eight(eight::new(t, starts)),
+                #[cfg(target_arch = "x86_64")]
+                ByLanes::Four(t) => Walker::Four(four::new(t, starts)),
+                #[cfg(target_arch = "x86_64")]
+                ByLanes::FourEvex(t) => Walker::FourEvex(four_evex::new(t, starts)),
             }
         };
         Walk { kind, step: 0 }
@@ -79,103 +153,27 @@ impl<'t> Walk<'t> {
 
     /// The centres of the groups that are walked next, one a lane.
     pub fn centres(&self) -> Vec<Point> {
-        // SAFETY: `Walker::Ifma` exists only where AVX-512 IFMA does.
-        unsafe {
-            match &self.kind {
-                Walker::Portable(walk) => walk.centres(),
-                #[cfg(target_arch = "x86_64")]
-                Walker::Ifma(walk) => centres_ifma(walk),
-            }
-        }
+        by_lanes!(&self.kind, centres(), |walk| walk.centres())
     }
 
     /// Puts a lane's next centre elsewhere: its walk ends there and another begins.
     pub fn put(&mut self, lane: usize, centre: Point) {
-        // SAFETY: `Walker::Ifma` exists only where AVX-512 IFMA does.
-        unsafe {
-            match &mut self.kind {
-                Walker::Portable(walk) => walk.place(lane, centre),
-                #[cfg(target_arch = "x86_64")]
-                Walker::Ifma(walk) => put_ifma(walk, lane, centre),
-            }
-        }
+        by_lanes!(&mut self.kind, place(lane, centre), |walk| walk.place(lane, centre))
     }
 
     /// Walks one group in every lane, appends what passes the sieve to `hits`, and returns the number of
     /// keys tested, each once.
     pub fn group(&mut self, sieve: &Sieve, hits: &mut Vec<Hit>) -> u64 {
-        // SAFETY: `Walker::Ifma` exists only where AVX-512 IFMA does.
-        let keys = unsafe {
-            match &mut self.kind {
-                Walker::Portable(walk) => x::run(walk, sieve, self.step, hits),
-                #[cfg(target_arch = "x86_64")]
-                Walker::Ifma(walk) => run_ifma(walk, sieve, self.step, hits),
-            }
-        };
+        let step = self.step;
         self.step += 1;
-        keys
+        by_lanes!(&mut self.kind, run(sieve, step, hits), |walk| x::run(walk, sieve, step, hits))
     }
 
     /// Walks one group in every lane, hands its points to `visitor`, eight at a time, and returns the number of
     /// keys they stand for, each once: [`KEYS_PER_POINT`] a point, or one where the visitor wants no relatives.
     pub fn points<V: Points>(&mut self, visitor: &mut V) -> u64 {
-        // SAFETY: `Walker::Ifma` exists only where AVX-512 IFMA does.
-        let keys = unsafe {
-            match &mut self.kind {
-                Walker::Portable(walk) => walk.points(self.step, visitor),
-                #[cfg(target_arch = "x86_64")]
-                Walker::Ifma(walk) => points_ifma(walk, self.step, visitor),
-            }
-        };
+        let step = self.step;
         self.step += 1;
-        keys
-    }
-}
-
-compile_for! { avx512ifma
-    /// The same code as the portable walk, compiled for AVX-512 IFMA.
-    unsafe fn run_ifma(
-        walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
-        sieve: &Sieve,
-        step: u64,
-        hits: &mut Vec<Hit>,
-    ) -> u64 {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { x::run(walk, sieve, step, hits) }
-    }
-}
-
-compile_for! { avx512ifma
-    unsafe fn points_ifma<V: Points>(
-        walk: &mut Lanewise<'_, crate::field::ifma::Fe8>,
-        step: u64,
-        visitor: &mut V,
-    ) -> u64 {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { walk.points(step, visitor) }
-    }
-}
-
-compile_for! { avx512ifma
-    unsafe fn centres_ifma(walk: &Lanewise<'_, crate::field::ifma::Fe8>) -> Vec<Point> {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { walk.centres() }
-    }
-}
-
-compile_for! { avx512ifma
-    unsafe fn put_ifma(walk: &mut Lanewise<'_, crate::field::ifma::Fe8>, lane: usize, centre: Point) {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { walk.place(lane, centre) }
-    }
-}
-
-compile_for! { avx512ifma
-    unsafe fn new_ifma<'t>(
-        table: &'t Entries<crate::field::ifma::Fe8>,
-        starts: &[Point],
-    ) -> Lanewise<'t, crate::field::ifma::Fe8> {
-        // SAFETY: the caller checked the instruction set.
-        unsafe { Lanewise::new(table, starts) }
+        by_lanes!(&mut self.kind, points(step, visitor), |walk| walk.points(step, visitor))
     }
 }

@@ -1,7 +1,12 @@
 //! The table i*G, i = 1..half, with the powers of x the walk multiplies by; shared by all walkers.
 
+#[cfg(target_arch = "x86_64")]
+use warpsmith_simd::Ifma256;
 use warpsmith_simd::Simd;
 
+use crate::field::dispatch::Registers;
+#[cfg(target_arch = "x86_64")]
+use crate::field::ifma::{Evex, Fe4, Fe8, Vex};
 use crate::field::lanes::Lanes;
 use crate::group::{self, Affine};
 use crate::{Fe, Scalar};
@@ -65,7 +70,11 @@ pub(crate) fn step_point(generator: Affine, half: u32) -> Affine {
 pub(crate) enum ByLanes {
     Portable(Entries<Fe>),
     #[cfg(target_arch = "x86_64")]
-    Ifma(Entries<crate::field::ifma::Fe8>),
+    Eight(Entries<Fe8>),
+    #[cfg(target_arch = "x86_64")]
+    Four(Entries<Fe4<Vex>>),
+    #[cfg(target_arch = "x86_64")]
+    FourEvex(Entries<Fe4<Evex>>),
 }
 
 /// The table of one walk shape and instruction set.
@@ -83,9 +92,13 @@ impl Table {
     pub fn of(simd: Simd, generator: Affine, half: u32) -> Table {
         assert!(simd.is_available(), "this machine has no {simd}");
         assert!((1..=1 << 20).contains(&half), "a table has 1 to 2^20 entries, not {half}");
-        Table(match simd {
+        Table(match Registers::of(simd) {
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx512Ifma => ByLanes::Ifma(Entries::new(generator, half)),
+            Registers::Zmm => ByLanes::Eight(Entries::new(generator, half)),
+            #[cfg(target_arch = "x86_64")]
+            Registers::Ymm(Ifma256::Vex) => ByLanes::Four(Entries::new(generator, half)),
+            #[cfg(target_arch = "x86_64")]
+            Registers::Ymm(Ifma256::Evex) => ByLanes::FourEvex(Entries::new(generator, half)),
             _ => ByLanes::Portable(Entries::new(generator, half)),
         })
     }
@@ -95,7 +108,11 @@ impl Table {
         match &self.0 {
             ByLanes::Portable(t) => t.half(),
             #[cfg(target_arch = "x86_64")]
-            ByLanes::Ifma(t) => t.half(),
+            ByLanes::Eight(t) => t.half(),
+            #[cfg(target_arch = "x86_64")]
+            ByLanes::Four(t) => t.half(),
+            #[cfg(target_arch = "x86_64")]
+            ByLanes::FourEvex(t) => t.half(),
         }
     }
 
@@ -104,7 +121,9 @@ impl Table {
         match &self.0 {
             ByLanes::Portable(_) => Simd::Portable,
             #[cfg(target_arch = "x86_64")]
-            ByLanes::Ifma(_) => Simd::Avx512Ifma,
+            ByLanes::Eight(_) => Simd::Avx512Ifma,
+            #[cfg(target_arch = "x86_64")]
+            ByLanes::Four(_) | ByLanes::FourEvex(_) => Simd::AvxIfma,
         }
     }
 }

@@ -91,7 +91,7 @@ impl DigestFilter {
                 #[cfg(target_arch = "x86_64")]
                 Simd::Avx512Ifma | Simd::Avx512 => avx512(self, digests),
                 #[cfg(target_arch = "x86_64")]
-                Simd::Avx2 => avx2(self, digests),
+                Simd::Avx2 | Simd::AvxIfma => avx2(self, digests),
                 _ => self.may_pass_here(digests),
             }
         }

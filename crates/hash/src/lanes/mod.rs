@@ -85,7 +85,7 @@ pub(crate) fn dispatch<J: Lanewise>(lanes: Lanes, input: &J::Input) -> J::Output
             #[cfg(target_arch = "x86_64")]
             Simd::Avx512 | Simd::Avx512Ifma => avx512::<J>(input),
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx2 => avx2::<J>(input),
+            Simd::Avx2 | Simd::AvxIfma => avx2::<J>(input),
             _ => J::run::<Portable>(input),
         }
     }

@@ -1,4 +1,4 @@
-//! Eight field elements in AVX-512 registers: five limbs of 52 bits, multiplied by IFMA.
+//! Field elements side by side in vector registers: five limbs of 52 bits, multiplied by IFMA.
 //!
 //! `vpmadd52luq`/`vpmadd52huq` read the low 52 bits of each factor and add the low or high 52 bits of the
 //! product to a 64-bit sum. Bounds of a limb vector [l0..l4], value sum l_i * 2^(52 i):
@@ -9,14 +9,23 @@
 //!   left standing, since IFMA does not read it.
 //!
 //! Debug builds check them at every operation. See `lanes` for the safety rule of all methods here.
+//!
+//! [`Limbs`] is written once over [`Register`]: eight elements in registers of 512 bits (`zmm`), four in those of 256 (`ymm`).
 
 mod leading;
+mod register;
+mod ymm;
+mod zmm;
 
-use core::arch::x86_64::*;
+use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use core::ops::Range;
 
 use super::Fe;
 use super::lanes::Lanes;
 use crate::field::term::Term;
+pub use register::Register;
+pub use ymm::{Encoding, Evex, Vex, Ymm};
+pub use zmm::Zmm;
 
 const MASK52: i64 = (1 << 52) - 1;
 const MASK48: i64 = (1 << 48) - 1;
@@ -25,16 +34,18 @@ const FOLD_256: i64 = 0x1_0000_03d1;
 /// 2^260 mod p.
 const FOLD_260: i64 = FOLD_256 << 4;
 
-/// Eight elements; see the module for the bounds of the limbs.
+/// Elements side by side; see the module for the bounds of the limbs.
 #[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub struct Fe8([__m512i; 5]);
+#[repr(transparent)]
+pub struct Limbs<R>([R; 5]);
+
+/// Eight elements.
+pub type Fe8 = Limbs<Zmm>;
+/// Four elements.
+pub type Fe4<E> = Limbs<Ymm<E>>;
 
 /// Ten columns of a product: column k has weight 2^(52 k).
-type Columns = [__m512i; 10];
-
-// SAFETY: plain integers, for which zero is a value.
-const NOTHING: Columns = unsafe { core::mem::zeroed() };
+type Columns<R> = [R; 10];
 
 /// Splits a 256-bit value into limbs of 52 bits.
 const fn split52(l: [u64; 4]) -> [u64; 5] {
@@ -48,11 +59,13 @@ const fn split52(l: [u64; 4]) -> [u64; 5] {
     ]
 }
 
-impl Fe8 {
+impl<R: Register> Limbs<R> {
+    /// The limbs of one lane.
     #[inline(always)]
-    unsafe fn limbs(&self) -> [[u64; 8]; 5] {
-        // SAFETY: both are 320 bytes of plain integers.
-        unsafe { core::mem::transmute(*self) }
+    fn limbs(&self, lane: usize) -> [u64; 5] {
+        assert!(lane < R::N);
+        // SAFETY: five times N plain integers.
+        core::array::from_fn(|i| unsafe { *(&raw const self.0[i]).cast::<u64>().add(lane) })
     }
 
     #[inline(always)]
@@ -66,11 +79,10 @@ impl Fe8 {
     /// Apart from `check`: a walk has hundreds of these, and in place each would cost the compiler a second.
     #[inline(never)]
     fn assert_bounds(&self, top: u64) {
-        // SAFETY: an element exists only where AVX-512 is present.
-        let limbs = unsafe { self.limbs() };
-        for lane in 0..8 {
-            assert!(limbs[..4].iter().all(|l| l[lane] >> 52 == 0), "limb over 52 bits");
-            assert!(limbs[4][lane] < top, "top limb {:x} not below {top:x}", limbs[4][lane]);
+        for lane in 0..R::N {
+            let limbs = self.limbs(lane);
+            assert!(limbs[..4].iter().all(|l| l >> 52 == 0), "limb over 52 bits");
+            assert!(limbs[4] < top, "top limb {:x} not below {top:x}", limbs[4]);
         }
     }
 
@@ -90,19 +102,21 @@ impl Fe8 {
     #[inline(always)]
     unsafe fn masked(mut self) -> Self {
         for limb in &mut self.0[..4] {
-            // SAFETY: AVX-512F is present where this is called.
-            *limb = unsafe { _mm512_and_si512(*limb, _mm512_set1_epi64(MASK52)) };
+            // SAFETY: as the caller's.
+            *limb = unsafe { limb.and(R::splat(MASK52)) };
         }
         self
     }
 
     /// The columns of a tight addend.
     #[inline(always)]
-    unsafe fn columns(self) -> Columns {
+    unsafe fn columns(self) -> Columns<R> {
         // SAFETY: as the caller's.
-        let Fe8([a, b, c, d, e]) = unsafe { self.check_tight() };
-        let [.., f, g, h, i, j] = NOTHING;
-        [a, b, c, d, e, f, g, h, i, j]
+        unsafe {
+            let Limbs([a, b, c, d, e]) = self.check_tight();
+            let [.., f, g, h, i, j] = nothing();
+            [a, b, c, d, e, f, g, h, i, j]
+        }
     }
 
     /// Checks a factor: tight, loose or raw.
@@ -116,19 +130,27 @@ impl Fe8 {
     }
 }
 
-/// Adds what exceeds 52 bits of each limb to the next, and leaves it standing; signed, so that a negative limb borrows.
+/// Columns of zero.
 #[inline(always)]
-unsafe fn carry_raw(mut l: [__m512i; 5]) -> Fe8 {
+unsafe fn nothing<R: Register>() -> Columns<R> {
+    // SAFETY: the caller's, here and in all functions below.
+    unsafe { [R::splat(0); 10] }
+}
+
+/// Adds what exceeds 52 bits of each limb to the next, and leaves it standing. A limb is negative only where the register
+/// can borrow.
+#[inline(always)]
+unsafe fn carry_raw<R: Register>(mut l: [R; 5]) -> Limbs<R> {
     for i in 0..4 {
-        // SAFETY: AVX-512F is present where this is called.
-        l[i + 1] = unsafe { _mm512_add_epi64(l[i + 1], _mm512_srai_epi64::<52>(l[i])) };
+        // SAFETY: the caller's.
+        l[i + 1] = unsafe { l[i + 1].add(l[i].above_52()) };
     }
-    Fe8(l)
+    Limbs(l)
 }
 
 /// Moves it into the next.
 #[inline(always)]
-unsafe fn carry(l: [__m512i; 5]) -> Fe8 {
+unsafe fn carry<R: Register>(l: [R; 5]) -> Limbs<R> {
     // SAFETY: as above.
     unsafe { carry_raw(l).masked() }
 }
@@ -136,31 +158,30 @@ unsafe fn carry(l: [__m512i; 5]) -> Fe8 {
 /// Columns of loose * loose to a raw element. A column is at most 5 low and 5 high parts and an addend:
 /// below 11 * 2^52 < 2^56.
 #[inline(always)]
-unsafe fn reduce_raw(mut c: Columns) -> Fe8 {
-    // SAFETY: AVX-512F and IFMA are present where this is called.
+unsafe fn reduce_raw<R: Register>(mut c: Columns<R>) -> Limbs<R> {
+    // SAFETY: the caller's.
     unsafe {
         // Columns 5..9 become digits; their bits from 52 up stay in place but are not read by IFMA.
         for k in 5..9 {
-            c[k + 1] = _mm512_add_epi64(c[k + 1], _mm512_srli_epi64::<52>(c[k]));
+            c[k + 1] = c[k + 1].add(c[k].down(52));
         }
         // Column 9 is below 2^50 + 2^5: two top limbs below 2^51 give high parts below 2^50.
         // 2^260 = FOLD_260: columns 0..4 gain a low and a high part each, below 2^57 in all.
-        let fold = kept(FOLD_260);
-        let zero = _mm512_setzero_si512();
+        let fold = R::kept(FOLD_260);
         for k in 0..5 {
-            c[k] = _mm512_madd52lo_epu64(c[k], c[k + 5], fold);
+            c[k] = c[k].add_low(c[k + 5], fold);
         }
         for k in 0..4 {
-            c[k + 1] = _mm512_madd52hi_epu64(c[k + 1], c[k + 5], fold);
+            c[k + 1] = c[k + 1].add_high(c[k + 5], fold);
         }
         // Weight 2^260: below 2^(50 + 37 - 52) = 2^35 and a little.
-        let over = _mm512_madd52hi_epu64(zero, c[9], fold);
+        let over = R::splat(0).add_high(c[9], fold);
         // All that lies at 2^256 and above: (over << 4) + (c4 >> 48) < 2^40; times FOLD_256 below 2^73.
-        let top = _mm512_add_epi64(_mm512_slli_epi64::<4>(over), _mm512_srli_epi64::<48>(c[4]));
-        let fold = _mm512_set1_epi64(FOLD_256);
-        let l0 = _mm512_madd52lo_epu64(c[0], top, fold);
-        let l1 = _mm512_madd52hi_epu64(c[1], top, fold);
-        let l4 = _mm512_and_si512(c[4], _mm512_set1_epi64(MASK48));
+        let top = over.up(4).add(c[4].down(48));
+        let fold = R::splat(FOLD_256);
+        let l0 = c[0].add_low(top, fold);
+        let l1 = c[1].add_high(top, fold);
+        let l4 = c[4].and(R::splat(MASK48));
         // Limb 3 hands on less than 2^(57-52) + 1: the top limb ends below 2^48 + 2^6.
         carry_raw([l0, l1, c[2], c[3], l4])
     }
@@ -168,23 +189,23 @@ unsafe fn reduce_raw(mut c: Columns) -> Fe8 {
 
 /// The same to a tight element.
 #[inline(always)]
-unsafe fn reduce(c: Columns) -> Fe8 {
+unsafe fn reduce<R: Register>(c: Columns<R>) -> Limbs<R> {
     // SAFETY: as above.
     unsafe { reduce_raw(c).masked().check_tight() }
 }
 
 /// The columns of a product of factors, on top of `c`.
 #[inline(always)]
-unsafe fn product(mut c: Columns, a: Fe8, b: Fe8) -> Columns {
-    // SAFETY: AVX-512 IFMA is present where this is called.
+unsafe fn product<R: Register>(mut c: Columns<R>, a: Limbs<R>, b: Limbs<R>) -> Columns<R> {
+    // SAFETY: the caller's.
     unsafe {
         let (a, b) = (a.check_factor().0, b.check_factor().0);
         for i in 0..5 {
             for j in 0..5 {
-                c[i + j] = _mm512_madd52lo_epu64(c[i + j], a[i], b[j]);
+                c[i + j] = c[i + j].add_low(a[i], b[j]);
             }
             for j in 0..5 {
-                c[i + j + 1] = _mm512_madd52hi_epu64(c[i + j + 1], a[i], b[j]);
+                c[i + j + 1] = c[i + j + 1].add_high(a[i], b[j]);
             }
         }
         c
@@ -193,24 +214,24 @@ unsafe fn product(mut c: Columns, a: Fe8, b: Fe8) -> Columns {
 
 /// Those of a square.
 #[inline(always)]
-unsafe fn square(a: Fe8) -> Columns {
-    // SAFETY: AVX-512 IFMA is present where this is called.
+unsafe fn square<R: Register>(a: Limbs<R>) -> Columns<R> {
+    // SAFETY: the caller's.
     unsafe {
         let a = a.check_factor().0;
-        let mut c = NOTHING;
+        let mut c = nothing::<R>();
         // Products of different limbs once; a factor doubled would no longer fit 52 bits, so the sums are.
         for i in 0..5 {
             for j in i + 1..5 {
-                c[i + j] = _mm512_madd52lo_epu64(c[i + j], a[i], a[j]);
-                c[i + j + 1] = _mm512_madd52hi_epu64(c[i + j + 1], a[i], a[j]);
+                c[i + j] = c[i + j].add_low(a[i], a[j]);
+                c[i + j + 1] = c[i + j + 1].add_high(a[i], a[j]);
             }
         }
         for column in &mut c[1..9] {
-            *column = _mm512_add_epi64(*column, *column);
+            *column = column.add(*column);
         }
         for i in 0..5 {
-            c[2 * i] = _mm512_madd52lo_epu64(c[2 * i], a[i], a[i]);
-            c[2 * i + 1] = _mm512_madd52hi_epu64(c[2 * i + 1], a[i], a[i]);
+            c[2 * i] = c[2 * i].add_low(a[i], a[i]);
+            c[2 * i + 1] = c[2 * i + 1].add_high(a[i], a[i]);
         }
         c
     }
@@ -218,82 +239,77 @@ unsafe fn square(a: Fe8) -> Columns {
 
 /// The sums of limbs.
 #[inline(always)]
-unsafe fn sums(a: Fe8, b: Fe8) -> [__m512i; 5] {
-    let (mut l, Fe8(b)) = (a.0, b);
+unsafe fn sums<R: Register>(a: Limbs<R>, b: Limbs<R>) -> [R; 5] {
+    let (mut l, Limbs(b)) = (a.0, b);
     for i in 0..5 {
-        // SAFETY: AVX-512F is present where this is called.
-        l[i] = unsafe { _mm512_add_epi64(l[i], b[i]) };
+        // SAFETY: the caller's.
+        l[i] = unsafe { l[i].add(b[i]) };
     }
     l
 }
 
+/// A multiple of p, 2^(208 + `bits`) less `less`, in limbs of which each but the last has borrowed of the next.
+#[inline(always)]
+unsafe fn multiple_of_p<R: Register>(bits: u32, less: i64) -> [R; 5] {
+    let whole = R::BORROW << 52;
+    // SAFETY: the caller's.
+    unsafe {
+        let middle = R::splat(whole - R::BORROW);
+        [R::splat(whole - less), middle, middle, middle, R::splat((1 << bits) - R::BORROW)]
+    }
+}
+
 /// Four limbs of 64 bits, least significant first, as five of 52: below 2^256, so tight.
 #[inline(always)]
-unsafe fn split(l: [__m512i; 4]) -> Fe8 {
-    // SAFETY: AVX-512F is present where this is called.
+unsafe fn split<R: Register>(l: [R; 4]) -> Limbs<R> {
+    // SAFETY: the caller's.
     unsafe {
-        let mask = _mm512_set1_epi64(MASK52);
-        let l1 = _mm512_or_si512(_mm512_slli_epi64::<12>(l[1]), _mm512_srli_epi64::<52>(l[0]));
-        let l2 = _mm512_or_si512(_mm512_slli_epi64::<24>(l[2]), _mm512_srli_epi64::<40>(l[1]));
-        let l3 = _mm512_or_si512(_mm512_slli_epi64::<36>(l[3]), _mm512_srli_epi64::<28>(l[2]));
-        Fe8([
-            _mm512_and_si512(l[0], mask),
-            _mm512_and_si512(l1, mask),
-            _mm512_and_si512(l2, mask),
-            _mm512_and_si512(l3, mask),
-            _mm512_srli_epi64::<16>(l[3]),
+        let mask = R::splat(MASK52);
+        Limbs([
+            l[0].and(mask),
+            l[1].up(12).or(l[0].down(52)).and(mask),
+            l[2].up(24).or(l[1].down(40)).and(mask),
+            l[3].up(36).or(l[2].down(28)).and(mask),
+            l[3].down(16),
         ])
         .check_tight()
     }
 }
 
-/// A number in all lanes, of which the compiler does not know what it is. A loop that runs out of registers would read
-/// numbers it knows from memory at each use before anything else; this one it keeps if it is used often.
-#[target_feature(enable = "avx512f")]
-#[inline]
-unsafe fn kept(number: i64) -> __m512i {
-    let mut x = _mm512_set1_epi64(number);
-    // SAFETY: no instruction at all; the register comes back as it went in.
-    unsafe { core::arch::asm!("/* {0} */", inout(zmm_reg) x, options(pure, nomem, nostack, preserves_flags)) }
-    x
+/// The places of N lanes among eight. All eight begin at the first, and no time is spent on a number that is zero: 6 % of the
+/// walk over points with y.
+#[inline(always)]
+fn places<R: Register>(at: usize) -> Range<usize> {
+    debug_assert!(at.is_multiple_of(R::N) && at < 8);
+    let first = if R::N == 8 { 0 } else { at };
+    first..first + R::N
 }
 
-/// See [`Lanes::now`]. Registers of this kind may be named only in code for AVX-512.
-#[target_feature(enable = "avx512f")]
-#[inline]
-unsafe fn formed(mut x: __m512i) -> __m512i {
-    // SAFETY: no instruction at all; the register comes back as it went in.
-    unsafe { core::arch::asm!("/* {0} */", inout(zmm_reg) x, options(nomem, nostack, preserves_flags)) }
-    x
-}
-
-impl Lanes for Fe8 {
-    const N: usize = 8;
+impl<R: Register> Lanes for Limbs<R> {
+    const N: usize = R::N;
     type Constant = [u64; 5];
-    type Wide = [__m512i; 4];
+    type Wide = [R; 4];
 
     fn constant(value: Fe) -> [u64; 5] {
         split52(value.0)
     }
 
     #[inline(always)]
-    unsafe fn splat(value: &[u64; 5]) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn splat(value: &[u64; 5]) -> Self {
+        // SAFETY: see the module `lanes`, here and below.
         unsafe {
-            Fe8([
-                _mm512_set1_epi64(value[0] as i64),
-                _mm512_set1_epi64(value[1] as i64),
-                _mm512_set1_epi64(value[2] as i64),
-                _mm512_set1_epi64(value[3] as i64),
-                _mm512_set1_epi64(value[4] as i64),
+            Limbs([
+                R::splat(value[0] as i64),
+                R::splat(value[1] as i64),
+                R::splat(value[2] as i64),
+                R::splat(value[3] as i64),
+                R::splat(value[4] as i64),
             ])
         }
     }
 
     unsafe fn lane(&self, lane: usize) -> Fe {
-        // SAFETY: see the module `lanes`.
-        let limbs = unsafe { self.limbs() };
-        let l: [u64; 5] = core::array::from_fn(|i| limbs[i][lane]);
+        let l = self.limbs(lane);
         // Bits from 256 up, at most 2^3 of them, fold back in.
         let low = Fe([
             l[0] | l[1] << 52,
@@ -304,244 +320,208 @@ impl Lanes for Fe8 {
         low.add(Fe::from_u64((l[4] >> 48) * FOLD_256 as u64))
     }
 
-    unsafe fn with_lane(self, lane: usize, value: Fe) -> Fe8 {
-        // SAFETY: see the module `lanes`; the array is the register's bytes.
-        unsafe {
-            let mut limbs = self.limbs();
-            for (limb, v) in limbs.iter_mut().zip(split52(value.0)) {
-                limb[lane] = v;
-            }
-            core::mem::transmute(limbs)
+    unsafe fn with_lane(mut self, lane: usize, value: Fe) -> Self {
+        assert!(lane < R::N);
+        for (limb, v) in self.0.iter_mut().zip(split52(value.0)) {
+            // SAFETY: N plain integers.
+            unsafe { (&raw mut *limb).cast::<u64>().add(lane).write(v) }
         }
+        self
     }
 
     #[inline(always)]
     unsafe fn fetch(of: &Fe) {
-        // SAFETY: see the module `lanes`; asking for memory that is there.
+        // SAFETY: as above; asking for memory that is there.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(of.0.as_ptr().cast()) }
     }
 
     #[inline(always)]
-    unsafe fn gather(from: &[&Fe; 8]) -> Fe8 {
-        // SAFETY: see the module `lanes`; an element is four limbs of 64 bits.
-        unsafe {
-            // Elements i and i + 4 in one register, limb by limb.
-            let mut rows = [_mm512_setzero_si512(); 4];
-            for i in 0..4 {
-                let low = _mm256_loadu_si256(from[i].0.as_ptr().cast());
-                let high = _mm256_loadu_si256(from[i + 4].0.as_ptr().cast());
-                rows[i] = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
-            }
-            // Limbs 0 and 2, then 1 and 3, of elements 0, 1, 4, 5 and of 2, 3, 6, 7.
-            let (even, even_on) =
-                (_mm512_unpacklo_epi64(rows[0], rows[1]), _mm512_unpacklo_epi64(rows[2], rows[3]));
-            let (odd, odd_on) =
-                (_mm512_unpackhi_epi64(rows[0], rows[1]), _mm512_unpackhi_epi64(rows[2], rows[3]));
-            let first = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
-            let second = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-            split([
-                _mm512_permutex2var_epi64(even, first, even_on),
-                _mm512_permutex2var_epi64(odd, first, odd_on),
-                _mm512_permutex2var_epi64(even, second, even_on),
-                _mm512_permutex2var_epi64(odd, second, odd_on),
-            ])
-        }
+    unsafe fn gather(from: &[&Fe; 8]) -> Self {
+        // SAFETY: as above.
+        unsafe { split(R::gather(from)) }
     }
 
     #[inline(always)]
-    unsafe fn mul(self, other: Fe8) -> Fe8 {
-        // SAFETY: see the module `lanes`.
-        unsafe { reduce(product(NOTHING, self, other)) }
+    unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { reduce(product(nothing(), self, other)) }
     }
     #[inline(always)]
-    unsafe fn mul_raw(self, other: Fe8) -> Fe8 {
-        // SAFETY: see the module `lanes`.
-        unsafe { reduce_raw(product(NOTHING, self, other)) }
+    unsafe fn mul_raw(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { reduce_raw(product(nothing(), self, other)) }
     }
 
     #[inline(always)]
-    unsafe fn mul_add(self, factor: Fe8, addend: Fe8) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn mul_add(self, factor: Self, addend: Self) -> Self {
+        // SAFETY: as above.
         unsafe { reduce(product(addend.columns(), self, factor)) }
     }
     #[inline(always)]
-    unsafe fn mul_add_raw(self, factor: Fe8, addend: Fe8) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn mul_add_raw(self, factor: Self, addend: Self) -> Self {
+        // SAFETY: as above.
         unsafe { reduce_raw(product(addend.columns(), self, factor)) }
     }
 
     #[inline(always)]
-    unsafe fn square(self) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn square(self) -> Self {
+        // SAFETY: as above.
         unsafe { reduce(square(self)) }
     }
     #[inline(always)]
-    unsafe fn square_raw(self) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn square_raw(self) -> Self {
+        // SAFETY: as above.
         unsafe { reduce_raw(square(self)) }
     }
 
     #[inline(always)]
-    unsafe fn add(self, other: Fe8) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as above.
         unsafe { carry(sums(self.check_loose(), other.check_loose())).check_loose() }
     }
 
     #[inline(always)]
-    unsafe fn add_raw(self, other: Fe8) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn add_raw(self, other: Self) -> Self {
+        // SAFETY: as above.
         unsafe { carry_raw(sums(self.check_tight(), other.check_tight())) }
     }
 
     #[inline(always)]
-    unsafe fn sub(self, other: Fe8) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: as above.
         unsafe {
             let (a, b) = (self.check_loose().0, other.check_tight().0);
             // 2p = 2^257 - 2 FOLD_256 exceeds a tight value, so the result is positive.
-            carry([
-                _mm512_add_epi64(_mm512_sub_epi64(a[0], b[0]), _mm512_set1_epi64(-2 * FOLD_256)),
-                _mm512_sub_epi64(a[1], b[1]),
-                _mm512_sub_epi64(a[2], b[2]),
-                _mm512_sub_epi64(a[3], b[3]),
-                _mm512_add_epi64(_mm512_sub_epi64(a[4], b[4]), _mm512_set1_epi64(1 << 49)),
-            ])
-            .check_loose()
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn add_or_sub(self, other: Fe8, minus: u32) -> Fe8 {
-        // SAFETY: see the module `lanes`.
-        unsafe {
-            let (a, b, minus) = (self.check_tight().0, other.check_tight().0, minus as u8);
-            let mut l = a;
+            let mut l = multiple_of_p(49, 2 * FOLD_256);
             for i in 0..5 {
-                l[i] = _mm512_mask_sub_epi64(_mm512_add_epi64(a[i], b[i]), minus, a[i], b[i]);
+                l[i] = a[i].sub(b[i]).add(l[i]);
             }
-            // As for `sub`, 2p more where it is a difference.
-            l[0] = _mm512_mask_add_epi64(l[0], minus, l[0], _mm512_set1_epi64(-2 * FOLD_256));
-            l[4] = _mm512_mask_add_epi64(l[4], minus, l[4], _mm512_set1_epi64(1 << 49));
             carry(l).check_loose()
         }
     }
 
     #[inline(always)]
-    unsafe fn tighten(self) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn add_or_sub(self, other: Self, minus: u32) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let (a, b, minus) = (self.check_tight().0, other.check_tight().0, R::lanes(minus));
+            // As for `sub`, 2p more where it is a difference.
+            let mut l = multiple_of_p::<R>(49, 2 * FOLD_256);
+            for i in 0..5 {
+                l[i] = R::select(minus, a[i].sub(b[i]).add(l[i]), a[i].add(b[i]));
+            }
+            carry(l).check_loose()
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn tighten(self) -> Self {
+        // SAFETY: as above.
         unsafe {
             // Bits from 256 up, below 2^3, fold in: less than 2^36, so the top limb ends below 2^48 + 1.
             let mut l = self.check_loose().0;
-            l[0] = _mm512_madd52lo_epu64(l[0], _mm512_srli_epi64::<48>(l[4]), _mm512_set1_epi64(FOLD_256));
-            l[4] = _mm512_and_si512(l[4], _mm512_set1_epi64(MASK48));
+            l[0] = l[0].add_low(l[4].down(48), R::splat(FOLD_256));
+            l[4] = l[4].and(R::splat(MASK48));
             carry(l).check_tight()
         }
     }
 
     #[inline(always)]
-    unsafe fn negate(self) -> Fe8 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn negate(self) -> Self {
+        // SAFETY: as above.
         unsafe {
             // 8p = 2^259 - 8 FOLD_256, which a top limb below 2^51 - 1 cannot reach: the result is positive, and
             // at most 8p, whose own top limb is 2^51 - 1.
             let a = self.check((1 << 51) - 1).0;
-            let zero = _mm512_setzero_si512();
-            carry([
-                _mm512_sub_epi64(_mm512_set1_epi64(-8 * FOLD_256), a[0]),
-                _mm512_sub_epi64(zero, a[1]),
-                _mm512_sub_epi64(zero, a[2]),
-                _mm512_sub_epi64(zero, a[3]),
-                _mm512_sub_epi64(_mm512_set1_epi64(1 << 51), a[4]),
-            ])
-            .check_loose()
+            let mut l = multiple_of_p::<R>(51, 8 * FOLD_256);
+            for i in 0..5 {
+                l[i] = l[i].sub(a[i]);
+            }
+            carry(l).check_loose()
         }
     }
 
     #[inline(always)]
-    unsafe fn now(self) -> Fe8 {
+    unsafe fn now(self) -> Self {
         let [a, b, c, d, e] = self.0;
-        // SAFETY: see the module `lanes`. The carries of all limbs end in the last.
-        unsafe { Fe8([a, b, c, d, formed(e)]) }
+        // SAFETY: as above. The carries of all limbs end in the last.
+        unsafe { Limbs([a, b, c, d, e.formed()]) }
     }
 
     unsafe fn any_zero(self) -> bool {
-        // SAFETY: see the module `lanes`.
-        (0..8).any(|lane| unsafe { self.lane(lane) }.is_zero())
+        // SAFETY: as above.
+        (0..R::N).any(|lane| unsafe { self.lane(lane) }.is_zero())
     }
 
     #[inline(always)]
-    unsafe fn wide(self) -> [__m512i; 4] {
-        // SAFETY: see the module `lanes`.
+    unsafe fn wide(self) -> [R; 4] {
+        // SAFETY: as above.
         unsafe {
             // The value is now below 2^256 + 2^36.
             let l = self.tighten().0;
             // It is p or more exactly when adding 2^256 - p reaches 2^256; what is left then is the residue.
             let mut u = l;
-            u[0] = _mm512_add_epi64(u[0], _mm512_set1_epi64(FOLD_256));
+            u[0] = u[0].add(R::splat(FOLD_256));
             let u = carry(u).0;
-            let over = _mm512_test_epi64_mask(u[4], _mm512_set1_epi64(1 << 48));
+            let over = u[4].with_bit(48);
             let mut r = l;
             for i in 0..5 {
-                r[i] = _mm512_mask_blend_epi64(over, l[i], u[i]);
+                r[i] = R::select(over, u[i], l[i]);
             }
             [
-                _mm512_or_si512(_mm512_slli_epi64::<16>(r[4]), _mm512_srli_epi64::<36>(r[3])),
-                _mm512_or_si512(_mm512_slli_epi64::<28>(r[3]), _mm512_srli_epi64::<24>(r[2])),
-                _mm512_or_si512(_mm512_slli_epi64::<40>(r[2]), _mm512_srli_epi64::<12>(r[1])),
-                _mm512_or_si512(_mm512_slli_epi64::<52>(r[1]), r[0]),
+                r[4].up(16).or(r[3].down(36)),
+                r[3].up(28).or(r[2].down(24)),
+                r[2].up(40).or(r[1].down(12)),
+                r[1].up(52).or(r[0]),
             ]
         }
     }
 
     #[inline(always)]
-    unsafe fn wide_store(x: &[__m512i; 4], to: &mut [[u64; 8]; 4], at: usize) {
-        debug_assert_eq!(at, 0);
+    unsafe fn wide_store(x: &[R; 4], to: &mut [[u64; 8]; 4], at: usize) {
         for (to, word) in to.iter_mut().zip(x) {
-            // SAFETY: see the module `lanes`; the array is as large as the register.
-            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), *word) }
+            // SAFETY: as above; the slice has so many.
+            unsafe { word.store(to[places::<R>(at)].as_mut_ptr()) }
         }
     }
 
     #[inline(always)]
-    unsafe fn wide_load(from: &[[u64; 8]; 4], at: usize) -> Fe8 {
-        debug_assert_eq!(at, 0);
-        // SAFETY: see the module `lanes`; the arrays are as large as the registers.
+    unsafe fn wide_load(from: &[[u64; 8]; 4], at: usize) -> Self {
+        // SAFETY: as above; the slices have so many.
         unsafe {
             split([
-                _mm512_loadu_si512(from[3].as_ptr().cast()),
-                _mm512_loadu_si512(from[2].as_ptr().cast()),
-                _mm512_loadu_si512(from[1].as_ptr().cast()),
-                _mm512_loadu_si512(from[0].as_ptr().cast()),
+                R::load(from[3][places::<R>(at)].as_ptr()),
+                R::load(from[2][places::<R>(at)].as_ptr()),
+                R::load(from[1][places::<R>(at)].as_ptr()),
+                R::load(from[0][places::<R>(at)].as_ptr()),
             ])
         }
     }
 
     #[inline(always)]
-    unsafe fn wide_accepts(x: &[__m512i; 4], term: &Term) -> u32 {
-        // SAFETY: see the module `lanes`.
+    unsafe fn wide_accepts(x: &[R; 4], term: &Term) -> u32 {
+        // SAFETY: as above.
         unsafe {
-            let mut wrong = _mm512_setzero_si512();
+            let mut wrong = R::splat(0);
             for i in 0..4 {
                 if term.mask[i] != 0 {
-                    let differs = _mm512_xor_si512(x[i], _mm512_set1_epi64(term.value[i] as i64));
-                    let mask = _mm512_set1_epi64(term.mask[i] as i64);
-                    wrong = _mm512_or_si512(wrong, _mm512_and_si512(differs, mask));
+                    let differs = x[i].xor(R::splat(term.value[i] as i64));
+                    wrong = wrong.or(differs.and(R::splat(term.mask[i] as i64)));
                 }
             }
-            let mut right = _mm512_testn_epi64_mask(wrong, wrong);
+            let mut right = wrong.zeros();
             for equation in &term.equations {
                 if right == 0 {
                     break;
                 }
-                let mut bits = _mm512_setzero_si512();
+                let mut bits = R::splat(0);
                 for i in 0..4 {
-                    let mask = _mm512_set1_epi64(equation.mask[i] as i64);
-                    bits = _mm512_xor_si512(bits, _mm512_and_si512(x[i], mask));
+                    bits = bits.xor(x[i].and(R::splat(equation.mask[i] as i64)));
                 }
-                let odd = _mm512_test_epi64_mask(_mm512_popcnt_epi64(bits), _mm512_set1_epi64(1));
+                let odd = bits.odd();
                 right &= if equation.odd { odd } else { !odd };
             }
-            right as u32
+            right
         }
     }
 }

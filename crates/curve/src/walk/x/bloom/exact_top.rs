@@ -1,4 +1,4 @@
-//! The top 64 bits of single keys, eight at a time, and the third table's word on them.
+//! The top 64 bits of single keys, some at a time, and the third table's word on them.
 
 use crate::Fe;
 use crate::field::leading::Leading;
@@ -17,33 +17,25 @@ pub(crate) trait ExactTop: Leading {
     ///
     /// # Safety
     /// As for all of [`Leading`]; `slots` are below the number of entries in `tops`, and keys are 16 to a sum or fewer.
+    #[inline(always)]
     unsafe fn near(
         keys: &[u8; TOGETHER],
         slots: &[u8; TOGETHER],
         count: usize,
         tops: &[Tops<Self>],
         bits: &Bits,
-    ) -> u32;
-}
-
-impl ExactTop for Fe {
-    #[inline(always)]
-    unsafe fn near(
-        keys: &[u8; TOGETHER],
-        slots: &[u8; TOGETHER],
-        count: usize,
-        tops: &[Tops<Fe>],
-        bits: &Bits,
     ) -> u32 {
         let mut passed = 0;
         for i in 0..count.min(TOGETHER) {
             let (key, slot) = (keys[i] as usize, slots[i] as usize);
-            let top = top::<Fe>(key / 2, key % 2, &tops[slot]);
+            let top = top::<Self>(key / (2 * Self::N), key % (2 * Self::N), &tops[slot]);
             passed |= u32::from(bits.near(top)) << i;
         }
         passed
     }
 }
+
+impl ExactTop for Fe {}
 
 #[cfg(target_arch = "x86_64")]
 mod ifma {
@@ -51,9 +43,12 @@ mod ifma {
 
     use super::{Bits, ExactTop, TOGETHER, Tops};
     use crate::field::bloom::{BITS, FIELDS, WITHIN};
-    use crate::field::ifma::Fe8;
+    use crate::field::ifma::{Encoding, Fe4, Fe8};
     use crate::field::leading::SUMS;
     use crate::walk::x::sums::powers;
+
+    /// One by one: of four lanes two keys pass between two pauses.
+    impl<E: Encoding> ExactTop for Fe4<E> {}
 
     /// The powers of beta on T0, T1, T2 in every sum, two bits each.
     const POWERS: [u64; 3] = {

@@ -2,8 +2,9 @@
 
 use core::arch::x86_64::*;
 
-use super::{FOLD_260, Fe8, kept};
+use super::{product_tops, tops_lane, word};
 use crate::field::bloom::{BITS, FIELDS, after};
+use crate::field::ifma::{Fe8, Register, Zmm};
 use crate::field::leading::{Leading, Listed, SUMS};
 
 /// The numbers of all keys of an entry.
@@ -73,9 +74,8 @@ unsafe fn places_from(first: u32) -> u16 {
 }
 
 impl Leading for Fe8 {
-    type Words = __m512i;
-    /// 48 bits and, above them, whole turns: the sum that becomes the last limb of a product.
-    type Tops = __m512i;
+    type Words = Zmm;
+    type Tops = Zmm;
     /// By how much words are shifted to be numbers of entries, and where the fields of their marks begin.
     type Asker = [__m512i; 2];
     type Answers = Answers;
@@ -83,84 +83,64 @@ impl Leading for Fe8 {
     const FIRST: usize = 16;
 
     #[inline(always)]
-    unsafe fn tops(self) -> __m512i {
+    unsafe fn tops(self) -> Zmm {
         // SAFETY: see the module `lanes`.
         unsafe { self.check_tight().0[4] }
     }
     #[inline(always)]
-    unsafe fn product_tops(self, factor: Fe8, addend: __m512i) -> __m512i {
+    unsafe fn product_tops(self, factor: Fe8, addend: Zmm) -> Zmm {
         // SAFETY: see the module `lanes`.
-        unsafe {
-            let (a, b) = (self.check_factor().0, factor.check_factor().0);
-            // With columns c0..c9 of the product as in `reduce`, c8 without what c7 hands on: at most 6 short, which
-            // the fold makes less than 2^-12 of the sum's last bit.
-            let c8 = _mm512_madd52lo_epu64(_mm512_setzero_si512(), a[4], b[4]);
-            let c8 = _mm512_madd52hi_epu64(_mm512_madd52hi_epu64(c8, a[3], b[4]), a[4], b[3]);
-            let c9 = _mm512_madd52hi_epu64(_mm512_srli_epi64::<52>(c8), a[4], b[4]);
-            // c4 without what c3 and the addend's other limbs hand on: 4 low and 3 high parts and less than two more.
-            let mut c4 = addend;
-            for i in 0..5 {
-                c4 = _mm512_madd52lo_epu64(c4, a[i], b[4 - i]);
-            }
-            for i in 0..4 {
-                c4 = _mm512_madd52hi_epu64(c4, a[i], b[3 - i]);
-            }
-            // The fold of c5..c9; of that of c7 and below less than one reaches c4. What lies at 2^256 and above would
-            // come back 222 bits further down.
-            let fold = kept(FOLD_260);
-            _mm512_madd52hi_epu64(_mm512_madd52lo_epu64(c4, c9, fold), c8, fold)
-        }
+        unsafe { product_tops(self, factor, addend) }
     }
     #[inline(always)]
-    unsafe fn tops_add(a: __m512i, b: __m512i) -> __m512i {
+    unsafe fn tops_add(a: Zmm, b: Zmm) -> Zmm {
         // SAFETY: see the module `lanes`.
-        unsafe { _mm512_add_epi64(a, b) }
+        unsafe { a.add(b) }
     }
     #[inline(always)]
-    unsafe fn tops_lane(a: &__m512i, lane: usize) -> u64 {
-        debug_assert!(lane < 8);
-        // SAFETY: 64 bytes of plain integers. Only the one is read: they lie in memory, and a copy would be waited for.
-        unsafe { *(&raw const *a).cast::<u64>().add(lane) << 16 }
+    unsafe fn tops_lane(a: &Zmm, lane: usize) -> u64 {
+        // SAFETY: see the module `lanes`.
+        unsafe { tops_lane(a, lane) }
     }
     #[inline(always)]
-    unsafe fn tops_words(plus: __m512i, minus: __m512i) -> __m512i {
+    unsafe fn tops_words(Zmm(plus): Zmm, Zmm(minus): Zmm) -> Zmm {
         // SAFETY: see the module `lanes`; VBMI is present.
         unsafe {
             // Bits 16..48 of minus go to the upper half, and below them those of plus, eight bits at a time.
             let from = _mm512_set1_epi64(0x2820_1810);
             let minus = _mm512_slli_epi64::<16>(minus);
-            _mm512_mask_multishift_epi64_epi8(minus, 0x0f0f_0f0f_0f0f_0f0f, from, plus)
+            Zmm(_mm512_mask_multishift_epi64_epi8(minus, 0x0f0f_0f0f_0f0f_0f0f, from, plus))
         }
     }
     #[inline(always)]
-    unsafe fn word_splat(word: u32) -> __m512i {
+    unsafe fn word_splat(word: u32) -> Zmm {
         // SAFETY: see the module `lanes`.
-        unsafe { _mm512_set1_epi32(word as i32) }
+        unsafe { Zmm(_mm512_set1_epi32(word as i32)) }
     }
     #[inline(always)]
-    unsafe fn word_add(a: __m512i, b: __m512i) -> __m512i {
+    unsafe fn word_add(a: Zmm, b: Zmm) -> Zmm {
         // SAFETY: see the module `lanes`.
-        unsafe { _mm512_add_epi32(a, b) }
+        unsafe { Zmm(_mm512_add_epi32(a.0, b.0)) }
     }
     #[inline(always)]
-    unsafe fn word_sub(a: __m512i, b: __m512i) -> __m512i {
+    unsafe fn word_sub(a: Zmm, b: Zmm) -> Zmm {
         // SAFETY: see the module `lanes`.
-        unsafe { _mm512_sub_epi32(a, b) }
+        unsafe { Zmm(_mm512_sub_epi32(a.0, b.0)) }
     }
     #[inline(always)]
-    unsafe fn word_min(a: __m512i, b: __m512i) -> __m512i {
+    unsafe fn word_min(a: Zmm, b: Zmm) -> Zmm {
         // SAFETY: see the module `lanes`.
-        unsafe { _mm512_min_epu32(a, b) }
+        unsafe { Zmm(_mm512_min_epu32(a.0, b.0)) }
     }
     #[inline(always)]
-    unsafe fn word_any_at_most(a: __m512i, limit: u32) -> bool {
+    unsafe fn word_any_at_most(a: Zmm, limit: u32) -> bool {
         // SAFETY: see the module `lanes`.
-        unsafe { _mm512_cmple_epu32_mask(a, _mm512_set1_epi32(limit as i32)) != 0 }
+        unsafe { _mm512_cmple_epu32_mask(a.0, _mm512_set1_epi32(limit as i32)) != 0 }
     }
     #[inline(always)]
-    unsafe fn word_load(from: *const u32) -> __m512i {
+    unsafe fn word_load(from: *const u32) -> Zmm {
         // SAFETY: see the module `lanes`; the caller has that many.
-        unsafe { _mm512_loadu_si512(from.cast()) }
+        unsafe { Zmm(_mm512_loadu_si512(from.cast())) }
     }
     #[inline(always)]
     unsafe fn asker<const STRIDE: usize>(log2: u32) -> [__m512i; 2] {
@@ -175,7 +155,7 @@ impl Leading for Fe8 {
     }
     #[inline(always)]
     unsafe fn word_ask<const STRIDE: usize>(
-        a: __m512i,
+        Zmm(a): Zmm,
         table: *const u8,
         [at, fields]: &[__m512i; 2],
         asking: u32,
@@ -212,7 +192,7 @@ impl Leading for Fe8 {
     }
     #[inline(always)]
     unsafe fn word_first(
-        words: &[__m512i; SUMS + 1],
+        words: &[Zmm; SUMS + 1],
         passed: Answers,
         keys: &mut [u8; 16],
         found: &mut [u32; 16],
@@ -253,9 +233,7 @@ impl Leading for Fe8 {
         }
     }
     #[inline(always)]
-    unsafe fn word(a: &__m512i, lane: usize, side: usize) -> u32 {
-        // SAFETY: both are 64 bytes of plain integers.
-        let words: [u32; 16] = unsafe { core::mem::transmute(*a) };
-        words[lane * 2 + side]
+    unsafe fn word(a: &Zmm, lane: usize, side: usize) -> u32 {
+        word(a, lane, side)
     }
 }
