@@ -77,16 +77,18 @@ fn how_much_a_connection_takes() {
     assert!(warpsmith::fleet::net::submit::reload(&home), "the server is here");
     let before = resident(server.0.id());
     runtime().block_on(async {
+        let join = async |invitation: &Invitation| loop {
+            match as_worker(invitation).await {
+                Ok(client) => break client,
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        };
+        let started = Instant::now();
         let mut clients = Vec::new();
-        for invitation in &invitations {
-            let client = loop {
-                match as_worker(invitation).await {
-                    Ok(client) => break client,
-                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-                }
-            };
-            clients.push(client);
+        for some in invitations.chunks(50) {
+            clients.extend(futures_util::future::join_all(some.iter().map(join)).await);
         }
+        println!("{many} have joined in {:.1?}", started.elapsed());
         tokio::time::sleep(Duration::from_secs(2)).await;
         let each = resident(server.0.id()).saturating_sub(before) / many;
         println!("{} connections: {:.1} kB each in the server", clients.len(), each as f64 / 1e3);

@@ -88,7 +88,7 @@ impl ScanTargets {
             let known = records.keys().filter(move |(kind, _)| kinds.contains(kind));
             known.map(move |(_, digest)| (form, *digest))
         };
-        let mut digests: Vec<_> = self.types.iter().flat_map(|wanted| of(&wanted)).collect();
+        let mut digests: Vec<_> = self.types.iter().flat_map(of).collect();
         digests.sort_unstable_by_key(|(form, digest)| (*form, digest.words()));
         digests.dedup();
         Some(digests)

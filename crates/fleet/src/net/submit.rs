@@ -304,23 +304,36 @@ pub fn cancel(home: &Home, id: JobId) -> Result<()> {
     Ok(())
 }
 
-/// A nats-server of ours, which ends with us.
+/// Has a process end when this one does, even if that is killed.
+fn end_with_us(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::process::CommandExt as _;
+        // SAFETY: between fork and exec one system call is made, which takes no memory and no lock.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+                Ok(())
+            });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
+/// A nats-server of ours, which ends with us, and with the thread that started it.
 pub struct LocalServer(Child);
 
 impl LocalServer {
     /// Starts the one on the PATH, for a trial on one machine.
     pub fn start(home: &Home) -> Result<LocalServer> {
         let log = home.folder().join("server/log");
-        let started = Command::new("nats-server")
-            .arg("-c")
-            .arg(home.config())
-            .arg("-l")
-            .arg(&log)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let child = started.map_err(|error| match error.kind() {
+        let mut command = Command::new("nats-server");
+        command.arg("-c").arg(home.config()).arg("-l").arg(&log);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        end_with_us(&mut command);
+        let child = command.spawn();
+        let child = child.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::Usage(
                 "--local needs nats-server on the PATH, and there is none; install it: `apt install nats-server` on \
                  Debian and Ubuntu, `brew install nats-server` on macOS, or from https://nats.io/download"
