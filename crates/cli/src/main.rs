@@ -12,6 +12,7 @@ mod hardening;
 mod human;
 mod input;
 mod keys;
+mod metrics;
 mod mining;
 mod output;
 mod patterns;
@@ -26,6 +27,7 @@ mod sealing;
 mod signals;
 mod stdout;
 mod telling;
+mod web;
 
 use std::process::ExitCode;
 

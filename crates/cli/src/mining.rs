@@ -16,6 +16,7 @@ use crate::command::fleet::submit::Submission;
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
+use crate::metrics::JobNumbers;
 use crate::patterns::Written;
 use crate::qr::QrFlags;
 use crate::quest::Quest;
@@ -68,7 +69,9 @@ pub(crate) struct SplitFlags {
 
 impl SplitFlags {
     pub fn read(&self) -> Result<Option<PublicKey>, Failure> {
-        let read = |text: &String| parse_public_key(text).map_err(|error| bad_split_key(text, &error));
+        let read = |text: &String| {
+            parse_public_key(text).map_err(|error| bad_public_key("--split-key", text, &error))
+        };
         self.split_key.as_ref().map(read).transpose()
     }
 }
@@ -202,7 +205,14 @@ impl Mining {
         };
         self.check_encryption(quest)?;
         let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given())?;
-        if let Some(fleet) = self.fleet.as_ref().filter(|_| !self.estimate) {
+        if let Some(fleet) = &self.fleet {
+            if self.estimate {
+                return Err(Failure::Usage(
+                    "--estimate measures the devices of one machine: ask it of the same command without `fleet submit`, where \
+                     the devices are; how fast a fleet is `warpsmith fleet status` says"
+                        .to_owned(),
+                ));
+            }
             let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
             return fleet.run(written, quest, count, (&self.run, &self.encrypt), qr, stdout);
         }
@@ -220,6 +230,7 @@ impl Mining {
         let mut results =
             Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
         let interrupt = interrupt()?;
+        let metrics = self.run.metrics()?;
 
         screen.introduce(quest, &wanted, &devices.describe());
         let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
@@ -244,9 +255,20 @@ impl Mining {
                         results.keep_ready()?;
                     }
                 }
-                Event::Progress(_) if self.run.quiet => results.keep_ready()?,
                 Event::Progress(progress) => {
                     results.keep_ready()?;
+                    if let Some(metrics) = &metrics {
+                        let numbers = JobNumbers {
+                            tried: progress.tried as f64,
+                            matches: progress.matches as f64,
+                            rate: progress.rate,
+                            ..JobNumbers::default()
+                        };
+                        metrics.run(target.name(), &numbers, &progress.devices, progress.elapsed);
+                    }
+                    if self.run.quiet {
+                        return Ok(());
+                    }
                     match self.run.progress {
                         Some(ProgressFormat::Json) => {
                             results.stdout().progress_json(&ProgressLine::from(progress))?
@@ -335,19 +357,18 @@ impl Mining {
     }
 }
 
-/// What is wrong with a split key.
-fn bad_split_key(text: &str, error: &PublicKeyError) -> Failure {
+/// What is wrong with a public key.
+pub(crate) fn bad_public_key(flag: &str, text: &str, error: &PublicKeyError) -> Failure {
     let digits = text.trim().trim_start_matches("0x");
     // SEC: 64 digits that are no public key may well be a private one, so they are not repeated.
     if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Failure::Usage(
-            "--split-key: the 64 hex digits given are not the x coordinate of any public key. Give your PUBLIC key: \
+        return Failure::Usage(format!(
+            "{flag}: the 64 hex digits given are not the x coordinate of any public key. Give your PUBLIC key: \
              66 hex digits starting with 02 or 03, 130 starting with 04, its x coordinate, or an npub. If this was \
              your private key, treat it as exposed: command lines are kept in histories and seen by other users"
-                .to_owned(),
-        );
+        ));
     }
-    Failure::Usage(format!("--split-key: {error}"))
+    Failure::Usage(format!("{flag}: {error}"))
 }
 
 #[cfg(test)]

@@ -10,9 +10,11 @@ use warpsmith::proof::{Sample, distinct_samples, samples};
 
 use crate::ending::Failure;
 use crate::human;
+use crate::metrics::Metrics;
 use crate::screen::Screen;
 use crate::signals;
 pub(crate) use crate::signals::interrupt;
+use crate::telling::tell;
 
 /// How a search or a scan runs.
 #[derive(Args)]
@@ -39,9 +41,22 @@ pub(crate) struct RunFlags {
     /// Print nothing on stderr but warnings and errors
     #[arg(long)]
     pub quiet: bool,
+
+    /// Where GET /metrics is answered, for Prometheus: an address and a port, as 127.0.0.1:9090
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<String>,
 }
 
 impl RunFlags {
+    /// Tells numbers where that was asked for.
+    pub fn metrics(&self) -> Result<Option<Metrics>, Failure> {
+        let Some((metrics, address)) = Metrics::at(self.metrics.as_deref())? else { return Ok(None) };
+        if !self.quiet {
+            tell(&format!("metrics: http://{address}/metrics"));
+        }
+        Ok(Some(metrics))
+    }
+
     /// How often progress is to be reported.
     pub fn interval(&self, screen: &Screen) -> Duration {
         if self.progress.is_some() { Duration::from_secs(1) } else { screen.interval() }

@@ -57,7 +57,10 @@ pub use selftest::{SelfTest, selftest, selftest_cases};
 pub use simd::Simd;
 pub use space::Subject;
 pub use split::Split;
-pub use unit::{Covered, KeyUnit, Outfit, SaltUnit, Unit, UnitOrigin, UnitRunner, check_spots, settle};
+pub use unit::{
+    Covered, KeyUnit, Outfit, RangeRunner, RangeStart, RangeUnit, SaltUnit, Unit, UnitOrigin, UnitRunner,
+    check_spots, settle,
+};
 pub use warpsmith_device::Api;
 pub use worker::Runner;
 pub use worker::measure::{Part, Profile};

@@ -7,17 +7,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use warpsmith_engine::{KeyUnit, SaltUnit, Unit, UnitOrigin, Wanted, check_spots, settle};
+use warpsmith_engine::{KeyUnit, UnitRunner, check_spots};
 
+pub use crate::duty::{Duty, Found};
+use crate::duty::{ORDER, SALTS};
 use crate::error::{Error, Result};
-use crate::job::{Descriptor, JobId, Task};
+use crate::job::{Descriptor, JobId, Search};
 use crate::leases::{Held, Holder, Leases};
 use crate::ledger::Ledger;
+use crate::scan::{MOST_FOUND, Order, Scanned};
 use crate::secrets::Master;
 use crate::wire::{Lease, MOST_SHARES, Ready, Report, Work};
 
-/// Salts of one number.
-const SALTS: u64 = 1 << 16;
 /// Shares that a unit is cut for, at least; at most twice as many.
 const SHARES: f64 = 64.0;
 /// Numbers that are marked as given away at a time.
@@ -36,7 +37,7 @@ pub struct Wishes {
     pub priority: f64,
 }
 
-/// Where a match lies: with the master, that is the key. Not a secret by itself.
+/// Where a match lies: with the master, that is the key. Not a secret by itself, but for an open scan, whose workers know it too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoundAt {
     /// The lease it was found under.
@@ -49,12 +50,16 @@ pub struct FoundAt {
     pub seconds: f64,
     /// Its score, where scores count.
     pub score: Option<u32>,
+    /// What it is the key or salt of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
 }
 
 /// A unit that was done, and is done again by another to compare.
 struct Repeat {
     lease: Lease,
-    shares: Vec<u64>,
+    /// Spots by which two who did it are compared: shares, or of a scan all that was found.
+    told: Vec<u64>,
     /// To whom it was given, and until when.
     given: Option<(Holder, Duration)>,
 }
@@ -78,6 +83,8 @@ pub enum Taken {
         /// How many shares were expected.
         expected: f64,
     },
+    /// All that was planted in it was found.
+    Scanned(Scanned),
     /// It was done before.
     Known,
     /// It was done before by this other worker, which has shares that this one lacks or the other way round: whoever lacks some.
@@ -91,7 +98,7 @@ pub enum Taken {
 pub struct Book {
     id: JobId,
     descriptor: Descriptor,
-    task: Task,
+    duty: Duty,
     wishes: Wishes,
     master: Master,
     ledger: Ledger,
@@ -112,6 +119,8 @@ pub struct Book {
     /// Whether somebody ended it.
     pub cancelled: bool,
     expired_at: Duration,
+    /// When all was done but what is done twice.
+    all_done_at: Option<Duration>,
 }
 
 impl Book {
@@ -122,15 +131,15 @@ impl Book {
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let id: JobId = name.parse().map_err(|why: String| Error::corrupt(folder, why))?;
         let descriptor = Descriptor::read(&read(&text_path)?, &id)?;
-        let task = descriptor.open()?;
         let wishes_path = folder.join("wishes.json");
         let wishes = serde_json::from_str(&read(&wishes_path)?)
             .map_err(|error| Error::corrupt(&wishes_path, error.to_string()))?;
         let master = Master::open(&folder.join("master"), id)?;
+        let duty = Duty::open(folder, &descriptor, &master)?;
         let ledger = Ledger::open(&folder.join("ledger"), id, epoch)?;
         let found_path = folder.join("found.jsonl");
         let found = read_found(&found_path)?;
-        let last = task.salts().map_or(u64::MAX, |salts| salts.div_ceil(u128::from(SALTS)) as u64);
+        let last = duty.numbers().unwrap_or(u64::MAX);
         let beat = found.iter().filter_map(|found| found.score).max().unwrap_or(0);
         let next = ledger.standing().marked.saturating_add(1);
         // Salts have no secret. This only keeps two jobs from doing the same ones.
@@ -138,7 +147,7 @@ impl Book {
         let mut book = Book {
             id,
             descriptor,
-            task,
+            duty,
             wishes,
             master,
             ledger,
@@ -154,6 +163,7 @@ impl Book {
             served: 0.0,
             cancelled: folder.join("cancelled").exists(),
             expired_at: Duration::ZERO,
+            all_done_at: None,
         };
         // What a coordinator before this one gave away may still come back.
         let until = now + 3 * unit_time;
@@ -188,9 +198,25 @@ impl Book {
         &self.wishes
     }
 
-    /// What it takes to do it.
-    pub fn task(&self) -> &Task {
-        &self.task
+    /// What it is at home.
+    pub fn duty(&self) -> &Duty {
+        &self.duty
+    }
+
+    /// How much of it is done, of a job that has an end, and of each of so many equal parts of it.
+    pub fn coverage(&self, parts: u32) -> Option<(f64, Vec<f64>)> {
+        let last = (self.last != u64::MAX).then_some(self.last)? as f64;
+        let mut cells = vec![0.0; parts as usize];
+        let width = last / f64::from(parts);
+        for (first, end) in self.ledger.standing().intervals() {
+            let (from, to) = ((first - 1) as f64, end as f64);
+            let cell = |at: f64| ((at / width) as usize).min(cells.len() - 1);
+            for at in cell(from)..=cell(to) {
+                let (low, high) = (at as f64 * width, (at + 1) as f64 * width);
+                cells[at] += ((to.min(high) - from.max(low)) / width).max(0.0);
+            }
+        }
+        Some((self.ledger.standing().units as f64 / last, cells))
     }
 
     /// What is done.
@@ -211,8 +237,31 @@ impl Book {
     /// Whether there is nothing left to give out, for good.
     pub fn is_over(&self) -> bool {
         let enough = self.wishes.enough.is_some_and(|enough| self.beat >= enough);
-        let all = self.last != u64::MAX && self.ledger.standing().units >= self.last;
+        let all = self.is_all_done() && self.repeats.is_empty();
         self.cancelled || enough || all || self.wishes.count.is_some_and(|count| self.matches() >= count)
+    }
+
+    /// Whether every unit there is is done. What somebody left out may show when one is done twice.
+    fn is_all_done(&self) -> bool {
+        self.last != u64::MAX && self.ledger.standing().units >= self.last
+    }
+
+    /// Takes back what was not returned in time. Comparisons that nobody is there for are not waited for longer than a lease.
+    pub fn tick(&mut self, now: Duration, unit_time: Duration) {
+        if now < self.expired_at {
+            return;
+        }
+        self.expired_at = now + unit_time / 100;
+        let over = self.leases.expire(now);
+        self.open.extend(over);
+        for repeat in self.repeats.values_mut() {
+            repeat.given = repeat.given.filter(|(_, until)| *until > now);
+        }
+        self.all_done_at = self.is_all_done().then(|| self.all_done_at.unwrap_or(now));
+        let is_late = self.all_done_at.is_some_and(|since| now >= since + 3 * unit_time);
+        if is_late {
+            self.repeats.retain(|_, repeat| repeat.given.is_some());
+        }
     }
 
     /// Matches so far: what counts towards the wish.
@@ -229,14 +278,7 @@ impl Book {
         now: Duration,
         unit_time: Duration,
     ) -> Option<Lease> {
-        if now >= self.expired_at {
-            self.expired_at = now + unit_time / 100;
-            let over = self.leases.expire(now);
-            self.open.extend(over);
-            for repeat in self.repeats.values_mut() {
-                repeat.given = repeat.given.filter(|(_, until)| *until > now);
-            }
-        }
+        self.tick(now, unit_time);
         // What was given and never arrived.
         let lost = self.leases.keep_only(holder, holding);
         self.open.extend(lost);
@@ -248,21 +290,28 @@ impl Book {
             return Some(lease);
         }
         let rate = if ready.rate.is_finite() { ready.rate.clamp(1.0, 1e15) } else { 1.0 };
-        // About one match in a unit at most: of a unit only one is used.
-        let keys = (rate * unit_time.as_secs_f64()).min(1.0 / self.task.wanted().odds(self.beat)).max(1.0);
-        let (unit, count, work) = match self.task.salts() {
-            Some(salts) => {
-                let (unit, count) = self.numbers((keys / SALTS as f64).round().max(1.0) as u64)?;
-                let first = (unit - 1) * SALTS;
-                let last = (u128::from(unit - 1 + count) * u128::from(SALTS)).min(salts) - 1;
-                (unit, count, Work::Salts { base: const_hex::encode(self.base), first, last: last as u64 })
-            }
-            None => {
-                let (unit, count) = self.numbers(1)?;
-                (unit, count, self.keys(unit, ready, keys)?)
+        let keys = (rate * unit_time.as_secs_f64()).max(1.0);
+        let (keys, wished) = match &self.duty {
+            Duty::Scan(scan) => (keys, scan.numbers_of(keys)),
+            Duty::Search(search) => {
+                // About one match in a unit at most: of a unit only one is used.
+                let keys = keys.min(1.0 / search.wanted().odds(self.beat)).max(1.0);
+                (keys, search.salts().map_or(1, |_| (keys / SALTS as f64).round().max(1.0) as u64))
             }
         };
-        let candidates = work.unit()?.candidates() as f64;
+        let (unit, count) = self.numbers(wished)?;
+        let work = match &self.duty {
+            Duty::Scan(scan) => scan.work(&self.master, unit, count)?,
+            Duty::Search(search) => match search.salts() {
+                Some(salts) => {
+                    let first = (unit - 1) * SALTS;
+                    let last = (u128::from(unit - 1 + count) * u128::from(SALTS)).min(salts) - 1;
+                    Work::Salts { base: const_hex::encode(self.base), first, last: last as u64 }
+                }
+                None => self.keys(search, unit, ready, keys)?,
+            },
+        };
+        let candidates = work.candidates()? as f64;
         let bits = (candidates / SHARES).log2().floor().clamp(1.0, 60.0) as u32;
         self.leases.give(unit, Held { holder: Some(holder), count, until });
         let lease = Lease {
@@ -305,9 +354,9 @@ impl Book {
         Some((first, count))
     }
 
-    fn keys(&self, unit: u64, ready: &Ready, keys: f64) -> Option<Work> {
+    fn keys(&self, search: &Search, unit: u64, ready: &Ready, keys: f64) -> Option<Work> {
         let secret = self.master.unit(unit).public_key();
-        let point = match &self.task.split {
+        let point = match &search.split {
             Some(owner) => owner.combine(&secret).ok()?,
             None => secret,
         };
@@ -326,7 +375,7 @@ impl Book {
     fn repeat_for(&mut self, holder: Holder, ready: &Ready, until: Duration) -> Option<Lease> {
         let fits = |work: &Work| match work {
             Work::Keys { orbits, signs, .. } => (*orbits, *signs) == (ready.orbits, ready.signs),
-            Work::Salts { .. } => ready.orbits == 0,
+            Work::Salts { .. } | Work::Range { .. } | Work::Points { .. } => ready.orbits == 0,
         };
         let (_, repeat) = self.repeats.iter_mut().find(|(_, repeat)| {
             repeat.given.is_none() && repeat.lease.worker != holder.worker && fits(&repeat.lease.work)
@@ -340,12 +389,22 @@ impl Book {
     /// Has a unit done again by somebody else.
     pub fn repeat(&mut self, report: &Report) {
         if self.repeats.len() < MOST_REPEATS {
-            let repeat = Repeat { lease: report.lease.clone(), shares: report.shares.clone(), given: None };
+            let told = if matches!(self.duty, Duty::Scan(_)) { &report.matches } else { &report.shares };
+            let repeat = Repeat { lease: report.lease.clone(), told: told.clone(), given: None };
             self.repeats.insert(report.lease.unit, repeat);
         }
     }
 
-    /// Forgets what was to be done twice of a worker.
+    /// Takes back what a worker has that left for good. What it did counts.
+    pub fn take_back(&mut self, worker: u32) {
+        let lost = self.leases.take_all(worker);
+        self.open.extend(lost);
+        for repeat in self.repeats.values_mut() {
+            repeat.given = repeat.given.filter(|(holder, _)| holder.worker != worker);
+        }
+    }
+
+    /// Nothing that a worker did counts: its units are open again.
     pub fn forget(&mut self, worker: u32) -> Result<()> {
         self.repeats.retain(|_, repeat| repeat.lease.worker != worker);
         self.leases.take_all(worker);
@@ -370,15 +429,23 @@ impl Book {
     }
 
     /// Looks at a report: whose lease it is, and whether all it says is true. Changes nothing but what is held.
-    pub fn check(&mut self, worker: u32, report: &Report) -> std::result::Result<Taken, Wrong> {
+    ///
+    /// All shares are verified, or so many of them by lot: see [`crate::proof`]. Those of a unit that is done twice all are, since
+    /// two sets are compared only where all of both is true.
+    pub fn check(
+        &mut self,
+        worker: u32,
+        report: &Report,
+        sample: Option<usize>,
+    ) -> std::result::Result<Taken, Wrong> {
         let Report { lease, shares, matches, .. } = report;
         let refuse = |why: &str| Err(Wrong::Refused(why.to_owned()));
         if lease.job != self.id || lease.worker != worker || !lease.is_signed(&self.master) {
             return refuse("this unit was never given to this worker");
         }
-        let Some(unit) = lease.work.unit() else { return refuse("that is no unit") };
         let is_rising = |spots: &[u64]| spots.windows(2).all(|pair| pair[0] < pair[1]);
-        if shares.len() > MOST_SHARES || matches.len() > warpsmith_engine::UnitRunner::MOST_MATCHES {
+        let most = if matches!(self.duty, Duty::Scan(_)) { MOST_FOUND } else { UnitRunner::MOST_MATCHES };
+        if shares.len() > MOST_SHARES || matches.len() > most {
             return Err(Wrong::False("it tells of more than a unit can have".to_owned()));
         }
         if !is_rising(shares) || !is_rising(matches) {
@@ -389,7 +456,42 @@ impl Book {
         if self.ledger.standing().is_done(lease.unit) && !is_repeat {
             return Ok(Taken::Known);
         }
-        let digests = check_spots(&unit, self.task.subject(), shares);
+        let (taken, told) = match &self.duty {
+            Duty::Search(search) => {
+                let sample = sample.filter(|_| !is_repeat);
+                (self.check_search(search, report, sample)?, shares)
+            }
+            Duty::Scan(scan) => match scan.check(&self.master, lease, matches) {
+                Ok(scanned) => (Taken::Scanned(scanned), matches),
+                Err(why) => return Err(Wrong::False(why)),
+            },
+        };
+        if is_repeat && let Some(repeat) = self.repeats.remove(&lease.unit) {
+            // All that both told was verified: whoever lacks some of it did not look there.
+            let lacks =
+                |has: &[u64], other: &[u64]| other.iter().any(|spot| has.binary_search(spot).is_err());
+            let mut short = Vec::new();
+            short.extend(lacks(&repeat.told, told).then_some(repeat.lease.worker));
+            short.extend(lacks(told, &repeat.told).then_some(worker));
+            return Ok(if short.is_empty() { Taken::Known } else { Taken::Differs { short } });
+        }
+        Ok(taken)
+    }
+
+    /// Shares by our own arithmetic, matches by the secret.
+    fn check_search(
+        &self,
+        search: &Search,
+        report: &Report,
+        sample: Option<usize>,
+    ) -> std::result::Result<Taken, Wrong> {
+        let Report { lease, shares, matches, .. } = report;
+        let unit = lease.work.unit().ok_or_else(|| Wrong::Refused("that is no unit".to_owned()))?;
+        let looked = match sample {
+            Some(most) => by_lot(shares, most).map_err(|error| Wrong::Refused(error.to_string()))?,
+            None => shares.clone(),
+        };
+        let digests = check_spots(&unit, search.subject(), &looked);
         let is_share = |digest: &Option<warpsmith_chain::Digest>| {
             digest.as_ref().is_some_and(|digest| digest.words()[0].leading_zeros() >= lease.bits)
         };
@@ -401,26 +503,27 @@ impl Book {
                 return Err(Wrong::False("a match is false".to_owned()));
             }
         }
-        if is_repeat && let Some(repeat) = self.repeats.remove(&lease.unit) {
-            // All shares of both were verified: whoever lacks one did not look there.
-            let lacks =
-                |has: &[u64], other: &[u64]| other.iter().any(|spot| has.binary_search(spot).is_err());
-            let mut short = Vec::new();
-            short.extend(lacks(&repeat.shares, shares).then_some(repeat.lease.worker));
-            short.extend(lacks(shares, &repeat.shares).then_some(worker));
-            return Ok(if short.is_empty() { Taken::Known } else { Taken::Differs { short } });
+        let parts: Vec<f64> = shares.iter().filter_map(|spot| unit.part(*spot)).collect();
+        if parts.len() < shares.len() {
+            return Err(Wrong::False("a share is false".to_owned()));
         }
-        let parts = shares.iter().filter_map(|spot| unit.part(*spot)).collect();
         let expected = unit.candidates() as f64 * (-f64::from(lease.bits)).exp2();
         Ok(Taken::True { parts, expected })
     }
 
-    /// Takes a unit as done. Says whether that is new.
-    pub fn count(&mut self, worker: u32, report: &Report) -> bool {
+    /// Takes the first so many numbers of a unit as done, and the rest back. Says whether that is new.
+    pub fn count(&mut self, worker: u32, report: &Report, numbers: u64) -> bool {
         let Lease { unit, count, work, .. } = &report.lease;
         self.leases.release(*unit, *count);
-        let keys = work.unit().map_or(0, |unit| unit.candidates().min(u128::from(u64::MAX)) as u64);
-        self.ledger.done(worker, *unit, *count, keys)
+        if numbers < *count {
+            self.open.push((unit + numbers, count - numbers));
+        }
+        let all = work.candidates().unwrap_or(0).min(u128::from(u64::MAX)) as u64;
+        let keys = match &self.duty {
+            Duty::Scan(scan) => scan.keys_of(numbers).min(all),
+            Duty::Search(_) => all,
+        };
+        numbers > 0 && self.ledger.done(worker, *unit, numbers, keys)
     }
 
     /// Gives a unit back whose report is not believed.
@@ -431,20 +534,26 @@ impl Book {
 
     /// Keeps a match, on disk when this returns. Of a unit only one is kept, since its keys are related; of scores only better ones.
     pub fn keep(&mut self, lease: &Lease, spot: u64, seconds: f64) -> Result<bool> {
-        let is_taken =
-            self.task.salts().is_none() && self.found.iter().any(|found| found.lease.unit == lease.unit);
+        // Keys of one unit of a search are related.
+        let is_alone = matches!(&self.duty, Duty::Search(search) if search.salts().is_none());
+        let is_taken = is_alone && self.found.iter().any(|found| found.lease.unit == lease.unit);
         let is_same = self.found.iter().any(|found| found.lease.unit == lease.unit && found.spot == spot);
         if is_taken || is_same || self.is_over() {
             return Ok(false);
         }
         let Ok(found) = self.settle(lease, spot) else { return Ok(false) };
-        let score = found.score();
+        let score = found.iter().find_map(|found| match found {
+            Found::Match(found) => found.score(),
+            Found::Finding(_) => None,
+        });
         let is_better = score.is_none_or(|score| score > self.beat);
         if !is_better {
             return Ok(false);
         }
         let tried = self.ledger.standing().keys;
-        let found = FoundAt { lease: lease.clone(), spot, tried, seconds, score };
+        let lease = Lease { work: lease.work.place(), ..lease.clone() };
+        let address = found.first().map(|found| found.address().to_owned());
+        let found = FoundAt { lease, spot, tried, seconds, score, address };
         let mut line = serde_json::to_vec(&found).expect("plain values");
         line.push(b'\n');
         let (mut file, _) = warpsmith_files::append(&self.found_path)?;
@@ -454,9 +563,9 @@ impl Book {
         Ok(true)
     }
 
-    /// The result at a spot, by libsecp256k1 and from the secret.
-    pub fn settle(&self, lease: &Lease, spot: u64) -> Result<warpsmith_engine::Match> {
-        settle_with(&self.task, &self.master, lease, spot)
+    /// What lies at a spot.
+    pub fn settle(&self, lease: &Lease, spot: u64) -> Result<Vec<Found>> {
+        self.duty.settle(&self.master, lease, spot)
     }
 
     /// Forces the ledger to disk.
@@ -465,20 +574,20 @@ impl Book {
     }
 }
 
-/// The result at a spot of a job: the one place where a private key is made of what a worker told.
-pub fn settle_with(
-    task: &Task,
-    master: &Master,
-    lease: &Lease,
-    spot: u64,
-) -> Result<warpsmith_engine::Match> {
-    let unit = lease.work.unit().ok_or_else(|| Error::Usage("that is no unit".to_owned()))?;
-    let origin = match unit {
-        Unit::Keys(unit) => UnitOrigin::Key { secret: master.unit(lease.unit), split: task.split, unit },
-        Unit::Salts(SaltUnit { base, first, last }) => UnitOrigin::Salt(SaltUnit { base, first, last }),
-    };
-    let wanted: Wanted<'_> = task.wanted();
-    Ok(settle(task.subject(), wanted, lease.beat, origin, spot, &format!("worker {}", lease.worker))?)
+/// At most so many of these, which nobody can foresee.
+fn by_lot(spots: &[u64], most: usize) -> Result<Vec<u64>> {
+    let mut rest = spots.to_vec();
+    let mut lots = vec![0; 4 * most];
+    warpsmith_entropy::fill(&mut lots)?;
+    let mut taken = Vec::with_capacity(most);
+    for lot in lots.chunks_exact(4) {
+        if rest.is_empty() {
+            break;
+        }
+        let lot = u32::from_le_bytes([lot[0], lot[1], lot[2], lot[3]]) as usize;
+        taken.push(rest.swap_remove(lot % rest.len()));
+    }
+    Ok(taken)
 }
 
 /// What was found, as far as whole lines go.
@@ -492,7 +601,7 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundAt>> {
 }
 
 /// Makes the folder of a job, if it is not there. The master is made with it, and never again.
-pub fn create(jobs: &Path, descriptor: &Descriptor, wishes: &Wishes) -> Result<JobId> {
+pub fn create(jobs: &Path, descriptor: &Descriptor, order: Option<&Order>, wishes: &Wishes) -> Result<JobId> {
     let id = descriptor.id();
     descriptor.open()?;
     let folder = jobs.join(id.to_string());
@@ -507,6 +616,9 @@ pub fn create(jobs: &Path, descriptor: &Descriptor, wishes: &Wishes) -> Result<J
         warpsmith_files::replace(&path, 0o600, |file| file.write_all(text.as_bytes()))?;
         Ok(())
     };
+    if let Some(order) = order {
+        write(ORDER, serde_json::to_string(order).expect("plain values"))?;
+    }
     write("wishes.json", serde_json::to_string(wishes).expect("plain values"))?;
     // Last, so that a folder with it is whole.
     write("job.json", descriptor.text())?;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::book::{Book, Taken, Wrong};
+use crate::book::{Book, Duty, Taken, Wrong};
 use crate::error::Result;
 use crate::job::JobId;
 use crate::leases::Holder;
 use crate::proof::{Record, Trust, UnitVerdict};
+use crate::scan::Scanned;
 use crate::wire::{Answer, Ask, Lease, Report, VERSION, Verdict};
 
 /// How a fleet is led.
@@ -19,14 +20,19 @@ pub struct Policy {
     pub repeat_first: u64,
     /// One in so many units of others is.
     pub repeat_one_in: u32,
+    /// Shares that are verified of a unit whose worker is in good standing, by lot. Of others, and where this is 0, all are.
+    pub sample: usize,
 }
 
 impl Default for Policy {
     /// Units of a minute, so that leases of three end within twice the longest unit.
     fn default() -> Policy {
-        Policy { unit_time: Duration::from_secs(60), repeat_first: 10, repeat_one_in: 50 }
+        Policy { unit_time: Duration::from_secs(60), repeat_first: 10, repeat_one_in: 50, sample: 8 }
     }
 }
+
+/// Units after which a worker of whom nothing was seen that is wrong is in good standing.
+pub const GOOD_STANDING: u64 = 32;
 
 /// Devices of one worker, at most.
 pub const MOST_SLOTS: u16 = 64;
@@ -57,6 +63,10 @@ pub struct WorkerInfo {
     pub seconds: f64,
     /// Units that were refused.
     pub refused: u64,
+    /// When it was first heard of.
+    pub since: Option<Duration>,
+    /// Whether it was put out.
+    pub removed: bool,
 }
 
 /// Everything a coordinator has.
@@ -137,6 +147,10 @@ impl Coordinator {
             return refuse("a worker has at most 64 devices; start another worker for more");
         }
         let info = self.workers.entry(worker).or_default();
+        if info.removed {
+            return refuse("it was put out of the fleet");
+        }
+        info.since.get_or_insert(now);
         if let Trust::Aside(why) = info.record.trust() {
             return Answer::Refused { why: format!("set aside: {why}") };
         }
@@ -165,7 +179,7 @@ impl Coordinator {
         let Some(book) = self.book_mut(chosen) else { return Answer::Wait { ms: 1000 } };
         match book.lease(holder, &ready, &ask.holding, now, unit_time) {
             Some(lease) => {
-                let keys = lease.work.unit().map_or(0.0, |unit| unit.candidates() as f64);
+                let keys = lease.work.candidates().unwrap_or(0) as f64;
                 book.served += keys / ready.rate.max(1.0) / book.wishes().priority.max(1e-3);
                 Answer::Lease(Box::new(lease))
             }
@@ -176,15 +190,22 @@ impl Coordinator {
     /// A report comes. The answer may be sent after [`Coordinator::sync`]. `seconds` is since the job began.
     pub fn put(&mut self, worker: u32, report: &Report, seconds: f64) -> Result<Verdict> {
         let refuse = |why: &str| Ok(Verdict::Refused { why: why.to_owned() });
-        let (policy, others) = (self.policy, self.workers.len() > 1);
+        let policy = self.policy;
         let info = self.workers.entry(worker).or_default();
         if info.record.is_aside() {
             return refuse("set aside");
         }
+        if info.removed {
+            return refuse("it was put out of the fleet");
+        }
         let Some(book) = self.books.iter_mut().find(|book| book.id() == report.lease.job) else {
             return refuse("no such job");
         };
-        match book.check(worker, report) {
+        // Of who is new, is flagged or is compared with another, everything is looked at.
+        let is_trusted = info.record.units >= GOOD_STANDING && *info.record.trust() == Trust::Honest;
+        let repeated = is_trusted && policy.repeat_one_in > 0 && lot()?.is_multiple_of(policy.repeat_one_in);
+        let sample = (is_trusted && !repeated && policy.sample > 0).then_some(policy.sample);
+        match book.check(worker, report, sample) {
             Err(Wrong::Refused(why)) => {
                 info.refused += 1;
                 Ok(Verdict::Refused { why })
@@ -199,6 +220,17 @@ impl Coordinator {
                     self.set_aside(worker, "it lacks shares that another found in the same unit")?;
                 }
                 Ok(Verdict::Known)
+            }
+            Ok(Taken::Scanned(Scanned { found, numbers })) => {
+                for spot in found {
+                    book.keep(&report.lease, spot, seconds)?;
+                }
+                info.record.units += 1;
+                let is_whole = numbers == report.lease.count;
+                if !book.count(worker, report, numbers) {
+                    return Ok(Verdict::Known);
+                }
+                self.counted(worker, report, is_whole, repeated)
             }
             Ok(Taken::True { parts, expected }) => {
                 // A true match is one whatever else is thought of the worker.
@@ -215,31 +247,56 @@ impl Coordinator {
                     book.give_back(&report.lease);
                     return refuse("its shares are too few, or a part of it has none: it is done again");
                 }
-                if !book.count(worker, report) {
+                if !book.count(worker, report, report.lease.count) {
                     return Ok(Verdict::Known);
                 }
-                info.keys += report.lease.work.unit().map_or(0, |unit| unit.candidates());
-                info.seconds += report.ms as f64 / 1000.0;
-                let is_watched = info.record.units <= policy.repeat_first
-                    || matches!(info.record.trust(), Trust::Flagged(_))
-                    || policy.repeat_one_in > 0 && lot()? % policy.repeat_one_in == 0;
-                if others && is_watched && policy.repeat_one_in > 0 {
-                    book.repeat(report);
-                }
-                Ok(Verdict::Counted)
+                self.counted(worker, report, true, repeated)
             }
         }
+    }
+
+    /// A unit counts: credits it, and has it done again by another where that is due.
+    fn counted(&mut self, worker: u32, report: &Report, is_whole: bool, repeated: bool) -> Result<Verdict> {
+        let (policy, others) = (self.policy, self.workers.len() > 1);
+        let info = self.workers.entry(worker).or_default();
+        info.keys += report.lease.work.candidates().unwrap_or(0);
+        info.seconds += report.ms as f64 / 1000.0;
+        let is_watched = info.record.units <= policy.repeat_first
+            || matches!(info.record.trust(), Trust::Flagged(_))
+            || repeated;
+        if others
+            && is_watched
+            && is_whole
+            && policy.repeat_one_in > 0
+            && let Some(book) = self.book_mut(report.lease.job)
+        {
+            book.repeat(report);
+        }
+        Ok(Verdict::Counted)
     }
 
     /// A match that came by itself, ahead of the report of its unit.
     pub fn hit(&mut self, worker: u32, lease: &Lease, spot: u64, seconds: f64) -> Result<()> {
         let aside = self.workers.get(&worker).is_some_and(|info| info.record.is_aside());
-        let Some(book) = self.book_mut(lease.job).filter(|_| !aside) else { return Ok(()) };
+        // What a scan found is told with what was planted, or not at all.
+        let is_search = |book: &&mut Book| matches!(book.duty(), Duty::Search(_));
+        let Some(book) = self.book_mut(lease.job).filter(|_| !aside).filter(is_search) else {
+            return Ok(());
+        };
         let report = Report { lease: lease.clone(), shares: Vec::new(), matches: vec![spot], ms: 0 };
-        match book.check(worker, &report) {
+        match book.check(worker, &report, None) {
             Ok(_) => book.keep(lease, spot, seconds).map(drop),
             Err(Wrong::False(why)) => self.set_aside(worker, &why),
             Err(Wrong::Refused(_)) => Ok(()),
+        }
+    }
+
+    /// Puts a worker out: it gets and gives nothing any more, and what it has is given to others at once. What it did counts.
+    pub fn put_out(&mut self, worker: u32) {
+        let info = self.workers.entry(worker).or_default();
+        if !std::mem::replace(&mut info.removed, true) {
+            info.devices.clear();
+            self.books.iter_mut().for_each(|book| book.take_back(worker));
         }
     }
 
@@ -247,6 +304,12 @@ impl Coordinator {
     pub fn set_aside(&mut self, worker: u32, why: &str) -> Result<()> {
         self.workers.entry(worker).or_default().record.set_aside(why);
         self.books.iter_mut().try_for_each(|book| book.forget(worker))
+    }
+
+    /// Takes back what was not returned in time.
+    pub fn tick(&mut self, now: Duration) {
+        let unit_time = self.policy.unit_time;
+        self.books.iter_mut().for_each(|book| book.tick(now, unit_time));
     }
 
     /// Forces all ledgers to disk.

@@ -17,6 +17,7 @@ use warpsmith_engine::{PublicKey, Subject, Wanted, parse_public_key};
 use warpsmith_pattern::{Options, Patterns, Score, compile};
 
 use crate::error::{Error, Result};
+use crate::scan::{Order, ScanTask};
 
 /// The name of a job: SHA-256 of its text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,6 +114,16 @@ pub enum Sought {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mask: Option<String>,
     },
+    /// Keys of a range.
+    Range {
+        /// Both ends, included.
+        range: String,
+    },
+    /// Keys of a range that is not told.
+    Hidden {
+        /// Random, so that it says nothing of the range and the targets, which are in the folder.
+        tag: String,
+    },
 }
 
 /// What its text shall look like.
@@ -135,6 +146,15 @@ pub enum Liked {
         /// 0 to 15.
         digit: u8,
     },
+    /// One of these addresses, of keys of a range.
+    Targets {
+        /// Types of addresses.
+        types: Vec<String>,
+        /// The addresses.
+        addresses: Vec<String>,
+    },
+    /// Points, which each unit tells.
+    Points,
 }
 
 /// A job, as text.
@@ -165,6 +185,25 @@ impl Descriptor {
         serde_json::to_string(self).expect("plain values")
     }
 
+    /// The text with long lists cut short: to be shown.
+    pub fn summary(&self) -> String {
+        const FEW: usize = 8;
+        let mut short = self.clone();
+        let cut = |list: &mut Vec<String>| {
+            if let Some(more) = list.len().checked_sub(FEW).filter(|more| *more > 0) {
+                list.truncate(FEW);
+                list.push(format!("and {more} more"));
+            }
+            list.iter_mut().for_each(|text| *text = text.chars().take(100).collect());
+        };
+        match &mut short.liked {
+            Liked::Patterns { patterns, .. } => cut(patterns),
+            Liked::Targets { addresses, .. } => cut(addresses),
+            Liked::Zeros | Liked::Digit { .. } | Liked::Points => {}
+        }
+        short.text()
+    }
+
     /// The name of the job.
     pub fn id(&self) -> JobId {
         id_of(&self.text())
@@ -190,6 +229,15 @@ impl Descriptor {
     /// What it takes to do it, everything in it checked.
     pub fn open(&self) -> Result<Task> {
         let bad = |why: &dyn fmt::Display| Error::Usage(why.to_string());
+        match (&self.sought, &self.liked, &self.split) {
+            (Sought::Range { .. }, Liked::Targets { .. }, None) => {
+                let order = self.order().ok_or_else(|| bad(&"a scan needs a range and targets"))?;
+                return Ok(Task::Scan(ScanTask::open(&order)?));
+            }
+            (Sought::Hidden { .. }, Liked::Points, None) => return Ok(Task::Scan(ScanTask::hidden())),
+            (Sought::Key { .. } | Sought::Salt { .. }, _, _) => {}
+            _ => return Err(bad(&"a scan is of a range, for addresses or points")),
+        }
         let target = self.sought.target()?;
         let liked = match &self.liked {
             Liked::Patterns { patterns, ignore_case, checksum } => {
@@ -204,6 +252,9 @@ impl Descriptor {
             Liked::Zeros => Looks::Best(Score::LeadingZeros),
             Liked::Digit { digit } if *digit < 16 => Looks::Best(Score::Leading(*digit)),
             Liked::Digit { digit } => return Err(bad(&format!("{digit} is no hex digit"))),
+            Liked::Targets { .. } | Liked::Points => {
+                return Err(bad(&"a search is for patterns or a score"));
+            }
         };
         if matches!(liked, Looks::Best(_)) && !self.sought.has_scores() {
             return Err(bad(&"only Ethereum's addresses have scores"));
@@ -212,7 +263,22 @@ impl Descriptor {
         if split.is_some() && matches!(target, AnyTarget::Salt(_)) {
             return Err(bad(&"salts have no key to split"));
         }
-        Ok(Task { target, liked, split })
+        Ok(Task::Search(Box::new(Search { target, liked, split })))
+    }
+
+    /// What a scan looks for and where, as far as workers are told.
+    pub fn order(&self) -> Option<Order> {
+        match (&self.sought, &self.liked) {
+            (Sought::Range { range }, Liked::Targets { types, addresses }) => {
+                Some(Order { range: range.clone(), types: types.clone(), addresses: addresses.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether workers are told neither range nor targets.
+    pub fn is_hidden(&self) -> bool {
+        matches!(self.sought, Sought::Hidden { .. })
     }
 }
 
@@ -243,6 +309,7 @@ impl Sought {
         match self {
             Sought::Key { chain, .. } => chain == "eth",
             Sought::Salt { .. } => true,
+            Sought::Range { .. } | Sought::Hidden { .. } => false,
         }
     }
 
@@ -295,6 +362,7 @@ impl Sought {
                 };
                 Ok(AnyTarget::Salt(Arc::new(made.map_err(|error| bad(&error))?)))
             }
+            Sought::Range { .. } | Sought::Hidden { .. } => Err(bad(&"a scan has no target of its own")),
         }
     }
 }
@@ -304,15 +372,23 @@ enum Looks {
     Best(Score),
 }
 
-/// A job made ready: targets found, patterns compiled.
-pub struct Task {
+/// A job made ready, as far as workers are told of it.
+pub enum Task {
+    /// A search.
+    Search(Box<Search>),
+    /// A scan.
+    Scan(ScanTask),
+}
+
+/// A search made ready: targets found, patterns compiled.
+pub struct Search {
     target: AnyTarget,
     liked: Looks,
     /// The owner's public key.
     pub split: Option<PublicKey>,
 }
 
-impl Task {
+impl Search {
     /// What is searched.
     pub fn subject(&self) -> Subject<'_> {
         match &self.target {
@@ -360,6 +436,13 @@ mod tests {
                 checksum: false,
             },
             split: None,
+        }
+    }
+
+    fn search(job: &Descriptor) -> Box<Search> {
+        match job.open().expect("possible") {
+            Task::Search(search) => search,
+            Task::Scan(_) => panic!("a scan"),
         }
     }
 
@@ -416,7 +499,7 @@ mod tests {
             mask: None,
         };
         let salts = Descriptor { sought: salt, liked: Liked::Digit { digit: 7 }, ..npub(&[]) };
-        assert!(salts.open().expect("possible").salts() >= Some(1 << 32));
+        assert!(search(&salts).salts() >= Some(1 << 32));
         assert!(why(&Descriptor { liked: Liked::Digit { digit: 16 }, ..salts }).contains("16"));
     }
 }

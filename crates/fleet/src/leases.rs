@@ -103,11 +103,11 @@ impl Leases {
         lost.filter_map(|first| self.take_back(first).map(|held| (first, held.count))).collect()
     }
 
-    /// Ends all of a worker; how many those were.
-    pub fn take_all(&mut self, worker: u32) -> usize {
+    /// Ends all of a worker: their numbers.
+    pub fn take_all(&mut self, worker: u32) -> Vec<(u64, u64)> {
         let of = |held: &Held| held.holder.is_some_and(|holder| holder.worker == worker);
         let all: Vec<u64> = self.held.iter().filter(|(_, held)| of(held)).map(|(at, _)| *at).collect();
-        all.into_iter().filter_map(|first| self.take_back(first)).count()
+        all.into_iter().filter_map(|first| self.take_back(first).map(|held| (first, held.count))).collect()
     }
 
     /// How many a device has.
@@ -158,7 +158,7 @@ mod tests {
         // Given again to another while the first still has it: the first's coming back late ends nothing of it.
         leases.give(30, held(a, 90));
         assert_eq!((leases.count_of(a), leases.count_of(b)), (2, 0));
-        assert_eq!(leases.take_all(1), 2);
+        assert_eq!(leases.take_all(1), [(10, 5), (30, 5)]);
         assert!(leases.is_empty() && leases.by_holder.is_empty());
         // What a coordinator before gave away comes back piece by piece.
         leases.give(1, Held { holder: None, count: 100, until: Duration::from_secs(9) });

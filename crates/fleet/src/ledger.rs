@@ -18,6 +18,10 @@ use crate::job::JobId;
 /// Bytes of a record, and of the head.
 pub const RECORD: usize = 48;
 
+/// Records of a journal, at most: 50 MB. When it is longer, the older half of it becomes intervals, of which nobody knows any more who
+/// did what: a worker that is caught after that keeps what it did so long ago.
+const MOST_RECORDS: u64 = 1 << 20;
+
 const MAGIC: &[u8; 8] = b"wsfleet1";
 
 /// What a record says.
@@ -31,7 +35,12 @@ enum Entry {
     Began { epoch: u64 },
     /// Numbers up to this one may be in somebody's hands.
     Marked { upto: u64, epoch: u64 },
+    /// Units were done so long ago that nobody knows by whom.
+    Settled { first: u64, count: u64, keys: u128, epoch: u64 },
 }
+
+/// The most candidates of one record of settled units: 96 bits.
+const MOST_KEYS: u128 = (1 << 96) - 1;
 
 impl Entry {
     fn bytes(&self) -> [u8; RECORD] {
@@ -40,8 +49,12 @@ impl Entry {
             Entry::Revoked { worker, epoch } => (2, worker, 0, 0, 0, epoch),
             Entry::Began { epoch } => (3, 0, 0, 0, 0, epoch),
             Entry::Marked { upto, epoch } => (4, 0, upto, 0, 0, epoch),
+            Entry::Settled { first, count, keys, epoch } => (5, 0, first, count, keys as u64, epoch),
         };
         let mut bytes = [0; RECORD];
+        if let Entry::Settled { keys, .. } = self {
+            bytes[40..44].copy_from_slice(&((keys >> 64) as u32).to_le_bytes());
+        }
         bytes[..4].copy_from_slice(&u32::to_le_bytes(kind));
         bytes[4..8].copy_from_slice(&worker.to_le_bytes());
         for (at, number) in [(8, first), (16, count), (24, keys), (32, epoch)] {
@@ -59,13 +72,16 @@ impl Entry {
             return None;
         }
         let (worker, first, count, keys, epoch) = (word(4), long(8), long(16), long(24), long(32));
+        let is_interval = first > 0 && count > 0 && first.checked_add(count - 1).is_some();
         match word(0) {
-            1 if first > 0 && count > 0 && first.checked_add(count - 1).is_some() => {
-                Some(Entry::Done { worker, first, count, keys, epoch })
-            }
+            1 if is_interval => Some(Entry::Done { worker, first, count, keys, epoch }),
             2 => Some(Entry::Revoked { worker, epoch }),
             3 => Some(Entry::Began { epoch }),
             4 => Some(Entry::Marked { upto: first, epoch }),
+            5 if is_interval => {
+                let keys = u128::from(word(40)) << 64 | u128::from(keys);
+                Some(Entry::Settled { first, count, keys, epoch })
+            }
             _ => None,
         }
     }
@@ -115,13 +131,21 @@ struct Replay {
     standing: Standing,
     /// The position of the last revocation of each worker.
     revoked: HashMap<u32, u64>,
+    /// Records after the head.
+    records: u64,
 }
 
 impl Replay {
-    fn of(file: &mut File, path: &Path) -> Result<(Standing, Vec<u32>)> {
-        let mut replay = Replay { standing: Standing::default(), revoked: HashMap::new() };
+    fn of(file: &mut File, path: &Path) -> Result<Replay> {
+        Replay::until(file, path, u64::MAX)
+    }
+
+    /// The same of the records up to this one. What a worker did does not count if it was revoked later, either.
+    fn until(file: &mut File, path: &Path, last: u64) -> Result<Replay> {
+        let mut replay = Replay { standing: Standing::default(), revoked: HashMap::new(), records: 0 };
         let mut epoch = 0;
         records(file, path, |at, entry| {
+            replay.records = at;
             if let Some(Entry::Revoked { worker, epoch: of }) = entry
                 && of >= epoch
             {
@@ -131,10 +155,19 @@ impl Replay {
                 epoch = epoch.max(of);
             }
         })?;
-        records(file, path, |at, entry| replay.take(at, entry))?;
-        let mut workers: Vec<u32> = replay.revoked.into_keys().collect();
+        records(file, path, |at, entry| {
+            if at <= last {
+                replay.take(at, entry);
+            }
+        })?;
+        Ok(replay)
+    }
+
+    /// Workers of whom nothing counts.
+    fn revoked(&self) -> Vec<u32> {
+        let mut workers: Vec<u32> = self.revoked.keys().copied().collect();
         workers.sort_unstable();
-        Ok((replay.standing, workers))
+        workers
     }
 
     fn take(&mut self, at: u64, entry: Option<Entry>) {
@@ -144,26 +177,26 @@ impl Replay {
             Some(Entry::Began { epoch }) => standing.epoch = standing.epoch.max(epoch),
             Some(Entry::Done { worker, first, count, keys, epoch }) if epoch >= standing.epoch => {
                 if self.revoked.get(&worker).is_none_or(|revoked| *revoked < at) {
-                    note(standing, first, count, keys);
+                    note(standing, first, count, u128::from(keys));
                 }
             }
             Some(Entry::Marked { upto, epoch }) if epoch >= standing.epoch => {
                 standing.marked = standing.marked.max(upto);
             }
+            Some(Entry::Settled { first, count, keys, .. }) => note(standing, first, count, keys),
             Some(Entry::Done { .. } | Entry::Marked { .. } | Entry::Revoked { .. }) => {}
         }
     }
 }
 
 /// Adds units that are done; what is known counts once.
-fn note(standing: &mut Standing, first: u64, count: u64, keys: u64) -> bool {
+fn note(standing: &mut Standing, first: u64, count: u64, keys: u128) {
     let new = standing.done.insert(interval(first, count)).as_u64();
     standing.units += new;
     if new == count {
-        standing.keys += u128::from(keys);
+        standing.keys += keys;
     }
     standing.marked = standing.marked.max(first + (count - 1));
-    new == count
 }
 
 /// Every record after the head with its position; none where it cannot be read. A torn end is none too.
@@ -193,11 +226,17 @@ fn records(file: &mut File, path: &Path, mut take: impl FnMut(u64, Option<Entry>
 pub struct Ledger {
     held: Locked,
     path: PathBuf,
+    job: JobId,
     standing: Standing,
     /// Workers of whom nothing counts.
     revoked: Vec<u32>,
     /// Records that are not on disk yet.
     unsynced: Vec<u8>,
+    /// Records that are.
+    records: u64,
+    /// How many there may be, and how many there were when it was made short.
+    most: u64,
+    shortened: u64,
 }
 
 impl Ledger {
@@ -219,7 +258,9 @@ impl Ledger {
         if found != head {
             return Err(Error::corrupt(path, "it is the ledger of another job, or its head is damaged"));
         }
-        let (standing, revoked) = Replay::of(&mut file, path)?;
+        let replay = Replay::of(&mut file, path)?;
+        let revoked = replay.revoked();
+        let Replay { standing, .. } = replay;
         if standing.epoch >= epoch {
             return Err(Error::corrupt(
                 path,
@@ -230,11 +271,26 @@ impl Ledger {
         let length = file.seek(SeekFrom::End(0)).map_err(Error::io(path))?;
         let whole = length - length % RECORD as u64;
         file.set_len(whole).map_err(Error::io(path))?;
-        let mut ledger = Ledger { held, path: path.to_owned(), standing, revoked, unsynced: Vec::new() };
+        let mut ledger = Ledger {
+            held,
+            path: path.to_owned(),
+            job,
+            standing,
+            revoked,
+            unsynced: Vec::new(),
+            records: whole / RECORD as u64 - 1,
+            most: MOST_RECORDS,
+            shortened: 0,
+        };
         ledger.standing.epoch = epoch;
         ledger.unsynced.extend(Entry::Began { epoch }.bytes());
         ledger.sync()?;
         Ok(ledger)
+    }
+
+    /// How many records it may have before it is made short.
+    pub fn keep_at_most(&mut self, records: u64) {
+        self.most = records.max(2);
     }
 
     /// What the job has come to; what is not on disk yet is in it.
@@ -255,7 +311,7 @@ impl Ledger {
             return false;
         }
         let epoch = self.standing.epoch;
-        note(&mut self.standing, first, count, keys);
+        note(&mut self.standing, first, count, u128::from(keys));
         self.unsynced.extend(Entry::Done { worker, first, count, keys, epoch }.bytes());
         true
     }
@@ -275,7 +331,8 @@ impl Ledger {
         self.unsynced.extend(Entry::Revoked { worker, epoch }.bytes());
         self.sync()?;
         let mut file = self.held.file().try_clone().map_err(Error::io(&self.path))?;
-        (self.standing, self.revoked) = Replay::of(&mut file, &self.path)?;
+        let replay = Replay::of(&mut file, &self.path)?;
+        (self.revoked, self.standing) = (replay.revoked(), replay.standing);
         self.standing.marked = self.standing.marked.max(marked);
         Ok(())
     }
@@ -293,7 +350,42 @@ impl Ledger {
             let _ = file.set_len(at);
             return Err(Error::Io { path: self.path.clone(), source });
         }
+        self.records += (self.unsynced.len() / RECORD) as u64;
         self.unsynced.clear();
+        // Where intervals take most of it, it is not tried again at once.
+        if self.records > self.most && self.records > 2 * self.shortened {
+            self.shorten()?;
+        }
+        Ok(())
+    }
+
+    /// Makes intervals of the older half of the journal. The new one takes the old one's place whole, or not at all.
+    fn shorten(&mut self) -> Result<()> {
+        let mut file = self.held.file().try_clone().map_err(Error::io(&self.path))?;
+        let last = self.records - self.most / 2;
+        let before = Replay::until(&mut file, &self.path, last)?;
+        let Standing { marked, epoch, .. } = before.standing;
+        let mut bytes: Vec<u8> = head(self.job).to_vec();
+        bytes.extend(Entry::Began { epoch }.bytes());
+        // All candidates are told with the first interval: which has how many, nobody asks.
+        let mut keys = before.standing.keys.min(MOST_KEYS);
+        for (first, end) in before.standing.intervals() {
+            let keys = std::mem::take(&mut keys);
+            bytes.extend(Entry::Settled { first, count: end - first + 1, keys, epoch }.bytes());
+        }
+        bytes.extend(Entry::Marked { upto: marked, epoch }.bytes());
+        // What was revoked among the newer records is said there.
+        for (&worker, _) in before.revoked.iter().filter(|(_, at)| **at <= last) {
+            bytes.extend(Entry::Revoked { worker, epoch }.bytes());
+        }
+        records(&mut file, &self.path, |at, entry| {
+            if let Some(entry) = entry.filter(|_| at > last) {
+                bytes.extend(entry.bytes());
+            }
+        })?;
+        self.held.replace(|file| file.write_all(&bytes))?;
+        self.records = (bytes.len() / RECORD) as u64 - 1;
+        self.shortened = self.records;
         Ok(())
     }
 }
@@ -315,148 +407,8 @@ pub fn look(path: &Path, job: JobId) -> Result<Standing> {
     if found != head(job) {
         return Err(Error::corrupt(path, "it is the ledger of another job, or its head is damaged"));
     }
-    Ok(Replay::of(&mut file, path)?.0)
+    Ok(Replay::of(&mut file, path)?.standing)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const JOB: JobId = JobId([3; 32]);
-
-    fn folder() -> (tempfile::TempDir, PathBuf) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("ledger");
-        (folder, path)
-    }
-
-    fn state(ledger: &Ledger) -> (u64, u128, Vec<(u64, u64)>) {
-        let standing = ledger.standing();
-        (standing.units, standing.keys, standing.intervals().collect())
-    }
-
-    #[test]
-    fn what_was_synced_is_there_again() {
-        let (_folder, path) = folder();
-        let mut ledger = Ledger::open(&path, JOB, 1).expect("made");
-        assert!(ledger.done(7, 1, 1, 100) && ledger.done(8, 3, 2, 200) && ledger.done(7, 2, 1, 100));
-        assert!(!ledger.done(9, 3, 1, 50), "each counts once");
-        assert!(!ledger.done(9, 4, 2, 50), "not even in part");
-        ledger.mark(900);
-        ledger.sync().expect("synced");
-        let before = state(&ledger);
-        assert_eq!(before, (4, 400, vec![(1, 4)]));
-        assert!(Ledger::open(&path, JOB, 2).is_err(), "held");
-        assert_eq!(look(&path, JOB).expect("read").units, 4);
-        drop(ledger);
-        let again = Ledger::open(&path, JOB, 2).expect("opened");
-        assert_eq!(state(&again), before);
-        assert_eq!((again.standing().marked, again.standing().damaged), (900, 0));
-        assert_eq!(again.standing().gap(1, 10), Some((5, 6)));
-        drop(again);
-        let why = Ledger::open(&path, JOB, 2).unwrap_err().to_string();
-        assert!(why.contains("epoch 2"), "{why}");
-        assert!(Ledger::open(&path, JobId([4; 32]), 9).unwrap_err().to_string().contains("another job"));
-    }
-
-    /// Cut anywhere and flipped anywhere, a journal loses the records that were hit and no others.
-    #[test]
-    fn damage_costs_what_it_hits() {
-        let (_folder, path) = folder();
-        let mut ledger = Ledger::open(&path, JOB, 1).expect("made");
-        for unit in 1..=40 {
-            ledger.done(1, 2 * unit, 1, 1);
-        }
-        ledger.sync().expect("synced");
-        drop(ledger);
-        let whole = std::fs::read(&path).expect("there");
-        assert_eq!(whole.len(), (1 + 1 + 40) * RECORD);
-        for cut in (RECORD..whole.len()).step_by(7) {
-            std::fs::write(&path, &whole[..cut]).expect("written");
-            let mut ledger = Ledger::open(&path, JOB, 2).expect("opened");
-            let kept = (cut / RECORD).saturating_sub(2) as u64;
-            assert_eq!(ledger.standing().units, kept, "cut at {cut}");
-            // And it goes on from there.
-            assert!(ledger.done(1, 1001, 1, 1));
-            ledger.sync().expect("synced");
-            drop(ledger);
-            assert_eq!(look(&path, JOB).expect("read").units, kept + 1);
-        }
-        for at in (2 * RECORD..whole.len()).step_by(11) {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1 << (at % 8);
-            std::fs::write(&path, &bytes).expect("written");
-            let standing = look(&path, JOB).expect("read");
-            assert_eq!((standing.units, standing.damaged), (39, 1), "flipped at {at}");
-        }
-        std::fs::write(&path, b"something else, quite long enough to be a head of one").expect("written");
-        assert!(Ledger::open(&path, JOB, 3).unwrap_err().to_string().contains("no ledger"));
-    }
-
-    /// A million units of two hundred devices, done out of order: neither ledger nor leases grow.
-    #[test]
-    fn memory_is_flat() {
-        use crate::leases::{Held, Holder, Leases};
-        let resident = || {
-            let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-            text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
-        };
-        let (_folder, path) = folder();
-        let mut ledger = Ledger::open(&path, JOB, 1).expect("made");
-        let mut leases = Leases::default();
-        let mut before = 0;
-        for unit in 1..=1_000_000u64 {
-            let holder = Some(Holder { worker: (unit % 200) as u32, slot: 0 });
-            leases.give(unit, Held { holder, count: 1, until: std::time::Duration::ZERO });
-            // The one of 200 before comes back, odd ones before even ones.
-            if let Some(done) = (unit ^ 1).checked_sub(200).filter(|done| *done > 0) {
-                leases.release(done, 1);
-                assert!(ledger.done((done % 200) as u32, done, 1, 1));
-            }
-            if unit % 10_000 == 0 {
-                ledger.sync().expect("synced");
-            }
-            if unit == 100_000 {
-                before = resident();
-            }
-        }
-        assert!(leases.len() <= 202 && ledger.standing().intervals().count() <= 3);
-        let grown = resident().saturating_sub(before);
-        // Other tests run beside this one.
-        assert!(grown < 64 << 20, "{grown} bytes");
-    }
-
-    #[test]
-    fn a_coordinator_that_was_replaced_writes_nothing_that_counts() {
-        let (_folder, path) = folder();
-        let mut ledger = Ledger::open(&path, JOB, 5).expect("made");
-        ledger.done(1, 1, 1, 1);
-        ledger.sync().expect("synced");
-        drop(ledger);
-        drop(Ledger::open(&path, JOB, 6).expect("opened"));
-        // As one would that was paused before it was replaced, and has the file open.
-        let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("there");
-        let late = Entry::Done { worker: 1, first: 2, count: 1, keys: 1, epoch: 5 };
-        file.write_all(&late.bytes()).expect("written");
-        assert_eq!(look(&path, JOB).expect("read").intervals().collect::<Vec<_>>(), [(1, 1)]);
-    }
-
-    #[test]
-    fn what_a_cheat_did_is_open_again_and_what_others_did_is_not() {
-        let (_folder, path) = folder();
-        let mut ledger = Ledger::open(&path, JOB, 1).expect("made");
-        for unit in 1..=100 {
-            ledger.done((unit % 4) as u32, unit, 1, 10);
-        }
-        ledger.revoke(2).expect("revoked");
-        assert_eq!((ledger.standing().units, ledger.standing().keys), (75, 750));
-        assert_eq!(ledger.standing().gap(1, 100), Some((2, 1)));
-        assert!(!ledger.done(2, 2, 1, 10), "and nothing it does later counts");
-        assert!(ledger.done(3, 2, 1, 10), "another can do it");
-        ledger.sync().expect("synced");
-        drop(ledger);
-        let ledger = Ledger::open(&path, JOB, 2).expect("opened");
-        assert_eq!((ledger.standing().units, ledger.revoked()), (76, &[2][..]));
-        assert!(ledger.standing().marked >= 100);
-    }
-}
+mod tests;

@@ -5,12 +5,14 @@
 
 pub mod book;
 pub mod coordinator;
+pub mod duty;
 mod error;
 pub mod job;
 pub mod leases;
 pub mod ledger;
 pub mod net;
 pub mod proof;
+pub mod scan;
 pub mod secrets;
 pub mod wire;
 

@@ -21,6 +21,8 @@ use crate::job::JobId;
 /// Names this use of the key, apart from all others.
 const UNIT: &[u8] = b"warpsmith fleet unit 1";
 const TOKEN: &[u8] = b"warpsmith fleet lease token 1";
+const PLAN: &[u8] = b"warpsmith fleet planted keys 1";
+const SHIFT: &[u8] = b"warpsmith fleet hidden range 1";
 
 /// The master secret of a job.
 pub struct Master {
@@ -73,6 +75,22 @@ impl Master {
                 Secret::from_wide(&wide)
             })
             .expect("256 times in a row one in 2^127")
+    }
+
+    /// Bytes that say what is planted in a unit of so many keys.
+    pub fn plan(&self, unit: u64, keys: u64, bytes: &mut [u8]) {
+        Hkdf::<Sha256>::new(Some(PLAN), self.secret.as_bytes())
+            .expand_multi_info(&[self.job.as_bytes(), &unit.to_be_bytes(), &keys.to_be_bytes()], bytes)
+            .expect("not too many bytes");
+    }
+
+    /// Bytes that say how far before its range a hidden scan begins.
+    pub fn shift(&self) -> Zeroizing<[u8; 32]> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        Hkdf::<Sha256>::new(Some(SHIFT), self.secret.as_bytes())
+            .expand(self.job.as_bytes(), &mut *bytes)
+            .expect("32 bytes are not too many");
+        bytes
     }
 
     /// What proves that this text came from here.

@@ -1,7 +1,7 @@
 //! What workers and the coordinator say to each other, as JSON. All of it is public; what decides is checked by whoever reads it.
 
 use serde::{Deserialize, Serialize};
-use warpsmith_engine::{KeyUnit, Outfit, PublicKey, SaltUnit, Unit};
+use warpsmith_engine::{KeyUnit, Outfit, PublicKey, RangeStart, RangeUnit, SaltUnit, Unit};
 
 use crate::job::JobId;
 use crate::secrets::Master;
@@ -135,16 +135,63 @@ pub enum Work {
         /// The last.
         last: u64,
     },
+    /// Keys of a range that follow each other.
+    Range {
+        /// The first key, hex.
+        first: String,
+        /// How many.
+        count: u64,
+        /// Digests to look for besides the job's: which of the job's forms, and hex.
+        also: Vec<String>,
+    },
+    /// The same from a point on, whose key is not told.
+    Points {
+        /// The first point, compressed, hex.
+        point: String,
+        /// How many.
+        count: u64,
+        /// The x coordinates to look for, hex.
+        wanted: Vec<String>,
+    },
 }
 
 impl Work {
-    /// The same as a worker does it; none if it is no unit.
+    /// How many candidates there are; none if it is no unit.
+    pub fn candidates(&self) -> Option<u128> {
+        match self {
+            Work::Keys { .. } | Work::Salts { .. } => self.unit().map(|unit| unit.candidates()),
+            Work::Range { .. } | Work::Points { .. } => self.range().map(|unit| u128::from(unit.count)),
+        }
+    }
+
+    /// The unit of a range, as a worker does it; none if it is none.
+    pub fn range(&self) -> Option<RangeUnit> {
+        let (start, count) = match self {
+            Work::Range { first, count, .. } => {
+                let mut key = [0; 32];
+                const_hex::decode_to_slice(first, &mut key).ok()?;
+                (RangeStart::Key(key), *count)
+            }
+            Work::Points { point, count, .. } => (RangeStart::Point(read_point(point)?), *count),
+            Work::Keys { .. } | Work::Salts { .. } => return None,
+        };
+        Some(RangeUnit { start, count }).filter(RangeUnit::is_sound)
+    }
+
+    /// The same without what to look for: which keys they are.
+    pub fn place(&self) -> Work {
+        match self.clone() {
+            Work::Range { first, count, .. } => Work::Range { first, count, also: Vec::new() },
+            Work::Points { point, count, .. } => Work::Points { point, count, wanted: Vec::new() },
+            work => work,
+        }
+    }
+
+    /// The unit of a search, as a worker does it; none if it is none.
     pub fn unit(&self) -> Option<Unit> {
         match self {
             Work::Keys { point, half, orbits, signs, steps } => {
-                let mut bytes = [0; 33];
-                const_hex::decode_to_slice(point, &mut bytes).ok()?;
-                let point = PublicKey::from_slice(&bytes).ok()?;
+                let point = read_point(point)?;
                 let unit = KeyUnit { point, half: *half, orbits: *orbits, signs: *signs, steps: *steps };
                 unit.is_sound().then_some(Unit::Keys(unit))
             }
@@ -153,8 +200,15 @@ impl Work {
                 const_hex::decode_to_slice(base, &mut bytes).ok()?;
                 (first <= last).then_some(Unit::Salts(SaltUnit { base: bytes, first: *first, last: *last }))
             }
+            Work::Range { .. } | Work::Points { .. } => None,
         }
     }
+}
+
+fn read_point(text: &str) -> Option<PublicKey> {
+    let mut bytes = [0; 33];
+    const_hex::decode_to_slice(text, &mut bytes).ok()?;
+    PublicKey::from_slice(&bytes).ok()
 }
 
 impl Lease {

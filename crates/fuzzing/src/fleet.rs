@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use warpsmith_fleet::Error;
 use warpsmith_fleet::book::{Book, Wishes, create};
 use warpsmith_fleet::coordinator::{Coordinator, Policy};
-use warpsmith_fleet::job::{Descriptor, JobId};
+use warpsmith_fleet::job::{Descriptor, JobId, Task};
 use warpsmith_fleet::ledger::{self, Ledger, RECORD};
 use warpsmith_fleet::net::home::{Invitation, parse_server};
 use warpsmith_fleet::wire::{Answer, Ask, Lease, Report, Verdict};
@@ -31,7 +31,7 @@ static FLEET: LazyLock<Fleet> = LazyLock::new(|| {
     let text = r#"{"fleet":1,"round":0,"sought":{"kind":"key","chain":"npub"},"liked":{"by":"patterns","patterns":["q"],"ignore_case":false,"checksum":false}}"#;
     let descriptor: Descriptor = serde_json::from_str(text).expect("a job");
     let wishes = Wishes { count: None, enough: None, priority: 1.0 };
-    let id = create(folder.path(), &descriptor, &wishes).expect("made");
+    let id = create(folder.path(), &descriptor, None, &wishes).expect("made");
     let job = folder.path().join(id.to_string());
     // Known, so that an input does the same each time.
     fs::write(job.join("master"), [7; 32]).expect("written");
@@ -56,7 +56,7 @@ pub fn fleet_messages(data: &[u8]) {
     }
     let book = Book::open(job, 1, Duration::ZERO, Duration::from_millis(10)).expect("the job opens");
     // Nothing is done twice: to whom that falls is a lot, and an input must do the same each time.
-    let policy = Policy { unit_time: Duration::from_millis(10), repeat_first: 0, repeat_one_in: 0 };
+    let policy = Policy { repeat_first: 0, repeat_one_in: 0, unit_time: Duration::from_millis(10), sample: 0 };
     let mut coordinator = Coordinator::new(policy);
     coordinator.add(book);
     let (mut last, mut counted): (Option<Lease>, u64) = (None, 0);
@@ -133,7 +133,7 @@ fn job_text(text: &[u8]) {
         Ok(again) => assert_eq!(again, descriptor),
         Err(()) => return,
     }
-    if let Ok(task) = descriptor.open().map_err(assert_told) {
+    if let Ok(Task::Search(task)) = descriptor.open().map_err(assert_told) {
         assert!(task.salts().is_none_or(|salts| salts > 0));
     }
 }

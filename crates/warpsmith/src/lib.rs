@@ -142,9 +142,9 @@ pub mod keys {
 /// ```
 pub mod search {
     pub use warpsmith_engine::{
-        Covered, Details, Ended, Error, Event, Job, KeyUnit, Match, Outcome, Outfit, Progress, Result,
-        SaltUnit, Solution, Subject, Unit, UnitOrigin, UnitRunner, Wanted, Why, check_spots, run, settle,
-        time_to,
+        Covered, Details, Ended, Error, Event, Job, KeyUnit, Match, Outcome, Outfit, Progress, RangeRunner,
+        RangeStart, RangeUnit, Result, SaltUnit, Solution, Subject, Unit, UnitOrigin, UnitRunner, Wanted,
+        Why, check_spots, run, settle, time_to,
     };
 }
 

@@ -6,19 +6,27 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use serde::Serialize;
 use warpsmith::Devices;
-use warpsmith::chain::{KeyType, TYPES};
+use warpsmith::chain::{Form, KeyType, TYPES};
+use warpsmith::fleet::book::Wishes;
+use warpsmith::fleet::job::{Descriptor, Liked, Sought};
+use warpsmith::fleet::net::submit::{submit, submit_hidden};
+use warpsmith::fleet::scan::Order;
+use warpsmith::keys::{parse_public_key, public_point};
 use warpsmith::scan::{
     Ended, Event, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run,
     with_filter,
 };
-use warpsmith::store::{Database, Interval, Map, RangeError, TargetList, Width, parse_range};
+use warpsmith::store::{Database, Interval, Map, RangeError, Record, TargetList, U256, Width, parse_range};
 
 use super::db::remarks;
+use super::fleet::submit::{Submission, refuse_devices};
 use crate::encryption::RecipientFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::input;
 use crate::keys;
+use crate::metrics::JobNumbers;
+use crate::mining::bad_public_key;
 use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
@@ -54,8 +62,12 @@ pub(crate) struct Scan {
     range_file: Option<String>,
 
     /// Files with the addresses to look for, one address per line, plain or .gz or .zst; repeatable
-    #[arg(long, value_name = "FILE", required_unless_present = "database", num_args = 1..)]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["database", "public_key"], num_args = 1..)]
     targets: Vec<PathBuf>,
+
+    /// A public key to look for instead, where it is known: hex, compressed, uncompressed or x-only, or npub; repeatable
+    #[arg(long, value_name = "HEX", conflicts_with_all = ["targets", "database", "types"])]
+    public_key: Vec<String>,
 
     /// The database to look in instead, made by `warpsmith db build`
     #[arg(long, value_name = "DB", conflicts_with = "targets")]
@@ -86,6 +98,10 @@ pub(crate) struct Scan {
 
     #[command(flatten)]
     recipient: RecipientFlags,
+
+    /// The fleet that does it, where `fleet submit` says so, and whether its workers may learn keys.
+    #[arg(skip)]
+    pub fleet: Option<(Submission, bool)>,
 }
 
 /// The types a scan can look for.
@@ -135,6 +151,9 @@ struct ProgressLine<'a> {
 
 impl Scan {
     pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+        if let Some((fleet, may_learn)) = &self.fleet {
+            return self.submit(fleet, *may_learn, stdout);
+        }
         let usage = |text: String| Failure::Usage(text);
         let range = self.read_range()?;
         let mut screen = Screen::new(self.run.quiet);
@@ -142,7 +161,7 @@ impl Scan {
         let devices = self.run.devices.open()?;
         let (targets, remarks) = match (&self.database, listed) {
             (Some(path), _) => (self.open_database(path, &devices, &mut screen)?, Vec::new()),
-            (None, Some(listed)) => listed,
+            (None, Some((targets, list))) => (targets, remarks(&list.report)),
             (None, None) => return Err(usage("give --targets or --database".to_owned())),
         };
         let ledger = ledger(range, &targets, self.map.as_deref(), self.random);
@@ -176,6 +195,89 @@ impl Scan {
         })
     }
 
+    /// Has a fleet do it.
+    fn submit(&self, fleet: &Submission, may_learn: bool, stdout: Stdout) -> Result<Ending, Failure> {
+        let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+        refuse_devices(&self.run)?;
+        if self.database.is_some() {
+            return usage(
+                "--database: a fleet's workers are sent what they look for, and a database is too large for that; give addresses \
+                 with --targets, or scan for a database on one machine",
+            );
+        }
+        if self.map.is_some() {
+            return usage(
+                "--map: a fleet keeps its own record of what is covered, and the same command goes on with it; leave it out",
+            );
+        }
+        if self.random {
+            return usage("--random: a fleet gives pieces out from the first to the last; leave it out");
+        }
+        let range = self.read_range()?;
+        let (targets, list) = self.read_targets()?;
+        // A public key is known by its x coordinate.
+        let is_hidden = targets.forms() == [Form::X];
+        if !is_hidden && self.range_file.is_some() {
+            return usage(
+                "--range-file: workers that look for addresses are told which keys they test, so a range that is a secret is none \
+                 any more. Look for its --public-key, which hides it, or scan on your own machine",
+            );
+        }
+        if !is_hidden && !may_learn {
+            return usage(
+                "a worker that finds one of these addresses learns its private key before you do, and so does whoever runs the \
+                 server. If all of them are yours, or you accept that, say --workers-may-learn-keys. Where the public key is known, \
+                 give that with --public-key instead: workers look for it without learning anything",
+            );
+        }
+        let order = Order {
+            range: range.to_string(),
+            types: targets.types().iter().map(|wanted| wanted.name.clone()).collect(),
+            addresses: list.records.iter().map(Record::text).collect(),
+        };
+        let wishes = Wishes { count: None, enough: None, priority: fleet.priority() };
+        let home = fleet.home()?;
+        let mut screen = Screen::new(self.run.quiet);
+        let encryption = self.recipient.open()?;
+        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
+        for line in &remarks(&list.report) {
+            screen.warn(line);
+        }
+        let led = fleet.lead(&home, &self.run, &mut results, &mut screen, || {
+            if is_hidden {
+                let id = submit_hidden(&home, &order, &wishes)?;
+                return Ok((id, "workers learn neither keys, nor what is looked for, nor where"));
+            }
+            let Order { range, types, addresses } = order;
+            let (sought, liked) = (Sought::Range { range }, Liked::Targets { types, addresses });
+            let descriptor = Descriptor { fleet: Descriptor::FORMAT, round: 0, sought, liked, split: None };
+            Ok((submit(&home, descriptor, &wishes)?, "workers may learn the keys they find"))
+        });
+        let delivered = results.finish();
+        let led = led?;
+        delivered?;
+        // A hidden scan reaches somewhat beyond its range.
+        let covered = U256::from(led.job.covered()?).min(range.count());
+        let elapsed_s = led.elapsed.as_secs_f64();
+        screen.say(format_args!(
+            "{}: {} found, {} keys covered in {}",
+            if led.ended == warpsmith::fleet::net::submit::Ended::Over {
+                "the whole range is covered"
+            } else {
+                "the same command goes on from here"
+            },
+            led.matches,
+            human::count(covered.as_f64()),
+            human::seconds(elapsed_s)
+        ));
+        if self.run.json {
+            let (matches, tried) = (led.matches as u64, u64::try_from(covered).unwrap_or(u64::MAX));
+            let covered = covered.to_string();
+            results.stdout().show_json(&DoneLine { event: "done", covered, matches, tried, elapsed_s })?;
+        }
+        Ok(led.ending())
+    }
+
     /// The range as it was given. SEC: of one from a file no message repeats anything.
     fn read_range(&self) -> Result<Interval, Failure> {
         if let Some(range) = &self.range {
@@ -202,12 +304,29 @@ impl Scan {
         })
     }
 
-    /// The addresses of the files given, and what is to be said about these.
-    fn read_targets(&self) -> Result<(ScanTargets, Vec<String>), Failure> {
+    /// The addresses of the files given.
+    fn read_targets(&self) -> Result<(ScanTargets, TargetList), Failure> {
+        if !self.public_key.is_empty() {
+            return self.read_public_keys();
+        }
         let list = TargetList::read(&self.targets, self.strict);
         let list = list.map_err(|error| Failure::Usage(format!("--targets: {error}")))?;
         let targets = ScanTargets::list(&list, &self.types);
-        Ok((targets.map_err(|error| Failure::Usage(error.to_string()))?, remarks(&list.report)))
+        Ok((targets.map_err(|error| Failure::Usage(error.to_string()))?, list))
+    }
+
+    /// The public keys given, as the addresses that are nothing but a key.
+    fn read_public_keys(&self) -> Result<(ScanTargets, TargetList), Failure> {
+        let rawtr = KeyType::find("rawtr").expect("Bitcoin has it");
+        let address = |text: &String| {
+            let key = parse_public_key(text).map_err(|error| bad_public_key("--public-key", text, &error))?;
+            let target = rawtr.on[0].target.as_ref();
+            Ok(target.encode(&target.digest(&public_point(&key))))
+        };
+        let addresses = self.public_key.iter().map(address).collect::<Result<Vec<String>, Failure>>()?;
+        let list = TargetList::of(&addresses).map_err(|error| Failure::Usage(error.to_string()))?;
+        let targets = ScanTargets::list(&list, &[rawtr]);
+        Ok((targets.map_err(|error| Failure::Usage(error.to_string()))?, list))
     }
 
     /// A database, with the filter that goes before it.
@@ -236,6 +355,7 @@ impl Scan {
         results: &mut Results,
         screen: &mut Screen,
     ) -> Result<ScanOutcome, Failure> {
+        let metrics = self.run.metrics()?;
         let outcome = run(job, ledger, devices, interrupt, &mut |event| {
             match event {
                 Event::Found(findings) => {
@@ -245,9 +365,21 @@ impl Scan {
                     results.finish()?;
                     results.keep_ready()?;
                 }
-                Event::Progress(_) if self.run.quiet => results.keep_ready()?,
                 Event::Progress(progress) => {
                     results.keep_ready()?;
+                    if let Some(metrics) = &metrics {
+                        let numbers = JobNumbers {
+                            tried: progress.tried as f64,
+                            matches: progress.matches as f64,
+                            rate: progress.rate,
+                            share: Some(progress.share),
+                            units: None,
+                        };
+                        metrics.run("scan", &numbers, &progress.devices, progress.elapsed);
+                    }
+                    if self.run.quiet {
+                        return Ok(());
+                    }
                     match self.run.progress {
                         Some(ProgressFormat::Json) => {
                             results.stdout().progress_json(&progress_line(progress))?

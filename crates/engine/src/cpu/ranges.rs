@@ -8,7 +8,7 @@ use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::group::Point;
 use warpsmith_curve::multiply::Eight;
 use warpsmith_curve::walk::{Block, Places, Points, Walk};
-use warpsmith_curve::{Fe, Scalar};
+use warpsmith_curve::{Affine, Fe, Scalar};
 use warpsmith_hash::hash160::Digest8;
 use warpsmith_hash::keccak::Word8;
 use warpsmith_hash::sha256::Tagged;
@@ -36,6 +36,8 @@ pub(crate) struct CpuScanner<'a, S> {
     cpu: &'a Cpu,
     forms: &'a [Form],
     filter: &'a S,
+    /// What keys are counted from.
+    base: Point,
     /// What is still to be covered.
     first: Scalar,
     left: u64,
@@ -51,6 +53,11 @@ impl<S: MayHold> Scanner for CpuScanner<'_, S> {
 
     fn seams(&self) -> Vec<u64> {
         vec![self.group(), 2 * self.group()]
+    }
+
+    fn count_from(&mut self, base: Affine) -> Result<(), Fault> {
+        self.base = Some(base);
+        Ok(())
     }
 
     fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault> {
@@ -80,11 +87,17 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
             cpu,
             forms,
             filter,
+            base: None,
             first: Scalar::ZERO,
             left: 0,
             #[cfg(test)]
             flip: Default::default(),
         }
+    }
+
+    /// The same, with keys that are counted from here.
+    pub fn with_base(self, base: Point) -> Self {
+        CpuScanner { base, ..self }
     }
 
     /// Covers all that is left.
@@ -122,12 +135,14 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
         let room = last.negate(); // n - last: the keys after it and one
         let beyond = window - count;
         let before = match small(room) {
-            Some(room) if room <= beyond => beyond - (room - 1),
+            // Where a point's 0 lies among the keys is nobody's business, and nobody meets it.
+            Some(room) if self.base.is_none() && room <= beyond => beyond - (room - 1),
             _ => 0,
         };
         let start = first.sub(Scalar::from_u64(before));
-        let row =
-            Row { first: start.add(Scalar::from_u64(group / 2)), apart: Scalar::from_u64(groups * group) };
+        let (first_centre, apart) =
+            (start.add(Scalar::from_u64(group / 2)), Scalar::from_u64(groups * group));
+        let row = Row { base: self.base, first: first_centre, apart };
         // Each lane ends where the next began: the last of these is where the last lane must end.
         let starts: Vec<Point> = (0..=lanes).map(|lane| row.lane(lane)).collect();
         let (begin, end) = (&starts[..lanes as usize], &starts[1..]);

@@ -30,12 +30,11 @@ use super::{
 };
 use crate::cpu::{Cpu, CpuScanner};
 use crate::forms;
-use crate::origin::point_of;
 use crate::prefilter::ScanFilter;
 use crate::simd;
 use crate::worker::Fault;
 use crate::worker::batch_add::{add_all, add_pairs};
-use crate::worker::ends::Row;
+use crate::worker::ends::{Row, far_from};
 use crate::worker::scanner::{Proof, Scanner, Survivor, small};
 
 /// Launches of a batch: seconds, so that a pause between batches does not count and little is done again after a crash.
@@ -76,6 +75,8 @@ pub(super) struct RangeScanner<'a> {
     flights: Flights<RECORD_WORDS>,
     capacity: u32,
     walk: Option<Centres>,
+    /// What keys are counted from.
+    base: Point,
     /// What is still to be covered.
     first: Scalar,
     left: u64,
@@ -176,6 +177,7 @@ impl<'a> RangeScanner<'a> {
             flights: Flights::new(queue.as_mut(), most, gpu.launch_ms, room.capacity)?,
             capacity: room.capacity,
             walk: None,
+            base: None,
             first: Scalar::ZERO,
             left: 0,
             ahead: false,
@@ -206,13 +208,13 @@ impl<'a> RangeScanner<'a> {
         let way = Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.launched));
         let (first, apart) = (walk.base.add(half).add(way), Scalar::from_u64(self.group()));
         walk.asked = walk.launched;
-        self.ends.ask(self.queue.as_mut(), Row { first, apart })
+        self.ends.ask(self.queue.as_mut(), Row { base: self.base, first, apart })
     }
 
     /// Uploads the centres of so many lanes, the first of which begins at this key.
     fn place(&mut self, to: Buffer, first: Scalar, lanes: u32) -> Result<(), Fault> {
         let centre = first.add(Scalar::from_u64(u64::from(self.shape.spec.group)));
-        let start = point_of(centre).ok_or("a lane began at no key")?;
+        let start = far_from(self.base, centre).ok_or("a lane began at no key")?;
         let ways = &self.gpu.neighbours()[..lanes as usize - 1];
         let others = add_all(start, ways).or_else(|| {
             // One of them has the x of the first.
@@ -250,8 +252,12 @@ impl<'a> RangeScanner<'a> {
         }
     }
 
-    /// Steps the device can do from this key on: all their centres, and the ones after, stay clear of n.
+    /// Steps the device can do from this key on: all their centres, and the ones after, stay clear of n. Of keys that are counted
+    /// from a point nobody knows how far that is, and nobody meets it.
     fn clear(&self, first: Scalar) -> u64 {
+        if self.base.is_some() {
+            return u64::MAX;
+        }
         let room = small(first.negate()).unwrap_or(u64::MAX);
         (room / self.step_keys()).saturating_sub(2)
     }
@@ -263,7 +269,7 @@ impl<'a> RangeScanner<'a> {
         }
         let centre = self.first.add(Scalar::from_u64(u64::from(self.shape.spec.group)));
         let before_step = small(Scalar::from_u64(self.step_keys()).sub(centre));
-        if before_step.is_some_and(|keys| keys.is_multiple_of(self.group())) {
+        if self.base.is_none() && before_step.is_some_and(|keys| keys.is_multiple_of(self.group())) {
             return Ok(Some(1));
         }
         let (centres, lanes) = (self.centres, self.lanes());
@@ -382,7 +388,7 @@ impl<'a> RangeScanner<'a> {
                 continue;
             } else {
                 // The processor has no such limit.
-                let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.wanted);
+                let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.wanted).with_base(self.base);
                 scanner.begin(first, keys)?;
                 survivors.extend(scanner.rest()?);
             }
@@ -398,7 +404,7 @@ impl<'a> RangeScanner<'a> {
 
     /// Keys of the next, at most so many, by the processor.
     fn by_processor(&mut self, most: u64) -> Result<(u64, Vec<Survivor>), Fault> {
-        let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.wanted);
+        let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.wanted).with_base(self.base);
         scanner.begin(self.first, most.min(self.left))?;
         scanner.go_on()
     }
@@ -412,6 +418,15 @@ impl Scanner for RangeScanner<'_> {
     fn seams(&self) -> Vec<u64> {
         let block = u64::from(self.shape.spec.block) * self.group();
         vec![self.group(), block, self.step_keys(), 2 * self.step_keys()]
+    }
+
+    fn count_from(&mut self, base: Affine) -> Result<(), Fault> {
+        if self.base != Some(base) {
+            self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+            self.ends.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
+            (self.base, self.walk) = (Some(base), None);
+        }
+        Ok(())
     }
 
     fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault> {

@@ -8,13 +8,16 @@
 //! handed to the sink, not before. What is out
 //! when a scan ends is given out again by the next.
 
+mod finding;
 mod prove;
 mod session;
 mod shared;
 mod targets;
 
+pub use finding::Finding;
 pub use prove::selftest_scans;
-pub use session::{Finding, Ledger, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};
+pub(crate) use prove::{Unproved, prove};
+pub use session::{Ledger, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};
 pub use targets::ScanTargets;
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::worker::scanner::{Scanner, Survivor, digest_of};
 use crate::worker::{Backend, Fault};
 
 /// Why a device takes no part in a scan.
-pub(super) enum Unproved {
+pub(crate) enum Unproved {
     /// It cannot do it.
     Unable(Fault),
     /// It said it could, and failed its self-test.
@@ -87,7 +87,7 @@ fn prove_filters(
 }
 
 /// How many keys were planted for a device, in every form, and found by it.
-pub(super) fn prove(
+pub(crate) fn prove(
     device: &dyn Backend,
     forms: &[Form],
     filter: &ScanFilter,

@@ -8,12 +8,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use warpsmith_chain::{Form, KeyType};
 use warpsmith_store::{Map, MapFile, Record};
-use zeroize::Zeroizing;
 
-use super::ScanTargets;
 use super::prove::{Unproved, prove};
 use super::shared::{Done, Message, Shared};
-use crate::details::Details;
+use super::{Finding, ScanTargets};
 use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
@@ -78,42 +76,6 @@ pub struct ScanJob<'a> {
     pub time_limit: Option<Duration>,
     /// How often progress is reported.
     pub interval: Duration,
-}
-
-/// A key that was looked for.
-///
-/// See [`scan`](scan()).
-pub struct Finding {
-    /// The chain's name.
-    pub target: &'static str,
-    /// The type of the address.
-    pub found_as: &'static KeyType,
-    /// The address.
-    pub address: String,
-    /// What the source said it holds, in the smallest unit.
-    pub amount: Option<u128>,
-    /// The compressed public key.
-    pub public_key: [u8; 33],
-    /// The private key.
-    pub secret: Secret,
-    /// The private key as its users import it.
-    pub export: Zeroizing<String>,
-    /// What else a person should know. SEC: the texts may hold the private key.
-    pub details: Details,
-    /// The same without the private key.
-    pub public_details: Details,
-    /// Where it was found.
-    pub device: String,
-}
-
-/// SEC: shows nothing that holds a private key.
-impl std::fmt::Debug for Finding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Finding")
-            .field("address", &self.address)
-            .field("as", &self.found_as)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Where a scan stands.
@@ -422,25 +384,11 @@ impl<'c> Collector<'c, '_> {
         let wrong = |what: &str| Error::SelfTest { device: id.clone(), what: what.to_owned() };
         let secret = Secret::from_bytes(&survivor.key.to_be_bytes());
         let secret = secret.ok_or_else(|| wrong("it found something that is no key"))?;
-        let public = secret.public_key();
-        let point = public_point(&public);
-        if survivor.form.reference(&point) != survivor.digest {
+        if survivor.form.reference(&public_point(&secret.public_key())) != survivor.digest {
             return Err(wrong("a key it found does not have the digest it computed"));
         }
         for (found_as, record) in wanted {
-            let target = found_as.target(record.kind);
-            let finding = Finding {
-                target: target.name(),
-                found_as,
-                address: target.encode(&survivor.digest),
-                amount: record.amount,
-                public_key: public.serialize(),
-                export: target.export(secret.as_bytes()),
-                details: target.explain(&point, Some(secret.as_bytes())),
-                public_details: target.explain(&point, None),
-                secret: secret.clone(),
-                device: id.clone(),
-            };
+            let finding = Finding::new(&secret, &survivor.digest, (found_as, record), &id);
             self.matches += 1;
             (self.sink)(Event::Found(vec![finding])).map_err(Error::Sink)?;
         }

@@ -80,8 +80,22 @@ impl ScanTargets {
         &self.types
     }
 
+    /// Each digest that is looked for, in the form it is looked for in; none where they are in a database.
+    pub fn digests(&self) -> Option<Vec<(Form, Digest)>> {
+        let Place::List(records) = &self.place else { return None };
+        let of = |wanted: &&'static KeyType| {
+            let (form, kinds) = (wanted.form(), wanted.kinds.clone());
+            let known = records.keys().filter(move |(kind, _)| kinds.contains(kind));
+            known.map(move |(_, digest)| (form, *digest))
+        };
+        let mut digests: Vec<_> = self.types.iter().flat_map(of).collect();
+        digests.sort_unstable_by_key(|(form, digest)| (*form, digest.words()));
+        digests.dedup();
+        Some(digests)
+    }
+
     /// The forms in which these types are found, without repetition.
-    pub(crate) fn forms(&self) -> Vec<Form> {
+    pub fn forms(&self) -> Vec<Form> {
         let is_found = |form: &Form| self.types.iter().any(|wanted| wanted.form() == *form);
         Form::SCANNED.into_iter().filter(is_found).collect()
     }

@@ -39,7 +39,7 @@ pub fn check_spots(unit: &Unit, subject: Subject<'_>, spots: &[u64]) -> Vec<Opti
     }
 }
 
-fn public(point: Affine) -> PublicPoint {
+pub(super) fn public(point: Affine) -> PublicPoint {
     PublicPoint { x: point.x.to_be_bytes(), y: point.y.to_be_bytes() }
 }
 

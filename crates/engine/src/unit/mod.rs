@@ -9,9 +9,11 @@
 //! - a *share*: the leading bits of the digest are zero. It costs one more range of the very filter that searches, nobody can have
 //!   many without doing the work, and how many there are is known beforehand. Shares are the proof that a unit was done.
 //!
-//! `runner` does units on one device, `check` verifies what is told of them without trusting who did them.
+//! `runner` does units on one device, `check` verifies what is told of them without trusting who did them. `range` does the units of
+//! a scan, which are proved by keys that were planted in them.
 
 mod check;
+mod range;
 mod runner;
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,7 @@ use secp256k1::PublicKey;
 use warpsmith_curve::walk::Place;
 
 pub use check::{UnitOrigin, check_spots, settle};
+pub use range::{RangeRunner, RangeStart, RangeUnit};
 pub use runner::{Covered, Outfit, UnitRunner};
 
 use crate::worker::MOST_HALF;

@@ -22,7 +22,7 @@ use crate::worker::Backend;
 /// Entries of the units here: what the card of the tests has, so that all devices can do the same unit.
 const HALF: u32 = 16;
 
-fn devices() -> Vec<(&'static str, Devices)> {
+pub(super) fn devices() -> Vec<(&'static str, Devices)> {
     let cpu = |simd, threads| {
         let device = Cpu::new(simd, threads).with_half(HALF).expect("any number of entries");
         Devices::of(vec![device])

@@ -52,9 +52,11 @@ pub(crate) trait Must: Send {
     }
 }
 
-/// The lanes of a scan: lane l at `(first + l * apart) * G`.
+/// The lanes of a scan: lane l at `(first + l * apart) * G`, or so far from a point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
+    /// What is added to every lane, where keys are counted from a point whose logarithm is not known here.
+    pub base: Point,
     /// The key of lane 0.
     pub first: Scalar,
     /// The way from a lane to the next.
@@ -63,7 +65,7 @@ pub(crate) struct Row {
 
 impl Must for Row {
     fn lane(&self, lane: u64) -> Point {
-        point_of(self.first.add(self.apart.mul(Scalar::from_u64(lane))))
+        far_from(self.base, self.first.add(self.apart.mul(Scalar::from_u64(lane))))
     }
 
     fn lanes(&self, count: usize) -> Vec<Point> {
@@ -81,7 +83,16 @@ impl Must for Row {
             of_lanes += lane * i128::from(weight);
         }
         let way = self.first.mul(signed(sum)).add(self.apart.mul(signed(of_lanes)));
-        combine(centres, weights) == point_of(way)
+        combine(centres, weights) == far_from(group::multiply(signed(sum), self.base), way)
+    }
+}
+
+/// So far from a point, by libsecp256k1; from infinity, the point of that key.
+pub(crate) fn far_from(base: Point, way: Scalar) -> Point {
+    match base {
+        None => point_of(way),
+        // Infinity is no public key.
+        Some(base) => public_key(base).add_exp_tweak(&tweak(way)).ok().map(|sum| affine(&sum)),
     }
 }
 
@@ -104,10 +115,7 @@ impl Stand {
 
 impl Must for Stand {
     fn lane(&self, lane: u64) -> Point {
-        let first = public_key(self.walks.first()[lane as usize]);
-        let way = self.walks.way(self.age(lane as usize));
-        // Infinity is no public key.
-        first.add_exp_tweak(&tweak(way)).ok().map(|sum| affine(&sum))
+        far_from(Some(self.walks.first()[lane as usize]), self.walks.way(self.age(lane as usize)))
     }
 
     fn lanes(&self, count: usize) -> Vec<Point> {

@@ -1,7 +1,7 @@
 //! What a scan asks of anything that can cover stretches of keys.
 
 use warpsmith_chain::{Digest, Form};
-use warpsmith_curve::Scalar;
+use warpsmith_curve::{Affine, Scalar};
 
 use super::Fault;
 use crate::origin::{Secret, public_point};
@@ -31,6 +31,12 @@ pub(crate) trait Scanner: Send {
     /// Distances from the first key of a stretch at which something begins anew in the way it works, the nearest first: for
     /// self-tests.
     fn seams(&self) -> Vec<u64>;
+
+    /// From now on keys are counted from this point, whose logarithm need not be known: the key k stands for `base + k * G`, and
+    /// may be 0.
+    fn count_from(&mut self, _base: Affine) -> Result<(), Fault> {
+        Err("it cannot scan from a point on".to_owned())
+    }
 
     /// Begins with so many keys from `first` on. None of them is 0 or beyond n - 1.
     fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault>;

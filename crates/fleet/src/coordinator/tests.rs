@@ -7,11 +7,12 @@ use warpsmith_engine::{Devices, UnitRunner};
 use warpsmith_trials::{Random, count};
 
 use super::*;
-use crate::book::{Wishes, create};
-use crate::job::{Descriptor, Liked, Sought};
+use crate::book::{Found, Wishes, create};
+use crate::job::{Descriptor, Liked, Search, Sought, Task};
 use crate::wire::{Ready, Work};
 
-const POLICY: Policy = Policy { unit_time: Duration::from_millis(1), repeat_first: 0, repeat_one_in: 0 };
+const POLICY: Policy =
+    Policy { unit_time: Duration::from_millis(1), repeat_first: 0, repeat_one_in: 0, sample: 0 };
 
 fn job(pattern: &str) -> Descriptor {
     Descriptor {
@@ -29,9 +30,16 @@ fn job(pattern: &str) -> Descriptor {
     }
 }
 
+fn search(pattern: &str) -> Box<Search> {
+    match job(pattern).open().expect("possible") {
+        Task::Search(search) => search,
+        Task::Scan(_) => panic!("a scan"),
+    }
+}
+
 fn start(folder: &Path, pattern: &str, epoch: u64, policy: Policy) -> (Coordinator, JobId) {
     let wishes = Wishes { count: None, enough: None, priority: 1.0 };
-    let id = create(folder, &job(pattern), &wishes).expect("made");
+    let id = create(folder, &job(pattern), None, &wishes).expect("made");
     let book =
         Book::open(&folder.join(id.to_string()), epoch, Duration::ZERO, policy.unit_time).expect("opened");
     let mut coordinator = Coordinator::new(policy);
@@ -74,7 +82,7 @@ impl Worker<'_> {
 
 /// A worker on the processor whose units have some hundred thousand keys.
 fn with_worker(id: JobId, test: impl FnOnce(Worker<'_>)) {
-    let task = job("qqqqqqqqqq").open().expect("possible");
+    let task = search("qqqqqqqqqq");
     let devices = Devices::open(&["cpu".parse().expect("a device")], Some(1)).expect("a processor");
     let runner = UnitRunner::new(&devices, task.subject(), task.wanted()).expect("proved");
     let ready = Ready::new(id, runner.outfit(), 3e8);
@@ -294,8 +302,8 @@ fn leases_outlive_their_coordinator() {
 fn matches_come_home() {
     let folder = tempfile::tempdir().expect("a folder");
     let wishes = Wishes { count: Some(3), enough: None, priority: 1.0 };
-    let task = job("qq").open().expect("possible");
-    let id = create(folder.path(), &job("qq"), &wishes).expect("made");
+    let task = search("qq");
+    let id = create(folder.path(), &job("qq"), None, &wishes).expect("made");
     let path = folder.path().join(id.to_string());
     let mut coordinator = Coordinator::new(POLICY);
     coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
@@ -310,9 +318,13 @@ fn matches_come_home() {
     }
     let book = &coordinator.books()[0];
     let found: Vec<_> =
-        book.found().iter().map(|at| book.settle(&at.lease, at.spot).expect("true")).collect();
+        book.found().iter().flat_map(|at| book.settle(&at.lease, at.spot).expect("true")).collect();
     assert_eq!(found.len(), 3);
-    assert!(found.iter().all(|found| found.address.starts_with("npub1qq") && found.secret().is_some()));
+    let is_right = |found: &Found| {
+        matches!(found, Found::Match(found)
+        if found.address.starts_with("npub1qq") && found.secret().is_some())
+    };
+    assert!(found.iter().all(is_right));
     let units: std::collections::HashSet<u64> = book.found().iter().map(|at| at.lease.unit).collect();
     assert_eq!(units.len(), 3, "one of each unit");
     assert_eq!(crate::book::read_found(&path.join("found.jsonl")).expect("read"), book.found());
@@ -325,7 +337,7 @@ fn jobs_share_by_priority() {
     let mut coordinator = Coordinator::new(POLICY);
     let mut ids = Vec::new();
     for (pattern, priority) in [("qqqqqqqqqq", 1.0), ("pppppppppp", 3.0)] {
-        let id = create(folder.path(), &job(pattern), &Wishes { count: None, enough: None, priority })
+        let id = create(folder.path(), &job(pattern), None, &Wishes { count: None, enough: None, priority })
             .expect("made");
         let path = folder.path().join(id.to_string());
         coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
@@ -344,4 +356,49 @@ fn jobs_share_by_priority() {
     assert!((2.7..3.3).contains(&share), "{given:?}");
     let unable = Ask { unable: vec![ids[1]], ready: None, ..ask(ready(at), &[]) };
     assert_eq!(coordinator.get(1, &unable, Duration::ZERO), Answer::Prepare { job: ids[0] });
+}
+
+/// By lot: a worker in good standing that makes shares up is caught within a few units, and one that does not never is.
+#[test]
+fn made_up_shares_are_found_by_lot() {
+    let mut random = Random::new("made_up_shares_are_found_by_lot");
+    let (mut caught_after, trials) = (Vec::new(), count(40, 400));
+    for trial in 0..trials {
+        let folder = tempfile::tempdir().expect("a folder");
+        let policy = Policy { sample: 8, ..POLICY };
+        let (mut coordinator, id) = start(folder.path(), "qqqqqqqqqq", 1, policy);
+        with_worker(id, |mut worker| {
+            // As one that has done its first units.
+            coordinator.workers.entry(1).or_default().record.units = GOOD_STANDING;
+            for unit in 1.. {
+                let lease = worker.lease(&mut coordinator, 1);
+                let mut report = worker.work(&lease);
+                // Every other trial is honest.
+                if trial % 2 == 0 {
+                    for _ in 0..report.shares.len() / 10 {
+                        let at = random.below(report.shares.len() as u64) as usize;
+                        report.shares[at] ^= 2 << random.below(2);
+                    }
+                    report.shares.retain(|spot| lease.work.unit().expect("a unit").part(*spot).is_some());
+                    report.shares.sort_unstable();
+                    report.shares.dedup();
+                }
+                let verdict = coordinator.put(1, &report, 0.0).expect("taken");
+                match (trial % 2, verdict) {
+                    (0, Verdict::Refused { .. }) => {
+                        caught_after.push(unit);
+                        break;
+                    }
+                    (_, Verdict::Counted) if trial % 2 == 0 => {}
+                    (_, Verdict::Counted) if unit < 3 => {}
+                    (_, Verdict::Counted) => break,
+                    (_, other) => panic!("{other:?}"),
+                }
+            }
+        });
+    }
+    // Each unit catches it with a chance above a half.
+    caught_after.sort_unstable();
+    assert_eq!(caught_after.len() as u64, trials.div_ceil(2));
+    assert!(caught_after[caught_after.len() / 2] <= 3 && caught_after.last() < Some(&25), "{caught_after:?}");
 }

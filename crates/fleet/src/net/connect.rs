@@ -1,6 +1,7 @@
 //! A connection that trusts one certificate, by its fingerprint, and no authority.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -80,8 +81,13 @@ fn options(fingerprint: &str, seed: &str, inbox: &str) -> Result<async_nats::Con
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Pinned { fingerprint: bytes, provider }))
         .with_no_client_auth();
-    // After a second, then two, then four, up to a minute, and never all at once: workers that lost a server do not overrun it.
-    let delay = |attempts: usize| {
+    // After a second, then two, then four, up to a minute, and never all at once: workers that lost a server do not overrun it. Only
+    // who was never connected need not wait.
+    let has_begun = AtomicBool::new(false);
+    let delay = move |attempts: usize| {
+        if !has_begun.swap(true, Ordering::Relaxed) {
+            return Duration::ZERO;
+        }
         let mut lot = [0; 2];
         let _ = warpsmith_entropy::fill(&mut lot);
         let base = (1000 << attempts.min(6)).min(60_000);

@@ -35,6 +35,9 @@ struct About {
     /// The coordinator's public key.
     coordinator: String,
     workers: Vec<Member>,
+    /// Numbers of workers that were put out: nobody gets them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    removed: Vec<u32>,
 }
 
 /// A worker that was invited.
@@ -46,6 +49,9 @@ pub struct Member {
     pub name: String,
     /// Its public key.
     pub key: String,
+    /// What an hour of it costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
 }
 
 /// What lets a worker in: one line of text. SEC: it holds the worker's key.
@@ -159,7 +165,13 @@ impl Home {
         let fingerprint = const_hex::encode(Sha256::digest(made.cert.der()));
         let (coordinator, seed) = key_pair()?;
         write_private(&folder.join("coordinator.seed"), seed.as_bytes())?;
-        let about = About { server: format!("{host}:{port}"), fingerprint, coordinator, workers: Vec::new() };
+        let about = About {
+            server: format!("{host}:{port}"),
+            fingerprint,
+            coordinator,
+            workers: Vec::new(),
+            removed: Vec::new(),
+        };
         let home = Home { folder: folder.to_owned(), about };
         home.save()?;
         Ok(home)
@@ -200,12 +212,49 @@ impl Home {
         if self.about.workers.len() >= MOST_WORKERS {
             return Err(Error::Usage(format!("a fleet has at most {MOST_WORKERS} workers")));
         }
-        let id = self.about.workers.iter().map(|member| member.id).max().unwrap_or(0) + 1;
+        let known =
+            self.about.workers.iter().map(|member| member.id).chain(self.about.removed.iter().copied());
+        let id = known.max().unwrap_or(0) + 1;
         let (key, seed) = key_pair()?;
-        self.about.workers.push(Member { id, name: name.to_owned(), key });
+        self.about.workers.push(Member { id, name: name.to_owned(), key, price: None });
         self.save()?;
         let About { server, fingerprint, .. } = self.about.clone();
         Ok(Invitation { server, fingerprint, id, name: name.to_owned(), seed })
+    }
+
+    fn find(&self, name: &str) -> Result<usize> {
+        let at = self.about.workers.iter().position(|member| member.name == name);
+        at.ok_or_else(|| {
+            Error::Usage(format!(
+                "no worker is named '{}'; `warpsmith fleet status` lists those that were heard of",
+                name.escape_debug()
+            ))
+        })
+    }
+
+    /// Puts a worker out: its key is no key any more. The server must read its configuration again. What it did counts.
+    pub fn remove(&mut self, name: &str) -> Result<u32> {
+        let member = self.about.workers.remove(self.find(name)?);
+        self.about.removed.push(member.id);
+        self.save()?;
+        Ok(member.id)
+    }
+
+    /// Says what an hour of a worker costs.
+    pub fn set_price(&mut self, name: &str, price: f64) -> Result<()> {
+        let at = self.find(name)?;
+        self.about.workers[at].price = Some(price);
+        self.save()
+    }
+
+    /// Numbers of workers that were put out.
+    pub fn removed(&self) -> &[u32] {
+        &self.about.removed
+    }
+
+    /// When the list of workers was last changed.
+    pub fn changed(&self) -> Option<std::time::SystemTime> {
+        std::fs::metadata(self.folder.join("fleet.json")).and_then(|about| about.modified()).ok()
     }
 
     /// The folder.
@@ -276,7 +325,7 @@ impl Home {
             path("jetstream"),
             self.about.coordinator
         );
-        for Member { id, name, key } in &self.about.workers {
+        for Member { id, name, key, .. } in &self.about.workers {
             text += &format!(
                 "    {{ nkey: {key}, permissions: {{ publish: {{ allow: [\"req.get.{id}\", \"req.put.{id}\", \
                  \"hit.{id}\", \"$JS.API.DIRECT.GET.KV_JOB.$KV.JOB.>\"] }}, subscribe: {{ allow: [\"_INBOX_{id}.>\"] }} }} }} \
@@ -316,6 +365,17 @@ mod tests {
             assert!(!text.contains(invitation.seed.as_str()), "{name} does not have the worker's key");
         }
         assert_eq!(Home::open(&path).expect("opened").workers().len(), 1);
+        // Put out, it is in no configuration any more, and its number is nobody's.
+        let key = home.workers()[0].key.clone();
+        let config = || std::fs::read_to_string(path.join("server/nats-server.conf")).expect("text");
+        assert!(config().contains(&key));
+        home.set_price("rig-1", 0.5).expect("known");
+        assert_eq!(Home::open(&path).expect("opened").workers()[0].price, Some(0.5));
+        assert!(home.remove("rig-2").unwrap_err().to_string().contains("rig-2"));
+        assert_eq!(home.remove("rig-1").expect("known"), 1);
+        assert!(!config().contains(&key));
+        assert_eq!(home.invite("rig-1").expect("invited").id, 2);
+        assert_eq!(Home::open(&path).expect("opened").removed(), [1]);
         assert!(Home::open(folder.path()).unwrap_err().to_string().contains("fleet init"));
     }
 

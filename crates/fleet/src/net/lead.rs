@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
@@ -18,11 +18,11 @@ use tokio::sync::mpsc;
 use super::connect::as_coordinator;
 use super::home::Home;
 use super::leader::{LASTS, RENEWED, Stores, own_name};
+use super::status::Status;
 use crate::book::Book;
 use crate::coordinator::{Coordinator, Policy};
 use crate::error::{Error, Result};
 use crate::job::JobId;
-use crate::proof::Trust;
 use crate::wire::{Ask, Lease, MOST_BYTES, Report};
 
 /// Requests that wait for the clerk, at most; more are not answered, and asked again.
@@ -60,73 +60,6 @@ pub struct HitNote {
     pub lease: Lease,
     /// Where.
     pub spot: u64,
-}
-
-/// How a fleet stands: what `status` and `watch` show.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Status {
-    /// Of the coordinator that says so.
-    pub epoch: u64,
-    /// Seconds since it began to lead.
-    pub elapsed_s: f64,
-    /// Jobs.
-    pub jobs: Vec<JobStatus>,
-    /// Workers.
-    pub workers: Vec<WorkerStatus>,
-}
-
-/// How a job stands.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct JobStatus {
-    /// Its name.
-    pub id: JobId,
-    /// What is searched, as text.
-    pub job: String,
-    /// Units that are done.
-    pub units: u64,
-    /// Candidates of these.
-    pub tried: f64,
-    /// Units in somebody's hands.
-    pub leased: usize,
-    /// Units whose time was over.
-    pub expired: u64,
-    /// Matches.
-    pub matches: u64,
-    /// Expected matches of what was tried.
-    pub expected: f64,
-    /// Share of the fleet relative to others.
-    pub priority: f64,
-    /// Whether it is over.
-    pub over: bool,
-}
-
-/// How a worker stands.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct WorkerStatus {
-    /// Its number.
-    pub id: u32,
-    /// Its name.
-    pub name: String,
-    /// honest, flagged or aside.
-    pub trust: String,
-    /// Why, where it is not honest.
-    pub why: Option<String>,
-    /// Units that were judged.
-    pub units: u64,
-    /// Units that were refused.
-    pub refused: u64,
-    /// Standard deviations of its shares from what is expected.
-    pub z: f64,
-    /// Candidates a second, as its devices say.
-    pub claimed: f64,
-    /// Candidates a second while it worked, as its shares prove.
-    pub proven: f64,
-    /// Candidates that count.
-    pub tried: f64,
-    /// Seconds since it was heard of.
-    pub seen_s: f64,
-    /// Its devices.
-    pub devices: Vec<String>,
 }
 
 /// What a coordinator does, besides leading.
@@ -276,18 +209,36 @@ struct Clerk<'s> {
     started: Instant,
     /// Jobs that are over, or cannot be opened.
     closed: HashSet<JobId>,
+    /// The folder as it was when its list of workers was last changed.
+    home: Home,
+    changed: Option<SystemTime>,
 }
 
 impl<'s> Clerk<'s> {
     fn new(service: &'s Service, epoch: u64) -> Result<Clerk<'s>> {
         let coordinator = Coordinator::new(service.policy);
-        Ok(Clerk { service, coordinator, epoch, started: Instant::now(), closed: HashSet::new() })
+        let (started, closed, home) = (Instant::now(), HashSet::new(), service.home.clone());
+        Ok(Clerk { service, coordinator, epoch, started, closed, home, changed: None })
+    }
+
+    /// Reads who was let in, and puts out who was put out.
+    fn look_for_workers(&mut self) {
+        let changed = self.home.changed();
+        if changed == self.changed {
+            return;
+        }
+        // A file that is just being replaced is read the next time.
+        if let Ok(home) = Home::open(self.service.home.folder()) {
+            home.removed().iter().for_each(|worker| self.coordinator.put_out(*worker));
+            (self.home, self.changed) = (home, changed);
+        }
     }
 
     fn work(&mut self, inbox: &Receiver<Letter>, errands: &mpsc::UnboundedSender<Errand>) -> Result<()> {
         let mut looked: Option<Instant> = None;
         loop {
             if looked.is_none_or(|looked| looked.elapsed() > Duration::from_millis(500)) {
+                self.look_for_workers();
                 self.look_for_jobs(errands)?;
                 looked = Some(Instant::now());
             }
@@ -333,7 +284,10 @@ impl<'s> Clerk<'s> {
                 }
                 None
             }
-            Kind::Status => json(&self.status()),
+            Kind::Status => {
+                let page = std::str::from_utf8(payload).ok().and_then(|text| text.parse().ok());
+                json(&Status::page(&self.coordinator, &self.home, self.epoch, now, page.unwrap_or(0)))
+            }
             Kind::Cancel => {
                 let id = std::str::from_utf8(payload).ok().and_then(|text| text.parse().ok());
                 json(&id.is_some_and(|id| self.coordinator.cancel(id)))
@@ -343,6 +297,7 @@ impl<'s> Clerk<'s> {
 
     /// Takes on jobs that are new in the folder, and lets go of those that are over.
     fn look_for_jobs(&mut self, errands: &mpsc::UnboundedSender<Errand>) -> Result<()> {
+        self.coordinator.tick(self.started.elapsed());
         let over: Vec<JobId> =
             self.coordinator.books().iter().filter(|book| book.is_over()).map(Book::id).collect();
         for id in over {
@@ -377,56 +332,6 @@ impl<'s> Clerk<'s> {
             }
         }
         Ok(())
-    }
-
-    fn status(&self) -> Status {
-        let now = self.started.elapsed();
-        let job = |book: &Book| {
-            let standing = book.ledger().standing();
-            let tried = standing.keys as f64;
-            JobStatus {
-                id: book.id(),
-                job: book.descriptor().text(),
-                units: standing.units,
-                tried,
-                leased: book.leases().len(),
-                expired: book.leases().expired,
-                matches: book.matches(),
-                expected: tried * book.task().wanted().odds(0),
-                priority: book.wishes().priority,
-                over: book.is_over(),
-            }
-        };
-        let members = self.service.home.workers();
-        let workers = self.coordinator.workers().iter().map(|(id, info)| {
-            let (trust, why) = match info.record.trust() {
-                Trust::Honest => ("honest", None),
-                Trust::Flagged(why) => ("flagged", Some(why.clone())),
-                Trust::Aside(why) => ("aside", Some(why.clone())),
-            };
-            let name = members.iter().find(|member| member.id == *id).map(|member| member.name.clone());
-            let seen = info.devices.values().map(|device| device.seen).max().unwrap_or_default();
-            WorkerStatus {
-                id: *id,
-                name: name.unwrap_or_default(),
-                trust: trust.to_owned(),
-                why,
-                units: info.record.units,
-                refused: info.refused,
-                z: info.record.z(),
-                claimed: info.devices.values().map(|device| device.rate).sum(),
-                proven: if info.seconds > 0.0 { info.keys as f64 / info.seconds } else { 0.0 },
-                tried: info.keys as f64,
-                seen_s: now.saturating_sub(seen).as_secs_f64(),
-                devices: info.devices.values().map(|device| device.device.clone()).collect(),
-            }
-        });
-        Status {
-            epoch: self.epoch,
-            elapsed_s: now.as_secs_f64(),
-            jobs: self.coordinator.books().iter().map(job).collect(),
-            workers: workers.collect(),
-        }
     }
 }
 

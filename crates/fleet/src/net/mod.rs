@@ -15,5 +15,6 @@ pub mod connect;
 pub mod home;
 pub mod lead;
 pub mod leader;
+pub mod status;
 pub mod submit;
 pub mod work;

@@ -9,21 +9,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use warpsmith_engine::Match;
+use async_nats::Client;
 
 use super::connect::as_coordinator;
 use super::home::Home;
-use super::lead::{Service, Status, serve};
-use crate::book::{self, FoundAt, Wishes, read_found, settle_with};
+use super::lead::{Service, open_jobs, serve};
+use super::status::Status;
+use crate::book::{self, FoundAt, Wishes, read_found};
 use crate::coordinator::Policy;
+use crate::duty::{Duty, Found, ORDER, read_order};
 use crate::error::{Error, Result};
-use crate::job::{Descriptor, JobId, Task};
+use crate::job::{Descriptor, JobId, Liked, Sought};
+use crate::scan::{MOST_HIDDEN, Order};
 use crate::secrets::Master;
+
+/// How long the coordinator is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a job tells.
 pub enum News {
     /// Results, made and verified here.
-    Found(Vec<Match>),
+    Found(Vec<Found>),
     /// Something to know.
     Note(String),
     /// How everything stands, now and then.
@@ -52,7 +58,34 @@ pub fn submit(home: &Home, mut descriptor: Descriptor, wishes: &Wishes) -> Resul
     while home.jobs().join(descriptor.id().to_string()).join("over").exists() {
         descriptor.round += 1;
     }
-    book::create(&home.jobs(), &descriptor, wishes)
+    book::create(&home.jobs(), &descriptor, None, wishes)
+}
+
+/// Puts a scan into the folder whose workers are told neither its range nor its targets. One that was asked for before and is not
+/// over is gone on with.
+pub fn submit_hidden(home: &Home, order: &Order, wishes: &Wishes) -> Result<JobId> {
+    if order.addresses.len() > MOST_HIDDEN {
+        return Err(Error::Usage(format!(
+            "{} public keys are more than the {MOST_HIDDEN} that a scan can hide from its workers: scan for them in parts",
+            order.addresses.len()
+        )));
+    }
+    for (id, folder) in open_jobs(home)? {
+        let path = folder.join(ORDER);
+        if path.exists() && read_order(&path)? == *order {
+            return Ok(id);
+        }
+    }
+    let mut tag = [0; 16];
+    warpsmith_entropy::fill(&mut tag)?;
+    let descriptor = Descriptor {
+        fleet: Descriptor::FORMAT,
+        round: 0,
+        sought: Sought::Hidden { tag: const_hex::encode(tag) },
+        liked: Liked::Points,
+        split: None,
+    };
+    book::create(&home.jobs(), &descriptor, Some(order), wishes)
 }
 
 /// The folder of a job, by its name or the beginning of it.
@@ -78,7 +111,7 @@ pub fn find(home: &Home, name: &str) -> Result<(JobId, PathBuf)> {
 pub struct OwnJob {
     id: JobId,
     folder: PathBuf,
-    task: Task,
+    duty: Duty,
     master: Master,
     told: usize,
 }
@@ -88,9 +121,10 @@ impl OwnJob {
     pub fn open(id: JobId, folder: PathBuf) -> Result<OwnJob> {
         let path = folder.join("job.json");
         let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
-        let task = Descriptor::read(&text, &id)?.open()?;
+        let descriptor = Descriptor::read(&text, &id)?;
         let master = Master::open(&folder.join("master"), id)?;
-        Ok(OwnJob { id, folder, task, master, told: 0 })
+        let duty = Duty::open(&folder, &descriptor, &master)?;
+        Ok(OwnJob { id, folder, duty, master, told: 0 })
     }
 
     /// Leaves out what was told in an earlier run.
@@ -108,18 +142,23 @@ impl OwnJob {
     }
 
     /// What was found since the last time, each made of its secret and verified by libsecp256k1.
-    pub fn take_new(&mut self) -> Result<Vec<Match>> {
+    pub fn take_new(&mut self) -> Result<Vec<Found>> {
         let all = read_found(&self.folder.join("found.jsonl"))?;
         let new = all.get(self.told..).unwrap_or_default();
-        let make = |found: &FoundAt| -> Result<Match> {
-            let mut made = settle_with(&self.task, &self.master, &found.lease, found.spot)?;
-            made.tried = found.tried.min(u128::from(u64::MAX)) as u64;
-            made.elapsed = Duration::from_secs_f64(found.seconds.clamp(0.0, 1e9));
+        let make = |found: &FoundAt| -> Result<Vec<Found>> {
+            let mut made = self.duty.settle(&self.master, &found.lease, found.spot)?;
+            for made in &mut made {
+                if let Found::Match(made) = made {
+                    made.tried = found.tried.min(u128::from(u64::MAX)) as u64;
+                    made.elapsed = Duration::from_secs_f64(found.seconds.clamp(0.0, 1e9));
+                }
+            }
             Ok(made)
         };
         let made = new.iter().map(make).collect::<Result<Vec<_>>>()?;
         self.told += made.len();
-        Ok(made)
+        // One key may be several addresses.
+        Ok(made.into_iter().flatten().collect())
     }
 
     /// Whether it is over.
@@ -131,14 +170,25 @@ impl OwnJob {
     pub fn id(&self) -> JobId {
         self.id
     }
+
+    /// Keys of what is done so far.
+    pub fn covered(&self) -> Result<u128> {
+        let path = self.folder.join("ledger");
+        // One that nobody has led yet has none.
+        if !path.exists() {
+            return Ok(0);
+        }
+        crate::ledger::look(&path, self.id).map(|standing| standing.keys)
+    }
 }
 
-/// Coordinates, or stands by, and tells what is found until the job is over.
+/// Coordinates, or stands by, and tells what is found until the job is over; how every worker stands, too, where that is wanted.
 pub fn wait(
     home: &Home,
     mut job: OwnJob,
     policy: Policy,
     time_limit: Option<Duration>,
+    with_workers: bool,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(News) -> Result<()>,
 ) -> Result<Ended> {
@@ -176,7 +226,7 @@ pub fn wait(
         }
         if shown.elapsed() > Duration::from_secs(1) {
             shown = Instant::now();
-            if let Ok(status) = runtime.block_on(ask_status(home)) {
+            if let Ok(status) = runtime.block_on(ask_status(home, with_workers)) {
                 tell(News::Status(Box::new(status)))?;
             }
         }
@@ -188,22 +238,46 @@ pub fn wait(
     Ok(outcome)
 }
 
-async fn request(home: &Home, subject: &'static str, payload: String) -> Result<bytes::Bytes> {
-    let asked = async {
-        let client = as_coordinator(home).await?;
-        let answer = client.request(subject, payload.into()).await;
-        let answer = answer.map_err(|_| {
-            Error::Network("no coordinator answers: `warpsmith fleet submit` starts one".to_owned())
-        })?;
-        Ok(answer.payload)
-    };
+/// Asks the coordinator, and waits no longer than ten seconds.
+async fn request(
+    home: &Home,
+    client: &Client,
+    subject: &'static str,
+    payload: String,
+) -> Result<bytes::Bytes> {
     let late = || Error::Network(format!("the fleet's server at {} does not answer", home.server()));
-    tokio::time::timeout(Duration::from_secs(10), asked).await.map_err(|_| late())?
+    let asked = tokio::time::timeout(PATIENCE, client.request(subject, payload.into()));
+    let answer = asked.await.map_err(|_| late())?;
+    let nobody = || Error::Network("no coordinator answers: `warpsmith fleet submit` starts one".to_owned());
+    Ok(answer.map_err(|_| nobody())?.payload)
 }
 
-async fn ask_status(home: &Home) -> Result<Status> {
-    let answer = request(home, "co.status", String::new()).await?;
-    serde_json::from_slice(&answer).map_err(|error| Error::Network(error.to_string()))
+/// A connection for a question or two.
+async fn connect(home: &Home) -> Result<Client> {
+    let late = || Error::Network(format!("the fleet's server at {} does not answer", home.server()));
+    tokio::time::timeout(PATIENCE, as_coordinator(home)).await.map_err(|_| late())?
+}
+
+/// Jobs and sums, and with them the workers where those are wanted.
+async fn ask_status(home: &Home, with_workers: bool) -> Result<Status> {
+    let client = connect(home).await?;
+    let page = async |page: usize| -> Result<Status> {
+        let answer = request(home, &client, "co.status", page.to_string()).await?;
+        serde_json::from_slice(&answer).map_err(|error| Error::Network(error.to_string()))
+    };
+    let mut status = page(0).await?;
+    for at in 1.. {
+        if !with_workers {
+            break;
+        }
+        let more = page(at).await?;
+        let is_last = !more.is_full();
+        status.workers.extend(more.workers);
+        if is_last {
+            break;
+        }
+    }
+    Ok(status)
 }
 
 fn blocking<T>(what: impl Future<Output = Result<T>>) -> Result<T> {
@@ -213,7 +287,7 @@ fn blocking<T>(what: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// How a fleet stands, as its coordinator says.
 pub fn status(home: &Home) -> Result<Status> {
-    blocking(ask_status(home))
+    blocking(ask_status(home, true))
 }
 
 /// Ends a job: at once if a coordinator is there, else when there is one.
@@ -221,7 +295,8 @@ pub fn cancel(home: &Home, id: JobId) -> Result<()> {
     let folder = home.jobs().join(id.to_string());
     let path = folder.join("cancelled");
     std::fs::write(&path, "").map_err(Error::io(&path))?;
-    if blocking(request(home, "co.cancel", id.to_string())).is_err() {
+    let told = async { request(home, &connect(home).await?, "co.cancel", id.to_string()).await };
+    if blocking(told).is_err() {
         // Nobody leads it: it is over by this.
         let over = folder.join("over");
         std::fs::write(&over, "").map_err(Error::io(&over))?;
@@ -229,23 +304,36 @@ pub fn cancel(home: &Home, id: JobId) -> Result<()> {
     Ok(())
 }
 
-/// A nats-server of ours, which ends with us.
+/// Has a process end when this one does, even if that is killed.
+fn end_with_us(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::process::CommandExt as _;
+        // SAFETY: between fork and exec one system call is made, which takes no memory and no lock.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+                Ok(())
+            });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
+/// A nats-server of ours, which ends with us, and with the thread that started it.
 pub struct LocalServer(Child);
 
 impl LocalServer {
     /// Starts the one on the PATH, for a trial on one machine.
     pub fn start(home: &Home) -> Result<LocalServer> {
         let log = home.folder().join("server/log");
-        let started = Command::new("nats-server")
-            .arg("-c")
-            .arg(home.config())
-            .arg("-l")
-            .arg(&log)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let child = started.map_err(|error| match error.kind() {
+        let mut command = Command::new("nats-server");
+        command.arg("-c").arg(home.config()).arg("-l").arg(&log);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        end_with_us(&mut command);
+        let child = command.spawn();
+        let child = child.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::Usage(
                 "--local needs nats-server on the PATH, and there is none; install it: `apt install nats-server` on \
                  Debian and Ubuntu, `brew install nats-server` on macOS, or from https://nats.io/download"

@@ -10,14 +10,17 @@ use std::time::{Duration, Instant};
 
 use async_nats::{Client, HeaderMap};
 use tokio::runtime::Runtime;
-use warpsmith_engine::{Devices, KeyUnit, Outfit, SaltUnit, Secret, Unit, UnitRunner};
+use warpsmith_engine::{
+    Covered, Devices, KeyUnit, Outfit, RangeRunner, RangeStart, RangeUnit, SaltUnit, Secret, Unit, UnitRunner,
+};
 
 use super::connect::as_worker;
 use super::home::Invitation;
 use super::lead::HitNote;
 use super::leader::fetch;
 use crate::error::{Error, Result};
-use crate::job::{Descriptor, JobId, Task};
+use crate::job::{Descriptor, JobId, Search, Task};
+use crate::scan::{MOST_FOUND, ScanTask};
 use crate::wire::{Answer, Ask, Lease, MOST_BYTES, Ready, Report, VERSION, Verdict};
 
 /// How long an answer may take before it is asked for again.
@@ -107,8 +110,49 @@ struct Worker<'w> {
 
 /// A device that is ready for one job.
 struct Prepared<'p> {
-    runner: UnitRunner<'p>,
+    runner: Runner<'p>,
     ready: Ready,
+}
+
+/// What a device does units by.
+enum Runner<'p> {
+    Search(Box<UnitRunner<'p>>),
+    Scan(RangeRunner<'p>, &'p ScanTask),
+}
+
+impl Runner<'_> {
+    fn id(&self) -> String {
+        match self {
+            Runner::Search(runner) => runner.id(),
+            Runner::Scan(runner, _) => runner.id(),
+        }
+    }
+
+    /// Does what a lease says; none if it was stopped, or is no unit of this job.
+    fn run(&mut self, lease: &Lease, stop: &AtomicBool) -> Result<Option<Covered>> {
+        let tried = AtomicU64::new(0);
+        match self {
+            Runner::Search(runner) => match lease.work.unit() {
+                Some(unit) => Ok(runner.run(&unit, lease.bits, lease.beat, stop, &tried)?),
+                None => Ok(None),
+            },
+            Runner::Scan(runner, task) => match lease.work.range().zip(task.wanted(&lease.work)) {
+                Some((unit, wanted)) => {
+                    let spots = runner.run(&unit, &wanted, stop, &tried)?;
+                    Ok(spots.map(|mut matches| {
+                        matches.truncate(MOST_FOUND);
+                        Covered { shares: Vec::new(), matches }
+                    }))
+                }
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Whether a match is told at once, ahead of its unit.
+    fn tells_at_once(&self) -> bool {
+        matches!(self, Runner::Search(_))
+    }
 }
 
 impl Worker<'_> {
@@ -149,7 +193,16 @@ impl Worker<'_> {
                     _ => continue,
                 },
             };
-            let Some(task) = self.task(job)? else { continue };
+            let task = match self.task(job) {
+                Ok(Some(task)) => task,
+                Ok(None) => continue,
+                // Of a later version, for one: others may have work.
+                Err(error) => {
+                    self.note(format!("{name} cannot do job {}: {error}", job.short()));
+                    ask.unable.push(job);
+                    continue;
+                }
+            };
             match prepare(job, &task, device, self.stop) {
                 Ok(prepared) => {
                     self.note(format!(
@@ -231,14 +284,12 @@ impl Worker<'_> {
     }
 
     fn unit(&self, prepared: &mut Prepared<'_>, lease: Lease) -> Result<()> {
-        let Some(unit) = lease.work.unit() else { return Ok(()) };
-        let (tried, started) = (AtomicU64::new(0), Instant::now());
-        let covered = prepared.runner.run(&unit, lease.bits, lease.beat, self.stop, &tried)?;
-        let Some(covered) = covered else { return Ok(()) };
+        let started = Instant::now();
+        let Some(covered) = prepared.runner.run(&lease, self.stop)? else { return Ok(()) };
         let time = started.elapsed();
-        let candidates = unit.candidates() as f64;
+        let candidates = lease.work.candidates().unwrap_or(0) as f64;
         prepared.ready.rate = candidates / time.as_secs_f64().max(1e-6);
-        for spot in &covered.matches {
+        for spot in covered.matches.iter().filter(|_| prepared.runner.tells_at_once()) {
             self.send_hit(&lease, *spot);
         }
         let shares = covered.shares.len();
@@ -310,6 +361,52 @@ impl Worker<'_> {
 
 /// Makes a device ready for a job: it proves itself, and is measured.
 fn prepare<'p>(job: JobId, task: &'p Task, device: &'p Devices, stop: &AtomicBool) -> Result<Prepared<'p>> {
+    match task {
+        Task::Search(search) => prepare_search(job, search, device, stop),
+        Task::Scan(scan) => prepare_scan(job, scan, device, stop),
+    }
+}
+
+fn prepare_scan<'p>(
+    job: JobId,
+    task: &'p ScanTask,
+    device: &'p Devices,
+    stop: &AtomicBool,
+) -> Result<Prepared<'p>> {
+    let mut runner = RangeRunner::new(device, task.forms())?;
+    let start = RangeStart::Point(Secret::random()?.public_key());
+    let rate = measure(1 << 14, |keys| {
+        let (unit, tried) = (RangeUnit { start, count: keys }, AtomicU64::new(0));
+        // Nothing is looked for: only the speed counts.
+        let done = runner.run(&unit, &Default::default(), stop, &tried)?;
+        Ok(done.map(|_| keys as f64))
+    })?;
+    let outfit = Outfit { half: 0, orbits: 0, signs: false, grain: 1 };
+    Ok(Prepared { runner: Runner::Scan(runner, task), ready: Ready::new(job, outfit, rate) })
+}
+
+/// Candidates a second: of more and more until it takes long enough. `run` does so many and says how many candidates those are; none
+/// if it was stopped.
+fn measure(mut size: u64, mut run: impl FnMut(u64) -> Result<Option<f64>>) -> Result<f64> {
+    let mut rate = 1.0;
+    loop {
+        let started = Instant::now();
+        let Some(candidates) = run(size)? else { return Err(Error::Network("stopped".to_owned())) };
+        let time = started.elapsed();
+        rate = f64::max(rate, candidates / time.as_secs_f64().max(1e-6));
+        if time >= MEASURED || size > 1 << 40 {
+            return Ok(rate);
+        }
+        size *= 4;
+    }
+}
+
+fn prepare_search<'p>(
+    job: JobId,
+    task: &'p Search,
+    device: &'p Devices,
+    stop: &AtomicBool,
+) -> Result<Prepared<'p>> {
     let mut runner = UnitRunner::new(device, task.subject(), task.wanted())?;
     let outfit = runner.outfit();
     let point = Secret::random()?.public_key();
@@ -321,18 +418,11 @@ fn prepare<'p>(job: JobId, task: &'p Task, device: &'p Devices, stop: &AtomicBoo
             Unit::Keys(KeyUnit { point, half, orbits, signs, steps: grain * size })
         }
     };
-    let (mut size, mut rate) = (1, 1.0);
-    loop {
-        let (unit, tried, started) = (sample(size), AtomicU64::new(0), Instant::now());
+    let rate = measure(1, |size| {
+        let (unit, tried) = (sample(size.min(1 << 30)), AtomicU64::new(0));
         // A score nobody reaches: only the speed counts.
-        if runner.run(&unit, 40, 30, stop, &tried)?.is_none() {
-            return Err(Error::Network("stopped".to_owned()));
-        }
-        let time = started.elapsed();
-        rate = f64::max(rate, unit.candidates() as f64 / time.as_secs_f64().max(1e-6));
-        if time >= MEASURED || size > 1 << 30 {
-            return Ok(Prepared { runner, ready: Ready::new(job, outfit, rate) });
-        }
-        size *= 4;
-    }
+        let done = runner.run(&unit, 40, 30, stop, &tried)?;
+        Ok(done.map(|_| unit.candidates() as f64))
+    })?;
+    Ok(Prepared { runner: Runner::Search(Box::new(runner)), ready: Ready::new(job, outfit, rate) })
 }

@@ -61,12 +61,24 @@ pub(crate) struct Invite {
     /// What to call the worker
     #[arg(value_name = "NAME")]
     name: String,
+
+    /// What an hour of it costs: `fleet status` says what it cost, and how much it does for that
+    #[arg(long, value_name = "PRICE", value_parser = parse_price)]
+    price: Option<f64>,
+}
+
+pub(super) fn parse_price(text: &str) -> Result<f64, String> {
+    let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    price.ok_or_else(|| "give a number, as 0.35".to_owned())
 }
 
 impl Invite {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let mut home = Home::open(&self.folder)?;
         let invitation = home.invite(&self.name)?;
+        if let Some(price) = self.price {
+            home.set_price(&self.name, price)?;
+        }
         if !reload(&home) {
             tell(
                 "if the server runs elsewhere, copy its configuration there and have it read it: nats-server --signal reload",
@@ -74,6 +86,36 @@ impl Invite {
         }
         let line = Zeroizing::new(format!("{}\n", invitation.text().as_str()));
         stdout.deliver(line.as_bytes())?;
+        Ok(Ending::Done)
+    }
+}
+
+/// Put a worker out
+///
+/// Its key opens nothing any more, its connection is ended, and what it was doing is given to others at once. What it did counts.
+/// A worker of the same name can be invited again.
+#[derive(Args)]
+pub(crate) struct Remove {
+    /// The fleet's folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// What the worker is called
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+impl Remove {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let mut home = Home::open(&self.folder)?;
+        let id = home.remove(&self.name)?;
+        if !reload(&home) {
+            tell(
+                "the coordinator refuses it from now on; if the server runs elsewhere, copy its configuration there and have it read \
+                 it, so that it is not even let in: nats-server --signal reload",
+            );
+        }
+        stdout.show(format!("worker {id} {} is put out; what it did counts\n", self.name).as_bytes())?;
         Ok(Ending::Done)
     }
 }

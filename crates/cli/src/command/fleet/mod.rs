@@ -1,6 +1,7 @@
 //! `warpsmith fleet`: searches on many machines that nobody has to trust.
 
 mod home;
+mod page;
 pub(crate) mod submit;
 mod watch;
 mod work;
@@ -36,6 +37,7 @@ pub(crate) struct Fleet {
 enum Command {
     Init(home::Init),
     Invite(home::Invite),
+    Remove(home::Remove),
     Work(work::Work),
     Submit(Box<submit::Submit>),
     Status(watch::Status),
@@ -49,6 +51,7 @@ impl Fleet {
         match self.command {
             Command::Init(init) => init.run(&mut stdout),
             Command::Invite(invite) => invite.run(&mut stdout),
+            Command::Remove(remove) => remove.run(&mut stdout),
             Command::Work(work) => work.run(),
             Command::Submit(submit) => submit.run(stdout),
             Command::Status(status) => status.run(&mut stdout),

@@ -5,25 +5,27 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use warpsmith::fleet::book::Wishes;
+use warpsmith::fleet::book::{Found, Wishes};
 use warpsmith::fleet::coordinator::Policy;
-use warpsmith::fleet::job::{Descriptor, Liked};
+use warpsmith::fleet::job::{Descriptor, JobId, Liked};
 use warpsmith::fleet::net::home::Home;
+use warpsmith::fleet::net::status::Status;
 use warpsmith::fleet::net::submit::{Ended, LocalServer, News, OwnJob, find, submit, wait};
 use warpsmith::fleet::{self};
 use warpsmith::pattern::Score;
 use warpsmith::search::Subject;
 
-use crate::command::{chain, cosmos, ethereum};
+use crate::command::{chain, cosmos, ethereum, scan};
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
+use crate::metrics::{JobNumbers, Metrics, RunnerNumbers};
 use crate::patterns::Written;
 use crate::qr::Qr;
 use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{RunFlags, interrupt};
+use crate::running::{ProgressFormat, RunFlags, interrupt};
 use crate::screen::Screen;
 use crate::stdout::Stdout;
 use crate::telling::tell;
@@ -68,6 +70,21 @@ enum What {
     Eth(ethereum::Eth),
     Create2(ethereum::Create2),
     Create3(ethereum::Create3),
+    Scan(OpenScan),
+}
+
+/// Test every key of a range against addresses
+///
+/// With the flags of `warpsmith scan`. A --public-key is looked for without showing it: workers get points and answer with
+/// distances. Of an address a worker that finds it learns the private key.
+#[derive(Args)]
+struct OpenScan {
+    #[command(flatten)]
+    scan: scan::Scan,
+
+    /// For addresses: whoever works, and whoever runs the server, may learn the private keys that are found
+    #[arg(long)]
+    workers_may_learn_keys: bool,
 }
 
 /// The fleet that does a search.
@@ -101,6 +118,10 @@ impl Submit {
                 create3.mining.fleet = submission;
                 create3.run(stdout)
             }
+            What::Scan(OpenScan { mut scan, workers_may_learn_keys }) => {
+                scan.fleet = submission.map(|submission| (submission, workers_may_learn_keys));
+                scan.run(stdout)
+            }
         }
     }
 }
@@ -116,11 +137,7 @@ impl Submission {
         qr: Option<Qr>,
         stdout: Stdout,
     ) -> Result<Ending, Failure> {
-        if flags.devices.is_given() {
-            return Err(Failure::Usage(
-                "--device and --threads are for the machine that searches: give them to `warpsmith fleet work`".to_owned(),
-            ));
-        }
+        refuse_devices(flags)?;
         let liked = match quest.score {
             None => Liked::Patterns {
                 patterns: written.all().map(str::to_owned).collect(),
@@ -157,44 +174,78 @@ impl Submission {
         }
         let mut results =
             Results::open(stdout, flags.output.as_deref(), flags.json, encryption)?.with_codes(qr);
+        let led = self.lead(&home, flags, &mut results, &mut screen, || {
+            let id = submit(&home, descriptor, &wishes)?;
+            Ok((id, "secrets stay on this machine, workers get public points"))
+        });
+        let delivered = results.finish();
+        let led = led?;
+        delivered?;
+        Ok(led.ending())
+    }
+
+    /// The job's share of the fleet.
+    pub fn priority(&self) -> f64 {
+        f64::from(self.how.priority)
+    }
+
+    /// The fleet's folder.
+    pub fn home(&self) -> Result<Home, Failure> {
+        Ok(Home::open(&self.folder)?)
+    }
+
+    /// Submits a job and coordinates until it is over.
+    pub fn lead(
+        &self,
+        home: &Home,
+        flags: &RunFlags,
+        results: &mut Results,
+        screen: &mut Screen,
+        submit: impl FnOnce() -> Result<(JobId, &'static str), fleet::Error>,
+    ) -> Result<Led, Failure> {
         let stop = interrupt()?;
-        let _server = if self.how.local { Some(LocalServer::start(&home)?) } else { None };
-        let id = submit(&home, descriptor, &wishes)?;
-        let job = OwnJob::open(id, home.jobs().join(id.to_string()))?.skip_told();
+        let metrics = flags.metrics()?;
+        let _server = if self.how.local { Some(LocalServer::start(home)?) } else { None };
+        let (id, secrets) = submit()?;
+        let folder = home.jobs().join(id.to_string());
+        let job = OwnJob::open(id, folder.clone())?.skip_told();
         if !flags.quiet {
-            tell(&format!("job {}; secrets stay on this machine, workers get public points", id.short()));
+            tell(&format!("job {}; {secrets}", id.short()));
         }
         let policy =
             Policy { unit_time: self.how.unit_time.max(Duration::from_millis(10)), ..Policy::default() };
         let mut failure = None;
-        let (mut matches, mut shown) = (0, None::<Instant>);
-        let ended = wait(&home, job, policy, flags.time_limit, &stop, &mut |news| {
+        let (mut matches, mut shown, started) = (0, None::<Instant>, Instant::now());
+        let ended = wait(home, job, policy, flags.time_limit, metrics.is_some(), &stop, &mut |news| {
             let done = match news {
                 News::Found(found) => {
                     screen.clear();
                     matches += found.len();
-                    results.publish(found.into_iter().map(Deliverable::Match).collect())
+                    // What was told is not told again, so it must have arrived.
+                    results.publish(found.into_iter().map(Deliverable::from).collect()).and_then(|()| {
+                        results.finish()?;
+                        results.keep_ready()
+                    })
                 }
                 News::Note(text) => {
                     screen.warn(&text);
                     Ok(())
                 }
                 News::Status(status) => {
+                    let line = ProgressLine::new(&status, id, matches, started.elapsed());
+                    if let Some(metrics) = &metrics {
+                        tell_metrics(metrics, &status);
+                    }
                     let due = shown.is_none_or(|shown| shown.elapsed() > Duration::from_secs(10));
+                    let told = match flags.progress {
+                        Some(ProgressFormat::Json) if !flags.quiet => results.stdout().progress_json(&line),
+                        _ => Ok(()),
+                    };
                     if due && !flags.quiet {
                         shown = Some(Instant::now());
-                        let job = status.jobs.iter().find(|job| job.id == id);
-                        let active: Vec<f64> =
-                            status.workers.iter().filter(|w| w.seen_s < 180.0).map(|w| w.claimed).collect();
-                        tell(&format!(
-                            "workers: {}, {}, {} tried in {} units",
-                            active.len(),
-                            human::rate(active.iter().sum()),
-                            human::count(job.map_or(0.0, |job| job.tried)),
-                            job.map_or(0, |job| job.units)
-                        ));
+                        tell(&line.text());
                     }
-                    results.keep_ready()
+                    told.and_then(|()| results.keep_ready())
                 }
             };
             done.map_err(|error| {
@@ -203,17 +254,107 @@ impl Submission {
                 fleet::Error::Network(text)
             })
         });
-        let delivered = results.finish();
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let ended = ended?;
-        delivered?;
-        Ok(match ended {
+        Ok(Led { ended: ended?, matches, job: OwnJob::open(id, folder)?, elapsed: started.elapsed() })
+    }
+}
+
+/// Devices are chosen where the work is done.
+pub(crate) fn refuse_devices(flags: &RunFlags) -> Result<(), Failure> {
+    if !flags.devices.is_given() {
+        return Ok(());
+    }
+    Err(Failure::Usage(
+        "--device and --threads are for the machine that searches: give them to `warpsmith fleet work`"
+            .to_owned(),
+    ))
+}
+
+/// What came of leading a job.
+pub(crate) struct Led {
+    pub ended: Ended,
+    pub matches: usize,
+    pub job: OwnJob,
+    pub elapsed: Duration,
+}
+
+impl Led {
+    pub fn ending(&self) -> Ending {
+        match self.ended {
             Ended::Stopped => Ending::Interrupted,
-            Ended::Over | Ended::TimeLimit if matches == 0 => Ending::NoMatch,
+            Ended::Over | Ended::TimeLimit if self.matches == 0 => Ending::NoMatch,
             Ended::Over | Ended::TimeLimit => Ending::Done,
-        })
+        }
+    }
+}
+
+impl From<Found> for Deliverable {
+    fn from(found: Found) -> Deliverable {
+        match found {
+            Found::Match(found) => Deliverable::Match(*found),
+            Found::Finding(found) => Deliverable::Finding(*found),
+        }
+    }
+}
+
+/// The numbers of a fleet, under the names of a search on one machine.
+fn tell_metrics(metrics: &Metrics, status: &Status) {
+    for job in &status.jobs {
+        let numbers = JobNumbers {
+            tried: job.tried,
+            matches: job.matches as f64,
+            rate: job.rate,
+            share: job.share,
+            units: Some((job.units as f64, job.leased as f64)),
+        };
+        metrics.job(&job.id.short(), &numbers);
+    }
+    for worker in &status.workers {
+        let more = [worker.tried, worker.z, worker.refused as f64, worker.seen_s];
+        metrics.runner(&worker.name, &RunnerNumbers { rate: worker.claimed, worker: Some(more) });
+    }
+    metrics.elapsed(status.elapsed_s);
+}
+
+#[derive(Serialize)]
+struct ProgressLine {
+    event: &'static str,
+    tried: f64,
+    rate: f64,
+    elapsed_s: f64,
+    units: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<f64>,
+    matches: usize,
+    workers: usize,
+}
+
+impl ProgressLine {
+    fn new(status: &Status, id: JobId, matches: usize, elapsed: Duration) -> ProgressLine {
+        let job = status.jobs.iter().find(|job| job.id == id);
+        ProgressLine {
+            event: "progress",
+            tried: job.map_or(0.0, |job| job.tried),
+            rate: status.claimed,
+            elapsed_s: elapsed.as_secs_f64(),
+            units: job.map_or(0, |job| job.units),
+            share: job.and_then(|job| job.share),
+            matches,
+            workers: status.active,
+        }
+    }
+
+    fn text(&self) -> String {
+        let share = self.share.map_or(String::new(), |share| format!(", {} covered", human::percent(share)));
+        format!(
+            "workers: {}, {}, {} tried in {} units{share}",
+            self.workers,
+            human::rate(self.rate),
+            human::count(self.tried),
+            self.units
+        )
     }
 }
 
@@ -256,7 +397,7 @@ impl ResultOf {
         let found = job.take_new()?;
         let matches = found.len();
         let mut results = Results::open(stdout, self.output.as_deref(), self.json, self.encrypt.open()?)?;
-        results.publish(found.into_iter().map(Deliverable::Match).collect())?;
+        results.publish(found.into_iter().map(Deliverable::from).collect())?;
         results.finish()?;
         if self.json {
             results.stdout().show_json(&DoneLine { event: "done", matches, over })?;

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::fleet::net::home::Home;
-use warpsmith::fleet::net::lead;
-use warpsmith::fleet::net::submit::status;
+use warpsmith::fleet::net::status;
+use warpsmith::fleet::net::submit;
 
+use super::page::{self, Told};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
@@ -23,8 +24,8 @@ pub(crate) struct Status {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
-    /// What a worker costs an hour, for how much a worker does for that
-    #[arg(long, value_name = "PRICE")]
+    /// What an hour of a worker costs, of those whose invitation says nothing of it
+    #[arg(long, value_name = "PRICE", value_parser = super::home::parse_price)]
     price: Option<f64>,
 
     /// Print JSON
@@ -41,13 +42,28 @@ pub(crate) struct Watch {
     /// How often
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = human::parse_duration)]
     every: Duration,
+
+    /// Show it as a page for browsers of this machine instead: an address and a port, as 127.0.0.1:8080
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Unheard {
+    error: String,
+}
+
+#[derive(Serialize)]
+struct ListeningLine {
+    event: &'static str,
+    url: String,
 }
 
 #[derive(Serialize)]
 struct StatusLine<'a> {
     event: &'static str,
     #[serde(flatten)]
-    status: &'a lead::Status,
+    status: &'a status::Status,
 }
 
 impl Status {
@@ -57,7 +73,7 @@ impl Status {
     }
 
     fn show(&self, home: &Home, stdout: &mut Stdout) -> Result<(), Failure> {
-        let status = status(home)?;
+        let status = submit::status(home)?;
         if self.json {
             stdout.show_json(&StatusLine { event: "status", status: &status })
         } else {
@@ -65,9 +81,9 @@ impl Status {
         }
     }
 
-    fn text(&self, status: &lead::Status) -> String {
+    fn text(&self, status: &status::Status) -> String {
         let mut text = String::new();
-        let claimed: f64 = status.workers.iter().map(|worker| worker.claimed).sum();
+        let claimed = status.claimed;
         for job in &status.jobs {
             let _ = writeln!(
                 text,
@@ -78,7 +94,9 @@ impl Status {
                 job.leased,
                 job.matches,
                 job.expected,
-                if job.expected > 0.0 && claimed > 0.0 && !job.over {
+                if let Some(share) = job.share {
+                    format!(", {} covered", human::percent(share))
+                } else if job.expected > 0.0 && claimed > 0.0 && !job.over {
                     let rest = job.tried / job.expected;
                     format!(
                         ", half a chance of the next in {}",
@@ -102,10 +120,16 @@ impl Status {
                 worker.z,
                 human::seconds(worker.seen_s),
                 worker.devices.join(" "),
-                match (self.price, &worker.why) {
+                match (worker.price.or(self.price), &worker.why) {
                     (_, Some(why)) => format!("; {why}"),
-                    (Some(price), None) if price > 0.0 =>
-                        format!(", {} for 1 of what it costs", human::count(worker.proven * 3600.0 / price)),
+                    (Some(price), None) if price > 0.0 => {
+                        let cost =
+                            worker.cost.map_or(String::new(), |cost| format!(", cost {cost:.2} so far"));
+                        format!(
+                            "{cost}, {} for 1 of what it costs",
+                            human::count(worker.proven * 3600.0 / price)
+                        )
+                    }
                     _ => String::new(),
                 }
             );
@@ -117,12 +141,31 @@ impl Status {
     }
 }
 
+/// How it stands, or why that is not known, as JSON.
+fn ask(home: &Home) -> String {
+    match submit::status(home) {
+        Ok(status) => serde_json::to_string(&status).expect("plain values"),
+        Err(error) => serde_json::to_string(&Unheard { error: error.to_string() }).expect("plain values"),
+    }
+}
+
 impl Watch {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let home = Home::open(&self.status.folder)?;
         let stop = interrupt()?;
+        let told = Told::default();
+        if let Some(listen) = &self.listen {
+            let url = format!("http://{}/", page::show(listen, &told)?);
+            match self.status.json {
+                true => stdout.show_json(&ListeningLine { event: "listening", url })?,
+                false => stdout.show(format!("{url}\n").as_bytes())?,
+            }
+        }
         while !stop.load(Ordering::Relaxed) {
-            self.status.show(&home, stdout)?;
+            match self.listen {
+                None => self.status.show(&home, stdout)?,
+                Some(_) => told.set(ask(&home)),
+            }
             let until = Instant::now() + self.every;
             while Instant::now() < until && !stop.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(50));

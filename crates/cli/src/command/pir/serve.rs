@@ -1,7 +1,6 @@
 //! `warpsmith pir serve`: answers queries, or makes hints for clients that have somebody else answer.
 
 use std::collections::BTreeSet;
-use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,6 +23,7 @@ use crate::human;
 use crate::running::{DeviceFlags, interrupt};
 use crate::screen::Screen;
 use crate::stdout::Stdout;
+use crate::web::listen;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -231,20 +231,6 @@ impl Serve {
             false => Ok((Role::Library, "library")),
         }
     }
-}
-
-/// A listener, and where it is.
-fn listen(flag: &str, address: &str) -> Result<(TcpListener, SocketAddr), Failure> {
-    let bound = TcpListener::bind(address).and_then(|listener| {
-        let address = listener.local_addr()?;
-        Ok((listener, address))
-    });
-    bound.map_err(|error| {
-        Failure::Other(format!(
-            "{flag} {address} is not possible: {error}; give an address of this machine and a free port, such as \
-             127.0.0.1:8080"
-        ))
-    })
 }
 
 /// Says so beforehand if the usual client of this database would be refused.

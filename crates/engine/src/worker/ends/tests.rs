@@ -83,10 +83,18 @@ fn rows_say_where_lanes_are() {
     }
     // A scan's, across infinity: there is no such lane, and the others are right.
     let first = Scalar::from_u64(10).negate();
-    let row = Row { first, apart: Scalar::from_u64(5) };
+    let row = Row { base: None, first, apart: Scalar::from_u64(5) };
     assert_eq!(row.lane(2), None);
     assert_eq!(row.lane(3), Some(row.lane(1).expect("not infinity").negate()));
     assert_eq!(row.lanes(4), (0..4).map(|lane| row.lane(lane)).collect::<Vec<_>>());
+    // From a point on: the same as from its key, where that is known.
+    let base = group::multiply(Scalar::LAMBDA, Some(Affine::G));
+    let (far, near) = (Row { base, ..row }, Row { first: first.add(Scalar::LAMBDA), ..row });
+    let centres: Vec<Affine> = near.lanes(9).into_iter().map(|lane| lane.expect("not infinity")).collect();
+    assert_eq!(far.lanes(9), near.lanes(9));
+    assert_eq!((0..9).map(|lane| far.lane(lane)).collect::<Vec<_>>(), near.lanes(9));
+    assert_eq!((far.check(&centres), near.check(&centres)), (Ok(()), Ok(())));
+    assert!(row.check(&centres).is_err() && far.check(&centres[1..]).is_err());
 }
 
 /// None of a thousand honest walks is blamed, and each of a thousand single flipped bits is found.

@@ -2,79 +2,28 @@
 //!
 //! Without a nats-server on the PATH these are skipped, and say so. `WARPSMITH_LONG=1` takes the whole numbers.
 
+mod harness;
+mod members;
+mod page;
+mod scan;
+mod speed;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use warpsmith::fleet::job::{Descriptor, JobId, Task};
+use harness::{Running, fleet, runtime, server, text, warpsmith};
+use warpsmith::fleet::job::{Descriptor, JobId, Search, Task};
 use warpsmith::fleet::ledger::look;
 use warpsmith::fleet::net::connect::{as_coordinator, as_worker};
 use warpsmith::fleet::net::home::{Home, Invitation};
 use warpsmith::fleet::wire::{Answer, Ask, Ready, Report, VERSION, Verdict};
 use warpsmith::search::{Covered, Unit, UnitRunner, check_spots};
 use warpsmith_trials::{Random, count};
-
-const BINARY: &str = env!("CARGO_BIN_EXE_warpsmith");
-
-/// A folder, and a port that was free a moment ago; none without nats-server.
-fn fleet() -> Option<(tempfile::TempDir, Home)> {
-    if Command::new("nats-server").arg("-v").output().is_err() {
-        eprintln!("SKIPPED: there is no nats-server on the PATH (apt install nats-server)");
-        return None;
-    }
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|socket| socket.local_addr())
-        .expect("a port")
-        .port();
-    let folder = tempfile::tempdir().expect("a folder");
-    let home = Home::init(&folder.path().join("fleet"), &format!("127.0.0.1:{port}")).expect("made");
-    Some((folder, home))
-}
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Running {
-    fn kill(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-/// Starts the server and waits until it answers.
-fn server(home: &Home) -> Running {
-    let mut command = Command::new("nats-server");
-    command.arg("-c").arg(home.config()).arg("-l").arg(home.folder().join("server/log"));
-    let running = Running(command.stdin(Stdio::null()).spawn().expect("nats-server starts"));
-    let runtime = runtime();
-    for _ in 0..600 {
-        if runtime.block_on(as_coordinator(home)).is_ok() {
-            return running;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("nats-server does not answer");
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads")
-}
-
-fn warpsmith(args: &[&str]) -> Command {
-    let mut command = Command::new(BINARY);
-    command.args(args).stdin(Stdio::null());
-    command
-}
 
 /// A coordinator that leads a job without end.
 fn coordinator(home: &Home, pattern: &str) -> Running {
@@ -100,7 +49,7 @@ fn coordinator(home: &Home, pattern: &str) -> Running {
 }
 
 /// The one job of a folder, once it is there.
-fn the_job(home: &Home) -> (JobId, PathBuf, Task) {
+fn the_job(home: &Home) -> (JobId, PathBuf, Box<Search>) {
     for _ in 0..1200 {
         let mut entries = std::fs::read_dir(home.jobs()).expect("there").flatten();
         if let Some(entry) = entries.next()
@@ -109,7 +58,8 @@ fn the_job(home: &Home) -> (JobId, PathBuf, Task) {
         {
             let id: JobId = entry.file_name().to_str().expect("text").parse().expect("a name");
             let task = Descriptor::read(&text, &id).expect("itself").open().expect("possible");
-            return (id, entry.path(), task);
+            let Task::Search(search) = task else { panic!("a scan") };
+            return (id, entry.path(), search);
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -117,7 +67,7 @@ fn the_job(home: &Home) -> (JobId, PathBuf, Task) {
 }
 
 /// How a simulated worker does units: all spots by the reference arithmetic. Small units, but true ones.
-fn reference(task: &Task, unit: &Unit, bits: u32) -> Covered {
+fn reference(task: &Search, unit: &Unit, bits: u32) -> Covered {
     let Unit::Keys(keys) = unit else { panic!("keys") };
     let mut covered = Covered::default();
     // As spots are written: step, index, sign, orbit, image, sign of the key.
@@ -149,7 +99,7 @@ fn reference(task: &Task, unit: &Unit, bits: u32) -> Covered {
 
 /// What all simulated workers share.
 struct Shared {
-    task: Task,
+    task: Box<Search>,
     job: JobId,
     /// Units that were done, and whether they hold a match.
     done: Mutex<HashMap<u64, bool>>,
@@ -393,43 +343,6 @@ fn workers_cannot_misuse_the_server() {
         let stranger = Invitation { seed: other.expect("invited").seed, ..one };
         assert!(as_worker(&stranger).await.is_err());
     });
-}
-
-/// Cycles of lease and report a second, with TLS and permissions, every share verified and every report on disk before its answer.
-#[test]
-#[ignore = "a measurement: cargo test --release -p warpsmith-cli --test fleet -- --ignored --nocapture"]
-fn how_many_cycles_a_second() {
-    let Some((_folder, mut home)) = fleet() else { return };
-    let invitations: Vec<Invitation> =
-        (0..256).map(|n| home.invite(&format!("w{n}")).expect("invited")).collect();
-    let _server = server(&home);
-    let _leader = coordinator(&home, "qqqqqqqqqq");
-    let (job, _, task) = the_job(&home);
-    let (done, stop) = (Mutex::default(), AtomicBool::new(false));
-    let shared = Arc::new(Shared {
-        task,
-        job,
-        done,
-        answered: AtomicU64::new(0),
-        counted: AtomicU64::new(0),
-        stop,
-        half: 4,
-        rate: 150.0,
-    });
-    let runtime = runtime();
-    for invitation in invitations {
-        runtime.spawn(simulated(Arc::clone(&shared), invitation, Arc::default()));
-    }
-    let units = || shared.answered.load(Ordering::Relaxed);
-    std::thread::sleep(Duration::from_secs(5));
-    let (before, started) = (units(), Instant::now());
-    std::thread::sleep(Duration::from_secs(15));
-    println!("{:.0} cycles a second", (units() - before) as f64 / started.elapsed().as_secs_f64());
-    shared.stop.store(true, Ordering::Relaxed);
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// The commands, as a person types them: the key comes home, to the file alone, and no other file or line has it.

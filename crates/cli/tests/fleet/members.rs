@@ -1,0 +1,206 @@
+//! Who was put out stays out, and a message that is too large is no message.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
+use warpsmith::fleet::net::connect::{as_coordinator, as_worker};
+use warpsmith::fleet::net::home::Invitation;
+use warpsmith::fleet::net::status::Status;
+use warpsmith::fleet::net::submit::status;
+use warpsmith::fleet::wire::{Answer, Ask, Ready, VERSION};
+
+use crate::harness::{fleet, runtime, server, text, warpsmith};
+use crate::{coordinator, the_job};
+
+/// `fleet remove`: the connection ends, the key opens nothing, and what the worker had is another's at once.
+#[test]
+fn who_is_put_out_stays_out() {
+    let Some((_folder, mut home)) = fleet() else { return };
+    let (one, two) = (home.invite("one").expect("invited"), home.invite("two").expect("invited"));
+    let _server = server(&home);
+    let _leader = coordinator(&home, "qqqqqqqqqq");
+    let (job, ..) = the_job(&home);
+    let ask = |slot| {
+        let ready = Ready { job, half: 16, orbits: 3, signs: false, grain: 1, rate: 200.0 };
+        let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
+        serde_json::to_vec(&Ask { version: VERSION, slot, device, ready: Some(ready), unable, holding })
+            .expect("plain")
+    };
+    runtime().block_on(async {
+        let (first, second) = (as_worker(&one).await.expect("in"), as_worker(&two).await.expect("in"));
+        let lease = async |client: &async_nats::Client, id: u32, slot: u16| {
+            for _ in 0..600 {
+                let asked = client.request(format!("req.get.{id}"), ask(slot).into()).await;
+                if let Some(Answer::Lease(lease)) =
+                    asked.ok().and_then(|a| serde_json::from_slice(&a.payload).ok())
+                {
+                    return lease.unit;
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            panic!("no lease")
+        };
+        let unit = lease(&first, 1, 0).await;
+        let path = home.folder().to_str().expect("text");
+        let unknown = warpsmith(&["fleet", "remove", path, "three"]).output().expect("runs");
+        assert_eq!(unknown.status.code(), Some(2), "{}", text(&unknown));
+        let removed = warpsmith(&["fleet", "remove", path, "one"]).output().expect("runs");
+        assert!(removed.status.success(), "{}", text(&removed));
+        // Its connection ends, and another is refused.
+        for n in 0.. {
+            let is_out = !matches!(first.connection_state(), async_nats::connection::State::Connected);
+            if is_out && as_worker(&one).await.is_err() {
+                break;
+            }
+            assert!(n < 600, "it is still let in");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        // Leases end after 1.5 s by themselves, so this asks at once, as a new device each time.
+        let mut given = Vec::new();
+        for slot in 0..64 {
+            given.push(lease(&second, 2, slot).await);
+            if given.contains(&unit) {
+                break;
+            }
+        }
+        assert!(given.contains(&unit), "unit {unit} is another's: {given:?}");
+        let known: Status =
+            tokio::task::spawn_blocking(move || status(&home)).await.expect("ends").expect("told");
+        let of = |name: u32| {
+            known.workers.iter().find(|worker| worker.id == name).map(|worker| worker.trust.as_str())
+        };
+        assert_eq!((of(1), of(2)), (Some("removed"), Some("honest")));
+    });
+}
+
+/// Takes any certificate: here it is the server that must not be fooled.
+#[derive(Debug)]
+struct Any;
+
+impl ServerCertVerifier for Any {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// A connection that speaks the server's protocol by hand, since libraries refuse to send what is too large.
+fn by_hand(invitation: &Invitation) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut stream = TcpStream::connect(&invitation.server).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+    let mut line = Vec::new();
+    while line.last() != Some(&b'\n') {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("it says who it is");
+        line.push(byte[0]);
+    }
+    let about: serde_json::Value = serde_json::from_slice(&line["INFO ".len()..]).expect("JSON");
+    assert_eq!(about["max_payload"], 65536);
+    let nonce = about["nonce"].as_str().expect("a nonce");
+    let pair = nkeys::KeyPair::from_seed(&invitation.seed).expect("a key");
+    let signature = pair.sign(nonce.as_bytes()).expect("signed");
+    use base64::Engine as _;
+    let signature = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(signature);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Any))
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("a name");
+    let mut stream =
+        StreamOwned::new(ClientConnection::new(Arc::new(config), name).expect("a connection"), stream);
+    let hello = serde_json::json!({"verbose": true, "pedantic": false, "nkey": pair.public_key(), "sig": signature,
+        "lang": "test", "version": "1", "protocol": 1});
+    stream.write_all(format!("CONNECT {hello}\r\n").as_bytes()).expect("sent");
+    stream
+}
+
+/// Reads until the text is there, or the connection ends.
+fn read_until(stream: &mut impl std::io::Read, wanted: &str) -> String {
+    let (mut all, mut buffer) = (String::new(), [0; 4096]);
+    while !all.contains(wanted) {
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => break,
+            Ok(read) => all += &String::from_utf8_lossy(&buffer[..read]),
+        }
+    }
+    all
+}
+
+/// T10: ten megabytes in one message. The server ends that connection, the coordinator never hears of it, and others go on.
+#[test]
+fn ten_megabytes_are_refused() {
+    let Some((_folder, mut home)) = fleet() else { return };
+    let (one, two) = (home.invite("one").expect("invited"), home.invite("two").expect("invited"));
+    let _server = server(&home);
+    runtime().block_on(async {
+        let owner = as_coordinator(&home).await.expect("in");
+        let mut heard = owner.subscribe("req.>").await.expect("all");
+        owner.flush().await.expect("sent");
+        let told = tokio::task::spawn_blocking(move || {
+            let mut stream = by_hand(&one);
+            assert!(read_until(&mut stream, "+OK").contains("+OK"), "it is let in");
+            // One that fits arrives, so that it is the size that is refused.
+            stream.write_all(b"PUB req.put.1 5\r\nhello\r\n").expect("sent");
+            let size = 10 << 20;
+            let mut sent = stream.write_all(format!("PUB req.put.1 {size}\r\n").as_bytes());
+            for _ in 0..size / 65536 {
+                sent = sent.and_then(|()| stream.write_all(&[b'x'; 65536]));
+            }
+            let told = read_until(&mut stream, "Maximum Payload");
+            // It is over, whether the rest could be sent or not.
+            let mut rest = [0; 16];
+            assert!(matches!(stream.read(&mut rest), Ok(0) | Err(_)), "the connection ends");
+            (told, sent.is_ok())
+        });
+        let (told, _) = told.await.expect("ends");
+        let client = as_worker(&two).await.expect("in");
+        client.publish("req.put.2", "after".into()).await.expect("sent");
+        client.flush().await.expect("sent");
+        use futures_util::StreamExt as _;
+        let mut seen = Vec::new();
+        while let Ok(Some(message)) = tokio::time::timeout(Duration::from_secs(30), heard.next()).await {
+            seen.push((message.subject.to_string(), message.payload.len()));
+            if message.subject.as_str() == "req.put.2" {
+                break;
+            }
+        }
+        assert_eq!(seen, [("req.put.1".to_owned(), 5), ("req.put.2".to_owned(), 5)]);
+        assert!(told.contains("Maximum Payload") || told.is_empty(), "{told}");
+    });
+}
