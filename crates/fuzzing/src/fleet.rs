@@ -56,7 +56,8 @@ pub fn fleet_messages(data: &[u8]) {
     }
     let book = Book::open(job, 1, Duration::ZERO, Duration::from_millis(10)).expect("the job opens");
     // Nothing is done twice: to whom that falls is a lot, and an input must do the same each time.
-    let policy = Policy { repeat_first: 0, repeat_one_in: 0, unit_time: Duration::from_millis(10), sample: 0 };
+    let policy =
+        Policy { repeat_first: 0, repeat_one_in: 0, unit_time: Duration::from_millis(10), sample: 0 };
     let mut coordinator = Coordinator::new(policy);
     coordinator.add(book);
     let (mut last, mut counted): (Option<Lease>, u64) = (None, 0);
