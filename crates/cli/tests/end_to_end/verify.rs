@@ -177,6 +177,23 @@ fn encrypted_keys_are_opened_by_prompt_or_file() {
     let (run, shown) = answer(&["verify", &file], &[("the password of the keystore: ", "p")]);
     let run = run.code(0).says(&["other users may read", "chmod 600"]);
     assert!(run.stdout.contains("opens with the password"), "{run:?} {shown}");
+
+    // The format's checksum leaves out the iv, with which the key is another: the address tells.
+    let at = document.find("\"iv\":\"").unwrap() + 6;
+    let digit = if &document[at..at + 1] == "0" { "1" } else { "0" };
+    let (altered, result) = (path("altered"), path("result"));
+    write_private(&altered, &[&document[..at], digit, &document[at + 1..]].concat());
+    let own = warpsmith(&["keygen", "--output", &path("own")]).code(0);
+    fs::write(&result, mine(&["q", "--split-key", own.stdout.trim(), "--json"]).code(0).stdout).unwrap();
+    let ask = [("the password of the keystore: ", "p")];
+    answer(&["verify", &altered], &ask).0.code(1);
+    answer(&["join", "--secret-key-file", &altered, &result], &ask).0.code(2).says(&["was altered"]);
+    // What no password opens is told before one is asked for, and without repeating what stands there.
+    write_private(&altered, &document.replace("aes-128-ctr", "aes-128-cbc"));
+    warpsmith(&["join", "--secret-key-file", &altered, &result]).code(2).says(&["aes-128-ctr"]);
+    write_private(&altered, r#"{"version":3,"crypto":"0123456789abcdef"}"#);
+    let run = warpsmith(&["join", "--secret-key-file", &altered, &result]).code(2).says(&["Web3 keystore"]);
+    assert!(!run.stderr.contains("0123456789abcdef"), "{run:?}");
 }
 
 #[test]
