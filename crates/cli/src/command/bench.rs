@@ -139,7 +139,7 @@ impl Bench {
             self.field(&devices, stdout)?;
         }
         if measures(SCAN) {
-            self.scan.run(&devices, self.seconds, self.json, stdout)?;
+            self.scan.run(&devices, self.seconds, (self.json, self.detail), stdout)?;
         }
         for (target, patterns) in targets.iter().zip(&patterns) {
             let options = BenchOptions {

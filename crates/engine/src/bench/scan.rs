@@ -13,6 +13,7 @@ use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::run::report::Event;
 use crate::scan::{ScanJob, ScanOutcome, ScanTargets, Unkept, scan};
+use crate::worker::measure::Profile;
 use crate::worker::scanner::digest_of;
 
 /// Keys that are planted.
@@ -51,33 +52,51 @@ pub struct ScanBench {
     pub expected: f64,
     /// How long it took.
     pub seconds: f64,
+    /// What it takes of a card and what its parts cost, if that was asked for; none for a processor.
+    pub profile: Option<Profile>,
 }
 
 /// Times a scan on each device. A planted key that does not come back exactly once, or a filter that lets too many or too few pass,
-/// is an error instead of a rate.
+/// is an error instead of a rate. With `detail` the parts of a scan on a card are timed too.
 ///
 /// ```
 /// use warpsmith_chain::KeyType;
 /// use warpsmith_engine::{Devices, ScanOf, bench_scan};
 ///
 /// let types = [KeyType::find("p2pkh").unwrap()];
-/// for bench in bench_scan(&Devices::cpu()?, ScanOf::Planted(&types), 0.5)? {
+/// for bench in bench_scan(&Devices::cpu()?, ScanOf::Planted(&types), 0.5, false)? {
 ///     println!("{}: {:.3e} keys/s, {} planted and found", bench.device, bench.rate, bench.verified);
 /// }
 /// # Ok::<(), warpsmith_engine::Error>(())
 /// ```
-pub fn bench_scan(devices: &Devices, of: ScanOf<'_>, seconds: f64) -> Result<Vec<ScanBench>> {
-    devices
-        .each()
-        .map(|device| match of {
-            ScanOf::Planted(types) => planted(&device, types, seconds),
-            ScanOf::Database(targets) => through_filter(&device, targets, seconds),
-        })
-        .collect()
+pub fn bench_scan(devices: &Devices, of: ScanOf<'_>, seconds: f64, detail: bool) -> Result<Vec<ScanBench>> {
+    let measure = |device: Devices| {
+        let (bench, made) = match of {
+            ScanOf::Planted(types) => {
+                let (bench, targets) = planted(&device, types, seconds)?;
+                (bench, Some(targets))
+            }
+            ScanOf::Database(targets) => (through_filter(&device, targets, seconds)?, None),
+        };
+        let targets = match of {
+            ScanOf::Database(targets) => targets,
+            ScanOf::Planted(_) => made.as_ref().expect("just made"),
+        };
+        let profile = if detail { profile(&device, targets)? } else { None };
+        Ok(ScanBench { profile, ..bench })
+    };
+    devices.each().map(measure).collect()
+}
+
+/// What a scan for these takes of a card.
+fn profile(device: &Devices, targets: &ScanTargets) -> Result<Option<Profile>> {
+    let measured = device.list.first().and_then(|backend| backend.measure());
+    let measured = measured.and_then(|card| card.profile_scan(&targets.forms(), targets.filter()));
+    measured.transpose().map_err(|what| Error::SelfTest { device: name(device), what })
 }
 
 /// Half as long with one key to learn the rate, then with keys planted over four fifths of what will be covered.
-fn planted(device: &Devices, types: &[&'static KeyType], seconds: f64) -> Result<ScanBench> {
+fn planted(device: &Devices, types: &[&'static KeyType], seconds: f64) -> Result<(ScanBench, ScanTargets)> {
     let range = TestRange::random()?;
     let probe = range.run(device, &range.targets(types, &[0])?, seconds / 2.0)?;
     let reach = (probe.rate() * seconds * 0.8).clamp(1.0, (1u64 << LEFT) as f64) as u64;
@@ -95,7 +114,7 @@ fn planted(device: &Devices, types: &[&'static KeyType], seconds: f64) -> Result
         }
         verified += u64::from(covered);
     }
-    Ok(run.bench(device, &targets, verified, verified as f64))
+    Ok((run.bench(device, &targets, verified, verified as f64), targets))
 }
 
 /// Counts what passes the filter and is none of the database's.
@@ -205,6 +224,7 @@ impl Run {
             verified,
             expected,
             seconds: self.outcome.elapsed.as_secs_f64(),
+            profile: None,
         }
     }
 }
@@ -219,7 +239,8 @@ mod tests {
         let types: Vec<&'static KeyType> =
             ["p2pkh", "eth"].iter().map(|name| KeyType::find(name).expect("a type")).collect();
         for types in [&types[..1], &types[..]] {
-            let benches = bench_scan(&Devices::cpu().expect("a processor"), ScanOf::Planted(types), 0.3);
+            let benches =
+                bench_scan(&Devices::cpu().expect("a processor"), ScanOf::Planted(types), 0.3, true);
             let bench = benches.expect("measured").remove(0);
             assert!(bench.rate > 0.0 && bench.verified > 0 && bench.verified <= PLANTED, "{bench:?}");
             assert_eq!(bench.types.len(), types.len());

@@ -327,6 +327,10 @@ impl Measure for Gpu {
             Recipe::Key(_) => points::profile(self, search),
         })
     }
+
+    fn profile_scan(&self, forms: &[Form], filter: &ScanFilter) -> Option<Result<Profile, Fault>> {
+        Some(ranges::profile(self, forms, filter))
+    }
 }
 
 type Outcome<T> = Result<T, warpsmith_device::Error>;

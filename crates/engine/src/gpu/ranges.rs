@@ -10,6 +10,7 @@
 //! opposite. Centres are keys above h, so that leaves S and what lies near n. A walk that would come to S begins one key
 //! later, and keys within three steps of n, like that one key, are the processor's.
 
+mod profile;
 mod records;
 
 use warpsmith_chain::Form;
@@ -20,6 +21,7 @@ use warpsmith_kernel::scan::{self as text, RECORD_WORDS};
 use warpsmith_kernel::{Program, Spec, abi, digest_filter, points, taproot};
 use warpsmith_store::{Filter, FilterPart, Fingerprints};
 
+pub(super) use profile::profile;
 use records::Sorting;
 
 use super::ends::Ends;
@@ -92,6 +94,8 @@ pub(super) struct RangeScanner<'a> {
 #[derive(Clone)]
 struct Test {
     kernel: Kernel,
+    /// What it tests, for who measures.
+    name: &'static str,
     /// Its arguments between filter and hits.
     more: Vec<Arg>,
     /// How many threads share the points of a lane: the last argument, where there is a choice.
@@ -140,10 +144,20 @@ impl<'a> RangeScanner<'a> {
         for forms in together(&made) {
             let forms = text::Forms::of(&forms);
             let program = Program::Scan(text::ScanPart::Test { forms, filter, keep_y });
-            let blocks = if forms.has(text::Form::Account) { KECCAK_BLOCKS } else { TEST_BLOCKS };
+            let is_account = forms.has(text::Form::Account);
+            let blocks = if is_account { KECCAK_BLOCKS } else { TEST_BLOCKS };
+            let name = if is_account {
+                "accounts"
+            } else if forms.has(text::Form::Uncompressed) {
+                "uncompressed keys"
+            } else if forms.has(text::Form::X) {
+                "x"
+            } else {
+                "compressed keys"
+            };
             let spec = Spec { program, blocks, ..spec };
             let (_, kernel) = build(queue.as_mut(), info, &spec, program.entry())?;
-            tests.push(Test { kernel, more: Vec::new(), parts: Some(PARTS) });
+            tests.push(Test { kernel, name, more: Vec::new(), parts: Some(PARTS) });
         }
         if made.contains(&text::Form::Taproot) {
             let bits = tweaks::bits(info);
@@ -151,7 +165,8 @@ impl<'a> RangeScanner<'a> {
             let (program, kernel) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
             let table = tweaks::table(queue.as_mut(), program, spec.block, bits)?;
             let sums = queue.alloc(4 * taproot::sums_words(lanes) as u64)?;
-            tests.push(Test { kernel, more: vec![Arg::Buffer(table), Arg::Buffer(sums)], parts: None });
+            let more = vec![Arg::Buffer(table), Arg::Buffer(sums)];
+            tests.push(Test { kernel, name: "taproot", more, parts: None });
         }
         let keys = u64::from(lanes) * (2 * u64::from(spec.group) + 1);
         let step = group::multiply(Scalar::from_u64(keys), Some(Affine::G)).expect("a small multiple of G");
@@ -242,7 +257,7 @@ impl<'a> RangeScanner<'a> {
             for step in 0..steps {
                 let rest = [Arg::Buffer(hits), Arg::U32(lanes), Arg::U32(step)];
                 queue.launch(walker, lanes / block, block, &[&walk[..], &rest].concat())?;
-                for Test { kernel, more, parts } in &tests {
+                for Test { kernel, more, parts, .. } in &tests {
                     let blocks = lanes / block * parts.unwrap_or(1);
                     let parts: Vec<Arg> = parts.map(Arg::U32).into_iter().collect();
                     queue.launch(*kernel, blocks, block, &[&test[..], more, &rest, &parts].concat())?;

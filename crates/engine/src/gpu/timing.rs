@@ -37,7 +37,10 @@ impl Time {
 }
 
 /// Waits for a launch that took off, whatever it hit: its steps and the device's time for it.
-pub(super) fn landed(flights: &mut Flights, queue: &mut dyn Queue) -> Result<(u32, f32), Fault> {
+pub(super) fn landed<const WORDS: usize>(
+    flights: &mut Flights<WORDS>,
+    queue: &mut dyn Queue,
+) -> Result<(u32, f32), Fault> {
     let timed = flights.land_timed(queue).map_err(|e| e.to_string())?;
     let (landed, ms) = timed.ok_or("a launch went missing")?;
     Ok((landed.steps, ms))

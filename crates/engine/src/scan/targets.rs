@@ -110,7 +110,7 @@ impl ScanTargets {
     }
 
     /// The quick look that comes before [`Self::find`].
-    pub(super) fn filter(&self) -> &ScanFilter {
+    pub(crate) fn filter(&self) -> &ScanFilter {
         &self.filter
     }
 

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use warpsmith_chain::Form;
 use warpsmith_curve::field::chains::Op;
 use warpsmith_device::Resources;
 
 use super::{Fault, Search};
+use crate::prefilter::ScanFilter;
 
 /// A device whose parts can be timed.
 pub(crate) trait Measure {
@@ -13,6 +15,10 @@ pub(crate) trait Measure {
     fn field(&self, op: Op, time: Duration) -> Result<FieldRate, Fault>;
     /// What this search takes of a card, and what its parts cost; none where that is not known.
     fn profile(&self, _search: &Search<'_>) -> Option<Result<Profile, Fault>> {
+        None
+    }
+    /// The same for a scan for digests of these forms.
+    fn profile_scan(&self, _forms: &[Form], _filter: &ScanFilter) -> Option<Result<Profile, Fault>> {
         None
     }
 }
@@ -53,7 +59,7 @@ pub struct Profile {
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// `walk` (points, inversion, products), `words` (top words of the keys), `filter` (sums, tests, reports); `hash` (digests of
-    /// points or salts, tests, reports).
+    /// points or salts, tests, reports). Of a scan `walk`, and what each of its programs tests.
     pub name: &'static str,
     /// Its time for one key on the whole device.
     pub picoseconds: f64,

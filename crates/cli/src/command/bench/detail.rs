@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use warpsmith::proof::{Bench, Detail, Part};
+use warpsmith::proof::{Bench, Detail, Part, Profile};
 
 use crate::human;
 
@@ -19,8 +19,9 @@ pub(super) struct DetailFields {
     card: Option<CardFields>,
 }
 
+/// What a search or a scan takes of a card.
 #[derive(Serialize)]
-struct CardFields {
+pub(super) struct CardFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     registers: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,29 +46,11 @@ struct PartFields {
 
 impl DetailFields {
     pub fn new(bench: &Bench, detail: &Detail) -> DetailFields {
-        let card = detail.profile.as_ref().map(|profile| {
-            let whole: f64 = profile.parts.iter().map(|part| part.picoseconds).sum();
-            let part = |part: &Part| PartFields {
-                part: part.name,
-                picoseconds_per_key: part.picoseconds,
-                share: part.picoseconds / whole,
-            };
-            CardFields {
-                registers: profile.resources.registers,
-                local_bytes: profile.resources.local_bytes,
-                shared_bytes: profile.resources.shared_bytes,
-                block: profile.block,
-                blocks_per_unit: profile.blocks_per_unit,
-                occupancy: profile.occupancy(),
-                launch_ms: profile.launch_ms,
-                parts: profile.parts.iter().map(part).collect(),
-            }
-        });
         DetailFields {
             steady_rate: bench.steady_rate,
             host_cpu_percent: detail.host_cpu.map(|share| 100.0 * share),
             field_mul_rate: detail.field_mul,
-            card,
+            card: detail.profile.as_ref().map(CardFields::new),
         }
     }
 
@@ -82,18 +65,47 @@ impl DetailFields {
         let cpu = self.host_cpu_percent.map(|percent| format!("{percent:.1} % of one core"));
         line("host processor", cpu.unwrap_or_else(too_short));
         line("field products", human::rate(self.field_mul_rate));
-        let Some(card) = &self.card else { return text };
+        text + &self.card.as_ref().map(CardFields::text).unwrap_or_default()
+    }
+}
+
+impl CardFields {
+    pub fn new(profile: &Profile) -> CardFields {
+        let whole: f64 = profile.parts.iter().map(|part| part.picoseconds).sum();
+        let part = |part: &Part| PartFields {
+            part: part.name,
+            picoseconds_per_key: part.picoseconds,
+            share: part.picoseconds / whole,
+        };
+        CardFields {
+            registers: profile.resources.registers,
+            local_bytes: profile.resources.local_bytes,
+            shared_bytes: profile.resources.shared_bytes,
+            block: profile.block,
+            blocks_per_unit: profile.blocks_per_unit,
+            occupancy: profile.occupancy(),
+            launch_ms: profile.launch_ms,
+            parts: profile.parts.iter().map(part).collect(),
+        }
+    }
+
+    /// For people: a line a fact, indented under the row it belongs to.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(text, "  {name:<22}{value}");
+        };
         let told = |value: Option<String>| {
             value.unwrap_or_else(|| "unknown: the interface does not tell".to_owned())
         };
-        line("registers a lane", told(card.registers.map(|n| n.to_string())));
-        line("local memory a lane", told(card.local_bytes.map(|n| format!("{n} bytes (spills and arrays)"))));
-        line("shared memory a block", told(card.shared_bytes.map(|n| format!("{n} bytes"))));
-        line("lanes a block", card.block.to_string());
-        line("blocks a unit", told(card.blocks_per_unit.map(|n| n.to_string())));
-        line("occupancy", told(card.occupancy.map(|share| format!("{:.0} %", 100.0 * share))));
-        line("a launch", format!("{:.0} ms", card.launch_ms));
-        for part in &card.parts {
+        line("registers a lane", told(self.registers.map(|n| n.to_string())));
+        line("local memory a lane", told(self.local_bytes.map(|n| format!("{n} bytes (spills and arrays)"))));
+        line("shared memory a block", told(self.shared_bytes.map(|n| format!("{n} bytes"))));
+        line("lanes a block", self.block.to_string());
+        line("blocks a unit", told(self.blocks_per_unit.map(|n| n.to_string())));
+        line("occupancy", told(self.occupancy.map(|share| format!("{:.0} %", 100.0 * share))));
+        line("a launch", format!("{:.0} ms", self.launch_ms));
+        for part in &self.parts {
             let (time, share) = (part.picoseconds_per_key, 100.0 * part.share);
             line(&format!("part: {}", part.part), format!("{time:.3} ps a key, {share:.1} %"));
         }

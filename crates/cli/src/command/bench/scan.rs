@@ -11,6 +11,7 @@ use warpsmith::scan::{FilterWish, with_filter};
 use warpsmith::store::Database;
 
 use super::columns;
+use super::detail::CardFields;
 use crate::command::scan::{parse_filter, parse_type};
 use crate::ending::Failure;
 use crate::stdout::Stdout;
@@ -47,6 +48,14 @@ struct Line<'a> {
     verified: u64,
     expected: f64,
     seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<ScanDetail>,
+}
+
+/// As that of a search, but for what only searches have.
+#[derive(Serialize)]
+struct ScanDetail {
+    card: CardFields,
 }
 
 impl ScanBenchFlags {
@@ -65,24 +74,25 @@ impl ScanBenchFlags {
         &self,
         devices: &Devices,
         seconds: f64,
-        json: bool,
+        (json, detail): (bool, bool),
         stdout: &mut Stdout,
     ) -> Result<(), Failure> {
         let usual = [KeyType::find(USUAL).expect("a type")];
         let types = if self.types.is_empty() { &usual[..] } else { &self.types };
         let benches = match &self.database {
-            None => bench_scan(devices, ScanOf::Planted(types), seconds)?,
+            None => bench_scan(devices, ScanOf::Planted(types), seconds, detail)?,
             Some(path) => {
                 let failed = |error: warpsmith::Error| Failure::Other(format!("--database: {error}"));
                 let database = Database::open(path).map_err(|error| failed(error.into()))?;
                 let wish = self.filter.unwrap_or(FilterWish::Finest);
                 let targets = with_filter(database, &self.types, wish, devices, &mut |text| tell(&text));
-                bench_scan(devices, ScanOf::Database(&targets.map_err(failed)?), seconds)?
+                bench_scan(devices, ScanOf::Database(&targets.map_err(failed)?), seconds, detail)?
             }
         };
-        for ScanBench { device, types, rate, verified, expected, seconds } in &benches {
+        for ScanBench { device, types, rate, verified, expected, seconds, profile } in &benches {
             let (event, target) = ("bench", SCAN);
             let (rate, verified, expected, seconds) = (*rate, *verified, *expected, *seconds);
+            let detail = profile.as_ref().map(|profile| ScanDetail { card: CardFields::new(profile) });
             if json {
                 stdout.show_json(&Line {
                     event,
@@ -93,6 +103,7 @@ impl ScanBenchFlags {
                     verified,
                     expected,
                     seconds,
+                    detail,
                 })?;
                 continue;
             }
@@ -101,6 +112,9 @@ impl ScanBenchFlags {
                 several => format!("{SCAN} {several} types"),
             };
             stdout.show((columns(&name, device, rate, verified, seconds) + "\n").as_bytes())?;
+            if let Some(ScanDetail { card }) = detail {
+                stdout.show(card.text().as_bytes())?;
+            }
         }
         Ok(())
     }

@@ -245,3 +245,14 @@ fn records_that_make_no_sense_cost_the_device_its_place() {
     assert!(judge([0, 0, 1, 9, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
     assert!(judge([0, 0, abi::CODE_FAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
 }
+
+#[test]
+fn the_parts_of_a_scan_are_told_apart() {
+    let Some(gpu) = pocl() else { return };
+    let forms = [Form::Hash160, Form::Account];
+    let wanted = list(&expected(std::iter::once(plus(Scalar::ZERO, 77)), &forms));
+    let profile = profile(&gpu, &forms, &wanted).expect("measured");
+    let names: Vec<&str> = profile.parts.iter().map(|part| part.name).collect();
+    assert_eq!(names, ["walk", "compressed keys", "accounts"]);
+    assert!(profile.parts[0].picoseconds > 0.0 && profile.launch_ms > 0.0, "{profile:?}");
+}
