@@ -73,7 +73,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-cli", &["warpsmith", "warpsmith-files"]),
     (
         "warpsmith-fuzzing",
-        &["warpsmith-engine", "warpsmith-pattern", "warpsmith-pir", "warpsmith-store", "warpsmith-chain"],
+        &[
+            "warpsmith-engine",
+            "warpsmith-fleet",
+            "warpsmith-keystore",
+            "warpsmith-pattern",
+            "warpsmith-pir",
+            "warpsmith-store",
+            "warpsmith-chain",
+        ],
     ),
 ];
 

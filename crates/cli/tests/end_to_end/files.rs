@@ -42,6 +42,8 @@ fn with_an_output_file_secrets_go_there_alone() {
             let mut whole = kept.as_object().unwrap().clone();
             whole.remove("secret_key");
             whole.remove("export");
+            // How to use the key stands where the key does.
+            assert!(whole.remove("details").is_some_and(|details| details["use"].is_string()));
             let mut told = told.as_object().unwrap().clone();
             told.remove("output");
             assert_eq!(told, whole);

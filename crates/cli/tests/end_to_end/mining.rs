@@ -18,11 +18,22 @@ fn a_match_has_the_fields_of_the_contract_and_is_true() {
     assert_eq!(text(line, "device"), "cpu");
     assert!(line["tried"].as_u64().is_some_and(|tried| tried > 0), "{line}");
     assert!(line["elapsed_s"].is_f64(), "{line}");
-    let fields =
-        ["event", "target", "pattern", "address", "public_key", "secret_key", "export", "device", "tried"];
+    assert!(text(&line["details"], "use").contains("nsec"), "{line}");
+    let fields = [
+        "event",
+        "target",
+        "pattern",
+        "address",
+        "public_key",
+        "secret_key",
+        "export",
+        "details",
+        "device",
+        "tried",
+    ];
     let positions: Vec<_> = fields.iter().map(|field| run.stdout.find(&format!("\"{field}\":"))).collect();
     assert!(positions.is_sorted() && positions[0] == Some(1), "fields are in order: {}", run.stdout);
-    assert_eq!(line.as_object().map(|object| object.len()), Some(10), "{line}");
+    assert_eq!(line.as_object().map(|object| object.len()), Some(11), "{line}");
 }
 
 #[test]
@@ -33,7 +44,7 @@ fn people_get_labelled_lines_and_nothing_else_on_stdout() {
     for block in blocks {
         let lines: Vec<(&str, &str)> = block.lines().filter_map(|line| line.split_once(' ')).collect();
         let labels: Vec<&str> = lines.iter().map(|(label, _)| *label).collect();
-        assert_eq!(labels, ["address", "secret", "hex", "public"], "{run:?}");
+        assert_eq!(labels, ["address", "secret", "hex", "public", "use"], "{run:?}");
         let value = |at: usize| Value::from(lines[at].1.trim());
         verified_secret(&serde_json::json!({
             "address": value(0), "export": value(1), "secret_key": value(2), "public_key": value(3)
