@@ -76,7 +76,8 @@ fn the_owner_joins_what_was_mined_from_the_public_key() {
         assert_eq!((text(joined, "event"), text(joined, "target")), ("joined", "npub"));
         assert_eq!(text(joined, "address"), text(&case.line, "address"));
         assert_eq!(text(joined, "public_key"), text(&case.line, "public_key"));
-        assert_eq!(joined.as_object().unwrap().len(), 6, "{joined}");
+        assert!(text(&joined["details"], "use").contains("nsec"), "{joined}");
+        assert_eq!(joined.as_object().unwrap().len(), 7, "{joined}");
         assert_eq!(run.stderr, "", "a private file gives no warning");
     }
 }
