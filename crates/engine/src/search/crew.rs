@@ -229,7 +229,8 @@ impl Crew<'_> {
         let ports = Ports { claims: self.claims.clone(), collector: self.collector.clone() };
         let tally =
             Tally { started, counter: &counter, track: &track, sift: self.sift, facts: Arc::new(facts) };
-        work(id, WorkerThread { worker, roots, leases }, ports, tally, self.best, self.stop);
+        let worker = WorkerThread { worker, roots, leases, over: &self.over };
+        work(id, worker, ports, tally, self.best, self.stop);
     }
 
     /// Tells the collector of a worker; its number, by which they speak of it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
 
 use super::claims::{Claim, Roots, Sift};
 use super::collector::Slot;
@@ -39,6 +39,8 @@ pub(super) struct WorkerThread<'d> {
     pub worker: Box<dyn Worker + 'd>,
     pub roots: Roots,
     pub leases: Receiver<Lease>,
+    /// Closes when the search ends.
+    pub over: &'d Receiver<()>,
 }
 
 /// Where a worker counts, and what it looks at itself.
@@ -63,7 +65,7 @@ const TOGETHER: usize = 64;
 /// verify.
 pub(super) fn work(
     id: usize,
-    WorkerThread { mut worker, mut roots, leases }: WorkerThread<'_>,
+    WorkerThread { mut worker, mut roots, leases, over }: WorkerThread<'_>,
     ports: Ports,
     tally: Tally<'_>,
     best: &AtomicU32,
@@ -77,7 +79,7 @@ pub(super) fn work(
         drop(ports.collector.send(Message::Lost { worker: id, fault }));
     };
     if let Roots::None = roots {
-        let Ok(lease) = leases.recv() else { return };
+        let Some(lease) = next_lease(&leases, over) else { return };
         roots = Roots::Salts(lease);
         if let Err(fault) = worker.start(Start::Salts(lease)) {
             return faulty(fault, unproved);
@@ -113,12 +115,21 @@ pub(super) fn work(
             if ports.collector.send(Message::Done { worker: id, claimed }).is_err() {
                 return;
             }
-            let Ok(lease) = leases.recv() else { return };
+            let Some(lease) = next_lease(&leases, over) else { return };
             roots = Roots::Salts(lease);
             if let Err(fault) = worker.start(Start::Salts(lease)) {
                 return faulty(fault, unproved);
             }
         }
+    }
+}
+
+/// The next lease; none when there will be none. The end of the search is listened for besides: who joined as it ended may lie in
+/// the collector's channel, which nobody reads any more, with what would have given the lease.
+fn next_lease(leases: &Receiver<Lease>, over: &Receiver<()>) -> Option<Lease> {
+    select! {
+        recv(leases) -> lease => lease.ok(),
+        recv(over) -> _ => None,
     }
 }
 
@@ -128,4 +139,24 @@ fn in_pieces(mut claims: Vec<Claim>) -> impl Iterator<Item = Vec<Claim>> {
         let piece = std::mem::replace(&mut claims, rest);
         (!piece.is_empty()).then_some(piece)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crossbeam_channel::bounded;
+
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_lease_beyond_the_end() {
+        let (give, leases) = bounded(1);
+        let (end, over) = bounded(0);
+        give.send(Lease { base: [7; 32], first: 1, last: 2 }).expect("there is room");
+        assert!(next_lease(&leases, &over).is_some_and(|lease| lease.first == 1));
+        // Whoever would give it is still there, and does not any more.
+        drop(end);
+        assert!(next_lease(&leases, &over).is_none());
+        drop(give);
+        assert!(next_lease(&leases, &over).is_none());
+    }
 }
