@@ -39,7 +39,7 @@ SPECS = [
     ("hash160, set", ["program=hash160", "blocks=6", "ranges=0", "set=1"], "points_test", 0),
     ("hash160, terms", ["program=hash160", "blocks=6", "ranges=0", "terms=1"], "points_test", 0),
     ("script hashes", ["program=script", "blocks=6"], "points_test", 0),
-    ("uncompressed keys", ["program=uncompressed", "blocks=8"], "points_test", 32),
+    ("uncompressed keys", ["program=uncompressed", "blocks=8"], "points_test", 64),
     ("taproot", ["program=taproot"], "taproot_walk", 256),
     ("taproot, table", ["program=taproot"], "taproot_fill", 0),
     ("taproot, terms", ["program=taproot", "ranges=0", "terms=1", "bits=20"], "taproot_walk", 256),
