@@ -59,7 +59,9 @@ impl Scrypt {
             return Err(Error::TooCostly { format, memory });
         }
         let bad = || Error::malformed(format, format!("scrypt cannot have log n {log_n}, r {r}, p {p}"));
-        let params = scrypt::Params::new(u8::try_from(log_n).map_err(|_| bad())?, r, p).map_err(|_| bad())?;
+        // RFC 7914: N is larger than 1.
+        let log_n = u8::try_from(log_n).ok().filter(|log_n| *log_n > 0).ok_or_else(bad)?;
+        let params = scrypt::Params::new(log_n, r, p).map_err(|_| bad())?;
         Ok(Scrypt { params, blocks: work })
     }
 
