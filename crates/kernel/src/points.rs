@@ -77,7 +77,11 @@ impl Digest {
             Self::Taproot { .. } => taproot::FRAGMENTS.to_vec(),
         };
         if let Self::Taproot { .. } = self {
-            let walk = vec![fragment!("points.h", "walk/points.h"), fragment!("filter/digest.h")];
+            let walk = vec![
+                fragment!("points.h", "walk/points.h"),
+                fragment!("one_by_one.h", "walk/one_by_one.h"),
+                fragment!("filter/digest.h"),
+            ];
             return [walk, own, vec![fragment!("taproot.c", "entry/taproot.c")]].concat();
         }
         let test = vec![fragment!("points_test.c", "entry/points_test.c")];
@@ -104,7 +108,7 @@ impl Digest {
 
     /// Whether all of y is needed.
     const fn needs_y(self) -> bool {
-        matches!(self, Self::Account | Self::Contract | Self::Hash160Uncompressed | Self::Taproot { .. })
+        matches!(self, Self::Account | Self::Contract | Self::Hash160Uncompressed)
     }
 
     /// Bytes that are written down of a point. Where all that is done with x is to test it, images are made by who tests.
@@ -120,7 +124,6 @@ impl Digest {
         let keccak = matches!(self, Self::Account | Self::Contract);
         vec![
             ("MESSAGE_SWAPPED", keccak.into()),
-            ("POINT_Y", self.needs_y().into()),
             ("WRITE_POINTS", write.into()),
             ("WRITE_IMAGES", (self != Self::X).into()),
             ("WRITE_Y", if self.needs_y() { 2 } else { 0 }),
@@ -135,10 +138,10 @@ impl Digest {
             ("DIGEST_WHOLE", (self == Self::Hash160Uncompressed).into()),
             ("POINT_SIGNS", self.keys() as u32 / 3),
         ];
-        defines.extend(self.written(false));
-        if let Self::Taproot { bits } = self {
-            defines.extend(taproot::defines(bits));
-        }
+        defines.extend(match self {
+            Self::Taproot { bits } => taproot::defines(bits),
+            _ => self.written(false),
+        });
         defines
     }
 }

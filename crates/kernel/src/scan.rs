@@ -146,7 +146,7 @@ impl ScanPart {
             ScanPart::Test { keep_y, .. } => (false, keep_y),
             ScanPart::Taproot { .. } => (false, true),
         };
-        let mut defines = vec![("MESSAGE_SWAPPED", 0), ("POINT_Y", 1), ("WRITE_POINTS", walks.into())];
+        let mut defines = vec![("MESSAGE_SWAPPED", 0), ("WRITE_POINTS", walks.into())];
         defines.extend([("WRITE_IMAGES", 0), ("WRITE_Y", if keep_y { 2 } else { 1 })]);
         match self {
             ScanPart::Walk { .. } => {}

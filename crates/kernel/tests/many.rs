@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use crate::support::{HostProgram, address, hash160, limbs, point};
+use crate::support::{HostProgram, SCAN_WALK, address, hash160, limbs, point};
 use k256::elliptic_curve::BatchNormalize;
 use k256::elliptic_curve::hazmat::FieldArithmetic;
 use k256::elliptic_curve::ops::Reduce;
@@ -293,7 +293,7 @@ impl Walk {
         match device {
             None => {
                 let spec = Spec { block: 4, ..spec };
-                let runner = Runner::Host(HostProgram::search(spec, include_str!("host/scan_walk.c")));
+                let runner = Runner::Host(HostProgram::search(spec, SCAN_WALK));
                 Self { runner, spec, lanes: 8 }
             }
             Some(device) => {

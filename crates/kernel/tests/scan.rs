@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use crate::support::{HostProgram, Point, Random, address, from_limbs, hash160, limbs, point, words};
+use crate::support::{
+    HostProgram, Point, Random, SCAN_WALK, address, from_limbs, hash160, limbs, point, words,
+};
 use k256::Scalar;
 use warpsmith_kernel::digest_filter::{DigestTest, Wanted, build};
 use warpsmith_kernel::scan::{self, Form, Forms, FusePart, Passed, ScanPart, ScanRecord, ScanTest};
@@ -53,7 +55,7 @@ impl Scan {
     fn build_keeping(forms: &[Form], filter: ScanTest, spec: Spec, keep_y: bool, parts: u32) -> Self {
         let program = |part| Spec { program: Program::Scan(part), ..spec };
         let test = ScanPart::Test { forms: Forms::of(forms), filter, keep_y };
-        let walk = HostProgram::search(program(ScanPart::Walk { keep_y }), include_str!("host/scan_walk.c"));
+        let walk = HostProgram::search(program(ScanPart::Walk { keep_y }), SCAN_WALK);
         let test = HostProgram::search(program(test), include_str!("host/scan_test.c"));
         Self { walk, test, spec, forms: forms.to_vec(), parts }
     }
@@ -210,7 +212,7 @@ fn lanes_that_lost_a_carry_walk_again() {
         let text = join(&walk).text;
         assert_eq!(text.matches(fold).count(), 1, "what every product with lazy carries ends with");
         let text = text.replace(fold, &format!("{fold} {spoil}"));
-        scan.walk = HostProgram::build(&text, include_str!("host/scan_walk.c"));
+        scan.walk = HostProgram::build(&text, SCAN_WALK);
         let (first, lanes, steps) = (Random(23).scalar(), 8, 3);
         let expected = scan.all(&first, lanes, steps);
         let answer = scan.run(&first, lanes, steps, &words, 8192);

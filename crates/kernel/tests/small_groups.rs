@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::small::{Coordinates, Small};
 use crate::support::{
-    HostProgram, PointsPrograms, PointsRequest, address, beta, from_limbs, limbs, p, words,
+    HostProgram, PointsPrograms, PointsRequest, SCAN_WALK, address, beta, from_limbs, limbs, p, words,
 };
 use num_bigint::BigUint;
 use warpsmith_kernel::abi::{self, Hit, Record};
@@ -220,7 +220,7 @@ fn the_walk_of_a_scan_is_right_at_every_element() {
         program: Program::Scan(ScanPart::Walk { keep_y: true }),
         ..Spec::default()
     };
-    let program = HostProgram::search(spec, include_str!("host/scan_walk.c"));
+    let program = HostProgram::search(spec, SCAN_WALK);
     for group in &Small::both() {
         let starts = starts(group);
         let (lanes, step) = (starts.len(), 2 * i64::from(half) + 1);

@@ -1,7 +1,7 @@
 /* Layout of the buffers, in 32-bit words. src/abi.rs holds the same numbers; tests/host.rs compares.
  *
  * centres  word w of lane l at [w * lanes + l]; words 0..7 are x, 8..15 y, least significant first
- * scratch  half h of element i at quad [(2 * i + h) * lanes + l]; GROUP prefix products, points.c has 4 more
+ * scratch  half h of element i at quad [(2 * i + h) * lanes + l]; GROUP prefix products, the point walk has 4 more
  * table    GROUP + 1 entries of TABLE_QUADS quads (a define: 15 for the orbit walk, for points 4, x and y);
  *          entry 0 is the step point (2 * GROUP + 1) * G
  * hits     HITS_HEADER words (count, capacity, lost, score to beat), then records of HIT_WORDS words

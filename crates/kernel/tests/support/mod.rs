@@ -55,6 +55,12 @@ impl HostProgram {
     }
 }
 
+/// What runs the walk of a scan, and that of a search.
+pub const SCAN_WALK: &str =
+    concat!("#define WALK scan_walk\n#define WALK_WORDS SCAN_WORDS\n", include_str!("../host/walk.c"));
+const POINTS_WALK: &str =
+    concat!("#define WALK points_walk\n#define WALK_WORDS HIT_WORDS\n", include_str!("../host/walk.c"));
+
 /// Both programs of a search over points.
 pub struct PointsPrograms {
     walk: HostProgram,
@@ -68,7 +74,7 @@ impl PointsPrograms {
         let Program::Points { digest, .. } = spec.program else { panic!("no points: {spec:?}") };
         let walk = Spec { program: Program::PointsWalk { digest }, ..spec };
         Self {
-            walk: HostProgram::search(walk, include_str!("../host/points_walk.c")),
+            walk: HostProgram::search(walk, POINTS_WALK),
             test: HostProgram::search(spec, include_str!("../host/points_test.c")),
             parts,
         }
