@@ -12,7 +12,7 @@ use warpsmith::chain::coin::Network;
 use warpsmith::chain::ethereum::{self, Account, Contract, Deployment, Factory, SaltRequest};
 use warpsmith::chain::{CHAINS, Chain, KeyTarget, PublicPoint, SaltMask, SaltTarget, Shown, Target};
 use warpsmith::keys::{PublicKey, Secret, parse_public_key, public_point};
-use warpsmith::keystore::web3;
+use warpsmith::keystore::{bip38, nip49, web3};
 use warpsmith::pattern::{Options, SCORES, Score, compile};
 use zeroize::Zeroize;
 
@@ -311,9 +311,10 @@ fn read_secret(report: &mut Report, document: &Value, ask: Ask<'_>) -> Result<Op
     let Some(encrypted) = document.get("encrypted") else { return Ok(None) };
     let (format, text) = (field(encrypted, "format"), field(encrypted, "text").unwrap_or_default());
     let sealed = match format {
-        Some(format @ ("ncryptsec" | "bip38")) => Encrypted::read(format, text),
+        Some("ncryptsec") => nip49::read(text).map(Encrypted::Ncryptsec),
+        Some("bip38") => bip38::read(text).map(Encrypted::Bip38),
         Some("web3") => match encrypted.get("document") {
-            Some(document) => Encrypted::read("web3", &document.to_string()),
+            Some(document) => web3::read(&document.to_string()).map(Encrypted::Web3),
             None => {
                 let file = field(encrypted, "file").unwrap_or_default();
                 report.told("encrypted", format!("the key is in {}; verify that file too", Shown(file)));

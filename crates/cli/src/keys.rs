@@ -85,11 +85,11 @@ pub(crate) fn parse(text: &str, ask: Ask<'_>) -> Result<Result<Secret, String>, 
     let begins = |head: &str| text.get(..head.len()).is_some_and(|found| found.eq_ignore_ascii_case(head));
     // What no password opens is told before one is asked for.
     let sealed = if begins("ncryptsec1") {
-        Encrypted::read("ncryptsec", text)
+        nip49::read(text).map(Encrypted::Ncryptsec)
     } else if text.len() == BIP38 && text.starts_with("6P") {
-        Encrypted::read("bip38", text)
+        bip38::read(text).map(Encrypted::Bip38)
     } else if text.starts_with('{') {
-        Encrypted::read("web3", text)
+        web3::read(text).map(Encrypted::Web3)
     } else {
         return Ok(plain(text).and_then(|bytes| secret(&bytes)));
     };
@@ -109,20 +109,6 @@ pub(crate) enum Encrypted {
 }
 
 impl Encrypted {
-    /// A text of a format as results name it.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such format.
-    pub(crate) fn read(format: &str, text: &str) -> Result<Encrypted, Error> {
-        match format {
-            "ncryptsec" => nip49::read(text).map(Encrypted::Ncryptsec),
-            "bip38" => bip38::read(text).map(Encrypted::Bip38),
-            "web3" => web3::read(text).map(Encrypted::Web3),
-            other => unreachable!("no key is encrypted as {other}"),
-        }
-    }
-
     /// What to ask a person for.
     fn question(&self) -> &'static str {
         match self {

@@ -153,27 +153,19 @@ impl Worker for MaskedWorker<'_> {
 }
 
 impl Masked {
+    fn new(id: &'static str, fate: Fate) -> Masked {
+        let (runs, told) = (AtomicU32::new(0), AtomicU64::new(0));
+        Masked { id, card: false, gate: None, cpu: Cpu::new(simd::detect(), 1), fate, runs, told }
+    }
+
     /// The processor posing as a card, whose workers wait for the gate, where there is one, to close.
     pub fn card(fate: Fate, gate: Option<Receiver<()>>) -> Arc<dyn Backend> {
-        let cpu = Cpu::new(simd::detect(), 1);
-        let (runs, told) = (AtomicU32::new(0), AtomicU64::new(0));
-        Arc::new(Masked { id: "card:0", card: true, gate, cpu, fate, runs, told })
+        Arc::new(Masked { card: true, gate, ..Masked::new("card:0", fate) })
     }
 }
 
 fn devices(fates: &[(&'static str, Fate)]) -> Devices {
-    let list = fates.iter().map(|&(id, fate)| {
-        let cpu = Cpu::new(simd::detect(), 1);
-        Arc::new(Masked {
-            id,
-            card: false,
-            gate: None,
-            cpu,
-            fate,
-            runs: AtomicU32::new(0),
-            told: AtomicU64::new(0),
-        }) as Arc<dyn Backend>
-    });
+    let list = fates.iter().map(|&(id, fate)| Arc::new(Masked::new(id, fate)) as Arc<dyn Backend>);
     Devices::of(list.collect())
 }
 
@@ -434,18 +426,7 @@ fn a_device_that_reports_keys_that_are_not_there_is_dropped() {
 /// What a worker tried since its walk was last found right does not count once it is found astray.
 #[test]
 fn a_device_whose_walk_goes_astray_is_dropped_and_what_it_tried_does_not_count() {
-    let masked = |id, fate| {
-        let cpu = Cpu::new(simd::detect(), 1);
-        Arc::new(Masked {
-            id,
-            card: false,
-            gate: None,
-            cpu,
-            fate,
-            runs: AtomicU32::new(0),
-            told: AtomicU64::new(0),
-        })
-    };
+    let masked = |id, fate| Arc::new(Masked::new(id, fate));
     let (astray, honest) = (masked("astray", Fate::Strays(3)), masked("a", Fate::Honest));
     let list = [&astray, &honest].map(|masked| Arc::clone(masked) as Arc<dyn Backend>);
     let devices = Devices::of(list.to_vec());
