@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use warpsmith_engine::{KeyUnit, UnitRunner, check_spots};
 
-pub use crate::duty::{Duty, Found};
-use crate::duty::{ORDER, SALTS};
+use crate::duty::{Duty, Found, SALTS};
 use crate::error::{Error, Result};
+use crate::folder::{FoundAt, Wishes, read_found};
 use crate::job::{Descriptor, JobId, Search};
 use crate::leases::{Held, Holder, Leases};
 use crate::ledger::Ledger;
-use crate::scan::{MOST_FOUND, Order, Scanned};
+use crate::scan::{MOST_FOUND, Scanned};
 use crate::secrets::Master;
 use crate::wire::{Lease, MOST_SHARES, Ready, Report, Work};
 
@@ -25,35 +23,6 @@ const SHARES: f64 = 64.0;
 const AHEAD: u64 = 64;
 /// Units that wait to be done twice, at most.
 const MOST_REPEATS: usize = 4096;
-
-/// What a person asked for besides what workers are told.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wishes {
-    /// Matches after which the job is done; none: never.
-    pub count: Option<u64>,
-    /// The score at which it is done.
-    pub enough: Option<u32>,
-    /// Its share of the fleet relative to others.
-    pub priority: f64,
-}
-
-/// Where a match lies: with the master, that is the key. Not a secret by itself, but for an open scan, whose workers know it too.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FoundAt {
-    /// The lease it was found under.
-    pub lease: Lease,
-    /// Where in the unit.
-    pub spot: u64,
-    /// Candidates tried until then.
-    pub tried: u128,
-    /// Seconds since the job began.
-    pub seconds: f64,
-    /// Its score, where scores count.
-    pub score: Option<u32>,
-    /// What it is the key or salt of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<String>,
-}
 
 /// A unit that was done, and is done again by another to compare.
 struct Repeat {
@@ -301,18 +270,23 @@ impl Book {
         };
         let (unit, count) = self.numbers(wished)?;
         let work = match &self.duty {
-            Duty::Scan(scan) => scan.work(&self.master, unit, count)?,
+            Duty::Scan(scan) => scan.work(&self.master, unit, count),
             Duty::Search(search) => match search.salts() {
                 Some(salts) => {
                     let first = (unit - 1) * SALTS;
                     let last = (u128::from(unit - 1 + count) * u128::from(SALTS)).min(salts) - 1;
-                    Work::Salts { base: const_hex::encode(self.base), first, last: last as u64 }
+                    Some(Work::Salts { base: const_hex::encode(self.base), first, last: last as u64 })
                 }
-                None => self.keys(search, unit, ready, keys)?,
+                None => self.keys(search, unit, ready, keys),
             },
         };
-        let candidates = work.candidates()? as f64;
-        let bits = (candidates / SHARES).log2().floor().clamp(1.0, 60.0) as u32;
+        let candidates = work.as_ref().and_then(Work::candidates);
+        let (Some(work), Some(candidates)) = (work, candidates) else {
+            // A device that says nonsense of itself: another will do them.
+            self.open.push((unit, count));
+            return None;
+        };
+        let bits = (candidates as f64 / SHARES).log2().floor().clamp(1.0, 60.0) as u32;
         self.leases.give(unit, Held { holder: Some(holder), count, until });
         let lease = Lease {
             job: self.id,
@@ -588,39 +562,4 @@ fn by_lot(spots: &[u64], most: usize) -> Result<Vec<u64>> {
         taken.push(rest.swap_remove(lot % rest.len()));
     }
     Ok(taken)
-}
-
-/// What was found, as far as whole lines go.
-pub fn read_found(path: &Path) -> Result<Vec<FoundAt>> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io(path)(error)),
-    };
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
-}
-
-/// Makes the folder of a job, if it is not there. The master is made with it, and never again.
-pub fn create(jobs: &Path, descriptor: &Descriptor, order: Option<&Order>, wishes: &Wishes) -> Result<JobId> {
-    let id = descriptor.id();
-    descriptor.open()?;
-    let folder = jobs.join(id.to_string());
-    let mut make = std::fs::DirBuilder::new();
-    make.recursive(true).mode(0o700).create(&folder).map_err(Error::io(&folder))?;
-    let master = folder.join("master");
-    if !master.exists() {
-        Master::create(&master, id)?;
-    }
-    let write = |name: &str, text: String| -> Result<()> {
-        let path = folder.join(name);
-        warpsmith_files::replace(&path, 0o600, |file| file.write_all(text.as_bytes()))?;
-        Ok(())
-    };
-    if let Some(order) = order {
-        write(ORDER, serde_json::to_string(order).expect("plain values"))?;
-    }
-    write("wishes.json", serde_json::to_string(wishes).expect("plain values"))?;
-    // Last, so that a folder with it is whole.
-    write("job.json", descriptor.text())?;
-    Ok(id)
 }

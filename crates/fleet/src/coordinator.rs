@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::book::{Book, Duty, Taken, Wrong};
+use crate::book::{Book, Taken, Wrong};
+use crate::duty::Duty;
 use crate::error::Result;
 use crate::job::JobId;
 use crate::leases::Holder;

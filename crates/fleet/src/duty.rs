@@ -5,8 +5,9 @@ use std::path::Path;
 use warpsmith_engine::{Finding, Match, SaltUnit, Unit, UnitOrigin, settle};
 
 use crate::error::{Error, Result};
+use crate::folder::{ORDER, read_order};
 use crate::job::{Descriptor, Search, Task};
-use crate::scan::{Order, ScanHome};
+use crate::scan::ScanHome;
 use crate::secrets::Master;
 use crate::wire::Lease;
 
@@ -89,13 +90,4 @@ impl Duty {
         let found = settle(search.subject(), search.wanted(), lease.beat, origin, spot, &device)?;
         Ok(vec![Found::Match(Box::new(found))])
     }
-}
-
-/// What a hidden scan looks for, in the folder of its job.
-pub const ORDER: &str = "scan.json";
-
-/// Reads what a hidden scan looks for. SEC: of it no message repeats anything.
-pub fn read_order(path: &Path) -> Result<Order> {
-    let bytes = warpsmith_files::read_secret(path, 1 << 20)?;
-    serde_json::from_slice(&bytes).map_err(|_| Error::corrupt(path, "it does not say what is looked for"))
 }

@@ -7,6 +7,7 @@ pub mod book;
 pub mod coordinator;
 pub mod duty;
 mod error;
+pub mod folder;
 pub mod job;
 pub mod leases;
 pub mod ledger;

@@ -34,6 +34,13 @@ pub const MOST_FOUND: usize = 2048;
 /// Targets of a hidden scan, at most: each takes two points in every lease.
 pub const MOST_HIDDEN: usize = 128;
 
+/// Bits of the number of keys of a range, at most: numbers have 62 of them, and so have the keys of one.
+const MOST_BITS: u32 = 124;
+
+fn bits(range: &Interval) -> u32 {
+    256 - range.count().leading_zeros()
+}
+
 /// What a worker knows of a scan besides its units.
 pub struct ScanTask {
     forms: Vec<Form>,
@@ -48,6 +55,7 @@ impl ScanTask {
 
     /// One for these targets.
     pub fn open(order: &Order) -> Result<ScanTask> {
+        order.range()?;
         let targets = order.targets()?;
         let digests = targets.digests().unwrap_or_default();
         Ok(ScanTask { forms: targets.forms(), digests })
@@ -109,7 +117,14 @@ impl Order {
     }
 
     fn range(&self) -> Result<Interval> {
-        parse_range(&self.range).map_err(|_| Error::Usage("the range of this scan cannot be read".to_owned()))
+        let bad = |why: &str| Error::Usage(why.to_owned());
+        let range = parse_range(&self.range).map_err(|_| bad("the range of this scan cannot be read"))?;
+        match bits(&range) <= MOST_BITS {
+            true => Ok(range),
+            false => Err(bad(
+                "a fleet scans ranges of fewer than 2^124 keys, and nobody comes to the end of those; give a part of it",
+            )),
+        }
     }
 }
 
@@ -147,8 +162,7 @@ impl ScanHome {
         let hidden = is_hidden.then(|| digests.iter().filter_map(|(_, digest)| lift(digest)).collect());
         let digests = digests.into_iter().collect();
         // Numbers have 64 bits.
-        let bits = 256 - range.count().leading_zeros();
-        let chunk = LEAST_CHUNK.max(bits.saturating_sub(62));
+        let chunk = LEAST_CHUNK.max(bits(&range).saturating_sub(62));
         let mut first = range.first();
         if is_hidden {
             let shift = U256::from_be_bytes(*master.shift()) & ((U256::ONE << chunk) - U256::ONE);

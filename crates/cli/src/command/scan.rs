@@ -7,10 +7,10 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::chain::{Form, KeyType, TYPES};
-use warpsmith::fleet::book::Wishes;
+use warpsmith::fleet::folder::Wishes;
 use warpsmith::fleet::job::{Descriptor, Liked, Sought};
 use warpsmith::fleet::net::submit::{submit, submit_hidden};
-use warpsmith::fleet::scan::Order;
+use warpsmith::fleet::scan::{Order, ScanTask};
 use warpsmith::keys::{parse_public_key, public_point};
 use warpsmith::scan::{
     Ended, Event, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run,
@@ -235,6 +235,8 @@ impl Scan {
             types: targets.types().iter().map(|wanted| wanted.name.clone()).collect(),
             addresses: list.records.iter().map(Record::text).collect(),
         };
+        // What workers will make of it is tried here first.
+        ScanTask::open(&order)?;
         let wishes = Wishes { count: None, enough: None, priority: fleet.priority() };
         let home = fleet.home()?;
         let mut screen = Screen::new(self.run.quiet);

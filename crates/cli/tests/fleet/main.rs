@@ -170,7 +170,7 @@ async fn simulated(shared: Arc<Shared>, invitation: Invitation, spool: Arc<Mutex
 }
 
 fn found_units(folder: &Path) -> Vec<u64> {
-    let found = warpsmith::fleet::book::read_found(&folder.join("found.jsonl")).expect("read");
+    let found = warpsmith::fleet::folder::read_found(&folder.join("found.jsonl")).expect("read");
     found.iter().map(|found| found.lease.unit).collect()
 }
 

@@ -7,7 +7,8 @@ use warpsmith_engine::{Devices, UnitRunner};
 use warpsmith_trials::{Random, count};
 
 use super::*;
-use crate::book::{Found, Wishes, create};
+use crate::duty::Found;
+use crate::folder::{Wishes, create};
 use crate::job::{Descriptor, Liked, Search, Sought, Task};
 use crate::wire::{Ready, Work};
 
@@ -327,7 +328,7 @@ fn matches_come_home() {
     assert!(found.iter().all(is_right));
     let units: std::collections::HashSet<u64> = book.found().iter().map(|at| at.lease.unit).collect();
     assert_eq!(units.len(), 3, "one of each unit");
-    assert_eq!(crate::book::read_found(&path.join("found.jsonl")).expect("read"), book.found());
+    assert_eq!(crate::folder::read_found(&path.join("found.jsonl")).expect("read"), book.found());
 }
 
 /// Two jobs share the fleet by their priorities, and a device that cannot do one is given the other.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::home::{Home, Member};
-use crate::book::{Book, FoundAt};
+use crate::book::Book;
 use crate::coordinator::{Coordinator, WorkerInfo};
+use crate::folder::FoundAt;
 use crate::job::JobId;
 use crate::proof::Trust;
 

@@ -15,10 +15,10 @@ use super::connect::as_coordinator;
 use super::home::Home;
 use super::lead::{Service, open_jobs, serve};
 use super::status::Status;
-use crate::book::{self, FoundAt, Wishes, read_found};
 use crate::coordinator::Policy;
-use crate::duty::{Duty, Found, ORDER, read_order};
+use crate::duty::{Duty, Found};
 use crate::error::{Error, Result};
+use crate::folder::{self, FoundAt, ORDER, Wishes, read_found, read_order};
 use crate::job::{Descriptor, JobId, Liked, Sought};
 use crate::scan::{MOST_HIDDEN, Order};
 use crate::secrets::Master;
@@ -58,7 +58,7 @@ pub fn submit(home: &Home, mut descriptor: Descriptor, wishes: &Wishes) -> Resul
     while home.jobs().join(descriptor.id().to_string()).join("over").exists() {
         descriptor.round += 1;
     }
-    book::create(&home.jobs(), &descriptor, None, wishes)
+    folder::create(&home.jobs(), &descriptor, None, wishes)
 }
 
 /// Puts a scan into the folder whose workers are told neither its range nor its targets. One that was asked for before and is not
@@ -85,7 +85,7 @@ pub fn submit_hidden(home: &Home, order: &Order, wishes: &Wishes) -> Result<JobI
         liked: Liked::Points,
         split: None,
     };
-    book::create(&home.jobs(), &descriptor, Some(order), wishes)
+    folder::create(&home.jobs(), &descriptor, Some(order), wishes)
 }
 
 /// The folder of a job, by its name or the beginning of it.

@@ -8,8 +8,10 @@ use warpsmith_engine::{Devices, Outfit, RangeRunner};
 use warpsmith_trials::Random;
 
 use super::*;
-use crate::book::{Book, Found, Wishes, create};
+use crate::book::Book;
 use crate::coordinator::{Coordinator, Policy};
+use crate::duty::Found;
+use crate::folder::{Wishes, create};
 use crate::job::{Descriptor, JobId, Liked, Sought, Task};
 use crate::wire::{Answer, Ask, Ready, Report, VERSION, Verdict};
 
@@ -354,4 +356,21 @@ fn withheld_keys_are_noticed_where_a_unit_is_done_twice() {
     assert!(!trial.book().is_over());
     trial.coordinator.tick(6 * POLICY.unit_time);
     assert!(trial.book().is_over());
+}
+
+/// The widest range there can be has units that can be done; a wider one is refused, instead of waiting for units that are none.
+#[test]
+fn ranges_nobody_could_cut_into_units_are_refused() {
+    let order = |range: &str| Order {
+        range: range.to_owned(),
+        types: vec!["p2pkh".to_owned()],
+        addresses: vec![address(U256::from(77u64), "p2pkh")],
+    };
+    let mut widest = Trial::new(&order("1:2^124-1"), false, POLICY);
+    let lease = widest.lease(1, 1e6).expect("a unit");
+    assert!(lease.work.candidates().is_some_and(|keys| keys == 1 << 62), "{lease:?}");
+    for range in ["1:2^124", "1:2^200"] {
+        let why = ScanTask::open(&order(range)).err().expect("refused").to_string();
+        assert!(why.contains("2^124"), "{why}");
+    }
 }

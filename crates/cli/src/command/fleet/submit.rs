@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use warpsmith::fleet::book::{Found, Wishes};
 use warpsmith::fleet::coordinator::Policy;
+use warpsmith::fleet::duty::Found;
+use warpsmith::fleet::folder::Wishes;
 use warpsmith::fleet::job::{Descriptor, JobId, Liked};
 use warpsmith::fleet::net::home::Home;
 use warpsmith::fleet::net::status::Status;
