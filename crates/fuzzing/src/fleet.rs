@@ -9,33 +9,42 @@ use std::time::Duration;
 use serde::Deserialize;
 use tempfile::TempDir;
 use warpsmith_fleet::Error;
-use warpsmith_fleet::book::{Book, Wishes, create};
+use warpsmith_fleet::book::Book;
 use warpsmith_fleet::coordinator::{Coordinator, Policy};
+use warpsmith_fleet::folder::{Wishes, create};
 use warpsmith_fleet::job::{Descriptor, JobId, Task};
 use warpsmith_fleet::ledger::{self, Ledger, RECORD};
 use warpsmith_fleet::net::home::{Invitation, parse_server};
+use warpsmith_fleet::scan::ScanTask;
 use warpsmith_fleet::wire::{Answer, Ask, Lease, Report, Verdict};
 
 use crate::assert_told;
 use crate::files::damage;
 
-/// A fleet with one job that everything is a match of, so that true and false ones are told apart by their shares.
+/// A fleet with a search that much is a match of, and a scan.
 struct Fleet {
     _folder: TempDir,
-    job: PathBuf,
-    id: JobId,
+    jobs: Vec<(PathBuf, JobId)>,
 }
+
+const JOBS: [&str; 2] = [
+    r#"{"fleet":1,"round":0,"sought":{"kind":"key","chain":"npub"},"liked":{"by":"patterns","patterns":["q"],"ignore_case":false,"checksum":false}}"#,
+    r#"{"fleet":1,"round":0,"sought":{"kind":"range","range":"1:1800"},"liked":{"by":"targets","types":["p2pkh"],"addresses":["1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"]}}"#,
+];
 
 static FLEET: LazyLock<Fleet> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
-    let text = r#"{"fleet":1,"round":0,"sought":{"kind":"key","chain":"npub"},"liked":{"by":"patterns","patterns":["q"],"ignore_case":false,"checksum":false}}"#;
-    let descriptor: Descriptor = serde_json::from_str(text).expect("a job");
     let wishes = Wishes { count: None, enough: None, priority: 1.0 };
-    let id = create(folder.path(), &descriptor, None, &wishes).expect("made");
-    let job = folder.path().join(id.to_string());
-    // Known, so that an input does the same each time.
-    fs::write(job.join("master"), [7; 32]).expect("written");
-    Fleet { _folder: folder, job, id }
+    let make = |text: &str| {
+        let descriptor: Descriptor = serde_json::from_str(text).expect("a job");
+        let id = create(folder.path(), &descriptor, None, &wishes).expect("made");
+        let job = folder.path().join(id.to_string());
+        // Known, so that an input does the same each time.
+        fs::write(job.join("master"), [7; 32]).expect("written");
+        (job, id)
+    };
+    let jobs = JOBS.map(make).to_vec();
+    Fleet { _folder: folder, jobs }
 });
 
 /// What a worker says of a lease it was given.
@@ -50,16 +59,17 @@ struct Said {
 /// ask for work, `p` and `P` report, `l` and `L` report on the lease that was given last, `h` and `H` tell of a match at a number.
 /// Whatever is said, no match is kept that libsecp256k1 does not find at its place, and no unit counts twice.
 pub fn fleet_messages(data: &[u8]) {
-    let Fleet { job, id, .. } = &*FLEET;
-    for name in ["ledger", "found.jsonl"] {
-        fs::remove_file(job.join(name)).ok();
-    }
-    let book = Book::open(job, 1, Duration::ZERO, Duration::from_millis(10)).expect("the job opens");
+    let Fleet { jobs, .. } = &*FLEET;
     // Nothing is done twice: to whom that falls is a lot, and an input must do the same each time.
     let policy =
         Policy { repeat_first: 0, repeat_one_in: 0, unit_time: Duration::from_millis(10), sample: 0 };
     let mut coordinator = Coordinator::new(policy);
-    coordinator.add(book);
+    for (job, _) in jobs {
+        for name in ["ledger", "found.jsonl"] {
+            fs::remove_file(job.join(name)).ok();
+        }
+        coordinator.add(Book::open(job, 1, Duration::ZERO, policy.unit_time).expect("the job opens"));
+    }
     let (mut last, mut counted): (Option<Lease>, u64) = (None, 0);
     for (at, line) in data.split(|byte| *byte == b'\n').take(64).enumerate() {
         let Some((kind, text)) = line.split_first() else { continue };
@@ -72,7 +82,8 @@ pub fn fleet_messages(data: &[u8]) {
             b'a' => {
                 // What a worker is answered by a server it need not trust.
                 if let Ok(Answer::Lease(lease)) = serde_json::from_slice(text) {
-                    lease.work.unit().inspect(|unit| assert!(unit.candidates() > 0));
+                    lease.work.candidates().inspect(|candidates| assert!(*candidates > 0));
+                    ScanTask::hidden().wanted(&lease.work);
                 }
                 None
             }
@@ -84,8 +95,8 @@ pub fn fleet_messages(data: &[u8]) {
                 if let Ok(ask) = serde_json::from_slice::<Ask>(text) {
                     match coordinator.get(worker, &ask, now) {
                         Answer::Lease(lease) => {
-                            let unit = lease.work.unit().expect("what is given is a unit");
-                            assert!(unit.candidates() > 0 && lease.worker == worker);
+                            let candidates = lease.work.candidates().expect("what is given is a unit");
+                            assert!(candidates > 0 && lease.worker == worker);
                             last = Some(*lease);
                         }
                         Answer::Refused { why } => assert_told(why),
@@ -119,10 +130,12 @@ pub fn fleet_messages(data: &[u8]) {
             }
         }
     }
-    let book = coordinator.book(*id).expect("the job");
-    assert!(book.ledger().standing().units <= counted, "a unit counts that nobody was told of");
-    for found in book.found() {
-        book.settle(&found.lease, found.spot).expect("only what is true is kept");
+    let units: u64 = coordinator.books().iter().map(|book| book.ledger().standing().units).sum();
+    assert!(units <= counted, "a unit counts that nobody was told of");
+    for book in coordinator.books() {
+        for found in book.found() {
+            book.settle(&found.lease, found.spot).expect("only what is true is kept");
+        }
     }
 }
 
