@@ -36,7 +36,7 @@ mod worker;
 pub use bench::detail::Detail;
 pub use bench::field::{FieldBench, bench_field};
 pub use bench::scan::{ScanBench, ScanOf, bench_scan};
-pub use bench::tune::{Tuned, tune};
+pub use bench::tune::{TuneFor, Tuned, TunedPrograms, tune};
 pub use bench::{BASELINE_DESCRIPTION, Bench, BenchOptions, bench, quick_rate};
 pub use details::Details;
 pub use devices::{Devices, FilterRoom, Found, Selector, Survey, survey};

@@ -86,3 +86,45 @@ fn a_self_test_is_interrupted_by_our_handler() {
     signal(&child, "TERM");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+/// The blocks of one kind of program are found by themselves, remembered, and taken for the next search; what no `tune` would write is
+/// not.
+#[test]
+fn a_kind_of_program_is_tuned_by_itself() {
+    if !has_device() {
+        return;
+    }
+    let cache = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(BINARY);
+        command.args(args).args(["--device", "opencl:0", "--json"]).env("XDG_CACHE_HOME", cache.path());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let lines = String::from_utf8(output.stdout).unwrap();
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<serde_json::Value>>()
+    };
+    let tuned = run(&["tune", "create2"]);
+    let tried: Vec<&serde_json::Value> = tuned.iter().filter(|line| line["event"] == "tune").collect();
+    for line in &tried {
+        assert_eq!((&line["target"], &line["program"]), (&"create2".into(), &"hash".into()));
+        assert!(line["rate"].as_f64().unwrap() > 0.0, "{line}");
+    }
+    let mut first: Vec<&str> =
+        tried.iter().filter(|line| line["final"] == false).map(|line| line["shape"].as_str().unwrap()).collect();
+    let all = first.len();
+    first.dedup();
+    assert!(all >= 2 && first.len() == all, "each once: {first:?}");
+    let best = tried.iter().rev().find(|line| line["best"] == true).unwrap()["shape"].as_str().unwrap();
+    let folder = cache.path().join("warpsmith");
+    let kept = || -> Vec<std::path::PathBuf> {
+        let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|path| path.extension().is_some_and(|ending| ending == "blocks")).collect()
+    };
+    let [file] = &kept()[..] else { panic!("{:?}", kept()) };
+    assert_eq!(std::fs::read_to_string(file).unwrap().trim_end(), best);
+    for text in [first[0], first[1], "blocks=1000000", "nonsense"] {
+        std::fs::write(file, text).unwrap();
+        let bench = run(&["bench", "create2", "--seconds", "0.5"]);
+        assert!(bench[0]["rate"].as_f64().unwrap() > 0.0, "{text}: {bench:?}");
+    }
+}

@@ -41,6 +41,7 @@ use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
 use crate::worker::{Backend, Fault, Held, MOST_HALF, Program, Runner, Search, Worker};
 pub use inline::{CardOptions, Inline};
+use shapes::Kind;
 
 /// Records a launch has room for. More hits than that are found by walking again in pieces.
 const CAPACITY: u32 = 4096;
@@ -63,10 +64,14 @@ pub(crate) struct LaunchShape {
 }
 
 impl LaunchShape {
-    /// The same with at most so many blocks a multiprocessor, and lanes in proportion.
+    /// The same with at most so many blocks a multiprocessor.
     fn at_most(self, blocks: u32) -> LaunchShape {
+        self.with_blocks(self.spec.blocks.min(blocks.max(1)))
+    }
+
+    /// The same with so many blocks a multiprocessor, and lanes in proportion.
+    fn with_blocks(self, blocks: u32) -> LaunchShape {
         let LaunchShape { spec, lanes } = self;
-        let blocks = spec.blocks.min(blocks.max(1));
         let lanes = (u64::from(lanes) * u64::from(blocks) / u64::from(spec.blocks)) as u32;
         LaunchShape {
             spec: Spec { blocks, ..spec },
@@ -79,6 +84,8 @@ impl LaunchShape {
 pub(crate) struct Gpu {
     device: Arc<dyn Device>,
     shape: LaunchShape,
+    /// Blocks of a kind of program to be tried.
+    tried: Option<(Kind, u32)>,
     /// How long a launch shall take.
     launch_ms: u32,
     entries: OnceLock<Vec<Affine>>,
@@ -107,6 +114,7 @@ impl Gpu {
         Gpu {
             device,
             shape,
+            tried: None,
             launch_ms,
             entries: OnceLock::new(),
             strides: OnceLock::new(),
@@ -115,19 +123,56 @@ impl Gpu {
         }
     }
 
+    /// The same, to try so many blocks of this kind of program.
+    pub fn with_blocks(self, kind: Kind, blocks: u32) -> Gpu {
+        Gpu { tried: Some((kind, blocks)), ..self }
+    }
+
+    /// The shape of the orbit walk.
+    pub fn shape(&self) -> LaunchShape {
+        self.shape
+    }
+
+    /// Blocks a multiprocessor should hold of this kind of program: what is tried, what `tune` found, or what is known to run
+    /// well. Without a compiler there is no choice.
+    fn blocks(&self, kind: Kind, known: u32) -> u32 {
+        if let Some((_, blocks)) = self.tried.filter(|(tried, _)| *tried == kind) {
+            return blocks;
+        }
+        let device = self.device.as_ref();
+        let tuned =
+            device.can_build().ok().and_then(|()| shapes::remembered_blocks(device, &self.shape, kind));
+        tuned.unwrap_or(known)
+    }
+
+    /// Programs of a search for this whose blocks can be tuned; none for the orbit walk, whose whole shape can.
+    pub fn kinds(&self, recipe: &Recipe) -> Option<Vec<Kind>> {
+        match recipe {
+            Recipe::Salted(salted) => Some(vec![salts::kind(salted)]),
+            Recipe::Key(Form::X) => None,
+            Recipe::Key(form) => Some(points::kinds(self, *form)),
+        }
+    }
+
+    /// The same of a scan for these.
+    pub fn scan_kinds(&self, forms: &[Form]) -> Vec<Kind> {
+        ranges::kinds(forms)
+    }
+
     /// Where each lane of a scan but the first starts relative to the first: a group further each.
     fn neighbours(&self) -> &[Affine] {
         self.neighbours.get_or_init(|| {
             let way = Scalar::from_u64(2 * u64::from(self.shape.spec.group) + 1);
             let way = group::multiply(way, Some(Affine::G)).expect("a small multiple of G is not infinity");
-            multiples(way, (ranges::WAVES * self.shape.lanes) as usize - 1)
+            multiples(way, ranges::most_lanes(self) as usize - 1)
         })
     }
 
     /// The shape for programs that hash as they go, of salts and for taproot: that of the orbit walk, with no more blocks than
     /// leave a lane the registers a hash takes. H200: taproot at 3, 4 and 5 blocks of 128 lanes 0.696, 0.717 and 0.712 G/s.
-    fn digest_shape(&self, program: Text) -> LaunchShape {
-        let LaunchShape { spec, lanes } = self.shape.at_most(HASHING_LANES / self.shape.spec.block);
+    fn digest_shape(&self, kind: Kind, program: Text) -> LaunchShape {
+        let known = self.shape.at_most(HASHING_LANES / self.shape.spec.block).spec.blocks;
+        let LaunchShape { spec, lanes } = self.shape.with_blocks(self.blocks(kind, known));
         LaunchShape { spec: Spec { program, ..spec }, lanes }
     }
 

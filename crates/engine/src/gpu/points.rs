@@ -17,6 +17,7 @@ use warpsmith_pattern::Filter;
 
 use super::flight::MOST_STEPS;
 use super::lanes::Lanes;
+use super::shapes::Kind;
 use super::walker::{Quest, Walker};
 use super::{Gpu, LaunchShape, Outcome, build, place_table, point_table, timing, tweaks, upload};
 use crate::forms;
@@ -77,13 +78,26 @@ pub(super) fn shape(gpu: &Gpu, form: Form, filter: &Filter) -> LaunchShape {
     let digest = made(gpu, form);
     let program = Program::Points { digest, filter: digest_test(filter) };
     if let Made::Taproot { .. } = digest {
-        return gpu.digest_shape(program);
+        return gpu.digest_shape(Kind::Walk(digest), program);
     }
-    let (LaunchShape { spec, lanes }, info) = (gpu.shape, gpu.device.info());
+    let (LaunchShape { spec, lanes }, info) = (walk_shape(gpu, digest), gpu.device.info());
     let room = (info.memory / 4).min(info.largest_buffer) / (points_of(spec.group) * digest.written_bytes());
     let lanes = room.min(u64::from(lanes)) as u32 / spec.block * spec.block;
-    let blocks = test_blocks(info.api, digest);
+    let blocks = gpu.blocks(Kind::Test(digest), test_blocks(info.api, digest));
     LaunchShape { spec: Spec { program, blocks, ..spec }, lanes: lanes.max(spec.block) }
+}
+
+/// The shape of the walk, were there room for what all its lanes write down.
+fn walk_shape(gpu: &Gpu, digest: Made) -> LaunchShape {
+    gpu.shape.with_blocks(gpu.blocks(Kind::Walk(digest), gpu.shape.spec.blocks))
+}
+
+/// What is tuned of such a search.
+pub(super) fn kinds(gpu: &Gpu, form: Form) -> Vec<Kind> {
+    match made(gpu, form) {
+        digest @ Made::Taproot { .. } => vec![Kind::Walk(digest)],
+        digest => vec![Kind::Walk(digest), Kind::Test(digest)],
+    }
 }
 
 /// Points of a lane in a step.
@@ -108,7 +122,7 @@ pub(super) fn worker<'a>(gpu: &'a Gpu, search: &Search<'_>) -> Outcome<PointsWor
         let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
         (Programs::Whole { kernel: test, tweaks, sums }, table)
     } else {
-        let spec = Spec { program: Program::PointsWalk { digest: made }, ..gpu.shape.spec };
+        let spec = Spec { program: Program::PointsWalk { digest: made }, ..walk_shape(gpu, made).spec };
         let (program, walk) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
         let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
         let points = queue.alloc(u64::from(lanes) * points_of(spec.group) * made.written_bytes())?;

@@ -27,6 +27,7 @@ use records::Sorting;
 use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
 use super::points::PARTS;
+use super::shapes::Kind;
 use super::{
     Gpu, LaunchShape, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks, upload,
 };
@@ -146,6 +147,7 @@ impl<'a> RangeScanner<'a> {
             let program = Program::Scan(text::ScanPart::Test { forms, filter, keep_y });
             let is_account = forms.has(text::Form::Account);
             let blocks = if is_account { KECCAK_BLOCKS } else { TEST_BLOCKS };
+            let blocks = gpu.blocks(Kind::ScanTest(forms), blocks);
             let name = if is_account {
                 "accounts"
             } else if forms.has(text::Form::Uncompressed) {
@@ -525,7 +527,7 @@ impl Room {
 
 /// The shape of the walk: [`WAVES`], or as many as leave room for a step's points and records.
 fn shape(gpu: &Gpu, keep_y: bool, room: Room) -> LaunchShape {
-    let LaunchShape { spec, lanes } = gpu.shape;
+    let LaunchShape { spec, lanes } = walk_shape(gpu, keep_y);
     let info = gpu.device.info();
     let spec = Spec { program: Program::Scan(text::ScanPart::Walk { keep_y }), ..spec };
     let most = (info.memory / 8).min(info.largest_buffer) / text::points_bytes(spec.group, keep_y);
@@ -534,6 +536,25 @@ fn shape(gpu: &Gpu, keep_y: bool, room: Room) -> LaunchShape {
         (most / u64::from(lanes)).min((recorded / f64::from(lanes)) as u64).clamp(1, u64::from(WAVES));
     let lanes = (u64::from(lanes) * waves).min(most) as u32;
     LaunchShape { spec, lanes: (lanes / spec.block * spec.block).max(spec.block) }
+}
+
+/// The shape of a wave of the walk.
+fn walk_shape(gpu: &Gpu, keep_y: bool) -> LaunchShape {
+    gpu.shape.with_blocks(gpu.blocks(Kind::ScanWalk { keep_y }, gpu.shape.spec.blocks))
+}
+
+/// The most lanes a scan has on this device, whatever it looks for.
+pub(super) fn most_lanes(gpu: &Gpu) -> u32 {
+    let lanes = [false, true].map(|keep_y| walk_shape(gpu, keep_y).lanes);
+    WAVES * lanes.into_iter().fold(1, u32::max)
+}
+
+/// What is tuned of a scan for these.
+pub(super) fn kinds(forms: &[Form]) -> Vec<Kind> {
+    let Ok(made) = forms::scanned(forms) else { return Vec::new() };
+    let keep_y = text::Forms::of(&made).need_y();
+    let tests = together(&made).into_iter().map(|forms| Kind::ScanTest(text::Forms::of(&forms)));
+    std::iter::once(Kind::ScanWalk { keep_y }).chain(tests).collect()
 }
 
 /// Which forms one program tests: those that share a hash. Taproot has its own.

@@ -10,6 +10,7 @@ use warpsmith_kernel::salts::{SALTS_PER_STEP, Salts};
 use warpsmith_pattern::Filter;
 
 use super::flight::{Flights, Landed, MOST_STEPS};
+use super::shapes::Kind;
 use super::timing::{self, Time};
 use super::{CAPACITY, Gpu, LaunchShape, Outcome, as_bytes, build, upload};
 use crate::prefilter::{digest_test, digest_words, score_to_beat};
@@ -52,7 +53,13 @@ const DIGEST_WORDS: usize = 5;
 /// What such a search runs, and on how many lanes.
 pub(super) fn shape(gpu: &Gpu, salted: &Salted, filter: &Filter) -> LaunchShape {
     let stages = described(salted, &[0; 32]).stages();
-    gpu.digest_shape(Program::Salts { stages, filter: digest_test(filter) })
+    gpu.digest_shape(kind(salted), Program::Salts { stages, filter: digest_test(filter) })
+}
+
+/// What is tuned of such a search.
+pub(super) fn kind(salted: &Salted) -> Kind {
+    let stages = described(salted, &[0; 32]).stages();
+    Kind::Salts { guarded: stages.guarded, create: stages.create }
 }
 
 impl SaltsWorker {

@@ -1,16 +1,90 @@
-//! Shapes in which a card may search: which are worth trying, and the one that was found fastest.
+//! Shapes in which a card may run its programs: which are worth trying, and those that were found fastest.
 //!
-//! A shape is kept per device, driver and kernel text: a new driver or a new kernel starts from the default again.
+//! The orbit walk has a shape of its own, groups and tables and all, from which every program starts. Of each other [`Kind`] one
+//! number is found by itself: the blocks a multiprocessor should hold, which decides the registers of a lane and, for what walks,
+//! how many lanes there are. All are kept per device, driver and kernel text: a new driver or a new kernel starts from the
+//! default again.
 
 use std::path::PathBuf;
 use std::{fmt, fs};
 
 use warpsmith_device::{Device, Vendor, user_cache};
-use warpsmith_kernel::{Spec, TablePlace, abi, join};
+use warpsmith_kernel::digest_filter::DigestTest;
+use warpsmith_kernel::points::Digest;
+use warpsmith_kernel::salts::Stages;
+use warpsmith_kernel::scan::{Forms, ScanPart, ScanTest};
+use warpsmith_kernel::{Program, Spec, TablePlace, abi, join};
 
 use super::{LaunchShape, default_shape};
 
-/// The shapes worth trying: around the default, one change at a time and the pairs that interact.
+/// Programs whose blocks are found by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The walk of a search by digests of points, or for taproot the whole of it.
+    Walk(Digest),
+    /// What makes those digests.
+    Test(Digest),
+    /// A search over salts.
+    Salts { guarded: bool, create: bool },
+    /// The walk of a scan.
+    ScanWalk { keep_y: bool },
+    /// What makes digests of these forms in a scan.
+    ScanTest(Forms),
+}
+
+impl Kind {
+    /// What people call the program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Walk(Digest::Taproot { .. }) => "walk and hash",
+            Kind::Walk(_) | Kind::ScanWalk { .. } => "walk",
+            Kind::Test(_) | Kind::Salts { .. } | Kind::ScanTest(_) => "hash",
+        }
+    }
+
+    /// Numbers of blocks worth trying on a card.
+    fn choices(self) -> &'static [u32] {
+        match self {
+            Kind::Walk(_) | Kind::ScanWalk { .. } => &[3, 4, 5, 6, 8],
+            Kind::Test(_) | Kind::ScanTest(_) => &[4, 5, 6, 7, 8, 10, 12],
+            Kind::Salts { .. } => &[2, 3, 4, 5, 6, 8],
+        }
+    }
+
+    /// Whether it walks, so that its blocks are also its lanes.
+    fn walks(self) -> bool {
+        !matches!(self, Kind::Test(_) | Kind::ScanTest(_))
+    }
+
+    /// Numbers of blocks worth trying on this device: those that make a difference to its compiler or to the number of lanes.
+    pub fn candidates(self, device: &dyn Device) -> Vec<u32> {
+        let info = device.info();
+        match (info.is_gpu, info.vendor == Vendor::Nvidia || self.walks()) {
+            (true, true) => self.choices().to_vec(),
+            (false, true) => vec![1, 2],
+            (_, false) => Vec::new(),
+        }
+    }
+
+    /// Some program of this kind: its text changes when theirs does.
+    fn program(self) -> Program {
+        let top = DigestTest { ranges: 1, ..DigestTest::default() };
+        let filter = ScanTest::Top(top);
+        match self {
+            Kind::Walk(digest @ Digest::Taproot { .. }) | Kind::Test(digest) => {
+                Program::Points { digest, filter: top }
+            }
+            Kind::Walk(digest) => Program::PointsWalk { digest },
+            Kind::Salts { guarded, create } => {
+                Program::Salts { stages: Stages { guarded, create, byte: 0 }, filter: top }
+            }
+            Kind::ScanWalk { keep_y } => Program::Scan(ScanPart::Walk { keep_y }),
+            Kind::ScanTest(forms) => Program::Scan(ScanPart::Test { forms, filter, keep_y: forms.need_y() }),
+        }
+    }
+}
+
+/// The shapes of the orbit walk worth trying: around the default, one change at a time and the pairs that interact.
 pub(crate) fn candidates(device: &dyn Device) -> Vec<LaunchShape> {
     let base = default_shape(device);
     let info = device.info();
@@ -42,32 +116,68 @@ pub(crate) fn candidates(device: &dyn Device) -> Vec<LaunchShape> {
     out
 }
 
-/// What is known of a device in the shape's file name: everything that could change the answer.
-fn path(device: &dyn Device) -> Option<PathBuf> {
+/// What is known of a device in the name of a file: everything that could change the answer, the text of the program too.
+fn path(device: &dyn Device, spec: &Spec, ending: &str) -> Option<PathBuf> {
     let info = device.info();
-    let kernel = join(&Spec { ptx: info.vendor == Vendor::Nvidia, ..Spec::default() }).hash;
-    let api = info.api;
+    let (kernel, api) = (join(spec).hash, info.api);
     let plain = |text: &str| -> String {
         text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect()
     };
-    let name = format!("{api}-{}-{}-{kernel:032x}.shape", plain(&info.name), plain(&info.driver));
+    let name = format!("{api}-{}-{}-{kernel:032x}.{ending}", plain(&info.name), plain(&info.driver));
     Some(user_cache()?.join(name))
 }
 
-/// Remembers a shape for a device. A folder that cannot be written costs the memory of this run, nothing else.
-pub(crate) fn remember(device: &dyn Device, shape: &LaunchShape) {
-    if let Some(path) = path(device) {
+/// Where the shape of the orbit walk is remembered.
+fn shape_path(device: &dyn Device) -> Option<PathBuf> {
+    let ptx = device.info().vendor == Vendor::Nvidia;
+    path(device, &Spec { ptx, ..Spec::default() }, "shape")
+}
+
+/// Where the blocks of a kind are: another shape of the orbit walk has another file.
+fn blocks_path(device: &dyn Device, base: &LaunchShape, kind: Kind) -> Option<PathBuf> {
+    path(device, &Spec { program: kind.program(), ..base.spec }, "blocks")
+}
+
+/// Writes it down. A folder that cannot be written costs the memory of this run, nothing else.
+fn keep(path: Option<PathBuf>, text: &str) {
+    if let Some(path) = path {
         let _ = path.parent().map(fs::create_dir_all);
-        let _ = fs::write(path, format!("{shape}\n"));
+        let _ = fs::write(path, format!("{text}\n"));
     }
+}
+
+/// Remembers the shape of the orbit walk for a device.
+pub(crate) fn remember(device: &dyn Device, shape: &LaunchShape) {
+    keep(shape_path(device), &shape.to_string());
+}
+
+/// Remembers the blocks of a kind.
+pub(crate) fn remember_blocks(device: &dyn Device, base: &LaunchShape, kind: Kind, blocks: u32) {
+    keep(blocks_path(device, base, kind), &blocks_text(blocks));
 }
 
 /// The remembered shape of a device, if there is a sound one.
 pub(crate) fn remembered(device: &dyn Device) -> Option<LaunchShape> {
-    let text = fs::read_to_string(path(device)?).ok()?;
+    let text = fs::read_to_string(shape_path(device)?).ok()?;
     let shape = read(&text, default_shape(device).spec)?;
     // Only what `tune` would try itself: a file from elsewhere cannot ask for something absurd.
     candidates(device).contains(&shape).then_some(shape)
+}
+
+/// The remembered blocks of a kind, in the same way.
+pub(crate) fn remembered_blocks(device: &dyn Device, base: &LaunchShape, kind: Kind) -> Option<u32> {
+    let text = fs::read_to_string(blocks_path(device, base, kind)?).ok()?;
+    let blocks = read_blocks(&text)?;
+    kind.candidates(device).contains(&blocks).then_some(blocks)
+}
+
+/// Blocks as they are remembered.
+pub(crate) fn blocks_text(blocks: u32) -> String {
+    format!("blocks={blocks}")
+}
+
+fn read_blocks(text: &str) -> Option<u32> {
+    text.trim_end().strip_prefix("blocks=")?.parse().ok()
 }
 
 /// As it is remembered.
@@ -120,6 +230,10 @@ mod tests {
         assert_eq!(read(&shape.to_string(), base), Some(shape));
         for bad in ["", "group=256", "group=x lanes=5", "cows=1 lanes=5", "lanes=-1", "lanes"] {
             assert_eq!(read(bad, base), None, "{bad}");
+        }
+        assert_eq!(read_blocks(&blocks_text(6)), Some(6));
+        for bad in ["", "6", "blocks=", "blocks=x", "blocks=-1", "blocks=6 7"] {
+            assert_eq!(read_blocks(bad), None, "{bad}");
         }
     }
 }
