@@ -109,8 +109,11 @@ fn a_kind_of_program_is_tuned_by_itself() {
         assert_eq!((&line["target"], &line["program"]), (&"create2".into(), &"hash".into()));
         assert!(line["rate"].as_f64().unwrap() > 0.0, "{line}");
     }
-    let mut first: Vec<&str> =
-        tried.iter().filter(|line| line["final"] == false).map(|line| line["shape"].as_str().unwrap()).collect();
+    let mut first: Vec<&str> = tried
+        .iter()
+        .filter(|line| line["final"] == false)
+        .map(|line| line["shape"].as_str().unwrap())
+        .collect();
     let all = first.len();
     first.dedup();
     assert!(all >= 2 && first.len() == all, "each once: {first:?}");

@@ -11,7 +11,7 @@ mod program;
 mod side_by_side;
 
 use warpsmith_chain::{Digest, Encoding, Form, Recipe};
-use warpsmith_pattern::{Filter, SCORES, Score, ScoreKind};
+use warpsmith_pattern::{Filter, SCORES, Score};
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
@@ -83,7 +83,7 @@ impl<'t> Cut<'t> {
     }
 }
 
-const CASES: [Case; 8] = [
+static CASES: [Case; 8] = [
     Case { name: "prefix", together: 1, others: 0, pattern: |cut| cut.start().to_owned() },
     Case { name: "many prefixes", together: usize::MAX, others: 0, pattern: |cut| cut.start().to_owned() },
     Case {
@@ -142,6 +142,9 @@ pub fn selftest_cases() -> impl Iterator<Item = &'static str> {
 /// More than a card searches for with the bitmap of a small set: a test below holds it against the programs there are.
 const THOUSANDS: usize = 2000;
 
+/// Searches that are proved at a time at most: twelve have points of 7 GB each on the largest cards.
+const AT_A_TIME: u64 = 12;
+
 /// Proves every kind of pattern of these targets on every device.
 ///
 /// ```
@@ -154,31 +157,59 @@ const THOUSANDS: usize = 2000;
 /// # Ok::<(), warpsmith_engine::Error>(())
 /// ```
 pub fn selftest(devices: &Devices, samples: &[Sample], report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
+    let mut all: Vec<(&Sample, usize, Trial)> = Vec::new();
+    for sample in samples {
+        all.extend(trials(sample).into_iter().enumerate().map(|(at, trial)| (sample, at, trial)));
+    }
     for device in &devices.list {
+        // On a card several run at a time: of different targets, so that they do not wait for, or compile, the same programs.
+        if device.is_card() {
+            all.sort_by_key(|(_, at, _)| *at);
+        }
         side_by_side(
             device.as_ref(),
-            samples,
-            |sample, report| prove(device.as_ref(), sample, report),
+            AT_A_TIME,
+            &all,
+            |(sample, _, trial), report| prove_one(device.as_ref(), sample, trial, report),
             report,
         )?;
     }
     Ok(())
 }
 
-/// Proves every kind of pattern, and every score where there are scores, on one device.
-pub(crate) fn prove(device: &dyn Backend, sample: &Sample, report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
+/// Something to prove of a target.
+enum Trial {
+    /// A kind of pattern.
+    Case(&'static Case),
+    /// The best by this score.
+    Best(Score),
+}
+
+/// All that is to be proved of a target: every kind of pattern, and every score where there are scores.
+fn trials(sample: &Sample) -> Vec<Trial> {
+    let scores = SCORES.iter().filter(|_| has_scores(sample.subject)).map(|kind| Trial::Best(kind.score));
+    CASES.iter().map(Trial::Case).chain(scores).collect()
+}
+
+fn prove_one(
+    device: &dyn Backend,
+    sample: &Sample,
+    trial: &Trial,
+    report: &mut dyn FnMut(&SelfTest),
+) -> Result<()> {
     let Sample { name: target, subject } = *sample;
-    for case in &CASES {
-        let planted = plant(device, subject, case, usize::MAX)?;
-        report(&SelfTest { device: device.id(), target, case: case.name.to_owned(), planted });
-    }
-    if has_scores(subject) {
-        for ScoreKind { score, .. } in SCORES {
-            let planted = best(device, subject, *score)?;
-            report(&SelfTest { device: device.id(), target, case: score.to_string(), planted });
-        }
-    }
+    let (case, planted) = match trial {
+        Trial::Case(case) => (case.name.to_owned(), plant(device, subject, case, usize::MAX)?),
+        Trial::Best(score) => (score.to_string(), best(device, subject, *score)?),
+    };
+    report(&SelfTest { device: device.id(), target, case, planted });
     Ok(())
+}
+
+/// Proves all of a target on one device.
+#[cfg(test)]
+pub(crate) fn prove(device: &dyn Backend, sample: &Sample, report: &mut dyn FnMut(&SelfTest)) -> Result<()> {
+    trials(sample).iter().try_for_each(|trial| prove_one(device, sample, trial, report))
 }
 
 /// Whether digests are scored: scores count the zeros and digits of a text in hex.

@@ -11,25 +11,26 @@ use crate::error::Result;
 use crate::run::threads::spawn;
 use crate::worker::{Backend, Runner};
 
-/// Tests at a time: each may take a quarter of the memory that a small card has.
-fn at_a_time(device: &dyn Backend) -> usize {
+/// Tests at a time, at most so many: each may take a quarter of the memory that a small card has.
+fn at_a_time(device: &dyn Backend, most: u64) -> usize {
     const EACH: u64 = 8 << 30;
     match device.runner() {
-        Runner::Card(card) if card.info().is_gpu => (card.info().memory / EACH).clamp(1, 8) as usize,
+        Runner::Card(card) if card.info().is_gpu => (card.info().memory / EACH).clamp(1, most) as usize,
         Runner::Card(_) | Runner::Processor { .. } => 1,
     }
 }
 
-/// Proves each of these on a device, several at a time where it has the room, and reports in their order; the first failure in that
-/// order ends it.
+/// Proves each of these on a device, several at a time where it has the room, but no more than `most`, and reports in their order;
+/// the first failure in that order ends it.
 pub(crate) fn side_by_side<T: Sync>(
     device: &dyn Backend,
+    most: u64,
     all: &[T],
     prove: impl Fn(&T, &mut dyn FnMut(&SelfTest)) -> Result<()> + Sync,
     report: &mut dyn FnMut(&SelfTest),
 ) -> Result<()> {
     let _open = device.hold();
-    by(at_a_time(device), all, prove, report)
+    by(at_a_time(device, most), all, prove, report)
 }
 
 fn by<T: Sync>(
