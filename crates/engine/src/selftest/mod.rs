@@ -255,11 +255,17 @@ fn plant(device: &dyn Backend, subject: Subject<'_>, case: &Case, limit: usize) 
         return Ok(0);
     }
     let mut plants = texts(&probe)?;
-    // On a card each search takes memory anew, and hashes take their time; a spread of the places is enough for what is
-    // searched one by one, since all of them are searched together as well.
-    let costly = device.is_card() || probe.recipe != Recipe::Key(Form::X);
-    if case.together == 1 && limit == usize::MAX && costly {
-        plants = plants.into_iter().step_by(7).collect();
+    // All places are searched together as well, so a spread of them, ends and all, is enough for what is searched one by one: on a
+    // card each search hashes all that its lanes have, of taproot for half a second.
+    let is_hashed = probe.recipe != Recipe::Key(Form::X);
+    let spread = match (device.is_card(), is_hashed) {
+        (true, true) => 5,
+        (true, false) | (false, true) => plants.len().div_ceil(7),
+        (false, false) => plants.len(),
+    };
+    if case.together == 1 && limit == usize::MAX {
+        let every = (plants.len() - 1) as f64 / (spread.max(2) - 1) as f64;
+        plants = (0..spread).map(|at| plants[(at as f64 * every).round() as usize].clone()).collect();
     }
     for chunk in plants.chunks(case.together.min(plants.len())) {
         let wanted = probe
