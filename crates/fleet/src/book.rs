@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use warpsmith_engine::{KeyUnit, UnitRunner, check_spots};
+use zeroize::Zeroizing;
 
 use crate::duty::{Duty, Found, SALTS};
 use crate::error::{Error, Result};
@@ -54,6 +55,8 @@ pub enum Taken {
     },
     /// All that was planted in it was found.
     Scanned(Scanned),
+    /// Hints, which are right as far as they were looked at.
+    Made(Zeroizing<Vec<u8>>),
     /// It was done before.
     Known,
     /// It was done before by this other worker, which has shares that this one lacks or the other way round: whoever lacks some.
@@ -262,6 +265,7 @@ impl Book {
         let keys = (rate * unit_time.as_secs_f64()).max(1.0);
         let (keys, wished) = match &self.duty {
             Duty::Scan(scan) => (keys, scan.numbers_of(keys)),
+            Duty::Hints(hints) => (keys, hints.task().numbers_of(keys)),
             Duty::Search(search) => {
                 // About one match in a unit at most: of a unit only one is used.
                 let keys = keys.min(1.0 / search.wanted().odds(self.beat)).max(1.0);
@@ -271,6 +275,7 @@ impl Book {
         let (unit, count) = self.numbers(wished)?;
         let work = match &self.duty {
             Duty::Scan(scan) => scan.work(&self.master, unit, count),
+            Duty::Hints(hints) => Some(hints.work(unit, count)),
             Duty::Search(search) => match search.salts() {
                 Some(salts) => {
                     let first = (unit - 1) * SALTS;
@@ -349,7 +354,9 @@ impl Book {
     fn repeat_for(&mut self, holder: Holder, ready: &Ready, until: Duration) -> Option<Lease> {
         let fits = |work: &Work| match work {
             Work::Keys { orbits, signs, .. } => (*orbits, *signs) == (ready.orbits, ready.signs),
-            Work::Salts { .. } | Work::Range { .. } | Work::Points { .. } => ready.orbits == 0,
+            Work::Salts { .. } | Work::Range { .. } | Work::Points { .. } | Work::Hints { .. } => {
+                ready.orbits == 0
+            }
         };
         let (_, repeat) = self.repeats.iter_mut().find(|(_, repeat)| {
             repeat.given.is_none() && repeat.lease.worker != holder.worker && fits(&repeat.lease.work)
@@ -383,6 +390,9 @@ impl Book {
         self.repeats.retain(|_, repeat| repeat.lease.worker != worker);
         self.leases.take_all(worker);
         self.ledger.revoke(worker)?;
+        if let Duty::Hints(hints) = &self.duty {
+            hints.forget(worker)?;
+        }
         let gaps = self.gaps();
         self.open.clear();
         for (first, count) in gaps {
@@ -439,6 +449,12 @@ impl Book {
                 Ok(scanned) => (Taken::Scanned(scanned), matches),
                 Err(why) => return Err(Wrong::False(why)),
             },
+            Duty::Hints(home) => {
+                return home
+                    .check(lease, report.hints.as_deref(), sample.is_some())
+                    .map(Taken::Made)
+                    .map_err(Wrong::False);
+            }
         };
         if is_repeat && let Some(repeat) = self.repeats.remove(&lease.unit) {
             // All that both told was verified: whoever lacks some of it did not look there.
@@ -495,7 +511,7 @@ impl Book {
         let all = work.candidates().unwrap_or(0).min(u128::from(u64::MAX)) as u64;
         let keys = match &self.duty {
             Duty::Scan(scan) => scan.keys_of(numbers).min(all),
-            Duty::Search(_) => all,
+            Duty::Search(_) | Duty::Hints(_) => all,
         };
         numbers > 0 && self.ledger.done(worker, *unit, numbers, keys)
     }
@@ -535,6 +551,14 @@ impl Book {
         self.beat = self.beat.max(score.unwrap_or(0));
         self.found.push(found);
         Ok(true)
+    }
+
+    /// Keeps the hints that a worker made, on disk when this returns.
+    pub fn keep_hints(&self, worker: u32, lease: &Lease, bytes: &[u8]) -> Result<()> {
+        match &self.duty {
+            Duty::Hints(hints) => hints.keep(worker, lease, bytes),
+            Duty::Search(_) | Duty::Scan(_) => Ok(()),
+        }
     }
 
     /// What lies at a spot.

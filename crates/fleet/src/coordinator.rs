@@ -233,6 +233,15 @@ impl Coordinator {
                 }
                 self.counted(worker, report, is_whole, repeated)
             }
+            Ok(Taken::Made(bytes)) => {
+                info.record.units += 1;
+                book.keep_hints(worker, &report.lease, &bytes)?;
+                if !book.count(worker, report, report.lease.count) {
+                    return Ok(Verdict::Known);
+                }
+                // Extras differ each time: two are not compared.
+                self.counted(worker, report, false, false)
+            }
             Ok(Taken::True { parts, expected }) => {
                 // A true match is one whatever else is thought of the worker.
                 for spot in &report.matches {
@@ -284,7 +293,8 @@ impl Coordinator {
         let Some(book) = self.book_mut(lease.job).filter(|_| !aside).filter(is_search) else {
             return Ok(());
         };
-        let report = Report { lease: lease.clone(), shares: Vec::new(), matches: vec![spot], ms: 0 };
+        let report =
+            Report { lease: lease.clone(), shares: Vec::new(), matches: vec![spot], ms: 0, hints: None };
         match book.check(worker, &report, None) {
             Ok(_) => book.keep(lease, spot, seconds).map(drop),
             Err(Wrong::False(why)) => self.set_aside(worker, &why),

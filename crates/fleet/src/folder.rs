@@ -52,7 +52,13 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundAt>> {
 }
 
 /// Makes the folder of a job, if it is not there. The master is made with it, and never again.
-pub fn create(jobs: &Path, descriptor: &Descriptor, order: Option<&Order>, wishes: &Wishes) -> Result<JobId> {
+/// `own` is a file beside them that workers are told nothing of.
+pub fn create(
+    jobs: &Path,
+    descriptor: &Descriptor,
+    own: Option<(&str, String)>,
+    wishes: &Wishes,
+) -> Result<JobId> {
     let id = descriptor.id();
     descriptor.open()?;
     let folder = jobs.join(id.to_string());
@@ -67,8 +73,8 @@ pub fn create(jobs: &Path, descriptor: &Descriptor, order: Option<&Order>, wishe
         warpsmith_files::replace(&path, 0o600, |file| file.write_all(text.as_bytes()))?;
         Ok(())
     };
-    if let Some(order) = order {
-        write(ORDER, serde_json::to_string(order).expect("plain values"))?;
+    if let Some((name, text)) = own {
+        write(name, text)?;
     }
     write("wishes.json", serde_json::to_string(wishes).expect("plain values"))?;
     // Last, so that a folder with it is whole.

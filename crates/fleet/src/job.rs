@@ -17,6 +17,7 @@ use warpsmith_engine::{PublicKey, Subject, Wanted, parse_public_key};
 use warpsmith_pattern::{Options, Patterns, Score, compile};
 
 use crate::error::{Error, Result};
+use crate::hints::{HintOrder, HintTask};
 use crate::scan::{Order, ScanTask};
 
 /// The name of a job: SHA-256 of its text.
@@ -124,6 +125,11 @@ pub enum Sought {
         /// Random, so that it says nothing of the range and the targets, which are in the folder.
         tag: String,
     },
+    /// Hints of a database.
+    Hints {
+        /// Which.
+        order: HintOrder,
+    },
 }
 
 /// What its text shall look like.
@@ -155,6 +161,8 @@ pub enum Liked {
     },
     /// Points, which each unit tells.
     Points,
+    /// All that there are: of hints.
+    All,
 }
 
 /// A job, as text.
@@ -199,7 +207,7 @@ impl Descriptor {
         match &mut short.liked {
             Liked::Patterns { patterns, .. } => cut(patterns),
             Liked::Targets { addresses, .. } => cut(addresses),
-            Liked::Zeros | Liked::Digit { .. } | Liked::Points => {}
+            Liked::Zeros | Liked::Digit { .. } | Liked::Points | Liked::All => {}
         }
         short.text()
     }
@@ -235,6 +243,7 @@ impl Descriptor {
                 return Ok(Task::Scan(ScanTask::open(&order)?));
             }
             (Sought::Hidden { .. }, Liked::Points, None) => return Ok(Task::Scan(ScanTask::hidden())),
+            (Sought::Hints { order }, Liked::All, None) => return Ok(Task::Hints(HintTask::open(order)?)),
             (Sought::Key { .. } | Sought::Salt { .. }, _, _) => {}
             _ => return Err(bad(&"a scan is of a range, for addresses or points")),
         }
@@ -252,7 +261,7 @@ impl Descriptor {
             Liked::Zeros => Looks::Best(Score::LeadingZeros),
             Liked::Digit { digit } if *digit < 16 => Looks::Best(Score::Leading(*digit)),
             Liked::Digit { digit } => return Err(bad(&format!("{digit} is no hex digit"))),
-            Liked::Targets { .. } | Liked::Points => {
+            Liked::Targets { .. } | Liked::Points | Liked::All => {
                 return Err(bad(&"a search is for patterns or a score"));
             }
         };
@@ -309,7 +318,7 @@ impl Sought {
         match self {
             Sought::Key { chain, .. } => chain == "eth",
             Sought::Salt { .. } => true,
-            Sought::Range { .. } | Sought::Hidden { .. } => false,
+            Sought::Range { .. } | Sought::Hidden { .. } | Sought::Hints { .. } => false,
         }
     }
 
@@ -362,7 +371,9 @@ impl Sought {
                 };
                 Ok(AnyTarget::Salt(Arc::new(made.map_err(|error| bad(&error))?)))
             }
-            Sought::Range { .. } | Sought::Hidden { .. } => Err(bad(&"a scan has no target of its own")),
+            Sought::Range { .. } | Sought::Hidden { .. } | Sought::Hints { .. } => {
+                Err(bad(&"a scan has no target of its own"))
+            }
         }
     }
 }
@@ -378,6 +389,8 @@ pub enum Task {
     Search(Box<Search>),
     /// A scan.
     Scan(ScanTask),
+    /// Hints of private retrieval.
+    Hints(HintTask),
 }
 
 /// A search made ready: targets found, patterns compiled.
@@ -442,7 +455,7 @@ mod tests {
     fn search(job: &Descriptor) -> Box<Search> {
         match job.open().expect("possible") {
             Task::Search(search) => search,
-            Task::Scan(_) => panic!("a scan"),
+            Task::Scan(_) | Task::Hints(_) => panic!("no search"),
         }
     }
 

@@ -53,6 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-entropy",
             "warpsmith-files",
             "warpsmith-pattern",
+            "warpsmith-pir",
             "warpsmith-store",
         ],
     ),

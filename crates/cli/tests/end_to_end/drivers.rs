@@ -118,7 +118,7 @@ fn a_kind_of_program_is_tuned_by_itself() {
     first.dedup();
     assert!(all >= 2 && first.len() == all, "each once: {first:?}");
     let best = tried.iter().rev().find(|line| line["best"] == true).unwrap()["shape"].as_str().unwrap();
-    let folder = cache.path().join("warpsmith");
+    let folder = cache.path().join("warpsmith/kernels");
     let kept = || -> Vec<std::path::PathBuf> {
         let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
         files.filter(|path| path.extension().is_some_and(|ending| ending == "blocks")).collect()

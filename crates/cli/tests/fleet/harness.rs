@@ -71,12 +71,17 @@ pub fn text(output: &Output) -> String {
 
 /// The invitation of a worker as a private file, and the worker that has it.
 pub fn worker(folder: &Path, home: &mut Home, name: &str) -> Running {
+    worker_with(folder, home, name, &[])
+}
+
+/// The same with more flags.
+pub fn worker_with(folder: &Path, home: &mut Home, name: &str, more: &[&str]) -> Running {
     let file = folder.join(format!("{name}.invitation"));
     std::fs::write(&file, home.invite(name).expect("invited").text().as_bytes()).expect("written");
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("set");
     let mut work =
         warpsmith(&["fleet", "work", file.to_str().expect("text"), "--device", "cpu", "--threads", "1"]);
-    work.arg("--spool").arg(folder.join(format!("spool-{name}"))).stderr(Stdio::null());
+    work.args(more).arg("--spool").arg(folder.join(format!("spool-{name}"))).stderr(Stdio::null());
     Running(work.spawn().expect("starts"))
 }
 

@@ -3,7 +3,7 @@
 //! Whoever submits also coordinates: the first leads, others stand by and take over. What was found is read from the job's folder,
 //! so that it does not matter who leads, and made into keys here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +19,7 @@ use crate::coordinator::Policy;
 use crate::duty::{Duty, Found};
 use crate::error::{Error, Result};
 use crate::folder::{self, FoundAt, ORDER, Wishes, read_found, read_order};
+use crate::hints::{DATABASE, HintHome, HintOrder, is_used};
 use crate::job::{Descriptor, JobId, Liked, Sought};
 use crate::scan::{MOST_HIDDEN, Order};
 use crate::secrets::Master;
@@ -61,6 +62,24 @@ pub fn submit(home: &Home, mut descriptor: Descriptor, wishes: &Wishes) -> Resul
     folder::create(&home.jobs(), &descriptor, None, wishes)
 }
 
+/// Puts hints of a database on this machine into the folder. Those of which no state was made yet are gone on with.
+pub fn submit_hints(home: &Home, order: HintOrder, database: &Path, wishes: &Wishes) -> Result<JobId> {
+    let mut descriptor = Descriptor {
+        fleet: Descriptor::FORMAT,
+        round: 0,
+        sought: Sought::Hints { order },
+        liked: Liked::All,
+        split: None,
+    };
+    while is_used(&home.jobs().join(descriptor.id().to_string())) {
+        descriptor.round += 1;
+    }
+    let database = std::fs::canonicalize(database).map_err(Error::io(database))?;
+    let database =
+        database.to_str().ok_or_else(|| Error::Usage("the database's path is no UTF-8".to_owned()))?;
+    folder::create(&home.jobs(), &descriptor, Some((DATABASE, database.to_owned())), wishes)
+}
+
 /// Puts a scan into the folder whose workers are told neither its range nor its targets. One that was asked for before and is not
 /// over is gone on with.
 pub fn submit_hidden(home: &Home, order: &Order, wishes: &Wishes) -> Result<JobId> {
@@ -85,7 +104,8 @@ pub fn submit_hidden(home: &Home, order: &Order, wishes: &Wishes) -> Result<JobI
         liked: Liked::Points,
         split: None,
     };
-    folder::create(&home.jobs(), &descriptor, Some(order), wishes)
+    let text = serde_json::to_string(order).expect("plain values");
+    folder::create(&home.jobs(), &descriptor, Some((ORDER, text)), wishes)
 }
 
 /// The folder of a job, by its name or the beginning of it.
@@ -161,9 +181,22 @@ impl OwnJob {
         Ok(made.into_iter().flatten().collect())
     }
 
+    /// The hints it is for; none if it is for something else.
+    pub fn hints(&self) -> Option<&HintHome> {
+        match &self.duty {
+            Duty::Hints(hints) => Some(hints),
+            Duty::Search(_) | Duty::Scan(_) => None,
+        }
+    }
+
     /// Whether it is over.
     pub fn is_over(&self) -> bool {
         self.folder.join("over").exists()
+    }
+
+    /// Whether somebody ended it.
+    pub fn is_cancelled(&self) -> bool {
+        self.folder.join("cancelled").exists()
     }
 
     /// Its name.

@@ -5,6 +5,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,12 +14,16 @@ use tokio::runtime::Runtime;
 use warpsmith_engine::{
     Covered, Devices, KeyUnit, Outfit, RangeRunner, RangeStart, RangeUnit, SaltUnit, Secret, Unit, UnitRunner,
 };
+use warpsmith_pir::Lanes;
+use warpsmith_pir::hints::make::{Make, Processor};
+use warpsmith_pir::updates::Live;
 
 use super::connect::as_worker;
 use super::home::Invitation;
 use super::lead::HitNote;
 use super::leader::fetch;
 use crate::error::{Error, Result};
+use crate::hints::{HintTask, maker_of};
 use crate::job::{Descriptor, JobId, Search, Task};
 use crate::scan::{MOST_FOUND, ScanTask};
 use crate::wire::{Answer, Ask, Lease, MOST_BYTES, Ready, Report, VERSION, Verdict};
@@ -47,9 +52,12 @@ pub enum Told {
 }
 
 /// Works until it is stopped, or sent away. `spool` is a folder of its own.
+///
+/// `databases` are those on this machine, for hints of them.
 pub fn work(
     invitation: &Invitation,
     devices: &Devices,
+    databases: &[Live],
     spool: &Path,
     stop: &AtomicBool,
     tell: &(dyn Fn(Told) + Sync),
@@ -68,7 +76,8 @@ pub fn work(
             }
         }
     };
-    let worker = Worker { client, runtime, id: invitation.id, spool: spool.to_owned(), stop, tell };
+    let spool = spool.to_owned();
+    let worker = Worker { client, runtime, id: invitation.id, databases, spool, stop, tell };
     worker.send_spooled();
     let slots: Vec<Devices> = devices.each().collect();
     let ended = std::thread::scope(|scope| {
@@ -103,6 +112,7 @@ struct Worker<'w> {
     client: Client,
     runtime: Runtime,
     id: u32,
+    databases: &'w [Live],
     spool: PathBuf,
     stop: &'w AtomicBool,
     tell: &'w (dyn Fn(Told) + Sync),
@@ -118,6 +128,14 @@ struct Prepared<'p> {
 enum Runner<'p> {
     Search(Box<UnitRunner<'p>>),
     Scan(RangeRunner<'p>, &'p ScanTask),
+    Hints { name: String, make: Arc<dyn Make>, task: &'p HintTask, live: &'p Live },
+}
+
+/// What came of a unit.
+#[derive(Default)]
+struct Done {
+    covered: Covered,
+    hints: Option<String>,
 }
 
 impl Runner<'_> {
@@ -125,23 +143,29 @@ impl Runner<'_> {
         match self {
             Runner::Search(runner) => runner.id(),
             Runner::Scan(runner, _) => runner.id(),
+            Runner::Hints { name, .. } => name.clone(),
         }
     }
 
     /// Does what a lease says; none if it was stopped, or is no unit of this job.
-    fn run(&mut self, lease: &Lease, stop: &AtomicBool) -> Result<Option<Covered>> {
+    fn run(&mut self, lease: &Lease, stop: &AtomicBool) -> Result<Option<Done>> {
         let tried = AtomicU64::new(0);
+        let covered = |covered| Done { covered, hints: None };
         match self {
             Runner::Search(runner) => match lease.work.unit() {
-                Some(unit) => Ok(runner.run(&unit, lease.bits, lease.beat, stop, &tried)?),
+                Some(unit) => Ok(runner.run(&unit, lease.bits, lease.beat, stop, &tried)?.map(covered)),
                 None => Ok(None),
             },
+            Runner::Hints { make, task, live, .. } => {
+                let hints = task.make(live, make.as_ref(), &lease.work, stop)?;
+                Ok(hints.map(|hints| Done { hints: Some(hints), ..Done::default() }))
+            }
             Runner::Scan(runner, task) => match lease.work.range().zip(task.wanted(&lease.work)) {
                 Some((unit, wanted)) => {
                     let spots = runner.run(&unit, &wanted, stop, &tried)?;
                     Ok(spots.map(|mut matches| {
                         matches.truncate(MOST_FOUND);
-                        Covered { shares: Vec::new(), matches }
+                        covered(Covered { shares: Vec::new(), matches })
                     }))
                 }
                 None => Ok(None),
@@ -203,7 +227,7 @@ impl Worker<'_> {
                     continue;
                 }
             };
-            match prepare(job, &task, device, self.stop) {
+            match prepare(job, &task, device, self.databases, self.stop) {
                 Ok(prepared) => {
                     self.note(format!(
                         "{name}: job {}, {:.3e} candidates a second",
@@ -285,7 +309,7 @@ impl Worker<'_> {
 
     fn unit(&self, prepared: &mut Prepared<'_>, lease: Lease) -> Result<()> {
         let started = Instant::now();
-        let Some(covered) = prepared.runner.run(&lease, self.stop)? else { return Ok(()) };
+        let Some(Done { covered, hints }) = prepared.runner.run(&lease, self.stop)? else { return Ok(()) };
         let time = started.elapsed();
         let candidates = lease.work.candidates().unwrap_or(0) as f64;
         prepared.ready.rate = candidates / time.as_secs_f64().max(1e-6);
@@ -293,8 +317,8 @@ impl Worker<'_> {
             self.send_hit(&lease, *spot);
         }
         let shares = covered.shares.len();
-        let report =
-            Report { lease, shares: covered.shares, matches: covered.matches, ms: time.as_millis() as u64 };
+        let (shares_told, matches, ms) = (covered.shares, covered.matches, time.as_millis() as u64);
+        let report = Report { lease, shares: shares_told, matches, ms, hints };
         let path = self.keep(&report)?;
         if let Some(Verdict::Counted) = self.send(&path, &report) {
             let device = prepared.runner.id();
@@ -360,11 +384,42 @@ impl Worker<'_> {
 }
 
 /// Makes a device ready for a job: it proves itself, and is measured.
-fn prepare<'p>(job: JobId, task: &'p Task, device: &'p Devices, stop: &AtomicBool) -> Result<Prepared<'p>> {
+fn prepare<'p>(
+    job: JobId,
+    task: &'p Task,
+    device: &'p Devices,
+    databases: &'p [Live],
+    stop: &AtomicBool,
+) -> Result<Prepared<'p>> {
     match task {
+        Task::Hints(hints) => prepare_hints(job, hints, device, databases, stop),
         Task::Search(search) => prepare_search(job, search, device, stop),
         Task::Scan(scan) => prepare_scan(job, scan, device, stop),
     }
+}
+
+fn prepare_hints<'p>(
+    job: JobId,
+    task: &'p HintTask,
+    device: &Devices,
+    databases: &'p [Live],
+    stop: &AtomicBool,
+) -> Result<Prepared<'p>> {
+    let live = databases.iter().find(|live| task.fits(live)).ok_or_else(|| {
+        let (database, epoch) = (const_hex::encode(&task.version().database[..4]), task.version().epoch);
+        Error::Usage(format!(
+            "it is for database {database} at epoch {epoch}, which this worker does not have: give it --database DBFILE"
+        ))
+    })?;
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let host = Processor { lanes: Lanes::detect(), threads };
+    let mut runners = device.runners().into_iter();
+    let (name, _, runner) = runners.next().ok_or_else(|| Error::Usage("there is no device".to_owned()))?;
+    let make = maker_of(runner, host);
+    let rate = measure(1, |groups| task.trial(live, make.as_ref(), groups, stop))?;
+    let outfit = Outfit { half: 0, orbits: 0, signs: false, grain: 1 };
+    let ready = Ready::new(job, outfit, rate);
+    Ok(Prepared { runner: Runner::Hints { name, make, task, live }, ready })
 }
 
 fn prepare_scan<'p>(

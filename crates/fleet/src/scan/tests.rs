@@ -11,7 +11,7 @@ use super::*;
 use crate::book::Book;
 use crate::coordinator::{Coordinator, Policy};
 use crate::duty::Found;
-use crate::folder::{Wishes, create};
+use crate::folder::{ORDER, Wishes, create};
 use crate::job::{Descriptor, JobId, Liked, Sought, Task};
 use crate::wire::{Answer, Ask, Ready, Report, VERSION, Verdict};
 
@@ -47,7 +47,13 @@ impl Trial {
         let descriptor = Descriptor { fleet: Descriptor::FORMAT, round: 0, sought, liked, split: None };
         let folder = tempfile::tempdir().expect("a folder");
         let wishes = Wishes { count: None, enough: None, priority: 1.0 };
-        let job = create(folder.path(), &descriptor, is_hidden.then_some(order), &wishes).expect("made");
+        let job = create(
+            folder.path(),
+            &descriptor,
+            is_hidden.then(|| (ORDER, serde_json::to_string(order).expect("plain"))),
+            &wishes,
+        )
+        .expect("made");
         let task = Descriptor::read(&descriptor.text(), &job).expect("itself").open().expect("possible");
         let mut trial = Trial { coordinator: Coordinator::new(policy), folder, job, task };
         trial.open(1);
@@ -64,7 +70,7 @@ impl Trial {
     fn task(&self) -> &ScanTask {
         match &self.task {
             Task::Scan(task) => task,
-            Task::Search(_) => panic!("a search"),
+            Task::Search(_) | Task::Hints(_) => panic!("no scan"),
         }
     }
 
@@ -85,7 +91,7 @@ impl Trial {
     }
 
     fn put(&mut self, worker: u32, lease: Lease, matches: Vec<u64>) -> Verdict {
-        let report = Report { lease, shares: Vec::new(), matches, ms: 1 };
+        let report = Report { lease, shares: Vec::new(), matches, ms: 1, hints: None };
         self.coordinator.put(worker, &report, 0.0).expect("taken")
     }
 

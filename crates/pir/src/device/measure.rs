@@ -7,11 +7,10 @@ use warpsmith_hash::Lanes;
 
 use super::card::{Card, Tuning};
 use super::hint_run::HintRun;
-use super::sample::Sample;
 use crate::error::Result;
-use crate::hints::NEVER;
 use crate::hints::make::{Order, Processor};
 use crate::hints::measure::{Figures, pseudorandom_at};
+use crate::hints::{NEVER, Sample};
 use crate::params::{GROUP, Params};
 use crate::prf::{Key, Prf};
 

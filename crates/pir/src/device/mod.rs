@@ -12,7 +12,7 @@
 //! which sees no queries.
 //!
 //! Files: `card.rs` is the device with its kernels, `hint_run.rs` one client's hints on it, `window.rs` where the cutoffs'
-//! kernel looks, `sample.rs` the check, `resident.rs` a database that stays, `measure.rs` the benchmark, `make.rs`
+//! kernel looks, `hints/sample.rs` the check, `resident.rs` a database that stays, `measure.rs` the benchmark, `make.rs`
 //! the device as one of those who make hints. Beside it the processor does a part: extras, cutoffs the device leaves open, the sample.
 
 mod card;
@@ -20,7 +20,6 @@ mod hint_run;
 mod make;
 mod measure;
 mod resident;
-mod sample;
 mod window;
 
 use warpsmith_device::Device;
@@ -32,11 +31,10 @@ use hint_run::HintRun;
 pub use make::OnDevice;
 pub use measure::measure;
 pub use resident::Resident;
-use sample::Sample;
 
 use crate::error::{Error, Result};
 use crate::hints::make::{Order, Processor};
-use crate::hints::{self, Hints, NEVER};
+use crate::hints::{self, Hints, NEVER, Sample};
 use crate::params::Params;
 use crate::prf::{Key, Prf};
 

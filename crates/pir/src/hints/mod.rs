@@ -17,11 +17,15 @@ use crate::params::{GROUP, Params, Place};
 use crate::prf::{Key, Prf};
 use crate::random::Random;
 
+pub(crate) use sample::Sample;
+pub use sample::compare;
+
 pub mod cutoff;
 pub mod make;
 pub mod measure;
 pub mod parity;
 pub mod reference;
+mod sample;
 
 /// The cutoff of a hint whose two middle orders are equal, so that no cutoff divides its blocks in halves. No order lies
 /// below it. It happens to one hint of 2^32 / c; such hints are skipped by all.

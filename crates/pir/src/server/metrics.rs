@@ -1,5 +1,8 @@
 //! What the server counts. Nothing of it depends on what was asked for.
 
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
@@ -37,11 +40,13 @@ pub(super) struct Metrics {
     pub(super) turned_away: Counter,
     refused: Family<RefusalLabels, Counter>,
     epoch: Gauge,
+    elapsed: Gauge<f64, AtomicU64>,
+    started: Instant,
 }
 
 impl Metrics {
     pub(super) fn new() -> Metrics {
-        let mut registry = Registry::with_prefix("warpsmith_pir");
+        let mut all = Registry::default();
         let metrics = Metrics {
             queries: Counter::default(),
             batches: Counter::default(),
@@ -52,8 +57,14 @@ impl Metrics {
             turned_away: Counter::default(),
             refused: Family::default(),
             epoch: Gauge::default(),
+            elapsed: Gauge::default(),
+            started: Instant::now(),
             registry: Registry::default(),
         };
+        // What every command that runs for a while tells, by the same name.
+        let since = "Seconds since the start";
+        all.register("warpsmith_elapsed_seconds", since, metrics.elapsed.clone());
+        let registry = all.sub_registry_with_prefix("warpsmith_pir");
         registry.register("queries", "Queries answered", metrics.queries.clone());
         registry.register("batches", "Requests with queries answered", metrics.batches.clone());
         registry.register("answer_seconds", "Time to answer a batch", metrics.answer_seconds.clone());
@@ -63,7 +74,7 @@ impl Metrics {
         registry.register("turned_away", "Connections over the limits", metrics.turned_away.clone());
         registry.register("refused", "Requests refused", metrics.refused.clone());
         registry.register("epoch", "The newest epoch", metrics.epoch.clone());
-        Metrics { registry, ..metrics }
+        Metrics { registry: all, ..metrics }
     }
 
     pub(super) fn refuse(&self, reason: Reason) {
@@ -73,6 +84,7 @@ impl Metrics {
     /// The text for Prometheus.
     pub(super) fn text(&self, epoch: u64) -> String {
         self.epoch.set(epoch as i64);
+        self.elapsed.set(self.started.elapsed().as_secs_f64());
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("writing to a string does not fail");
         text

@@ -1,5 +1,6 @@
 //! `warpsmith fleet`: searches on many machines that nobody has to trust.
 
+mod hints;
 mod home;
 mod page;
 pub(crate) mod submit;

@@ -16,6 +16,7 @@ use warpsmith::fleet::{self};
 use warpsmith::pattern::Score;
 use warpsmith::search::Subject;
 
+use super::hints::PirJob;
 use crate::command::{chain, cosmos, ethereum, scan};
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
@@ -72,6 +73,7 @@ enum What {
     Create2(ethereum::Create2),
     Create3(ethereum::Create3),
     Scan(OpenScan),
+    Pir(PirJob),
 }
 
 /// Test every key of a range against addresses
@@ -97,32 +99,33 @@ pub(crate) struct Submission {
 
 impl Submit {
     pub fn run(self, stdout: Stdout) -> Result<Ending, Failure> {
-        let submission = Some(Submission { folder: self.folder, how: self.how });
+        let submission = Submission { folder: self.folder, how: self.how };
         match self.what {
             What::Mine(mut mine) => {
-                mine.mining.fleet = submission;
+                mine.mining.fleet = Some(submission);
                 mine.run(stdout)
             }
             What::Cosmos(mut cosmos) => {
-                cosmos.mining.fleet = submission;
+                cosmos.mining.fleet = Some(submission);
                 cosmos.run(stdout)
             }
             What::Eth(mut eth) => {
-                eth.mining.fleet = submission;
+                eth.mining.fleet = Some(submission);
                 eth.run(stdout)
             }
             What::Create2(mut create2) => {
-                create2.mining.fleet = submission;
+                create2.mining.fleet = Some(submission);
                 create2.run(stdout)
             }
             What::Create3(mut create3) => {
-                create3.mining.fleet = submission;
+                create3.mining.fleet = Some(submission);
                 create3.run(stdout)
             }
             What::Scan(OpenScan { mut scan, workers_may_learn_keys }) => {
-                scan.fleet = submission.map(|submission| (submission, workers_may_learn_keys));
+                scan.fleet = Some((submission, workers_may_learn_keys));
                 scan.run(stdout)
             }
+            What::Pir(pir) => pir.run(&submission, stdout),
         }
     }
 }

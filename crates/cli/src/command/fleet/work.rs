@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use warpsmith::fleet::net::home::Invitation;
 use warpsmith::fleet::net::work::{Told, work};
+use warpsmith::pir::updates::Live;
+use warpsmith::pir::{self, Lanes};
 use zeroize::Zeroizing;
 
 use crate::ending::{Ending, Failure};
@@ -21,6 +23,10 @@ pub(crate) struct Work {
 
     #[command(flatten)]
     devices: DeviceFlags,
+
+    /// A database of private retrieval on this machine, for hints of it; repeatable
+    #[arg(long, value_name = "DBFILE")]
+    database: Vec<PathBuf>,
 
     /// Where finished work waits until the fleet has it [default: warpsmith/fleet in $XDG_STATE_HOME, or in ~/.local/state]
     #[arg(long, value_name = "DIR")]
@@ -67,6 +73,13 @@ impl Work {
 
     pub fn run(&self) -> Result<Ending, Failure> {
         let invitation = self.invitation()?;
+        let open = |path: &PathBuf| {
+            let mut live = Live::open(path, Lanes::detect(), 0)?;
+            // Into memory where there is room; every unit looks at all of it.
+            live.load(true, &mut |_| Ok(()))?;
+            Ok(live)
+        };
+        let databases = self.database.iter().map(open).collect::<Result<Vec<_>, pir::Error>>()?;
         let devices = self.devices.open()?;
         let stop = interrupt()?;
         if !self.quiet {
@@ -79,7 +92,7 @@ impl Work {
             ));
         }
         let spool = self.spool(invitation.id)?;
-        let worked = work(&invitation, &devices, &spool, &stop, &|told| match told {
+        let worked = work(&invitation, &devices, &databases, &spool, &stop, &|told| match told {
             Told::Note(text) => tell(&text),
             Told::Unit { device, candidates, shares, time } if !self.quiet => tell(&format!(
                 "{device}: a unit of {} counts, {shares} shares, {}",

@@ -1,9 +1,9 @@
 //! `warpsmith pir hint`: the offline phase. Streams the database once and leaves a state.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
 use serde::Serialize;
@@ -136,30 +136,7 @@ impl Hint {
         };
         screen.clear();
         let seconds = started.elapsed().as_secs_f64();
-        let (params, epoch) = (client.params(), client.version().epoch);
-        let length = std::fs::metadata(&self.state).map_or(0, |facts| facts.len());
-        if self.json {
-            stdout.show_json(&HintsLine {
-                event: "hints",
-                state: self.state.display().to_string(),
-                epoch,
-                hints: params.regular(),
-                backup_pairs: params.backups(),
-                remaining: client.remaining(),
-                bytes: length,
-                device,
-                seconds,
-            })?;
-        } else {
-            let text = format!(
-                "{}: {} hints for {} queries at epoch {epoch}, {}\n",
-                self.state.display(),
-                human::count(params.regular() as f64),
-                human::count(client.remaining() as f64),
-                bytes(length)
-            );
-            stdout.show(text.as_bytes())?;
-        }
+        show_state(&self.state, &client, device, started.elapsed(), self.json, stdout)?;
         screen.say(format_args!("done in {}", human::seconds(seconds)));
         Ok(Ending::Done)
     }
@@ -286,7 +263,42 @@ impl Hint {
     }
 }
 
-fn introduce(params: &Params, screen: &mut Screen) {
+/// Shows a state that was made.
+pub(crate) fn show_state(
+    state: &Path,
+    client: &Client,
+    device: String,
+    took: Duration,
+    json: bool,
+    stdout: &mut Stdout,
+) -> Result<(), Failure> {
+    let (params, epoch) = (client.params(), client.version().epoch);
+    let length = std::fs::metadata(state).map_or(0, |facts| facts.len());
+    if json {
+        return stdout.show_json(&HintsLine {
+            event: "hints",
+            state: state.display().to_string(),
+            epoch,
+            hints: params.regular(),
+            backup_pairs: params.backups(),
+            remaining: client.remaining(),
+            bytes: length,
+            device,
+            seconds: took.as_secs_f64(),
+        });
+    }
+    let text = format!(
+        "{}: {} hints for {} queries at epoch {epoch}, {}\n",
+        state.display(),
+        human::count(params.regular() as f64),
+        human::count(client.remaining() as f64),
+        bytes(length)
+    );
+    stdout.show(text.as_bytes())
+}
+
+/// Says what is read, and what a client of it holds.
+pub(crate) fn introduce(params: &Params, screen: &mut Screen) {
     let count = |number: u64| human::count(number as f64);
     screen.say(format_args!(
         "database  {} entries of {} bytes, {}",

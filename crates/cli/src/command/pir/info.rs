@@ -47,7 +47,7 @@ pub(crate) struct Info {
 
 /// What a client chooses.
 #[derive(Args)]
-pub(super) struct ShapeFlags {
+pub(crate) struct ShapeFlags {
     /// Hints for each offset of a block: the chance that a query finds none is below e^(-N/2) [default: 80]
     #[arg(long, value_name = "N")]
     pub lambda: Option<u32>,

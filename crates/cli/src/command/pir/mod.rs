@@ -13,6 +13,8 @@ mod pairs;
 mod serve;
 mod update;
 
+pub(crate) use self::hint::{introduce, show_state};
+pub(crate) use self::info::ShapeFlags;
 use std::path::Path;
 
 use clap::{Args, Subcommand};

@@ -1,6 +1,6 @@
-//! A few hints recomputed by the processor beside the device, from the same entries.
+//! A few hints recomputed by the processor, from the same entries, beside whoever made them.
 
-use super::super::hints::cutoff;
+use super::cutoff;
 use crate::error::{Error, Result};
 use crate::hints::{Hints, INVALID, Skeleton};
 use crate::params::{GROUP, Params, Place};
@@ -9,9 +9,9 @@ use crate::random::Random;
 
 /// An entry that a sum wants.
 #[derive(Clone, Copy)]
-pub(super) struct Pick {
+struct Pick {
     /// Its first byte in the database.
-    pub at: u64,
+    at: u64,
     /// Which sum.
     sum: u32,
 }
@@ -20,10 +20,12 @@ pub(super) struct Pick {
 struct Sampled {
     hint: usize,
     cutoff: u32,
+    /// Whether it has an extra in its lower half, where none may be.
+    is_low: bool,
 }
 
 /// Some groups of hints, chosen at random, and their parities as far as the stream has come.
-pub(super) struct Sample {
+pub(crate) struct Sample {
     size: usize,
     hints: Vec<Sampled>,
     /// In the order of the database.
@@ -86,10 +88,10 @@ impl Sample {
             }
         }
         for (i, cutoff) in cutoffs.into_iter().enumerate() {
-            if let Some(&extra) = extras.and_then(|extras| extras.get(i)).filter(|_| cutoff != INVALID) {
-                self.picks.extend(pick(extra, sum + 2 * i as u32));
-            }
-            self.hints.push(Sampled { hint: hint + i, cutoff });
+            let extra = extras.and_then(|extras| extras.get(i)).filter(|_| cutoff != INVALID);
+            self.picks.extend(extra.and_then(|extra| pick(*extra, sum + 2 * i as u32)));
+            let is_low = extra.is_some_and(|extra| prf.is_low(first + i as u64, cutoff, extra.block));
+            self.hints.push(Sampled { hint: hint + i, cutoff, is_low });
         }
     }
 
@@ -127,9 +129,11 @@ impl Sample {
         let same = |made: &[u8], place: usize, sum: usize| {
             made[place * self.size..][..self.size] == self.sums[sum * self.size..][..self.size]
         };
-        for (i, &Sampled { hint, cutoff }) in self.hints.iter().enumerate() {
+        for (i, &Sampled { hint, cutoff, is_low }) in self.hints.iter().enumerate() {
             let what = if hints.skeleton.cutoffs[hint] != cutoff {
                 format!("the cutoff of hint {hint}")
+            } else if is_low {
+                format!("the extra of hint {hint}")
             } else if hint < regular {
                 if same(&hints.parities, hint, 2 * i) {
                     continue;
@@ -146,6 +150,25 @@ impl Sample {
         }
         Ok(())
     }
+}
+
+/// Compares so many groups of regular hints, and as many of pairs, chosen by lot, with what the processor makes of the same entries;
+/// `entry` reads the bytes from one of an entry's first bytes on.
+///
+/// # Errors
+///
+/// When they differ, or the system gives no random bytes.
+pub fn compare(
+    prf: &Prf,
+    params: &Params,
+    hints: &Hints,
+    groups: usize,
+    maker: &str,
+    entry: impl FnMut(u64, &mut [u8]),
+) -> Result<()> {
+    let mut sample = Sample::new(prf, params, &hints.skeleton, groups)?;
+    sample.take(entry);
+    sample.check(maker, hints)
 }
 
 fn add(sum: &mut [u8], entry: &[u8]) {
