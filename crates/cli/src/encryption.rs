@@ -139,13 +139,13 @@ fn no_form(target: &dyn KeyTarget) -> Failure {
 }
 
 fn open_folder(folder: &Path) -> Result<(), Failure> {
-    let bad = |why: String| Failure::Other(format!("--keystore {}: {why}", folder.display()));
+    let about = format!("--keystore {}", folder.display());
     if !folder.exists() {
-        DirBuilder::new().mode(0o700).create(folder).map_err(|error| bad(error.to_string()))?;
+        DirBuilder::new().mode(0o700).create(folder).map_err(|error| Failure::of(&about, &error))?;
     }
     let inside = folder.join("UTC");
-    warpsmith_files::check_folder(&inside).map_err(|error| bad(error.to_string()))?;
-    warpsmith_files::scratch(&inside).map(drop).map_err(|error| bad(error.to_string()))
+    warpsmith_files::check_folder(&inside).map_err(|error| Failure::of(&about, &error))?;
+    warpsmith_files::scratch(&inside).map(drop).map_err(|error| Failure::of(&about, &error))
 }
 
 /// A password from a file: its text without the end of its last line.

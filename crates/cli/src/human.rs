@@ -114,6 +114,15 @@ pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
     }
 }
 
+/// `a, b or c`.
+pub(crate) fn any_of(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.clone(),
+        [before @ .., word] => format!("{} or {word}", before.join(", ")),
+    }
+}
+
 /// `2026-11-15 09:30 UTC`, of seconds since 1970, however many.
 pub(crate) fn date(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);

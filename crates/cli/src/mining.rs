@@ -22,9 +22,9 @@ use crate::qr::QrFlags;
 use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
+use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by, interrupt};
 use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 #[derive(Args)]
 pub(crate) struct Mining {
@@ -174,6 +174,17 @@ struct Estimate {
     p90_s: f64,
 }
 
+/// How a search went.
+#[derive(Serialize)]
+pub(crate) struct Mined {
+    pub matches: u64,
+    /// Addresses tested, where they were tested here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<u64>,
+    pub elapsed_s: f64,
+    pub ended: &'static str,
+}
+
 impl Mining {
     /// The patterns as they were written, for a command whose target follows from them. Standard input can be read
     /// once only.
@@ -287,6 +298,13 @@ impl Mining {
         let outcome = outcome?;
         delivered?;
         screen.conclude(&outcome, wanted.odds(0));
+        let how = Mined {
+            matches: outcome.matches,
+            tried: Some(outcome.tried),
+            elapsed_s: outcome.elapsed.as_secs_f64(),
+            ended: ended_by(outcome.ended),
+        };
+        results.stdout().done(self.run.json, &how)?;
         Ok(match (outcome.ended, outcome.matches) {
             (Ended::Interrupted, _) => Ending::Interrupted,
             (Ended::TimeLimit | Ended::Exhausted, 0) => Ending::NoMatch,
@@ -353,6 +371,7 @@ impl Mining {
             );
             stdout.show(text.as_bytes())?;
         }
+        stdout.done(self.run.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use warpsmith::devices::{CardOptions, Devices, Inline, Selector};
 use warpsmith::proof::{Sample, distinct_samples, samples};
+use warpsmith::search::Ended;
 
 use crate::ending::Failure;
 use crate::human;
@@ -151,6 +152,16 @@ pub(crate) fn choose_samples(names: &[String], besides: &[&str]) -> Result<Vec<S
         })
     };
     names.iter().filter(|name| !besides.contains(&name.as_str())).map(find).collect()
+}
+
+/// What ended a search or a scan, as the last document says it.
+pub(crate) fn ended_by(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Count => "count",
+        Ended::Exhausted => "exhausted",
+        Ended::TimeLimit => "time_limit",
+        Ended::Interrupted => "interrupted",
+    }
 }
 
 /// A device's share in a line of progress.

@@ -67,6 +67,14 @@ impl Stdout {
         self.show(&json_line(line))
     }
 
+    /// Ends what a command prints as JSON: it is done, and this is how it went.
+    pub fn done(&mut self, json: bool, how: &impl Serialize) -> Result<(), Failure> {
+        match json {
+            true => self.show_json(&Done { event: "done", how }),
+            false => Ok(()),
+        }
+    }
+
     /// Writes one JSON document that precedes a result: without its reader, the result has none either.
     pub fn progress_json(&mut self, line: &impl Serialize) -> Result<(), Failure> {
         self.write(&json_line(line)).map_err(|error| match error.kind() {
@@ -82,6 +90,18 @@ impl Stdout {
         self.file.write_all(bytes)
     }
 }
+
+/// The last document of a command.
+#[derive(Serialize)]
+struct Done<'a, T: Serialize> {
+    event: &'static str,
+    #[serde(flatten)]
+    how: &'a T,
+}
+
+/// Where there is nothing to say of how it went, but that it did.
+#[derive(Serialize)]
+pub(crate) struct AsAsked {}
 
 /// A document without secrets, and the end of its line.
 fn json_line(line: &impl Serialize) -> Vec<u8> {

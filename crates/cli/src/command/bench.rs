@@ -22,7 +22,7 @@ use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::patterns::Written;
 use crate::running::{DeviceFlags, choose_samples};
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 use crate::telling::tell;
 
 const EXAMPLES: &str = "\
@@ -171,6 +171,7 @@ impl Bench {
                 }
             }
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 

@@ -7,14 +7,16 @@ use std::fmt::Write;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
-use warpsmith::chain::coin::{AddressType, Coin, Network, infer};
-use warpsmith::chain::{CHAINS, Chain};
+use warpsmith::chain::coin::{AddressType, Coin, Network, Refusal, infer};
+use warpsmith::chain::{CHAINS, Chain, Shown};
 use warpsmith::fleet::job::Sought;
-use warpsmith::pattern::{KINDS, Options};
+use warpsmith::pattern::{KINDS, Options, Reason, compile};
 use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
+use crate::human::any_of;
 use crate::mining::{Mining, SplitFlags};
+use crate::patterns::Written;
 use crate::quest::Quest;
 use crate::stdout::Stdout;
 
@@ -184,8 +186,9 @@ impl Mine {
         let target = match self.chain.coin {
             None => self.chain.usual(),
             Some(coin) => {
-                of_coin = infer(coin, written.all(), self.address_type, self.network)
-                    .map_err(|refusal| Failure::Usage(refusal.to_string()))?;
+                of_coin = infer(coin, written.all(), self.address_type, self.network).map_err(|refusal| {
+                    Failure::Usage(advised(coin, self.network, &refusal, &written, &options))
+                })?;
                 &of_coin
             }
         };
@@ -199,5 +202,54 @@ impl Mine {
         let quest =
             Quest { subject: Subject::Key(target), options, score: None, split: self.split.read()?, sought };
         self.mining.run_for(&written, &quest, stdout)
+    }
+}
+
+/// Patterns that are proposed, at most.
+const MOST_TRIES: usize = 3;
+
+/// Why patterns name no kind of address, and what would: nothing that was not tried here first.
+fn advised(
+    coin: &'static Coin,
+    network: Network,
+    refusal: &Refusal,
+    written: &Written<'_>,
+    options: &Options,
+) -> String {
+    match refusal {
+        Refusal::Head { tries, .. } => {
+            let (mut exact, mut alike) = (Vec::new(), Vec::new());
+            for (kind, pattern) in tries {
+                match compile([pattern], &coin.on(network, *kind), options).map_err(|error| error.reason) {
+                    Ok(_) => exact.push(pattern.clone()),
+                    Err(Reason::Characters { suggestion, .. }) => alike.extend(suggestion),
+                    Err(_) => {}
+                }
+            }
+            let tries: Vec<String> = exact
+                .iter()
+                .chain(&alike)
+                .take(MOST_TRIES)
+                .map(|text| format!("'{}'", Shown(text)))
+                .collect();
+            if tries.is_empty() { refusal.to_string() } else { format!("{refusal}. Try {}", any_of(&tries)) }
+        }
+        Refusal::Open { pattern, .. } => {
+            let (mut fit, mut why) = (Vec::new(), Vec::new());
+            for kind in coin.types {
+                match compile(written.all(), &coin.on(network, *kind), options) {
+                    Ok(_) => fit.push(kind.name().to_owned()),
+                    Err(error) => why.push(format!("--type {}: {error}", kind.name())),
+                }
+            }
+            match fit.is_empty() {
+                true => format!("no type of address can look so:\n  {}", why.join("\n  ")),
+                false => format!(
+                    "pattern '{pattern}' does not say what kind of address is wanted; add --type {}",
+                    any_of(&fit)
+                ),
+            }
+        }
+        _ => refusal.to_string(),
     }
 }

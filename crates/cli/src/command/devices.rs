@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::ending::{Ending, Failure};
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,6 +47,7 @@ impl Devices {
         } else {
             stdout.show(table(&lines).as_bytes())?;
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use warpsmith::chain::SaltMask;
 use warpsmith::chain::ethereum::{
     self, Account, Address, Contract, Deployment, FACTORIES, Factory, SaltRequest,
@@ -134,7 +134,11 @@ Examples:
 /// The address follows from the contract that creates (the deployer), the hash of the code it is given, and the
 /// salt: the salt is what is searched. No key is involved.
 #[derive(Args)]
-#[command(after_help = CREATE2_EXAMPLES)]
+#[command(
+    after_help = CREATE2_EXAMPLES,
+    group = ArgGroup::new("maker").required(true).multiple(true),
+    group = ArgGroup::new("code").required(true)
+)]
 pub(crate) struct Create2 {
     #[command(flatten)]
     pub mining: Mining,
@@ -143,19 +147,19 @@ pub(crate) struct Create2 {
     score: ScoreFlags,
 
     /// The contract that executes CREATE2
-    #[arg(long, value_name = "0x..", required_unless_present = "factory")]
+    #[arg(long, value_name = "0x..", group = "maker")]
     deployer: Option<String>,
 
     /// What the deployer does with the salt: plain, arachnid, 0age or createx; the last three need no --deployer
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", group = "maker")]
     factory: Option<String>,
 
     /// Keccak-256 of the creation code, constructor arguments included
-    #[arg(long, value_name = "0x..", required_unless_present = "init_code", conflicts_with = "init_code")]
+    #[arg(long, value_name = "0x..", group = "code")]
     init_code_hash: Option<String>,
 
     /// A file with the creation code, hex or binary, constructor arguments included; it is hashed here
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "code")]
     init_code: Option<PathBuf>,
 
     #[command(flatten)]
@@ -165,7 +169,12 @@ pub(crate) struct Create2 {
 impl Create2 {
     pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
         let code_hash = match (&self.init_code_hash, &self.init_code) {
-            (Some(hash), _) => read_hash("--init-code-hash", hash)?,
+            (Some(hash), _) => read_hash("--init-code-hash", hash).map_err(|failure| match failure {
+                Failure::Usage(text) => {
+                    Failure::Usage(format!("{text}. The code itself is given as a file: --init-code FILE"))
+                }
+                other => other,
+            })?,
             (None, Some(file)) => hash_of(file)?,
             (None, None) => unreachable!("one of the two is required"),
         };

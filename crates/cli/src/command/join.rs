@@ -20,7 +20,7 @@ use crate::keys;
 use crate::qr::QrFlags;
 use crate::record::{Deliverable, SplitFields};
 use crate::results::Results;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 use crate::telling::tell;
 
 const EXAMPLES: &str = "\
@@ -124,6 +124,7 @@ impl Join {
                 Results::open(stdout, self.output.as_deref(), self.json, encryption)?.with_codes(qr);
             results.publish(joined)?;
             results.finish()?;
+            results.stdout().done(self.json, &AsAsked {})?;
             Ok(Ending::Done)
         })
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::chain::{Form, KeyType, TYPES};
@@ -29,7 +29,7 @@ use crate::metrics::JobNumbers;
 use crate::mining::bad_public_key;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
+use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by, interrupt};
 use crate::screen::Screen;
 use crate::stdout::Stdout;
 
@@ -50,27 +50,31 @@ or that their owner has published as a puzzle.";
 /// Tests each key once, in every form an address of the targets can have, and goes on after each match until the range is
 /// done. With --map what was covered survives a crash, and the same command goes on from there.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("keys").required(true),
+    group = ArgGroup::new("sought").required(true)
+)]
 pub(crate) struct Scan {
     /// The first and the last key, both included: 8000:ffff, or 2^65:2^66-1
-    #[arg(long, value_name = "A:B", required_unless_present = "range_file")]
+    #[arg(long, value_name = "A:B", group = "keys")]
     range: Option<String>,
 
     /// The file with the range, mode 0600 (- for standard input): bounds that come from a key of yours are as secret as it is,
     /// and are not shown
-    #[arg(long, value_name = "FILE", conflicts_with = "range")]
+    #[arg(long, value_name = "FILE", group = "keys")]
     range_file: Option<String>,
 
     /// Files with the addresses to look for, one address per line, plain or .gz or .zst; repeatable
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["database", "public_key"], num_args = 1..)]
+    #[arg(long, value_name = "FILE", group = "sought", num_args = 1..)]
     targets: Vec<PathBuf>,
 
     /// A public key to look for instead, where it is known: hex, compressed, uncompressed or x-only, or npub; repeatable
-    #[arg(long, value_name = "HEX", conflicts_with_all = ["targets", "database", "types"])]
+    #[arg(long, value_name = "HEX", group = "sought", conflicts_with = "types")]
     public_key: Vec<String>,
 
     /// The database to look in instead, made by `warpsmith db build`
-    #[arg(long, value_name = "DB", conflicts_with = "targets")]
+    #[arg(long, value_name = "DB", group = "sought")]
     database: Option<PathBuf>,
 
     /// With --database: the filter that devices test first, fuse8 or fuse16; or none: the CPU looks every key up, slowly and in
@@ -127,14 +131,15 @@ pub(crate) fn parse_filter(text: &str) -> Result<FilterWish, String> {
     }
 }
 
+/// How a scan went.
 #[derive(Serialize)]
-struct DoneLine {
-    event: &'static str,
+struct Covered {
     /// Keys of the range that are covered, earlier runs included.
     covered: String,
     matches: u64,
     tried: u64,
     elapsed_s: f64,
+    ended: &'static str,
 }
 
 #[derive(Serialize)]
@@ -165,10 +170,9 @@ impl Scan {
             (None, None) => return Err(usage("give --targets or --database".to_owned())),
         };
         let ledger = ledger(range, &targets, self.map.as_deref(), self.random);
-        let mut ledger = ledger.map_err(|error| {
-            let text = error.to_string();
-            let text = if self.range_file.is_some() { without_bounds(&text) } else { text };
-            Failure::Other(format!("--map: {text}"))
+        let mut ledger = ledger.map_err(|error| match Failure::of("--map", &error) {
+            Failure::Other(text) if self.range_file.is_some() => Failure::Other(without_bounds(&text)),
+            failure => failure,
         })?;
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
@@ -272,11 +276,9 @@ impl Scan {
             human::count(covered.as_f64()),
             human::seconds(elapsed_s)
         ));
-        if self.run.json {
-            let (matches, tried) = (led.matches as u64, u64::try_from(covered).unwrap_or(u64::MAX));
-            let covered = covered.to_string();
-            results.stdout().show_json(&DoneLine { event: "done", covered, matches, tried, elapsed_s })?;
-        }
+        let (matches, tried) = (led.matches as u64, u64::try_from(covered).unwrap_or(u64::MAX));
+        let (covered, ended) = (covered.to_string(), led.ended_by());
+        results.stdout().done(self.run.json, &Covered { covered, matches, tried, elapsed_s, ended })?;
         Ok(led.ending())
     }
 
@@ -339,7 +341,7 @@ impl Scan {
         screen: &mut Screen,
     ) -> Result<ScanTargets, Failure> {
         let failed = |error: warpsmith::Error| match error {
-            warpsmith::Error::Store(error) => Failure::Other(format!("--database: {error}")),
+            warpsmith::Error::Store(error) => Failure::of("--database", &error),
             error => error.into(),
         };
         let database = Database::open(path).map_err(|error| failed(error.into()))?;
@@ -446,17 +448,14 @@ impl Scan {
         if outcome.ended != Ended::Exhausted && self.map.is_some() {
             screen.say(format_args!("the same command goes on from here"));
         }
-        if self.run.json {
-            let line = DoneLine {
-                event: "done",
-                covered: map.covered().to_string(),
-                matches: outcome.matches,
-                tried: outcome.tried,
-                elapsed_s: seconds,
-            };
-            results.stdout().show_json(&line)?;
-        }
-        Ok(())
+        let how = Covered {
+            covered: map.covered().to_string(),
+            matches: outcome.matches,
+            tried: outcome.tried,
+            elapsed_s: seconds,
+            ended: ended_by(outcome.ended),
+        };
+        results.stdout().done(self.run.json, &how)
     }
 }
 

@@ -9,7 +9,7 @@ use warpsmith::proof::{SelfTest, selftest, selftest_scans};
 
 use crate::ending::{Ending, Failure};
 use crate::running::{DeviceFlags, choose_samples};
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,6 +79,7 @@ impl Selftest {
             selftest_scans(&devices, &mut show)?;
         }
         shown?;
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::DeviceFlags;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,6 +71,7 @@ impl Tune {
             let text = "no card among the devices: the processor needs no tuning (`warpsmith devices` lists what there is)";
             return Err(Failure::Device(text.to_owned()));
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }

@@ -58,6 +58,13 @@ struct VerifiedLine<'a> {
     checks: &'a Report,
 }
 
+/// How many there were, and how many of them do not hold.
+#[derive(Serialize)]
+struct Checked {
+    checked: u64,
+    wrong: u64,
+}
+
 /// Bytes that are read, at most.
 const LONGEST: u64 = 1 << 26;
 
@@ -91,6 +98,9 @@ impl Verify {
                 self.tell(report, all, stdout)
             })
         })?;
+        if all > 0 {
+            stdout.done(self.json, &Checked { checked: all, wrong: fails })?;
+        }
         match (all, fails) {
             (0, _) => Err(bad("it holds no result and no key")),
             (_, 0) => Ok(Ending::Done),

@@ -203,8 +203,7 @@ fn every_chain_is_scanned_for_in_lists_and_databases() {
     let range = format!("{first:x}:{bare:x}");
     for (flag, given) in [("--targets", path("list")), ("--database", path("database"))] {
         let run = scan(&["--range", &range, flag, &given]).code(0);
-        let mut lines = run.json();
-        assert_eq!(text(&lines.pop().unwrap(), "event"), "done");
+        let lines = run.json();
         let number = |line: &Value| u32::from_str_radix(text(line, "secret_key"), 16).unwrap();
         let found: Vec<_> = lines.iter().map(|line| (scanned_as(line), number(line))).collect();
         assert_eq!(found.len(), expected.len(), "each once: {found:?}");

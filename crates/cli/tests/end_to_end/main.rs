@@ -16,6 +16,7 @@ mod files;
 mod foreign;
 mod harness;
 mod importing;
+mod manners;
 mod memory;
 mod mining;
 mod pir;

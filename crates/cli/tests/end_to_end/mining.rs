@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use num_bigint::BigUint;
 use serde_json::Value;
 
-use crate::harness::{INFEASIBLE, Run, mine, text, verified_secret, warpsmith_with};
+use crate::harness::{INFEASIBLE, mine, text, verified_secret, warpsmith_with};
 
 #[test]
 fn a_match_has_the_fields_of_the_contract_and_is_true() {
@@ -169,10 +169,16 @@ fn progress_is_told_as_json_and_quiet_tells_nothing() {
         assert_eq!(text(&line["devices"][0], "id"), "cpu");
         assert!(line["devices"][0]["rate"].as_f64().is_some_and(|rate| rate > 0.0), "{line}");
     }
-    let silent = |run: Run| assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
-    silent(mine(&[INFEASIBLE, "--quiet", "--time-limit", "0.3"]).code(1));
+    let run = mine(&[INFEASIBLE, "--quiet", "--time-limit", "0.3"]).code(1);
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
     let args = [INFEASIBLE, "--json", "--progress", "json", "--quiet", "--time-limit", "1.2s"];
-    silent(mine(&args).code(1));
+    let run = mine(&args).code(1);
+    let [done] = &run.documents()[..] else { panic!("nothing but that it is done: {run:?}") };
+    assert_eq!(
+        (text(done, "event"), text(done, "ended"), &done["matches"]),
+        ("done", "time_limit", &0.into())
+    );
+    assert_eq!(run.stderr, "");
     mine(&["qq", "--progress", "json"]).code(2).says(&["--json"]);
 }
 

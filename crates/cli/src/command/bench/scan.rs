@@ -82,7 +82,7 @@ impl ScanBenchFlags {
         let benches = match &self.database {
             None => bench_scan(devices, ScanOf::Planted(types), seconds, detail)?,
             Some(path) => {
-                let failed = |error: warpsmith::Error| Failure::Other(format!("--database: {error}"));
+                let failed = |error: warpsmith::Error| Failure::of("--database", &error);
                 let database = Database::open(path).map_err(|error| failed(error.into()))?;
                 let wish = self.filter.unwrap_or(FilterWish::Finest);
                 let targets = with_filter(database, &self.types, wish, devices, &mut |text| tell(&text));

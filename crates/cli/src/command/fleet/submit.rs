@@ -21,6 +21,7 @@ use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::metrics::{JobNumbers, Metrics, RunnerNumbers};
+use crate::mining::Mined;
 use crate::patterns::Written;
 use crate::qr::Qr;
 use crate::quest::Quest;
@@ -182,6 +183,9 @@ impl Submission {
         let delivered = results.finish();
         let led = led?;
         delivered?;
+        let (matches, elapsed_s) = (led.matches as u64, led.elapsed.as_secs_f64());
+        let how = Mined { matches, tried: None, elapsed_s, ended: led.ended_by() };
+        results.stdout().done(flags.json, &how)?;
         Ok(led.ending())
     }
 
@@ -282,6 +286,15 @@ pub(crate) struct Led {
 }
 
 impl Led {
+    /// What ended it, as the last document says it.
+    pub fn ended_by(&self) -> &'static str {
+        match self.ended {
+            Ended::Stopped => "interrupted",
+            Ended::TimeLimit => "time_limit",
+            Ended::Over => "over",
+        }
+    }
+
     pub fn ending(&self) -> Ending {
         match self.ended {
             Ended::Stopped => Ending::Interrupted,
@@ -382,9 +395,9 @@ pub(crate) struct ResultOf {
     json: bool,
 }
 
+/// What there is of a job's results.
 #[derive(Serialize)]
-struct DoneLine {
-    event: &'static str,
+struct Told {
     matches: usize,
     over: bool,
 }
@@ -400,9 +413,8 @@ impl ResultOf {
         let mut results = Results::open(stdout, self.output.as_deref(), self.json, self.encrypt.open()?)?;
         results.publish(found.into_iter().map(Deliverable::from).collect())?;
         results.finish()?;
-        if self.json {
-            results.stdout().show_json(&DoneLine { event: "done", matches, over })?;
-        } else if matches == 0 {
+        results.stdout().done(self.json, &Told { matches, over })?;
+        if !self.json && matches == 0 {
             tell(if over { "the job ended without a match" } else { "nothing was found yet" });
         }
         Ok(if matches > 0 { Ending::Done } else { Ending::NoMatch })
