@@ -172,7 +172,7 @@ fn labelled(text: &str) -> Vec<Erased> {
                 Err(_) => ("encrypted", encrypted("web3", "file", text)),
             },
             "age" => ("encrypted", encrypted("age", "text", text)),
-            "address" | "type" | "amount" | "output" | "salt" | "split" => (label, text),
+            "address" | "pattern" | "type" | "amount" | "output" | "salt" | "split" => (label, text),
             // Of an encrypted key it is no detail.
             "use" if fields.contains_key("encrypted") => continue,
             _ => {

@@ -277,7 +277,8 @@ impl Encryption {
         let password = match &self.way {
             Way::Recipient(recipient) => {
                 // All of the result, as `warpsmith verify` reads it.
-                let text = age::encrypt(&found.text(true, Telling::Plain), recipient).map_err(failed)?;
+                let text =
+                    age::encrypt(&found.text(true, Telling::Plain, true), recipient).map_err(failed)?;
                 return Ok(Encrypted::text("age", text));
             }
             Way::Password(password) => password,

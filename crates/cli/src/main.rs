@@ -6,8 +6,10 @@
 
 mod checks;
 mod command;
+mod each;
 mod encryption;
 mod ending;
+mod forecast;
 mod hardening;
 mod human;
 mod input;

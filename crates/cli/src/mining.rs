@@ -8,15 +8,17 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
-use warpsmith::pattern::{Options, Score};
+use warpsmith::pattern::{Options, Patterns, Score};
 use warpsmith::proof::quick_rate;
-use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run, time_to};
+use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run};
 
 use crate::command::fleet::submit::Submission;
+use crate::each::{Each, Running};
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
+use crate::forecast::{Goal, Scored, Times, hopeless};
 use crate::human;
-use crate::metrics::JobNumbers;
+use crate::metrics::{JobNumbers, Metrics};
 use crate::patterns::Written;
 use crate::qr::QrFlags;
 use crate::quest::Quest;
@@ -35,6 +37,14 @@ pub(crate) struct Mining {
     /// More patterns from FILE, one per line (- for standard input); blank lines and lines that begin with # are skipped
     #[arg(long, value_name = "FILE")]
     patterns: Option<String>,
+
+    /// Stop at the first line of --patterns that cannot be searched for, instead of leaving such lines out
+    #[arg(long)]
+    strict: bool,
+
+    /// Find one result for every pattern, and stop when each has one
+    #[arg(long, conflicts_with = "count")]
+    each: bool,
 
     /// Stop after N matches (0: never) [default: 1; in a search for the best: never]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = human::parse_count)]
@@ -134,7 +144,7 @@ impl ScoreFlags {
 }
 
 #[derive(Serialize)]
-struct ProgressLine<'a> {
+pub(crate) struct ProgressLine<'a> {
     event: &'static str,
     tried: u64,
     rate: f64,
@@ -169,9 +179,14 @@ struct Estimate {
     difficulty: f64,
     rate: f64,
     count: u64,
-    expected_s: f64,
-    p50_s: f64,
-    p90_s: f64,
+    /// Whether the times are those of one result for every pattern.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    each: Option<bool>,
+    #[serde(flatten)]
+    times: Times,
+    /// In a search for the best: of each score.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scores: Vec<Scored>,
 }
 
 /// How a search went.
@@ -183,24 +198,38 @@ pub(crate) struct Mined {
     pub tried: Option<u64>,
     pub elapsed_s: f64,
     pub ended: &'static str,
+    /// Of a search for each pattern: those without a result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<u64>,
+}
+
+/// Tells how it goes to whoever asks for numbers.
+pub(crate) fn tell_metrics(metrics: &Metrics, target: &str, progress: &Progress) {
+    let numbers = JobNumbers {
+        tried: progress.tried as f64,
+        matches: progress.matches as f64,
+        rate: progress.rate,
+        ..JobNumbers::default()
+    };
+    metrics.run(target, &numbers, &progress.devices, progress.elapsed);
 }
 
 impl Mining {
     /// The patterns as they were written, for a command whose target follows from them. Standard input can be read
     /// once only.
     pub fn patterns(&self) -> Result<Written<'_>, Failure> {
-        Written::read(&self.pattern, self.patterns.as_deref())
+        Written::read(&self.pattern, self.patterns.as_deref(), self.strict)
     }
 
     /// Searches.
     pub fn run(&self, quest: &Quest<'_>, stdout: Stdout) -> Result<Ending, Failure> {
-        self.run_for(&self.patterns()?, quest, stdout)
+        self.run_for(&mut self.patterns()?, quest, stdout)
     }
 
     /// Searches for these patterns.
     pub fn run_for(
         &self,
-        written: &Written<'_>,
+        written: &mut Written<'_>,
         quest: &Quest<'_>,
         mut stdout: Stdout,
     ) -> Result<Ending, Failure> {
@@ -215,6 +244,8 @@ impl Mining {
             (None, None) => unreachable!("patterns are loaded where nothing is scored"),
         };
         self.check_encryption(quest)?;
+        let each = self.each(patterns.as_ref())?;
+        let goal = Goal::new(wanted, self.count, each.as_ref());
         let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given())?;
         if let Some(fleet) = &self.fleet {
             if self.estimate {
@@ -228,9 +259,15 @@ impl Mining {
             return fleet.run(written, quest, count, (&self.run, &self.encrypt), qr, stdout);
         }
         if self.estimate {
-            return self.estimate(quest, wanted, &self.run.devices.open()?, &mut stdout);
+            return self.estimate(quest, wanted, &goal, &self.run.devices.open()?, &mut stdout);
         }
-        let devices = self.run.devices.open_at_once()?;
+        // Where all of them are needed at once they are waited for.
+        let is_rare = !self.run.quiet && goal.is_rare();
+        let devices = if each.is_some() || is_rare {
+            self.run.devices.open()?
+        } else {
+            self.run.devices.open_at_once()?
+        };
         let mut screen = Screen::new(self.run.quiet);
         let encryption = self.encrypt.open()?;
         if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
@@ -240,10 +277,22 @@ impl Mining {
         }
         let mut results =
             Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
+        results.name_patterns(patterns.as_ref().is_some_and(|patterns| patterns.distinct_len() > 1));
         let interrupt = interrupt()?;
         let metrics = self.run.metrics()?;
 
         screen.introduce(quest, &wanted, &devices.describe());
+        if is_rare {
+            let rate = quick_rate(&devices, quest.subject, wanted)?;
+            for line in hopeless(quest, wanted, &goal, rate).iter().flatten() {
+                screen.say(format_args!("{line}"));
+            }
+        }
+        if let Some(each) = each {
+            let running =
+                Running { quest, run: &self.run, devices: &devices, interrupt: &interrupt, metrics };
+            return each.run(&running, results, screen);
+        }
         let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
         let job = Job {
             split: quest.split,
@@ -269,13 +318,7 @@ impl Mining {
                 Event::Progress(progress) => {
                     results.keep_ready()?;
                     if let Some(metrics) = &metrics {
-                        let numbers = JobNumbers {
-                            tried: progress.tried as f64,
-                            matches: progress.matches as f64,
-                            rate: progress.rate,
-                            ..JobNumbers::default()
-                        };
-                        metrics.run(target.name(), &numbers, &progress.devices, progress.elapsed);
+                        tell_metrics(metrics, target.name(), progress);
                     }
                     if self.run.quiet {
                         return Ok(());
@@ -303,6 +346,7 @@ impl Mining {
             tried: Some(outcome.tried),
             elapsed_s: outcome.elapsed.as_secs_f64(),
             ended: ended_by(outcome.ended),
+            missing: None,
         };
         results.stdout().done(self.run.json, &how)?;
         Ok(match (outcome.ended, outcome.matches) {
@@ -327,47 +371,54 @@ impl Mining {
         }
     }
 
+    /// The search for a result of every pattern, if that is wanted.
+    fn each(&self, patterns: Option<&Patterns>) -> Result<Option<Each>, Failure> {
+        let refuse = |why: &str| Err(Failure::Usage(format!("--each: {why}")));
+        match patterns {
+            _ if !self.each => Ok(None),
+            None => refuse("a search for the best has no patterns; leave the flag out"),
+            Some(_) if self.fleet.is_some() => refuse(
+                "a fleet goes by the number of results; search on one machine, or submit the patterns one by one",
+            ),
+            Some(patterns) => Ok(Some(Each::new(patterns))),
+        }
+    }
+
     fn estimate(
         &self,
         quest: &Quest<'_>,
         wanted: Wanted<'_>,
+        goal: &Goal<'_>,
         devices: &Devices,
         stdout: &mut Stdout,
     ) -> Result<Ending, Failure> {
         let rate = quick_rate(devices, quest.subject, wanted)?;
-        // In a search for the best: until what is enough.
-        let odds = match wanted {
-            Wanted::Best { enough: Some(enough), .. } => wanted.odds(enough - 1),
-            _ => wanted.odds(0),
-        };
-        // Without end, until the first.
-        let count = self.count.unwrap_or(1).max(1);
         let line = Estimate {
             event: "estimate",
-            difficulty: 1.0 / odds,
+            difficulty: 1.0 / goal.odds(),
             rate,
-            count,
-            expected_s: count as f64 / odds / rate,
-            p50_s: time_to(0.5, count, odds, rate),
-            p90_s: time_to(0.9, count, odds, rate),
+            count: goal.count(),
+            each: self.each.then_some(true),
+            times: goal.times(rate),
+            scores: Scored::table(wanted, rate),
         };
         if self.run.json {
             stdout.show_json(&line)?;
         } else {
             let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
-            let all = match count {
-                1 => String::new(),
-                count => format!("matches     {}, all of them:\n", human::count(count as f64)),
+            let all = match (self.each, line.count) {
+                (true, count) => format!("patterns    {}, each with a result:\n", human::count(count as f64)),
+                (false, 1) => String::new(),
+                (false, count) => format!("matches     {}, all of them:\n", human::count(count as f64)),
             };
             let text = format!(
-                "difficulty  1 in {} ({})\nrate        {} on {}\n{all}expected    {}\n50 %        {}\n90 %        {}\n",
+                "difficulty  1 in {} ({})\nrate        {} on {}\n{all}{}{}",
                 human::count(line.difficulty),
                 human::power_of_two(line.difficulty),
                 human::rate(rate),
                 names.join(", "),
-                human::seconds(line.expected_s),
-                human::seconds(line.p50_s),
-                human::seconds(line.p90_s)
+                line.times.text(),
+                Scored::text(&line.scores),
             );
             stdout.show(text.as_bytes())?;
         }

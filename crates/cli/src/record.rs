@@ -73,10 +73,10 @@ impl Deliverable {
         Chain::find(target)?.target_of(variant, self.address()).ok()?.as_ref().encrypted_form()
     }
 
-    /// Its text, as JSON or for people.
-    pub fn text(&self, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<u8>> {
+    /// Its text, as JSON or for people; those are told its pattern on wish.
+    pub fn text(&self, json: bool, telling: Telling<'_>, named: bool) -> Zeroizing<Vec<u8>> {
         match self {
-            Deliverable::Match(found) => match_text(found, json, telling),
+            Deliverable::Match(found) => match_text(found, json, telling, named),
             Deliverable::Finding(found) => finding_text(found, json, telling),
             Deliverable::Joined { joined, target, variant, nonce } => {
                 let keys = Keys::new(Some(&joined.secret), Some(&joined.public_key));
@@ -230,6 +230,7 @@ impl<'a> ResultLine<'a> {
         let encrypted = self.encrypted.map(Encrypted::told);
         let mut fields = vec![
             ("address", Some(self.address)),
+            ("pattern", self.pattern),
             ("score", score.as_deref()),
             ("nonce", nonce.as_deref()),
             ("type", self.amount.and(self.variant)),
@@ -272,7 +273,7 @@ fn finding_text(found: &Finding, json: bool, telling: Telling<'_>) -> Zeroizing<
     record.told(json, telling, &found.details, &found.public_details)
 }
 
-fn match_text(found: &Match, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<u8>> {
+fn match_text(found: &Match, json: bool, telling: Telling<'_>, named: bool) -> Zeroizing<Vec<u8>> {
     let keys = Keys::new(found.secret(), found.public_key());
     let split = found.split().map(SplitFields::from);
     // Salt and address have fields of their own.
@@ -283,7 +284,7 @@ fn match_text(found: &Match, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<
     let (details, public_details) = (own(&found.details), own(&found.public_details));
     let record = ResultLine {
         variant: found.variant,
-        pattern: found.pattern(),
+        pattern: found.pattern().filter(|_| json || named),
         export: found.export(),
         salt: salt.as_deref(),
         nonce: found.nonce,

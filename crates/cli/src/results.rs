@@ -23,6 +23,8 @@ pub(crate) struct Results {
     json: bool,
     sealer: Option<Sealer>,
     qr: Option<Qr>,
+    /// Whether results for people say which pattern they are of.
+    names_patterns: bool,
     /// How many were taken.
     taken: u64,
     /// How many of them were delivered.
@@ -42,12 +44,17 @@ impl Results {
             stdout.require_open()?;
         }
         let sealer = encryption.map(Sealer::start).transpose()?;
-        Ok(Results { stdout, file, json, sealer, qr: None, taken: 0, published: 0 })
+        Ok(Results { stdout, file, json, sealer, qr: None, names_patterns: false, taken: 0, published: 0 })
     }
 
     /// With a code below each result on stdout.
     pub fn with_codes(self, qr: Option<Qr>) -> Results {
         Results { qr, ..self }
+    }
+
+    /// Has results for people say which pattern they are of, or not.
+    pub fn name_patterns(&mut self, whether: bool) {
+        self.names_patterns = whether;
     }
 
     /// stdout, for what is not a result.
@@ -118,11 +125,11 @@ impl Results {
 
     /// Delivers so many results at once.
     fn deliver(&mut self, found: &[(&Deliverable, Option<&Encrypted>)]) -> Result<(), Failure> {
-        let (json, first, qr) = (self.json, self.published == 0, self.qr);
+        let (json, first, qr, named) = (self.json, self.published == 0, self.qr, self.names_patterns);
         let block = |separate: bool, file: Option<&str>, to_stdout: bool| {
             let text = |(found, encrypted): &(&Deliverable, Option<&Encrypted>)| {
                 let whole = encrypted.map_or(Telling::Plain, Telling::Encrypted);
-                found.text(json, file.map_or(whole, |file| Telling::Without { file }))
+                found.text(json, file.map_or(whole, |file| Telling::Without { file }), named)
             };
             let texts: Vec<Zeroizing<Vec<u8>>> = found.iter().map(text).collect();
             let code = |(found, _): &(&Deliverable, Option<&Encrypted>)| match qr.filter(|_| to_stdout)? {

@@ -126,7 +126,7 @@ impl Bench {
         }
         let load = |sample: &Sample| {
             let target = sample.subject.target();
-            file.map(|_| Written::read(&[], file)?.compile(target, &Options::default())).transpose()
+            file.map(|_| Written::read(&[], file, false)?.compile(target, &Options::default())).transpose()
         };
         let patterns = targets.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let devices = self.devices.open()?;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
-use warpsmith::chain::coin::{AddressType, Coin, Network, Refusal, infer};
+use warpsmith::chain::coin::{AddressType, Coin, Network, Refusal};
 use warpsmith::chain::{CHAINS, Chain, Shown};
 use warpsmith::fleet::job::Sought;
 use warpsmith::pattern::{KINDS, Options, Reason, compile};
@@ -179,14 +179,15 @@ impl Subcommand for Mine {
 
 impl Mine {
     pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
-        let written = self.mining.patterns()?;
+        let mut written = self.mining.patterns()?;
         written.require(self.chain.name, self.chain.example)?;
         let options = Options { ignore_case: self.ignore_case, ..Options::default() };
         let of_coin;
         let target = match self.chain.coin {
             None => self.chain.usual(),
             Some(coin) => {
-                of_coin = infer(coin, written.all(), self.address_type, self.network).map_err(|refusal| {
+                let inferred = written.infer(coin, self.address_type, self.network);
+                of_coin = inferred.map_err(|refusal| {
                     Failure::Usage(advised(coin, self.network, &refusal, &written, &options))
                 })?;
                 &of_coin
@@ -201,7 +202,7 @@ impl Mine {
         };
         let quest =
             Quest { subject: Subject::Key(target), options, score: None, split: self.split.read()?, sought };
-        self.mining.run_for(&written, &quest, stdout)
+        self.mining.run_for(&mut written, &quest, stdout)
     }
 }
 

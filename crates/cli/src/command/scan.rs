@@ -1,5 +1,7 @@
 //! `warpsmith scan`: every key of a range against addresses, with a map of what was covered.
 
+mod estimate;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -93,6 +95,10 @@ pub(crate) struct Scan {
     #[arg(long)]
     random: bool,
 
+    /// Print how many keys are left to test, the speed and the time it takes on these devices, and stop
+    #[arg(long)]
+    estimate: bool,
+
     /// Stop at the first line of a targets file that is no address, instead of counting such lines
     #[arg(long)]
     strict: bool,
@@ -169,6 +175,9 @@ impl Scan {
             (None, Some((targets, list))) => (targets, remarks(&list.report)),
             (None, None) => return Err(usage("give --targets or --database".to_owned())),
         };
+        if self.estimate {
+            return self.tell_estimate(&range, &targets, &devices, stdout);
+        }
         let ledger = ledger(range, &targets, self.map.as_deref(), self.random);
         let mut ledger = ledger.map_err(|error| match Failure::of("--map", &error) {
             Failure::Other(text) if self.range_file.is_some() => Failure::Other(without_bounds(&text)),
@@ -181,6 +190,7 @@ impl Scan {
             screen.warn(line);
         }
         self.introduce(&mut screen, &targets, ledger.map(), &devices.describe());
+        self.warn_of_length(ledger.map(), &targets, &devices, &mut screen)?;
         let job = ScanJob {
             targets: &targets,
             time_limit: self.run.time_limit,
@@ -212,6 +222,12 @@ impl Scan {
         if self.map.is_some() {
             return usage(
                 "--map: a fleet keeps its own record of what is covered, and the same command goes on with it; leave it out",
+            );
+        }
+        if self.estimate {
+            return usage(
+                "--estimate measures the devices of one machine: ask it of the same command without `fleet submit`, where the devices \
+                 are; how fast a fleet is `warpsmith fleet status` says",
             );
         }
         if self.random {

@@ -97,7 +97,9 @@ fn patterns_come_from_files_and_standard_input() {
 
 #[test]
 fn a_bad_line_of_a_file_is_named() {
-    let bad = |stdin: &[u8]| warpsmith_with(&["npub", "--patterns", "-", "--threads", "1"], stdin).code(2);
+    let bad = |stdin: &[u8]| {
+        warpsmith_with(&["npub", "--patterns", "-", "--strict", "--threads", "1"], stdin).code(2)
+    };
     bad(b"cafe\n\n# bob\nbob\n").says(&["standard input, line 4", "'bob'", "Try '808'"]);
     bad(b"cafe\nca\xff\n").says(&["standard input, line 2", "UTF-8"]);
     bad(b"\n# nothing\n").says(&["holds no pattern"]);
@@ -117,7 +119,7 @@ fn a_million_patterns_load_quickly() {
     }
     lines.extend(b"bob\n");
     let started = Instant::now();
-    let run = warpsmith_with(&["npub", "--patterns", "-"], &lines).code(2);
+    let run = warpsmith_with(&["npub", "--patterns", "-", "--strict"], &lines).code(2);
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     run.says(&["line 1000001"]);
 }

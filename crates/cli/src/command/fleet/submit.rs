@@ -176,6 +176,7 @@ impl Submission {
         }
         let mut results =
             Results::open(stdout, flags.output.as_deref(), flags.json, encryption)?.with_codes(qr);
+        results.name_patterns(quest.score.is_none() && written.all().nth(1).is_some());
         let led = self.lead(&home, flags, &mut results, &mut screen, || {
             let id = submit(&home, descriptor, &wishes)?;
             Ok((id, "secrets stay on this machine, workers get public points"))
@@ -184,7 +185,7 @@ impl Submission {
         let led = led?;
         delivered?;
         let (matches, elapsed_s) = (led.matches as u64, led.elapsed.as_secs_f64());
-        let how = Mined { matches, tried: None, elapsed_s, ended: led.ended_by() };
+        let how = Mined { matches, tried: None, elapsed_s, ended: led.ended_by(), missing: None };
         results.stdout().done(flags.json, &how)?;
         Ok(led.ending())
     }
