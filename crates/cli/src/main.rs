@@ -6,6 +6,7 @@
 
 mod checks;
 mod command;
+mod config;
 mod each;
 mod encryption;
 mod ending;
@@ -16,6 +17,7 @@ mod input;
 mod keys;
 mod metrics;
 mod mining;
+mod notify;
 mod output;
 mod patterns;
 mod prompt;
@@ -91,6 +93,7 @@ enum Command {
     Selftest(command::selftest::Selftest),
     Tune(command::tune::Tune),
     Devices(command::devices::Devices),
+    Config(command::config::ConfigCommand),
     Completions(command::manual::Completions),
     Man(command::manual::Man),
 }
@@ -98,7 +101,11 @@ enum Command {
 fn main() -> ExitCode {
     hardening::begin();
     signals::remember();
-    let parsed = Cli::command().try_get_matches();
+    if let Err(failure) = config::load() {
+        return ExitCode::from(failure.report(asks_for_json()).code());
+    }
+    let colour = config::get().colour.value.map_or(clap::ColorChoice::Auto, Into::into);
+    let parsed = Cli::command().color(colour).try_get_matches();
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, prints_json(&matches))));
     let (cli, json) = match parsed {
         Ok(parsed) => parsed,
@@ -125,7 +132,7 @@ fn prints_json(matches: &ArgMatches) -> bool {
 /// The same of a command line that cannot be read: somebody who asks for JSON reads JSON.
 fn asks_for_json() -> bool {
     let flags = std::env::args_os().skip(1).take_while(|argument| argument != "--");
-    flags.into_iter().any(|argument| argument == "--json")
+    flags.into_iter().any(|argument| argument == "--json" || argument == "-j")
 }
 
 /// What the command line's parser has to say: help for stdout, or a mistake. SEC: it likes to repeat what was given.
@@ -165,6 +172,7 @@ fn run(command: Command) -> Result<Ending, Failure> {
         Command::Selftest(selftest) => selftest.run(&mut stdout),
         Command::Tune(tune) => tune.run(&mut stdout),
         Command::Devices(devices) => devices.run(&mut stdout),
+        Command::Config(config) => config.run(&mut stdout),
         Command::Completions(completions) => completions.run(&mut stdout),
         Command::Man(man) => man.run(&mut stdout),
     }

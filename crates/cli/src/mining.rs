@@ -4,7 +4,7 @@
 //! is read and checked before any work begins: patterns, split key, devices, and last the output file, so that a
 //! mistake elsewhere leaves none behind.
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
@@ -25,6 +25,7 @@ use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by, interrupt};
+use crate::running::{PATTERNS, RESULTS, SCORES, WHEN};
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
 
@@ -35,19 +36,20 @@ pub(crate) struct Mining {
     pattern: Vec<String>,
 
     /// More patterns from FILE, one per line (- for standard input); blank lines and lines that begin with # are skipped
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = PATTERNS)]
     patterns: Option<String>,
 
     /// Stop at the first line of --patterns that cannot be searched for, instead of leaving such lines out
-    #[arg(long)]
+    #[arg(long, help_heading = PATTERNS)]
     strict: bool,
 
     /// Find one result for every pattern, and stop when each has one
-    #[arg(long, conflicts_with = "count")]
+    #[arg(long, conflicts_with = "count", help_heading = WHEN)]
     each: bool,
 
     /// Stop after N matches (0: never) [default: 1; in a search for the best: never]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = human::parse_count)]
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, value_parser = human::parse_count,
+        help_heading = WHEN)]
     count: Option<u64>,
 
     #[command(flatten)]
@@ -60,7 +62,7 @@ pub(crate) struct Mining {
     qr: QrFlags,
 
     /// Print difficulty, speed and expected times on these devices, and stop
-    #[arg(long)]
+    #[arg(long, help_heading = WHEN)]
     estimate: bool,
 
     /// The fleet that does it, where `fleet submit` says so.
@@ -73,7 +75,7 @@ pub(crate) struct Mining {
 pub(crate) struct SplitFlags {
     /// Mine from this public key (compressed, uncompressed or x-only hex, or npub): no private key is ever here;
     /// the result is an offset for `warpsmith join`
-    #[arg(long, value_name = "HEX")]
+    #[arg(long, value_name = "HEX", help_heading = RESULTS)]
     split_key: Option<String>,
 }
 
@@ -90,23 +92,24 @@ impl SplitFlags {
 #[derive(Args)]
 pub(crate) struct ScoreFlags {
     /// Search for the most zero bytes at the start, until stopped; prints each result better than all before
-    #[arg(long, conflicts_with_all = ["pattern", "patterns", "zeros", "leading", "checksum"])]
+    #[arg(long, conflicts_with_all = ["pattern", "patterns", "zeros", "leading", "checksum"], help_heading = SCORES)]
     leading_zeros: bool,
 
     /// Search for the most zero bytes anywhere
-    #[arg(long, conflicts_with_all = ["pattern", "patterns", "leading", "checksum"])]
+    #[arg(long, conflicts_with_all = ["pattern", "patterns", "leading", "checksum"], help_heading = SCORES)]
     zeros: bool,
 
     /// Search for the longest run of this hex digit at the start
-    #[arg(long, value_name = "HEXDIGIT", value_parser = parse_digit, conflicts_with_all = ["pattern", "patterns", "checksum"])]
+    #[arg(long, value_name = "HEXDIGIT", value_parser = parse_digit, conflicts_with_all = ["pattern", "patterns", "checksum"],
+        help_heading = SCORES)]
     leading: Option<Score>,
 
     /// Stop as soon as this score is reached
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40), help_heading = SCORES)]
     score: Option<u32>,
 
     /// Match upper and lower case as EIP-55 writes them; without it case does not matter
-    #[arg(long)]
+    #[arg(long, help_heading = PATTERNS)]
     checksum: bool,
 }
 
@@ -277,6 +280,7 @@ impl Mining {
         }
         let mut results =
             Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
+        results.notify(self.run.notify.as_deref());
         results.name_patterns(patterns.as_ref().is_some_and(|patterns| patterns.distinct_len() > 1));
         let interrupt = interrupt()?;
         let metrics = self.run.metrics()?;

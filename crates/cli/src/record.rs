@@ -13,6 +13,7 @@ use warpsmith::search::{Details, Match};
 use zeroize::Zeroizing;
 
 use crate::encryption::Encrypted;
+use crate::stdout::JSON_VERSION;
 
 /// What is delivered.
 pub(crate) enum Deliverable {
@@ -61,6 +62,33 @@ impl Deliverable {
             Deliverable::Finding(found) => &found.address,
             Deliverable::Joined { joined, .. } => &joined.address,
         }
+    }
+
+    /// What may be told to anybody, by names in capitals. SEC: nothing that leads to a private key.
+    pub fn public_parts(&self) -> Vec<(&'static str, String)> {
+        let own = |text: &str| Some(text.to_owned());
+        let mut parts = vec![("ADDRESS", own(self.address()))];
+        match self {
+            Deliverable::Match(found) => parts.extend([
+                ("TARGET", own(found.target)),
+                ("TYPE", found.variant.map(str::to_owned)),
+                ("PATTERN", found.pattern().map(str::to_owned)),
+                ("PUBLIC_KEY", found.public_key().map(const_hex::encode)),
+                ("SCORE", found.score().map(|score| score.to_string())),
+                ("SALT", found.salt().map(const_hex::encode_prefixed)),
+            ]),
+            Deliverable::Finding(found) => parts.extend([
+                ("TARGET", own(found.target)),
+                ("TYPE", found.found_as.variant().map(str::to_owned)),
+                ("PUBLIC_KEY", Some(const_hex::encode(found.public_key))),
+            ]),
+            Deliverable::Joined { joined, target, variant, .. } => parts.extend([
+                ("TARGET", own(target)),
+                ("TYPE", variant.map(str::to_owned)),
+                ("PUBLIC_KEY", Some(const_hex::encode(joined.public_key))),
+            ]),
+        }
+        parts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     /// How wallets keep such a key under a password.
@@ -132,13 +160,15 @@ struct ResultLine<'a> {
     elapsed_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a str>,
+    version: u32,
 }
 
 fn as_map<S: serde::Serializer>(
     pairs: &[(&'static str, Zeroizing<String>)],
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    to.collect_map(pairs.iter().map(|(name, value)| (name, value.as_str())))
+    // Labels for people may have spaces, names of fields have none.
+    to.collect_map(pairs.iter().map(|(name, value)| (name.replace(' ', "_"), value.as_str())))
 }
 
 /// A split result's fields, as `join` reads them again.
@@ -193,6 +223,7 @@ impl<'a> ResultLine<'a> {
             tried: None,
             elapsed_s: None,
             output: None,
+            version: JSON_VERSION,
         }
     }
 

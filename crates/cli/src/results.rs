@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::encryption::{Encrypted, Encryption};
 use crate::ending::Failure;
+use crate::notify::Notifier;
 use crate::output::Output;
 use crate::qr::{self, Qr};
 use crate::record::{Deliverable, Telling};
@@ -23,6 +24,7 @@ pub(crate) struct Results {
     json: bool,
     sealer: Option<Sealer>,
     qr: Option<Qr>,
+    notifier: Option<Notifier>,
     /// Whether results for people say which pattern they are of.
     names_patterns: bool,
     /// How many were taken.
@@ -44,12 +46,27 @@ impl Results {
             stdout.require_open()?;
         }
         let sealer = encryption.map(Sealer::start).transpose()?;
-        Ok(Results { stdout, file, json, sealer, qr: None, names_patterns: false, taken: 0, published: 0 })
+        Ok(Results {
+            stdout,
+            file,
+            json,
+            sealer,
+            qr: None,
+            notifier: None,
+            names_patterns: false,
+            taken: 0,
+            published: 0,
+        })
     }
 
     /// With a code below each result on stdout.
     pub fn with_codes(self, qr: Option<Qr>) -> Results {
         Results { qr, ..self }
+    }
+
+    /// Has a command run for each result.
+    pub fn notify(&mut self, command: Option<&str>) {
+        self.notifier = command.map(Notifier::new);
     }
 
     /// Has results for people say which pattern they are of, or not.
@@ -167,6 +184,9 @@ impl Results {
             }
         }
         self.published += found.len() as u64;
+        if let Some(notifier) = &mut self.notifier {
+            found.iter().for_each(|(found, _)| notifier.notify(found));
+        }
         Ok(())
     }
 }

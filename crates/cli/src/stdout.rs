@@ -103,9 +103,22 @@ struct Done<'a, T: Serialize> {
 #[derive(Serialize)]
 pub(crate) struct AsAsked {}
 
+/// What documents of ours are called by those who read them: it changes when a field changes its meaning or goes, not when one
+/// is added.
+pub(crate) const JSON_VERSION: u32 = 1;
+
+/// A document with its version: files of results are added to over years, so each line says it.
+#[derive(Serialize)]
+struct Versioned<'a, T: Serialize> {
+    #[serde(flatten)]
+    line: &'a T,
+    version: u32,
+}
+
 /// A document without secrets, and the end of its line.
 fn json_line(line: &impl Serialize) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec(line).expect("our lines have text keys and plain values");
+    let line = Versioned { line, version: JSON_VERSION };
+    let mut bytes = serde_json::to_vec(&line).expect("our lines have text keys and plain values");
     bytes.push(b'\n');
     bytes
 }

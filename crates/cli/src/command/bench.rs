@@ -56,7 +56,7 @@ pub(crate) struct Bench {
     seconds: f64,
 
     /// Print JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     /// Measure the usual loop beside it: one key at a time with the usual libraries, on as many threads

@@ -18,6 +18,7 @@ use crate::human::any_of;
 use crate::mining::{Mining, SplitFlags};
 use crate::patterns::Written;
 use crate::quest::Quest;
+use crate::running::PATTERNS;
 use crate::stdout::Stdout;
 
 /// The chains that have a command of their own.
@@ -46,17 +47,19 @@ fn chains() -> impl Iterator<Item = &'static Chain> {
 }
 
 fn command(chain: &'static Chain) -> clap::Command {
-    let command = clap::Command::new(chain.name)
+    let command = SplitFlags::augment_args(Mining::augment_args(clap::Command::new(chain.name)));
+    // After the flags, which bring words of their own.
+    let mut command = command
         .about(format!("Search for a {}", chain.sought))
         .long_about(format!("Search for a {}\n\nPrints {}. {PROMISE}", chain.sought, chain.shows))
         .after_help(help(chain));
-    let mut command = SplitFlags::augment_args(Mining::augment_args(command));
     if let Some(coin) = chain.coin {
         command = command.args([type_flag(coin), network_flag()]);
     }
     command.arg(
         Arg::new("ignore_case")
             .long("ignore-case")
+            .help_heading(PATTERNS)
             .action(ArgAction::SetTrue)
             .help("Upper and lower case do not matter in base58; elsewhere accept patterns in upper case"),
     )
@@ -66,6 +69,7 @@ fn type_flag(coin: &'static Coin) -> Arg {
     let names = PossibleValuesParser::new(coin.types.iter().map(|known| known.name()));
     Arg::new("type")
         .long("type")
+        .help_heading(PATTERNS)
         .value_name("TYPE")
         .value_parser(names.map(|name| AddressType::find(&name).expect("one of the names")))
         .help("The type of address, where patterns leave it open or two types look alike")
@@ -75,6 +79,7 @@ fn network_flag() -> Arg {
     let names = PossibleValuesParser::new(Network::ALL.map(Network::name));
     Arg::new("network")
         .long("network")
+        .help_heading(PATTERNS)
         .value_name("NETWORK")
         .default_value(Network::Main.name())
         .value_parser(names.map(|name| Network::find(&name).expect("one of the names")))

@@ -51,7 +51,7 @@ struct Build {
     strict: bool,
 
     /// Threads that read and sort [default: one per core]
-    #[arg(long, value_name = "N", value_parser = human::parse_threads)]
+    #[arg(short, long, value_name = "N", value_parser = human::parse_threads)]
     threads: Option<usize>,
 
     /// Memory for sorting, in mebibytes
@@ -59,11 +59,11 @@ struct Build {
     memory: u32,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 
@@ -74,7 +74,7 @@ struct Info {
     database: PathBuf,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -89,7 +89,7 @@ struct Lookup {
     addresses: Vec<String>,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -100,7 +100,7 @@ struct Verify {
     database: PathBuf,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 

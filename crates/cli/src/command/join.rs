@@ -50,11 +50,12 @@ pub(crate) struct Join {
     results: Vec<String>,
 
     /// Append the key to FILE (created with mode 0600) instead of showing it
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, default_values_os = crate::config::output(),
+        hide_default_value = true)]
     output: Option<PathBuf>,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     #[command(flatten)]

@@ -28,11 +28,11 @@ Use a key pair for one purpose: whoever has a split result and one of the two pr
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Keygen {
     /// The new file for the private key; it must not be there yet
-    #[arg(long, value_name = "FILE", default_value = "own.key")]
+    #[arg(short, long, value_name = "FILE", default_value = "own.key")]
     output: PathBuf,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 

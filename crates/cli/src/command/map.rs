@@ -36,7 +36,7 @@ struct Show {
     gaps: usize,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 

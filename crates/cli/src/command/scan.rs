@@ -5,7 +5,8 @@ mod estimate;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use clap::{ArgGroup, Args};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args, ValueHint};
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::chain::{Form, KeyType, TYPES};
@@ -31,7 +32,7 @@ use crate::metrics::JobNumbers;
 use crate::mining::bad_public_key;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by, interrupt};
+use crate::running::{DeviceRate, ProgressFormat, RunFlags, WHEN, device_rates, ended_by, interrupt};
 use crate::screen::Screen;
 use crate::stdout::Stdout;
 
@@ -59,48 +60,50 @@ or that their owner has published as a puzzle.";
 )]
 pub(crate) struct Scan {
     /// The first and the last key, both included: 8000:ffff, or 2^65:2^66-1
-    #[arg(long, value_name = "A:B", group = "keys")]
+    #[arg(long, value_name = "A:B", group = "keys", help_heading = SCANNED)]
     range: Option<String>,
 
     /// The file with the range, mode 0600 (- for standard input): bounds that come from a key of yours are as secret as it is,
     /// and are not shown
-    #[arg(long, value_name = "FILE", group = "keys")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "keys", help_heading = SCANNED)]
     range_file: Option<String>,
 
     /// Files with the addresses to look for, one address per line, plain or .gz or .zst; repeatable
-    #[arg(long, value_name = "FILE", group = "sought", num_args = 1..)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "sought", num_args = 1.., help_heading = SCANNED)]
     targets: Vec<PathBuf>,
 
     /// A public key to look for instead, where it is known: hex, compressed, uncompressed or x-only, or npub; repeatable
-    #[arg(long, value_name = "HEX", group = "sought", conflicts_with = "types")]
+    #[arg(long, value_name = "HEX", group = "sought", conflicts_with = "types", help_heading = SCANNED)]
     public_key: Vec<String>,
 
     /// The database to look in instead, made by `warpsmith db build`
-    #[arg(long, value_name = "DB", group = "sought")]
+    #[arg(long, value_name = "DB", value_hint = ValueHint::FilePath, group = "sought", help_heading = SCANNED)]
     database: Option<PathBuf>,
 
     /// With --database: the filter that devices test first, fuse8 or fuse16; or none: the CPU looks every key up, slowly and in
     /// little memory [default: the finer that fits]
-    #[arg(long, value_name = "NAME", conflicts_with = "targets", value_parser = parse_filter)]
+    #[arg(long, value_name = "NAME", conflicts_with = "targets", value_parser = filter_names(), hide_possible_values = true,
+        help_heading = SCANNED)]
     filter: Option<FilterWish>,
 
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = parse_type, help = type_help())]
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = scanned_types(), help = type_help(),
+        hide_possible_values = true, help_heading = SCANNED)]
     types: Vec<&'static KeyType>,
 
     /// The record of what was covered; made if there is none
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = SCANNED)]
     map: Option<PathBuf>,
 
     /// Take the range in pieces in a random order, each once
-    #[arg(long)]
+    #[arg(long, help_heading = SCANNED)]
     random: bool,
 
     /// Print how many keys are left to test, the speed and the time it takes on these devices, and stop
-    #[arg(long)]
+    #[arg(long, help_heading = WHEN)]
     estimate: bool,
 
     /// Stop at the first line of a targets file that is no address, instead of counting such lines
-    #[arg(long)]
+    #[arg(long, help_heading = SCANNED)]
     strict: bool,
 
     #[command(flatten)]
@@ -124,18 +127,21 @@ fn type_help() -> String {
     format!("Only these types of addresses: {} [default: all that the targets can be]", type_names())
 }
 
-pub(crate) fn parse_type(text: &str) -> Result<&'static KeyType, String> {
-    let found = KeyType::find(text).filter(|known| !known.kinds.is_empty());
-    found.ok_or_else(|| format!("'{text}' is no type of address; known are {}", type_names()))
+/// The types by their names, for the command line and its completions.
+pub(crate) fn scanned_types() -> impl TypedValueParser<Value = &'static KeyType> {
+    let kept = TYPES.iter().filter(|known| !known.kinds.is_empty());
+    PossibleValuesParser::new(kept.map(|known| known.name.as_str()))
+        .map(|name| KeyType::find(&name).expect("one of the names"))
 }
 
-pub(crate) fn parse_filter(text: &str) -> Result<FilterWish, String> {
-    match Width::find(text) {
-        Some(width) => Ok(FilterWish::Of(width)),
-        None if text == "none" => Ok(FilterWish::Nothing),
-        None => Err("give fuse8, fuse16 or none".to_owned()),
-    }
+/// The filters of a database by their names.
+pub(crate) fn filter_names() -> impl TypedValueParser<Value = FilterWish> {
+    PossibleValuesParser::new(["fuse8", "fuse16", "none"])
+        .map(|name| Width::find(&name).map_or(FilterWish::Nothing, FilterWish::Of))
 }
+
+/// The heading of what is scanned, and for what.
+const SCANNED: &str = "Keys and addresses";
 
 /// How a scan went.
 #[derive(Serialize)]
@@ -185,6 +191,7 @@ impl Scan {
         })?;
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
+        results.notify(self.run.notify.as_deref());
         let interrupt = interrupt()?;
         for line in &remarks {
             screen.warn(line);
@@ -262,6 +269,7 @@ impl Scan {
         let mut screen = Screen::new(self.run.quiet);
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
+        results.notify(self.run.notify.as_deref());
         for line in &remarks(&list.report) {
             screen.warn(line);
         }

@@ -24,7 +24,7 @@ pub(crate) struct Tune {
     devices: DeviceFlags,
 
     /// Print JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Verify {
     password_file: Option<PathBuf>,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 

@@ -80,7 +80,8 @@ pub fn warpsmith(args: &[&str]) -> Run {
 /// Runs the binary with this on standard input.
 pub fn warpsmith_with(args: &[&str], stdin: &[u8]) -> Run {
     let mut command = assert_cmd::Command::new(BINARY);
-    command.args(args).write_stdin(stdin).timeout(PATIENCE);
+    // The defaults of whoever runs the tests are not theirs.
+    command.args(args).write_stdin(stdin).timeout(PATIENCE).env("XDG_CONFIG_HOME", "/dev/null");
     command.output().expect("the binary starts").into()
 }
 

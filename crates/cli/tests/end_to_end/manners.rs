@@ -130,7 +130,8 @@ fn whole() -> Vec<(&'static str, Vec<&'static str>)> {
 
 /// Commands that read no file, and those of `fleet submit`, which are the same commands again.
 fn reads_nothing(name: &str) -> bool {
-    let none = ["fleet init", "pir bench", "selftest", "tune", "devices", "completions", "man"];
+    let none =
+        ["fleet init", "config show", "pir bench", "selftest", "tune", "devices", "completions", "man"];
     none.contains(&name) || name.starts_with("fleet submit")
 }
 

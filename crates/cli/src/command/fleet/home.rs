@@ -132,7 +132,7 @@ pub(crate) struct Cancel {
     job: String,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 

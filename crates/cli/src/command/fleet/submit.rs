@@ -176,6 +176,7 @@ impl Submission {
         }
         let mut results =
             Results::open(stdout, flags.output.as_deref(), flags.json, encryption)?.with_codes(qr);
+        results.notify(flags.notify.as_deref());
         results.name_patterns(quest.score.is_none() && written.all().nth(1).is_some());
         let led = self.lead(&home, flags, &mut results, &mut screen, || {
             let id = submit(&home, descriptor, &wishes)?;
@@ -385,14 +386,15 @@ pub(crate) struct ResultOf {
     job: String,
 
     /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, default_values_os = crate::config::output(),
+        hide_default_value = true)]
     output: Option<PathBuf>,
 
     #[command(flatten)]
     encrypt: EncryptFlags,
 
     /// Print results as JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 

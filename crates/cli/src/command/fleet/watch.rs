@@ -29,7 +29,7 @@ pub(crate) struct Status {
     price: Option<f64>,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 

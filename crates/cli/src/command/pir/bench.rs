@@ -53,7 +53,7 @@ pub(crate) struct Bench {
     samples: u32,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 

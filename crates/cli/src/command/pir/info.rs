@@ -41,7 +41,7 @@ pub(crate) struct Info {
     verify: bool,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 

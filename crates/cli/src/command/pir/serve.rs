@@ -81,11 +81,11 @@ pub(crate) struct Serve {
     entries: Option<EntriesIn>,
 
     /// Print where it listens as JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 

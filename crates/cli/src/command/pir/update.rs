@@ -46,7 +46,7 @@ pub(crate) struct Update {
     delta: bool,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
