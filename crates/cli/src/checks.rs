@@ -114,7 +114,8 @@ pub(crate) fn check_all(
 ) -> Result<(), Failure> {
     let has_line = |head: &str| text.lines().any(|line| line.trim_start().starts_with(head));
     if has_line("{") {
-        for document in documents(text).map(Erased) {
+        for mut document in documents(text).map(Erased) {
+            label_details(&mut document.0);
             if web3::is_keystore(&document.0) {
                 tell(&check_keystore(&document.0, ask)?)?;
             } else if ["address", "salt"].iter().any(|field| document.0.get(field).is_some()) {
@@ -131,6 +132,16 @@ pub(crate) fn check_all(
         }
     }
     Ok(())
+}
+
+/// Gives the details of a result the names that people see, in which there may be spaces.
+fn label_details(document: &mut Value) {
+    if let Some(details) = document.get_mut("details").and_then(Value::as_object_mut) {
+        *details = std::mem::take(details)
+            .into_iter()
+            .map(|(name, value)| (name.replace('_', " "), value))
+            .collect();
+    }
 }
 
 /// Results for people as documents: a block of lines each, a label and two spaces before every value.
@@ -172,7 +183,7 @@ fn labelled(text: &str) -> Vec<Erased> {
                 Err(_) => ("encrypted", encrypted("web3", "file", text)),
             },
             "age" => ("encrypted", encrypted("age", "text", text)),
-            "address" | "type" | "amount" | "output" | "salt" | "split" => (label, text),
+            "address" | "pattern" | "type" | "amount" | "output" | "salt" | "split" => (label, text),
             // Of an encrypted key it is no detail.
             "use" if fields.contains_key("encrypted") => continue,
             _ => {

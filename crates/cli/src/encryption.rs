@@ -23,13 +23,14 @@ use zeroize::Zeroizing;
 use crate::ending::Failure;
 use crate::prompt;
 use crate::record::{Deliverable, Telling};
+use crate::running::RESULTS;
 use crate::telling::tell;
 
 /// For every command whose results hold private keys.
 #[derive(Args)]
 pub(crate) struct RecipientFlags {
     /// Write results only encrypted for this age recipient, who reads them with `age -d`: no password is on this machine
-    #[arg(long, value_name = "age1...")]
+    #[arg(long, value_name = "age1...", help_heading = RESULTS)]
     encrypt_to: Option<String>,
 }
 
@@ -52,15 +53,15 @@ impl RecipientFlags {
 #[derive(Args)]
 pub(crate) struct EncryptFlags {
     /// Write keys only encrypted under a password: ncryptsec (NIP-49) for npub, a Web3 keystore for eth, BIP-38 for btc
-    #[arg(long, conflicts_with = "encrypt_to")]
+    #[arg(long, conflicts_with = "encrypt_to", help_heading = RESULTS)]
     encrypt: bool,
 
     /// With --encrypt: the file with the password, mode 0600, instead of a prompt
-    #[arg(long, value_name = "FILE", requires = "encrypt")]
+    #[arg(long, value_name = "FILE", requires = "encrypt", help_heading = RESULTS)]
     password_file: Option<PathBuf>,
 
     /// With --encrypt, for eth: write each account to a file of its own in this folder, named as geth names them
-    #[arg(long, value_name = "DIR", requires = "encrypt")]
+    #[arg(long, value_name = "DIR", requires = "encrypt", help_heading = RESULTS)]
     keystore: Option<PathBuf>,
 
     #[command(flatten)]
@@ -139,13 +140,13 @@ fn no_form(target: &dyn KeyTarget) -> Failure {
 }
 
 fn open_folder(folder: &Path) -> Result<(), Failure> {
-    let bad = |why: String| Failure::Other(format!("--keystore {}: {why}", folder.display()));
+    let about = format!("--keystore {}", folder.display());
     if !folder.exists() {
-        DirBuilder::new().mode(0o700).create(folder).map_err(|error| bad(error.to_string()))?;
+        DirBuilder::new().mode(0o700).create(folder).map_err(|error| Failure::of(&about, &error))?;
     }
     let inside = folder.join("UTC");
-    warpsmith_files::check_folder(&inside).map_err(|error| bad(error.to_string()))?;
-    warpsmith_files::scratch(&inside).map(drop).map_err(|error| bad(error.to_string()))
+    warpsmith_files::check_folder(&inside).map_err(|error| Failure::of(&about, &error))?;
+    warpsmith_files::scratch(&inside).map(drop).map_err(|error| Failure::of(&about, &error))
 }
 
 /// A password from a file: its text without the end of its last line.
@@ -277,7 +278,8 @@ impl Encryption {
         let password = match &self.way {
             Way::Recipient(recipient) => {
                 // All of the result, as `warpsmith verify` reads it.
-                let text = age::encrypt(&found.text(true, Telling::Plain), recipient).map_err(failed)?;
+                let text =
+                    age::encrypt(&found.text(true, Telling::Plain, true), recipient).map_err(failed)?;
                 return Ok(Encrypted::text("age", text));
             }
             Way::Password(password) => password,

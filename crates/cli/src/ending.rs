@@ -4,11 +4,13 @@
 //! what to do. SEC: no message may carry a secret.
 
 use std::error::Error as StdError;
-use std::fmt;
+use std::{fmt, io};
 
+use serde::Serialize;
 use warpsmith::search;
 
-use crate::telling::tell;
+use crate::stdout::Stdout;
+use crate::telling::{discreet, tell};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +52,67 @@ pub(crate) enum Failure {
     Interrupted,
 }
 
+/// The last document of a command that failed, where it prints JSON.
+#[derive(Serialize)]
+struct ErrorLine {
+    event: &'static str,
+    message: String,
+    code: u8,
+}
+
 impl Failure {
-    /// Says what happened on stderr.
-    pub fn report(self) -> Ending {
-        let code = match self {
-            Failure::ReaderGone => return Ending::Done,
-            Failure::Interrupted => return Ending::Interrupted,
-            Failure::Usage(_) => 2,
-            Failure::Device(_) => 3,
-            Failure::Other(_) => 4,
-        };
-        tell(&format!("error: {self}"));
-        Ending::Failed(code)
+    /// A failure of this error, behind the flag or the file it is about. What is not there was named wrongly, in whatever
+    /// command; all else is nothing that another command line would change.
+    pub fn of(about: &str, error: &(dyn StdError + 'static)) -> Failure {
+        let text = if about.is_empty() { error.to_string() } else { format!("{about}: {error}") };
+        if is_missing(error) { Failure::missing(&text) } else { Failure::Other(text) }
     }
+
+    /// The same of a file that the system was asked for by name.
+    pub fn of_file(file: &dyn fmt::Display, error: &io::Error) -> Failure {
+        Failure::of(&file.to_string(), error)
+    }
+
+    fn missing(text: &str) -> Failure {
+        Failure::Usage(format!("{text}; give the name of one that is there"))
+    }
+
+    /// Says what happened: on stderr, and as a document where those are asked for.
+    pub fn report(self, json: bool) -> Ending {
+        let ending = match self {
+            Failure::ReaderGone => return Ending::Done,
+            Failure::Interrupted => Ending::Interrupted,
+            Failure::Usage(_) => Ending::Failed(2),
+            Failure::Device(_) => Ending::Failed(3),
+            Failure::Other(_) => Ending::Failed(4),
+        };
+        let text = self.to_string();
+        if json {
+            tell_json(&text, ending.code());
+        }
+        if ending != Ending::Interrupted {
+            tell(&format!("error: {text}"));
+        }
+        ending
+    }
+}
+
+/// Says on stdout, as a document, what went wrong. A stdout that cannot be written is what went wrong, or does not matter more.
+pub(crate) fn tell_json(message: &str, code: u8) {
+    let line = ErrorLine { event: "error", message: discreet(message), code };
+    let _ = Stdout::open().and_then(|mut stdout| stdout.show_json(&line));
+}
+
+/// Whether the system says that there is no such file, at the bottom of this error.
+pub(crate) fn is_missing(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 impl fmt::Display for Failure {
@@ -83,7 +133,7 @@ impl From<warpsmith::Error> for Failure {
             warpsmith::Error::Search(error) => error.into(),
             warpsmith::Error::Retrieval(error) => error.into(),
             warpsmith::Error::Pattern(_) | warpsmith::Error::Range(_) => Failure::Usage(error.to_string()),
-            other => Failure::Other(other.to_string()),
+            other => Failure::of("", &other),
         }
     }
 }

@@ -114,6 +114,37 @@ pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Columns of a page that people read in a terminal.
+const COLUMNS: usize = 80;
+
+/// A text in lines of 80 columns, where the first begins at this one and the others are set under it.
+pub(crate) fn wrapped(text: &str, column: usize) -> String {
+    let (mut lines, mut used) = (String::new(), column);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > column && used + 1 + length > COLUMNS {
+            lines.push('\n');
+            lines.extend(std::iter::repeat_n(' ', column));
+            used = column;
+        } else if used > column {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += length;
+    }
+    lines
+}
+
+/// `a, b or c`.
+pub(crate) fn any_of(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.clone(),
+        [before @ .., word] => format!("{} or {word}", before.join(", ")),
+    }
+}
+
 /// `2026-11-15 09:30 UTC`, of seconds since 1970, however many.
 pub(crate) fn date(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
@@ -178,6 +209,19 @@ mod tests {
             let why = parse_duration(text).expect_err(text);
             assert!(why.contains("such as 90s"), "{text}: {why}");
         }
+    }
+
+    #[test]
+    fn lines_are_broken_between_words_and_set_under_each_other() {
+        assert_eq!(wrapped("short", 10), "short");
+        let long = wrapped(&"word ".repeat(30), 12);
+        assert!(
+            long.lines().skip(1).all(|line| line.starts_with("            word") && line.len() <= 80),
+            "{long}"
+        );
+        assert!(long.lines().next().unwrap().len() <= 68 && long.lines().count() == 3, "{long}");
+        let whole = "x".repeat(200);
+        assert_eq!(wrapped(&format!("a {whole} b"), 2), format!("a\n  {whole}\n  b"));
     }
 
     #[test]

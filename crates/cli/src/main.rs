@@ -6,14 +6,18 @@
 
 mod checks;
 mod command;
+mod config;
+mod each;
 mod encryption;
 mod ending;
+mod forecast;
 mod hardening;
 mod human;
 mod input;
 mod keys;
 mod metrics;
 mod mining;
+mod notify;
 mod output;
 mod patterns;
 mod prompt;
@@ -31,7 +35,7 @@ mod web;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::ending::{Ending, Failure};
 use crate::stdout::Stdout;
@@ -89,6 +93,7 @@ enum Command {
     Selftest(command::selftest::Selftest),
     Tune(command::tune::Tune),
     Devices(command::devices::Devices),
+    Config(command::config::ConfigCommand),
     Completions(command::manual::Completions),
     Man(command::manual::Man),
 }
@@ -96,11 +101,17 @@ enum Command {
 fn main() -> ExitCode {
     hardening::begin();
     signals::remember();
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    if let Err(failure) = config::load() {
+        return ExitCode::from(failure.report(asks_for_json()).code());
+    }
+    let colour = config::get().colour.value.map_or(clap::ColorChoice::Auto, Into::into);
+    let parsed = Cli::command().color(colour).try_get_matches();
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, prints_json(&matches))));
+    let (cli, json) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return refuse(&error),
     };
-    let ending = run(cli.command).unwrap_or_else(Failure::report);
+    let ending = run(cli.command).unwrap_or_else(|failure| failure.report(json));
     if warpsmith::devices::drivers_are_busy() {
         // A driver is still opening or compiling for a search that has ended without it. What the usual way out would do is done:
         // results were flushed as they were delivered.
@@ -110,10 +121,30 @@ fn main() -> ExitCode {
     ExitCode::from(ending.code())
 }
 
+/// Whether the command, the innermost one, was asked for JSON.
+fn prints_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, within)) => prints_json(within),
+        None => matches!(matches.try_get_one("json"), Ok(Some(true))),
+    }
+}
+
+/// The same of a command line that cannot be read: somebody who asks for JSON reads JSON.
+fn asks_for_json() -> bool {
+    let flags = std::env::args_os().skip(1).take_while(|argument| argument != "--");
+    flags.into_iter().any(|argument| argument == "--json" || argument == "-j")
+}
+
 /// What the command line's parser has to say: help for stdout, or a mistake. SEC: it likes to repeat what was given.
 fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        telling::tell(error.render().to_string().trim_end());
+        let text = error.render().to_string();
+        if asks_for_json() {
+            // What is wrong, without how the command is used.
+            let what = text.split("\n\nUsage:").next().unwrap_or_default();
+            ending::tell_json(what.trim_start_matches("error: ").trim_end(), error.exit_code() as u8);
+        }
+        telling::tell(text.trim_end());
     } else {
         // A reader that is gone has had enough.
         let _ = error.print();
@@ -141,6 +172,7 @@ fn run(command: Command) -> Result<Ending, Failure> {
         Command::Selftest(selftest) => selftest.run(&mut stdout),
         Command::Tune(tune) => tune.run(&mut stdout),
         Command::Devices(devices) => devices.run(&mut stdout),
+        Command::Config(config) => config.run(&mut stdout),
         Command::Completions(completions) => completions.run(&mut stdout),
         Command::Man(man) => man.run(&mut stdout),
     }

@@ -4,27 +4,30 @@
 //! is read and checked before any work begins: patterns, split key, devices, and last the output file, so that a
 //! mistake elsewhere leaves none behind.
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
-use warpsmith::pattern::{Options, Score};
+use warpsmith::pattern::{Options, Patterns, Score};
 use warpsmith::proof::quick_rate;
-use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run, time_to};
+use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run};
 
 use crate::command::fleet::submit::Submission;
+use crate::each::{Each, Running};
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
+use crate::forecast::{Goal, Scored, Times, hopeless};
 use crate::human;
-use crate::metrics::JobNumbers;
+use crate::metrics::{JobNumbers, Metrics};
 use crate::patterns::Written;
 use crate::qr::QrFlags;
 use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
+use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by, interrupt};
+use crate::running::{PATTERNS, RESULTS, SCORES, WHEN};
 use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 #[derive(Args)]
 pub(crate) struct Mining {
@@ -33,11 +36,20 @@ pub(crate) struct Mining {
     pattern: Vec<String>,
 
     /// More patterns from FILE, one per line (- for standard input); blank lines and lines that begin with # are skipped
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = PATTERNS)]
     patterns: Option<String>,
 
+    /// Stop at the first line of --patterns that cannot be searched for, instead of leaving such lines out
+    #[arg(long, help_heading = PATTERNS)]
+    strict: bool,
+
+    /// Find one result for every pattern, and stop when each has one
+    #[arg(long, conflicts_with = "count", help_heading = WHEN)]
+    each: bool,
+
     /// Stop after N matches (0: never) [default: 1; in a search for the best: never]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = human::parse_count)]
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, value_parser = human::parse_count,
+        help_heading = WHEN)]
     count: Option<u64>,
 
     #[command(flatten)]
@@ -50,7 +62,7 @@ pub(crate) struct Mining {
     qr: QrFlags,
 
     /// Print difficulty, speed and expected times on these devices, and stop
-    #[arg(long)]
+    #[arg(long, help_heading = WHEN)]
     estimate: bool,
 
     /// The fleet that does it, where `fleet submit` says so.
@@ -63,7 +75,7 @@ pub(crate) struct Mining {
 pub(crate) struct SplitFlags {
     /// Mine from this public key (compressed, uncompressed or x-only hex, or npub): no private key is ever here;
     /// the result is an offset for `warpsmith join`
-    #[arg(long, value_name = "HEX")]
+    #[arg(long, value_name = "HEX", help_heading = RESULTS)]
     split_key: Option<String>,
 }
 
@@ -80,23 +92,24 @@ impl SplitFlags {
 #[derive(Args)]
 pub(crate) struct ScoreFlags {
     /// Search for the most zero bytes at the start, until stopped; prints each result better than all before
-    #[arg(long, conflicts_with_all = ["pattern", "patterns", "zeros", "leading", "checksum"])]
+    #[arg(long, conflicts_with_all = ["pattern", "patterns", "zeros", "leading", "checksum"], help_heading = SCORES)]
     leading_zeros: bool,
 
     /// Search for the most zero bytes anywhere
-    #[arg(long, conflicts_with_all = ["pattern", "patterns", "leading", "checksum"])]
+    #[arg(long, conflicts_with_all = ["pattern", "patterns", "leading", "checksum"], help_heading = SCORES)]
     zeros: bool,
 
     /// Search for the longest run of this hex digit at the start
-    #[arg(long, value_name = "HEXDIGIT", value_parser = parse_digit, conflicts_with_all = ["pattern", "patterns", "checksum"])]
+    #[arg(long, value_name = "HEXDIGIT", value_parser = parse_digit, conflicts_with_all = ["pattern", "patterns", "checksum"],
+        help_heading = SCORES)]
     leading: Option<Score>,
 
     /// Stop as soon as this score is reached
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40), help_heading = SCORES)]
     score: Option<u32>,
 
     /// Match upper and lower case as EIP-55 writes them; without it case does not matter
-    #[arg(long)]
+    #[arg(long, help_heading = PATTERNS)]
     checksum: bool,
 }
 
@@ -134,7 +147,7 @@ impl ScoreFlags {
 }
 
 #[derive(Serialize)]
-struct ProgressLine<'a> {
+pub(crate) struct ProgressLine<'a> {
     event: &'static str,
     tried: u64,
     rate: f64,
@@ -169,27 +182,57 @@ struct Estimate {
     difficulty: f64,
     rate: f64,
     count: u64,
-    expected_s: f64,
-    p50_s: f64,
-    p90_s: f64,
+    /// Whether the times are those of one result for every pattern.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    each: Option<bool>,
+    #[serde(flatten)]
+    times: Times,
+    /// In a search for the best: of each score.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scores: Vec<Scored>,
+}
+
+/// How a search went.
+#[derive(Serialize)]
+pub(crate) struct Mined {
+    pub matches: u64,
+    /// Addresses tested, where they were tested here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<u64>,
+    pub elapsed_s: f64,
+    pub ended: &'static str,
+    /// Of a search for each pattern: those without a result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<u64>,
+}
+
+/// Tells how it goes to whoever asks for numbers.
+pub(crate) fn tell_metrics(metrics: &Metrics, target: &str, progress: &Progress) {
+    let numbers = JobNumbers {
+        tried: progress.tried as f64,
+        matches: progress.matches as f64,
+        rate: progress.rate,
+        ..JobNumbers::default()
+    };
+    metrics.run(target, &numbers, &progress.devices, progress.elapsed);
 }
 
 impl Mining {
     /// The patterns as they were written, for a command whose target follows from them. Standard input can be read
     /// once only.
     pub fn patterns(&self) -> Result<Written<'_>, Failure> {
-        Written::read(&self.pattern, self.patterns.as_deref())
+        Written::read(&self.pattern, self.patterns.as_deref(), self.strict)
     }
 
     /// Searches.
     pub fn run(&self, quest: &Quest<'_>, stdout: Stdout) -> Result<Ending, Failure> {
-        self.run_for(&self.patterns()?, quest, stdout)
+        self.run_for(&mut self.patterns()?, quest, stdout)
     }
 
     /// Searches for these patterns.
     pub fn run_for(
         &self,
-        written: &Written<'_>,
+        written: &mut Written<'_>,
         quest: &Quest<'_>,
         mut stdout: Stdout,
     ) -> Result<Ending, Failure> {
@@ -204,6 +247,8 @@ impl Mining {
             (None, None) => unreachable!("patterns are loaded where nothing is scored"),
         };
         self.check_encryption(quest)?;
+        let each = self.each(patterns.as_ref())?;
+        let goal = Goal::new(wanted, self.count, each.as_ref());
         let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given())?;
         if let Some(fleet) = &self.fleet {
             if self.estimate {
@@ -217,9 +262,15 @@ impl Mining {
             return fleet.run(written, quest, count, (&self.run, &self.encrypt), qr, stdout);
         }
         if self.estimate {
-            return self.estimate(quest, wanted, &self.run.devices.open()?, &mut stdout);
+            return self.estimate(quest, wanted, &goal, &self.run.devices.open()?, &mut stdout);
         }
-        let devices = self.run.devices.open_at_once()?;
+        // Where all of them are needed at once they are waited for.
+        let is_rare = !self.run.quiet && goal.is_rare();
+        let devices = if each.is_some() || is_rare {
+            self.run.devices.open()?
+        } else {
+            self.run.devices.open_at_once()?
+        };
         let mut screen = Screen::new(self.run.quiet);
         let encryption = self.encrypt.open()?;
         if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
@@ -229,10 +280,23 @@ impl Mining {
         }
         let mut results =
             Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
+        results.notify(self.run.notify.as_deref());
+        results.name_patterns(patterns.as_ref().is_some_and(|patterns| patterns.distinct_len() > 1));
         let interrupt = interrupt()?;
         let metrics = self.run.metrics()?;
 
         screen.introduce(quest, &wanted, &devices.describe());
+        if is_rare {
+            let rate = quick_rate(&devices, quest.subject, wanted)?;
+            for line in hopeless(quest, wanted, &goal, rate).iter().flatten() {
+                screen.say(format_args!("{line}"));
+            }
+        }
+        if let Some(each) = each {
+            let running =
+                Running { quest, run: &self.run, devices: &devices, interrupt: &interrupt, metrics };
+            return each.run(&running, results, screen);
+        }
         let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
         let job = Job {
             split: quest.split,
@@ -258,13 +322,7 @@ impl Mining {
                 Event::Progress(progress) => {
                     results.keep_ready()?;
                     if let Some(metrics) = &metrics {
-                        let numbers = JobNumbers {
-                            tried: progress.tried as f64,
-                            matches: progress.matches as f64,
-                            rate: progress.rate,
-                            ..JobNumbers::default()
-                        };
-                        metrics.run(target.name(), &numbers, &progress.devices, progress.elapsed);
+                        tell_metrics(metrics, target.name(), progress);
                     }
                     if self.run.quiet {
                         return Ok(());
@@ -287,6 +345,14 @@ impl Mining {
         let outcome = outcome?;
         delivered?;
         screen.conclude(&outcome, wanted.odds(0));
+        let how = Mined {
+            matches: outcome.matches,
+            tried: Some(outcome.tried),
+            elapsed_s: outcome.elapsed.as_secs_f64(),
+            ended: ended_by(outcome.ended),
+            missing: None,
+        };
+        results.stdout().done(self.run.json, &how)?;
         Ok(match (outcome.ended, outcome.matches) {
             (Ended::Interrupted, _) => Ending::Interrupted,
             (Ended::TimeLimit | Ended::Exhausted, 0) => Ending::NoMatch,
@@ -309,50 +375,58 @@ impl Mining {
         }
     }
 
+    /// The search for a result of every pattern, if that is wanted.
+    fn each(&self, patterns: Option<&Patterns>) -> Result<Option<Each>, Failure> {
+        let refuse = |why: &str| Err(Failure::Usage(format!("--each: {why}")));
+        match patterns {
+            _ if !self.each => Ok(None),
+            None => refuse("a search for the best has no patterns; leave the flag out"),
+            Some(_) if self.fleet.is_some() => refuse(
+                "a fleet goes by the number of results; search on one machine, or submit the patterns one by one",
+            ),
+            Some(patterns) => Ok(Some(Each::new(patterns))),
+        }
+    }
+
     fn estimate(
         &self,
         quest: &Quest<'_>,
         wanted: Wanted<'_>,
+        goal: &Goal<'_>,
         devices: &Devices,
         stdout: &mut Stdout,
     ) -> Result<Ending, Failure> {
         let rate = quick_rate(devices, quest.subject, wanted)?;
-        // In a search for the best: until what is enough.
-        let odds = match wanted {
-            Wanted::Best { enough: Some(enough), .. } => wanted.odds(enough - 1),
-            _ => wanted.odds(0),
-        };
-        // Without end, until the first.
-        let count = self.count.unwrap_or(1).max(1);
         let line = Estimate {
             event: "estimate",
-            difficulty: 1.0 / odds,
+            difficulty: 1.0 / goal.odds(),
             rate,
-            count,
-            expected_s: count as f64 / odds / rate,
-            p50_s: time_to(0.5, count, odds, rate),
-            p90_s: time_to(0.9, count, odds, rate),
+            count: goal.count(),
+            each: self.each.then_some(true),
+            times: goal.times(rate),
+            scores: Scored::table(wanted, rate),
         };
         if self.run.json {
             stdout.show_json(&line)?;
         } else {
             let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
-            let all = match count {
-                1 => String::new(),
-                count => format!("matches     {}, all of them:\n", human::count(count as f64)),
+            let all = match (self.each, line.count) {
+                (true, count) => format!("patterns    {}, each with a result:\n", human::count(count as f64)),
+                (false, 1) => String::new(),
+                (false, count) => format!("matches     {}, all of them:\n", human::count(count as f64)),
             };
             let text = format!(
-                "difficulty  1 in {} ({})\nrate        {} on {}\n{all}expected    {}\n50 %        {}\n90 %        {}\n",
+                "difficulty  1 in {} ({})\nrate        {} on {}\n{all}{}{}",
                 human::count(line.difficulty),
                 human::power_of_two(line.difficulty),
                 human::rate(rate),
                 names.join(", "),
-                human::seconds(line.expected_s),
-                human::seconds(line.p50_s),
-                human::seconds(line.p90_s)
+                line.times.text(),
+                Scored::text(&line.scores),
             );
             stdout.show(text.as_bytes())?;
         }
+        stdout.done(self.run.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }

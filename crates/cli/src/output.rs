@@ -52,7 +52,7 @@ impl Output {
             )));
         }
         let (file, made) = append(path).map_err(|error| {
-            Failure::Other(format!("--output {} cannot be opened for appending: {error}", path.display()))
+            Failure::of(&format!("--output {} cannot be opened for appending", path.display()), &error)
         })?;
         let (asked, path) = (path.to_owned(), path.to_owned());
         let mut output = Output { asked, path, file, is_empty: true, room: ROOM, is_unfinished: false };

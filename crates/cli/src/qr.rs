@@ -7,6 +7,7 @@ use qrcode::{Color, EcLevel, QrCode};
 use zeroize::Zeroizing;
 
 use crate::ending::Failure;
+use crate::running::RESULTS;
 
 /// What is shown as a code.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -21,7 +22,7 @@ pub(crate) enum Qr {
 #[derive(Args)]
 pub(crate) struct QrFlags {
     /// Show the address as a QR code below each result; `--qr secret`: the private key instead, for all who see the terminal
-    #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "address", conflicts_with = "json", hide_possible_values = true)]
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "address", conflicts_with = "json", hide_possible_values = true, help_heading = RESULTS)]
     qr: Option<Qr>,
 }
 

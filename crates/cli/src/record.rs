@@ -13,6 +13,7 @@ use warpsmith::search::{Details, Match};
 use zeroize::Zeroizing;
 
 use crate::encryption::Encrypted;
+use crate::stdout::JSON_VERSION;
 
 /// What is delivered.
 pub(crate) enum Deliverable {
@@ -63,6 +64,33 @@ impl Deliverable {
         }
     }
 
+    /// What may be told to anybody, by names in capitals. SEC: nothing that leads to a private key.
+    pub fn public_parts(&self) -> Vec<(&'static str, String)> {
+        let own = |text: &str| Some(text.to_owned());
+        let mut parts = vec![("ADDRESS", own(self.address()))];
+        match self {
+            Deliverable::Match(found) => parts.extend([
+                ("TARGET", own(found.target)),
+                ("TYPE", found.variant.map(str::to_owned)),
+                ("PATTERN", found.pattern().map(str::to_owned)),
+                ("PUBLIC_KEY", found.public_key().map(const_hex::encode)),
+                ("SCORE", found.score().map(|score| score.to_string())),
+                ("SALT", found.salt().map(const_hex::encode_prefixed)),
+            ]),
+            Deliverable::Finding(found) => parts.extend([
+                ("TARGET", own(found.target)),
+                ("TYPE", found.found_as.variant().map(str::to_owned)),
+                ("PUBLIC_KEY", Some(const_hex::encode(found.public_key))),
+            ]),
+            Deliverable::Joined { joined, target, variant, .. } => parts.extend([
+                ("TARGET", own(target)),
+                ("TYPE", variant.map(str::to_owned)),
+                ("PUBLIC_KEY", Some(const_hex::encode(joined.public_key))),
+            ]),
+        }
+        parts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
     /// How wallets keep such a key under a password.
     pub fn encrypted_form(&self) -> Option<EncryptedForm> {
         let (target, variant) = match self {
@@ -73,10 +101,10 @@ impl Deliverable {
         Chain::find(target)?.target_of(variant, self.address()).ok()?.as_ref().encrypted_form()
     }
 
-    /// Its text, as JSON or for people.
-    pub fn text(&self, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<u8>> {
+    /// Its text, as JSON or for people; those are told its pattern on wish.
+    pub fn text(&self, json: bool, telling: Telling<'_>, named: bool) -> Zeroizing<Vec<u8>> {
         match self {
-            Deliverable::Match(found) => match_text(found, json, telling),
+            Deliverable::Match(found) => match_text(found, json, telling, named),
             Deliverable::Finding(found) => finding_text(found, json, telling),
             Deliverable::Joined { joined, target, variant, nonce } => {
                 let keys = Keys::new(Some(&joined.secret), Some(&joined.public_key));
@@ -132,13 +160,15 @@ struct ResultLine<'a> {
     elapsed_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a str>,
+    version: u32,
 }
 
 fn as_map<S: serde::Serializer>(
     pairs: &[(&'static str, Zeroizing<String>)],
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    to.collect_map(pairs.iter().map(|(name, value)| (name, value.as_str())))
+    // Labels for people may have spaces, names of fields have none.
+    to.collect_map(pairs.iter().map(|(name, value)| (name.replace(' ', "_"), value.as_str())))
 }
 
 /// A split result's fields, as `join` reads them again.
@@ -193,6 +223,7 @@ impl<'a> ResultLine<'a> {
             tried: None,
             elapsed_s: None,
             output: None,
+            version: JSON_VERSION,
         }
     }
 
@@ -230,6 +261,7 @@ impl<'a> ResultLine<'a> {
         let encrypted = self.encrypted.map(Encrypted::told);
         let mut fields = vec![
             ("address", Some(self.address)),
+            ("pattern", self.pattern),
             ("score", score.as_deref()),
             ("nonce", nonce.as_deref()),
             ("type", self.amount.and(self.variant)),
@@ -272,7 +304,7 @@ fn finding_text(found: &Finding, json: bool, telling: Telling<'_>) -> Zeroizing<
     record.told(json, telling, &found.details, &found.public_details)
 }
 
-fn match_text(found: &Match, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<u8>> {
+fn match_text(found: &Match, json: bool, telling: Telling<'_>, named: bool) -> Zeroizing<Vec<u8>> {
     let keys = Keys::new(found.secret(), found.public_key());
     let split = found.split().map(SplitFields::from);
     // Salt and address have fields of their own.
@@ -283,7 +315,7 @@ fn match_text(found: &Match, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<
     let (details, public_details) = (own(&found.details), own(&found.public_details));
     let record = ResultLine {
         variant: found.variant,
-        pattern: found.pattern(),
+        pattern: found.pattern().filter(|_| json || named),
         export: found.export(),
         salt: salt.as_deref(),
         nonce: found.nonce,

@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::encryption::{Encrypted, Encryption};
 use crate::ending::Failure;
+use crate::notify::Notifier;
 use crate::output::Output;
 use crate::qr::{self, Qr};
 use crate::record::{Deliverable, Telling};
@@ -23,6 +24,9 @@ pub(crate) struct Results {
     json: bool,
     sealer: Option<Sealer>,
     qr: Option<Qr>,
+    notifier: Option<Notifier>,
+    /// Whether results for people say which pattern they are of.
+    names_patterns: bool,
     /// How many were taken.
     taken: u64,
     /// How many of them were delivered.
@@ -42,12 +46,32 @@ impl Results {
             stdout.require_open()?;
         }
         let sealer = encryption.map(Sealer::start).transpose()?;
-        Ok(Results { stdout, file, json, sealer, qr: None, taken: 0, published: 0 })
+        Ok(Results {
+            stdout,
+            file,
+            json,
+            sealer,
+            qr: None,
+            notifier: None,
+            names_patterns: false,
+            taken: 0,
+            published: 0,
+        })
     }
 
     /// With a code below each result on stdout.
     pub fn with_codes(self, qr: Option<Qr>) -> Results {
         Results { qr, ..self }
+    }
+
+    /// Has a command run for each result.
+    pub fn notify(&mut self, command: Option<&str>) {
+        self.notifier = command.map(Notifier::new);
+    }
+
+    /// Has results for people say which pattern they are of, or not.
+    pub fn name_patterns(&mut self, whether: bool) {
+        self.names_patterns = whether;
     }
 
     /// stdout, for what is not a result.
@@ -118,11 +142,11 @@ impl Results {
 
     /// Delivers so many results at once.
     fn deliver(&mut self, found: &[(&Deliverable, Option<&Encrypted>)]) -> Result<(), Failure> {
-        let (json, first, qr) = (self.json, self.published == 0, self.qr);
+        let (json, first, qr, named) = (self.json, self.published == 0, self.qr, self.names_patterns);
         let block = |separate: bool, file: Option<&str>, to_stdout: bool| {
             let text = |(found, encrypted): &(&Deliverable, Option<&Encrypted>)| {
                 let whole = encrypted.map_or(Telling::Plain, Telling::Encrypted);
-                found.text(json, file.map_or(whole, |file| Telling::Without { file }))
+                found.text(json, file.map_or(whole, |file| Telling::Without { file }), named)
             };
             let texts: Vec<Zeroizing<Vec<u8>>> = found.iter().map(text).collect();
             let code = |(found, _): &(&Deliverable, Option<&Encrypted>)| match qr.filter(|_| to_stdout)? {
@@ -160,6 +184,9 @@ impl Results {
             }
         }
         self.published += found.len() as u64;
+        if let Some(notifier) = &mut self.notifier {
+            found.iter().for_each(|(found, _)| notifier.notify(found));
+        }
         Ok(())
     }
 }

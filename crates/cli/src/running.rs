@@ -1,13 +1,17 @@
 //! What every command that runs for a while shares: devices, when to stop, where results go, how progress is told.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use warpsmith::devices::{CardOptions, Devices, Inline, Selector};
 use warpsmith::proof::{Sample, distinct_samples, samples};
+use warpsmith::search::Ended;
 
+use crate::config;
 use crate::ending::Failure;
 use crate::human;
 use crate::metrics::Metrics;
@@ -16,35 +20,49 @@ use crate::signals;
 pub(crate) use crate::signals::interrupt;
 use crate::telling::tell;
 
+/// The headings under which help lists flags.
+pub(crate) const PATTERNS: &str = "Patterns";
+pub(crate) const WHEN: &str = "When it ends";
+pub(crate) const DEVICES: &str = "Devices";
+pub(crate) const RESULTS: &str = "Results";
+pub(crate) const MEANWHILE: &str = "While it runs";
+pub(crate) const SCORES: &str = "Scores, in place of a pattern";
+pub(crate) const CONTRACT: &str = "The contract";
+
 /// How a search or a scan runs.
 #[derive(Args)]
 pub(crate) struct RunFlags {
     /// Stop after this time: 90, 90s, 1.5m, 2h, 1d or 500ms
-    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = human::parse_duration, help_heading = WHEN)]
     pub time_limit: Option<Duration>,
 
     #[command(flatten)]
     pub devices: DeviceFlags,
 
     /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_values_os = config::output(),
+        hide_default_value = true, help_heading = RESULTS)]
     pub output: Option<PathBuf>,
 
     /// Print results as JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long, help_heading = RESULTS)]
     pub json: bool,
 
     /// With --json: print progress on stdout as well, in this format
-    #[arg(long, value_name = "FORMAT", requires = "json")]
+    #[arg(long, value_name = "FORMAT", requires = "json", help_heading = MEANWHILE)]
     pub progress: Option<ProgressFormat>,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long, help_heading = MEANWHILE)]
     pub quiet: bool,
 
     /// Where GET /metrics is answered, for Prometheus: an address and a port, as 127.0.0.1:9090
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", help_heading = MEANWHILE)]
     pub metrics: Option<String>,
+
+    /// Run COMMAND with sh for each result, told what is public of it: $WARPSMITH_ADDRESS, _TARGET, _TYPE, _PATTERN, _PUBLIC_KEY, _SCORE, _SALT
+    #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString, help_heading = MEANWHILE)]
+    pub notify: Option<String>,
 }
 
 impl RunFlags {
@@ -72,26 +90,55 @@ pub(crate) enum ProgressFormat {
 #[derive(Args)]
 pub(crate) struct DeviceFlags {
     // Which names there are, the library says.
-    #[arg(long, value_name = "SEL", help = device_help(), value_parser = selector)]
+    #[arg(short, long, value_name = "SEL", help = device_help(), value_parser = DeviceNames, hide_possible_values = true,
+        help_heading = DEVICES)]
     device: Vec<Selector>,
 
     /// CPU worker threads [default: one per core]
-    #[arg(long, value_name = "N", value_parser = human::parse_threads)]
+    #[arg(short, long, value_name = "N", value_parser = human::parse_threads, help_heading = DEVICES)]
     pub threads: Option<usize>,
 
     /// Whether GPU kernels have their helper functions inlined: auto, yes or no. Out of line, AMD's compiler needs
     /// seconds instead of minutes, and the search is several times slower
-    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true, help_heading = DEVICES,
+        value_parser = inline_parser(), hide_possible_values = true)]
     inline: Inline,
 
     /// How long a launch on a GPU shall take, 1 to 1000 ms [default: 100]; 10 leaves a card that also draws a desktop fluent
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = DEVICES)]
     launch_ms: Option<u32>,
 }
 
-/// A device as a person names it.
-fn selector(text: &str) -> Result<Selector, String> {
-    text.parse::<Selector>().map_err(|why| format!("{why}; `warpsmith devices` lists what this machine has"))
+/// A device as a person names it. Completions propose the usual names; there are others, as of single cards.
+#[derive(Clone)]
+struct DeviceNames;
+
+impl TypedValueParser for DeviceNames {
+    type Value = Selector;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Selector, clap::Error> {
+        let parse = |text: &str| {
+            let refuse = |why| format!("{why}; `warpsmith devices` lists what this machine has");
+            text.parse::<Selector>().map_err(refuse)
+        };
+        // Words for what is wrong as those of any function that reads a value.
+        TypedValueParser::parse_ref(&parse, command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        static NAMES: LazyLock<String> = LazyLock::new(|| Selector::examples().replace(" or ", ", "));
+        Some(Box::new(NAMES.split(", ").map(PossibleValue::new)))
+    }
+}
+
+/// Whether helper functions are inlined: the library reads the words.
+fn inline_parser() -> impl TypedValueParser<Value = Inline> {
+    PossibleValuesParser::new(["auto", "yes", "no"]).try_map(|text| text.parse::<Inline>())
 }
 
 fn device_help() -> String {
@@ -112,15 +159,21 @@ impl DeviceFlags {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
     }
 
+    /// The devices that were named here, or else in the defaults.
+    fn named(&self) -> &[Selector] {
+        let default = config::get().device.value.as_deref().unwrap_or_default();
+        if self.device.is_empty() { default } else { &self.device }
+    }
+
     pub fn open(&self) -> Result<Devices, Failure> {
         // Drivers may bring handlers of their own.
         signals::hold()?;
-        Ok(Devices::open_with(&self.device, self.threads, self.cards())?)
+        Ok(Devices::open_with(self.named(), self.threads, self.cards())?)
     }
 
     /// The same for a search: where no device is named the processor is there at once, and GPUs join it.
     pub fn open_at_once(&self) -> Result<Devices, Failure> {
-        if !self.device.is_empty() {
+        if !self.named().is_empty() {
             return self.open();
         }
         signals::hold()?;
@@ -129,7 +182,7 @@ impl DeviceFlags {
 
     fn cards(&self) -> CardOptions {
         let mut cards = CardOptions::from(self.inline);
-        cards.launch_ms = self.launch_ms.unwrap_or(cards.launch_ms);
+        cards.launch_ms = self.launch_ms.or(config::get().launch_ms.value).unwrap_or(cards.launch_ms);
         cards
     }
 }
@@ -151,6 +204,16 @@ pub(crate) fn choose_samples(names: &[String], besides: &[&str]) -> Result<Vec<S
         })
     };
     names.iter().filter(|name| !besides.contains(&name.as_str())).map(find).collect()
+}
+
+/// What ended a search or a scan, as the last document says it.
+pub(crate) fn ended_by(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Count => "count",
+        Ended::Exhausted => "exhausted",
+        Ended::TimeLimit => "time_limit",
+        Ended::Interrupted => "interrupted",
+    }
 }
 
 /// A device's share in a line of progress.

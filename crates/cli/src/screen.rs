@@ -51,7 +51,7 @@ impl Screen {
         };
         match wanted {
             Wanted::Patterns(patterns) => {
-                let what = match patterns.len() {
+                let what = match patterns.distinct_len() {
                     1 => format!("pattern {}", Shown(patterns.text(0))),
                     n => format!("any of {} patterns", human::count(n as f64)),
                 };

@@ -67,6 +67,14 @@ impl Stdout {
         self.show(&json_line(line))
     }
 
+    /// Ends what a command prints as JSON: it is done, and this is how it went.
+    pub fn done(&mut self, json: bool, how: &impl Serialize) -> Result<(), Failure> {
+        match json {
+            true => self.show_json(&Done { event: "done", how }),
+            false => Ok(()),
+        }
+    }
+
     /// Writes one JSON document that precedes a result: without its reader, the result has none either.
     pub fn progress_json(&mut self, line: &impl Serialize) -> Result<(), Failure> {
         self.write(&json_line(line)).map_err(|error| match error.kind() {
@@ -83,9 +91,34 @@ impl Stdout {
     }
 }
 
+/// The last document of a command.
+#[derive(Serialize)]
+struct Done<'a, T: Serialize> {
+    event: &'static str,
+    #[serde(flatten)]
+    how: &'a T,
+}
+
+/// Where there is nothing to say of how it went, but that it did.
+#[derive(Serialize)]
+pub(crate) struct AsAsked {}
+
+/// What documents of ours are called by those who read them: it changes when a field changes its meaning or goes, not when one
+/// is added.
+pub(crate) const JSON_VERSION: u32 = 1;
+
+/// A document with its version: files of results are added to over years, so each line says it.
+#[derive(Serialize)]
+struct Versioned<'a, T: Serialize> {
+    #[serde(flatten)]
+    line: &'a T,
+    version: u32,
+}
+
 /// A document without secrets, and the end of its line.
 fn json_line(line: &impl Serialize) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec(line).expect("our lines have text keys and plain values");
+    let line = Versioned { line, version: JSON_VERSION };
+    let mut bytes = serde_json::to_vec(&line).expect("our lines have text keys and plain values");
     bytes.push(b'\n');
     bytes
 }

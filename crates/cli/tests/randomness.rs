@@ -282,7 +282,8 @@ fn where_the_system_call_is_refused_there_is_no_key() {
             let said = String::from_utf8_lossy(&run.stderr);
             assert_eq!(run.status.code(), Some(4), "{search:?}: {said}");
             assert!(said.contains("no random numbers") && said.contains("no other source"), "{said}");
-            assert!(run.stdout.is_empty());
+            let told: Value = serde_json::from_slice(&run.stdout).expect("one document");
+            assert_eq!((&told["event"], &told["code"]), (&"error".into(), &4.into()), "{told}");
             assert!(std::fs::read(&file).unwrap_or_default().is_empty(), "no key was written");
         }
         // The control: the same run with another call refused, one that nothing needs.

@@ -6,6 +6,8 @@ use std::fmt;
 
 use warpsmith_chain::Shown;
 
+use crate::habit::Habit;
+
 /// A pattern that cannot be searched for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pattern '{}': {reason}", Shown(pattern))]
@@ -40,8 +42,16 @@ pub enum Reason {
         alphabet: &'static str,
         /// The characters that cannot, each with its position in the pattern, counted from 1.
         bad: Vec<(char, usize)>,
-        /// A pattern that looks alike and is possible as far as characters go.
-        suggestion: String,
+        /// A pattern that looks alike and can be searched for, where there is one.
+        suggestion: Option<String>,
+    },
+    /// Written as other programs have it.
+    #[error("{habit}{}", Instead(instead))]
+    Habit {
+        /// In which way.
+        habit: Habit,
+        /// How it is written here, with what that means; nothing that would be refused.
+        instead: Vec<(String, &'static str)>,
     },
     /// More symbols than the text has.
     #[error("it fixes {given} characters, but {target} text has only {most}{}; shorten it", After(head))]
@@ -194,7 +204,7 @@ impl fmt::Display for Never<'_> {
 struct Advice<'a> {
     alphabet: &'static str,
     bad: &'a [(char, usize)],
-    suggestion: &'a str,
+    suggestion: &'a Option<String>,
 }
 
 impl fmt::Display for Advice<'_> {
@@ -212,7 +222,24 @@ impl fmt::Display for Advice<'_> {
         if bad.iter().any(|(character, _)| *character == '.') {
             f.write_str(" (for any one character write '?', for any number of them '..')")?;
         }
-        write!(f, ". Try '{}'", Shown(suggestion))
+        match suggestion {
+            Some(suggestion) => write!(f, ". Try '{}'", Shown(suggestion)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// ". Try 'cafe' (begins with) or '..cafe' (ends with)".
+struct Instead<'a>(&'a [(String, &'static str)]);
+
+impl fmt::Display for Instead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = self.0.iter().map(|(text, means)| match *means {
+            "" => format!("'{}'", Shown(text)),
+            means => format!("'{}' ({means})", Shown(text)),
+        });
+        let each: Vec<String> = each.collect();
+        if each.is_empty() { Ok(()) } else { write!(f, ". Try {}", list(&each, "or")) }
     }
 }
 

@@ -9,6 +9,7 @@ mod base58;
 mod error;
 mod expr;
 pub mod filter;
+mod habit;
 mod interval;
 mod kind;
 mod length;
@@ -22,10 +23,11 @@ mod text;
 
 pub use error::{Error, Reason};
 pub use filter::{Filter, Parity, ScoreFilter, Term};
+pub use habit::Habit;
 pub use interval::{Interval, Words};
 pub use kind::{KINDS, Kind};
 pub use score::{SCORES, Score, ScoreKind};
-pub use set::{Patterns, compile};
+pub use set::{Patterns, compile, compile_possible};
 
 /// How patterns are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -38,7 +38,7 @@ impl Texts {
     }
 }
 
-/// Plain prefixes in the order of their symbols; equal ones in the order given.
+/// Plain prefixes in the order of their symbols; of equal ones the first that was given.
 pub(crate) struct Prefixes {
     order: Vec<u32>,
     /// Bit `n` is set when some prefix has `n` symbols.
@@ -76,7 +76,13 @@ impl Prefixes {
             let (full_a, full_b) = (a.1, b.1);
             a.0.cmp(&b.0).then_with(|| compare(body(full_a), body(full_b), text)).then(a.1.cmp(&b.1))
         });
+        keyed.dedup_by(|b, a| a.0 == b.0 && compare(body(a.1), body(b.1), text) == Ordering::Equal);
         Self { order: keyed.into_iter().map(|(_, index)| index).collect(), lengths }
+    }
+
+    /// Where they stand among the texts, in the order of their symbols.
+    pub fn indices(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.order.iter().map(|&index| index as usize)
     }
 
     /// The lowest index of a prefix of `body`.
@@ -113,17 +119,12 @@ impl Prefixes {
 
     /// The chance that a random text begins with one of them; exact.
     pub fn odds(&self, texts: &Texts, text: &Text) -> f64 {
-        let case = |prefix: &[u8]| -> f64 {
-            prefix.iter().filter_map(|&byte| text.written(byte)).map(|value| text.case_share(value)).product()
-        };
-        let odds = |prefix: &[u8]| match text.code {
-            Code::Linear(_) => {
-                (-(((prefix.len() - text.start.len()) * text.width - text.shift) as f64)).exp2()
-                    * case(prefix)
-            }
-            Code::Base58(code) => code.share(&values(prefix, text)),
-        };
-        self.uncovered(texts, text).map(odds).sum()
+        self.uncovered(texts, text).map(|prefix| share(prefix, text)).sum()
+    }
+
+    /// The chance that a random text begins with this one; exact.
+    pub fn odds_of(&self, index: usize, texts: &Texts, text: &Text) -> f64 {
+        share(text.strip_head(texts.get(index)).as_bytes(), text)
     }
 
     /// The top bits of their digests: sorted, disjoint and not adjacent.
@@ -144,6 +145,19 @@ impl Prefixes {
         }
         // Where two characters write one symbol, the order of characters is not that of digests.
         merge(intervals)
+    }
+}
+
+/// The share of texts that begin so.
+fn share(prefix: &[u8], text: &Text) -> f64 {
+    match text.code {
+        Code::Linear(_) => {
+            let cases =
+                prefix.iter().filter_map(|&byte| text.written(byte)).map(|value| text.case_share(value));
+            let bits = (prefix.len() - text.start.len()) * text.width - text.shift;
+            (-(bits as f64)).exp2() * cases.product::<f64>()
+        }
+        Code::Base58(code) => code.share(&values(prefix, text)),
     }
 }
 

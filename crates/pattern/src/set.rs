@@ -9,6 +9,7 @@ use std::fmt;
 use warpsmith_chain::Target;
 
 use crate::filter::Filter;
+use crate::habit;
 use crate::kind::{self, Pattern};
 use crate::lower::{Lowering, union};
 use crate::prefixes::{Prefixes, Texts};
@@ -40,30 +41,58 @@ pub fn compile(
     target: &dyn Target,
     options: &Options,
 ) -> Result<Patterns, Error> {
+    compile_possible(texts, target, options, &mut Err)
+}
+
+/// The same, where whoever is told of one that cannot be searched for may leave it out and go on.
+///
+/// ```
+/// use warpsmith_pattern::{Options, compile_possible};
+///
+/// let (npub, mut left_out) = (warpsmith_chain::find("npub").unwrap(), Vec::new());
+/// let patterns = compile_possible(["cafe", "bob", "cafe"], npub, &Options::default(), &mut |error| {
+///     left_out.push(error.index);
+///     Ok(())
+/// });
+/// assert_eq!((patterns.unwrap().distinct().count(), left_out), (1, vec![1]));
+/// ```
+pub fn compile_possible(
+    texts: impl IntoIterator<Item = impl AsRef<str>>,
+    target: &dyn Target,
+    options: &Options,
+    refused: &mut dyn FnMut(Error) -> Result<(), Error>,
+) -> Result<Patterns, Error> {
     let text = Text::new(target, options);
     let mut all = Texts::default();
     let mut plain: Vec<u32> = Vec::new();
     let mut others = Vec::new();
     let mut seen: HashSet<String> = HashSet::new();
-    for (index, written) in texts.into_iter().enumerate() {
+    for (given, written) in texts.into_iter().enumerate() {
         let written = written.as_ref();
         let body = text.strip_head(written);
+        let refuse = |reason| refuse(given, written, reason, &text, target, options);
+        let index = all.len();
         let Ok(short_index) = u32::try_from(index) else {
-            return Err(refuse(index, written, Reason::TooMany { most: u32::MAX as usize }, &text, target));
+            return Err(refuse(Reason::TooMany { most: u32::MAX as usize }));
         };
-        all.push(written);
         // The rest of an address decides the case of its letters; only with no rest can that contradict the pattern.
         if options.checksum && body.len() == text.len() && wrong_case(body, target) {
-            let reason = Reason::CaseChecksum { target: target.name() };
-            return Err(refuse(index, written, reason, &text, target));
+            refused(refuse(Reason::CaseChecksum { target: target.name() }))?;
+            continue;
         }
         if Prefixes::is_plain(body, &text) {
             plain.push(short_index);
         } else if seen.insert(text.fold(body)) {
-            let pattern =
-                kind::read(body, &text).map_err(|reason| refuse(index, written, reason, &text, target))?;
-            others.push((index, pattern));
+            match kind::read(body, &text) {
+                Ok(pattern) => others.push((index, pattern)),
+                Err(reason) => {
+                    seen.remove(&text.fold(body));
+                    refused(refuse(reason))?;
+                    continue;
+                }
+            }
         }
+        all.push(written);
     }
     all.shrink();
     let prefixes = Prefixes::new(&plain, &all, &text);
@@ -85,15 +114,34 @@ fn wrong_case(body: &str, target: &dyn Target) -> bool {
     )
 }
 
-/// The error for a pattern as it was written.
-fn refuse(index: usize, written: &str, mut reason: Reason, text: &Text, target: &dyn Target) -> Error {
+/// Whether this one could be searched for.
+fn is_possible(written: &str, text: &Text, target: &dyn Target, options: &Options) -> bool {
+    let body = text.strip_head(written);
+    let contradicts = options.checksum && body.len() == text.len() && wrong_case(body, target);
+    !contradicts && kind::read(body, text).is_ok()
+}
+
+/// The error for a pattern as it was written, which proposes nothing that would be refused in its turn.
+fn refuse(
+    index: usize,
+    written: &str,
+    mut reason: Reason,
+    text: &Text,
+    target: &dyn Target,
+    options: &Options,
+) -> Error {
     // SEC: a secret key pasted as a pattern must not come back in a message.
     if matches!(target.decode(written.trim()), Err(warpsmith_chain::Error::Secret { .. })) {
         return Error { index, pattern: String::new(), reason: Reason::Secret };
     }
-    if let Reason::Characters { bad, .. } = &mut reason {
+    if let Reason::Characters { bad, suggestion, .. } = &mut reason {
+        let is_possible = |written: &str| is_possible(written, text, target, options);
         let head = written.len() - text.strip_head(written).len();
         bad.iter_mut().for_each(|(_, position)| *position += head);
+        *suggestion = suggestion.take().filter(|suggestion| is_possible(suggestion));
+        if let Some(habit) = habit::recognise(written, &is_possible) {
+            reason = habit;
+        }
     }
     Error { index, pattern: written.to_owned(), reason }
 }
@@ -116,6 +164,21 @@ impl Patterns {
     /// When there is no pattern `index`.
     pub fn text(&self, index: usize) -> &str {
         self.texts.get(index)
+    }
+
+    /// The patterns without repetitions, each with its chance by itself that a random key matches it, in the order given.
+    pub fn distinct(&self) -> impl Iterator<Item = (usize, f64)> {
+        let mut plain: Vec<usize> = self.prefixes.indices().collect();
+        plain.sort_unstable();
+        let plain =
+            plain.into_iter().map(|index| (index, self.prefixes.odds_of(index, &self.texts, &self.text)));
+        let others = self.others.iter().map(|(index, pattern)| (*index, pattern.odds()));
+        merge_by_index(plain, others)
+    }
+
+    /// How many there are without repetitions.
+    pub fn distinct_len(&self) -> usize {
+        self.prefixes.indices().len() + self.others.len()
     }
 
     /// The name of the target these patterns are for.
@@ -152,6 +215,19 @@ impl Patterns {
         }
         lowering.finish()
     }
+}
+
+/// Two lists in ascending order as one.
+fn merge_by_index(
+    a: impl Iterator<Item = (usize, f64)>,
+    b: impl Iterator<Item = (usize, f64)>,
+) -> impl Iterator<Item = (usize, f64)> {
+    let (mut a, mut b) = (a.peekable(), b.peekable());
+    std::iter::from_fn(move || match (a.peek(), b.peek()) {
+        (Some(one), Some(other)) if one.0 < other.0 => a.next(),
+        (Some(_), None) => a.next(),
+        _ => b.next(),
+    })
 }
 
 impl fmt::Debug for Patterns {

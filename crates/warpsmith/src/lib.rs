@@ -94,8 +94,8 @@ pub fn btc(address_type: AddressType) -> impl KeyTarget + 'static {
 /// ```
 pub mod devices {
     pub use warpsmith_engine::{
-        Api, CardOptions, Devices, FilterRoom, Found, Inline, Runner, Selector, Simd, Survey, TuneFor, Tuned,
-        TunedPrograms, drivers_are_busy, survey, tune,
+        Api, CardOptions, Compiled, Devices, FilterRoom, Found, Inline, Inspection, Runner, Selector, Simd,
+        Survey, TuneFor, Tuned, TunedPrograms, drivers_are_busy, inspect, survey, tune,
     };
 }
 

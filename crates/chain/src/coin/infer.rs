@@ -13,7 +13,7 @@ pub enum Refusal {
     /// No address begins so.
     #[error(
         "pattern '{pattern}': no address on the {network} network begins so; a pattern includes the address's own \
-         head: {heads}{}", advice.as_ref().map_or(String::new(), |advice| format!(". {advice}"))
+         head: {heads}"
     )]
     Head {
         /// The pattern.
@@ -22,8 +22,9 @@ pub enum Refusal {
         network: &'static str,
         /// The heads of its addresses.
         heads: String,
-        /// What to write instead.
-        advice: Option<String>,
+        /// The pattern with the heads it may lack, and the types they are of, the likeliest first. Whether addresses of that
+        /// type can go on so nobody has looked at.
+        tries: Vec<(AddressType, String)>,
     },
     /// It begins like another type of address than the one asked for.
     #[error(
@@ -105,14 +106,52 @@ pub fn infer(
     wanted: Option<AddressType>,
     network: Network,
 ) -> Result<CoinAddress, Refusal> {
-    let names: Vec<&str> = coin.types.iter().map(|address_type| address_type.name()).collect();
-    if let Some(wanted) = wanted.filter(|wanted| !coin.types.contains(wanted)) {
-        return Err(Refusal::NoType { coin: coin.title, wanted: wanted.name(), types: any_of(&names) });
-    }
-    let mut open: Option<String> = None;
-    let mut found: Option<(AddressType, String)> = None;
+    let mut inference = Inference::new(coin, wanted, network)?;
     for pattern in patterns {
-        let written = pattern.as_ref();
+        inference.take(pattern.as_ref())?;
+    }
+    inference.finish()
+}
+
+/// The same, one pattern after the other: one that is refused changes nothing.
+pub struct Inference {
+    coin: &'static Coin,
+    wanted: Option<AddressType>,
+    network: Network,
+    /// The first pattern that leaves it open.
+    open: Option<String>,
+    /// The type, and the first pattern that says so.
+    found: Option<(AddressType, String)>,
+}
+
+impl Inference {
+    /// Begins with the type that was asked for, if one was.
+    ///
+    /// # Errors
+    ///
+    /// When the coin has no such addresses.
+    pub fn new(
+        coin: &'static Coin,
+        wanted: Option<AddressType>,
+        network: Network,
+    ) -> Result<Inference, Refusal> {
+        if let Some(wanted) = wanted.filter(|wanted| !coin.types.contains(wanted)) {
+            return Err(Refusal::NoType {
+                coin: coin.title,
+                wanted: wanted.name(),
+                types: any_of(&names(coin)),
+            });
+        }
+        Ok(Inference { coin, wanted, network, open: None, found: None })
+    }
+
+    /// Looks at a pattern.
+    ///
+    /// # Errors
+    ///
+    /// When no address begins so, or one of another kind than the patterns before it.
+    pub fn take(&mut self, written: &str) -> Result<(), Refusal> {
+        let Inference { coin, wanted, network, .. } = *self;
         if looks_secret(written).is_some() {
             return Err(Refusal::Secret);
         }
@@ -120,13 +159,13 @@ pub fn infer(
         let (given, on) = match start(coin, written, network) {
             Start::Says(given, on) => (given, on),
             Start::Nothing => {
-                open.get_or_insert_with(pattern);
-                continue;
+                self.open.get_or_insert_with(pattern);
+                return Ok(());
             }
             Start::Never => {
-                let advice = advice(coin, written, wanted, network);
+                let tries = tries(coin, written, wanted, network);
                 let (network, heads) = (network.name(), heads(coin, network));
-                return Err(Refusal::Head { pattern: pattern(), network, heads, advice });
+                return Err(Refusal::Head { pattern: pattern(), network, heads, tries });
             }
         };
         if on != network {
@@ -139,22 +178,36 @@ pub fn infer(
                 return Err(Refusal::OtherType { pattern: pattern(), given, wanted, head });
             }
         }
-        match &found {
+        match &self.found {
             Some((before, first)) if *before != given => {
                 let types = [before.name(), given.name()];
                 return Err(Refusal::Mixed { first: first.clone(), second: pattern(), types });
             }
             Some(_) => {}
-            None => found = Some((given, pattern())),
+            None => self.found = Some((given, pattern())),
+        }
+        Ok(())
+    }
+
+    /// The addresses that all of them are about.
+    ///
+    /// # Errors
+    ///
+    /// When none of them says it.
+    pub fn finish(self) -> Result<CoinAddress, Refusal> {
+        let Inference { coin, wanted, network, open, found } = self;
+        let mut distinct = distinct(coin, network);
+        let only = distinct.next().filter(|_| distinct.next().is_none()).map(|(first, _)| first);
+        let inferred = wanted.or(found.map(|(given, _)| given)).or(only);
+        match inferred {
+            Some(address_type) => Ok(coin.on(network, address_type)),
+            None => Err(Refusal::Open { pattern: open.unwrap_or_default(), types: any_of(&names(coin)) }),
         }
     }
-    let mut distinct = distinct(coin, network);
-    let only = distinct.next().filter(|_| distinct.next().is_none()).map(|(first, _)| first);
-    let inferred = wanted.or(found.map(|(given, _)| given)).or(only);
-    match inferred {
-        Some(address_type) => Ok(coin.on(network, address_type)),
-        None => Err(Refusal::Open { pattern: open.unwrap_or_default(), types: any_of(&names) }),
-    }
+}
+
+fn names(coin: &'static Coin) -> Vec<&'static str> {
+    coin.types.iter().map(|address_type| address_type.name()).collect()
 }
 
 /// The ways in which addresses of a network are written, each with the first type that is written so.
@@ -176,24 +229,30 @@ fn heads(coin: &'static Coin, network: Network) -> String {
     any_of(&each.collect::<Vec<_>>())
 }
 
-/// The pattern with the head it lacks, where only one is likely.
-fn advice(
+/// The pattern with each head it may lack, the likeliest first.
+fn tries(
     coin: &'static Coin,
     written: &str,
     wanted: Option<AddressType>,
     network: Network,
-) -> Option<String> {
-    let lower = written.to_ascii_lowercase();
+) -> Vec<(AddressType, String)> {
+    let bare = written.strip_prefix('^').unwrap_or(written);
+    let lower = bare.to_ascii_lowercase();
     for [v0, v1] in coin.networks.iter().filter_map(|params| params.segwit) {
         let hrp = &v0.head()[..v0.head().len() - 1];
         if let Some(rest) = lower.strip_prefix(hrp) {
-            let tried = [v0, v1].map(|start| Shown(&format!("{}{rest}", start.head())).to_string());
-            return Some(format!("Try '{}' or '{}'", tried[0], tried[1]));
+            let tried = [(AddressType::P2wpkh, v0), (AddressType::P2tr, v1)];
+            return tried.map(|(kind, writing)| (kind, format!("{}{rest}", writing.head()))).to_vec();
         }
     }
-    let address_type = wanted.or(coin.types.first().copied())?;
-    let head = coin.on(network, address_type).writing().heads().next()?;
-    Some(format!("Try '{}'", Shown(&format!("{head}{written}"))))
+    let types: Vec<(AddressType, Writing)> = match wanted {
+        Some(wanted) => vec![(wanted, coin.on(network, wanted).writing())],
+        None => distinct(coin, network).collect(),
+    };
+    let tried = types
+        .iter()
+        .filter_map(|(kind, writing)| writing.heads().next().map(|head| (*kind, format!("{head}{bare}"))));
+    tried.collect()
 }
 
 fn start(coin: &'static Coin, written: &str, network: Network) -> Start {
@@ -207,6 +266,8 @@ fn start(coin: &'static Coin, written: &str, network: Network) -> Start {
         None => written,
     };
     let is_regex = written.starts_with('/');
+    // Outside of slashes '^' is a slip, which whoever reads the pattern will say; what is meant is clear.
+    let literal = literal.strip_prefix('^').unwrap_or(literal);
     if literal.is_empty() || literal.starts_with('?') || literal.starts_with("..") {
         return Start::Nothing;
     }

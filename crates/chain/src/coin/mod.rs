@@ -9,7 +9,7 @@ mod infer;
 mod rows;
 
 pub use export::{Wif, decode_wif, descriptor_checksum};
-pub use infer::{Refusal, infer};
+pub use infer::{Inference, Refusal, infer};
 pub use rows::{BITCOIN, BITCOIN_CASH, COINS, DOGECOIN, LITECOIN};
 
 use std::sync::Arc;

@@ -291,10 +291,10 @@ fn patterns_that_do_not_say_one_type_are_refused_in_words() {
     use AddressType::{P2pkh, P2sh, P2tr};
     let wif = "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn";
     let cases: &[(&[&str], Option<AddressType>, Network, &str)] = &[
-        (&["Love"], None, Network::Main, "Try '1Love'"),
-        (&["Love"], Some(P2sh), Network::Main, "Try '3Love'"),
+        (&["Love"], None, Network::Main, "1 (p2pkh)"),
+        (&["Love"], Some(P2sh), Network::Main, "3 (p2sh)"),
         (&["Love"], None, Network::Test, "m or n (p2pkh)"),
-        (&["bc1love"], None, Network::Main, "Try 'bc1qlove' or 'bc1plove'"),
+        (&["bc1love"], None, Network::Main, "bc1q (p2wpkh)"),
         (&["1Love", "3Love"], None, Network::Main, "one search has one type"),
         (&["1Love"], Some(P2tr), Network::Main, "p2tr addresses begin with bc1p"),
         (&["3Love"], Some(P2pkh), Network::Main, "p2pkh addresses begin with 1"),
@@ -315,6 +315,24 @@ fn patterns_that_do_not_say_one_type_are_refused_in_words() {
         assert!(message.contains(says), "{patterns:?}: {message}");
         assert!(!message.contains(wif));
     }
+}
+
+#[test]
+fn the_heads_that_a_pattern_may_lack_are_told() {
+    use AddressType::{P2pkh, P2sh, P2tr, P2wpkh};
+    let told = |pattern, wanted| match infer(&BITCOIN, [pattern], wanted, Network::Main) {
+        Err(Refusal::Head { tries, .. }) => tries,
+        other => panic!("{other:?}"),
+    };
+    let tries = |tries: &[(AddressType, &str)]| -> Vec<(AddressType, String)> {
+        tries.iter().map(|(kind, text)| (*kind, (*text).to_owned())).collect()
+    };
+    let all = [(P2pkh, "1Love"), (P2sh, "3Love"), (P2wpkh, "bc1qLove"), (P2tr, "bc1pLove")];
+    assert_eq!(told("Love", None), tries(&all));
+    assert_eq!(told("Love", Some(P2sh)), tries(&[(P2sh, "3Love")]));
+    assert_eq!(told("^Love", Some(P2sh)), tries(&[(P2sh, "3Love")]));
+    assert_eq!(told("BC1love", None), tries(&[(P2wpkh, "bc1qlove"), (P2tr, "bc1plove")]));
+    assert_eq!(infer(&BITCOIN, ["^1Love"], None, Network::Main), Ok(BITCOIN.on(Network::Main, P2pkh)));
 }
 
 /// What a row says of how its texts begin is what they begin with, whatever the hash or the key.

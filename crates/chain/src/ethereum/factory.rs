@@ -142,7 +142,7 @@ pub struct SaltRequest {
 #[non_exhaustive]
 pub enum Refusal {
     /// The factory does not do this.
-    #[error("the factory {factory} offers no {wanted}; those that do: {others}")]
+    #[error("the factory {factory} offers no {wanted}; give one that does with --factory: {others}")]
     Unsupported {
         /// The factory.
         factory: &'static str,
@@ -152,26 +152,28 @@ pub enum Refusal {
         others: String,
     },
     /// The contract that creates is not known.
-    #[error("{factory} is part of another contract, so its address must be given as the deployer")]
+    #[error("{factory} is part of another contract, so say its address with --deployer 0x..")]
     NoDeployer {
         /// The factory.
         factory: &'static str,
     },
     /// The result depends on the caller, who is not known.
-    #[error("{factory} makes the address depend on the account that calls it; give it as caller:0x..")]
+    #[error(
+        "{factory} makes the address depend on the account that calls it; give that with --salt-layout caller:0x.."
+    )]
     NoCaller {
         /// The factory.
         factory: &'static str,
     },
     /// A chain was given to a factory that does not ask for it.
-    #[error("{factory} makes the same address on every chain; leave the chain out")]
+    #[error("{factory} makes the same address on every chain; leave --chain-id out")]
     NoChains {
         /// The factory.
         factory: &'static str,
     },
     /// The mask does not begin as the factory demands.
     #[error(
-        "{factory} takes only salts that begin with {expected}; fix those bytes in the salt mask or give no mask"
+        "{factory} takes only salts that begin with {expected}; fix those bytes in --salt, or leave it out"
     )]
     Start {
         /// The factory.
@@ -182,29 +184,29 @@ pub enum Refusal {
     /// The byte of CreateX that says whether the chain matters.
     #[error(
         "CreateX refuses a salt that begins with the caller or with 20 zero bytes unless its byte 21 is 00 (any chain) \
-         or 01 (one chain); fix that byte in the salt mask"
+         or 01 (one chain); fix that byte in --salt"
     )]
     ChainByte,
     /// The chain byte is set without a chain.
     #[error(
-        "byte 21 of the salt mask is 01, so CreateX makes the address depend on the chain; give the chain's id"
+        "byte 21 of --salt is 01, so CreateX makes the address depend on the chain; give its number with --chain-id"
     )]
     NoChain,
     /// A chain was given, but the salt does not bind to it.
     #[error(
-        "with this salt mask CreateX does not look at the chain; let the mask begin with the caller or 20 zero bytes and \
-         01, or leave the chain out"
+        "with this --salt CreateX does not look at the chain; let it begin with the caller or 20 zero bytes and 01, or leave \
+         --chain-id out"
     )]
     UnusedChain,
     /// The first 20 bytes look like an account.
     #[error(
-        "the salt mask fixes the first 20 bytes, and CreateX treats salts that begin with the caller's address \
-         differently; say who calls it with caller:0x.."
+        "--salt fixes the first 20 bytes, and CreateX treats salts that begin with the caller's address differently; say \
+         who calls it with --salt-layout caller:0x.."
     )]
     WhoCalls,
     /// Some fillings of the mask would be treated differently from the others.
     #[error(
-        "some salts of this mask would begin with {account} and CreateX would treat those differently; fix the first 20 \
+        "some salts of this --salt would begin with {account} and CreateX would treat those differently; fix the first 20 \
          bytes or leave more of them free"
     )]
     Ambiguous {

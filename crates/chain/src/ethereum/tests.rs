@@ -427,9 +427,9 @@ fn what_cannot_be_created_is_refused_with_a_reason() {
     for (message, says) in [
         (create3("arachnid", &nothing), "offers no CREATE3; those that do: createx, solmate"),
         (create2("solmate", &nothing), "offers no CREATE2; those that do: plain, arachnid"),
-        (create3("solady", &nothing), "its address must be given as the deployer"),
+        (create3("solady", &nothing), "--deployer 0x.."),
         (create3("lifi", &nothing), "depend on the account that calls it"),
-        (create2("arachnid", &with(None, Some(1), None)), "leave the chain out"),
+        (create2("arachnid", &with(None, Some(1), None)), "leave --chain-id out"),
         (create2("0age", &with(Some(caller), None, mask(""))), "salts that begin with 0xcA"),
         (
             create2("0age", &with(None, None, mask("00"))),
@@ -442,7 +442,7 @@ fn what_cannot_be_created_is_refused_with_a_reason() {
             "unless its byte 21 is 00",
         ),
         (create3("createx", &with(None, None, mask(&format!("{zeros}ff")))), "unless its byte 21 is 00"),
-        (create3("createx", &with(Some(caller), None, mask(&format!("{named}01")))), "give the chain's id"),
+        (create3("createx", &with(Some(caller), None, mask(&format!("{named}01")))), "--chain-id"),
         (
             create2("createx", &with(Some(caller), Some(5), mask(&format!("{named}00")))),
             "does not look at the chain",

@@ -22,7 +22,7 @@ use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::patterns::Written;
 use crate::running::{DeviceFlags, choose_samples};
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 use crate::telling::tell;
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ pub(crate) struct Bench {
     seconds: f64,
 
     /// Print JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     /// Measure the usual loop beside it: one key at a time with the usual libraries, on as many threads
@@ -126,7 +126,7 @@ impl Bench {
         }
         let load = |sample: &Sample| {
             let target = sample.subject.target();
-            file.map(|_| Written::read(&[], file)?.compile(target, &Options::default())).transpose()
+            file.map(|_| Written::read(&[], file, false)?.compile(target, &Options::default())).transpose()
         };
         let patterns = targets.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let devices = self.devices.open()?;
@@ -171,6 +171,7 @@ impl Bench {
                 }
             }
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 

@@ -7,15 +7,18 @@ use std::fmt::Write;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
-use warpsmith::chain::coin::{AddressType, Coin, Network, infer};
-use warpsmith::chain::{CHAINS, Chain};
+use warpsmith::chain::coin::{AddressType, Coin, Network, Refusal};
+use warpsmith::chain::{CHAINS, Chain, Shown};
 use warpsmith::fleet::job::Sought;
-use warpsmith::pattern::{KINDS, Options};
+use warpsmith::pattern::{KINDS, Options, Reason, compile};
 use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
+use crate::human::any_of;
 use crate::mining::{Mining, SplitFlags};
+use crate::patterns::Written;
 use crate::quest::Quest;
+use crate::running::PATTERNS;
 use crate::stdout::Stdout;
 
 /// The chains that have a command of their own.
@@ -44,17 +47,19 @@ fn chains() -> impl Iterator<Item = &'static Chain> {
 }
 
 fn command(chain: &'static Chain) -> clap::Command {
-    let command = clap::Command::new(chain.name)
+    let command = SplitFlags::augment_args(Mining::augment_args(clap::Command::new(chain.name)));
+    // After the flags, which bring words of their own.
+    let mut command = command
         .about(format!("Search for a {}", chain.sought))
         .long_about(format!("Search for a {}\n\nPrints {}. {PROMISE}", chain.sought, chain.shows))
         .after_help(help(chain));
-    let mut command = SplitFlags::augment_args(Mining::augment_args(command));
     if let Some(coin) = chain.coin {
         command = command.args([type_flag(coin), network_flag()]);
     }
     command.arg(
         Arg::new("ignore_case")
             .long("ignore-case")
+            .help_heading(PATTERNS)
             .action(ArgAction::SetTrue)
             .help("Upper and lower case do not matter in base58; elsewhere accept patterns in upper case"),
     )
@@ -64,6 +69,7 @@ fn type_flag(coin: &'static Coin) -> Arg {
     let names = PossibleValuesParser::new(coin.types.iter().map(|known| known.name()));
     Arg::new("type")
         .long("type")
+        .help_heading(PATTERNS)
         .value_name("TYPE")
         .value_parser(names.map(|name| AddressType::find(&name).expect("one of the names")))
         .help("The type of address, where patterns leave it open or two types look alike")
@@ -73,6 +79,7 @@ fn network_flag() -> Arg {
     let names = PossibleValuesParser::new(Network::ALL.map(Network::name));
     Arg::new("network")
         .long("network")
+        .help_heading(PATTERNS)
         .value_name("NETWORK")
         .default_value(Network::Main.name())
         .value_parser(names.map(|name| Network::find(&name).expect("one of the names")))
@@ -177,15 +184,17 @@ impl Subcommand for Mine {
 
 impl Mine {
     pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
-        let written = self.mining.patterns()?;
+        let mut written = self.mining.patterns()?;
         written.require(self.chain.name, self.chain.example)?;
         let options = Options { ignore_case: self.ignore_case, ..Options::default() };
         let of_coin;
         let target = match self.chain.coin {
             None => self.chain.usual(),
             Some(coin) => {
-                of_coin = infer(coin, written.all(), self.address_type, self.network)
-                    .map_err(|refusal| Failure::Usage(refusal.to_string()))?;
+                let inferred = written.infer(coin, self.address_type, self.network);
+                of_coin = inferred.map_err(|refusal| {
+                    Failure::Usage(advised(coin, self.network, &refusal, &written, &options))
+                })?;
                 &of_coin
             }
         };
@@ -198,6 +207,55 @@ impl Mine {
         };
         let quest =
             Quest { subject: Subject::Key(target), options, score: None, split: self.split.read()?, sought };
-        self.mining.run_for(&written, &quest, stdout)
+        self.mining.run_for(&mut written, &quest, stdout)
+    }
+}
+
+/// Patterns that are proposed, at most.
+const MOST_TRIES: usize = 3;
+
+/// Why patterns name no kind of address, and what would: nothing that was not tried here first.
+fn advised(
+    coin: &'static Coin,
+    network: Network,
+    refusal: &Refusal,
+    written: &Written<'_>,
+    options: &Options,
+) -> String {
+    match refusal {
+        Refusal::Head { tries, .. } => {
+            let (mut exact, mut alike) = (Vec::new(), Vec::new());
+            for (kind, pattern) in tries {
+                match compile([pattern], &coin.on(network, *kind), options).map_err(|error| error.reason) {
+                    Ok(_) => exact.push(pattern.clone()),
+                    Err(Reason::Characters { suggestion, .. }) => alike.extend(suggestion),
+                    Err(_) => {}
+                }
+            }
+            let tries: Vec<String> = exact
+                .iter()
+                .chain(&alike)
+                .take(MOST_TRIES)
+                .map(|text| format!("'{}'", Shown(text)))
+                .collect();
+            if tries.is_empty() { refusal.to_string() } else { format!("{refusal}. Try {}", any_of(&tries)) }
+        }
+        Refusal::Open { pattern, .. } => {
+            let (mut fit, mut why) = (Vec::new(), Vec::new());
+            for kind in coin.types {
+                match compile(written.all(), &coin.on(network, *kind), options) {
+                    Ok(_) => fit.push(kind.name().to_owned()),
+                    Err(error) => why.push(format!("--type {}: {error}", kind.name())),
+                }
+            }
+            match fit.is_empty() {
+                true => format!("no type of address can look so:\n  {}", why.join("\n  ")),
+                false => format!(
+                    "pattern '{pattern}' does not say what kind of address is wanted; add --type {}",
+                    any_of(&fit)
+                ),
+            }
+        }
+        _ => refusal.to_string(),
     }
 }

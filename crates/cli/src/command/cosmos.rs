@@ -10,6 +10,7 @@ use super::chain::help_of;
 use crate::ending::{Ending, Failure};
 use crate::mining::{Mining, SplitFlags};
 use crate::quest::Quest;
+use crate::running::PATTERNS;
 use crate::stdout::Stdout;
 
 /// Search for an account of the Cosmos Hub, or of another chain of its kind
@@ -26,11 +27,11 @@ pub(crate) struct Cosmos {
     split: SplitFlags,
 
     /// The chain's prefix, what stands before the 1 of its addresses: osmo, celestia, juno
-    #[arg(long, value_name = "PREFIX", default_value = HUB)]
+    #[arg(long, value_name = "PREFIX", default_value = HUB, help_heading = PATTERNS)]
     prefix: String,
 
     /// Accept patterns written in upper case; an address has lower case only
-    #[arg(long)]
+    #[arg(long, help_heading = PATTERNS)]
     ignore_case: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
 use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 /// Build and inspect an address database for `scan`
 #[derive(Args)]
@@ -51,7 +51,7 @@ struct Build {
     strict: bool,
 
     /// Threads that read and sort [default: one per core]
-    #[arg(long, value_name = "N", value_parser = human::parse_threads)]
+    #[arg(short, long, value_name = "N", value_parser = human::parse_threads)]
     threads: Option<usize>,
 
     /// Memory for sorting, in mebibytes
@@ -59,11 +59,11 @@ struct Build {
     memory: u32,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 
@@ -74,7 +74,7 @@ struct Info {
     database: PathBuf,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -89,7 +89,7 @@ struct Lookup {
     addresses: Vec<String>,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -100,7 +100,7 @@ struct Verify {
     database: PathBuf,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 
@@ -144,7 +144,7 @@ impl Db {
 }
 
 fn failed(error: warpsmith::store::Error) -> Failure {
-    Failure::Other(error.to_string())
+    Failure::of("", &error)
 }
 
 /// What a person should know of the lines of a list.
@@ -198,7 +198,7 @@ impl Build {
         let mut screen = screen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).0;
         screen.clear();
         if stop.load(Ordering::Relaxed) && built.is_err() {
-            return Ok(Ending::Interrupted);
+            return Err(Failure::Interrupted);
         }
         let built = built.map_err(failed)?;
         for line in remarks(&built.report) {
@@ -222,6 +222,7 @@ impl Build {
             human::rate(built.report.addresses as f64 / seconds.max(1e-9)),
             human::count(built.report.duplicates as f64)
         ));
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }
@@ -272,6 +273,7 @@ impl Info {
         } else {
             stdout.show(about_text(&database).as_bytes())?;
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }
@@ -311,6 +313,7 @@ impl Lookup {
                 stdout.show(format!("{text}  {says}\n").as_bytes())?;
             }
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(if all { Ending::Done } else { Ending::NoMatch })
     }
 }

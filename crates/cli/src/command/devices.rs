@@ -2,26 +2,35 @@
 //!
 //! Only looks; opens nothing and runs nothing. The survey is the library's, this is its two forms.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use clap::Args;
 use serde::Serialize;
+use warpsmith::devices::Inspection;
 
 use crate::ending::{Ending, Failure};
-use crate::stdout::Stdout;
+use crate::human::{self, wrapped};
+use crate::stdout::{AsAsked, Stdout};
+use crate::telling::escaped;
 
 const EXAMPLES: &str = "\
 Examples:
   warpsmith devices
   warpsmith devices --json
+  warpsmith devices --verbose                 for a report of something that does not work
   warpsmith npub cafe --device cpu            use one of them";
 
 /// List the devices of this machine, and why others are missing
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Devices {
+    /// Print all that the drivers tell, and have their compilers compile the usual search to show what they say of it
+    #[arg(short, long)]
+    verbose: bool,
+
     /// Print JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -47,8 +56,67 @@ impl Devices {
         } else {
             stdout.show(table(&lines).as_bytes())?;
         }
+        if self.verbose {
+            self.inspect(stdout)?;
+        }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
+}
+
+/// All that is known of a device.
+#[derive(Serialize)]
+struct InspectionLine<'a> {
+    event: &'static str,
+    id: &'a str,
+    facts: BTreeMap<&'static str, &'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compile_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compile_log: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compile_error: Option<&'a str>,
+}
+
+impl Devices {
+    fn inspect(&self, stdout: &mut Stdout) -> Result<(), Failure> {
+        for Inspection { id, facts, compiled } in &warpsmith::devices::inspect() {
+            if self.json {
+                let log = compiled.as_ref().map(|compiled| compiled.log.as_ref());
+                let line = InspectionLine {
+                    event: "inspection",
+                    id,
+                    facts: facts.iter().map(|(name, value)| (*name, value.as_str())).collect(),
+                    compile_s: compiled.as_ref().map(|compiled| compiled.seconds),
+                    compile_log: log.and_then(|log| log.ok()).map(String::as_str),
+                    compile_error: log.and_then(|log| log.err()).map(String::as_str),
+                };
+                stdout.show_json(&line)?;
+                continue;
+            }
+            let mut text = format!("\n{id}\n");
+            for (name, value) in facts {
+                let _ = writeln!(text, "  {:<22}  {value}", name.replace('_', " "));
+            }
+            if let Some(compiled) = compiled {
+                let (time, said) = (
+                    human::seconds(compiled.seconds),
+                    match &compiled.log {
+                        Ok(log) if log.trim().is_empty() => "without a word".to_owned(),
+                        Ok(log) => format!("and the compiler says\n{}", indented(log)),
+                        Err(why) => format!("and failed\n{}", indented(why)),
+                    },
+                );
+                let _ = writeln!(text, "  {:<22}  in {time}, {said}", "the usual search");
+            }
+            stdout.show(escaped(&text).as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.trim_end().lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn table(lines: &[Line<'_>]) -> String {
@@ -59,9 +127,11 @@ fn table(lines: &[Line<'_>]) -> String {
         let _ = match line {
             Line::Device { id, description, default } => {
                 let mark = if *default { ", used by default" } else { "" };
-                writeln!(text, "{id:width$}  {description}{mark}")
+                writeln!(text, "{id:width$}  {}", wrapped(&format!("{description}{mark}"), width + 2))
             }
-            Line::Missing { id, reason } => writeln!(text, "{id:width$}  not available: {reason}"),
+            Line::Missing { id, reason } => {
+                writeln!(text, "{id:width$}  {}", wrapped(&format!("not available: {reason}"), width + 2))
+            }
         };
     }
     text

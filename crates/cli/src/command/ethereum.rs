@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args, ValueHint};
 use warpsmith::chain::SaltMask;
 use warpsmith::chain::ethereum::{
     self, Account, Address, Contract, Deployment, FACTORIES, Factory, SaltRequest,
@@ -17,6 +18,7 @@ use crate::ending::{Ending, Failure};
 use crate::input;
 use crate::mining::{Mining, ScoreFlags, SplitFlags};
 use crate::quest::Quest;
+use crate::running::CONTRACT;
 use crate::stdout::Stdout;
 use crate::telling::tell;
 
@@ -51,11 +53,11 @@ pub(crate) struct Eth {
     split: SplitFlags,
 
     /// The address is that of the contract which the account creates (CREATE), not the account's own
-    #[arg(long)]
+    #[arg(long, help_heading = CONTRACT)]
     contract: bool,
 
     /// The account's nonce when it creates the contract [default: 0, the account's first transaction]
-    #[arg(long, value_name = "N", requires = "contract")]
+    #[arg(long, value_name = "N", requires = "contract", help_heading = CONTRACT)]
     nonce: Option<u64>,
 }
 
@@ -81,15 +83,15 @@ impl Eth {
 struct SaltFlags {
     /// Which bytes of the salt are fixed: 64 hex digits, ?? for a free byte [default: as many free as the factory
     /// allows]
-    #[arg(long, value_name = "MASK")]
+    #[arg(long, value_name = "MASK", help_heading = CONTRACT)]
     salt: Option<String>,
 
     /// Who will call the factory, written caller:0x..; the salt begins with that address where the factory wants it so
-    #[arg(long, value_name = "LAYOUT")]
+    #[arg(long, value_name = "LAYOUT", help_heading = CONTRACT)]
     salt_layout: Option<String>,
 
     /// With createx: bind the result to this one chain
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", help_heading = CONTRACT)]
     chain_id: Option<u64>,
 }
 
@@ -134,7 +136,11 @@ Examples:
 /// The address follows from the contract that creates (the deployer), the hash of the code it is given, and the
 /// salt: the salt is what is searched. No key is involved.
 #[derive(Args)]
-#[command(after_help = CREATE2_EXAMPLES)]
+#[command(
+    after_help = CREATE2_EXAMPLES,
+    group = ArgGroup::new("maker").required(true).multiple(true),
+    group = ArgGroup::new("code").required(true)
+)]
 pub(crate) struct Create2 {
     #[command(flatten)]
     pub mining: Mining,
@@ -143,19 +149,20 @@ pub(crate) struct Create2 {
     score: ScoreFlags,
 
     /// The contract that executes CREATE2
-    #[arg(long, value_name = "0x..", required_unless_present = "factory")]
+    #[arg(long, value_name = "0x..", group = "maker", help_heading = CONTRACT)]
     deployer: Option<String>,
 
     /// What the deployer does with the salt: plain, arachnid, 0age or createx; the last three need no --deployer
-    #[arg(long, value_name = "NAME")]
-    factory: Option<String>,
+    #[arg(long, value_name = "NAME", group = "maker", value_parser = factories(), hide_possible_values = true,
+        help_heading = CONTRACT)]
+    factory: Option<&'static Factory>,
 
     /// Keccak-256 of the creation code, constructor arguments included
-    #[arg(long, value_name = "0x..", required_unless_present = "init_code", conflicts_with = "init_code")]
+    #[arg(long, value_name = "0x..", group = "code", help_heading = CONTRACT)]
     init_code_hash: Option<String>,
 
     /// A file with the creation code, hex or binary, constructor arguments included; it is hashed here
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "code", help_heading = CONTRACT)]
     init_code: Option<PathBuf>,
 
     #[command(flatten)]
@@ -165,11 +172,16 @@ pub(crate) struct Create2 {
 impl Create2 {
     pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
         let code_hash = match (&self.init_code_hash, &self.init_code) {
-            (Some(hash), _) => read_hash("--init-code-hash", hash)?,
+            (Some(hash), _) => read_hash("--init-code-hash", hash).map_err(|failure| match failure {
+                Failure::Usage(text) => {
+                    Failure::Usage(format!("{text}. The code itself is given as a file: --init-code FILE"))
+                }
+                other => other,
+            })?,
             (None, Some(file)) => hash_of(file)?,
             (None, None) => unreachable!("one of the two is required"),
         };
-        let factory = read_factory(self.factory.as_deref().unwrap_or("plain"))?;
+        let factory = self.factory.unwrap_or_else(|| Factory::find("plain").expect("the deployer itself"));
         let deployer = self.deployer.as_deref().map(|text| read_address("--deployer", text)).transpose()?;
         let deployment = Deployment::create2(factory, deployer, code_hash, &self.salt.read()?);
         let deployment = deployment.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -198,15 +210,16 @@ pub(crate) struct Create3 {
     score: ScoreFlags,
 
     /// The contract that makes the proxies; may be left out for a factory with one address on every chain
-    #[arg(long, value_name = "0x..")]
+    #[arg(long, value_name = "0x..", help_heading = CONTRACT)]
     deployer: Option<String>,
 
     /// The factory: solmate, solady, sequence, createx, create3factory or lifi
-    #[arg(long, value_name = "NAME", default_value = "solmate")]
-    factory: String,
+    #[arg(long, value_name = "NAME", default_value = "solmate", value_parser = factories(), hide_possible_values = true,
+        help_heading = CONTRACT)]
+    factory: &'static Factory,
 
     /// Keccak-256 of the proxy's creation code, for a factory with another proxy than the usual one
-    #[arg(long, value_name = "0x..")]
+    #[arg(long, value_name = "0x..", help_heading = CONTRACT)]
     proxy_code_hash: Option<String>,
 
     #[command(flatten)]
@@ -215,7 +228,7 @@ pub(crate) struct Create3 {
 
 impl Create3 {
     pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
-        let factory = read_factory(&self.factory)?;
+        let factory = self.factory;
         let deployer = self.deployer.as_deref().map(|text| read_address("--deployer", text)).transpose()?;
         let proxy = self.proxy_code_hash.as_deref().map(|text| read_hash("--proxy-code-hash", text));
         let proxy = proxy.transpose()?;
@@ -249,12 +262,10 @@ fn read_hash(flag: &str, text: &str) -> Result<[u8; 32], Failure> {
     ethereum::parse_hash(text).map_err(|error| Failure::Usage(format!("{flag}: {error}")))
 }
 
-fn read_factory(name: &str) -> Result<&'static Factory, Failure> {
-    Factory::find(name).ok_or_else(|| {
-        let lines: Vec<String> =
-            FACTORIES.iter().map(|f| format!("  {:<15} {}", f.name, f.summary)).collect();
-        Failure::Usage(format!("--factory: '{name}' is not known; known are\n{}", lines.join("\n")))
-    })
+/// The factories by their names, for the command line and its completions.
+fn factories() -> impl TypedValueParser<Value = &'static Factory> {
+    let names = FACTORIES.iter().map(|factory| PossibleValue::new(factory.name).help(factory.summary));
+    PossibleValuesParser::new(names).map(|name| Factory::find(&name).expect("one of the names"))
 }
 
 /// Creation code has at most 49,152 bytes (EIP-3860), twice as many hex digits, and perhaps line ends.

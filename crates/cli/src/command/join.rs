@@ -20,7 +20,7 @@ use crate::keys;
 use crate::qr::QrFlags;
 use crate::record::{Deliverable, SplitFields};
 use crate::results::Results;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 use crate::telling::tell;
 
 const EXAMPLES: &str = "\
@@ -50,11 +50,12 @@ pub(crate) struct Join {
     results: Vec<String>,
 
     /// Append the key to FILE (created with mode 0600) instead of showing it
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, default_values_os = crate::config::output(),
+        hide_default_value = true)]
     output: Option<PathBuf>,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     #[command(flatten)]
@@ -124,6 +125,7 @@ impl Join {
                 Results::open(stdout, self.output.as_deref(), self.json, encryption)?.with_codes(qr);
             results.publish(joined)?;
             results.finish()?;
+            results.stdout().done(self.json, &AsAsked {})?;
             Ok(Ending::Done)
         })
     }

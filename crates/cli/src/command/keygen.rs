@@ -9,8 +9,8 @@ use serde::Serialize;
 use warpsmith::keys::{Secret, wiping_stack};
 use zeroize::Zeroizing;
 
-use crate::ending::{Ending, Failure};
-use crate::stdout::Stdout;
+use crate::ending::{Ending, Failure, is_missing};
+use crate::stdout::{AsAsked, Stdout};
 use crate::telling::may_be_secret;
 
 const EXAMPLES: &str = "\
@@ -28,11 +28,11 @@ Use a key pair for one purpose: whoever has a split result and one of the two pr
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Keygen {
     /// The new file for the private key; it must not be there yet
-    #[arg(long, value_name = "FILE", default_value = "own.key")]
+    #[arg(short, long, value_name = "FILE", default_value = "own.key")]
     output: PathBuf,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -50,10 +50,14 @@ impl Keygen {
         if let Some(what) = may_be_secret(&name) {
             return Err(Failure::Usage(format!("--output: the name given has {what}; give another name")));
         }
-        let failed = |error: &dyn std::fmt::Display| {
-            Failure::Other(format!("--output {name}: {error}; no key was made"))
-        };
-        let mut file = warpsmith_files::create(&self.output).map_err(|error| failed(&error))?;
+        let failed =
+            |why: &dyn std::fmt::Display| Failure::Other(format!("--output {name}: {why}; no key was made"));
+        let mut file = warpsmith_files::create(&self.output).map_err(|error| match is_missing(&error) {
+            true => Failure::Usage(format!(
+                "--output {name}: {error}; no key was made. Give a folder that is there"
+            )),
+            false => failed(&error),
+        })?;
         let made = wiping_stack(|| {
             let secret = Secret::random().map_err(|error| error.to_string())?;
             let mut text = Zeroizing::new(String::with_capacity(65));
@@ -75,6 +79,7 @@ impl Keygen {
             }
             false => stdout.show(format!("{public_key}\n").as_bytes())?,
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }

@@ -8,7 +8,7 @@ use warpsmith::store::{Map, MapFile, MergeError, Order};
 
 use crate::ending::{Ending, Failure};
 use crate::human;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 /// Explain the map of a scan, or join maps of one job
 #[derive(Args)]
@@ -36,7 +36,7 @@ struct Show {
     gaps: usize,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -84,8 +84,8 @@ impl MapCommand {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::Other(error.to_string())
+fn failed(error: impl std::error::Error + 'static) -> Failure {
+    Failure::of("", &error)
 }
 
 impl Show {
@@ -103,6 +103,7 @@ impl Show {
         } else {
             stdout.show(text(&map, &gaps, more).as_bytes())?;
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }
@@ -179,7 +180,9 @@ impl Merge {
         let maps = self.files.iter().map(|file| MapFile::read(file));
         let maps: Vec<Map> = maps.collect::<Result<_, _>>().map_err(failed)?;
         let merged = Map::merge(&maps).map_err(|error| match &error {
-            MergeError::OtherJob { map, .. } => failed(format!("{}: {error}", self.files[map - 1].display())),
+            MergeError::OtherJob { map, .. } => {
+                Failure::of(&self.files[map - 1].display().to_string(), &error)
+            }
             _ => failed(error),
         })?;
         let Some(merged) = merged else {

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod chain;
+pub(crate) mod config;
 pub(crate) mod cosmos;
 pub(crate) mod db;
 pub(crate) mod devices;

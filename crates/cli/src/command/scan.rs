@@ -1,9 +1,12 @@
 //! `warpsmith scan`: every key of a range against addresses, with a map of what was covered.
 
+mod estimate;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args, ValueHint};
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::chain::{Form, KeyType, TYPES};
@@ -29,7 +32,7 @@ use crate::metrics::JobNumbers;
 use crate::mining::bad_public_key;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, interrupt};
+use crate::running::{DeviceRate, ProgressFormat, RunFlags, WHEN, device_rates, ended_by, interrupt};
 use crate::screen::Screen;
 use crate::stdout::Stdout;
 
@@ -50,47 +53,57 @@ or that their owner has published as a puzzle.";
 /// Tests each key once, in every form an address of the targets can have, and goes on after each match until the range is
 /// done. With --map what was covered survives a crash, and the same command goes on from there.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("keys").required(true),
+    group = ArgGroup::new("sought").required(true)
+)]
 pub(crate) struct Scan {
     /// The first and the last key, both included: 8000:ffff, or 2^65:2^66-1
-    #[arg(long, value_name = "A:B", required_unless_present = "range_file")]
+    #[arg(long, value_name = "A:B", group = "keys", help_heading = SCANNED)]
     range: Option<String>,
 
     /// The file with the range, mode 0600 (- for standard input): bounds that come from a key of yours are as secret as it is,
     /// and are not shown
-    #[arg(long, value_name = "FILE", conflicts_with = "range")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "keys", help_heading = SCANNED)]
     range_file: Option<String>,
 
     /// Files with the addresses to look for, one address per line, plain or .gz or .zst; repeatable
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["database", "public_key"], num_args = 1..)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "sought", num_args = 1.., help_heading = SCANNED)]
     targets: Vec<PathBuf>,
 
     /// A public key to look for instead, where it is known: hex, compressed, uncompressed or x-only, or npub; repeatable
-    #[arg(long, value_name = "HEX", conflicts_with_all = ["targets", "database", "types"])]
+    #[arg(long, value_name = "HEX", group = "sought", conflicts_with = "types", help_heading = SCANNED)]
     public_key: Vec<String>,
 
     /// The database to look in instead, made by `warpsmith db build`
-    #[arg(long, value_name = "DB", conflicts_with = "targets")]
+    #[arg(long, value_name = "DB", value_hint = ValueHint::FilePath, group = "sought", help_heading = SCANNED)]
     database: Option<PathBuf>,
 
     /// With --database: the filter that devices test first, fuse8 or fuse16; or none: the CPU looks every key up, slowly and in
     /// little memory [default: the finer that fits]
-    #[arg(long, value_name = "NAME", conflicts_with = "targets", value_parser = parse_filter)]
+    #[arg(long, value_name = "NAME", conflicts_with = "targets", value_parser = filter_names(), hide_possible_values = true,
+        help_heading = SCANNED)]
     filter: Option<FilterWish>,
 
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = parse_type, help = type_help())]
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = scanned_types(), help = type_help(),
+        hide_possible_values = true, help_heading = SCANNED)]
     types: Vec<&'static KeyType>,
 
     /// The record of what was covered; made if there is none
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = SCANNED)]
     map: Option<PathBuf>,
 
     /// Take the range in pieces in a random order, each once
-    #[arg(long)]
+    #[arg(long, help_heading = SCANNED)]
     random: bool,
 
+    /// Print how many keys are left to test, the speed and the time it takes on these devices, and stop
+    #[arg(long, help_heading = WHEN)]
+    estimate: bool,
+
     /// Stop at the first line of a targets file that is no address, instead of counting such lines
-    #[arg(long)]
+    #[arg(long, help_heading = SCANNED)]
     strict: bool,
 
     #[command(flatten)]
@@ -114,27 +127,31 @@ fn type_help() -> String {
     format!("Only these types of addresses: {} [default: all that the targets can be]", type_names())
 }
 
-pub(crate) fn parse_type(text: &str) -> Result<&'static KeyType, String> {
-    let found = KeyType::find(text).filter(|known| !known.kinds.is_empty());
-    found.ok_or_else(|| format!("'{text}' is no type of address; known are {}", type_names()))
+/// The types by their names, for the command line and its completions.
+pub(crate) fn scanned_types() -> impl TypedValueParser<Value = &'static KeyType> {
+    let kept = TYPES.iter().filter(|known| !known.kinds.is_empty());
+    PossibleValuesParser::new(kept.map(|known| known.name.as_str()))
+        .map(|name| KeyType::find(&name).expect("one of the names"))
 }
 
-pub(crate) fn parse_filter(text: &str) -> Result<FilterWish, String> {
-    match Width::find(text) {
-        Some(width) => Ok(FilterWish::Of(width)),
-        None if text == "none" => Ok(FilterWish::Nothing),
-        None => Err("give fuse8, fuse16 or none".to_owned()),
-    }
+/// The filters of a database by their names.
+pub(crate) fn filter_names() -> impl TypedValueParser<Value = FilterWish> {
+    PossibleValuesParser::new(["fuse8", "fuse16", "none"])
+        .map(|name| Width::find(&name).map_or(FilterWish::Nothing, FilterWish::Of))
 }
 
+/// The heading of what is scanned, and for what.
+const SCANNED: &str = "Keys and addresses";
+
+/// How a scan went.
 #[derive(Serialize)]
-struct DoneLine {
-    event: &'static str,
+struct Covered {
     /// Keys of the range that are covered, earlier runs included.
     covered: String,
     matches: u64,
     tried: u64,
     elapsed_s: f64,
+    ended: &'static str,
 }
 
 #[derive(Serialize)]
@@ -164,19 +181,23 @@ impl Scan {
             (None, Some((targets, list))) => (targets, remarks(&list.report)),
             (None, None) => return Err(usage("give --targets or --database".to_owned())),
         };
+        if self.estimate {
+            return self.tell_estimate(&range, &targets, &devices, stdout);
+        }
         let ledger = ledger(range, &targets, self.map.as_deref(), self.random);
-        let mut ledger = ledger.map_err(|error| {
-            let text = error.to_string();
-            let text = if self.range_file.is_some() { without_bounds(&text) } else { text };
-            Failure::Other(format!("--map: {text}"))
+        let mut ledger = ledger.map_err(|error| match Failure::of("--map", &error) {
+            Failure::Other(text) if self.range_file.is_some() => Failure::Other(without_bounds(&text)),
+            failure => failure,
         })?;
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
+        results.notify(self.run.notify.as_deref());
         let interrupt = interrupt()?;
         for line in &remarks {
             screen.warn(line);
         }
         self.introduce(&mut screen, &targets, ledger.map(), &devices.describe());
+        self.warn_of_length(ledger.map(), &targets, &devices, &mut screen)?;
         let job = ScanJob {
             targets: &targets,
             time_limit: self.run.time_limit,
@@ -208,6 +229,12 @@ impl Scan {
         if self.map.is_some() {
             return usage(
                 "--map: a fleet keeps its own record of what is covered, and the same command goes on with it; leave it out",
+            );
+        }
+        if self.estimate {
+            return usage(
+                "--estimate measures the devices of one machine: ask it of the same command without `fleet submit`, where the devices \
+                 are; how fast a fleet is `warpsmith fleet status` says",
             );
         }
         if self.random {
@@ -242,6 +269,7 @@ impl Scan {
         let mut screen = Screen::new(self.run.quiet);
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
+        results.notify(self.run.notify.as_deref());
         for line in &remarks(&list.report) {
             screen.warn(line);
         }
@@ -272,11 +300,9 @@ impl Scan {
             human::count(covered.as_f64()),
             human::seconds(elapsed_s)
         ));
-        if self.run.json {
-            let (matches, tried) = (led.matches as u64, u64::try_from(covered).unwrap_or(u64::MAX));
-            let covered = covered.to_string();
-            results.stdout().show_json(&DoneLine { event: "done", covered, matches, tried, elapsed_s })?;
-        }
+        let (matches, tried) = (led.matches as u64, u64::try_from(covered).unwrap_or(u64::MAX));
+        let (covered, ended) = (covered.to_string(), led.ended_by());
+        results.stdout().done(self.run.json, &Covered { covered, matches, tried, elapsed_s, ended })?;
         Ok(led.ending())
     }
 
@@ -339,7 +365,7 @@ impl Scan {
         screen: &mut Screen,
     ) -> Result<ScanTargets, Failure> {
         let failed = |error: warpsmith::Error| match error {
-            warpsmith::Error::Store(error) => Failure::Other(format!("--database: {error}")),
+            warpsmith::Error::Store(error) => Failure::of("--database", &error),
             error => error.into(),
         };
         let database = Database::open(path).map_err(|error| failed(error.into()))?;
@@ -446,17 +472,14 @@ impl Scan {
         if outcome.ended != Ended::Exhausted && self.map.is_some() {
             screen.say(format_args!("the same command goes on from here"));
         }
-        if self.run.json {
-            let line = DoneLine {
-                event: "done",
-                covered: map.covered().to_string(),
-                matches: outcome.matches,
-                tried: outcome.tried,
-                elapsed_s: seconds,
-            };
-            results.stdout().show_json(&line)?;
-        }
-        Ok(())
+        let how = Covered {
+            covered: map.covered().to_string(),
+            matches: outcome.matches,
+            tried: outcome.tried,
+            elapsed_s: seconds,
+            ended: ended_by(outcome.ended),
+        };
+        results.stdout().done(self.run.json, &how)
     }
 }
 

@@ -3,19 +3,25 @@
 //!
 //! Shows each case as it passes. The first that fails is the command's failure, so what was shown before it holds.
 
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
 use clap::Args;
 use serde::Serialize;
 use warpsmith::proof::{SelfTest, selftest, selftest_scans};
 
 use crate::ending::{Ending, Failure};
-use crate::running::{DeviceFlags, choose_samples};
+use crate::human;
+use crate::running::{DeviceFlags, choose_samples, interrupt};
 use crate::stdout::Stdout;
+use crate::telling::tell;
 
 const EXAMPLES: &str = "\
 Examples:
   warpsmith selftest
   warpsmith selftest btc btc-p2tr --device cuda:0
   warpsmith selftest scan                     scans of ranges alone
+  warpsmith selftest --device cuda:0 --seconds 3600   an hour, for a card that is overclocked
   warpsmith selftest --device cpu --threads 1 --json";
 
 /// Prove every program, kind of pattern and kind of scan on the devices
@@ -31,8 +37,12 @@ pub(crate) struct Selftest {
     #[command(flatten)]
     devices: DeviceFlags,
 
+    /// Go on testing for so long, with other keys each time: 90, 90s, 1.5m or 2h. For cards that are clocked beyond what they were made for
+    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
+    seconds: Option<Duration>,
+
     /// Print JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -46,6 +56,19 @@ struct Line<'a> {
     ok: bool,
 }
 
+/// How much was proved.
+#[derive(Serialize)]
+struct Proved {
+    cases: u64,
+    rounds: u64,
+    seconds: f64,
+}
+
+/// A case as people see it: in 80 columns, where names are no longer than usual.
+fn row(device: &str, target: &str, case: &str, result: &str) -> String {
+    format!("{device:<12} {target:<22} {case:<21} {result}\n")
+}
+
 /// The name under which scans are proved.
 const SCAN: &str = "scan";
 
@@ -54,11 +77,13 @@ impl Selftest {
         let samples = choose_samples(&self.target, &[SCAN])?;
         let with_scans = self.target.is_empty() || self.target.iter().any(|name| name == SCAN);
         let devices = self.devices.open()?;
-        let mut shown = Ok(());
+        let stop = interrupt()?;
+        let (started, mut shown, mut cases, mut rounds) = (Instant::now(), Ok(()), 0u64, 0u64);
         let mut show = |test: &SelfTest| {
             if shown.is_err() {
                 return;
             }
+            cases += 1;
             let (device, target, case, planted) = (&test.device, test.target, &test.case, test.planted);
             shown = match self.json {
                 true => {
@@ -66,19 +91,34 @@ impl Selftest {
                 }
                 false => {
                     let result = match planted {
-                        0 => "not tested by this device: such patterns run on the processor".to_owned(),
+                        0 => "on the processor".to_owned(),
                         _ => format!("{planted} planted, all found"),
                     };
-                    let line = format!("{device:<14}  {target:<22}  {case:<26}  {result}\n");
-                    stdout.show(line.as_bytes())
+                    stdout.show(row(device, target, case, &result).as_bytes())
                 }
             };
         };
-        selftest(&devices, &samples, &mut show)?;
-        if with_scans {
-            selftest_scans(&devices, &mut show)?;
+        loop {
+            selftest(&devices, &samples, &mut show)?;
+            if with_scans {
+                selftest_scans(&devices, &mut show)?;
+            }
+            rounds += 1;
+            let is_over = self.seconds.is_none_or(|time| started.elapsed() >= time);
+            if is_over || stop.load(Ordering::Relaxed) {
+                break;
+            }
         }
         shown?;
-        Ok(Ending::Done)
+        let seconds = started.elapsed().as_secs_f64();
+        if self.seconds.is_some() {
+            let (rounds, time) = (human::count(rounds as f64), human::seconds(seconds));
+            tell(&format!(
+                "{} cases in {rounds} rounds and {time}, all of them right",
+                human::count(cases as f64)
+            ));
+        }
+        stdout.done(self.json, &Proved { cases, rounds, seconds })?;
+        Ok(if stop.load(Ordering::Relaxed) { Ending::Interrupted } else { Ending::Done })
     }
 }

@@ -8,7 +8,7 @@ use warpsmith::devices::{TuneFor, Tuned, TunedPrograms, tune};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::{DeviceFlags, choose_samples};
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +33,7 @@ pub(crate) struct Tune {
     devices: DeviceFlags,
 
     /// Print JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -84,6 +84,7 @@ impl Tune {
             let text = "no card among the devices: the processor needs no tuning (`warpsmith devices` lists what there is)";
             return Err(Failure::Device(text.to_owned()));
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 

@@ -46,7 +46,7 @@ pub(crate) struct Verify {
     password_file: Option<PathBuf>,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -56,6 +56,13 @@ struct VerifiedLine<'a> {
     subject: &'a str,
     holds: bool,
     checks: &'a Report,
+}
+
+/// How many there were, and how many of them do not hold.
+#[derive(Serialize)]
+struct Checked {
+    checked: u64,
+    wrong: u64,
 }
 
 /// Bytes that are read, at most.
@@ -91,6 +98,9 @@ impl Verify {
                 self.tell(report, all, stdout)
             })
         })?;
+        if all > 0 {
+            stdout.done(self.json, &Checked { checked: all, wrong: fails })?;
+        }
         match (all, fails) {
             (0, _) => Err(bad("it holds no result and no key")),
             (_, 0) => Ok(Ending::Done),

@@ -111,7 +111,10 @@ fn files_that_others_could_read_or_redirect_are_refused() {
     refuse(&path("dangling"), &["symbolic link"]);
     assert_eq!(fs::read_to_string(&goal).unwrap(), "kept");
     refuse(folder.path(), &["folder"]);
-    refuse(&path("no/such/folder"), &["cannot be opened"]);
+    let missing = path("no/such/folder");
+    mine(&["qq", "--output", missing.to_str().unwrap()])
+        .code(2)
+        .says(&["cannot be opened", "one that is there"]);
     refuse(Path::new("/dev/full"), &["device"]);
     assert!(Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
     refuse(&path("pipe"), &["pipe"]);

@@ -42,9 +42,19 @@ impl Run {
 
     /// stdout as JSON documents.
     #[track_caller]
-    pub fn json(&self) -> Vec<Value> {
+    pub fn documents(&self) -> Vec<Value> {
         let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         self.stdout.lines().map(parse).collect()
+    }
+
+    /// stdout as JSON documents, without the last, which must say that it is done or what went wrong.
+    #[track_caller]
+    pub fn json(&self) -> Vec<Value> {
+        let mut documents = self.documents();
+        let last = documents.pop().unwrap_or_else(|| panic!("no document: {self:?}"));
+        let expected = if matches!(self.code, Some(2..=4)) { "error" } else { "done" };
+        assert_eq!(last["event"], expected, "{self:?}");
+        documents
     }
 }
 
@@ -70,7 +80,8 @@ pub fn warpsmith(args: &[&str]) -> Run {
 /// Runs the binary with this on standard input.
 pub fn warpsmith_with(args: &[&str], stdin: &[u8]) -> Run {
     let mut command = assert_cmd::Command::new(BINARY);
-    command.args(args).write_stdin(stdin).timeout(PATIENCE);
+    // The defaults of whoever runs the tests are not theirs.
+    command.args(args).write_stdin(stdin).timeout(PATIENCE).env("XDG_CONFIG_HOME", "/dev/null");
     command.output().expect("the binary starts").into()
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use num_bigint::BigUint;
 use serde_json::Value;
 
-use crate::harness::{INFEASIBLE, Run, mine, text, verified_secret, warpsmith_with};
+use crate::harness::{INFEASIBLE, mine, text, verified_secret, warpsmith_with};
 
 #[test]
 fn a_match_has_the_fields_of_the_contract_and_is_true() {
@@ -97,7 +97,9 @@ fn patterns_come_from_files_and_standard_input() {
 
 #[test]
 fn a_bad_line_of_a_file_is_named() {
-    let bad = |stdin: &[u8]| warpsmith_with(&["npub", "--patterns", "-", "--threads", "1"], stdin).code(2);
+    let bad = |stdin: &[u8]| {
+        warpsmith_with(&["npub", "--patterns", "-", "--strict", "--threads", "1"], stdin).code(2)
+    };
     bad(b"cafe\n\n# bob\nbob\n").says(&["standard input, line 4", "'bob'", "Try '808'"]);
     bad(b"cafe\nca\xff\n").says(&["standard input, line 2", "UTF-8"]);
     bad(b"\n# nothing\n").says(&["holds no pattern"]);
@@ -117,7 +119,7 @@ fn a_million_patterns_load_quickly() {
     }
     lines.extend(b"bob\n");
     let started = Instant::now();
-    let run = warpsmith_with(&["npub", "--patterns", "-"], &lines).code(2);
+    let run = warpsmith_with(&["npub", "--patterns", "-", "--strict"], &lines).code(2);
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     run.says(&["line 1000001"]);
 }
@@ -169,10 +171,16 @@ fn progress_is_told_as_json_and_quiet_tells_nothing() {
         assert_eq!(text(&line["devices"][0], "id"), "cpu");
         assert!(line["devices"][0]["rate"].as_f64().is_some_and(|rate| rate > 0.0), "{line}");
     }
-    let silent = |run: Run| assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
-    silent(mine(&[INFEASIBLE, "--quiet", "--time-limit", "0.3"]).code(1));
+    let run = mine(&[INFEASIBLE, "--quiet", "--time-limit", "0.3"]).code(1);
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
     let args = [INFEASIBLE, "--json", "--progress", "json", "--quiet", "--time-limit", "1.2s"];
-    silent(mine(&args).code(1));
+    let run = mine(&args).code(1);
+    let [done] = &run.documents()[..] else { panic!("nothing but that it is done: {run:?}") };
+    assert_eq!(
+        (text(done, "event"), text(done, "ended"), &done["matches"]),
+        ("done", "time_limit", &0.into())
+    );
+    assert_eq!(run.stderr, "");
     mine(&["qq", "--progress", "json"]).code(2).says(&["--json"]);
 }
 

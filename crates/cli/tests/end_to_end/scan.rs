@@ -53,7 +53,7 @@ pub fn write(path: &Path, lines: impl IntoIterator<Item = String>) {
 /// The matches of a run as (type, number of the key), and its last line.
 #[track_caller]
 pub fn findings(run: &Run) -> (Vec<(String, u128)>, Value) {
-    let mut lines = run.json();
+    let mut lines = run.documents();
     let done = lines.pop().expect("a last line");
     assert_eq!(text(&done, "event"), "done", "{done}");
     let number =
@@ -156,7 +156,7 @@ fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
     }
     let mut command = assert_cmd::Command::new(BINARY);
     let run: Run = command.args(args).timeout(PATIENCE).output().expect("starts").into();
-    let done = run.json().pop().expect("a last line");
+    let done = run.documents().pop().expect("a last line");
     assert_eq!(text(&done, "covered"), count.to_string(), "{run:?}");
     // What was found before a kill may be found again after it, since its batch was not yet counted; nothing else is.
     let lines = fs::read_to_string(&keys).unwrap();

@@ -30,7 +30,9 @@ use warpsmith_curve::field::chains::Op;
 use warpsmith_curve::group;
 use warpsmith_curve::walk::Table;
 use warpsmith_curve::{Affine, Fe, Scalar};
-use warpsmith_device::{Api, Buffer, Device, Kernel, Options, Program as Built, Queue, Source, Vendor};
+use warpsmith_device::{
+    Api, Buffer, Cache, Device, Kernel, Options, Program as Built, Queue, Source, Vendor,
+};
 use warpsmith_kernel::{Program as Text, Spec, TablePlace, abi, embedded, join};
 use warpsmith_simd::Simd;
 
@@ -450,15 +452,34 @@ fn build_source(
     entry: &str,
 ) -> Outcome<(Built, Kernel)> {
     let key = format!("{:032x}", source.hash);
+    let options = options(info, spec);
+    let program = queue.build(&Source { text: &source.text, key: &key, ptx: embedded(source) }, &options)?;
+    let kernel = queue.kernel(program, entry)?;
+    Ok((program, kernel))
+}
+
+/// How a program of this shape is compiled.
+fn options(info: &warpsmith_device::Info, spec: &Spec) -> Options {
     let mut options = Options::default();
     if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia {
         // OpenCL has no launch bounds: without this the compiler takes as many registers as it likes.
         let registers = 65536 / (spec.block * spec.blocks) / 8 * 8;
         options.extra.push(format!("-cl-nv-maxrregcount={}", registers.min(255)));
     }
-    let program = queue.build(&Source { text: &source.text, key: &key, ptx: embedded(source) }, &options)?;
-    let kernel = queue.kernel(program, entry)?;
-    Ok((program, kernel))
+    options
+}
+
+/// What the compiler of a device says of the usual search, which is compiled anew whatever the cache has.
+pub(crate) fn compile_anew(device: &dyn Device) -> Result<String, Fault> {
+    let spec = default_shape(device).spec;
+    let Some(spec) = orbit::programs(&spec).into_iter().next() else { return Ok(String::new()) };
+    let source = join(&spec);
+    let key = format!("{:032x}", source.hash);
+    let mut queue = device.queue().map_err(|error| error.to_string())?;
+    let options = Options { cache: Cache::Off, ..options(device.info(), &spec) };
+    let built = queue.build(&Source { text: &source.text, key: &key, ptx: None }, &options);
+    let built = built.and_then(|program| queue.built(program));
+    built.map(|built| built.log).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -75,7 +75,8 @@ fn symbols(body: &str, parts: &[&str], text: &Text) -> Result<Vec<Vec<u64>>, Rea
     Ok(parts)
 }
 
-/// Names the characters the text cannot hold, after its start, and a pattern that looks alike.
+/// Names the characters the text cannot hold, after its start, and a pattern that looks alike. Whether that one is possible
+/// nobody has looked at yet.
 fn wrong_characters(body: &str, text: &Text) -> Reason {
     let start = if body.starts_with("..") { 0 } else { text.start.len() };
     let possible = |index: usize| if index < start { text.any } else { text.inner };
@@ -92,7 +93,7 @@ fn wrong_characters(body: &str, text: &Text) -> Reason {
             suggestion.push(look_alike(character, possible(index), text));
         }
     }
-    Reason::Characters { head: text.shown_head(), alphabet: text.alphabet, bad, suggestion }
+    Reason::Characters { head: text.shown_head(), alphabet: text.alphabet, bad, suggestion: Some(suggestion) }
 }
 
 /// A character out of the possible ones that looks like this one; else `?`.

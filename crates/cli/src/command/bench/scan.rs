@@ -12,7 +12,7 @@ use warpsmith::store::Database;
 
 use super::columns;
 use super::detail::CardFields;
-use crate::command::scan::{parse_filter, parse_type};
+use crate::command::scan::{filter_names, scanned_types};
 use crate::ending::Failure;
 use crate::stdout::Stdout;
 use crate::telling::tell;
@@ -26,15 +26,15 @@ const USUAL: &str = "p2pkh";
 #[derive(Args)]
 pub(super) struct ScanBenchFlags {
     /// With scan: the types of addresses that a key is tested as, together [default: p2pkh; with --database, all it has]
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = parse_type)]
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = scanned_types(), hide_possible_values = true)]
     types: Vec<&'static KeyType>,
 
     /// With scan: look in this database, through its filter, instead of for planted keys
-    #[arg(long, value_name = "DB")]
+    #[arg(long, value_name = "DB", value_hint = clap::ValueHint::FilePath)]
     database: Option<PathBuf>,
 
     /// With scan and --database: the filter that devices test first, fuse8, fuse16 or none [default: the finer that fits]
-    #[arg(long, value_name = "NAME", requires = "database", value_parser = parse_filter)]
+    #[arg(long, value_name = "NAME", requires = "database", value_parser = filter_names(), hide_possible_values = true)]
     filter: Option<FilterWish>,
 }
 
@@ -82,7 +82,7 @@ impl ScanBenchFlags {
         let benches = match &self.database {
             None => bench_scan(devices, ScanOf::Planted(types), seconds, detail)?,
             Some(path) => {
-                let failed = |error: warpsmith::Error| Failure::Other(format!("--database: {error}"));
+                let failed = |error: warpsmith::Error| Failure::of("--database", &error);
                 let database = Database::open(path).map_err(|error| failed(error.into()))?;
                 let wish = self.filter.unwrap_or(FilterWish::Finest);
                 let targets = with_filter(database, &self.types, wish, devices, &mut |text| tell(&text));

@@ -9,7 +9,7 @@ use warpsmith::fleet::net::submit::{cancel, find, reload};
 use zeroize::Zeroizing;
 
 use crate::ending::{Ending, Failure};
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 use crate::telling::{discreet, tell};
 
 /// Make a fleet: keys, TLS certificate and the server's configuration, in a new folder
@@ -132,7 +132,7 @@ pub(crate) struct Cancel {
     job: String,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -155,6 +155,7 @@ impl Cancel {
                     .as_bytes(),
             )?;
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }

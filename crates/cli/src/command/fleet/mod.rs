@@ -68,7 +68,7 @@ impl From<fleet::Error> for Failure {
         match error {
             fleet::Error::Usage(text) => Failure::Usage(text),
             fleet::Error::Engine(error) => error.into(),
-            other => Failure::Other(other.to_string()),
+            other => Failure::of("", &other),
         }
     }
 }

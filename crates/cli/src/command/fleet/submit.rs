@@ -22,6 +22,7 @@ use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::metrics::{JobNumbers, Metrics, RunnerNumbers};
+use crate::mining::Mined;
 use crate::patterns::Written;
 use crate::qr::Qr;
 use crate::quest::Quest;
@@ -178,6 +179,8 @@ impl Submission {
         }
         let mut results =
             Results::open(stdout, flags.output.as_deref(), flags.json, encryption)?.with_codes(qr);
+        results.notify(flags.notify.as_deref());
+        results.name_patterns(quest.score.is_none() && written.all().nth(1).is_some());
         let led = self.lead(&home, flags, &mut results, &mut screen, || {
             let id = submit(&home, descriptor, &wishes)?;
             Ok((id, "secrets stay on this machine, workers get public points"))
@@ -185,6 +188,9 @@ impl Submission {
         let delivered = results.finish();
         let led = led?;
         delivered?;
+        let (matches, elapsed_s) = (led.matches as u64, led.elapsed.as_secs_f64());
+        let how = Mined { matches, tried: None, elapsed_s, ended: led.ended_by(), missing: None };
+        results.stdout().done(flags.json, &how)?;
         Ok(led.ending())
     }
 
@@ -285,6 +291,15 @@ pub(crate) struct Led {
 }
 
 impl Led {
+    /// What ended it, as the last document says it.
+    pub fn ended_by(&self) -> &'static str {
+        match self.ended {
+            Ended::Stopped => "interrupted",
+            Ended::TimeLimit => "time_limit",
+            Ended::Over => "over",
+        }
+    }
+
     pub fn ending(&self) -> Ending {
         match self.ended {
             Ended::Stopped => Ending::Interrupted,
@@ -374,20 +389,21 @@ pub(crate) struct ResultOf {
     job: String,
 
     /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, default_values_os = crate::config::output(),
+        hide_default_value = true)]
     output: Option<PathBuf>,
 
     #[command(flatten)]
     encrypt: EncryptFlags,
 
     /// Print results as JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
+/// What there is of a job's results.
 #[derive(Serialize)]
-struct DoneLine {
-    event: &'static str,
+struct Told {
     matches: usize,
     over: bool,
 }
@@ -403,9 +419,8 @@ impl ResultOf {
         let mut results = Results::open(stdout, self.output.as_deref(), self.json, self.encrypt.open()?)?;
         results.publish(found.into_iter().map(Deliverable::from).collect())?;
         results.finish()?;
-        if self.json {
-            results.stdout().show_json(&DoneLine { event: "done", matches, over })?;
-        } else if matches == 0 {
+        results.stdout().done(self.json, &Told { matches, over })?;
+        if !self.json && matches == 0 {
             tell(if over { "the job ended without a match" } else { "nothing was found yet" });
         }
         Ok(if matches > 0 { Ending::Done } else { Ending::NoMatch })

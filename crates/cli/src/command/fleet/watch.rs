@@ -15,7 +15,7 @@ use super::page::{self, Told};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 /// Show how jobs and workers stand
 #[derive(Args)]
@@ -29,7 +29,7 @@ pub(crate) struct Status {
     price: Option<f64>,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -69,6 +69,7 @@ struct StatusLine<'a> {
 impl Status {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         self.show(&Home::open(&self.folder)?, stdout)?;
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 
@@ -171,6 +172,7 @@ impl Watch {
                 std::thread::sleep(Duration::from_millis(50));
             }
         }
+        stdout.done(self.status.json, &AsAsked {})?;
         Ok(Ending::Interrupted)
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Work {
     spool: Option<PathBuf>,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::DeviceFlags;
 use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,7 +53,7 @@ pub(crate) struct Bench {
     samples: u32,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -96,6 +96,7 @@ impl Bench {
             screen.say(format_args!("device    {}: {}", maker.id, maker.description));
             self.measure(&params, maker, stdout)?;
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 

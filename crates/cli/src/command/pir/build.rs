@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use warpsmith::look_up::{amount_bytes, key_of};
 use warpsmith::pir::database::{Builder, Description};
 use warpsmith::pir::ethereum::{self, Folder, Synthetic};
@@ -21,7 +21,7 @@ use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
 use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
 What INPUT is:
@@ -41,14 +41,14 @@ Examples:
 ///
 /// Memory does not grow with the input; a database by key takes twice its size on disk while it is built.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("source").required(true))]
 pub(crate) struct Build {
     /// The database to make; nothing may be there yet
     #[arg(value_name = "DBFILE")]
     database: PathBuf,
 
     /// What to make it from
-    #[arg(value_name = "INPUT", required_unless_present = "synthetic", conflicts_with = "synthetic")]
+    #[arg(value_name = "INPUT", group = "source")]
     input: Option<PathBuf>,
 
     /// Bytes of an entry of a flat file, 8 to 4096
@@ -56,7 +56,7 @@ pub(crate) struct Build {
     entry_size: Option<u32>,
 
     /// Make a synthetic state of so many records, which looks like Ethereum's and belongs to nobody
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", group = "source")]
     synthetic: Option<u64>,
 
     /// Which synthetic state
@@ -80,11 +80,11 @@ pub(crate) struct Build {
     epoch: u64,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 
@@ -152,6 +152,7 @@ impl Build {
             }
         }
         screen.say(format_args!("built in {}", human::seconds(seconds)));
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 
@@ -208,8 +209,7 @@ impl Build {
     }
 
     fn guess(&self, input: &Path) -> std::result::Result<Format, Failure> {
-        let facts = std::fs::metadata(input)
-            .map_err(|error| Failure::Other(format!("{}: {error}", input.display())))?;
+        let facts = std::fs::metadata(input).map_err(|error| Failure::of_file(&input.display(), &error))?;
         if facts.is_file() {
             return Ok(match self.entry_size {
                 Some(_) => Format::Flat,

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
 use warpsmith::Error;
 use warpsmith::look_up::{Library, Query, Resumed};
-use warpsmith::pir::Client;
 
 use super::keys::EntryLine;
-use super::{lanes, remote};
+use super::{open_state, remote};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::screen::Screen;
@@ -41,19 +41,25 @@ pub(crate) struct Get {
     wanted: Vec<String>,
 
     /// Print JSON, one document per line
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
+}
+
+#[derive(Serialize)]
+struct GotLine {
+    /// Queries that can still be made.
+    remaining: u64,
 }
 
 impl Get {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let mut screen = Screen::new(self.quiet);
         let remote = remote(&self.server)?;
-        let client = Client::open(&self.state, lanes())?;
+        let client = open_state(&self.state)?;
         let offer = remote.offer()?;
         let batch = offer.batch;
         let mut library = Library::new(remote, offer, client)?;
@@ -83,12 +89,13 @@ impl Get {
             Ok(())
         });
         read.map_err(|stopped| self.failure(stopped))?;
-        screen.say(format_args!("{} queries remain", human::count(library.remaining() as f64)));
-        match (failed, all_found) {
-            (true, _) => Err(Failure::Other("not everything could be read; see above".to_owned())),
-            (false, true) => Ok(Ending::Done),
-            (false, false) => Ok(Ending::NoMatch),
+        let remaining = library.remaining();
+        screen.say(format_args!("{} queries remain", human::count(remaining as f64)));
+        if failed {
+            return Err(Failure::Other("not everything could be read; see above".to_owned()));
         }
+        stdout.done(self.json, &GotLine { remaining })?;
+        Ok(if all_found { Ending::Done } else { Ending::NoMatch })
     }
 
     /// The words for what ended a look-up.

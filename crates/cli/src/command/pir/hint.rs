@@ -17,12 +17,12 @@ use warpsmith::pir::{Client, Error, Key, Params, Version};
 
 use super::info::ShapeFlags;
 use super::maker::{Maker, read_token};
-use super::{bytes, lanes, remote};
+use super::{bytes, lanes, open_state, remote};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::{DeviceFlags, interrupt};
 use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,11 +78,11 @@ pub(crate) struct Hint {
     devices: DeviceFlags,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 
@@ -127,7 +127,7 @@ impl Hint {
             };
             screen.clear();
             if stop.load(Ordering::Relaxed) {
-                return Ok(Ending::Interrupted);
+                return Err(Failure::Interrupted);
             }
             let Made { version, params, key, hints, device } = made;
             let client = Client::create(&self.state, params, version, key, hints, lanes())?;
@@ -138,6 +138,7 @@ impl Hint {
         let seconds = started.elapsed().as_secs_f64();
         show_state(&self.state, &client, device, started.elapsed(), self.json, stdout)?;
         screen.say(format_args!("done in {}", human::seconds(seconds)));
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 
@@ -235,7 +236,7 @@ impl Hint {
     }
 
     fn top_up(&self, remote: &Remote, pairs: u64, screen: &mut Screen) -> Result<Client, Failure> {
-        let mut client = Client::open(&self.state, lanes())?;
+        let mut client = open_state(&self.state)?;
         same_database(&remote.offer()?.description, &client, "hint maker")?;
         warn_of_maker(screen);
         if client.waiting() > 0 {

@@ -16,7 +16,7 @@ use super::{bytes, lanes};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +41,7 @@ pub(crate) struct Info {
     verify: bool,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -254,7 +254,7 @@ struct StateLine {
 
 impl Info {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let failed = |error: std::io::Error| Failure::Other(format!("{}: {error}", self.file.display()));
+        let failed = |error: std::io::Error| Failure::of_file(&self.file.display(), &error);
         let mut magic = [0; 8];
         let read = File::open(&self.file).and_then(|mut file| file.read_exact(&mut magic));
         match read {
@@ -262,16 +262,20 @@ impl Info {
             other => other.map_err(failed)?,
         }
         match &magic {
-            b"WPIRDATA" => self.database(stdout),
-            b"WPIRSTAT" => self.state(stdout),
-            _ => Err(Failure::Other(format!(
-                "{} is neither a database of `warpsmith pir build` nor a state of `warpsmith pir hint`",
-                self.file.display()
-            ))),
+            b"WPIRDATA" => self.database(stdout)?,
+            b"WPIRSTAT" => self.state(stdout)?,
+            _ => {
+                return Err(Failure::Other(format!(
+                    "{} is neither a database of `warpsmith pir build` nor a state of `warpsmith pir hint`",
+                    self.file.display()
+                )));
+            }
         }
+        stdout.done(self.json, &AsAsked {})?;
+        Ok(Ending::Done)
     }
 
-    fn database(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    fn database(&self, stdout: &mut Stdout) -> Result<(), Failure> {
         let mut screen = Screen::new(false);
         if self.verify {
             screen.live(&["reading all entries"]);
@@ -288,8 +292,7 @@ impl Info {
                 client: Some(figures),
                 ..DatabaseLine::new("database", &self.file, description)
             };
-            stdout.show_json(&line)?;
-            return Ok(Ending::Done);
+            return stdout.show_json(&line);
         }
         let mut text = database_text(&self.file, description);
         if live.epoch() > description.epoch {
@@ -304,11 +307,10 @@ impl Info {
             text += "verified   every entry is as it was built\n";
         }
         text += &figures.text(description.keyword.as_ref().map(|shape| shape.places));
-        stdout.show(text.as_bytes())?;
-        Ok(Ending::Done)
+        stdout.show(text.as_bytes())
     }
 
-    fn state(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    fn state(&self, stdout: &mut Stdout) -> Result<(), Failure> {
         if self.verify || self.shape.lambda.is_some() || self.shape.queries.is_some() {
             let text = "--verify, --lambda and --queries are for databases; a state has its figures already";
             return Err(Failure::Usage(text.to_owned()));
@@ -332,8 +334,7 @@ impl Info {
                 journal_bytes: client.journal_bytes(),
                 client: figures,
             };
-            stdout.show_json(&line)?;
-            return Ok(Ending::Done);
+            return stdout.show_json(&line);
         }
         let count = |number: u64| human::count(number as f64);
         let waiting = match client.waiting() {
@@ -354,7 +355,6 @@ impl Info {
             count(client.remaining()),
             bytes(client.journal_bytes()),
         );
-        stdout.show((text + &figures.text(None)).as_bytes())?;
-        Ok(Ending::Done)
+        stdout.show((text + &figures.text(None)).as_bytes())
     }
 }

@@ -38,6 +38,6 @@ impl Maker {
 /// The token in a file that nobody else may read.
 pub(super) fn read_token(path: &Path) -> Result<Token, Failure> {
     let content = warpsmith_files::read_secret(path, Token::MOST_BYTES)
-        .map_err(|error| Failure::Other(format!("--token-file: {error}")))?;
+        .map_err(|error| Failure::of("--token-file", &error))?;
     Token::new(&content).map_err(|error| Failure::Usage(format!("--token-file {}: {error}", path.display())))
 }

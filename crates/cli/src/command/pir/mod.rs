@@ -19,9 +19,9 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 use warpsmith::pir::remote::Remote;
-use warpsmith::pir::{Error, Lanes};
+use warpsmith::pir::{Client, Error, Lanes};
 
-use crate::ending::{Ending, Failure};
+use crate::ending::{Ending, Failure, is_missing};
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\
@@ -80,7 +80,7 @@ impl From<Error> for Failure {
                 Failure::Device(format!("{error}\nthe processor can make them too: --device cpu"))
             }
             Error::Wrong { .. } => Failure::Device(error.to_string()),
-            error => Failure::Other(error.to_string()),
+            error => Failure::of("", &error),
         }
     }
 }
@@ -94,6 +94,17 @@ fn refuse_existing(path: &Path, what: &str) -> Result<(), Failure> {
             path.display()
         ))),
     }
+}
+
+/// The client's own state, which `pir hint` makes.
+fn open_state(path: &Path) -> Result<Client, Failure> {
+    Client::open(path, lanes()).map_err(|error| match is_missing(&error) {
+        true => Failure::Usage(format!(
+            "--state {}: the state is missing; `warpsmith pir hint` makes one, or give the name of one that is there",
+            path.display()
+        )),
+        false => error.into(),
+    })
 }
 
 /// A server by the address a person gave.

@@ -22,7 +22,7 @@ use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::{DeviceFlags, interrupt};
 use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 use crate::web::listen;
 
 const EXAMPLES: &str = "\
@@ -81,11 +81,11 @@ pub(crate) struct Serve {
     entries: Option<EntriesIn>,
 
     /// Print where it listens as JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 
     /// Print nothing on stderr but warnings and errors
-    #[arg(long)]
+    #[arg(short, long)]
     quiet: bool,
 }
 
@@ -182,6 +182,7 @@ impl Serve {
         let served = server.run(listener, &stop, &news);
         served.map_err(|error| Failure::Other(format!("the server ended: {error}")))?;
         say(format_args!("stopped"));
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Interrupted)
     }
 

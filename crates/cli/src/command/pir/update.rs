@@ -10,7 +10,7 @@ use warpsmith::pir::updates::Live;
 
 use super::{changes, lanes};
 use crate::ending::{Ending, Failure};
-use crate::stdout::Stdout;
+use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
 A line of CHANGES is an index or a key, blanks, and the new value; lines that begin with # are skipped:
@@ -46,7 +46,7 @@ pub(crate) struct Update {
     delta: bool,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(short, long)]
     json: bool,
 }
 
@@ -60,7 +60,7 @@ struct UpdatedLine {
 impl Update {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let live = Live::open(&self.database, lanes(), 0)?;
-        let failed = |error: std::io::Error| Failure::Other(format!("{}: {error}", self.changes.display()));
+        let failed = |error: std::io::Error| Failure::of_file(&self.changes.display(), &error);
         let update = if self.delta {
             let params = live.params();
             if live.base().description().keyword.is_some() || params.entry_size() != ethereum::RECORD {
@@ -98,6 +98,7 @@ impl Update {
             };
             stdout.show(format!("epoch {}: {entries}\n", live.epoch()).as_bytes())?;
         }
+        stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }

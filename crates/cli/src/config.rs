@@ -1,0 +1,332 @@
+//! Defaults that a person sets once: `warpsmith.toml` in the user's configuration folder and in the working folder, and the
+//! environment.
+//!
+//! What is said later counts: the user's file, the working folder's, the environment, the command line. A file that holds anything
+//! else than what is known here is refused, with its line: a default that is not what somebody believes it to be can put keys in the
+//! wrong place. For the same reason a file that others may write is refused. Nothing that is run can be set here.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use toml::Spanned;
+use warpsmith::devices::Selector;
+use warpsmith_files::Sharing;
+
+use crate::ending::Failure;
+use crate::telling::may_be_secret;
+
+/// The file's name, wherever it is.
+pub(crate) const FILE: &str = "warpsmith.toml";
+
+/// Bytes of a file, at most.
+const LONGEST: u64 = 1 << 16;
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Nobody set it.
+    Default,
+    File(PathBuf),
+    Environment(&'static str),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Default => f.write_str("default"),
+            Source::File(path) => write!(f, "{}", path.display()),
+            Source::Environment(name) => write!(f, "${name}"),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting<T> {
+    pub value: Option<T>,
+    pub source: Source,
+}
+
+impl<T> Setting<T> {
+    const NONE: Setting<T> = Setting { value: None, source: Source::Default };
+
+    fn set(&mut self, value: Option<T>, source: &Source) {
+        if let Some(value) = value {
+            *self = Setting { value: Some(value), source: source.clone() };
+        }
+    }
+}
+
+/// When messages of the command line have colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Colour {
+    pub const ALL: [(&'static str, Colour); 3] =
+        [("auto", Colour::Auto), ("always", Colour::Always), ("never", Colour::Never)];
+
+    fn parse(text: &str) -> Result<Colour, String> {
+        let known = Colour::ALL.iter().find(|(name, _)| *name == text);
+        known
+            .map(|(_, colour)| *colour)
+            .ok_or_else(|| format!("'{text}' is no colour; give auto, always or never"))
+    }
+
+    pub fn name(self) -> &'static str {
+        Colour::ALL.iter().find(|(_, colour)| *colour == self).map_or("auto", |(name, _)| name)
+    }
+}
+
+impl From<Colour> for clap::ColorChoice {
+    fn from(colour: Colour) -> clap::ColorChoice {
+        match colour {
+            Colour::Auto => clap::ColorChoice::Auto,
+            Colour::Always => clap::ColorChoice::Always,
+            Colour::Never => clap::ColorChoice::Never,
+        }
+    }
+}
+
+/// The defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub device: Setting<Vec<Selector>>,
+    pub output: Setting<PathBuf>,
+    pub colour: Setting<Colour>,
+    pub launch_ms: Setting<u32>,
+    /// Where files were looked for, and whether there was one.
+    pub files: Vec<(PathBuf, bool)>,
+}
+
+/// The names of the environment, in the order of the settings.
+pub(crate) const VARIABLES: [&str; 4] =
+    ["WARPSMITH_DEVICE", "WARPSMITH_OUTPUT", "WARPSMITH_COLOUR", "WARPSMITH_LAUNCH_MS"];
+
+/// One device, or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Devices {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// What a file may hold.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    device: Option<Spanned<Devices>>,
+    output: Option<Spanned<String>>,
+    colour: Option<Spanned<String>>,
+    launch_ms: Option<Spanned<u32>>,
+}
+
+fn parse_devices(texts: &[String]) -> Result<Vec<Selector>, String> {
+    texts.iter().map(|text| text.trim().parse::<Selector>()).collect()
+}
+
+fn parse_output(text: &str) -> Result<PathBuf, String> {
+    if let Some(what) = may_be_secret(text) {
+        return Err(format!("the name has {what}; give another name"));
+    }
+    match text {
+        "" | "-" => Err("give the name of a file".to_owned()),
+        _ => Ok(PathBuf::from(text)),
+    }
+}
+
+fn parse_launch(number: u32) -> Result<u32, String> {
+    match number {
+        1..=1000 => Ok(number),
+        _ => Err(format!("{number} is no length of a launch; give 1 to 1000 milliseconds")),
+    }
+}
+
+impl Config {
+    const EMPTY: Config = Config {
+        device: Setting::NONE,
+        output: Setting::NONE,
+        colour: Setting::NONE,
+        launch_ms: Setting::NONE,
+        files: Vec::new(),
+    };
+
+    /// Adds what a file says; the error has the line.
+    fn read(&mut self, path: &Path, text: &str) -> Result<(), String> {
+        let source = Source::File(path.to_owned());
+        let line_of = |at: usize| text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line_of(span.start));
+            format!("line {line}: {}", error.message().lines().next().unwrap_or_default())
+        })?;
+        /// The value, read further, or why not with the line it is in.
+        fn checked<T, U>(
+            value: Option<Spanned<T>>,
+            line_of: &dyn Fn(usize) -> usize,
+            parse: impl FnOnce(T) -> Result<U, String>,
+        ) -> Result<Option<U>, String> {
+            let Some(value) = value else { return Ok(None) };
+            let line = line_of(value.span().start);
+            parse(value.into_inner()).map(Some).map_err(|why| format!("line {line}: {why}"))
+        }
+        let device = checked(written.device, &line_of, |devices| match devices {
+            Devices::One(text) => parse_devices(&[text]),
+            Devices::Several(texts) => parse_devices(&texts),
+        })?;
+        // A name in a file is relative to the folder the file is in, whoever reads it from where.
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let output =
+            checked(written.output, &line_of, |text| parse_output(&text).map(|name| folder.join(name)))?;
+        let colour = checked(written.colour, &line_of, |text| Colour::parse(&text))?;
+        let launch_ms = checked(written.launch_ms, &line_of, parse_launch)?;
+        self.device.set(device, &source);
+        self.output.set(output, &source);
+        self.colour.set(colour, &source);
+        self.launch_ms.set(launch_ms, &source);
+        Ok(())
+    }
+
+    /// Adds what the environment says; an empty variable says nothing.
+    fn read_environment(&mut self, get: &dyn Fn(&str) -> Option<OsString>) -> Result<(), String> {
+        let texts = VARIABLES.map(|name| {
+            let value = get(name).filter(|value| !value.is_empty())?;
+            Some(value.into_string().map_err(|_| format!("${name}: it is not text (UTF-8)")))
+        });
+        let [device, output, colour, launch_ms] = texts.map(Option::transpose);
+        let named = |at: usize| move |why: String| format!("${}: {why}", VARIABLES[at]);
+        let source = |at: usize| Source::Environment(VARIABLES[at]);
+        let list = |text: String| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let device = device?.map(|text| parse_devices(&list(text))).transpose().map_err(named(0))?;
+        self.device.set(device, &source(0));
+        self.output.set(output?.map(|text| parse_output(&text)).transpose().map_err(named(1))?, &source(1));
+        self.colour.set(colour?.map(|text| Colour::parse(&text)).transpose().map_err(named(2))?, &source(2));
+        let number =
+            |text: String| text.parse().map_err(|_| format!("'{text}' is no number")).and_then(parse_launch);
+        self.launch_ms.set(launch_ms?.map(number).transpose().map_err(named(3))?, &source(3));
+        Ok(())
+    }
+
+    /// Everything that was set, or the first mistake.
+    fn load() -> Result<Config, Failure> {
+        let mut config = Config::EMPTY;
+        let folder = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let folder = folder.or_else(|| std::env::home_dir().map(|home| home.join(".config")));
+        let own = folder.map(|folder| folder.join("warpsmith").join(FILE));
+        for path in own.into_iter().chain([PathBuf::from(FILE)]) {
+            let text = read_file(&path)?;
+            config.files.push((path.clone(), text.is_some()));
+            let Some(text) = text else { continue };
+            config.read(&path, &text).map_err(|why| {
+                Failure::Usage(format!(
+                    "{}, {why}. It may hold device, output, colour and launch_ms; docs/reference.md explains them",
+                    path.display()
+                ))
+            })?;
+        }
+        config.read_environment(&|name| std::env::var_os(name)).map_err(Failure::Usage)?;
+        Ok(config)
+    }
+}
+
+/// A file of ours; nothing where there is none.
+fn read_file(path: &Path) -> Result<Option<String>, Failure> {
+    let about = path.display().to_string();
+    let file = match std::fs::File::open(path) {
+        // Also where a part of the way to it is no folder.
+        Err(error)
+            if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(None);
+        }
+        other => other.map_err(|error| Failure::of(&about, &error))?,
+    };
+    warpsmith_files::check(&file, path, Sharing::Readable).map_err(|error| {
+        Failure::Usage(format!("{error}. It says where keys go, so only you may write it"))
+    })?;
+    let bytes = crate::input::read(&path.to_string_lossy(), LONGEST)
+        .map_err(|why| Failure::Usage(format!("{about}: {why}")))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{about}: it is not text (UTF-8)")))?;
+    Ok(Some(text))
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
+/// Reads the defaults. To be called before the command line is read, which shows and uses them.
+pub(crate) fn load() -> Result<(), Failure> {
+    let config = Config::load()?;
+    CONFIG.get_or_init(|| config);
+    Ok(())
+}
+
+/// The defaults.
+pub(crate) fn get() -> &'static Config {
+    CONFIG.get_or_init(|| Config::EMPTY)
+}
+
+/// The default of `--output`, if there is one, as the command line's parser takes it.
+pub(crate) fn output() -> Option<&'static OsStr> {
+    get().output.value.as_deref().map(Path::as_os_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config, String> {
+        let mut config = Config::EMPTY;
+        config.read(Path::new("folder/warpsmith.toml"), text).map(|()| config)
+    }
+
+    #[test]
+    fn what_is_said_later_counts_and_is_known_by_its_source() {
+        let mut config = read("device = ['cpu', 'cuda:1']\noutput = 'keys.txt'\ncolour = 'never'\n").unwrap();
+        assert_eq!(config.device.value, Some(vec!["cpu".parse().unwrap(), "cuda:1".parse().unwrap()]));
+        assert_eq!(config.output.value, Some(PathBuf::from("folder/keys.txt")));
+        assert_eq!(config.launch_ms, Setting::NONE);
+        config.read(Path::new("warpsmith.toml"), "device = 'all'").unwrap();
+        assert_eq!(config.device.source, Source::File("warpsmith.toml".into()));
+        let set = |name: &str| match name {
+            "WARPSMITH_DEVICE" => Some("opencl,cpu".into()),
+            "WARPSMITH_LAUNCH_MS" => Some("10".into()),
+            "WARPSMITH_OUTPUT" => Some("".into()),
+            _ => None,
+        };
+        config.read_environment(&set).unwrap();
+        assert_eq!(config.device.value, Some(vec!["opencl".parse().unwrap(), "cpu".parse().unwrap()]));
+        assert_eq!(
+            config.launch_ms,
+            Setting { value: Some(10), source: Source::Environment("WARPSMITH_LAUNCH_MS") }
+        );
+        assert_eq!(config.output.source.to_string(), "folder/warpsmith.toml");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let cases = [
+            ("# a comment\ndevices = 'cpu'\n", "line 2", "devices"),
+            ("device = 'gpu'", "line 1", "'gpu' is no device"),
+            ("colour = 'never'\ncolour = 'auto'\n", "line 2", "duplicate"),
+            ("\n\nlaunch_ms = 0", "line 3", "1 to 1000"),
+            ("launch_ms = 'ten'", "line 1", "invalid type"),
+            ("colour = 'red'", "line 1", "auto, always or never"),
+            ("output = ''", "line 1", "name of a file"),
+            ("notify = 'rm'", "line 1", "notify"),
+            ("output = [", "line 1", ""),
+        ];
+        for (text, line, why) in cases {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(line) && error.contains(why), "{text}: {error}");
+        }
+        let wrong = |_: &str| Some(OsString::from("gpu"));
+        assert!(
+            Config::EMPTY.clone().read_environment(&wrong).unwrap_err().starts_with("$WARPSMITH_DEVICE: ")
+        );
+    }
+}
