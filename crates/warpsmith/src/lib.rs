@@ -94,8 +94,8 @@ pub fn btc(address_type: AddressType) -> impl KeyTarget + 'static {
 /// ```
 pub mod devices {
     pub use warpsmith_engine::{
-        Api, CardOptions, Devices, FilterRoom, Found, Inline, Runner, Selector, Simd, Survey, Tuned,
-        drivers_are_busy, survey, tune,
+        Api, CardOptions, Devices, FilterRoom, Found, Inline, Preparing, Runner, Selector, Simd, Survey,
+        Tuned, UnderWay, drivers_are_busy, survey, tune, under_way,
     };
 }
 
@@ -142,9 +142,9 @@ pub mod keys {
 /// ```
 pub mod search {
     pub use warpsmith_engine::{
-        Covered, Details, Ended, Error, Event, Job, KeyUnit, Match, Outcome, Outfit, Progress, RangeRunner,
-        RangeStart, RangeUnit, Result, SaltUnit, Solution, Subject, Unit, UnitOrigin, UnitRunner, Wanted,
-        Why, check_spots, run, settle, time_to,
+        Covered, Details, Ended, Error, Event, Job, KeyUnit, Match, Outcome, Outfit, Pause, Progress,
+        RangeRunner, RangeStart, RangeUnit, Result, SaltUnit, Solution, Subject, Unit, UnitOrigin,
+        UnitRunner, Wanted, Why, check_spots, run, settle, time_to,
     };
 }
 

@@ -169,8 +169,7 @@ impl Scan {
             }
         };
         let mut ledger = ledger(range, &targets, self.map.as_deref(), self.random)?;
-        let interval = Duration::from_secs(1);
-        let job = ScanJob { targets: &targets, time_limit: self.time_limit, interval };
+        let job = ScanJob { time_limit: self.time_limit, ..ScanJob::new(&targets) };
         let outcome = run(&job, ledger.as_mut(), &devices, interrupt, &mut |event| {
             match event {
                 Event::Found(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,

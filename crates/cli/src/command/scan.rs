@@ -178,9 +178,9 @@ impl Scan {
         }
         self.introduce(&mut screen, &targets, ledger.map(), &devices.describe());
         let job = ScanJob {
-            targets: &targets,
             time_limit: self.run.time_limit,
             interval: self.run.interval(&screen),
+            ..ScanJob::new(&targets)
         };
         let outcome = self.scan(&job, ledger.as_mut(), &devices, &interrupt, &mut results, &mut screen);
         screen.clear();

@@ -36,6 +36,7 @@ use warpsmith_simd::Simd;
 
 use crate::forms;
 use crate::prefilter::ScanFilter;
+use crate::under_way::{Busy, Preparing};
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
@@ -411,7 +412,9 @@ fn build_source(
         let registers = 65536 / (spec.block * spec.blocks) / 8 * 8;
         options.extra.push(format!("-cl-nv-maxrregcount={}", registers.min(255)));
     }
+    let busy = Busy::with(Preparing::Compiling, Some(info.id.clone()));
     let program = queue.build(&Source { text: &source.text, key: &key, ptx: embedded(source) }, &options)?;
+    drop(busy);
     let kernel = queue.kernel(program, entry)?;
     Ok((program, kernel))
 }
