@@ -11,7 +11,7 @@ use warpsmith::proof::{Sample, distinct_samples, samples};
 use crate::ending::Failure;
 use crate::human;
 use crate::metrics::Metrics;
-use crate::screen::Screen;
+use crate::screen::{Screen, ScreenFlags};
 use crate::signals;
 pub(crate) use crate::signals::interrupt;
 use crate::telling::tell;
@@ -42,6 +42,9 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     pub quiet: bool,
 
+    #[command(flatten)]
+    pub screen: ScreenFlags,
+
     /// Where GET /metrics is answered, for Prometheus: an address and a port, as 127.0.0.1:9090
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<String>,
@@ -57,9 +60,17 @@ impl RunFlags {
         Ok(Some(metrics))
     }
 
+    /// What shows how it goes.
+    pub fn screen(&self) -> Screen {
+        Screen::with(self.quiet, &self.screen)
+    }
+
     /// How often progress is to be reported.
     pub fn interval(&self, screen: &Screen) -> Duration {
-        if self.progress.is_some() { Duration::from_secs(1) } else { screen.interval() }
+        match self.progress {
+            Some(_) => self.screen.progress_interval.unwrap_or(Duration::from_secs(1)),
+            None => screen.interval(),
+        }
     }
 }
 

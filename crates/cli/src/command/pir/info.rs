@@ -274,7 +274,7 @@ impl Info {
     fn database(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let mut screen = Screen::new(false);
         if self.verify {
-            screen.live(&["reading all entries"]);
+            screen.bar("reading all entries", None, "");
             Database::open(&self.file)?.verify()?;
             screen.clear();
         }
