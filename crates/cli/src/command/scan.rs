@@ -13,8 +13,8 @@ use warpsmith::fleet::net::submit::{submit, submit_hidden};
 use warpsmith::fleet::scan::{Order, ScanTask};
 use warpsmith::keys::{parse_public_key, public_point};
 use warpsmith::scan::{
-    Ended, Event, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run,
-    with_filter,
+    Ended, Event, FilterNews, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger,
+    run, with_filter,
 };
 use warpsmith::store::{Database, Interval, Map, RangeError, Record, TargetList, U256, Width, parse_range};
 
@@ -352,9 +352,9 @@ impl Scan {
             error => error.into(),
         };
         let database = Database::open(path).map_err(|error| failed(error.into()))?;
-        let say = &mut |text| screen.say(format_args!("filter    {text}"));
+        let mut tell = |news| tell_filter(screen, &news);
         let wish = self.filter.unwrap_or(FilterWish::Finest);
-        with_filter(database, &self.types, wish, devices, say).map_err(failed)
+        with_filter(database, &self.types, wish, devices, &mut tell).map_err(failed)
     }
 
     fn scan(
@@ -494,6 +494,22 @@ impl Scan {
             results.stdout().show_json(&line)?;
         }
         Ok(())
+    }
+}
+
+/// Says which filter stands before a database, and how far one is that has to be made.
+pub(crate) fn tell_filter(screen: &mut Screen, news: &FilterNews) {
+    match news {
+        FilterNews::Chosen(reason) => screen.note(&format!("filter    {reason}")),
+        FilterNews::Making(width, share) => {
+            if *share == 0.0 {
+                screen.note(&format!(
+                    "filter    {} is being made; it is kept beside the database",
+                    width.name()
+                ));
+            }
+            screen.bar(&format!("making {}", width.name()), Some(*share), "");
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::DeviceFlags;
+use crate::screen::Screen;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\
@@ -44,6 +45,13 @@ impl Tune {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let devices = self.devices.open()?;
         let sample = warpsmith::proof::samples()[0];
+        let mut screen = Screen::new(false);
+        let ids = devices.describe();
+        let label = |device: &str| format!("shapes of {device}");
+        if let Some((first, _)) = ids.first() {
+            // The time that is left counts from here.
+            screen.bar(&label(first), Some(0.0), "");
+        }
         let mut shown = Ok(());
         let mut any = false;
         warpsmith::devices::tune(&devices, &sample, &mut |tuned| {
@@ -65,7 +73,11 @@ impl Tune {
                 let mark = if best { "  best so far" } else { "" };
                 stdout.show(format!("{device:<10}  {shape}  {result}{mark}\n").as_bytes())
             };
+            let (number, count) = tuned.number;
+            let more = format!("{number} of {count} tried");
+            screen.bar(&label(device), Some(number as f64 / count as f64), &more);
         })?;
+        screen.clear();
         shown?;
         if !any {
             let text = "no card among the devices: the processor needs no tuning (`warpsmith devices` lists what there is)";

@@ -130,10 +130,12 @@ fn written(buffer: &Buffer, row: u16, looks: Looks) -> String {
 /// Three rows for a narrow terminal: how fast, how likely by now, and until when.
 fn narrow(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
     let Some(figures) = &view.figures else {
-        return vec![
+        let mut rows = vec![
             Line::styled(clipped(&view.sought, width, looks), STRONG),
             Line::styled(clipped(&view.phase, width, looks), mood(view.mood)),
         ];
+        rows.extend(view.work.map(|share| bar("done", share, width, looks)));
+        return rows;
     };
     let first = vec![
         Span::styled(view.phase.clone(), mood(view.mood)),
@@ -163,6 +165,7 @@ fn wide(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
         // What does not fit into one row gets another.
         rows.extend(wrapped(row, width));
     }
+    rows.extend(view.work.map(|share| bar("done", share, width.min(BAR), looks)));
     rows.extend(devices(view, width, looks));
     if let Some(last) = &view.last {
         rows.push(Line::from(vec![Span::styled("last  ", QUIET), Span::styled(last.clone(), GOOD)]));

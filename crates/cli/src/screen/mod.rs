@@ -136,7 +136,7 @@ impl Screen {
         }
     }
 
-    /// Shows how far work is, a share of 0 to 1 if that is known, with the time that is left, and what else is worth saying.
+    /// Shows how far work is, also such that a run has to wait for: a share of 0 to 1 if that is known, with the time that is left, and what else is worth saying.
     pub fn bar(&mut self, label: &str, share: Option<f64>, more: &str) {
         if self.quiet {
             return;
@@ -154,7 +154,9 @@ impl Screen {
             .then(|| format!("{} left, {}", human::seconds(left), times::by(&Zoned::now(), left)));
         let more = [left.as_deref(), (!more.is_empty()).then_some(more)];
         let more = more.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        if self.terminal {
+        if let Some(live) = &self.live {
+            live.model().work(label, share, &more);
+        } else if self.terminal {
             let looks = Looks { colours: terminal::has_colours(), unicode: terminal::knows_unicode() };
             let (columns, _) = terminal::size();
             terminal::draw(Block::bar(label, share, &more, columns, looks).rows(columns, looks));

@@ -77,6 +77,8 @@ pub(crate) struct Model {
     health: Vec<(String, Health)>,
     /// When the map was saved.
     saved: Option<Instant>,
+    /// What has to be done before it begins, how much of it is, and what is to be said of it.
+    work: Option<(String, Option<f64>, String)>,
     pub details: bool,
 }
 
@@ -96,6 +98,7 @@ impl Model {
             note: None,
             health: Vec::new(),
             saved: None,
+            work: None,
             details: false,
         }
     }
@@ -185,6 +188,11 @@ impl Model {
         self.saved = Some(Instant::now());
     }
 
+    /// Something has to be done before it begins.
+    pub fn work(&mut self, label: &str, share: Option<f64>, more: &str) {
+        self.work = Some((label.to_owned(), share, more.to_owned()));
+    }
+
     pub fn healthy(&mut self, health: Vec<(String, Health)>) {
         self.health = health;
     }
@@ -205,12 +213,15 @@ impl Model {
     pub fn view(&self, now: &Zoned, mood: Mood, under_way: &[UnderWay], keys: bool) -> View {
         let noticed = |busy: &&UnderWay| busy.lasts >= NOTICED;
         let busy: Vec<_> = under_way.iter().filter(noticed).map(preparing).collect();
-        let phase = match (mood, &self.standing, busy.first()) {
+        let work = self.work.as_ref().filter(|_| self.standing.is_none());
+        let phase = match (mood, &self.standing, work, busy.first()) {
             (Mood::Stopping, ..) => "stopping".to_owned(),
             (Mood::Paused, ..) => "paused".to_owned(),
-            (Mood::Running, Some(_), _) => "running".to_owned(),
-            (Mood::Running, None, Some((device, doing))) => format!("{doing}{}", of(device.as_deref())),
-            (Mood::Running, None, None) => "starting".to_owned(),
+            (Mood::Running, Some(_), ..) => "running".to_owned(),
+            (Mood::Running, None, Some((label, _, more)), _) if more.is_empty() => label.clone(),
+            (Mood::Running, None, Some((label, _, more)), _) => format!("{label}, {more}"),
+            (Mood::Running, None, None, Some((device, doing))) => format!("{doing}{}", of(device.as_deref())),
+            (Mood::Running, None, None, None) => "starting".to_owned(),
         };
         let is_search = matches!(self.task, Task::Search { .. });
         let mut view = View {
@@ -219,6 +230,7 @@ impl Model {
             sought: self.sought.clone(),
             odds: self.odds.clone(),
             share_is: if is_search { "luck" } else { "covered" },
+            work: work.and_then(|(_, share, _)| *share),
             output: self.output.clone(),
             last: self.last.clone(),
             details: self.details,
@@ -326,6 +338,8 @@ pub(crate) struct View {
     pub sought: String,
     pub odds: [String; 2],
     pub figures: Option<Figures>,
+    /// How much is done of what has to be done first.
+    pub work: Option<f64>,
     /// What the share of the figures is called.
     pub share_is: &'static str,
     /// When something is to be expected, in few words and in more.

@@ -22,6 +22,8 @@ pub struct Tuned {
     pub rate: std::result::Result<f64, String>,
     /// Whether it is the best so far.
     pub best: bool,
+    /// Which of how many of its device it is, counted from 1.
+    pub number: (usize, usize),
 }
 
 /// Seconds a shape runs: half of one until its launches have their length, then the time that counts.
@@ -48,7 +50,9 @@ pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) 
     for device in &devices.list {
         let Runner::Card(device) = device.runner() else { continue };
         let mut best: Option<(f64, LaunchShape)> = None;
-        for shape in shapes::candidates(device.as_ref()) {
+        let candidates = shapes::candidates(device.as_ref());
+        let count = candidates.len();
+        for (at, shape) in candidates.into_iter().enumerate() {
             let gpu = Gpu::with_shape(Arc::clone(&device), shape, devices.cards);
             let alone = Devices::of(vec![Arc::new(gpu)]);
             // The steady rate, from launch to launch; a card too slow for that is measured as a whole.
@@ -64,6 +68,7 @@ pub fn tune(devices: &Devices, sample: &Sample, report: &mut dyn FnMut(&Tuned)) 
                 shape: shape.to_string(),
                 rate,
                 best: is_best,
+                number: (at + 1, count),
             });
         }
         if let Some((_, shape)) = best {
