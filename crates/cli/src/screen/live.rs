@@ -77,6 +77,14 @@ impl Drop for Live {
             let _ = thread.join();
         }
         terminal::clear();
+    }
+}
+
+/// Gives the keyboard back at the end.
+struct GivenBack;
+
+impl Drop for GivenBack {
+    fn drop(&mut self) {
         terminal::give_back();
     }
 }
@@ -85,6 +93,8 @@ fn show(model: &Mutex<Model>, reins: &Reins, ended: &PipeReader) {
     let looks = Looks { colours: terminal::has_colours(), unicode: terminal::knows_unicode() };
     let commanding = terminal::commanding();
     let keyboard = commanding.as_ref().filter(|_| terminal::may_take_keys());
+    // Before the terminal is closed.
+    let _given_back = GivenBack;
     loop {
         match wait(keyboard, ended, FRAME) {
             Woken::End => return,

@@ -165,7 +165,7 @@ s details   p pause   q stop
         40,
         "
 running  6.5 G/s  0:31
-covered ━━━━────────────────────   18.3 %
+covered ━━━━──────────────────   18.3 %
 ends 14:35  1 of 3 found
 ",
     );
@@ -192,7 +192,7 @@ compiling kernels, 5.0 s, first run only (cuda:0)
         40,
         "
 npub  cafecafe
-compiling kernels, 5.0 s, first run onl…
+compiling kernels, 5.0 s, first run on…
 ",
     );
 }
@@ -237,7 +237,7 @@ fn a_bar_says_what_is_left_at_every_width() {
     let shown =
         |share, columns| Block::bar("written", share, "3 min left", columns, LOOKS).rows(columns, LOOKS);
     let bare = |rows: Vec<String>| rows.iter().map(|row| bare(row)).collect::<Vec<_>>();
-    assert_eq!(bare(shown(Some(0.5), 60)), ["written ━━━━━━━━━━━━━━──────────────   50.0 %   3 min left"]);
+    assert_eq!(bare(shown(Some(0.5), 60)), ["written ━━━━━━━━━━━━━━───────────────   50.0 %   3 min left"]);
     assert_eq!(bare(shown(Some(0.5), 40)), ["50.0 % written, 3 min left"]);
     assert_eq!(bare(shown(None, 40)), ["written, 3 min left"]);
 }
