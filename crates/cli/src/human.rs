@@ -71,6 +71,17 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
+/// `0:07`, `12:03`, `5:12:03`, `3 d 5:12:03`: how long something has taken, in a width that stays.
+pub(crate) fn clock(seconds: f64) -> String {
+    let whole = seconds.max(0.0) as u64;
+    let (days, hours, minutes, seconds) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60, whole % 60);
+    match (days, hours) {
+        (0, 0) => format!("{minutes}:{seconds:02}"),
+        (0, _) => format!("{hours}:{minutes:02}:{seconds:02}"),
+        _ => format!("{days} d {hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
 /// Reads `90`, `90s`, `1.5m`, `2h`, `1d` or `500ms`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let refuse = |why: &str| {
@@ -195,6 +206,8 @@ mod tests {
         for (given, shown) in cases {
             assert_eq!(seconds(given), shown, "{given}");
         }
+        let shown = [0.0, 7.9, 723.0, 18_723.0, 277_923.0].map(clock);
+        assert_eq!(shown, ["0:00", "0:07", "12:03", "5:12:03", "3 d 5:12:03"]);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! is read and checked before any work begins: patterns, split key, devices, and last the output file, so that a
 //! mistake elsewhere leaves none behind.
 
+use std::sync::Arc;
+
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use warpsmith::Devices;
@@ -26,7 +28,8 @@ use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by, interrupt};
 use crate::running::{PATTERNS, RESULTS, SCORES, WHEN};
-use crate::screen::Screen;
+use crate::screen::{Reins, search_model};
+use crate::signals::Starting;
 use crate::stdout::{AsAsked, Stdout};
 
 #[derive(Args)]
@@ -271,7 +274,7 @@ impl Mining {
         } else {
             self.run.devices.open_at_once()?
         };
-        let mut screen = Screen::new(self.run.quiet);
+        let mut screen = self.run.screen();
         let encryption = self.encrypt.open()?;
         if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
             && let Some(caution) = self.encrypt.caution(target, encryption)
@@ -285,6 +288,11 @@ impl Mining {
         let interrupt = interrupt()?;
         let metrics = self.run.metrics()?;
 
+        let reins = Reins { interrupt: Arc::clone(&interrupt), pause: Arc::default() };
+        if self.run.progress.is_none() {
+            let output = self.run.output.as_ref().map(|path| path.display().to_string());
+            screen.begin(|| search_model(quest, &wanted, devices.describe(), output), &reins);
+        }
         screen.introduce(quest, &wanted, &devices.describe());
         if is_rare {
             let rate = quick_rate(&devices, quest.subject, wanted)?;
@@ -303,13 +311,20 @@ impl Mining {
             count: (count > 0).then_some(count),
             time_limit: self.run.time_limit,
             interval: self.run.interval(&screen),
+            pause: Some(&reins.pause),
             ..Job::new(quest.subject, wanted)
         };
+        let mut starting = Some(Starting::new(self.run.quiet));
         let outcome = run(&job, &devices, &interrupt, &mut |event| {
+            if let Event::Found(_) | Event::Progress(_) = event {
+                starting = None;
+            }
             match event {
                 Event::Found(found) => {
-                    screen.clear();
                     let best = found.last().and_then(|found| found.score());
+                    if let Some(last) = found.last() {
+                        screen.found(&last.address);
+                    }
                     results.publish(found.into_iter().map(Deliverable::Match).collect())?;
                     let is_enough = match wanted {
                         Wanted::Best { enough: Some(enough), .. } => best >= Some(enough),
@@ -339,6 +354,7 @@ impl Mining {
             }
             Ok(())
         });
+        drop(starting);
         screen.clear();
         // However it ended, what was found is delivered.
         let delivered = results.finish();

@@ -15,7 +15,7 @@ use crate::config;
 use crate::ending::Failure;
 use crate::human;
 use crate::metrics::Metrics;
-use crate::screen::Screen;
+use crate::screen::{Screen, ScreenFlags};
 use crate::signals;
 pub(crate) use crate::signals::interrupt;
 use crate::telling::tell;
@@ -56,6 +56,9 @@ pub(crate) struct RunFlags {
     #[arg(short, long, help_heading = MEANWHILE)]
     pub quiet: bool,
 
+    #[command(flatten)]
+    pub screen: ScreenFlags,
+
     /// Where GET /metrics is answered, for Prometheus: an address and a port, as 127.0.0.1:9090
     #[arg(long, value_name = "ADDR", help_heading = MEANWHILE)]
     pub metrics: Option<String>,
@@ -75,9 +78,17 @@ impl RunFlags {
         Ok(Some(metrics))
     }
 
+    /// What shows how it goes.
+    pub fn screen(&self) -> Screen {
+        Screen::with(self.quiet, &self.screen)
+    }
+
     /// How often progress is to be reported.
     pub fn interval(&self, screen: &Screen) -> Duration {
-        if self.progress.is_some() { Duration::from_secs(1) } else { screen.interval() }
+        match self.progress {
+            Some(_) => self.screen.progress_interval.unwrap_or(Duration::from_secs(1)),
+            None => screen.interval(),
+        }
     }
 }
 

@@ -3,6 +3,9 @@
 //! Drivers run in this process, and some come with handlers of their own: the compiler in PoCL and in AMD's driver takes
 //! SIGINT, SIGTERM, SIGHUP and SIGQUIT when it builds its first kernel. So ours are set before a driver is opened and then
 //! held: a thread puts them back for as long as the program runs.
+//!
+//! A driver that compiles cannot be told to stop, and whoever waits for it hears nothing. So the same thread ends the program where a
+//! signal came and nothing has begun that would have to be ended in order ([`Starting`]).
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -10,6 +13,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::ending::Failure;
+use crate::screen::terminal;
+use crate::telling::tell;
 
 /// The flag that a signal raises; null until a command has something to save.
 static FLAG: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
@@ -49,9 +54,58 @@ extern "C" fn handle(_: libc::c_int) {
     match unsafe { FLAG.load(Ordering::Acquire).as_ref() } {
         Some(flag) if !flag.swap(true, Ordering::Relaxed) => {}
         // Nothing to save yet, or somebody who asks twice.
-        // SAFETY: ends the process.
-        _ => unsafe { libc::_exit(130) },
+        _ => {
+            terminal::restore();
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(130) }
+        }
     }
+}
+
+/// Does what Ctrl-C does.
+pub(crate) fn stop() {
+    handle(libc::SIGINT);
+}
+
+/// Whether nothing has begun yet, and whether that is to be told where it ends there.
+static STARTING: AtomicBool = AtomicBool::new(false);
+static TOLD: AtomicBool = AtomicBool::new(true);
+
+/// How often a thread that holds handlers looks before it gives up on an end in order.
+const PATIENCE: u32 = 5;
+
+/// For as long as it lives there is nothing to be ended in order, nothing found and nothing to be saved: a signal ends the program even
+/// where a driver keeps it waiting.
+pub(crate) struct Starting;
+
+impl Starting {
+    pub fn new(quiet: bool) -> Starting {
+        TOLD.store(!quiet, Ordering::Relaxed);
+        STARTING.store(true, Ordering::Release);
+        Starting
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        STARTING.store(false, Ordering::Release);
+    }
+}
+
+/// Whether a signal came while nothing had begun.
+fn is_ended_early() -> bool {
+    // SAFETY: null, or a flag that is never freed.
+    let flag = unsafe { FLAG.load(Ordering::Acquire).as_ref() };
+    STARTING.load(Ordering::Acquire) && flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
+fn end_early() -> ! {
+    terminal::restore();
+    if TOLD.load(Ordering::Relaxed) {
+        tell("interrupted: no match, the search had not begun; nothing is lost by stopping");
+    }
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(130) }
 }
 
 /// Puts our handlers in their place and holds them there. Until [`interrupt`] was called a signal ends the program at once.
@@ -60,9 +114,14 @@ pub(crate) fn hold() -> Result<(), Failure> {
     set()?;
     if HELD.set(()).is_ok() {
         let hold = || {
+            let mut ended = 0;
             loop {
                 std::thread::sleep(HOLD);
                 let _ = set();
+                ended = if is_ended_early() { ended + 1 } else { 0 };
+                if ended > PATIENCE {
+                    end_early();
+                }
             }
         };
         let held = std::thread::Builder::new().name("signals".to_owned()).spawn(hold);

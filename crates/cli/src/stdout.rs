@@ -5,15 +5,17 @@
 //! buffer, so that a result is out when a write returns and no copy of a secret stays behind in one.
 
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use serde::Serialize;
 
 use crate::ending::Failure;
+use crate::screen::terminal;
 
 pub(crate) struct Stdout {
     file: File,
+    is_terminal: bool,
     /// Whether a result has been written.
     delivered: bool,
 }
@@ -22,7 +24,8 @@ impl Stdout {
     pub fn open() -> Result<Stdout, Failure> {
         let fd = std::io::stdout().as_fd().try_clone_to_owned();
         let fd = fd.map_err(|error| Failure::Other(format!("stdout cannot be used: {error}")))?;
-        Ok(Stdout { file: File::from(fd), delivered: false })
+        let file = File::from(fd);
+        Ok(Stdout { is_terminal: file.is_terminal(), file, delivered: false })
     }
 
     /// Refuses to start work whose result would go nowhere.
@@ -87,7 +90,12 @@ impl Stdout {
     }
 
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.file.write_all(bytes)
+        // Only a terminal has a block that is in the way, and what is no terminal may keep a writer waiting.
+        if self.is_terminal {
+            terminal::aside(|| self.file.write_all(bytes))
+        } else {
+            self.file.write_all(bytes)
+        }
     }
 }
 

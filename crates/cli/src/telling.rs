@@ -8,11 +8,13 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::LazyLock;
 
+use crate::screen::terminal;
+
 /// Says something on stderr, as a line. A closed stderr is no reason to end otherwise.
 pub(crate) fn tell(text: &str) {
     let mut line = discreet(text);
     line.push('\n');
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let _ = terminal::aside(|| std::io::stderr().write_all(line.as_bytes()));
 }
 
 /// The shortest run of letters and digits that is not repeated. Half a key is no key, and addresses are shorter; those that

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{CardOptions, Gpu, Inline, carries_ptx};
 use crate::later::Later;
 use crate::simd::{self, Simd};
+use crate::under_way::{Busy, Preparing};
 use crate::worker::{Backend, Runner};
 
 /// A device as a person names it.
@@ -106,6 +107,8 @@ pub struct Found {
     pub description: String,
     /// Whether a search without `--device` uses it.
     pub default: bool,
+    /// Where a card is, `pci:0000:65:00.0`; none of processors, and where the driver does not tell.
+    pub identity: Option<String>,
 }
 
 /// What this machine has, and why it lacks the rest.
@@ -142,7 +145,12 @@ pub fn survey() -> Survey {
             description += &format!("; the same card as {twin}");
         }
         match usable(device.as_ref()) {
-            Ok(()) => found.push(Found { id: info.id.clone(), description, default }),
+            Ok(()) => found.push(Found {
+                id: info.id.clone(),
+                description,
+                default,
+                identity: info.identity.clone(),
+            }),
             Err(why) => missing.push((info.id.clone(), format!("{description}: {why}"))),
         }
     }
@@ -150,7 +158,7 @@ pub fn survey() -> Survey {
     for simd in simd::available() {
         let cpu = Cpu::new(simd, threads(None));
         let default = simd == simd::detect() && !any;
-        found.push(Found { id: cpu.id(), description: cpu.describe(), default });
+        found.push(Found { id: cpu.id(), description: cpu.describe(), default, identity: None });
     }
     if !Simd::Avx512Ifma.is_available() {
         let why = format!("this processor lacks AVX-512 IFMA; {} is used", simd::detect());
@@ -271,6 +279,7 @@ impl Devices {
         let mut simd = None;
         let wants_gpu = |s: &Selector| !matches!(s, Selector::Cpu(_));
         let gpus = if selectors.is_empty() || selectors.iter().any(wants_gpu) {
+            let _busy = Busy::with(Preparing::Finding, None);
             warpsmith_device::survey()
         } else {
             warpsmith_device::Survey { devices: Vec::new(), missing: Vec::new() }
@@ -335,6 +344,7 @@ impl Devices {
         let cards = cards.into();
         let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(simd::detect(), threads(thread_count).max(1)));
         let look = move || {
+            let _busy = Busy::with(Preparing::Finding, None);
             let found = warpsmith_device::survey().devices;
             let chosen = defaults(&found);
             let chosen = found.into_iter().zip(chosen).filter(|(_, chosen)| *chosen);

@@ -31,6 +31,7 @@ mod selftest;
 mod simd;
 mod space;
 mod split;
+mod under_way;
 mod unit;
 mod worker;
 
@@ -47,6 +48,7 @@ pub use inspect::{Compiled, Inspection, inspect};
 pub use join::{Joined, join};
 pub use later::drivers_are_busy;
 pub use origin::{PublicKeyError, Secret, parse_public_key, public_point};
+pub use run::pause::Pause;
 pub use run::report::{Ended, Event, Sink};
 pub use samples::{Sample, distinct_samples, samples};
 pub use scan::{
@@ -59,6 +61,7 @@ pub use selftest::{SelfTest, selftest, selftest_cases};
 pub use simd::Simd;
 pub use space::Subject;
 pub use split::Split;
+pub use under_way::{Preparing, UnderWay, under_way};
 pub use unit::{
     Covered, KeyUnit, Outfit, RangeRunner, RangeStart, RangeUnit, SaltUnit, Unit, UnitOrigin, UnitRunner,
     check_spots, settle,

@@ -94,8 +94,9 @@ pub fn btc(address_type: AddressType) -> impl KeyTarget + 'static {
 /// ```
 pub mod devices {
     pub use warpsmith_engine::{
-        Api, CardOptions, Compiled, Devices, FilterRoom, Found, Inline, Inspection, Runner, Selector, Simd,
-        Survey, TuneFor, Tuned, TunedPrograms, drivers_are_busy, inspect, survey, tune,
+        Api, CardOptions, Compiled, Devices, FilterRoom, Found, Inline, Inspection, Preparing, Runner,
+        Selector, Simd, Survey, TuneFor, Tuned, TunedPrograms, UnderWay, drivers_are_busy, inspect, survey,
+        tune, under_way,
     };
 }
 
@@ -142,9 +143,9 @@ pub mod keys {
 /// ```
 pub mod search {
     pub use warpsmith_engine::{
-        Covered, Details, Ended, Error, Event, Job, KeyUnit, Match, Outcome, Outfit, Progress, RangeRunner,
-        RangeStart, RangeUnit, Result, SaltUnit, Solution, Subject, Unit, UnitOrigin, UnitRunner, Wanted,
-        Why, check_spots, run, settle, time_to,
+        Covered, Details, Ended, Error, Event, Job, KeyUnit, Match, Outcome, Outfit, Pause, Progress,
+        RangeRunner, RangeStart, RangeUnit, Result, SaltUnit, Solution, Subject, Unit, UnitOrigin,
+        UnitRunner, Wanted, Why, check_spots, run, settle, time_to,
     };
 }
 

@@ -169,8 +169,7 @@ impl Scan {
             }
         };
         let mut ledger = ledger(range, &targets, self.map.as_deref(), self.random)?;
-        let interval = Duration::from_secs(1);
-        let job = ScanJob { targets: &targets, time_limit: self.time_limit, interval };
+        let job = ScanJob { time_limit: self.time_limit, ..ScanJob::new(&targets) };
         let outcome = run(&job, ledger.as_mut(), &devices, interrupt, &mut |event| {
             match event {
                 Event::Found(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,
@@ -231,7 +230,18 @@ pub enum FilterWish {
     Nothing,
 }
 
-/// The addresses of a database, with a filter before it. `say` is told which one and why, and of a filter that has to be made.
+/// What is told of the filter before a database.
+///
+/// See [`with_filter`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum FilterNews {
+    /// Which one it is, and why.
+    Chosen(String),
+    /// One has to be made, which is kept beside the database: so much of it is done, from 0 to 1.
+    Making(Width, f64),
+}
+
+/// The addresses of a database, with a filter before it. `tell` hears which one and why, and of a filter that has to be made.
 ///
 /// ```
 /// use warpsmith::Devices;
@@ -244,7 +254,7 @@ pub enum FilterWish {
 /// std::fs::write(&list, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\n")?;
 /// Database::build(&path, &[list], &BuildOptions::default())?;
 /// let (database, wish) = (Database::open(&path)?, FilterWish::Of(Width::Fuse8));
-/// let targets = with_filter(database, &[], wish, &Devices::cpu()?, &mut |text| eprintln!("{text}"))?;
+/// let targets = with_filter(database, &[], wish, &Devices::cpu()?, &mut |news| eprintln!("{news:?}"))?;
 /// assert!(targets.types().iter().any(|wanted| wanted.name == "p2pkh"));
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -258,7 +268,7 @@ pub fn with_filter(
     types: &[&'static KeyType],
     wish: FilterWish,
     devices: &Devices,
-    say: &mut dyn FnMut(String),
+    tell: &mut dyn FnMut(FilterNews),
 ) -> Result<ScanTargets> {
     let (types, kinds) = ScanTargets::choose(&database, types)?;
     let room = devices.filter_room();
@@ -274,13 +284,12 @@ pub fn with_filter(
         FilterWish::Of(width) => width,
         FilterWish::Finest => {
             let choice = choose(&load(room.memory));
-            say(choice.reason);
+            tell(FilterNews::Chosen(choice.reason));
             choice.width.unwrap_or(Width::Fuse8)
         }
     };
     let mut open = |width: Width| {
-        let made = || say(format!("{} is being made; it is kept beside the database", width.name()));
-        Filter::open_or_build(&database, &kinds, width, made)
+        Filter::open_or_build(&database, &kinds, width, &mut |share| tell(FilterNews::Making(width, share)))
     };
     let filter = open(width)?;
     // A card lets more pass a coarse filter than can be looked up: the processor tests it by a finer one, where there is memory.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -170,22 +170,17 @@ impl Build {
     fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let stop = interrupt()?;
         let started = Instant::now();
-        let screen = std::sync::Mutex::new((Screen::new(self.quiet), Instant::now()));
+        let screen = std::sync::Mutex::new(Screen::new(self.quiet));
         let progress = |progress: Progress| {
-            let Ok(mut held) = screen.try_lock() else { return };
-            let (screen, last) = &mut *held;
-            if last.elapsed() >= Duration::from_millis(200) {
-                *last = Instant::now();
-                let share = human::percent(progress.done as f64 / (progress.total as f64).max(1.0));
-                let (what, rate) = match progress.stage {
-                    Stage::Reading => ("read", progress.addresses),
-                    Stage::Writing => ("written", progress.done),
-                };
-                let seconds = started.elapsed().as_secs_f64();
-                let rate = human::rate(rate as f64 / seconds.max(1e-9));
-                let count = human::count(progress.addresses as f64);
-                screen.live(&[&format!("{share} {what}, {count} addresses, {rate}")]);
-            }
+            let Ok(mut screen) = screen.try_lock() else { return };
+            let (what, rate) = match progress.stage {
+                Stage::Reading => ("read", progress.addresses),
+                Stage::Writing => ("written", progress.done),
+            };
+            let rate = human::rate(rate as f64 / started.elapsed().as_secs_f64().max(1e-9));
+            let count = human::count(progress.addresses as f64);
+            let share = progress.done as f64 / (progress.total as f64).max(1.0);
+            screen.bar(what, Some(share), &format!("{count} addresses, {rate}"));
         };
         let options = BuildOptions {
             strict: self.strict,
@@ -195,7 +190,7 @@ impl Build {
             progress: &progress,
         };
         let built = Database::build(&self.database, &self.sources, &options);
-        let mut screen = screen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        let mut screen = screen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         screen.clear();
         if stop.load(Ordering::Relaxed) && built.is_err() {
             return Err(Failure::Interrupted);
@@ -324,8 +319,7 @@ impl Verify {
         let (mut screen, total) = (Screen::new(self.quiet), database.about().records);
         database
             .verify(|done| {
-                let share = human::percent(done as f64 / (total as f64).max(1.0));
-                screen.live(&[&format!("{share} verified")]);
+                screen.bar("verified", Some(done as f64 / (total as f64).max(1.0)), "");
             })
             .map_err(failed)?;
         screen.clear();

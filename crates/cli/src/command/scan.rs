@@ -3,7 +3,7 @@
 mod estimate;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueHint};
@@ -16,8 +16,8 @@ use warpsmith::fleet::net::submit::{submit, submit_hidden};
 use warpsmith::fleet::scan::{Order, ScanTask};
 use warpsmith::keys::{parse_public_key, public_point};
 use warpsmith::scan::{
-    Ended, Event, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger, run,
-    with_filter,
+    Ended, Event, FilterNews, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger,
+    run, with_filter,
 };
 use warpsmith::store::{Database, Interval, Map, RangeError, Record, TargetList, U256, Width, parse_range};
 
@@ -33,7 +33,8 @@ use crate::mining::bad_public_key;
 use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, WHEN, device_rates, ended_by, interrupt};
-use crate::screen::Screen;
+use crate::screen::{Model, Reins, Screen, note_saved, scan_model};
+use crate::signals::Starting;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\
@@ -173,8 +174,14 @@ impl Scan {
         }
         let usage = |text: String| Failure::Usage(text);
         let range = self.read_range()?;
-        let mut screen = Screen::new(self.run.quiet);
+        let mut screen = self.run.screen();
         let listed = self.database.is_none().then(|| self.read_targets()).transpose()?;
+        let reins = Reins { interrupt: interrupt()?, pause: Arc::default() };
+        // Up to the first key there is nothing to be ended in order.
+        let starting = Starting::new(self.run.quiet);
+        if self.run.progress.is_none() {
+            screen.begin(|| scan_model(&self.range_name(&range)), &reins);
+        }
         let devices = self.run.devices.open()?;
         let (targets, remarks) = match (&self.database, listed) {
             (Some(path), _) => (self.open_database(path, &devices, &mut screen)?, Vec::new()),
@@ -192,18 +199,20 @@ impl Scan {
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
-        let interrupt = interrupt()?;
         for line in &remarks {
             screen.warn(line);
         }
         self.introduce(&mut screen, &targets, ledger.map(), &devices.describe());
         self.warn_of_length(ledger.map(), &targets, &devices, &mut screen)?;
         let job = ScanJob {
-            targets: &targets,
             time_limit: self.run.time_limit,
             interval: self.run.interval(&screen),
+            pause: Some(&reins.pause),
+            ..ScanJob::new(&targets)
         };
-        let outcome = self.scan(&job, ledger.as_mut(), &devices, &interrupt, &mut results, &mut screen);
+        let mut watched =
+            Watched { ledger: ledger.as_mut(), shown: screen.model().filter(|_| self.map.is_some()) };
+        let outcome = self.scan(&job, &mut watched, &devices, (&reins, starting), &mut results, &mut screen);
         screen.clear();
         let delivered = results.finish();
         let outcome = outcome?;
@@ -266,7 +275,7 @@ impl Scan {
         ScanTask::open(&order)?;
         let wishes = Wishes { count: None, enough: None, priority: fleet.priority() };
         let home = fleet.home()?;
-        let mut screen = Screen::new(self.run.quiet);
+        let mut screen = self.run.screen();
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
@@ -369,9 +378,9 @@ impl Scan {
             error => error.into(),
         };
         let database = Database::open(path).map_err(|error| failed(error.into()))?;
-        let say = &mut |text| screen.say(format_args!("filter    {text}"));
+        let mut tell = |news| tell_filter(screen, &news);
         let wish = self.filter.unwrap_or(FilterWish::Finest);
-        with_filter(database, &self.types, wish, devices, say).map_err(failed)
+        with_filter(database, &self.types, wish, devices, &mut tell).map_err(failed)
     }
 
     fn scan(
@@ -379,15 +388,21 @@ impl Scan {
         job: &ScanJob<'_>,
         ledger: &mut dyn Ledger,
         devices: &Devices,
-        interrupt: &AtomicBool,
+        (reins, starting): (&Reins, Starting),
         results: &mut Results,
         screen: &mut Screen,
     ) -> Result<ScanOutcome, Failure> {
         let metrics = self.run.metrics()?;
-        let outcome = run(job, ledger, devices, interrupt, &mut |event| {
+        let mut starting = Some(starting);
+        let outcome = run(job, ledger, devices, &reins.interrupt, &mut |event| {
+            if let Event::Found(_) | Event::Progress(_) = event {
+                starting = None;
+            }
             match event {
                 Event::Found(findings) => {
-                    screen.clear();
+                    if let Some(last) = findings.last() {
+                        screen.found(&last.address);
+                    }
                     results.publish(findings.into_iter().map(Deliverable::Finding).collect())?;
                     // The map learns of these keys next, so nothing may be under way.
                     results.finish()?;
@@ -412,7 +427,7 @@ impl Scan {
                         Some(ProgressFormat::Json) => {
                             results.stdout().progress_json(&progress_line(progress))?
                         }
-                        None => screen.live(&[&status(progress, true), &status(progress, false)]),
+                        None => screen.scan_progress(progress),
                     }
                 }
                 Event::Warning(text) => screen.warn(&text),
@@ -423,24 +438,39 @@ impl Scan {
         Ok(outcome?)
     }
 
-    fn introduce(&self, screen: &mut Screen, targets: &ScanTargets, map: &Map, devices: &[(String, String)]) {
-        let range = map.job().range();
+    /// The range as it may be shown. SEC: not that of a file.
+    fn range_name(&self, range: &Interval) -> String {
         let count = human::power_of_two(range.count().as_f64());
         match &self.range_file {
-            None => screen.say(format_args!("range     {range} ({count} keys)")),
-            Some(file) => screen.say(format_args!("range     of {} ({count} keys)", input::name(file))),
+            None => format!("{range} ({count} keys)"),
+            Some(file) => format!("of {} ({count} keys)", input::name(file)),
         }
+    }
+
+    fn introduce(&self, screen: &mut Screen, targets: &ScanTargets, map: &Map, devices: &[(String, String)]) {
         let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
-        let addresses = human::count(targets.identity().count as f64);
-        let noun = if targets.identity().count == 1 { "address" } else { "addresses" };
-        screen.say(format_args!("targets   {addresses} {noun}, as {}", names.join(", ")));
-        if let Some(path) = &self.map {
-            let share = human::percent(map.share());
-            screen.say(format_args!("map       {}, {share} covered", path.display()));
+        let count = targets.identity().count;
+        let noun = if count == 1 { "address" } else { "addresses" };
+        let addresses = format!("{} {noun}", human::count(count as f64));
+        let covered = self
+            .map
+            .as_ref()
+            .map(|path| format!("{}, {} covered", path.display(), human::percent(map.share())));
+        if let Some(model) = screen.model() {
+            let long = format!("{addresses}, as {}", names.join(", "));
+            let output = self.run.output.as_ref().map(|path| path.display().to_string());
+            let remarks =
+                covered.into_iter().map(|covered| format!("map: {covered} when it began")).collect();
+            let mut model = model.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            model.describe_scan(count, [addresses, long], devices.to_vec(), output, remarks);
+            return;
         }
-        for (id, description) in devices {
-            screen.say(format_args!("device    {id}: {description}"));
+        screen.say(format_args!("range     {}", self.range_name(&map.job().range())));
+        screen.say(format_args!("targets   {addresses}, as {}", names.join(", ")));
+        if let Some(covered) = covered {
+            screen.say(format_args!("map       {covered}"));
         }
+        screen.introduce_devices(devices);
     }
 
     fn conclude(
@@ -469,8 +499,15 @@ impl Scan {
             human::rate(tried / seconds.max(1e-9)),
             human::percent(map.share()),
         ));
-        if outcome.ended != Ended::Exhausted && self.map.is_some() {
-            screen.say(format_args!("the same command goes on from here"));
+        match (outcome.ended, &self.map) {
+            (Ended::Exhausted, _) => {}
+            (Ended::Interrupted, Some(_)) => {
+                screen.say(format_args!("nothing is lost by stopping: the same command goes on from here"));
+            }
+            (_, Some(_)) => screen.say(format_args!("the same command goes on from here")),
+            (_, None) => screen.say(format_args!(
+                "what was found is delivered, but without --map nothing remembers what was covered: the same command begins anew"
+            )),
         }
         let how = Covered {
             covered: map.covered().to_string(),
@@ -480,6 +517,22 @@ impl Scan {
             ended: ended_by(outcome.ended),
         };
         results.stdout().done(self.run.json, &how)
+    }
+}
+
+/// Says which filter stands before a database, and how far one is that has to be made.
+pub(crate) fn tell_filter(screen: &mut Screen, news: &FilterNews) {
+    match news {
+        FilterNews::Chosen(reason) => screen.note(&format!("filter    {reason}")),
+        FilterNews::Making(width, share) => {
+            if *share == 0.0 {
+                screen.note(&format!(
+                    "filter    {} is being made; it is kept beside the database",
+                    width.name()
+                ));
+            }
+            screen.bar(&format!("making {}", width.name()), Some(*share), "");
+        }
     }
 }
 
@@ -506,19 +559,24 @@ fn progress_line(progress: &ScanProgress) -> ProgressLine<'_> {
     }
 }
 
-/// `15.2 M/s, 2^31.2 keys tested, 12.3 % covered, 3 min 20 s left`; the exact number on wish.
-fn status(progress: &ScanProgress, exact: bool) -> String {
-    let tried = progress.tried as f64;
-    let mut line = format!("{}, {} keys tested", human::rate(progress.rate), human::power_of_two(tried));
-    if exact {
-        line += &format!(" ({})", human::count(tried));
+/// A ledger that lets the screen know when it was saved.
+struct Watched<'a> {
+    ledger: &'a mut dyn Ledger,
+    shown: Option<Arc<Mutex<Model>>>,
+}
+
+impl Ledger for Watched<'_> {
+    fn map(&self) -> &Map {
+        self.ledger.map()
     }
-    line += &format!(", {} covered", human::percent(progress.share));
-    if let Some(left) = progress.left {
-        line += &format!(", {} left", human::seconds(left.as_secs_f64()));
+    fn map_mut(&mut self) -> &mut Map {
+        self.ledger.map_mut()
     }
-    if progress.matches > 0 {
-        line += &format!(", {} found", human::count(progress.matches as f64));
+    fn save(&mut self) -> warpsmith::search::Result<()> {
+        self.ledger.save()?;
+        if let Some(model) = &self.shown {
+            note_saved(model);
+        }
+        Ok(())
     }
-    line
 }

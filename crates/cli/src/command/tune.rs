@@ -8,6 +8,7 @@ use warpsmith::devices::{TuneFor, Tuned, TunedPrograms, tune};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::{DeviceFlags, choose_samples};
+use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
@@ -64,12 +65,21 @@ impl Tune {
         let samples = choose_samples(&self.target, &[SCAN])?;
         let scans = self.target.is_empty() || self.target.iter().any(|name| name == SCAN);
         let devices = self.devices.open()?;
+        let mut screen = Screen::new(false);
+        let label = |device: &str, target: &str| format!("shapes of {device} for {target}");
+        if let (Some((first, _)), Some(target)) = (devices.describe().first(), samples.first()) {
+            // The time that is left counts from here.
+            screen.bar(&label(first, target.name), Some(0.0), "");
+        }
         let (mut done, mut shown, mut any) = (TunedPrograms::default(), Ok(()), false);
         let mut show = |target: &str, tuned: &Tuned| {
             any = true;
             if shown.is_ok() {
                 shown = self.show(target, tuned, stdout);
             }
+            let (number, count) = tuned.number;
+            let more = format!("{number} of {count} tried");
+            screen.bar(&label(&tuned.device, target), Some(number as f64 / count as f64), &more);
         };
         for sample in &samples {
             let mut report = |tuned: &Tuned| show(sample.name, tuned);
@@ -79,6 +89,7 @@ impl Tune {
             let types: Vec<_> = types.iter().map(|name| KeyType::find(name).expect("a type")).collect();
             tune(&devices, TuneFor::Scan(&types), &mut done, &mut |tuned| show(SCAN, tuned))?;
         }
+        screen.clear();
         shown?;
         if !any {
             let text = "no card among the devices: the processor needs no tuning (`warpsmith devices` lists what there is)";

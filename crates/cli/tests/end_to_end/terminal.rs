@@ -3,38 +3,17 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::harness::{BINARY, Run};
+use crate::openpty::{command_it, pair};
 
 /// Runs the binary on a terminal of its own, and answers each question in turn. What the terminal showed comes with the run.
 pub fn answer(args: &[&str], answers: &[(&str, &str)]) -> (Run, String) {
-    let (mut master, mut slave) = (0, 0);
-    // SAFETY: writes two descriptors to places of ours; the other arguments may be null.
-    let made = unsafe {
-        libc::openpty(
-            &mut master,
-            &mut slave,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        )
-    };
-    assert_eq!(made, 0, "a terminal");
-    // SAFETY: both were just made and belong to nobody else.
-    let (master, slave) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
+    let (master, slave) = pair(80, 24);
     let mut command = Command::new(BINARY);
     command.args(args).stdin(slave.try_clone().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // SAFETY: two system calls, which may be made between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            libc::setsid();
-            libc::ioctl(0, libc::TIOCSCTTY, 0);
-            Ok(())
-        });
-    }
+    command_it(&mut command);
     let child = command.spawn().unwrap();
     drop(command);
     let mut terminal = File::from(master);

@@ -191,7 +191,8 @@ impl TestRange {
         let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
         let mut map = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
         let limit = Duration::from_secs_f64(seconds);
-        let job = ScanJob { targets, time_limit: Some(limit), interval: Duration::from_secs(3600) };
+        let job =
+            ScanJob { time_limit: Some(limit), interval: Duration::from_secs(3600), ..ScanJob::new(targets) };
         let (mut found, mut warning) = (BTreeMap::new(), None);
         let outcome = scan(&job, &mut map, device, &AtomicBool::new(false), &mut |event| {
             match event {

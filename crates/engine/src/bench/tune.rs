@@ -43,6 +43,8 @@ pub struct Tuned {
     pub is_final: bool,
     /// Whether it is the best so far.
     pub best: bool,
+    /// Which of how many of its program it is, counted from 1.
+    pub number: (usize, usize),
 }
 
 /// Seconds a shape runs: half of one until its launches have their length, then the time that counts.
@@ -145,9 +147,12 @@ impl Card<'_> {
         rate: &dyn Fn(&S) -> std::result::Result<f64, String>,
         report: &mut dyn FnMut(&Tuned),
     ) -> Option<S> {
+        let mut number = 0;
         let mut tell = |shape: &S, rate: std::result::Result<f64, String>, is_final, best| {
-            let (device, shape) = (self.device.info().id.clone(), shape.to_string());
-            report(&Tuned { device, program, shape, rate, is_final, best });
+            number = shapes.len().min(number + 1);
+            let (device, shape, number) =
+                (self.device.info().id.clone(), shape.to_string(), (number, shapes.len()));
+            report(&Tuned { device, program, shape, rate, is_final, best, number });
         };
         let mut found: Vec<(f64, S)> = Vec::new();
         for shape in shapes {

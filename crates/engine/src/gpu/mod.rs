@@ -38,6 +38,7 @@ use warpsmith_simd::Simd;
 
 use crate::forms;
 use crate::prefilter::ScanFilter;
+use crate::under_way::{Busy, Preparing};
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
@@ -453,7 +454,9 @@ fn build_source(
 ) -> Outcome<(Built, Kernel)> {
     let key = format!("{:032x}", source.hash);
     let options = options(info, spec);
+    let busy = Busy::with(Preparing::Compiling, Some(info.id.clone()));
     let program = queue.build(&Source { text: &source.text, key: &key, ptx: embedded(source) }, &options)?;
+    drop(busy);
     let kernel = queue.kernel(program, entry)?;
     Ok((program, kernel))
 }

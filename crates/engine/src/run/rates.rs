@@ -21,6 +21,10 @@ impl Meter {
 
     /// Notes the counter and returns its rate. It falls where something was counted that did not count after all.
     pub fn rate(&mut self, now: Instant, count: u64) -> f64 {
+        // The clock stands still while a run rests.
+        if self.samples.len() > 1 && self.samples.back().is_some_and(|(last, _)| *last == now) {
+            self.samples.pop_back();
+        }
         self.samples.push_back((now, count));
         while self.samples.len() > 2 && now.duration_since(self.samples[1].0) >= WINDOW {
             self.samples.pop_front();

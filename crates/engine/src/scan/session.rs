@@ -17,11 +17,13 @@ use crate::error::{Error, Result};
 use crate::origin::{Secret, public_point};
 use crate::prefilter::ScanFilter;
 use crate::run::clock::{Clock, Tick};
+use crate::run::pause::Pause;
 use crate::run::rates::Rates;
 use crate::run::report::{Ended, Event, Sink};
 use crate::run::roster::{Refusal, Roster, ask_all};
 use crate::run::threads::spawn;
 use crate::secret::wiping_stack;
+use crate::under_way::{Busy, Preparing};
 use crate::worker::scanner::{Scanner, Survivor};
 use crate::worker::{Backend, Fault};
 
@@ -76,6 +78,16 @@ pub struct ScanJob<'a> {
     pub time_limit: Option<Duration>,
     /// How often progress is reported.
     pub interval: Duration,
+    /// What holds it and lets it go on.
+    pub pause: Option<&'a Pause>,
+}
+
+impl<'a> ScanJob<'a> {
+    /// A scan that goes on to the end of its range and reports progress every second. Other wishes are said as
+    /// `ScanJob { time_limit: Some(limit), ..ScanJob::new(&targets) }`.
+    pub fn new(targets: &'a ScanTargets) -> ScanJob<'a> {
+        ScanJob { targets, time_limit: None, interval: Duration::from_secs(1), pause: None }
+    }
 }
 
 /// Where a scan stands.
@@ -138,8 +150,7 @@ fn now() -> u64 {
 /// let targets = ScanTargets::list(&TargetList::of(&["1M92tSqNmQLYw33fuBvjmeadirh1ysMBxK".to_owned()])?, &[])?;
 /// let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
 /// let map = Map::new(MapJob::new(parse_range("80:ff")?, &names, *targets.identity()), Order::Sequential);
-/// let job = ScanJob { targets: &targets, time_limit: None, interval: Duration::from_secs(1) };
-/// let outcome = scan(&job, &mut Unkept(map), &Devices::cpu()?, &AtomicBool::new(false), &mut |event| {
+/// let outcome = scan(&ScanJob::new(&targets), &mut Unkept(map), &Devices::cpu()?, &AtomicBool::new(false), &mut |event| {
 ///     if let Event::Found(found) = event {
 ///         assert!(found.iter().all(|found| found.secret.as_bytes()[31] == 0xe0));
 ///     }
@@ -159,6 +170,7 @@ pub fn scan(
     let prove = |at: usize, device: &dyn Backend| {
         // From its proof to its first key.
         let open = device.hold();
+        let _busy = Busy::with(Preparing::Proving, Some(device.id()));
         match prove(device, &forms, filter) {
             Ok(_) => Ok((at, open)),
             Err(Unproved::Unable(why)) => Err(Refusal::Unable(why)),
@@ -184,14 +196,14 @@ pub fn scan(
         ledger,
         devices,
         sink,
-        clock: Clock::new(interrupt, started, job.time_limit, job.interval),
+        clock: Clock::new(interrupt, job.pause, started, job.time_limit, job.interval),
         until: started,
         rates: Rates::new(devices, started),
         able,
         matches: 0,
         fault: None,
     };
-    let shared = Shared::new(job.targets, collector.ledger.map(), devices.list.len());
+    let shared = Shared::new(job, collector.ledger.map(), devices.list.len());
     let mut first = true;
     let ended = loop {
         if collector.ledger.map().is_complete() {
@@ -221,7 +233,7 @@ pub fn scan(
         tried: shared.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
         matches,
         false_hits: shared.false_hits.load(Ordering::Relaxed),
-        elapsed: collector.until - collector.clock.started(),
+        elapsed: collector.clock.elapsed(collector.until),
     })
 }
 
@@ -319,7 +331,7 @@ impl<'c> Collector<'c, '_> {
                 Tick::Interrupted => return Ok(Some(Ended::Interrupted)),
                 Tick::TimeUp => return Ok(Some(Ended::TimeLimit)),
                 Tick::Report => {
-                    self.progress(shared, now)?;
+                    self.progress(shared, self.clock.time(now))?;
                     continue;
                 }
                 Tick::Wait(time) => time,
@@ -395,6 +407,7 @@ impl<'c> Collector<'c, '_> {
         Ok(())
     }
 
+    /// Reports; `now` is the clock's time.
     fn progress(&mut self, shared: &Shared<'_>, now: Instant) -> Result<()> {
         let able = &self.able;
         let devices = self.rates.of(now, |at| shared.tried[at].load(Ordering::Relaxed), |at| able[at]);
@@ -404,7 +417,7 @@ impl<'c> Collector<'c, '_> {
         let progress = ScanProgress {
             tried: shared.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
             rate,
-            elapsed: self.clock.started().elapsed(),
+            elapsed: now.saturating_duration_since(self.clock.started()),
             share: map.share(),
             left: (seconds.is_finite() && seconds < 1e18).then(|| Duration::from_secs_f64(seconds)),
             matches: self.matches,

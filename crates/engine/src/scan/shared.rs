@@ -8,8 +8,9 @@ use warpsmith_chain::KeyType;
 use warpsmith_curve::Scalar;
 use warpsmith_store::{Batch, Map, Planner, Record, U256};
 
-use super::ScanTargets;
+use super::{ScanJob, ScanTargets};
 use crate::error::{Error, Result};
+use crate::run::pause::Pause;
 use crate::run::threads::in_threads;
 use crate::worker::Fault;
 use crate::worker::scanner::{Proof, Scanner, Survivor};
@@ -46,6 +47,7 @@ pub(super) struct Done {
 /// What scanners share.
 pub(super) struct Shared<'s> {
     targets: &'s ScanTargets,
+    pause: Option<&'s Pause>,
     planner: Mutex<Planner>,
     /// Whether scanners are to end.
     pub stop: AtomicBool,
@@ -57,9 +59,10 @@ pub(super) struct Shared<'s> {
 
 impl<'s> Shared<'s> {
     /// For so many devices, with all that a map lacks.
-    pub fn new(targets: &'s ScanTargets, map: &Map, devices: usize) -> Self {
+    pub fn new(job: &ScanJob<'s>, map: &Map, devices: usize) -> Self {
         Shared {
-            targets,
+            targets: job.targets,
+            pause: job.pause,
             planner: Mutex::new(Planner::new(map)),
             stop: AtomicBool::new(false),
             tried: (0..devices).map(|_| AtomicU64::new(0)).collect(),
@@ -143,6 +146,9 @@ impl<'s> Shared<'s> {
             if dropped.load(Ordering::Relaxed) {
                 self.take_back(device, batch, *done);
                 return Ok(None);
+            }
+            if let Some(pause) = self.pause {
+                pause.hold(&self.stop);
             }
             // A device goes on with what it was sent whether anyone waits or not.
             last = self.stopped();

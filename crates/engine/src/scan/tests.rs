@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::gpu::tests::pocl;
 use crate::origin::{Secret, public_point};
 use crate::prefilter::ScanFilter;
+use crate::run::pause::Pause;
 use crate::run::report::{Ended, Event};
 use crate::simd::{self, Simd};
 use crate::worker::scanner::{Proof, Scanner, Survivor, small};
@@ -48,7 +49,7 @@ fn scan_all(devices: &Devices, first: u64, last: u64, list: &TargetList) -> (Vec
     let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
     let range = Interval::new(U256::from(first), U256::from(last)).expect("a range");
     let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
-    let job = ScanJob { targets: &targets, time_limit: None, interval: Duration::from_secs(1) };
+    let job = ScanJob::new(&targets);
     let (mut found, mut warnings) = (Vec::new(), Vec::new());
     let outcome = scan(&job, &mut ledger, devices, &AtomicBool::new(false), &mut |event| {
         match event {
@@ -238,7 +239,7 @@ fn astray_alone(failing: Failing, first: u64, last: u64, right: u64) -> Error {
     let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
     let range = Interval::new(U256::from(first), U256::from(last)).expect("a range");
     let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
-    let job = ScanJob { targets: &targets, time_limit: None, interval: Duration::from_secs(1) };
+    let job = ScanJob::new(&targets);
     let mut found = BTreeSet::new();
     let mut sink = |event: Event<'_, Finding, ScanProgress>| {
         if let Event::Found(findings) = event {
@@ -281,4 +282,34 @@ fn every_kind_of_scan_is_proved() {
         let says = format!("scan, rawtr, list: a key planted for its self-test came back {copies} times");
         assert!(error.to_string().contains(&says), "{error}");
     }
+}
+
+#[test]
+fn a_scan_that_is_held_covers_every_key_once_all_the_same() {
+    let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(simd::detect(), 2));
+    let list = list([5, 250_000].into_iter());
+    let targets = ScanTargets::list(&list, &[]).expect("targets");
+    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
+    let range = Interval::new(U256::from(1u64), U256::from(300_000u64)).expect("a range");
+    let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
+    let pause = Pause::default();
+    pause.set(true);
+    let job = ScanJob { pause: Some(&pause), interval: Duration::from_millis(10), ..ScanJob::new(&targets) };
+    let (mut reports, mut found) = (0, Vec::new());
+    let outcome = scan(&job, &mut ledger, &Devices::of(vec![cpu]), &AtomicBool::new(false), &mut |event| {
+        match event {
+            Event::Progress(progress) if pause.is_on() => {
+                assert_eq!((progress.tried, progress.elapsed), (0, Duration::ZERO), "it is held");
+                reports += 1;
+                pause.set(reports < 20);
+            }
+            Event::Found(findings) => found.extend(findings.iter().map(number)),
+            _ => {}
+        }
+        Ok(())
+    })
+    .expect("scanned");
+    found.sort_unstable();
+    assert_eq!((outcome.ended, outcome.tried, found), (Ended::Exhausted, 300_000, vec![5, 250_000]));
+    assert!(ledger.0.is_complete());
 }

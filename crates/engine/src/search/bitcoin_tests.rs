@@ -30,6 +30,7 @@ fn search(
         count: Some(count),
         time_limit: Some(LONG),
         interval: LONG,
+        pause: None,
     };
     let devices = Devices::open(&[Selector::Cpu(None)], Some(1)).expect("a processor");
     let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {
@@ -150,6 +151,7 @@ fn ends_of_base58_are_left_to_the_processor() {
         count: Some(1),
         time_limit: Some(LONG),
         interval: LONG,
+        pause: None,
     };
     let (mut warnings, mut addresses) = (Vec::new(), Vec::new());
     let outcome = run(&job, &devices, &AtomicBool::new(false), &mut |event| {

@@ -98,10 +98,17 @@ struct Member {
 pub(super) struct Closed {
     pub matches: u64,
     pub false_hits: u64,
-    /// When the first worker joined.
-    pub started: Option<Instant>,
+    /// When the first worker joined, and what was rested since.
+    started: Option<(Instant, Duration)>,
     pub counters: Vec<Arc<AtomicU64>>,
     pub tracks: Vec<Arc<Track>>,
+}
+
+impl Closed {
+    /// How long it took up to now, rests left out.
+    pub fn elapsed(&self) -> Duration {
+        self.started.map_or(Duration::ZERO, |(started, rested)| started.elapsed().saturating_sub(rested))
+    }
 }
 
 /// The share of the whole below which the processor steps back, and how long cards and processor are looked at first.
@@ -175,7 +182,9 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         // They see their channel close.
         let slots = std::mem::take(&mut self.slots);
         let (matches, false_hits) = (self.matches, self.false_hits);
-        let started = (!slots.is_empty()).then(|| self.clock.started());
+        let (now, started) = (Instant::now(), self.clock.started());
+        let rested = now - self.clock.time(now);
+        let started = (!slots.is_empty()).then_some((started, rested));
         let (counters, tracks) = slots.into_iter().map(|slot| (slot.counter, slot.track)).unzip();
         Closed { matches, false_hits, started, counters, tracks }
     }
@@ -196,6 +205,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
                 Tick::Interrupted => return Ok(Ended::Interrupted),
                 Tick::TimeUp => return Ok(Ended::TimeLimit),
                 Tick::Report => {
+                    let now = self.clock.time(now);
                     self.step_back(now)?;
                     let progress = self.progress(now);
                     self.tell(Event::Progress(&progress))?;
@@ -280,14 +290,15 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
                 let after = slot.joined.duration_since(self.clock.started()).as_secs_f64();
                 self.tell(Event::Note(format!("{} joins after {after:.1} s: {}", slot.device, slot.about)))?;
             }
-            let (device, meter) = (slot.device.clone(), Meter::new(slot.joined));
-            self.members.push(Member { device, is_card: slot.is_card, joined: slot.joined, meter });
+            let joined = self.clock.time(slot.joined);
+            let (device, meter) = (slot.device.clone(), Meter::new(joined));
+            self.members.push(Member { device, is_card: slot.is_card, joined, meter });
         }
         self.slots.push(slot);
         Ok(())
     }
 
-    /// What each device that still searches does in a second.
+    /// What each device that still searches does in a second. This and what follows have their time from the clock.
     fn rates(&mut self, now: Instant) -> Vec<(String, f64)> {
         let slots = &self.slots;
         let of = |member: &mut Member| {
@@ -344,7 +355,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         Progress {
             tried,
             rate,
-            elapsed: self.clock.started().elapsed(),
+            elapsed: now.saturating_duration_since(self.clock.started()),
             eta_50: eta_50(self.job.count.map_or(1, |count| count.saturating_sub(self.matches)), odds, rate),
             probability: match self.job.count {
                 Some(count) => probability(odds, tried as f64, count),
@@ -404,7 +415,7 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         if group.len() == self.together {
             self.together = (2 * self.together).min(GROUP);
         }
-        let (tried, elapsed, mut enough) = (self.tried(), self.clock.started().elapsed(), false);
+        let (tried, elapsed, mut enough) = (self.tried(), self.clock.elapsed(Instant::now()), false);
         group.retain_mut(|found| {
             if enough || !self.is_new(found) {
                 return false;

@@ -25,6 +25,7 @@ use crate::run::roster::Refusal;
 use crate::run::threads::spawn;
 use crate::selftest::prove_program;
 use crate::space::Start;
+use crate::under_way::{Busy, Preparing};
 use crate::worker::{Backend, Fault, Held, Search, Worker, suits};
 
 /// What all devices of a search have in common.
@@ -194,6 +195,7 @@ impl Crew<'_> {
                 recv(self.over) -> _ => return Ok(ControlFlow::Break(Over)),
             };
         }
+        let _busy = Busy::with(Preparing::Proving, Some(device.id()));
         prove_program(device.as_ref(), self.job.subject, search).map_err(Refusal::Failed)?;
         Ok(ControlFlow::Continue(held))
     }
@@ -229,7 +231,7 @@ impl Crew<'_> {
         let ports = Ports { claims: self.claims.clone(), collector: self.collector.clone() };
         let tally =
             Tally { started, counter: &counter, track: &track, sift: self.sift, facts: Arc::new(facts) };
-        let worker = WorkerThread { worker, roots, leases, over: &self.over };
+        let worker = WorkerThread { worker, roots, leases, over: &self.over, pause: self.job.pause };
         work(id, worker, ports, tally, self.best, self.stop);
     }
 

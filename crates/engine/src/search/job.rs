@@ -5,6 +5,7 @@ use std::time::Duration;
 use secp256k1::PublicKey;
 use warpsmith_pattern::{Filter, Patterns, Score};
 
+use crate::run::pause::Pause;
 use crate::space::Subject;
 
 /// What a person asked for.
@@ -23,6 +24,8 @@ pub struct Job<'a> {
     pub time_limit: Option<Duration>,
     /// How often progress is reported.
     pub interval: Duration,
+    /// What holds it and lets it go on.
+    pub pause: Option<&'a Pause>,
 }
 
 impl<'a> Job<'a> {
@@ -30,7 +33,7 @@ impl<'a> Job<'a> {
     /// `Job { count: Some(1), ..Job::new(subject, wanted) }`.
     pub fn new(subject: Subject<'a>, wanted: Wanted<'a>) -> Job<'a> {
         let interval = Duration::from_secs(1);
-        Job { subject, wanted, split: None, count: None, time_limit: None, interval }
+        Job { subject, wanted, split: None, count: None, time_limit: None, interval, pause: None }
     }
 }
 

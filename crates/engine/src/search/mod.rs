@@ -166,7 +166,7 @@ pub(crate) fn run_with(
             |fault| drop(report.send(Message::Failed(Error::NoDevice(fault)))),
         );
         drop((report, claimed));
-        let clock = Clock::new(interrupt, Instant::now(), job.time_limit, job.interval);
+        let clock = Clock::new(interrupt, job.pause, Instant::now(), job.time_limit, job.interval);
         let mut collector = Collector::new(job, devices.later().is_some(), salts, &best, clock, sink);
         let ended = collector.collect(&receiver);
         stop.store(true, Ordering::Relaxed);
@@ -186,7 +186,7 @@ pub(crate) fn run_with(
         matches: closed.matches,
         false_hits: closed.false_hits + sift.dropped(),
         passed_over: sift.passed_over(),
-        elapsed: closed.started.map_or(Duration::ZERO, |started| started.elapsed()),
+        elapsed: closed.elapsed(),
         steady_rate: closed.tracks.iter().map(|track| track.rate()).sum(),
         host_cpu,
     })
@@ -199,6 +199,8 @@ const MOST_JUDGES: usize = 32;
 mod bitcoin_tests;
 #[cfg(test)]
 mod joining_tests;
+#[cfg(test)]
+mod pause_tests;
 #[cfg(test)]
 mod salt_tests;
 #[cfg(test)]

@@ -164,7 +164,7 @@ impl Masked {
     }
 }
 
-fn devices(fates: &[(&'static str, Fate)]) -> Devices {
+pub(super) fn devices(fates: &[(&'static str, Fate)]) -> Devices {
     let list = fates.iter().map(|&(id, fate)| Arc::new(Masked::new(id, fate)) as Arc<dyn Backend>);
     Devices::of(list.collect())
 }
@@ -208,7 +208,7 @@ fn search(pattern: &str, count: Option<u64>, limit: Duration, devices: &Devices)
 }
 
 const LONG: Duration = Duration::from_secs(60);
-const NEVER: &str = "qqqqqqqqqqqqqqqqqqqq";
+pub(super) const NEVER: &str = "qqqqqqqqqqqqqqqqqqqq";
 
 #[test]
 fn the_count_asked_for_is_the_count_reported_and_every_key_is_its_own() {

@@ -11,6 +11,7 @@ use super::collector::Slot;
 use super::judge::{Claims, Facts, Judged};
 use super::steady::Track;
 use crate::error::Error;
+use crate::run::pause::Pause;
 use crate::space::{Lease, Start};
 use crate::worker::{Fault, Worker};
 
@@ -41,6 +42,8 @@ pub(super) struct WorkerThread<'d> {
     pub leases: Receiver<Lease>,
     /// Closes when the search ends.
     pub over: &'d Receiver<()>,
+    /// Holds it between launches.
+    pub pause: Option<&'d Pause>,
 }
 
 /// Where a worker counts, and what it looks at itself.
@@ -65,7 +68,7 @@ const TOGETHER: usize = 64;
 /// verify.
 pub(super) fn work(
     id: usize,
-    WorkerThread { mut worker, mut roots, leases, over }: WorkerThread<'_>,
+    WorkerThread { mut worker, mut roots, leases, over, pause }: WorkerThread<'_>,
     ports: Ports,
     tally: Tally<'_>,
     best: &AtomicU32,
@@ -86,6 +89,9 @@ pub(super) fn work(
         }
     }
     while !stop.load(Ordering::Relaxed) {
+        if let Some(pause) = pause {
+            pause.hold(stop);
+        }
         // Nobody listens any more where a claim of its was wrong.
         if let Err(TryRecvError::Disconnected) = leases.try_recv() {
             return;

@@ -276,7 +276,7 @@ fn links_at_temporary_names_are_not_followed() {
     shop.build("hard", &[list]).unwrap();
     let database = Database::open(&shop.path("db")).unwrap();
     symlink(&victim, shop.path("db.fuse8.part")).unwrap();
-    crate::Filter::open_or_build(&database, &[], crate::Width::Fuse8, || ()).unwrap();
+    crate::Filter::open_or_build(&database, &[], crate::Width::Fuse8, &mut |_| ()).unwrap();
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
     assert_eq!(shop.names(), ["db", "db.fuse8", "hard", "list", "victim"]);
 }

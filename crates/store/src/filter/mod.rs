@@ -86,6 +86,9 @@ impl Width {
     }
 }
 
+/// Keys after which it is told how much is done.
+const TOLD: usize = 1 << 20;
+
 /// Fingerprints, by width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fingerprints {
@@ -109,16 +112,18 @@ pub struct Filter {
 impl Filter {
     /// Makes a filter of the addresses of these kinds, of all kinds where none are given.
     pub fn build(database: &Database, kinds: &[AddressKind], width: Width) -> Result<Self, Error> {
-        Self::build_in_parts(database, kinds, width, MOST_TOGETHER)
+        Self::build_in_parts(database, kinds, width, MOST_TOGETHER, &mut |_| ())
     }
 
-    /// The same with parts of so many keys.
+    /// The same with parts of so many keys; `making` is told how much is done, from 0 to 1.
     pub(crate) fn build_in_parts(
         database: &Database,
         kinds: &[AddressKind],
         width: Width,
         most: u64,
+        making: &mut dyn FnMut(f64),
     ) -> Result<Self, Error> {
+        making(0.0);
         let about = database.about();
         let kinds = kinds_in(about, kinds);
         let count: u64 = kinds.iter().map(|kind| about.count(*kind)).sum();
@@ -127,6 +132,9 @@ impl Filter {
         // The addresses of a kind lie in the order of their digests, so that those of a part follow each other.
         let mut sources: Vec<_> = kinds.iter().map(|kind| database.entries_of(*kind).peekable()).collect();
         let mut keys = Vec::with_capacity(choose::keys_of_part(count, most) as usize);
+        // A key is read, and then it is built in: about as long each.
+        let share = |built: u64, read: usize| (built as f64 + read as f64 / 2.0) / (count as f64).max(1.0);
+        let mut built = 0;
         for part in 0..parts {
             for source in &mut sources {
                 let is_of_part = |entry: &Result<Entry, Error>| match entry {
@@ -136,13 +144,18 @@ impl Filter {
                 };
                 while let Some(entry) = source.next_if(is_of_part) {
                     keys.push(key_of(entry?.digest()));
+                    if keys.len().is_multiple_of(TOLD) {
+                        making(share(built, keys.len()));
+                    }
                 }
             }
             if keys.iter().any(|key| part_of(*key, parts) != part) {
                 let (path, what) = (database.path().to_owned(), "database");
                 return Err(Error::Corrupt { path, what, reason: "its addresses are not in order".into() });
             }
+            built += keys.len() as u64;
             growing.add(&mut keys)?;
+            making(share(built, 0));
         }
         Ok(Self::of(growing, kinds, about.identity))
     }
@@ -232,12 +245,12 @@ impl Filter {
     }
 
     /// The filter of a database's kinds, from the file beside the database, or made and saved there: also in place of one that
-    /// an earlier database of this name left. `made` is called before one is made, which takes a while.
+    /// an earlier database of this name left. That takes a while, and `making` is told how much is done, 0 before it begins.
     pub fn open_or_build(
         database: &Database,
         kinds: &[AddressKind],
         width: Width,
-        made: impl FnOnce(),
+        making: &mut dyn FnMut(f64),
     ) -> Result<Self, Error> {
         match Self::open(database, kinds, width) {
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
@@ -246,8 +259,7 @@ impl Filter {
             Err(Error::Version { found, known, .. }) if found < known => {}
             opened => return opened,
         }
-        made();
-        let filter = Self::build(database, kinds, width)?;
+        let filter = Self::build_in_parts(database, kinds, width, MOST_TOGETHER, making)?;
         filter.save(database)?;
         Ok(filter)
     }

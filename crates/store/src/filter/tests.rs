@@ -140,7 +140,7 @@ fn a_filter_in_parts_has_all_it_should_and_little_else() {
     let database = database(folder.path(), "db", 2000);
     for width in Width::ALL {
         for most in [4000, 1000, 100, 7] {
-            let filter = Filter::build_in_parts(&database, &[], width, most).unwrap();
+            let filter = Filter::build_in_parts(&database, &[], width, most, &mut |_| ()).unwrap();
             assert_eq!((filter.keys(), filter.parts().len() as u64), (2001, 4001u64.div_ceil(most)));
             assert!((0..=2000).all(|number| filter.contains(digest(number).as_bytes())));
             let foretold = choose::fingerprints_for(4001, most) * u64::from(width.bits() / 8);
@@ -193,7 +193,12 @@ fn a_filter_of_the_format_before_is_made_anew() {
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(&1u32.to_le_bytes(), 8).unwrap();
     let mut made = 0;
-    Filter::open_or_build(&database, &[], Width::Fuse8, || made += 1).unwrap();
+    Filter::open_or_build(&database, &[], Width::Fuse8, &mut |share| {
+        if share == 0.0 {
+            made += 1;
+        }
+    })
+    .unwrap();
     assert_eq!((made, Filter::open(&database, &[], Width::Fuse8).unwrap().keys()), (1, filter.keys()));
 }
 
@@ -205,8 +210,18 @@ fn filters_are_saved_beside_their_database_and_read_again() {
     for width in Width::ALL {
         for kinds in kinds {
             let mut made = 0;
-            let built = Filter::open_or_build(&database, kinds, width, || made += 1).unwrap();
-            let read = Filter::open_or_build(&database, kinds, width, || made += 1).unwrap();
+            let built = Filter::open_or_build(&database, kinds, width, &mut |share| {
+                if share == 0.0 {
+                    made += 1;
+                }
+            })
+            .unwrap();
+            let read = Filter::open_or_build(&database, kinds, width, &mut |share| {
+                if share == 0.0 {
+                    made += 1;
+                }
+            })
+            .unwrap();
             assert_eq!(made, 1);
             assert_eq!(built, read);
         }
@@ -229,7 +244,12 @@ fn a_filter_of_another_database_is_never_used() {
     assert!(error.to_string().contains(&two.about().identity_text()), "{error}");
     // As when a database was built again under its old name: the filter is made again too.
     let mut made = 0;
-    let filter = Filter::open_or_build(&two, &[], Width::Fuse8, || made += 1).unwrap();
+    let filter = Filter::open_or_build(&two, &[], Width::Fuse8, &mut |share| {
+        if share == 0.0 {
+            made += 1;
+        }
+    })
+    .unwrap();
     assert_eq!((made, filter.identity), (1, two.about().identity));
     assert_eq!(Filter::open(&two, &[], Width::Fuse8).unwrap(), filter);
     // One of other kinds or another width under a wrong name is no better.
@@ -241,7 +261,7 @@ fn a_filter_of_another_database_is_never_used() {
 fn damaged_filters_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(folder.path(), "db", 50);
-    let filter = Filter::build_in_parts(&database, &[], Width::Fuse16, 40).unwrap();
+    let filter = Filter::build_in_parts(&database, &[], Width::Fuse16, 40, &mut |_| ()).unwrap();
     assert_eq!(filter.parts().len(), 3);
     filter.save(&database).unwrap();
     let path = folder.path().join("db.fuse16");
@@ -249,7 +269,7 @@ fn damaged_filters_are_refused() {
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     let refusal = || {
         // It is never taken for one that is missing, which would be made anew without a word.
-        let opened = Filter::open_or_build(&database, &[], Width::Fuse16, || panic!("made"));
+        let opened = Filter::open_or_build(&database, &[], Width::Fuse16, &mut |_| panic!("made"));
         opened.unwrap_err()
     };
     for at in 0..whole.len() {
@@ -276,4 +296,14 @@ fn damaged_filters_are_refused() {
         assert!(error.to_string().contains("remove it, and it is made anew"));
         assert_eq!(fs::metadata(&path).unwrap().len(), cut as u64);
     }
+}
+
+#[test]
+fn how_much_of_a_filter_is_done_is_told_from_nothing_to_all_and_never_falls() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = database(folder.path(), "db", 500);
+    let mut told = Vec::new();
+    Filter::build_in_parts(&database, &[], Width::Fuse8, 100, &mut |share| told.push(share)).unwrap();
+    assert_eq!((told[0], told[told.len() - 1]), (0.0, 1.0));
+    assert!(told.len() > 5 && told.is_sorted(), "{told:?}");
 }

@@ -12,10 +12,10 @@ use warpsmith::store::Database;
 
 use super::columns;
 use super::detail::CardFields;
-use crate::command::scan::{filter_names, scanned_types};
+use crate::command::scan::{filter_names, scanned_types, tell_filter};
 use crate::ending::Failure;
+use crate::screen::Screen;
 use crate::stdout::Stdout;
-use crate::telling::tell;
 
 /// The name under which scans are benched.
 pub(super) const SCAN: &str = "scan";
@@ -85,7 +85,10 @@ impl ScanBenchFlags {
                 let failed = |error: warpsmith::Error| Failure::of("--database", &error);
                 let database = Database::open(path).map_err(|error| failed(error.into()))?;
                 let wish = self.filter.unwrap_or(FilterWish::Finest);
-                let targets = with_filter(database, &self.types, wish, devices, &mut |text| tell(&text));
+                let mut screen = Screen::new(false);
+                let targets = with_filter(database, &self.types, wish, devices, &mut |news| {
+                    tell_filter(&mut screen, &news)
+                });
                 bench_scan(devices, ScanOf::Database(&targets.map_err(failed)?), seconds, detail)?
             }
         };

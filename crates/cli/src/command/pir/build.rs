@@ -105,7 +105,6 @@ fn parse_entry_size(text: &str) -> std::result::Result<u32, String> {
 struct Watch<'a> {
     stop: &'a AtomicBool,
     screen: &'a mut Screen,
-    shown: Instant,
 }
 
 impl Watch<'_> {
@@ -113,12 +112,7 @@ impl Watch<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
         }
-        if self.shown.elapsed() >= self.screen.interval() {
-            self.shown = Instant::now();
-            let text = share
-                .map_or("reading the input".to_owned(), |share| format!("{} built", human::percent(share)));
-            self.screen.live(&[&text]);
-        }
+        self.screen.bar(if share.is_some() { "built" } else { "reading the input" }, share, "");
         Ok(())
     }
 }
@@ -132,7 +126,7 @@ impl Build {
         refuse_existing(Path::new(&updates), "the list of a database's updates")?;
         let stop = interrupt()?;
         let mut screen = Screen::new(self.quiet);
-        let mut watch = Watch { stop: &stop, screen: &mut screen, shown: Instant::now() };
+        let mut watch = Watch { stop: &stop, screen: &mut screen };
         let built = match self.synthetic {
             Some(records) => self.build_synthetic(records, &mut watch),
             None => self.build_input(&mut watch),

@@ -328,14 +328,12 @@ struct Watch<'a> {
     done: u64,
     stop: &'a AtomicBool,
     screen: &'a mut Screen,
-    started: Instant,
-    shown: Instant,
 }
 
 impl<'a> Watch<'a> {
     fn new(params: &Params, stop: &'a AtomicBool, screen: &'a mut Screen) -> Watch<'a> {
         let whole = params.entries() * params.entry_size() as u64;
-        Watch { whole, done: 0, stop, screen, started: Instant::now(), shown: Instant::now() }
+        Watch { whole, done: 0, stop, screen }
     }
 
     fn tell(&mut self, part: &[u8]) -> warpsmith::pir::Result<()> {
@@ -343,13 +341,7 @@ impl<'a> Watch<'a> {
             return Err(Error::Stopped);
         }
         self.done += part.len() as u64;
-        if self.shown.elapsed() >= self.screen.interval() {
-            self.shown = Instant::now();
-            let share = self.done as f64 / self.whole as f64;
-            let left = self.started.elapsed().as_secs_f64() * (1.0 / share - 1.0);
-            let share = human::percent(share);
-            self.screen.live(&[&format!("{share} of the database, {} left", human::seconds(left))]);
-        }
+        self.screen.bar("of the database", Some(self.done as f64 / self.whole as f64), "");
         Ok(())
     }
 }

@@ -278,7 +278,7 @@ impl Info {
     fn database(&self, stdout: &mut Stdout) -> Result<(), Failure> {
         let mut screen = Screen::new(false);
         if self.verify {
-            screen.live(&["reading all entries"]);
+            screen.bar("reading all entries", None, "");
             Database::open(&self.file)?.verify()?;
             screen.clear();
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -190,16 +189,11 @@ impl Serve {
     fn load(&self, live: &mut Live, stop: &AtomicBool, screen: &mut Screen) -> Result<(), Failure> {
         let in_memory = self.entries.map_or_else(|| live.has_room(), |place| place == EntriesIn::Memory);
         let whole = live.base().description().data_bytes();
-        let mut shown = Instant::now();
         live.load(in_memory, &mut |done| {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
-            if shown.elapsed() >= screen.interval() {
-                shown = Instant::now();
-                screen
-                    .live(&[&format!("{} of the database read", human::percent(done as f64 / whole as f64))]);
-            }
+            screen.bar("of the database read", Some(done as f64 / whole as f64), "");
             Ok(())
         })?;
         screen.clear();

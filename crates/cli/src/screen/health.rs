@@ -1,0 +1,90 @@
+//! How NVIDIA's cards are: temperature, power, and whether their clock is held down. By NVML, which comes with the driver; without it
+//! nothing is said.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::Builder;
+use std::time::Duration;
+
+use nvml_wrapper::Nvml;
+use nvml_wrapper::bitmasks::device::ThrottleReasons;
+use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
+use warpsmith::devices::survey;
+
+use super::model::{Health, Model};
+
+/// How often cards are asked.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Asks cards how they are for as long as the model is there, on a thread that nobody waits for.
+pub(crate) fn watch(model: &Arc<Mutex<Model>>) {
+    let model = Arc::downgrade(model);
+    let _ = Builder::new().name("cards".to_owned()).spawn(move || ask(&model));
+}
+
+fn ask(model: &Weak<Mutex<Model>>) {
+    let mut places: HashMap<String, Option<String>> = HashMap::new();
+    let mut nvml = None;
+    loop {
+        std::thread::sleep(EVERY);
+        let Some(shared) = model.upgrade() else { return };
+        let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let devices = lock().devices();
+        let cards: Vec<String> = devices.into_iter().filter(|id| !id.starts_with("cpu")).collect();
+        if cards.is_empty() {
+            continue;
+        }
+        if nvml.is_none() {
+            let Ok(opened) = Nvml::init() else { return };
+            nvml = Some(opened);
+        }
+        if cards.iter().any(|card| !places.contains_key(card)) {
+            places.extend(cards.iter().map(|card| (card.clone(), None)));
+            // Which card is which: the numbers of NVML's are not CUDA's.
+            for found in survey().found {
+                let place = found.identity.as_deref().and_then(|identity| identity.strip_prefix("pci:"));
+                places.insert(found.id.clone(), place.map(str::to_owned));
+            }
+        }
+        let of = |card: String| {
+            let place = places.get(&card)?.as_deref()?;
+            let device = nvml.as_ref()?.device_by_pci_bus_id(place).ok()?;
+            let health = Health {
+                celsius: device.temperature(TemperatureSensor::Gpu).ok(),
+                watts: device.power_usage().ok().map(|milliwatts| f64::from(milliwatts) / 1e3),
+                throttled: device.current_throttle_reasons().ok().and_then(reason),
+            };
+            Some((card, health))
+        };
+        let health = cards.into_iter().filter_map(of).collect();
+        lock().healthy(health);
+    }
+}
+
+/// The one that matters most. A card that is idle, or that somebody set a clock for, is not held down.
+fn reason(reasons: ThrottleReasons) -> Option<&'static str> {
+    let known = [
+        (ThrottleReasons::HW_THERMAL_SLOWDOWN, "heat"),
+        (ThrottleReasons::SW_THERMAL_SLOWDOWN, "heat"),
+        (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "power supply"),
+        (ThrottleReasons::HW_SLOWDOWN, "heat or power"),
+        (ThrottleReasons::SW_POWER_CAP, "power limit"),
+    ];
+    known.into_iter().find(|(flag, _)| reasons.contains(*flag)).map(|(_, why)| why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_that_matters_is_told() {
+        assert_eq!(reason(ThrottleReasons::NONE), None);
+        assert_eq!(reason(ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING), None);
+        assert_eq!(reason(ThrottleReasons::SW_POWER_CAP), Some("power limit"));
+        assert_eq!(
+            reason(ThrottleReasons::SW_POWER_CAP | ThrottleReasons::HW_THERMAL_SLOWDOWN),
+            Some("heat")
+        );
+    }
+}
