@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use warpsmith::Devices;
 use warpsmith::pattern::{Patterns, compile};
-use warpsmith::search::{Ended, Event, Job, Match, Outcome, Progress, Wanted, run};
+use warpsmith::search::{Ended, Event, Job, Match, Outcome, Pause, Progress, Wanted, run};
 
 use crate::ending::{Ending, Failure};
 use crate::forecast::OddsOfEach;
@@ -41,6 +41,7 @@ pub(crate) struct Running<'a> {
     pub run: &'a RunFlags,
     pub devices: &'a Devices,
     pub interrupt: &'a AtomicBool,
+    pub pause: &'a Pause,
     pub metrics: Option<Metrics>,
 }
 
@@ -107,13 +108,16 @@ impl Each {
                 count: Some((self.open.len() as u64 / 2).max(1)),
                 time_limit: with.run.time_limit.map(|limit| limit.saturating_sub(before.1)),
                 interval: with.run.interval(&screen),
+                pause: Some(with.pause),
                 ..Job::new(with.quest.subject, Wanted::Patterns(&patterns))
             };
             let round = run(&job, with.devices, with.interrupt, &mut |event| {
                 match event {
                     Event::Found(found) => {
-                        screen.clear();
                         let first: Vec<Match> = found.into_iter().filter(|found| self.take(found)).collect();
+                        if let Some(last) = first.last() {
+                            screen.found(&last.address);
+                        }
                         results.publish(first.into_iter().map(Deliverable::Match).collect())?;
                         results.keep_ready()?;
                     }
@@ -203,12 +207,8 @@ impl Each {
                 within(0.9)
             ));
         }
-        let tried = human::power_of_two(progress.tried as f64);
-        let found = format!("{} of {} patterns found", progress.matches, self.total());
-        let left = progress.eta_50.map_or(String::new(), |left| {
-            format!(", the rest with 50 % in {}", human::seconds(left.as_secs_f64()))
-        });
-        screen.live(&[&format!("{rate}, {tried} tried, {found}{left}"), &format!("{rate}, {found}")]);
+        let all = [0.5, 0.9].map(|share| self.left.tries_to(share) / progress.rate);
+        screen.progress_of_each(progress, self.left.sum(), all);
     }
 }
 

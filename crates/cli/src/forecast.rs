@@ -117,6 +117,11 @@ impl OddsOfEach {
         each.sum::<f64>().exp()
     }
 
+    /// The odds that a candidate is the first of any of them.
+    pub fn sum(&self) -> f64 {
+        self.0.iter().map(|(bits, times)| f64::from_bits(*bits) * *times as f64).sum()
+    }
+
     /// The lowest odds.
     fn rarest(&self) -> f64 {
         // Positive numbers are in the order of their bits.

@@ -301,8 +301,8 @@ impl Mining {
             }
         }
         if let Some(each) = each {
-            let running =
-                Running { quest, run: &self.run, devices: &devices, interrupt: &interrupt, metrics };
+            let (run, devices, pause) = (&self.run, &devices, &reins.pause);
+            let running = Running { quest, run, devices, interrupt: &interrupt, pause, metrics };
             return each.run(&running, results, screen);
         }
         let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });

@@ -120,6 +120,16 @@ impl Screen {
         }
     }
 
+    /// The same of a search for one of each pattern, whose forecast is not that of so many matches of one kind: `all` are the seconds
+    /// until each has one with 50 and 90 %.
+    pub fn progress_of_each(&mut self, progress: &Progress, odds: f64, all: [f64; 2]) {
+        match &self.live {
+            Some(live) => live.model().search_each(progress, odds, all),
+            None if self.is_time() => self.stamped(&plain::of_search(progress)),
+            None => {}
+        }
+    }
+
     /// Says how a scan goes.
     pub fn scan_progress(&mut self, progress: &ScanProgress) {
         match &self.live {

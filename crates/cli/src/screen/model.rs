@@ -82,6 +82,31 @@ pub(crate) struct Model {
     pub details: bool,
 }
 
+impl Standing {
+    /// How a search stands whose next match has these odds.
+    fn of(progress: &Progress, odds: f64) -> Standing {
+        let left = progress.wanted.map(|wanted| wanted.saturating_sub(progress.matches));
+        let until = |share, matches| {
+            let seconds = time_to(share, matches, odds, progress.rate);
+            (progress.rate > 0.0 && seconds.is_finite()).then_some(seconds)
+        };
+        let several = left.filter(|left| *left > 1);
+        Standing {
+            tried: progress.tried,
+            rate: progress.rate,
+            elapsed: progress.elapsed,
+            share: progress.probability,
+            matches: progress.matches,
+            wanted: progress.wanted,
+            next: until(0.5, 1),
+            all: several.and_then(|left| until(0.5, left)),
+            surely: until(0.9, left.unwrap_or(1)),
+            best: progress.best.map(|best| (best, odds)),
+            devices: progress.devices.clone(),
+        }
+    }
+}
+
 impl Model {
     /// SEC: what people give is shown as it would be in a message.
     pub fn new(task: Task, sought: &str, odds: [String; 2]) -> Model {
@@ -124,25 +149,13 @@ impl Model {
 
     /// A search stands so; `odds` are those of the next match.
     pub fn search(&mut self, progress: &Progress, odds: f64) {
-        let left = progress.wanted.map(|wanted| wanted.saturating_sub(progress.matches));
-        let until = |share, matches| {
-            let seconds = time_to(share, matches, odds, progress.rate);
-            (progress.rate > 0.0 && seconds.is_finite()).then_some(seconds)
-        };
-        let several = left.filter(|left| *left > 1);
-        self.stand(Standing {
-            tried: progress.tried,
-            rate: progress.rate,
-            elapsed: progress.elapsed,
-            share: progress.probability,
-            matches: progress.matches,
-            wanted: progress.wanted,
-            next: until(0.5, 1),
-            all: several.and_then(|left| until(0.5, left)),
-            surely: until(0.9, left.unwrap_or(1)),
-            best: progress.best.map(|best| (best, odds)),
-            devices: progress.devices.clone(),
-        });
+        self.stand(Standing::of(progress, odds));
+    }
+
+    /// A search for one of each pattern stands so; `all` are the seconds until each has one with 50 and 90 %.
+    pub fn search_each(&mut self, progress: &Progress, odds: f64, all: [f64; 2]) {
+        let [half, surely] = all.map(|seconds| seconds.is_finite().then_some(seconds));
+        self.stand(Standing { all: half, surely, ..Standing::of(progress, odds) });
     }
 
     /// A scan stands so.
