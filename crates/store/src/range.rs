@@ -15,7 +15,8 @@ pub fn key_order() -> U256 {
 pub enum RangeError {
     /// Not two bounds.
     #[error(
-        "'{}' is not a range: write the first and the last key with a colon between, as in 8000:ffff or 2^65:2^66-1",
+        "'{}' is not a range: write the first and the last key with a colon between, as in 8000:ffff or 2^65:2^66-1, or the first \
+         and how many, as in 8000:+2^20",
         Shown(.0)
     )]
     Shape(String),
@@ -32,13 +33,19 @@ pub enum RangeError {
     /// Outside of what keys there are.
     #[error("'{}' is no private key: keys are 1 to n - 1 = {last:x}", Shown(.0), last = key_order() - U256::ONE)]
     NoKey(String),
+    /// None at all.
+    #[error("the range {} has no keys: write how many behind the plus, as in 8000:+2^20", Shown(.0))]
+    Empty(String),
+    /// More keys than there are.
+    #[error("the range {} goes beyond the last key, n - 1 = {last:x}", Shown(.0), last = key_order() - U256::ONE)]
+    Beyond(String),
     /// From high to low.
     #[error("the range {} ends before it begins: exchange the bounds", Shown(.0))]
     Reversed(String),
 }
 
 /// Reads a range of keys: two inclusive bounds with a colon between, each in hexadecimal digits or as a power of two with
-/// a small number (in decimal digits) added or taken away.
+/// a small number (in decimal digits) added or taken away; or the first key and, behind a plus, how many there are.
 pub fn parse_range(text: &str) -> Result<Interval, RangeError> {
     let (first, last) = text.split_once(':').ok_or_else(|| RangeError::Shape(text.to_owned()))?;
     let bound = |text: &str| {
@@ -46,7 +53,17 @@ pub fn parse_range(text: &str) -> Result<Interval, RangeError> {
         let is_key = number != U256::ZERO && number < key_order();
         if is_key { Ok(number) } else { Err(RangeError::NoKey(text.trim().to_owned())) }
     };
-    Interval::new(bound(first)?, bound(last)?).ok_or_else(|| RangeError::Reversed(text.to_owned()))
+    let first = bound(first)?;
+    let last = match last.trim().strip_prefix('+') {
+        None => bound(last)?,
+        Some(count) => {
+            let count = parse_bound(count.trim())?.checked_sub(U256::ONE);
+            let count = count.ok_or_else(|| RangeError::Empty(text.to_owned()))?;
+            let last = first.checked_add(count).filter(|last| *last < key_order());
+            last.ok_or_else(|| RangeError::Beyond(text.to_owned()))?
+        }
+    };
+    Interval::new(first, last).ok_or_else(|| RangeError::Reversed(text.to_owned()))
 }
 
 fn parse_bound(text: &str) -> Result<U256, RangeError> {
@@ -96,6 +113,10 @@ mod tests {
             ("2^65:2^66-1", "20000000000000000:3ffffffffffffffff"),
             ("2^0:2^3+10", "1:12"),
             ("0001:00ff", "1:ff"),
+            ("8000:+1", "8000:8000"),
+            ("8000:+100", "8000:80ff"),
+            ("2^65:+2^65", "20000000000000000:3ffffffffffffffff"),
+            ("1: +2^4-1", "1:f"),
             (
                 "2^255:2^256-432420386565659656852420866394968145600",
                 "8000000000000000000000000000000000000000000000000000000000000000:\
@@ -124,5 +145,12 @@ mod tests {
             assert!(matches!(refusal(text), RangeError::NoKey(_)), "{text}");
         }
         assert_eq!(refusal("5:4"), RangeError::Reversed("5:4".into()));
+        assert_eq!(refusal("5:+0"), RangeError::Empty("5:+0".into()));
+        assert!(matches!(refusal("5:+"), RangeError::Bound(_)));
+        assert!(matches!(refusal("+5:6"), RangeError::Bound(_)));
+        assert!(matches!(refusal("2:+2^256-1"), RangeError::Beyond(_)), "past 2^256");
+        let whole = format!("1:+{:x}", key_order() - U256::ONE);
+        assert_eq!(parse_range(&whole).unwrap().last(), key_order() - U256::ONE);
+        assert!(matches!(refusal(&format!("1:+{:x}", key_order())), RangeError::Beyond(_)));
     }
 }

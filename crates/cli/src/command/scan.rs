@@ -51,8 +51,8 @@ or that their owner has published as a puzzle.";
 
 /// Test every key of a range against addresses
 ///
-/// Tests each key once, in every form an address of the targets can have, and goes on after each match until the range is
-/// done. With --map what was covered survives a crash, and the same command goes on from there.
+/// Tests each key once, in every form an address of the targets can have, and goes on after each match until every address of a list
+/// is found or the range is done. With --map what was covered survives a crash, and the same command goes on from there.
 #[derive(Args)]
 #[command(
     after_help = EXAMPLES,
@@ -60,7 +60,7 @@ or that their owner has published as a puzzle.";
     group = ArgGroup::new("sought").required(true)
 )]
 pub(crate) struct Scan {
-    /// The first and the last key, both included: 8000:ffff, or 2^65:2^66-1
+    /// The first and the last key, both included: 8000:ffff, or 2^65:2^66-1; or the first and how many: 8000:+2^20
     #[arg(long, value_name = "A:B", group = "keys", help_heading = SCANNED)]
     range: Option<String>,
 
@@ -69,7 +69,7 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "keys", help_heading = SCANNED)]
     range_file: Option<String>,
 
-    /// Files with the addresses to look for, one address per line, plain or .gz or .zst; repeatable
+    /// Files with the addresses to look for, one address per line, plain or .gz or .zst (- for standard input); repeatable
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "sought", num_args = 1.., help_heading = SCANNED)]
     targets: Vec<PathBuf>,
 
@@ -98,6 +98,10 @@ pub(crate) struct Scan {
     /// Take the range in pieces in a random order, each once
     #[arg(long, help_heading = SCANNED)]
     random: bool,
+
+    /// Stop after N matches [default: when every address is found, or the range is done]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = WHEN)]
+    count: Option<u64>,
 
     /// Print how many keys are left to test, the speed and the time it takes on these devices, and stop
     #[arg(long, help_heading = WHEN)]
@@ -206,6 +210,8 @@ impl Scan {
         self.warn_of_length(ledger.map(), &targets, &devices, &mut screen)?;
         let job = ScanJob {
             time_limit: self.run.time_limit,
+            count: self.count,
+            until_found: true,
             interval: self.run.interval(&screen),
             pause: Some(&reins.pause),
             ..ScanJob::new(&targets)
@@ -273,7 +279,9 @@ impl Scan {
         };
         // What workers will make of it is tried here first.
         ScanTask::open(&order)?;
-        let wishes = Wishes { count: None, enough: None, priority: fleet.priority() };
+        // One key may be several of them: then it ends with the range.
+        let count = self.count.unwrap_or(order.addresses.len() as u64);
+        let wishes = Wishes { count: Some(count), enough: None, priority: fleet.priority() };
         let home = fleet.home()?;
         let mut screen = self.run.screen();
         let encryption = self.recipient.open()?;
@@ -345,6 +353,12 @@ impl Scan {
     fn read_targets(&self) -> Result<(ScanTargets, TargetList), Failure> {
         if !self.public_key.is_empty() {
             return self.read_public_keys();
+        }
+        let from_stdin = self.targets.iter().filter(|path| path.as_os_str() == "-").count();
+        if from_stdin + usize::from(self.range_file.as_deref() == Some("-")) > 1 {
+            return Err(Failure::Usage(
+                "standard input can be read once: give - for one of --targets and --range-file, and a file for the other".to_owned(),
+            ));
         }
         let list = TargetList::read(&self.targets, self.strict);
         let list = list.map_err(|error| Failure::Usage(format!("--targets: {error}")))?;
@@ -481,6 +495,7 @@ impl Scan {
         map: &Map,
     ) -> Result<(), Failure> {
         let what = match outcome.ended {
+            Ended::Count if outcome.all_found => "every address is found",
             Ended::Count => "done",
             Ended::Exhausted => "the whole range is covered",
             Ended::TimeLimit => "time limit reached",
@@ -501,6 +516,7 @@ impl Scan {
         ));
         match (outcome.ended, &self.map) {
             (Ended::Exhausted, _) => {}
+            (Ended::Count, _) if outcome.all_found => {}
             (Ended::Interrupted, Some(_)) => {
                 screen.say(format_args!("nothing is lost by stopping: the same command goes on from here"));
             }

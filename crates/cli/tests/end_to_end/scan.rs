@@ -11,7 +11,7 @@ use miniscript::bitcoin::{Address, CompressedPublicKey, KnownHrp, Network, Priva
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::harness::{BINARY, PATIENCE, Run, text, warpsmith};
+use crate::harness::{BINARY, PATIENCE, Run, text, warpsmith, warpsmith_with};
 
 /// A private key by its number.
 fn private(number: u128) -> PrivateKey {
@@ -317,4 +317,37 @@ fn what_cannot_be_scanned_is_refused_before_any_work() {
         assert_eq!(run.stdout, "");
     }
     scan(&["--range", "1:5"]).code(2).says(&["--targets"]);
+}
+
+/// Nobody has to wait for the end of a range whose addresses are all found, or say all of them in a file.
+#[test]
+fn a_scan_ends_when_all_that_was_asked_for_is_found() {
+    let folder = tempdir().unwrap();
+    let targets = folder.path().join("targets");
+    // A range that nobody comes to the end of.
+    let (range, keys) = ("1000:+2^100", [0x1005_u128, 0x9_0000]);
+    let lines: Vec<String> = keys.into_iter().map(p2pkh).collect();
+    write(&targets, lines.clone());
+    let targets = targets.to_str().unwrap();
+    let usual = ["--range", range, "--type", "p2pkh", "--targets"];
+    let run = scan(&[&usual[..], &[targets]].concat()).code(0).says(&["every address is found"]);
+    let (found, done) = findings(&run);
+    assert_eq!(found, keys.map(|key| ("p2pkh".to_owned(), key)));
+    assert_eq!((done["matches"].as_u64(), text(&done, "ended")), (Some(2), "count"));
+    // From standard input, as a pipe and alone.
+    let piped = [&["scan"], &usual[..], &["-", "--device", "cpu", "--threads", "1", "--json"]].concat();
+    let run = warpsmith_with(&piped, (lines.join("\n") + "\n").as_bytes()).code(0);
+    assert_eq!(findings(&run).0, found);
+    // One of them is enough; and one that is not there is looked for until the time is up.
+    let run = scan(&[&usual[..], &[targets, "--count", "1"]].concat()).code(0);
+    let (first, done) = findings(&run);
+    assert_eq!((first.len(), done["matches"].as_u64()), (1, Some(1)));
+    let more = folder.path().join("more");
+    write(&more, lines.into_iter().chain([p2pkh(1)]));
+    let more = more.to_str().unwrap();
+    let run = scan(&[&usual[..], &[more, "--time-limit", "2s"]].concat()).code(0);
+    let (found_again, done) = findings(&run);
+    assert_eq!((found_again, text(&done, "ended")), (found, "time_limit"));
+    let twice = warpsmith_with(&["scan", "--range-file", "-", "--targets", "-"], b"1:2\n");
+    twice.code(2).says(&["standard input can be read once"]);
 }

@@ -1,12 +1,13 @@
 //! One scan from start to end: scanners that take batches from a planner (`shared`), and one collector that confirms,
 //! publishes and keeps the map.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
-use warpsmith_chain::{Form, KeyType};
+use warpsmith_chain::{AddressKind, Digest, Form, KeyType};
 use warpsmith_store::{Map, MapFile, Record};
 
 use super::prove::{Unproved, prove};
@@ -76,6 +77,10 @@ pub struct ScanJob<'a> {
     pub targets: &'a ScanTargets,
     /// Stop then.
     pub time_limit: Option<Duration>,
+    /// Stop after so many findings.
+    pub count: Option<u64>,
+    /// Stop when every address of a list is found. Those of earlier runs are not known of.
+    pub until_found: bool,
     /// How often progress is reported.
     pub interval: Duration,
     /// What holds it and lets it go on.
@@ -86,7 +91,8 @@ impl<'a> ScanJob<'a> {
     /// A scan that goes on to the end of its range and reports progress every second. Other wishes are said as
     /// `ScanJob { time_limit: Some(limit), ..ScanJob::new(&targets) }`.
     pub fn new(targets: &'a ScanTargets) -> ScanJob<'a> {
-        ScanJob { targets, time_limit: None, interval: Duration::from_secs(1), pause: None }
+        let interval = Duration::from_secs(1);
+        ScanJob { targets, time_limit: None, count: None, until_found: false, interval, pause: None }
     }
 }
 
@@ -122,6 +128,8 @@ pub struct ScanOutcome {
     pub tried: u64,
     /// Findings of this run.
     pub matches: u64,
+    /// Whether every address of a list was found.
+    pub all_found: bool,
     /// Digests that passed the filter and were none of the targets'.
     pub false_hits: u64,
     /// How long this run took, from its first key to its last.
@@ -201,6 +209,10 @@ pub fn scan(
         rates: Rates::new(devices, started),
         able,
         matches: 0,
+        found: HashSet::new(),
+        most: job.count.unwrap_or(u64::MAX),
+        sought: job.targets.count(),
+        until_found: job.until_found,
         fault: None,
     };
     let shared = Shared::new(job, collector.ledger.map(), devices.list.len());
@@ -226,12 +238,13 @@ pub fn scan(
     };
     // What was confirmed is kept whatever ended the scan.
     let saved = collector.ledger.save();
-    let (ended, matches) = (ended?, collector.matches);
+    let (ended, matches, all_found) = (ended?, collector.matches, collector.has_all());
     saved?;
     Ok(ScanOutcome {
         ended,
         tried: shared.tried.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
         matches,
+        all_found,
         false_hits: shared.false_hits.load(Ordering::Relaxed),
         elapsed: collector.clock.elapsed(collector.until),
     })
@@ -248,6 +261,12 @@ struct Collector<'c, 's> {
     /// Devices that are in use.
     able: Vec<bool>,
     matches: u64,
+    /// Addresses that were found, and how many there are; none where they are in a database.
+    found: HashSet<(AddressKind, Digest)>,
+    sought: Option<usize>,
+    /// Findings after which it ends, and whether it ends when all are found.
+    most: u64,
+    until_found: bool,
     /// The last fault of a device.
     fault: Option<(String, Fault)>,
 }
@@ -258,6 +277,16 @@ impl<'c> Collector<'c, '_> {
         self.until = Instant::now();
         self.clock.restart(self.until);
         self.rates = Rates::new(self.devices, self.until);
+    }
+
+    /// Whether every address of a list was found.
+    fn has_all(&self) -> bool {
+        self.sought.is_some_and(|sought| self.found.len() >= sought)
+    }
+
+    /// Whether what was asked for is there.
+    fn is_enough(&self) -> bool {
+        self.matches >= self.most || (self.until_found && self.has_all())
     }
 
     /// Scanners of all devices in use, at least one, each with the number of its device.
@@ -342,6 +371,9 @@ impl<'c> Collector<'c, '_> {
                     // Others may have come meanwhile: one writing of the map serves all.
                     receiver.try_iter().try_for_each(|message| self.take(shared, message))?;
                     self.ledger.save()?;
+                    if self.is_enough() {
+                        return Ok(Some(Ended::Count));
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 // Every scanner has ended.
@@ -400,6 +432,11 @@ impl<'c> Collector<'c, '_> {
             return Err(wrong("a key it found does not have the digest it computed"));
         }
         for (found_as, record) in wanted {
+            // What other scanners have found meanwhile is beyond what was asked for.
+            if self.matches >= self.most {
+                break;
+            }
+            self.found.insert((record.kind, record.digest));
             let finding = Finding::new(&secret, &survivor.digest, (found_as, record), &id);
             self.matches += 1;
             (self.sink)(Event::Found(vec![finding])).map_err(Error::Sink)?;

@@ -94,6 +94,14 @@ impl ScanTargets {
         Some(digests)
     }
 
+    /// How many addresses there are; none where they are in a database.
+    pub fn count(&self) -> Option<usize> {
+        match &self.place {
+            Place::List(records) => Some(records.len()),
+            Place::Database(_) => None,
+        }
+    }
+
     /// The forms in which these types are found, without repetition.
     pub fn forms(&self) -> Vec<Form> {
         let is_found = |form: &Form| self.types.iter().any(|wanted| wanted.form() == *form);

@@ -10,6 +10,7 @@ pub use report::{BadLine, Report};
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +27,14 @@ pub(crate) struct Block {
     pub bytes: Vec<u8>,
 }
 
+/// A file, or standard input by the name of `-`.
+fn open(path: &Path) -> std::io::Result<File> {
+    match path == Path::new("-") {
+        true => Ok(File::from(std::io::stdin().as_fd().try_clone_to_owned()?)),
+        false => File::open(path),
+    }
+}
+
 /// Reads a file of lines, unpacked if it is gzip or Zstandard (told by its first bytes), and gives it out in blocks until
 /// `take` says no. Packed files may have several members, and the last line needs no newline. `read` is told the bytes
 /// of the file read since it was last called, for progress.
@@ -35,7 +44,7 @@ pub(crate) fn read_blocks(
     mut take: impl FnMut(Block) -> bool,
 ) -> Result<(), Error> {
     let failed = || Error::io("read", path);
-    let mut file = File::open(path).map_err(failed())?;
+    let mut file = open(path).map_err(failed())?;
     let mut magic = [0; 4];
     let mut length = 0;
     while length < magic.len() {
