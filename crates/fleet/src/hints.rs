@@ -16,7 +16,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 use warpsmith_engine::Runner;
-use warpsmith_pir::device::{OnDevice, Tuning};
 use warpsmith_pir::hints::make::{Make, Order, Processor};
 use warpsmith_pir::hints::{Hints, Skeleton, compare};
 use warpsmith_pir::updates::Live;
@@ -93,11 +92,14 @@ impl std::fmt::Debug for KeyText {
 }
 
 /// What makes hints on a device, beside which this processor does its part.
-pub fn maker_of(runner: Runner, host: Processor) -> Arc<dyn Make> {
-    match runner {
-        Runner::Processor { lanes, threads } => Arc::new(Processor { lanes, threads }),
-        Runner::Card(device) => Arc::new(OnDevice::new(device, host, Tuning::default())),
-    }
+pub type MakerOf = fn(Runner, Processor) -> Arc<dyn Make>;
+
+/// What a worker has for hints: databases, and what makes hints of them on its devices.
+pub struct Library {
+    /// Those on this machine.
+    pub databases: Vec<Live>,
+    /// What makes hints.
+    pub maker_of: MakerOf,
 }
 
 /// The hints of a job, as workers and home know them.

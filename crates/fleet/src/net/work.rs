@@ -23,7 +23,7 @@ use super::home::Invitation;
 use super::lead::HitNote;
 use super::leader::fetch;
 use crate::error::{Error, Result};
-use crate::hints::{HintTask, maker_of};
+use crate::hints::{HintTask, Library};
 use crate::job::{Descriptor, JobId, Search, Task};
 use crate::scan::{MOST_FOUND, ScanTask};
 use crate::wire::{Answer, Ask, Lease, MOST_BYTES, Ready, Report, VERSION, Verdict};
@@ -53,11 +53,11 @@ pub enum Told {
 
 /// Works until it is stopped, or sent away. `spool` is a folder of its own.
 ///
-/// `databases` are those on this machine, for hints of them.
+/// `library` is what this machine has for hints of private retrieval.
 pub fn work(
     invitation: &Invitation,
     devices: &Devices,
-    databases: &[Live],
+    library: &Library,
     spool: &Path,
     stop: &AtomicBool,
     tell: &(dyn Fn(Told) + Sync),
@@ -77,7 +77,7 @@ pub fn work(
         }
     };
     let spool = spool.to_owned();
-    let worker = Worker { client, runtime, id: invitation.id, databases, spool, stop, tell };
+    let worker = Worker { client, runtime, id: invitation.id, library, spool, stop, tell };
     worker.send_spooled();
     let slots: Vec<Devices> = devices.each().collect();
     let ended = std::thread::scope(|scope| {
@@ -112,7 +112,7 @@ struct Worker<'w> {
     client: Client,
     runtime: Runtime,
     id: u32,
-    databases: &'w [Live],
+    library: &'w Library,
     spool: PathBuf,
     stop: &'w AtomicBool,
     tell: &'w (dyn Fn(Told) + Sync),
@@ -227,7 +227,7 @@ impl Worker<'_> {
                     continue;
                 }
             };
-            match prepare(job, &task, device, self.databases, self.stop) {
+            match prepare(job, &task, device, self.library, self.stop) {
                 Ok(prepared) => {
                     self.note(format!(
                         "{name}: job {}, {:.3e} candidates a second",
@@ -388,11 +388,11 @@ fn prepare<'p>(
     job: JobId,
     task: &'p Task,
     device: &'p Devices,
-    databases: &'p [Live],
+    library: &'p Library,
     stop: &AtomicBool,
 ) -> Result<Prepared<'p>> {
     match task {
-        Task::Hints(hints) => prepare_hints(job, hints, device, databases, stop),
+        Task::Hints(hints) => prepare_hints(job, hints, device, library, stop),
         Task::Search(search) => prepare_search(job, search, device, stop),
         Task::Scan(scan) => prepare_scan(job, scan, device, stop),
     }
@@ -402,10 +402,10 @@ fn prepare_hints<'p>(
     job: JobId,
     task: &'p HintTask,
     device: &Devices,
-    databases: &'p [Live],
+    library: &'p Library,
     stop: &AtomicBool,
 ) -> Result<Prepared<'p>> {
-    let live = databases.iter().find(|live| task.fits(live)).ok_or_else(|| {
+    let live = library.databases.iter().find(|live| task.fits(live)).ok_or_else(|| {
         let (database, epoch) = (const_hex::encode(&task.version().database[..4]), task.version().epoch);
         Error::Usage(format!(
             "it is for database {database} at epoch {epoch}, which this worker does not have: give it --database DBFILE"
@@ -415,7 +415,7 @@ fn prepare_hints<'p>(
     let host = Processor { lanes: Lanes::detect(), threads };
     let mut runners = device.runners().into_iter();
     let (name, _, runner) = runners.next().ok_or_else(|| Error::Usage("there is no device".to_owned()))?;
-    let make = maker_of(runner, host);
+    let make = (library.maker_of)(runner, host);
     let rate = measure(1, |groups| task.trial(live, make.as_ref(), groups, stop))?;
     let outfit = Outfit { half: 0, orbits: 0, signs: false, grain: 1 };
     let ready = Ready::new(job, outfit, rate);

@@ -9,8 +9,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 
 pub use query::{Answer, Query, amount_bytes, key_of, parse_hex, parse_key};
-use warpsmith_engine::Devices;
+use warpsmith_engine::{Devices, Runner};
 use warpsmith_pir::database::Description;
+use warpsmith_pir::device::{OnDevice, Tuning};
 use warpsmith_pir::hints::make::{Make, Processor};
 use warpsmith_pir::keyword::{TableShape, is_at_home};
 use warpsmith_pir::remote::{Offer, Remote};
@@ -109,7 +110,24 @@ fn hint_maker(devices: &Devices) -> Option<Arc<dyn Make>> {
     Some(maker_of(runner, Processor { lanes: Lanes::detect(), threads }))
 }
 
-pub use warpsmith_fleet::hints::maker_of;
+/// What makes hints on a device; `host` is what stands beside a card.
+///
+/// ```
+/// use warpsmith::Devices;
+/// use warpsmith::look_up::maker_of;
+/// use warpsmith::pir::Lanes;
+/// use warpsmith::pir::hints::make::Processor;
+///
+/// let (_, _, runner) = Devices::cpu()?.runners().remove(0);
+/// let maker = maker_of(runner, Processor { lanes: Lanes::detect(), threads: 1 });
+/// # Ok::<(), warpsmith::Error>(())
+/// ```
+pub fn maker_of(runner: Runner, host: Processor) -> Arc<dyn Make> {
+    match runner {
+        Runner::Processor { lanes, threads } => Arc::new(Processor { lanes, threads }),
+        Runner::Card(device) => Arc::new(OnDevice::new(device, host, Tuning::default())),
+    }
+}
 
 /// What came of one query: its answer, or why that cannot be known.
 ///

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use warpsmith::fleet::hints::Library;
 use warpsmith::fleet::net::home::Invitation;
 use warpsmith::fleet::net::work::{Told, work};
+use warpsmith::look_up::maker_of;
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{self, Lanes};
 use zeroize::Zeroizing;
@@ -80,6 +82,7 @@ impl Work {
             Ok(live)
         };
         let databases = self.database.iter().map(open).collect::<Result<Vec<_>, pir::Error>>()?;
+        let library = Library { databases, maker_of };
         let devices = self.devices.open()?;
         let stop = interrupt()?;
         if !self.quiet {
@@ -92,7 +95,7 @@ impl Work {
             ));
         }
         let spool = self.spool(invitation.id)?;
-        let worked = work(&invitation, &devices, &databases, &spool, &stop, &|told| match told {
+        let worked = work(&invitation, &devices, &library, &spool, &stop, &|told| match told {
             Told::Note(text) => tell(&text),
             Told::Unit { device, candidates, shares, time } if !self.quiet => tell(&format!(
                 "{device}: a unit of {} counts, {shares} shares, {}",
