@@ -10,6 +10,7 @@ use std::path::Path;
 use warpsmith::chain::coin::decode_wif;
 use warpsmith::chain::ethereum::Account;
 use warpsmith::chain::{KeyTarget, Target, nostr};
+use warpsmith::curve::Scalar;
 use warpsmith::keys::{Secret, public_point};
 use warpsmith::keystore::{Error, Password, bip38, nip49, web3};
 use zeroize::Zeroizing;
@@ -166,6 +167,11 @@ pub(crate) fn plain(text: &str) -> Result<Zeroizing<[u8; 32]>, String> {
         }
         false => hex_key(text),
     }
+}
+
+/// Whether a number is a private key: from 1 to n - 1.
+pub(crate) fn is_key(bytes: &[u8; 32]) -> bool {
+    Scalar::from_be_bytes(bytes).is_some_and(|key| !key.is_zero())
 }
 
 /// A key in wallet import format has so many characters: uncompressed, compressed; a BIP-38 key this many.

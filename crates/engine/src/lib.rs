@@ -52,7 +52,7 @@ pub use run::pause::Pause;
 pub use run::report::{Ended, Event, Sink};
 pub use samples::{Sample, distinct_samples, samples};
 pub use scan::{
-    Finding, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan, selftest_scans,
+    Finding, GivenKeys, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan, selftest_scans,
 };
 pub use search::{Job, Match, Outcome, Progress, Solution, Wanted, Why, run, time_to};
 pub use secp256k1::PublicKey;

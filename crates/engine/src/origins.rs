@@ -108,30 +108,57 @@ impl Maker {
     /// SEC: t is overwritten here. What the additions leave in memory they gave back are sums, of which the last are public, and
     /// the window they read last: three bits.
     fn together(&self, secrets: &[Secret]) -> Vec<Option<Affine>> {
-        let multiples = MULTIPLES.get_or_init(|| Multiples::new(simd::detect()));
         let (base, less) = match &self.split {
             Some(owner) => (affine(owner), 0),
             None => (Affine::G, 1),
         };
-        let (x, y) = (base.x.to_words().map(|word| [word; 8]), base.y.to_words().map(|word| [word; 8]));
-        let mut sums = vec![Eight { x, y, t: [[0; 8]; 4], live: 0xff }; secrets.len().div_ceil(8)];
-        wiping_stack(|| {
-            for (at, secret) in secrets.iter().enumerate() {
-                let (words, _) = secret.as_bytes().as_chunks();
-                let mut borrow = less;
-                // From the lowest word up; the number is not 0, so nothing is left to borrow at the end.
-                for (word, bytes) in sums[at / 8].t.iter_mut().zip(words).rev() {
-                    let (value, under) = u64::from_be_bytes(*bytes).overflowing_sub(borrow);
-                    (word[at % 8], borrow) = (value, u64::from(under));
-                }
-            }
-            multiples.add_points(&mut sums);
-        });
-        for sum in &mut sums {
-            sum.t.zeroize();
-        }
-        (0..secrets.len()).map(|at| point_of_sum(&sums, at)).collect()
+        sums_of(base, less, secrets.len(), secrets.iter().map(Secret::as_bytes))
     }
+}
+
+/// `base + (t - less) * G` for each of so many numbers t, none of them below `less`.
+///
+/// SEC: as for [`Maker::together`].
+fn sums_of<'n>(
+    base: Affine,
+    less: u64,
+    count: usize,
+    numbers: impl Iterator<Item = &'n [u8; 32]>,
+) -> Vec<Option<Affine>> {
+    let multiples = MULTIPLES.get_or_init(|| Multiples::new(simd::detect()));
+    let (x, y) = (base.x.to_words().map(|word| [word; 8]), base.y.to_words().map(|word| [word; 8]));
+    let mut sums = vec![Eight { x, y, t: [[0; 8]; 4], live: 0xff }; count.div_ceil(8)];
+    wiping_stack(|| {
+        for (at, number) in numbers.enumerate() {
+            let (words, _) = number.as_chunks();
+            let mut borrow = less;
+            // From the lowest word up; nothing is left to borrow at the end.
+            for (word, bytes) in sums[at / 8].t.iter_mut().zip(words).rev() {
+                let (value, under) = u64::from_be_bytes(*bytes).overflowing_sub(borrow);
+                (word[at % 8], borrow) = (value, u64::from(under));
+            }
+        }
+        multiples.add_points(&mut sums);
+    });
+    for sum in &mut sums {
+        sum.t.zeroize();
+    }
+    (0..count).map(|at| point_of_sum(&sums, at)).collect()
+}
+
+/// The points of some private keys; none where a number is no key.
+pub(crate) fn points_of(keys: &[[u8; 32]]) -> Vec<Option<Affine>> {
+    if keys.len() < FEW {
+        let point = |key: &[u8; 32]| Secret::from_bytes(key).map(|secret| affine(&secret.public_key()));
+        return keys.iter().map(point).collect();
+    }
+    // What is no key is put aside: the additions are for numbers from 1 to n - 1.
+    let last = Scalar::ONE.negate().to_be_bytes();
+    let is_key = |key: &[u8; 32]| *key != [0; 32] && *key <= last;
+    let mut one = [0; 32];
+    one[31] = 1;
+    let sums = sums_of(Affine::G, 1, keys.len(), keys.iter().map(|key| if is_key(key) { key } else { &one }));
+    sums.into_iter().zip(keys).map(|(sum, key)| sum.filter(|_| is_key(key))).collect()
 }
 
 /// One of the points that were added up eight by eight; none where it is infinity.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use warpsmith_chain::KeyType;
 use warpsmith_engine::Devices;
 pub use warpsmith_engine::{
-    Ended, Event, Finding, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan as run,
+    Ended, Event, Finding, GivenKeys, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept,
+    scan as run,
 };
 use warpsmith_store::{
     Database, Filter, Interval, Job, Load, Map, MapFile, Order, TargetList, U256, Width, choose, parse_range,

@@ -1,6 +1,8 @@
 //! `warpsmith scan`: every key of a range against addresses, with a map of what was covered.
 
 mod estimate;
+mod fleet;
+mod given;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -44,6 +46,7 @@ Examples:
   warpsmith scan --range 2^65:2^66-1 --targets puzzle.txt --map puzzle.map
   warpsmith scan --range 8000:ffff --targets mine.txt --type p2pkh --output keys.txt
   warpsmith scan --range-file lost.range --targets mine.txt --output keys.txt     bounds of a key of yours
+  warpsmith scan --keys wallet-keys.txt --database addresses.db --output used.txt keys of a list
   warpsmith map show puzzle.map
 
 The same command with the same --map goes on where it ended. Scan only for keys that are yours,
@@ -68,6 +71,10 @@ pub(crate) struct Scan {
     /// and are not shown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "keys", help_heading = SCANNED)]
     range_file: Option<String>,
+
+    /// Test the keys in this file instead of a range, one per line: hex, WIF or nsec, plain or .gz or .zst (- for standard input)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "keys", help_heading = SCANNED)]
+    keys: Option<String>,
 
     /// Files with the addresses to look for, one address per line, plain or .gz or .zst (- for standard input); repeatable
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "sought", num_args = 1.., help_heading = SCANNED)]
@@ -176,6 +183,9 @@ impl Scan {
         if let Some((fleet, may_learn)) = &self.fleet {
             return self.submit(fleet, *may_learn, stdout);
         }
+        if let Some(file) = &self.keys {
+            return self.test_keys(file, stdout);
+        }
         let usage = |text: String| Failure::Usage(text);
         let range = self.read_range()?;
         let mut screen = self.run.screen();
@@ -231,98 +241,6 @@ impl Scan {
         })
     }
 
-    /// Has a fleet do it.
-    fn submit(&self, fleet: &Submission, may_learn: bool, stdout: Stdout) -> Result<Ending, Failure> {
-        let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
-        refuse_devices(&self.run)?;
-        if self.database.is_some() {
-            return usage(
-                "--database: a fleet's workers are sent what they look for, and a database is too large for that; give addresses \
-                 with --targets, or scan for a database on one machine",
-            );
-        }
-        if self.map.is_some() {
-            return usage(
-                "--map: a fleet keeps its own record of what is covered, and the same command goes on with it; leave it out",
-            );
-        }
-        if self.estimate {
-            return usage(
-                "--estimate measures the devices of one machine: ask it of the same command without `fleet submit`, where the devices \
-                 are; how fast a fleet is `warpsmith fleet status` says",
-            );
-        }
-        if self.random {
-            return usage("--random: a fleet gives pieces out from the first to the last; leave it out");
-        }
-        let range = self.read_range()?;
-        let (targets, list) = self.read_targets()?;
-        // A public key is known by its x coordinate.
-        let is_hidden = targets.forms() == [Form::X];
-        if !is_hidden && self.range_file.is_some() {
-            return usage(
-                "--range-file: workers that look for addresses are told which keys they test, so a range that is a secret is none \
-                 any more. Look for its --public-key, which hides it, or scan on your own machine",
-            );
-        }
-        if !is_hidden && !may_learn {
-            return usage(
-                "a worker that finds one of these addresses learns its private key before you do, and so does whoever runs the \
-                 server. If all of them are yours, or you accept that, say --workers-may-learn-keys. Where the public key is known, \
-                 give that with --public-key instead: workers look for it without learning anything",
-            );
-        }
-        let order = Order {
-            range: range.to_string(),
-            types: targets.types().iter().map(|wanted| wanted.name.clone()).collect(),
-            addresses: list.records.iter().map(Record::text).collect(),
-        };
-        // What workers will make of it is tried here first.
-        ScanTask::open(&order)?;
-        // One key may be several of them: then it ends with the range.
-        let count = self.count.unwrap_or(order.addresses.len() as u64);
-        let wishes = Wishes { count: Some(count), enough: None, priority: fleet.priority() };
-        let home = fleet.home()?;
-        let mut screen = self.run.screen();
-        let encryption = self.recipient.open()?;
-        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
-        results.notify(self.run.notify.as_deref());
-        for line in &remarks(&list.report) {
-            screen.warn(line);
-        }
-        let led = fleet.lead(&home, &self.run, &mut results, &mut screen, || {
-            if is_hidden {
-                let id = submit_hidden(&home, &order, &wishes)?;
-                return Ok((id, "workers learn neither keys, nor what is looked for, nor where"));
-            }
-            let Order { range, types, addresses } = order;
-            let (sought, liked) = (Sought::Range { range }, Liked::Targets { types, addresses });
-            let descriptor = Descriptor { fleet: Descriptor::FORMAT, round: 0, sought, liked, split: None };
-            Ok((submit(&home, descriptor, &wishes)?, "workers may learn the keys they find"))
-        });
-        let delivered = results.finish();
-        let led = led?;
-        delivered?;
-        // A hidden scan reaches somewhat beyond its range.
-        let covered = U256::from(led.job.covered()?).min(range.count());
-        let elapsed_s = led.elapsed.as_secs_f64();
-        screen.say(format_args!(
-            "{}: {} found, {} keys covered in {}",
-            if led.ended == warpsmith::fleet::net::submit::Ended::Over {
-                "the whole range is covered"
-            } else {
-                "the same command goes on from here"
-            },
-            led.matches,
-            human::count(covered.as_f64()),
-            human::seconds(elapsed_s)
-        ));
-        let (matches, tried) = (led.matches as u64, u64::try_from(covered).unwrap_or(u64::MAX));
-        let (covered, ended) = (covered.to_string(), led.ended_by());
-        results.stdout().done(self.run.json, &Covered { covered, matches, tried, elapsed_s, ended })?;
-        Ok(led.ending())
-    }
-
     /// The range as it was given. SEC: of one from a file no message repeats anything.
     fn read_range(&self) -> Result<Interval, Failure> {
         if let Some(range) = &self.range {
@@ -355,9 +273,12 @@ impl Scan {
             return self.read_public_keys();
         }
         let from_stdin = self.targets.iter().filter(|path| path.as_os_str() == "-").count();
-        if from_stdin + usize::from(self.range_file.as_deref() == Some("-")) > 1 {
+        let others =
+            [&self.range_file, &self.keys].into_iter().filter(|file| file.as_deref() == Some("-")).count();
+        if from_stdin + others > 1 {
             return Err(Failure::Usage(
-                "standard input can be read once: give - for one of --targets and --range-file, and a file for the other".to_owned(),
+                "standard input can be read once: give - for one of --targets, --keys and --range-file, and files for the others"
+                    .to_owned(),
             ));
         }
         let list = TargetList::read(&self.targets, self.strict);
@@ -462,16 +383,12 @@ impl Scan {
     }
 
     fn introduce(&self, screen: &mut Screen, targets: &ScanTargets, map: &Map, devices: &[(String, String)]) {
-        let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
-        let count = targets.identity().count;
-        let noun = if count == 1 { "address" } else { "addresses" };
-        let addresses = format!("{} {noun}", human::count(count as f64));
+        let (count, [addresses, long]) = (targets.identity().count, described(targets));
         let covered = self
             .map
             .as_ref()
             .map(|path| format!("{}, {} covered", path.display(), human::percent(map.share())));
         if let Some(model) = screen.model() {
-            let long = format!("{addresses}, as {}", names.join(", "));
             let output = self.run.output.as_ref().map(|path| path.display().to_string());
             let remarks =
                 covered.into_iter().map(|covered| format!("map: {covered} when it began")).collect();
@@ -480,7 +397,7 @@ impl Scan {
             return;
         }
         screen.say(format_args!("range     {}", self.range_name(&map.job().range())));
-        screen.say(format_args!("targets   {addresses}, as {}", names.join(", ")));
+        screen.say(format_args!("targets   {long}"));
         if let Some(covered) = covered {
             screen.say(format_args!("map       {covered}"));
         }
@@ -550,6 +467,16 @@ pub(crate) fn tell_filter(screen: &mut Screen, news: &FilterNews) {
             screen.bar(&format!("making {}", width.name()), Some(*share), "");
         }
     }
+}
+
+/// How many addresses are looked for, and as what.
+fn described(targets: &ScanTargets) -> [String; 2] {
+    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
+    let count = targets.identity().count;
+    let noun = if count == 1 { "address" } else { "addresses" };
+    let addresses = format!("{} {noun}", human::count(count as f64));
+    let long = format!("{addresses}, as {}", names.join(", "));
+    [addresses, long]
 }
 
 /// A message without the ranges in it.

@@ -15,6 +15,7 @@ mod ethereum;
 mod files;
 mod forecasts;
 mod foreign;
+mod given;
 mod harness;
 mod importing;
 mod json;

@@ -9,12 +9,14 @@
 //! when a scan ends is given out again by the next.
 
 mod finding;
+mod given;
 mod prove;
 mod session;
 mod shared;
 mod targets;
 
 pub use finding::Finding;
+pub use given::GivenKeys;
 pub use prove::selftest_scans;
 pub(crate) use prove::{Unproved, prove};
 pub use session::{Ledger, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};

@@ -20,10 +20,12 @@ use crate::Error;
 const BLOCK: usize = 1 << 20;
 
 /// Whole lines of a file.
-pub(crate) struct Block {
+pub struct Block {
+    /// Which file.
     pub path: Arc<PathBuf>,
     /// The number of the first line, from 1.
     pub line: u64,
+    /// The lines with their ends.
     pub bytes: Vec<u8>,
 }
 
@@ -38,7 +40,7 @@ fn open(path: &Path) -> std::io::Result<File> {
 /// Reads a file of lines, unpacked if it is gzip or Zstandard (told by its first bytes), and gives it out in blocks until
 /// `take` says no. Packed files may have several members, and the last line needs no newline. `read` is told the bytes
 /// of the file read since it was last called, for progress.
-pub(crate) fn read_blocks(
+pub fn read_blocks(
     path: &Path,
     read: impl Fn(u64),
     mut take: impl FnMut(Block) -> bool,

@@ -1,0 +1,117 @@
+//! `warpsmith fleet submit DIR scan`: a range by a fleet, open or hidden.
+
+use warpsmith::chain::Form;
+use warpsmith::fleet::folder::Wishes;
+use warpsmith::fleet::job::{Descriptor, Liked, Sought};
+use warpsmith::fleet::net::submit::{submit, submit_hidden};
+use warpsmith::fleet::scan::{Order, ScanTask};
+use warpsmith::store::{Record, U256};
+
+use super::{Covered, Scan, remarks};
+use crate::command::fleet::submit::{Submission, refuse_devices};
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::results::Results;
+use crate::stdout::Stdout;
+
+impl Scan {
+    /// Has a fleet do it.
+    pub(super) fn submit(
+        &self,
+        fleet: &Submission,
+        may_learn: bool,
+        stdout: Stdout,
+    ) -> Result<Ending, Failure> {
+        let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+        refuse_devices(&self.run)?;
+        if self.database.is_some() {
+            return usage(
+                "--database: a fleet's workers are sent what they look for, and a database is too large for that; give addresses \
+                 with --targets, or scan for a database on one machine",
+            );
+        }
+        if self.map.is_some() {
+            return usage(
+                "--map: a fleet keeps its own record of what is covered, and the same command goes on with it; leave it out",
+            );
+        }
+        if self.estimate {
+            return usage(
+                "--estimate measures the devices of one machine: ask it of the same command without `fleet submit`, where the devices \
+                 are; how fast a fleet is `warpsmith fleet status` says",
+            );
+        }
+        if self.keys.is_some() {
+            return usage("--keys: a list of keys is read by one machine; a fleet scans a --range");
+        }
+        if self.random {
+            return usage("--random: a fleet gives pieces out from the first to the last; leave it out");
+        }
+        let range = self.read_range()?;
+        let (targets, list) = self.read_targets()?;
+        // A public key is known by its x coordinate.
+        let is_hidden = targets.forms() == [Form::X];
+        if !is_hidden && self.range_file.is_some() {
+            return usage(
+                "--range-file: workers that look for addresses are told which keys they test, so a range that is a secret is none \
+                 any more. Look for its --public-key, which hides it, or scan on your own machine",
+            );
+        }
+        if !is_hidden && !may_learn {
+            return usage(
+                "a worker that finds one of these addresses learns its private key before you do, and so does whoever runs the \
+                 server. If all of them are yours, or you accept that, say --workers-may-learn-keys. Where the public key is known, \
+                 give that with --public-key instead: workers look for it without learning anything",
+            );
+        }
+        let order = Order {
+            range: range.to_string(),
+            types: targets.types().iter().map(|wanted| wanted.name.clone()).collect(),
+            addresses: list.records.iter().map(Record::text).collect(),
+        };
+        // What workers will make of it is tried here first.
+        ScanTask::open(&order)?;
+        // One key may be several of them: then it ends with the range.
+        let count = self.count.unwrap_or(order.addresses.len() as u64);
+        let wishes = Wishes { count: Some(count), enough: None, priority: fleet.priority() };
+        let home = fleet.home()?;
+        let mut screen = self.run.screen();
+        let encryption = self.recipient.open()?;
+        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
+        results.notify(self.run.notify.as_deref());
+        for line in &remarks(&list.report) {
+            screen.warn(line);
+        }
+        let led = fleet.lead(&home, &self.run, &mut results, &mut screen, || {
+            if is_hidden {
+                let id = submit_hidden(&home, &order, &wishes)?;
+                return Ok((id, "workers learn neither keys, nor what is looked for, nor where"));
+            }
+            let Order { range, types, addresses } = order;
+            let (sought, liked) = (Sought::Range { range }, Liked::Targets { types, addresses });
+            let descriptor = Descriptor { fleet: Descriptor::FORMAT, round: 0, sought, liked, split: None };
+            Ok((submit(&home, descriptor, &wishes)?, "workers may learn the keys they find"))
+        });
+        let delivered = results.finish();
+        let led = led?;
+        delivered?;
+        // A hidden scan reaches somewhat beyond its range.
+        let covered = U256::from(led.job.covered()?).min(range.count());
+        let elapsed_s = led.elapsed.as_secs_f64();
+        screen.say(format_args!(
+            "{}: {} found, {} keys covered in {}",
+            if led.ended == warpsmith::fleet::net::submit::Ended::Over {
+                "the whole range is covered"
+            } else {
+                "the same command goes on from here"
+            },
+            led.matches,
+            human::count(covered.as_f64()),
+            human::seconds(elapsed_s)
+        ));
+        let (matches, tried) = (led.matches as u64, u64::try_from(covered).unwrap_or(u64::MAX));
+        let (covered, ended) = (covered.to_string(), led.ended_by());
+        results.stdout().done(self.run.json, &Covered { covered, matches, tried, elapsed_s, ended })?;
+        Ok(led.ending())
+    }
+}

@@ -1,0 +1,206 @@
+//! `warpsmith scan --keys FILE`: keys of a list instead of a range, to find out which of those one is responsible for are in use.
+//!
+//! One thread reads the file block by block, others test keys; never more than a few blocks are in memory.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use warpsmith::Devices;
+use warpsmith::scan::{Finding, GivenKeys, ScanTargets};
+use warpsmith::store::{Block, read_blocks};
+use zeroize::{Zeroize as _, Zeroizing};
+
+use super::{Covered, Scan, described, remarks};
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::keys;
+use crate::record::Deliverable;
+use crate::results::Results;
+use crate::running::interrupt;
+use crate::stdout::Stdout;
+
+/// Lines that are no keys and are shown.
+const SHOWN: usize = 20;
+
+/// What came of a block.
+struct Tested {
+    keys: u64,
+    found: Vec<Finding>,
+    bad: Vec<(u64, String)>,
+}
+
+impl Scan {
+    /// Tests the keys of a list.
+    pub(super) fn test_keys(&self, file: &str, stdout: Stdout) -> Result<Ending, Failure> {
+        self.refuse_of_keys()?;
+        let threads = self.run.devices.thread_count();
+        let mut screen = self.run.screen();
+        let listed = self.database.is_none().then(|| self.read_targets()).transpose()?;
+        let (targets, remarks) = match (&self.database, listed) {
+            (Some(path), _) => (self.open_database(path, &Devices::cpu()?, &mut screen)?, Vec::new()),
+            (None, Some((targets, list))) => (targets, remarks(&list.report)),
+            (None, None) => return Err(Failure::Usage("give --targets or --database".to_owned())),
+        };
+        let tester = GivenKeys::new(&targets)?;
+        let encryption = self.recipient.open()?;
+        let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
+        results.notify(self.run.notify.as_deref());
+        remarks.iter().for_each(|line| screen.warn(line));
+        screen.say(format_args!("targets   {}", described(&targets)[1]));
+        let (stop, started) = (interrupt()?, Instant::now());
+        let length = std::fs::metadata(file).ok().filter(|facts| facts.is_file()).map(|facts| facts.len());
+        let read = AtomicU64::new(0);
+        let (mut tried, mut matches, mut bad) = (0u64, 0u64, 0u64);
+        let most = self.count.unwrap_or(u64::MAX);
+        let is_over = || {
+            let is_late = self.run.time_limit.is_some_and(|limit| started.elapsed() >= limit);
+            stop.load(Ordering::Relaxed) || is_late
+        };
+        let (blocks, waiting) = bounded::<Block>(threads);
+        let (done, told) = bounded::<Result<Tested, Failure>>(threads);
+        let ended = std::thread::scope(|scope| -> Result<bool, Failure> {
+            let reader = scope.spawn(|| {
+                let take = |block| !is_over() && blocks.send(block).is_ok();
+                let count = |bytes| drop(read.fetch_add(bytes, Ordering::Relaxed));
+                let ended = read_blocks(Path::new(file), count, take);
+                drop(blocks);
+                ended
+            });
+            for _ in 0..threads {
+                let (waiting, done) = (waiting.clone(), done.clone());
+                let tester = &tester;
+                scope.spawn(move || work(tester, &waiting, &done));
+            }
+            // Nobody but them.
+            drop((waiting, done));
+            let mut failure = None;
+            for tested in &told {
+                let taken = tested.and_then(|Tested { keys, found, bad: lines }| {
+                    tried += keys;
+                    for (line, why) in lines {
+                        bad += 1;
+                        let text = format!("--keys, line {line}: {why}");
+                        match self.strict {
+                            true => {
+                                return Err(Failure::Usage(
+                                    text + "; without --strict such lines are counted",
+                                ));
+                            }
+                            false if bad <= SHOWN as u64 => screen.warn(&text),
+                            false => {}
+                        }
+                    }
+                    let found: Vec<Finding> = found.into_iter().take((most - matches) as usize).collect();
+                    matches += found.len() as u64;
+                    if !found.is_empty() {
+                        results.publish(found.into_iter().map(Deliverable::Finding).collect())?;
+                    }
+                    let seconds = started.elapsed().as_secs_f64();
+                    let more = format!(
+                        "{} keys, {}",
+                        human::count(tried as f64),
+                        human::rate(tried as f64 / seconds)
+                    );
+                    let part =
+                        length.map(|length| read.load(Ordering::Relaxed) as f64 / length.max(1) as f64);
+                    screen.bar("keys of the list", part, &more);
+                    Ok(())
+                });
+                if let Err(error) = taken {
+                    failure = Some(error);
+                    break;
+                }
+                if matches >= most {
+                    break;
+                }
+            }
+            // Whoever still has something to say finds nobody, and ends.
+            drop(told);
+            let ended = reader.join().expect("reading does not panic");
+            screen.clear();
+            match failure {
+                Some(error) => Err(error),
+                None => ended.map(|()| is_over()).map_err(|error| Failure::of("--keys", &error)),
+            }
+        });
+        let delivered = results.finish();
+        let was_stopped = ended?;
+        delivered?;
+        if tried == 0 && !was_stopped {
+            return Err(Failure::Usage(format!(
+                "--keys {file}: there is no key in it; each line is one: 64 hex digits, a WIF key or an nsec"
+            )));
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        let lines = match bad {
+            0 => String::new(),
+            1 => ", 1 line is no key".to_owned(),
+            n => format!(", {} lines are no keys", human::count(n as f64)),
+        };
+        screen.say(format_args!(
+            "{} keys tested in {}, {}: {} found{lines}",
+            human::count(tried as f64),
+            human::seconds(seconds),
+            human::rate(tried as f64 / seconds.max(1e-9)),
+            human::count(matches as f64)
+        ));
+        let is_interrupted = stop.load(Ordering::Relaxed);
+        let ended = match (is_interrupted, was_stopped) {
+            _ if matches >= most => "count",
+            (true, _) => "interrupted",
+            (false, true) => "time_limit",
+            (false, false) => "exhausted",
+        };
+        let covered = tried.to_string();
+        results
+            .stdout()
+            .done(self.run.json, &Covered { covered, matches, tried, elapsed_s: seconds, ended })?;
+        Ok(match (ended, matches) {
+            ("interrupted", _) => Ending::Interrupted,
+            (_, 0) => Ending::NoMatch,
+            _ => Ending::Done,
+        })
+    }
+
+    /// What a list of keys has no use for.
+    fn refuse_of_keys(&self) -> Result<(), Failure> {
+        let given = [("--map", self.map.is_some()), ("--random", self.random), ("--estimate", self.estimate)];
+        match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "{flag} is for ranges; a list of keys (--keys) is read once from its first line to its last. Leave it out"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Tests blocks until there are no more, or nobody listens.
+fn work(tester: &GivenKeys<'_>, waiting: &Receiver<Block>, done: &Sender<Result<Tested, Failure>>) {
+    for mut block in waiting {
+        let tested = test(tester, &block);
+        block.bytes.zeroize();
+        if done.send(tested).is_err() {
+            return;
+        }
+    }
+}
+
+/// Tests the keys of a block.
+fn test(tester: &GivenKeys<'_>, block: &Block) -> Result<Tested, Failure> {
+    let (mut keys, mut bad) = (Zeroizing::new(Vec::with_capacity(block.bytes.len() / 40)), Vec::new());
+    for (number, line) in block.lines() {
+        let line = line.trim_ascii();
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let key = std::str::from_utf8(line).map_err(|_| "it is not text".to_owned()).and_then(keys::plain);
+        match key {
+            Ok(key) if keys::is_key(&key) => keys.push(*key),
+            Ok(_) => bad.push((number, "it is no private key: keys are 1 to n - 1".to_owned())),
+            Err(why) => bad.push((number, why)),
+        }
+    }
+    Ok(Tested { keys: keys.len() as u64, found: tester.test(&keys)?, bad })
+}

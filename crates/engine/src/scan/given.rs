@@ -1,0 +1,133 @@
+//! Keys that are given one by one, compared with targets: no range, no walk, a full multiplication each.
+//!
+//! Points come from the table of multiples of G, many at a time; what is wanted is made again by libsecp256k1 before anybody hears
+//! of it.
+
+use warpsmith_chain::PublicPoint;
+use warpsmith_curve::Affine;
+
+use super::{Finding, ScanTargets};
+use crate::error::{Error, Result};
+use crate::origin::{Secret, affine};
+use crate::origins::points_of;
+use crate::prefilter::MayHold as _;
+
+/// Random keys whose points are compared with libsecp256k1's before any other is tested.
+const COMPARED: usize = 512;
+
+/// The name findings have for who found them.
+const PROCESSOR: &str = "cpu";
+
+/// Tests given keys on the processor.
+///
+/// ```
+/// use warpsmith_engine::{GivenKeys, ScanTargets};
+/// use warpsmith_store::TargetList;
+///
+/// let targets = ScanTargets::list(&TargetList::of(&["1M92tSqNmQLYw33fuBvjmeadirh1ysMBxK".to_owned()])?, &[])?;
+/// let mut key = [0; 32];
+/// key[31] = 0xe0;
+/// let found = GivenKeys::new(&targets)?.test(&[[7; 32], key])?;
+/// assert_eq!(found.len(), 1);
+/// assert_eq!(found[0].secret.as_bytes(), &key);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct GivenKeys<'t> {
+    targets: &'t ScanTargets,
+}
+
+impl<'t> GivenKeys<'t> {
+    /// For these targets. An error where this machine computes wrongly.
+    pub fn new(targets: &'t ScanTargets) -> Result<GivenKeys<'t>> {
+        let secrets = Secret::random_many(COMPARED)?;
+        let keys: Vec<[u8; 32]> = secrets.iter().map(|secret| *secret.as_bytes()).collect();
+        let is_right = |(secret, point): (&Secret, &Option<Affine>)| {
+            let expected = affine(&secret.public_key());
+            point.is_some_and(|point| {
+                (point.x.canonical(), point.y.canonical()) == (expected.x.canonical(), expected.y.canonical())
+            })
+        };
+        if !secrets.iter().zip(&points_of(&keys)).all(is_right) {
+            let what = "the points of given keys are not those of libsecp256k1".to_owned();
+            return Err(Error::SelfTest { device: PROCESSOR.to_owned(), what });
+        }
+        Ok(GivenKeys { targets })
+    }
+
+    /// What these keys are among the targets, in their order. A number that is no key is none of them.
+    pub fn test(&self, keys: &[[u8; 32]]) -> Result<Vec<Finding>> {
+        let (forms, filter, mut found) = (self.targets.forms(), self.targets.filter(), Vec::new());
+        let finder = self.targets.finder();
+        for (key, point) in keys.iter().zip(points_of(keys)) {
+            let Some(point) = point else { continue };
+            let bytes = |fe: warpsmith_curve::Fe| fe.canonical().to_be_bytes();
+            let point = PublicPoint { x: bytes(point.x), y: bytes(point.y) };
+            for &form in &forms {
+                let digest = form.reference(&point);
+                if !filter.may_hold(digest.words()[0]) || finder.find(form, &digest)?.is_empty() {
+                    continue;
+                }
+                let secret = Secret::from_bytes(key);
+                let all = secret.map(|secret| self.targets.findings(&secret, PROCESSOR)).transpose()?;
+                let all = all.filter(|all| !all.is_empty()).ok_or_else(|| Error::SelfTest {
+                    device: PROCESSOR.to_owned(),
+                    what: "a key it found does not have the digest it computed".to_owned(),
+                })?;
+                found.extend(all);
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpsmith_chain::KeyType;
+    use warpsmith_store::TargetList;
+
+    use super::*;
+    use crate::origin::public_point;
+
+    /// Every type of address of keys anywhere in a block is found, once; the first and last key there are, and numbers that are none.
+    #[test]
+    fn given_keys_are_found_in_every_form() {
+        let keys: Vec<[u8; 32]> =
+            Secret::random_many(700).expect("random").iter().map(|secret| *secret.as_bytes()).collect();
+        let mut last = warpsmith_curve::Scalar::ZERO.sub(warpsmith_curve::Scalar::ONE).to_be_bytes();
+        let mut one = [0; 32];
+        one[31] = 1;
+        let wanted = [keys[0], keys[255], keys[256], keys[699], one, last];
+        let types: Vec<&KeyType> = ["p2pkh", "p2pkh-uncompressed", "p2sh", "p2wpkh", "p2tr", "eth"]
+            .map(|name| KeyType::find(name).expect("known"))
+            .to_vec();
+        let address = |key: &[u8; 32], known: &&'static KeyType| {
+            let target = known.on[0].target.as_ref();
+            let secret = Secret::from_bytes(key).expect("a key");
+            target.encode(&target.digest(&public_point(&secret.public_key())))
+        };
+        let all: Vec<String> =
+            wanted.iter().flat_map(|key| types.iter().map(move |known| address(key, known))).collect();
+        let targets = ScanTargets::list(&TargetList::of(&all).expect("addresses"), &[]).expect("possible");
+        let tester = GivenKeys::new(&targets).expect("right");
+        let mut given = keys.clone();
+        // No keys: 0, n and what lies beyond.
+        given.extend([one, last, [0; 32], [0xff; 32]]);
+        last[31] += 1;
+        given.push(last);
+        for length in [given.len(), 3] {
+            let block = &given[given.len() - length..];
+            let mut found: Vec<String> =
+                tester.test(block).expect("tested").into_iter().map(|finding| finding.address).collect();
+            let mut expected: Vec<String> = wanted
+                .iter()
+                .filter(|key| block.contains(key))
+                .flat_map(|key| types.iter().map(move |known| address(key, known)))
+                .collect();
+            found.sort();
+            found.dedup();
+            expected.sort();
+            assert_eq!(found, expected, "{length}");
+        }
+    }
+}
