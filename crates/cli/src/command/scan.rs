@@ -11,20 +11,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueHint};
 use serde::Serialize;
 use warpsmith::Devices;
-use warpsmith::chain::{Form, KeyType, TYPES};
-use warpsmith::fleet::folder::Wishes;
-use warpsmith::fleet::job::{Descriptor, Liked, Sought};
-use warpsmith::fleet::net::submit::{submit, submit_hidden};
-use warpsmith::fleet::scan::{Order, ScanTask};
+use warpsmith::chain::{KeyType, TYPES};
 use warpsmith::keys::{parse_public_key, public_point};
 use warpsmith::scan::{
     Ended, Event, FilterNews, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger,
     run, with_filter,
 };
-use warpsmith::store::{Database, Interval, Map, RangeError, Record, TargetList, U256, Width, parse_range};
+use warpsmith::store::{Database, Interval, Map, RangeError, TargetList, Width, parse_range};
 
 use super::db::remarks;
-use super::fleet::submit::{Submission, refuse_devices};
+use super::fleet::submit::Submission;
 use crate::encryption::RecipientFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;

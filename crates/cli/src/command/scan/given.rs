@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use warpsmith::Devices;
-use warpsmith::scan::{Finding, GivenKeys, ScanTargets};
+use warpsmith::scan::{Finding, GivenKeys};
 use warpsmith::store::{Block, read_blocks};
 use zeroize::{Zeroize as _, Zeroizing};
 
@@ -63,7 +63,9 @@ impl Scan {
         let ended = std::thread::scope(|scope| -> Result<bool, Failure> {
             let reader = scope.spawn(|| {
                 let take = |block| !is_over() && blocks.send(block).is_ok();
-                let count = |bytes| drop(read.fetch_add(bytes, Ordering::Relaxed));
+                let count = |bytes| {
+                    read.fetch_add(bytes, Ordering::Relaxed);
+                };
                 let ended = read_blocks(Path::new(file), count, take);
                 drop(blocks);
                 ended
