@@ -209,9 +209,13 @@ impl<'a> Written<'a> {
                 "{file} has no pattern that can be searched for{first}:\n  {lines}"
             )));
         }
-        let what =
-            if *count == 1 { "1 line".to_owned() } else { format!("{} lines", human::count(*count as f64)) };
-        tell(&format!("warning: {what} of {file} cannot be searched for and left out{first}:\n  {lines}"));
+        let (what, were) = match count {
+            1 => ("1 line".to_owned(), "was"),
+            count => (format!("{} lines", human::count(*count as f64)), "were"),
+        };
+        tell(&format!(
+            "warning: {what} of {file} cannot be searched for and {were} left out{first}:\n  {lines}"
+        ));
         Ok(())
     }
 }

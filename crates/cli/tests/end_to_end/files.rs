@@ -142,7 +142,7 @@ fn a_file_that_cannot_grow_is_noticed_before_the_search() {
         let script = format!(r#"ulimit -f {limit}; exec "$@""#);
         let run = mine_in_shell(&script, &["qq", "--json", "--output", file.to_str().unwrap()]).code(4);
         let run = run.says(&["may not grow", "nothing was searched", "Make room"]);
-        assert_eq!(run.stdout, "", "no second place is used");
+        assert_eq!(run.json(), [] as [serde_json::Value; 0], "no second place is used");
         assert!(!file.exists());
     }
 }
