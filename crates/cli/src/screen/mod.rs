@@ -183,7 +183,8 @@ impl Screen {
     /// Says what happened on the way.
     pub fn note(&mut self, text: &str) {
         match &self.live {
-            Some(live) => live.model().note(text),
+            // Lines have columns, and there are none here.
+            Some(live) => live.model().note(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => self.say(format_args!("{text}")),
         }
     }
