@@ -454,7 +454,7 @@ pub(crate) fn tell_filter(screen: &mut Screen, news: &FilterNews) {
     match news {
         FilterNews::Chosen(reason) => screen.note(&format!("filter    {reason}")),
         FilterNews::Making(width, share) => {
-            if *share == 0.0 {
+            if *share == 0.0 && screen.model().is_none() {
                 screen.note(&format!(
                     "filter    {} is being made; it is kept beside the database",
                     width.name()

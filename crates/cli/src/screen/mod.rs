@@ -155,13 +155,16 @@ impl Screen {
         if self.bar.as_ref().is_none_or(|bar| bar.label != label) {
             self.bar = Some(Bar { label: label.to_owned(), since: (Instant::now(), share.unwrap_or(0.0)) });
         }
-        let is_time = if self.terminal { self.shown.elapsed() >= FRAME } else { self.is_time() };
+        let is_over = self.live.is_some() && share == Some(1.0);
+        let is_time = is_over || if self.terminal { self.shown.elapsed() >= FRAME } else { self.is_time() };
         let Some(bar) = self.bar.as_ref().filter(|_| is_time) else { return };
         self.shown = Instant::now();
         let done = share.unwrap_or(0.0) - bar.since.1;
         let left = bar.since.0.elapsed().as_secs_f64() * (1.0 - share.unwrap_or(0.0)) / done;
-        let left = (done > 0.0 && left.is_finite())
-            .then(|| format!("{} left, {}", human::seconds(left), times::by(&Zoned::now(), left)));
+        let left = (done > 0.0 && left.is_finite()).then(|| match left < 60.0 {
+            true => format!("{} left", human::seconds(left)),
+            false => format!("{} left, {}", human::seconds(left), times::by(&Zoned::now(), left)),
+        });
         let more = [left.as_deref(), (!more.is_empty()).then_some(more)];
         let more = more.into_iter().flatten().collect::<Vec<_>>().join(", ");
         if let Some(live) = &self.live {
@@ -193,7 +196,8 @@ impl Screen {
     /// Says what happened on the way.
     pub fn note(&mut self, text: &str) {
         match &self.live {
-            Some(live) => live.model().note(text),
+            // Lines have columns, and there are none here.
+            Some(live) => live.model().note(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => self.say(format_args!("{text}")),
         }
     }

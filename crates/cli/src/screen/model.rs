@@ -201,9 +201,10 @@ impl Model {
         self.saved = Some(Instant::now());
     }
 
-    /// Something has to be done before it begins.
+    /// Something has to be done before it begins, and is when its share is 1.
     pub fn work(&mut self, label: &str, share: Option<f64>, more: &str) {
-        self.work = Some((label.to_owned(), share, more.to_owned()));
+        let is_done = share.is_some_and(|share| share >= 1.0);
+        self.work = (!is_done).then(|| (label.to_owned(), share, more.to_owned()));
     }
 
     pub fn healthy(&mut self, health: Vec<(String, Health)>) {
@@ -449,6 +450,17 @@ mod tests {
             [(Some("cuda:0".to_owned()), "compiling kernels, 12 s, first run only".to_owned())]
         );
         assert_eq!(view(&model, Mood::Paused, &[]).phase, "paused");
+    }
+
+    #[test]
+    fn what_has_to_be_done_first_is_shown_until_it_is() {
+        let mut model = model();
+        model.work("making fuse16", Some(0.25), "3 min left");
+        let shown = view(&model, Mood::Running, &[]);
+        assert_eq!((shown.phase.as_str(), shown.work), ("making fuse16, 3 min left", Some(0.25)));
+        model.work("making fuse16", Some(1.0), "");
+        let shown = view(&model, Mood::Running, &[]);
+        assert_eq!((shown.phase.as_str(), shown.work), ("starting", None));
     }
 
     #[test]
