@@ -32,6 +32,10 @@ use crate::screen::{Reins, search_model};
 use crate::signals::Starting;
 use crate::stdout::{AsAsked, Stdout};
 
+/// What is told where a search or a scan is ended before its first key.
+pub(crate) const NOT_BEGUN: &str =
+    "interrupted: no match, the search had not begun; nothing is lost by stopping";
+
 #[derive(Args)]
 pub(crate) struct Mining {
     /// What the text shall look like; several patterns: any one of them
@@ -314,7 +318,7 @@ impl Mining {
             pause: Some(&reins.pause),
             ..Job::new(quest.subject, wanted)
         };
-        let mut starting = Some(Starting::new(self.run.quiet));
+        let mut starting = Some(Starting::new(self.run.quiet, NOT_BEGUN));
         let outcome = run(&job, &devices, &interrupt, &mut |event| {
             if let Event::Found(_) | Event::Progress(_) = event {
                 starting = None;

@@ -9,7 +9,7 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::ending::Failure;
@@ -67,9 +67,9 @@ pub(crate) fn stop() {
     handle(libc::SIGINT);
 }
 
-/// Whether nothing has begun yet, and whether that is to be told where it ends there.
+/// Whether nothing has begun yet, and what is to be told where it ends there.
 static STARTING: AtomicBool = AtomicBool::new(false);
-static TOLD: AtomicBool = AtomicBool::new(true);
+static LAST_WORDS: Mutex<Option<&str>> = Mutex::new(None);
 
 /// How often a thread that holds handlers looks before it gives up on an end in order.
 const PATIENCE: u32 = 5;
@@ -79,8 +79,9 @@ const PATIENCE: u32 = 5;
 pub(crate) struct Starting;
 
 impl Starting {
-    pub fn new(quiet: bool) -> Starting {
-        TOLD.store(!quiet, Ordering::Relaxed);
+    /// With what is to be told, unless quiet was asked for.
+    pub fn new(quiet: bool, last_words: &'static str) -> Starting {
+        *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = (!quiet).then_some(last_words);
         STARTING.store(true, Ordering::Release);
         Starting
     }
@@ -101,8 +102,8 @@ fn is_ended_early() -> bool {
 
 fn end_early() -> ! {
     terminal::restore();
-    if TOLD.load(Ordering::Relaxed) {
-        tell("interrupted: no match, the search had not begun; nothing is lost by stopping");
+    if let Some(last_words) = *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) {
+        tell(last_words);
     }
     // SAFETY: ends the process.
     unsafe { libc::_exit(130) }

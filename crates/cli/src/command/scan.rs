@@ -27,7 +27,7 @@ use crate::human;
 use crate::input;
 use crate::keys;
 use crate::metrics::JobNumbers;
-use crate::mining::bad_public_key;
+use crate::mining::{NOT_BEGUN, bad_public_key};
 use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, WHEN, device_rates, ended_by, interrupt};
@@ -188,7 +188,7 @@ impl Scan {
         let listed = self.database.is_none().then(|| self.read_targets()).transpose()?;
         let reins = Reins { interrupt: interrupt()?, pause: Arc::default() };
         // Up to the first key there is nothing to be ended in order.
-        let starting = Starting::new(self.run.quiet);
+        let starting = Starting::new(self.run.quiet, NOT_BEGUN);
         if self.run.progress.is_none() {
             screen.begin(|| scan_model(&self.range_name(&range)), &reins);
         }

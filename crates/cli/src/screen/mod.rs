@@ -152,11 +152,14 @@ impl Screen {
             return;
         }
         let share = share.map(|share| share.clamp(0.0, 1.0));
-        if self.bar.as_ref().is_none_or(|bar| bar.label != label) {
+        let is_new = self.bar.as_ref().is_none_or(|bar| bar.label != label);
+        if is_new {
             self.bar = Some(Bar { label: label.to_owned(), since: (Instant::now(), share.unwrap_or(0.0)) });
         }
-        let is_over = self.live.is_some() && share == Some(1.0);
-        let is_time = is_over || if self.terminal { self.shown.elapsed() >= FRAME } else { self.is_time() };
+        let is_due = self.live.is_some() && share == Some(1.0);
+        // Of what cannot be measured nobody may tell more.
+        let is_due = is_due || (self.terminal && is_new && share.is_none());
+        let is_time = is_due || if self.terminal { self.shown.elapsed() >= FRAME } else { self.is_time() };
         let Some(bar) = self.bar.as_ref().filter(|_| is_time) else { return };
         self.shown = Instant::now();
         let done = share.unwrap_or(0.0) - bar.since.1;

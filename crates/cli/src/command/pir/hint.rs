@@ -22,6 +22,7 @@ use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::{DeviceFlags, interrupt};
 use crate::screen::Screen;
+use crate::signals::Starting;
 use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
@@ -119,9 +120,12 @@ impl Hint {
             (self.top_up(maker, pairs, &mut screen)?, "hint maker".to_owned())
         } else {
             let reserved = Client::reserve(&self.state)?;
+            // Up to the first entry there is nothing to be ended in order: the next that reserves takes the place over.
+            let starting =
+                Starting::new(self.quiet, "interrupted: no hint was made yet; nothing is lost by stopping");
             let made = match (&self.server, &self.database, &hint_maker) {
-                (Some(url), ..) => self.stream_server(&remote(url)?, &stop, &mut screen)?,
-                (_, Some(_), _) => self.stream_database(&stop, &mut screen)?,
+                (Some(url), ..) => self.stream_server(&remote(url)?, (&stop, starting), &mut screen)?,
+                (_, Some(_), _) => self.stream_database((&stop, starting), &mut screen)?,
                 (.., Some(maker)) => self.ask_maker(maker, &mut screen)?,
                 (None, None, None) => unreachable!("clap asks for one of them"),
             };
@@ -164,7 +168,7 @@ impl Hint {
     fn stream_server(
         &self,
         remote: &Remote,
-        stop: &AtomicBool,
+        (stop, starting): (&AtomicBool, Starting),
         screen: &mut Screen,
     ) -> Result<Made, Failure> {
         let maker = Maker::open(&self.devices)?;
@@ -172,7 +176,7 @@ impl Hint {
         let params = self.begin(&description, &maker, screen)?;
         let mut epoch = description.epoch;
         let (key, hints) = {
-            let mut watch = Watch::new(&params, stop, screen);
+            let mut watch = Watch::new(&params, (stop, starting), screen);
             maker.make.offline(&params, stop, &mut |push| {
                 epoch = remote.newest_entries(&description, &mut |part| {
                     watch.tell(part)?;
@@ -185,7 +189,11 @@ impl Hint {
         Ok(Made { version, params, key, hints, device: maker.id })
     }
 
-    fn stream_database(&self, stop: &AtomicBool, screen: &mut Screen) -> Result<Made, Failure> {
+    fn stream_database(
+        &self,
+        (stop, starting): (&AtomicBool, Starting),
+        screen: &mut Screen,
+    ) -> Result<Made, Failure> {
         let path = self.database.as_deref().expect("the caller looked");
         let live = Live::open(path, lanes(), 0)?;
         let description = live.base().description();
@@ -193,7 +201,7 @@ impl Hint {
         let params = self.begin(description, &maker, screen)?;
         let mut newest = 0;
         let (key, hints) = {
-            let mut watch = Watch::new(&params, stop, screen);
+            let mut watch = Watch::new(&params, (stop, starting), screen);
             maker.make.offline(&params, stop, &mut |push| {
                 live.with_entries(|epoch, entries| {
                     newest = epoch;
@@ -219,6 +227,8 @@ impl Hint {
         let params = self.shape.params(&description.params)?;
         introduce(&params, screen);
         screen.say(format_args!("device    {}: {}", maker.id, maker.description));
+        // Which entries each hint is of is found out first, and on a card kernels are compiled.
+        screen.bar("getting ready to read the database", None, "");
         Ok(params)
     }
 
@@ -327,16 +337,23 @@ struct Watch<'a> {
     whole: u64,
     done: u64,
     stop: &'a AtomicBool,
+    /// Until the first part came.
+    starting: Option<Starting>,
     screen: &'a mut Screen,
 }
 
 impl<'a> Watch<'a> {
-    fn new(params: &Params, stop: &'a AtomicBool, screen: &'a mut Screen) -> Watch<'a> {
+    fn new(
+        params: &Params,
+        (stop, starting): (&'a AtomicBool, Starting),
+        screen: &'a mut Screen,
+    ) -> Watch<'a> {
         let whole = params.entries() * params.entry_size() as u64;
-        Watch { whole, done: 0, stop, screen }
+        Watch { whole, done: 0, stop, starting: Some(starting), screen }
     }
 
     fn tell(&mut self, part: &[u8]) -> warpsmith::pir::Result<()> {
+        self.starting = None;
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
         }
