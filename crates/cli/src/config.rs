@@ -244,6 +244,12 @@ fn read_file(path: &Path) -> Result<Option<String>, Failure> {
         {
             return Ok(None);
         }
+        // A folder that may not even be entered is somebody else's, as that of the user before a change of users.
+        Err(error)
+            if error.kind() == std::io::ErrorKind::PermissionDenied && path.symlink_metadata().is_err() =>
+        {
+            return Ok(None);
+        }
         other => other.map_err(|error| Failure::of(&about, &error))?,
     };
     warpsmith_files::check(&file, path, Sharing::Readable).map_err(|error| {

@@ -271,12 +271,11 @@ impl Mining {
         if self.estimate {
             return self.estimate(quest, wanted, &goal, &self.run.devices.open()?, &mut stdout);
         }
-        // Where all of them are needed at once they are waited for.
-        let is_rare = !self.run.quiet && goal.is_rare();
-        let devices = if each.is_some() || is_rare {
-            self.run.devices.open()?
-        } else {
-            self.run.devices.open_at_once()?
+        let hopeless = self.hopeless(quest, wanted, &goal)?;
+        // Which are set up several times there, so all of them are waited for.
+        let devices = match each {
+            Some(_) => self.run.devices.open()?,
+            None => self.run.devices.open_at_once()?,
         };
         let mut screen = self.run.screen();
         let encryption = self.encrypt.open()?;
@@ -298,11 +297,8 @@ impl Mining {
             screen.begin(|| search_model(quest, &wanted, devices.describe(), output), &reins);
         }
         screen.introduce(quest, &wanted, &devices.describe());
-        if is_rare {
-            let rate = quick_rate(&devices, quest.subject, wanted)?;
-            for line in hopeless(quest, wanted, &goal, rate).iter().flatten() {
-                screen.say(format_args!("{line}"));
-            }
+        for line in hopeless.iter().flatten() {
+            screen.say(format_args!("{line}"));
         }
         if let Some(each) = each {
             let (run, devices, pause) = (&self.run, &devices, &reins.pause);
@@ -393,6 +389,20 @@ impl Mining {
             ),
             Subject::Key(target) => self.encrypt.check(target),
         }
+    }
+
+    /// What to say before a search that takes beyond a year on these devices. They are measured only where that may be.
+    fn hopeless(
+        &self,
+        quest: &Quest<'_>,
+        wanted: Wanted<'_>,
+        goal: &Goal<'_>,
+    ) -> Result<Option<Vec<String>>, Failure> {
+        if self.run.quiet || !goal.is_rare() {
+            return Ok(None);
+        }
+        let rate = quick_rate(&self.run.devices.open()?, quest.subject, wanted)?;
+        Ok(hopeless(quest, wanted, goal, rate))
     }
 
     /// The search for a result of every pattern, if that is wanted.

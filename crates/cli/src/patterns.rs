@@ -9,7 +9,7 @@ use warpsmith::pattern::{Error, Options, Patterns, Reason, compile_possible};
 use crate::ending::Failure;
 use crate::human;
 use crate::input::{self, Limits, name};
-use crate::telling::tell;
+use crate::telling::{may_be_secret, tell};
 
 /// Far more than anybody writes: a regular expression may be a long one, and a list as long as memory and devices carry.
 const LIMITS: Limits = Limits { line: 4096, total: 1 << 30 };
@@ -31,6 +31,11 @@ pub(crate) struct Written<'a> {
     /// The number that each line had in the file.
     numbers: Vec<u32>,
     left_out: LeftOut,
+}
+
+/// Whether a line may be a private key. SEC: who has one in a list of words must know of it, so it is no word to be left out.
+fn is_secret(line: &str) -> bool {
+    may_be_secret(line).is_some()
 }
 
 /// Lines of a file that cannot be searched for.
@@ -124,7 +129,9 @@ impl<'a> Written<'a> {
         for (at, line) in self.text.lines().enumerate() {
             match inference.take(line) {
                 Ok(()) => {}
-                Err(refusal) if self.strict || refusal == Refusal::Secret => return Err(refusal),
+                Err(refusal) if self.strict || is_secret(line) || refusal == Refusal::Secret => {
+                    return Err(refusal);
+                }
                 Err(refusal) => refused.push((at, refusal)),
             }
         }
@@ -151,7 +158,7 @@ impl<'a> Written<'a> {
             .index
             .checked_sub(self.arguments.len())
         {
-            Some(at) if !self.strict && error.reason != Reason::Secret => {
+            Some(at) if !self.strict && error.reason != Reason::Secret && !is_secret(&error.pattern) => {
                 refused.push((at, error.to_string()));
                 Ok(())
             }

@@ -268,7 +268,8 @@ fn passwords_are_typed_twice_and_not_shown() {
 
     let (run, shown) = answer(&args, &[(first, "one"), (again, "two")]);
     assert!(!shown.contains("one"), "{shown}");
-    assert_eq!(run.code(2).says(&["the two passwords differ"]).stdout, "");
+    let run = run.code(2).says(&["the two passwords differ"]);
+    assert_eq!(run.json(), [] as [serde_json::Value; 0], "nothing but the error");
     answer(&args, &[(first, "")]).0.code(2).says(&["the password is empty"]);
     answer(&args, &[(first, "half\x03")]).0.code(130);
 }

@@ -303,7 +303,8 @@ fn a_disk_that_fills_up_loses_no_key() {
         let run: Run = child.wait_with_output().unwrap().into();
         let run = run.code(4).says(&["could not reserve room", "are safe"]);
         assert_no_secret(&run, &[]);
-        let told: Vec<Value> = told.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut told: Vec<Value> = told.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(told.pop().map(|last| last["event"].clone()), Some("error".into()));
         assert_kept(&told);
         assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), told.len());
         for name in ["filler", "keys.json"] {
@@ -356,7 +357,7 @@ fn a_closed_stdout_is_noticed_before_the_search() {
 fn a_reader_that_leaves_after_a_result_ends_the_search_quietly() {
     let script = r#"{ "$@"; echo "ended with $?" >&2; } | head -n 1"#;
     let run = mine_in_shell(script, &["q", "--count", "0", "--json", "--quiet"]).code(0);
-    verified_secret(&run.json()[0]);
+    verified_secret(&run.documents()[0]);
     assert_eq!(run.stderr, "ended with 0\n");
 
     let script = r#"{ sleep 0.3; "$@"; echo "ended with $?" >&2; } | true"#;

@@ -47,13 +47,17 @@ impl Run {
         self.stdout.lines().map(parse).collect()
     }
 
-    /// stdout as JSON documents, without the last, which must say that it is done or what went wrong.
+    /// stdout as JSON documents, without their version, and without the last, which must say that it is done or what went wrong.
     #[track_caller]
     pub fn json(&self) -> Vec<Value> {
         let mut documents = self.documents();
         let last = documents.pop().unwrap_or_else(|| panic!("no document: {self:?}"));
         let expected = if matches!(self.code, Some(2..=4)) { "error" } else { "done" };
         assert_eq!(last["event"], expected, "{self:?}");
+        for document in &mut documents {
+            let version = document.as_object_mut().and_then(|fields| fields.remove("version"));
+            assert_eq!(version, Some(1.into()), "{self:?}");
+        }
         documents
     }
 }
