@@ -425,8 +425,14 @@ fn what_cannot_be_created_is_refused_with_a_reason() {
     let zeros = "0".repeat(40);
     let nothing = SaltRequest::default();
     for (message, says) in [
-        (create3("arachnid", &nothing), "offers no CREATE3; those that do: createx, solmate"),
-        (create2("solmate", &nothing), "offers no CREATE2; those that do: plain, arachnid"),
+        (
+            create3("arachnid", &nothing),
+            "offers no CREATE3; give one that does with --factory: createx, solmate",
+        ),
+        (
+            create2("solmate", &nothing),
+            "offers no CREATE2; give one that does with --factory: plain, arachnid",
+        ),
         (create3("solady", &nothing), "--deployer 0x.."),
         (create3("lifi", &nothing), "depend on the account that calls it"),
         (create2("arachnid", &with(None, Some(1), None)), "leave --chain-id out"),
@@ -451,7 +457,7 @@ fn what_cannot_be_created_is_refused_with_a_reason() {
         (create2("createx", &with(None, None, mask(&named))), "say who calls it"),
         (
             create2("createx", &with(None, None, mask(&zeros[..26]))),
-            "some salts of this mask would begin with 0x0000",
+            "some salts of this --salt would begin with 0x0000",
         ),
         (create2("createx", &with(Some(caller), None, mask(&named[..38]))), "would begin with 0xcA"),
         // Twelve free bytes at the start, but eight of them count from zero on.

@@ -37,7 +37,7 @@ fn with_an_output_file_secrets_go_there_alone() {
             text(line, "secret_key").to_owned()
         }));
         assert_eq!(text(&saved[0], "secret_key"), secrets[0], "what was there stays");
-        for (told, kept) in run.json().iter().zip(&saved[2 * round - 2..]) {
+        for (told, kept) in run.documents().iter().zip(&saved[2 * round - 2..]) {
             assert_eq!(text(told, "output"), name);
             let mut whole = kept.as_object().unwrap().clone();
             whole.remove("secret_key");

@@ -443,7 +443,7 @@ fn wrong_things_are_refused_with_words_and_leave_nothing() {
         (vec!["hint", "--state", &new], 2, "--database <DBFILE>"),
         (vec!["hint", "--server", &url, "--state", &state], 4, "never written over"),
         (vec!["hint", "--server", "ftp://x", "--state", &new], 2, "https://"),
-        (vec!["hint", "--server", &url, "--state", &nowhere], 4, "No such file"),
+        (vec!["hint", "--server", &url, "--state", &nowhere], 2, "No such file"),
         (vec!["hint", "--server", &url, "--state", &new, "--lambda", "0"], 2, "lambda"),
         (vec!["hint", "--server", &url, "--state", &new, "--device", "gpu"], 2, "'gpu' is no device"),
         (vec!["hint", "--database", &input, "--state", &new], 4, "not a database"),
