@@ -9,6 +9,8 @@ use crate::gpu;
 use crate::simd;
 
 /// A device, and all that is known of it.
+///
+/// See [`inspect`](inspect()).
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// As `--device` names it.
@@ -20,6 +22,8 @@ pub struct Inspection {
 }
 
 /// What came of compiling.
+///
+/// See [`inspect`](inspect()).
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// How long it took.

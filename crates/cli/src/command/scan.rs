@@ -55,21 +55,21 @@ or that their owner has published as a puzzle.";
 #[derive(Args)]
 #[command(
     after_help = EXAMPLES,
-    group = ArgGroup::new("keys").required(true),
+    group = ArgGroup::new("scanned").required(true),
     group = ArgGroup::new("sought").required(true)
 )]
 pub(crate) struct Scan {
     /// The first and the last key, both included: 8000:ffff, or 2^65:2^66-1; or the first and how many: 8000:+2^20
-    #[arg(long, value_name = "A:B", group = "keys", help_heading = SCANNED)]
+    #[arg(long, value_name = "A:B", group = "scanned", help_heading = SCANNED)]
     range: Option<String>,
 
     /// The file with the range, mode 0600 (- for standard input): bounds that come from a key of yours are as secret as it is,
     /// and are not shown
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "keys", help_heading = SCANNED)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "scanned", help_heading = SCANNED)]
     range_file: Option<String>,
 
     /// Test the keys in this file instead of a range, one per line: hex, WIF or nsec, plain or .gz or .zst (- for standard input)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "keys", help_heading = SCANNED)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "scanned", help_heading = SCANNED)]
     keys: Option<String>,
 
     /// Files with the addresses to look for, one address per line, plain or .gz or .zst (- for standard input); repeatable
