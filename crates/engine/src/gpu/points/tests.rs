@@ -34,7 +34,7 @@ fn accounts_and_contracts_prove_themselves_on_the_processor() {
     for (name, target) in [("eth", &Account as &'static dyn KeyTarget), ("contract", contract)] {
         let mut cases = 0;
         prove(&gpu, &Sample { name, subject: Subject::Key(target) }, &mut |test| {
-            assert!(test.planted > 5, "{test:?}");
+            assert!(test.planted >= 5, "{test:?}");
             cases += 1;
         })
         .expect("planted keys come back");
