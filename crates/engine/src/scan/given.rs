@@ -127,6 +127,8 @@ mod tests {
             found.sort();
             found.dedup();
             expected.sort();
+            // The first key and the last have one x, and so one taproot output.
+            expected.dedup();
             assert_eq!(found, expected, "{length}");
         }
     }
