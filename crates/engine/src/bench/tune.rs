@@ -3,8 +3,10 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use warpsmith_chain::KeyType;
+use warpsmith_chain::{Form, KeyType, Recipe, Target};
 use warpsmith_device::Device;
+use warpsmith_kernel::points::Digest;
+use warpsmith_pattern::{Options, Patterns, compile};
 
 use super::scan::{ScanOf, bench_scan};
 use super::{BenchOptions, bench};
@@ -55,6 +57,13 @@ const FINALISTS: usize = 3;
 const NEAR: f64 = 0.97;
 const ROUNDS: usize = 3;
 
+/// Of sets of prefixes: as many as fit the smaller bitmap, and more; each so rare that next to nothing is met. Of other characters
+/// than the first: so many.
+const HUNDREDS: usize = 256;
+const THOUSANDS: usize = 10_000;
+const RARE_BITS: usize = 54;
+const SUFFIX: usize = 6;
+
 /// Tries shapes on every card among the devices, for each program of a search by itself, and remembers the best. Those near the
 /// best are timed again in turn, so that what a card does as it warms up decides nothing. Programs in `done` were tuned before and
 /// are passed over.
@@ -96,16 +105,18 @@ struct Card<'a> {
 impl Card<'_> {
     fn tune(&self, done: &mut TunedPrograms, report: &mut dyn FnMut(&Tuned)) {
         let gpu = Gpu::new(Arc::clone(&self.device), self.options);
-        let kinds = match self.what {
-            TuneFor::Search(sample) => gpu.kinds(&sample.subject.recipe()),
+        let (kinds, is_orbit) = match self.what {
+            TuneFor::Search(sample) => {
+                let recipe = sample.subject.recipe();
+                (gpu.kinds(&recipe), recipe == Recipe::Key(Form::X))
+            }
             TuneFor::Scan(types) => {
                 let forms: Vec<_> = types.iter().map(|known| known.form()).collect();
-                Some(gpu.scan_kinds(&forms))
+                (gpu.scan_kinds(&forms), false)
             }
         };
         // None is the orbit walk, from whose shape all others start.
-        let programs = kinds.map_or(vec![None], |kinds| kinds.into_iter().map(Some).collect());
-        for program in programs {
+        for program in is_orbit.then_some(None).into_iter().chain(kinds.into_iter().map(Some)) {
             let named = (self.device.info().id.clone(), program);
             if done.0.contains(&named) {
                 continue;
@@ -122,7 +133,7 @@ impl Card<'_> {
         match program {
             None => {
                 let rate = |shape: &LaunchShape| {
-                    self.rate(Gpu::with_shape(Arc::clone(&self.device), *shape, self.options))
+                    self.rate(Gpu::with_shape(Arc::clone(&self.device), *shape, self.options), None)
                 };
                 let best = self.best("walk", &shapes::candidates(device), &rate, report);
                 best.into_iter().for_each(|shape| shapes::remember(device, &shape));
@@ -130,7 +141,7 @@ impl Card<'_> {
             Some(kind) => {
                 let rate = |blocks: &Blocks| {
                     let gpu = Gpu::with_shape(Arc::clone(&self.device), base, self.options);
-                    self.rate(gpu.with_blocks(kind, blocks.0))
+                    self.rate(gpu.with_blocks(kind, blocks.0), Some(kind))
                 };
                 let candidates: Vec<Blocks> = kind.candidates(device).into_iter().map(Blocks).collect();
                 let best = self.best(kind.name(), &candidates, &rate, report);
@@ -186,16 +197,17 @@ impl Card<'_> {
         best.map(|(_, shape)| shape)
     }
 
-    /// The rate of the search or scan in a shape.
-    fn rate(&self, gpu: Gpu) -> std::result::Result<f64, String> {
+    /// The rate of the search or scan by a program in a shape.
+    fn rate(&self, gpu: Gpu, kind: Option<Kind>) -> std::result::Result<f64, String> {
         let alone = Devices::of(vec![Arc::new(gpu)]);
         let rate = match self.what {
             TuneFor::Search(sample) => {
+                let patterns = patterns_for(kind, sample.subject.target())?;
                 let options = BenchOptions {
                     seconds: SECONDS,
                     baseline: false,
                     baseline_threads: 1,
-                    patterns: None,
+                    patterns: patterns.as_ref(),
                     detail: false,
                 };
                 // The steady rate, from launch to launch; a card too slow for that is measured as a whole.
@@ -207,6 +219,28 @@ impl Card<'_> {
         };
         rate.map_err(|error| error.to_string())
     }
+}
+
+/// Patterns that a search runs this program for; none where the standard one does.
+fn patterns_for(kind: Option<Kind>, target: &dyn Target) -> std::result::Result<Option<Patterns>, String> {
+    let count = match kind {
+        Some(Kind::Set { near: true }) => HUNDREDS,
+        Some(Kind::Set { near: false }) => THOUSANDS,
+        Some(Kind::Walk(Digest::X) | Kind::Test(Digest::X)) => 1,
+        _ => return Ok(None),
+    };
+    let text = || {
+        let mut bytes = [0; 32];
+        warpsmith_entropy::fill(&mut bytes).map_err(|error| error.to_string())?;
+        let (encoding, text) = (target.encoding(), target.encode(&warpsmith_chain::Digest::new(&bytes)));
+        let body = encoding.body(&text);
+        Ok(match count {
+            1 => format!("..{}", &body[body.len() - SUFFIX..]),
+            _ => body[..encoding.symbols_for(RARE_BITS)].to_owned(),
+        })
+    };
+    let texts = (0..count).map(|_| text()).collect::<std::result::Result<Vec<String>, String>>()?;
+    compile(texts, target, &Options::default()).map(Some).map_err(|error| error.to_string())
 }
 
 /// Blocks a multiprocessor should hold, as they are remembered.

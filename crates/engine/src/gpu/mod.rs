@@ -148,12 +148,15 @@ impl Gpu {
         tuned.unwrap_or(known)
     }
 
-    /// Programs of a search for this whose blocks can be tuned; none for the orbit walk, whose whole shape can.
-    pub fn kinds(&self, recipe: &Recipe) -> Option<Vec<Kind>> {
+    /// Programs of searches for this whose blocks can be tuned. Those for x start with the orbit walk, whose whole shape can.
+    pub fn kinds(&self, recipe: &Recipe) -> Vec<Kind> {
         match recipe {
-            Recipe::Salted(salted) => Some(vec![salts::kind(salted)]),
-            Recipe::Key(Form::X) => None,
-            Recipe::Key(form) => Some(points::kinds(self, *form)),
+            Recipe::Salted(salted) => vec![salts::kind(salted)],
+            Recipe::Key(form) => {
+                let sets = [true, false].map(|near| Kind::Set { near });
+                let sets = sets.into_iter().filter(|_| *form == Form::X);
+                sets.chain(points::kinds(self, *form)).collect()
+            }
         }
     }
 

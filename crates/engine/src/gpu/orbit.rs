@@ -20,6 +20,7 @@ pub(super) use profile::profile;
 use super::flight::MOST_STEPS;
 use super::lanes::Lanes;
 use super::settle::Settle;
+use super::shapes::Kind;
 use super::walker::{Quest, Walker};
 use super::{Gpu, LaunchShape, Outcome, build, limbs, place_table, upload};
 use crate::cpu::orbit::hit as from_walk;
@@ -89,10 +90,13 @@ pub(super) fn programs(spec: &Spec) -> Vec<Spec> {
 pub(super) fn shape(gpu: &Gpu, filter: &Filter) -> LaunchShape {
     let (test, info) = (x_test(filter), gpu.device.info());
     let LaunchShape { spec, lanes } = match test {
-        XTest::Set { .. } if info.api == Api::OpenCl && info.vendor == Vendor::Nvidia => {
-            gpu.shape.at_most(OPENCL_SET_BLOCKS)
+        XTest::Set { near } => {
+            let is_nvidias_opencl = info.api == Api::OpenCl && info.vendor == Vendor::Nvidia;
+            let most = if is_nvidias_opencl { OPENCL_SET_BLOCKS } else { u32::MAX };
+            let known = gpu.shape.at_most(most).spec.blocks;
+            gpu.shape.with_blocks(gpu.blocks(Kind::Set { near }, known))
         }
-        _ => gpu.shape,
+        XTest::Range { .. } => gpu.shape,
     };
     LaunchShape { spec: program(&spec, test), lanes }
 }

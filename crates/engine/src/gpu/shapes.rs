@@ -13,13 +13,15 @@ use warpsmith_kernel::digest_filter::DigestTest;
 use warpsmith_kernel::points::Digest;
 use warpsmith_kernel::salts::Stages;
 use warpsmith_kernel::scan::{Forms, ScanPart, ScanTest};
-use warpsmith_kernel::{Program, Spec, TablePlace, abi, join};
+use warpsmith_kernel::{Program, Spec, TablePlace, XTest, abi, join};
 
 use super::{LaunchShape, default_shape};
 
 /// Programs whose blocks are found by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// The orbit walk for many prefixes, whose bitmap is in shared memory or not.
+    Set { near: bool },
     /// The walk of a search by digests of points, or for taproot the whole of it.
     Walk(Digest),
     /// What makes those digests.
@@ -37,6 +39,10 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Walk(Digest::Taproot { .. }) => "walk and hash",
+            Kind::Set { near: true } => "walk for hundreds",
+            Kind::Set { near: false } => "walk for thousands",
+            Kind::Walk(Digest::X) => "walk for other characters",
+            Kind::Test(Digest::X) => "test of other characters",
             Kind::Walk(_) | Kind::ScanWalk { .. } => "walk",
             Kind::Test(_) | Kind::Salts { .. } | Kind::ScanTest(_) => "hash",
         }
@@ -45,6 +51,7 @@ impl Kind {
     /// Numbers of blocks worth trying on a card.
     fn choices(self) -> &'static [u32] {
         match self {
+            Kind::Set { .. } => &[2, 3, 4, 5, 6],
             Kind::Walk(_) | Kind::ScanWalk { .. } => &[3, 4, 5, 6, 8],
             Kind::Test(_) | Kind::ScanTest(_) => &[4, 5, 6, 7, 8, 10, 12],
             Kind::Salts { .. } => &[2, 3, 4, 5, 6, 8],
@@ -67,6 +74,14 @@ impl Kind {
     }
 
     /// Some program of this kind: its text changes when theirs does.
+    fn spec(self, base: &Spec) -> Spec {
+        match self {
+            Kind::Set { near } => Spec { filter: XTest::Set { near }, ..*base },
+            kind => Spec { program: kind.program(), ..*base },
+        }
+    }
+
+    /// The same, but for the filter that sets have.
     fn program(self) -> Program {
         let top = DigestTest { ranges: 1, ..DigestTest::default() };
         let filter = ScanTest::Top(top);
@@ -75,6 +90,7 @@ impl Kind {
                 Program::Points { digest, filter: top }
             }
             Kind::Walk(digest) => Program::PointsWalk { digest },
+            Kind::Set { .. } => Program::Orbit,
             Kind::Salts { guarded, create } => {
                 Program::Salts { stages: Stages { guarded, create, byte: 0 }, filter: top }
             }
@@ -135,7 +151,7 @@ fn shape_path(device: &dyn Device) -> Option<PathBuf> {
 
 /// Where the blocks of a kind are: another shape of the orbit walk has another file.
 fn blocks_path(device: &dyn Device, base: &LaunchShape, kind: Kind) -> Option<PathBuf> {
-    path(device, &Spec { program: kind.program(), ..base.spec }, "blocks")
+    path(device, &kind.spec(&base.spec), "blocks")
 }
 
 /// Writes it down. A folder that cannot be written costs the memory of this run, nothing else.
