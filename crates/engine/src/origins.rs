@@ -170,18 +170,8 @@ fn point_of_sum(sums: &[Eight], at: usize) -> Option<Affine> {
 
 /// `base + way * G` for each way, by our own additions. For public numbers: the time depends on them.
 pub(crate) fn moved_by(base: Affine, ways: &[Scalar]) -> Vec<Option<Affine>> {
-    let multiples = MULTIPLES.get_or_init(|| Multiples::new(simd::detect()));
-    let (x, y) = (base.x.to_words().map(|word| [word; 8]), base.y.to_words().map(|word| [word; 8]));
-    let mut sums = vec![Eight { x, y, t: [[0; 8]; 4], live: 0xff }; ways.len().div_ceil(8)];
-    for (at, way) in ways.iter().enumerate() {
-        let bytes = way.to_be_bytes();
-        let (words, _) = bytes.as_chunks();
-        for (to, word) in sums[at / 8].t.iter_mut().zip(words) {
-            to[at % 8] = u64::from_be_bytes(*word);
-        }
-    }
-    multiples.add_points(&mut sums);
-    (0..ways.len()).map(|at| point_of_sum(&sums, at)).collect()
+    let numbers: Vec<[u8; 32]> = ways.iter().map(|way| way.to_be_bytes()).collect();
+    sums_of(base, 0, numbers.len(), numbers.iter())
 }
 
 /// The origins of one worker's lanes.
