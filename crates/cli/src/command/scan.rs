@@ -102,7 +102,7 @@ pub(crate) struct Scan {
     #[arg(long, help_heading = SCANNED)]
     random: bool,
 
-    /// Stop after N matches [default: when every address is found, or the range is done]
+    /// Stop once N are found, and deliver what was found with them [default: when every address is found, or the range is done]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = WHEN)]
     count: Option<u64>,
 

@@ -77,7 +77,8 @@ pub struct ScanJob<'a> {
     pub targets: &'a ScanTargets,
     /// Stop then.
     pub time_limit: Option<Duration>,
-    /// Stop after so many findings.
+    /// Stop once so many are found. What was found with the last of them is told too: its keys count as covered, and nobody would
+    /// find it again.
     pub count: Option<u64>,
     /// Stop when every address of a list is found. Those of earlier runs are not known of.
     pub until_found: bool,
@@ -432,10 +433,6 @@ impl<'c> Collector<'c, '_> {
             return Err(wrong("a key it found does not have the digest it computed"));
         }
         for (found_as, record) in wanted {
-            // What other scanners have found meanwhile is beyond what was asked for.
-            if self.matches >= self.most {
-                break;
-            }
             self.found.insert((record.kind, record.digest));
             let finding = Finding::new(&secret, &survivor.digest, (found_as, record), &id);
             self.matches += 1;

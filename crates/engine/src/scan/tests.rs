@@ -285,6 +285,52 @@ fn every_kind_of_scan_is_proved() {
 }
 
 #[test]
+fn a_scan_that_ends_early_loses_nothing_of_what_it_covered() {
+    let devices = Devices::of(vec![Arc::new(Cpu::new(simd::detect(), 2))]);
+    let (first, last) = (1_000_000, 1_300_000u64);
+    // Several in one batch, and some far from all others.
+    let planted: BTreeSet<u64> =
+        [0, 1, 2, 3, 500, 501, 100_000, 299_999, 300_000].map(|at| first + at).into();
+    let list = list(planted.iter().copied());
+    let targets = ScanTargets::list(&list, &[]).expect("targets");
+    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
+    let range = Interval::new(U256::from(first), U256::from(last)).expect("a range");
+    for until_found in [false, true] {
+        let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
+        let (mut found, mut runs) = (Vec::new(), 0);
+        // Each run ends after a match or more; the next goes on from there.
+        while !ledger.0.is_complete() && found.len() < planted.len() {
+            let job = ScanJob { count: Some(1), until_found, ..ScanJob::new(&targets) };
+            let before = found.len();
+            let outcome = scan(&job, &mut ledger, &devices, &AtomicBool::new(false), &mut |event| {
+                if let Event::Found(findings) = event {
+                    found.extend(findings.iter().map(number));
+                }
+                Ok(())
+            })
+            .expect("scanned");
+            assert_eq!(outcome.matches, (found.len() - before) as u64);
+            assert!(outcome.matches > 0 || outcome.ended == Ended::Exhausted, "{outcome:?}");
+            runs += 1;
+        }
+        assert!(runs > 1, "it ended early");
+        found.sort_unstable();
+        assert_eq!(found, planted.iter().copied().collect::<Vec<_>>(), "each once, in {runs} runs");
+    }
+    // All at once, far from the end of a range that nobody reaches.
+    let range = Interval::new(U256::from(first), U256::from(u64::MAX)).expect("a range");
+    let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
+    let job = ScanJob { until_found: true, ..ScanJob::new(&targets) };
+    let outcome =
+        scan(&job, &mut ledger, &devices, &AtomicBool::new(false), &mut |_| Ok(())).expect("scanned");
+    assert_eq!(
+        (outcome.ended, outcome.all_found, outcome.matches),
+        (Ended::Count, true, planted.len() as u64)
+    );
+    assert!(planted.iter().all(|key| ledger.0.is_covered(U256::from(*key))));
+}
+
+#[test]
 fn a_scan_that_is_held_covers_every_key_once_all_the_same() {
     let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(simd::detect(), 2));
     let list = list([5, 250_000].into_iter());

@@ -3,7 +3,7 @@
 use warpsmith::chain::Form;
 use warpsmith::fleet::folder::Wishes;
 use warpsmith::fleet::job::{Descriptor, Liked, Sought};
-use warpsmith::fleet::net::submit::{submit, submit_hidden};
+use warpsmith::fleet::net::submit::{Ended, submit, submit_hidden};
 use warpsmith::fleet::scan::{Order, ScanTask};
 use warpsmith::store::{Record, U256};
 
@@ -100,10 +100,10 @@ impl Scan {
         let elapsed_s = led.elapsed.as_secs_f64();
         screen.say(format_args!(
             "{}: {} found, {} keys covered in {}",
-            if led.ended == warpsmith::fleet::net::submit::Ended::Over {
-                "the whole range is covered"
-            } else {
-                "the same command goes on from here"
+            match led.ended {
+                Ended::Over if covered == range.count() => "the whole range is covered",
+                Ended::Over => "all that was asked for is found",
+                Ended::Stopped | Ended::TimeLimit => "the same command goes on from here",
             },
             led.matches,
             human::count(covered.as_f64()),

@@ -94,7 +94,6 @@ impl Scan {
                             false => {}
                         }
                     }
-                    let found: Vec<Finding> = found.into_iter().take((most - matches) as usize).collect();
                     matches += found.len() as u64;
                     if !found.is_empty() {
                         results.publish(found.into_iter().map(Deliverable::Finding).collect())?;
