@@ -324,7 +324,7 @@ fn pick<L: Lanes>(t: &[[u64; 8]; 4], at: usize, window: usize) -> Picked {
 }
 
 /// Half of a number modulo n, which is odd: times (n + 1) / 2.
-fn half_of(s: Scalar) -> Scalar {
+pub fn half_of(s: Scalar) -> Scalar {
     // n - 1 = -1 is even as an integer; its half is (n - 1) / 2, one less than (n + 1) / 2.
     let mut bytes = Scalar::ONE.negate().to_be_bytes();
     let mut carry = 0;

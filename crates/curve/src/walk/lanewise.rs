@@ -5,7 +5,7 @@ use super::place::{KEYS_PER_CENTRE, KEYS_PER_ENTRY, Place};
 use super::table::Entries;
 use super::visit::{Orbit, Visitor};
 use crate::field::lanes::{self, Lanes};
-use crate::group::Point;
+use crate::group::{self, Point};
 use crate::{Affine, Fe};
 
 /// The state of N parallel walkers over one table.
@@ -187,9 +187,8 @@ impl<'t, L: Lanes> Lanewise<'t, L> {
             let mut keys =
                 (L::N - exact.len()) as u64 * (KEYS_PER_CENTRE + KEYS_PER_ENTRY * table.entries.len() as u64);
             for (lane, centre) in exact {
-                let (generator, half) = (table.generator, table.half());
-                keys += exact::group(generator, half, lane as u32, centre, &mut visitor.one_by_one());
-                self.place(lane, exact::next(generator, half, centre));
+                keys += exact::group(&table.points, lane as u32, centre, &mut visitor.one_by_one());
+                self.place(lane, group::add(centre, Some(table.step)));
             }
             keys
         }

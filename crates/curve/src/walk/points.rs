@@ -18,6 +18,7 @@ use super::lanewise::Lanewise;
 use super::place::Place;
 use crate::Fe;
 use crate::field::lanes::Lanes;
+use crate::group;
 
 /// Keys a point stands for: three images, two signs.
 pub const KEYS_PER_POINT: u64 = 6;
@@ -191,12 +192,11 @@ impl<L: Lanes> Lanewise<'_, L> {
             }
 
             for (lane, centre) in self.advance(inv_step, skip) {
-                let (generator, half) = (table.generator, table.half());
-                exact::points(generator, half, 0, centre, |index, minus, point| {
+                exact::points(&table.points, 0, centre, |index, minus, point| {
                     // The portable lane needs no instruction set.
                     filling.lanes::<Fe>(lane as u32, 0, index, minus, point.x, [point.y, point.y.negate()]);
                 });
-                self.place(lane, exact::next(generator, half, centre));
+                self.place(lane, group::add(centre, Some(table.step)));
             }
         }
         filling.hand_over();

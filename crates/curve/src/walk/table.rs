@@ -23,48 +23,37 @@ pub(crate) struct Entry<L: Lanes> {
 
 /// The entries for one kind of lanes.
 pub(crate) struct Entries<L: Lanes> {
-    /// What the entries are multiples of: G, but for tests.
-    pub generator: Affine,
+    /// The entries and the step as points, for groups that are done one by one.
+    pub points: Vec<Affine>,
+    pub step: Affine,
     pub entries: Vec<Entry<L>>,
-    /// (2 half + 1) G, the way from one centre to the next.
+    /// The way from one centre to the next: (2 half + 1) G, but for tables of other points.
     pub step_x: L::Constant,
     pub step_y: L::Constant,
 }
 
 impl<L: Lanes> Entries<L> {
-    fn new(generator: Affine, half: u32) -> Entries<L> {
-        let mut entries = Vec::with_capacity(half as usize);
-        let mut point = generator;
-        for i in 1..=half {
+    fn new(points: Vec<Affine>, step: Affine) -> Entries<L> {
+        let entry = |point: &Affine| {
             let (t, y) = (point.x, point.y);
             let t2 = t.square();
-            entries.push(Entry {
+            Entry {
                 minus_t: L::constant(t.negate()),
                 minus_beta_t: L::constant(t.mul(Fe::BETA).negate()),
                 t2: L::constant(t2),
                 minus_t3: L::constant(t2.mul(t).negate()),
                 t4: L::constant(t2.square()),
                 y: L::constant(y),
-            });
-            if i < half {
-                // i*G is neither G's opposite nor infinity for i < half < n - 1.
-                point = point.plus(generator).expect("a small multiple of G is not its opposite");
             }
-        }
-        let step = step_point(generator, half);
-        Entries { generator, entries, step_x: L::constant(step.x), step_y: L::constant(step.y) }
+        };
+        let entries = points.iter().map(entry).collect();
+        Entries { entries, step_x: L::constant(step.x), step_y: L::constant(step.y), points, step }
     }
 
     /// The number of entries.
     pub fn half(&self) -> u32 {
         self.entries.len() as u32
     }
-}
-
-/// (2 half + 1) G.
-pub(crate) fn step_point(generator: Affine, half: u32) -> Affine {
-    let steps = Scalar::from_u64(2 * half as u64 + 1);
-    group::multiply(steps, Some(generator)).expect("a small multiple of G is not infinity")
 }
 
 pub(crate) enum ByLanes {
@@ -90,16 +79,29 @@ impl Table {
     /// reads b. For tests in groups so small that all their elements are tried; `2 half + 1` is less than their order.
     #[doc(hidden)]
     pub fn of(simd: Simd, generator: Affine, half: u32) -> Table {
-        assert!(simd.is_available(), "this machine has no {simd}");
         assert!((1..=1 << 20).contains(&half), "a table has 1 to 2^20 entries, not {half}");
+        // i*G is neither G's opposite nor infinity for i < half < n - 1.
+        let next =
+            |point: &Affine| Some(point.plus(generator).expect("a small multiple of G is not its opposite"));
+        let points = std::iter::successors(Some(generator), next).take(half as usize).collect();
+        let steps = Scalar::from_u64(2 * u64::from(half) + 1);
+        let step = group::multiply(steps, Some(generator)).expect("a small multiple of G is not infinity");
+        Table::of_points(simd, points, step)
+    }
+
+    /// A table of any points, none of which is another or its opposite: a group is then what lies these ways from its centre, and
+    /// `step` the way from one centre to the next.
+    pub fn of_points(simd: Simd, points: Vec<Affine>, step: Affine) -> Table {
+        assert!(simd.is_available(), "this machine has no {simd}");
+        assert!((1..=1 << 20).contains(&points.len()), "a table has 1 to 2^20 entries, not {}", points.len());
         Table(match Registers::of(simd) {
             #[cfg(target_arch = "x86_64")]
-            Registers::Zmm => ByLanes::Eight(Entries::new(generator, half)),
+            Registers::Zmm => ByLanes::Eight(Entries::new(points, step)),
             #[cfg(target_arch = "x86_64")]
-            Registers::Ymm(Ifma256::Vex) => ByLanes::Four(Entries::new(generator, half)),
+            Registers::Ymm(Ifma256::Vex) => ByLanes::Four(Entries::new(points, step)),
             #[cfg(target_arch = "x86_64")]
-            Registers::Ymm(Ifma256::Evex) => ByLanes::FourEvex(Entries::new(generator, half)),
-            _ => ByLanes::Portable(Entries::new(generator, half)),
+            Registers::Ymm(Ifma256::Evex) => ByLanes::FourEvex(Entries::new(points, step)),
+            _ => ByLanes::Portable(Entries::new(points, step)),
         })
     }
 
