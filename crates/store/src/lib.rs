@@ -9,6 +9,7 @@ mod filter;
 mod input;
 mod interval;
 mod map;
+mod mask;
 mod order;
 mod range;
 mod record;
@@ -20,6 +21,7 @@ pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose, 
 pub use input::{BadLine, Block, Report, read_blocks};
 pub use interval::{Interval, IntervalSet, U256};
 pub use map::{Batch, Job, Map, MapFile, MergeError, Planner, Source, Stretch, Targets};
+pub use mask::{DigitMask, KeyMask, MaskError, TextMask};
 pub use order::Order;
 pub use range::{RangeError, key_order, parse_range};
 pub use record::Record;

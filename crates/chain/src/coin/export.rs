@@ -53,6 +53,14 @@ fn params() -> impl Iterator<Item = &'static Params> {
     COINS.iter().flat_map(|coin| &coin.networks)
 }
 
+/// The first byte of keys in wallet import format, of every coin.
+pub fn wif_versions() -> Vec<u8> {
+    let mut versions: Vec<u8> = params().map(|params| params.wif).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    versions
+}
+
 /// Reads a key in wallet import format, of any coin.
 pub fn decode_wif(text: &str) -> Result<Wif, Error> {
     let other = || Error::Prefix { given: None, expected: HEADS.as_str() };

@@ -8,7 +8,7 @@ mod export;
 mod infer;
 mod rows;
 
-pub use export::{Wif, decode_wif, descriptor_checksum};
+pub use export::{Wif, decode_wif, descriptor_checksum, wif_versions};
 pub use infer::{Inference, Refusal, infer};
 pub use rows::{BITCOIN, BITCOIN_CASH, COINS, DOGECOIN, LITECOIN};
 

@@ -14,6 +14,7 @@ use std::fmt;
 
 use crate::Error;
 use crate::interval::{Interval, IntervalSet, U256};
+use crate::mask::KeyMask;
 use crate::order::Order;
 
 /// What a person asked for. Two maps belong together when their jobs are equal.
@@ -22,6 +23,8 @@ pub struct Job {
     range: Interval,
     types: Vec<String>,
     targets: Targets,
+    /// What the numbers of the range are candidates of, by its digest; none where they are keys.
+    mask: Option<[u8; 32]>,
 }
 
 /// What keys are compared with.
@@ -73,7 +76,17 @@ impl Job {
         types.sort();
         types.dedup();
         assert!(types.iter().all(|name| is_type(name)), "types are words: {types:?}");
-        Self { range, types, targets }
+        Self { range, types, targets, mask: None }
+    }
+
+    /// The same of the candidates of a mask, which the numbers of the range then are.
+    pub fn by_mask(self, mask: &KeyMask) -> Self {
+        Self { mask: Some(*mask.digest()), ..self }
+    }
+
+    /// The digest of the mask whose candidates the numbers are; none where they are keys.
+    pub fn mask(&self) -> Option<&[u8; 32]> {
+        self.mask.as_ref()
     }
 
     /// The keys to scan.
@@ -97,7 +110,16 @@ impl Job {
             (of_map != of_asked).then(|| format!("{what}: the map has {of_map}, asked for is {of_asked}"))
         };
         let kinds = |job: &Self| job.types.join(",");
+        let mask = |job: &Self| match &job.mask {
+            None => "no mask".to_owned(),
+            // SEC: enough to tell two apart.
+            Some(digest) => {
+                let digits: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("mask {digits}")
+            }
+        };
         [
+            difference("keys", mask(self), mask(asked)),
             difference("range", self.range.to_string(), asked.range.to_string()),
             difference("types", kinds(self), kinds(asked)),
             difference("targets", self.targets.to_string(), asked.targets.to_string()),

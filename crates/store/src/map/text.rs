@@ -4,6 +4,7 @@
 //! ```text
 //! warpsmith map 1
 //! range 8000:ffff
+//! mask <64 hex digits>                    only where the range is that of a mask's candidates
 //! types p2pkh,p2wpkh
 //! targets addresses 3 <64 hex digits>
 //! order sequential                        or: order random <seed, hex> <piece, hex>
@@ -36,6 +37,9 @@ pub(super) fn write(map: &Map) -> String {
         text.push('\n');
     };
     line(format_args!("range {}", map.job.range));
+    if let Some(mask) = &map.job.mask {
+        line(format_args!("mask {}", hex(mask)));
+    }
     line(format_args!("types {}", map.job.types.join(",")));
     line(format_args!("targets {}", map.job.targets));
     match map.order {
@@ -92,6 +96,10 @@ struct Lines<'a, I: Iterator<Item = (usize, &'a str)>> {
 impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
     fn map(&mut self) -> Result<Map, String> {
         let range = self.only("range", interval)?;
+        let mask = self.next("mask", |words| match words {
+            [digest] => digest_of(digest),
+            _ => None,
+        })?;
         let types = self.only("types", |words| match words {
             [names] => {
                 let names: Vec<&str> = names.split(',').collect();
@@ -100,7 +108,7 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
             _ => None,
         })?;
         let targets = self.only("targets", targets)?;
-        let job = Job::new(range, &types, targets);
+        let job = Job { mask, ..Job::new(range, &types, targets) };
         let order = self.only("order", |words| order(words).filter(|order| order.fits(&range)))?;
         let mut history = Vec::new();
         while let Some(stretch) = self.next("stretch", stretch)? {
@@ -154,9 +162,11 @@ fn interval(words: &[&str]) -> Option<Interval> {
 fn targets(words: &[&str]) -> Option<Targets> {
     let &[source, count, digest] = words else { return None };
     let source = [Source::Addresses, Source::Database].into_iter().find(|known| known.name() == source)?;
-    let is_digest = digest.len() == 64;
-    let digest = hex_number(digest).filter(|_| is_digest)?.to_be_bytes();
-    Some(Targets { source, count: decimal(count)?, digest })
+    Some(Targets { source, count: decimal(count)?, digest: digest_of(digest)? })
+}
+
+fn digest_of(digits: &str) -> Option<[u8; 32]> {
+    hex_number(digits).filter(|_| digits.len() == 64).map(U256::to_be_bytes)
 }
 
 fn order(words: &[&str]) -> Option<Order> {
