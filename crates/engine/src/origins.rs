@@ -126,6 +126,18 @@ fn sums_of<'n>(
     numbers: impl Iterator<Item = &'n [u8; 32]>,
 ) -> Vec<Option<Affine>> {
     let multiples = MULTIPLES.get_or_init(|| Multiples::new(simd::detect()));
+    let sums = added_up(multiples, base, less, count, numbers);
+    (0..count).map(|at| point_of_sum(&sums, at)).collect()
+}
+
+/// The same, eight by eight, with a table of one's own.
+fn added_up<'n>(
+    multiples: &Multiples,
+    base: Affine,
+    less: u64,
+    count: usize,
+    numbers: impl Iterator<Item = &'n [u8; 32]>,
+) -> Vec<Eight> {
     let (x, y) = (base.x.to_words().map(|word| [word; 8]), base.y.to_words().map(|word| [word; 8]));
     let mut sums = vec![Eight { x, y, t: [[0; 8]; 4], live: 0xff }; count.div_ceil(8)];
     wiping_stack(|| {
@@ -143,7 +155,23 @@ fn sums_of<'n>(
     for sum in &mut sums {
         sum.t.zeroize();
     }
-    (0..count).map(|at| point_of_sum(&sums, at)).collect()
+    sums
+}
+
+/// The points of some private keys, all of them from 1 to n - 1, eight by eight; what fills the last eight up is not live.
+pub(crate) fn sums_of_keys(multiples: &Multiples, keys: &[[u8; 32]]) -> Vec<Eight> {
+    let mut sums = added_up(multiples, Affine::G, 1, keys.len(), keys.iter());
+    if let Some(last) = sums.last_mut()
+        && !keys.len().is_multiple_of(8)
+    {
+        last.live &= (1 << (keys.len() % 8)) - 1;
+    }
+    sums
+}
+
+/// Half of a number modulo n.
+pub(crate) fn half_of(number: Scalar) -> Scalar {
+    multiply::half_of(number)
 }
 
 /// The points of some private keys; none where a number is no key.

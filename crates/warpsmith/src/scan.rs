@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ pub use warpsmith_engine::{
     scan as run,
 };
 use warpsmith_store::{
-    Database, Filter, Interval, Job, Load, Map, MapFile, Order, TargetList, U256, Width, choose, parse_range,
+    Database, Filter, Interval, Job, KeyMask, Load, Map, MapFile, Order, TargetList, U256, Width, choose,
+    parse_range,
 };
 
 use crate::background::{Note, Outlet, Running, Watcher};
@@ -72,6 +74,7 @@ enum Sought {
 #[must_use = "nothing is scanned before `first`, `all` or an iteration"]
 pub struct Scan {
     range: String,
+    mask: Option<Arc<KeyMask>>,
     sought: Sought,
     types: Vec<&'static KeyType>,
     map: Option<PathBuf>,
@@ -85,6 +88,7 @@ impl Scan {
     fn new(range: impl Into<String>, sought: Sought) -> Scan {
         Scan {
             range: range.into(),
+            mask: None,
             sought,
             types: Vec::new(),
             map: None,
@@ -104,6 +108,21 @@ impl Scan {
     /// Scans for the addresses of a database that `warpsmith db build` or [`Database::build`] made.
     pub fn for_database(range: impl Into<String>, database: impl Into<PathBuf>) -> Scan {
         Scan::new(range, Sought::Database(database.into()))
+    }
+
+    /// Scans the keys that a text with unknown characters can be, instead of a range.
+    ///
+    /// ```
+    /// use warpsmith::{Devices, Scan, store::KeyMask};
+    ///
+    /// let mask = KeyMask::parse(&format!("{}?[0-9a-f]", "0".repeat(62)), 0)?;
+    /// let found = Scan::for_mask(mask, ["1M92tSqNmQLYw33fuBvjmeadirh1ysMBxK"]).on(Devices::cpu()?).first()?;
+    /// assert_eq!(found.map(|found| found.secret.as_bytes()[31]), Some(0xe0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn for_mask(mask: KeyMask, addresses: impl IntoIterator<Item = impl Into<String>>) -> Scan {
+        let sought = Sought::Addresses(addresses.into_iter().map(Into::into).collect());
+        Scan { mask: Some(Arc::new(mask)), ..Scan::new("", sought) }
     }
 
     /// Scans on these devices; without it on every GPU, or else the processor.
@@ -158,7 +177,7 @@ impl Scan {
 
     /// Scans on the calling thread.
     fn run(mut self, interrupt: &AtomicBool, outlet: &Outlet<Finding>) -> Result<ScanOutcome> {
-        let range = parse_range(&self.range)?;
+        let range = self.mask.is_none().then(|| parse_range(&self.range)).transpose()?;
         let devices = self.devices.take().map_or_else(Devices::auto, Ok)?;
         let mut tell = self.watcher.take().unwrap_or_else(|| Box::new(|_| ()));
         let targets = match &self.sought {
@@ -169,8 +188,13 @@ impl Scan {
                 with_filter(database, types, FilterWish::Finest, &devices, &mut |_| ())?
             }
         };
-        let mut ledger = ledger(range, &targets, self.map.as_deref(), self.random)?;
-        let job = ScanJob { time_limit: self.time_limit, ..ScanJob::new(&targets) };
+        let (map, mask) = (self.map.as_deref(), self.mask.as_ref());
+        let mut ledger = match (range, mask) {
+            (Some(range), _) => ledger(range, &targets, map, self.random)?,
+            (None, Some(mask)) => mask_ledger(mask, &targets, map, self.random)?,
+            (None, None) => unreachable!("there is a range, or a mask"),
+        };
+        let job = ScanJob { time_limit: self.time_limit, mask, ..ScanJob::new(&targets) };
         let outcome = run(&job, ledger.as_mut(), &devices, interrupt, &mut |event| {
             match event {
                 Event::Found(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,
@@ -326,8 +350,43 @@ pub fn ledger(
     file: Option<&Path>,
     random: bool,
 ) -> std::result::Result<Box<dyn Ledger>, warpsmith_store::Error> {
+    open_ledger(job(range, targets), file, random)
+}
+
+/// The same of the candidates of a mask.
+///
+/// # Errors
+///
+/// As for [`ledger`].
+///
+/// ```
+/// use warpsmith::scan::{ScanTargets, mask_ledger};
+/// use warpsmith::store::{KeyMask, TargetList};
+///
+/// let targets = ScanTargets::list(&TargetList::of(&["1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH".to_owned()])?, &[])?;
+/// let mask = KeyMask::parse(&format!("{}??", "0".repeat(62)), 0)?;
+/// assert_eq!(mask_ledger(&mask, &targets, None, false)?.map().remaining(), 256);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn mask_ledger(
+    mask: &KeyMask,
+    targets: &ScanTargets,
+    file: Option<&Path>,
+    random: bool,
+) -> std::result::Result<Box<dyn Ledger>, warpsmith_store::Error> {
+    open_ledger(job(mask.numbers(), targets).by_mask(mask), file, random)
+}
+
+fn job(range: Interval, targets: &ScanTargets) -> Job {
     let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
-    let job = Job::new(range, &names, *targets.identity());
+    Job::new(range, &names, *targets.identity())
+}
+
+fn open_ledger(
+    job: Job,
+    file: Option<&Path>,
+    random: bool,
+) -> std::result::Result<Box<dyn Ledger>, warpsmith_store::Error> {
     let order = |job: &Job| match random {
         false => Order::Sequential,
         true => {

@@ -34,6 +34,8 @@ use crate::worker::measure::{FieldRate, Measure};
 use crate::worker::scanner::Scanner;
 use crate::worker::{Backend, Batch, Fault, MOST_HALF, Numbering, Program, Runner, Search, Worker};
 pub(crate) use ranges::CpuScanner;
+pub(crate) use ranges::listed::survivors_of;
+pub(crate) use ranges::masked::{Inner, scalar};
 use walker::Walker;
 
 /// Table entries: table and prefix products of one walker, about 700 bytes an entry with eight lanes, fit a
@@ -67,6 +69,11 @@ impl Cpu {
     /// How it hashes.
     pub fn hash_lanes(&self) -> warpsmith_simd::Lanes {
         warpsmith_simd::Lanes::new(self.simd)
+    }
+
+    /// Its instruction set.
+    pub fn simd(&self) -> Simd {
+        self.simd
     }
 
     /// What its walks are made with.

@@ -10,8 +10,11 @@
 //! opposite. Centres are keys above h, so that leaves S and what lies near n. A walk that would come to S begins one key
 //! later, and keys within three steps of n, like that one key, are the processor's.
 
+mod masked;
 mod profile;
 mod records;
+
+use std::sync::Arc;
 
 use warpsmith_chain::Form;
 use warpsmith_curve::group::{self, Point};
@@ -19,8 +22,9 @@ use warpsmith_curve::{Affine, Scalar};
 use warpsmith_device::{Arg, Buffer, Error as DeviceError, Kernel, Queue};
 use warpsmith_kernel::scan::{self as text, RECORD_WORDS};
 use warpsmith_kernel::{Program, Spec, abi, digest_filter, points, taproot};
-use warpsmith_store::{Filter, FilterPart, Fingerprints};
+use warpsmith_store::{Filter, FilterPart, Fingerprints, KeyMask};
 
+use masked::Masked;
 pub(super) use profile::profile;
 use records::Sorting;
 
@@ -83,6 +87,9 @@ pub(super) struct RangeScanner<'a> {
     /// What is still to be covered.
     first: Scalar,
     left: u64,
+    /// How the numbers of a mask's candidates are divided; and the mask, where that is too small for it.
+    masked: Option<Masked>,
+    few: Option<Arc<KeyMask>>,
     /// Whether batches follow each other, so that launches may run ahead into the next.
     ahead: bool,
     ends: Ends,
@@ -117,6 +124,16 @@ struct Centres {
 
 impl<'a> RangeScanner<'a> {
     pub fn new(gpu: &'a Gpu, forms: &'a [Form], wanted: &'a ScanFilter) -> Outcome<Self> {
+        Self::with_mask(gpu, forms, wanted, None)
+    }
+
+    /// For candidates of a mask, or for keys.
+    fn with_mask(
+        gpu: &'a Gpu,
+        forms: &'a [Form],
+        wanted: &'a ScanFilter,
+        mask: Option<&Arc<KeyMask>>,
+    ) -> Outcome<Self> {
         let info = gpu.device.info();
         let mut queue = gpu.device.queue()?;
         let (filter, filter_words, room) = match wanted {
@@ -138,7 +155,14 @@ impl<'a> RangeScanner<'a> {
         };
         let made = forms::scanned(forms).expect("refused where scanners are asked for");
         let keep_y = text::Forms::of(&made).need_y();
-        let shape = shape(gpu, keep_y, room);
+        let mut shape = shape(gpu, keep_y, room);
+        let masked = mask.and_then(|mask| {
+            let LaunchShape { spec, lanes } = shape;
+            Masked::new(mask, spec.group, lanes, spec.block)
+        });
+        if let Some(masked) = &masked {
+            shape.lanes = masked.lanes();
+        }
         let LaunchShape { spec, lanes } = shape;
         let (program, walker) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
         let mut tests = Vec::new();
@@ -171,8 +195,16 @@ impl<'a> RangeScanner<'a> {
             tests.push(Test { kernel, name: "taproot", more, parts: None });
         }
         let keys = u64::from(lanes) * (2 * u64::from(spec.group) + 1);
-        let step = group::multiply(Scalar::from_u64(keys), Some(Affine::G)).expect("a small multiple of G");
-        let table = point_table(step, gpu.entries());
+        let table = match &masked {
+            Some(masked) => {
+                let (step, entries) = masked.table();
+                point_table(step, &entries)
+            }
+            None => {
+                let step = group::multiply(Scalar::from_u64(keys), Some(Affine::G));
+                point_table(step.expect("a small multiple of G"), gpu.entries())
+            }
+        };
         let table = place_table(queue.as_mut(), info, program, &spec, &table)?;
         let centres_bytes = 4 * abi::centres_words(lanes) as u64;
         let centres = queue.alloc(centres_bytes)?;
@@ -197,6 +229,8 @@ impl<'a> RangeScanner<'a> {
             base: None,
             first: Scalar::ZERO,
             left: 0,
+            few: mask.filter(|_| masked.is_none()).map(Arc::clone),
+            masked,
             ahead: false,
             ends: Ends::new(centres, lanes),
             #[cfg(test)]
@@ -374,7 +408,8 @@ impl<'a> RangeScanner<'a> {
         count: u64,
     ) -> Result<Vec<Survivor>, Fault> {
         let (half, group) = (u64::from(self.shape.spec.group), self.group());
-        let sorting = Sorting { wanted: self.wanted, half, group, steps: landed.steps, lanes, first, count };
+        let sorting =
+            Sorting { wanted: self.wanted, half, group, steps: landed.steps, lanes, first, count, of: None };
         sorting.sort_out(&landed.records)
     }
 
@@ -429,10 +464,16 @@ impl<'a> RangeScanner<'a> {
 
 impl Scanner for RangeScanner<'_> {
     fn most(&self) -> u64 {
+        if let Some(masked) = &self.masked {
+            return Self::most_masked(masked);
+        }
         LAUNCHES * u64::from(self.flights.steps) * self.step_keys()
     }
 
     fn seams(&self) -> Vec<u64> {
+        if let Some(masked) = &self.masked {
+            return Self::seams_masked(masked);
+        }
         let block = u64::from(self.shape.spec.block) * self.group();
         vec![self.group(), block, self.step_keys(), 2 * self.step_keys()]
     }
@@ -444,6 +485,13 @@ impl Scanner for RangeScanner<'_> {
             (self.base, self.walk) = (Some(base), None);
         }
         Ok(())
+    }
+
+    fn follow(&mut self, mask: &Arc<KeyMask>) -> Result<(), Fault> {
+        if mask.digits().is_none() {
+            return Err("texts with a checksum are for processors".to_owned());
+        }
+        self.follow_mask(mask)
     }
 
     fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault> {
@@ -465,6 +513,11 @@ impl Scanner for RangeScanner<'_> {
         while done.0 == 0 && self.left > 0 {
             done = match self.walk {
                 Some(walk) => self.walk_on(walk)?,
+                None if self.few.is_some() => self.cover_few(&self.few.clone().expect("some"))?,
+                None if self.masked.is_some() => {
+                    let masked = self.masked.take().expect("some");
+                    self.cover_block(masked)?
+                }
                 None => match self.set_out()? {
                     Some(keys) => self.by_processor(keys)?,
                     None => continue,

@@ -3,16 +3,18 @@
 //! Points come from the table of multiples of G, many at a time; what is wanted is made again by libsecp256k1 before anybody hears
 //! of it.
 
-use warpsmith_chain::PublicPoint;
-use warpsmith_curve::Affine;
+use warpsmith_chain::{Digest, Form};
+use warpsmith_curve::Scalar;
+use zeroize::Zeroizing;
 
 use super::{Finding, ScanTargets};
+use crate::cpu::{Cpu, survivors_of};
 use crate::error::{Error, Result};
-use crate::origin::{Secret, affine};
-use crate::origins::points_of;
-use crate::prefilter::MayHold as _;
+use crate::origin::{Secret, public_point};
+use crate::prefilter::TopList;
+use crate::simd;
 
-/// Random keys whose points are compared with libsecp256k1's before any other is tested.
+/// Random keys whose digests are compared with those of libsecp256k1's points before any other is tested.
 const COMPARED: usize = 512;
 
 /// The name findings have for who found them.
@@ -34,48 +36,57 @@ const PROCESSOR: &str = "cpu";
 /// ```
 pub struct GivenKeys<'t> {
     targets: &'t ScanTargets,
+    cpu: Cpu,
 }
 
 impl<'t> GivenKeys<'t> {
     /// For these targets. An error where this machine computes wrongly.
     pub fn new(targets: &'t ScanTargets) -> Result<GivenKeys<'t>> {
+        let (cpu, forms) = (Cpu::new(simd::detect(), 1), targets.forms());
         let secrets = Secret::random_many(COMPARED)?;
         let keys: Vec<[u8; 32]> = secrets.iter().map(|secret| *secret.as_bytes()).collect();
-        let is_right = |(secret, point): (&Secret, &Option<Affine>)| {
-            let expected = affine(&secret.public_key());
-            point.is_some_and(|point| {
-                (point.x.canonical(), point.y.canonical()) == (expected.x.canonical(), expected.y.canonical())
-            })
-        };
-        if !secrets.iter().zip(&points_of(&keys)).all(is_right) {
-            let what = "the points of given keys are not those of libsecp256k1".to_owned();
+        let points = secrets.iter().map(|secret| public_point(&secret.public_key()));
+        let mut expected: Vec<(u64, Form, Digest)> = (0..)
+            .zip(points)
+            .flat_map(|(at, point)| forms.iter().map(move |form| (at, *form, form.reference(&point))))
+            .collect();
+        let tops = TopList::new(expected.iter().map(|(_, _, digest)| digest.words()[0]));
+        let mut found = survivors_of(&cpu, &forms, &tops, &keys);
+        expected.sort_unstable_by_key(|(at, form, _)| (*at, *form));
+        found.sort_unstable_by_key(|(at, form, _)| (*at, *form));
+        if found != expected {
+            let what = "the digests of given keys are not those of libsecp256k1's points".to_owned();
             return Err(Error::SelfTest { device: PROCESSOR.to_owned(), what });
         }
-        Ok(GivenKeys { targets })
+        Ok(GivenKeys { targets, cpu })
     }
 
     /// What these keys are among the targets, in their order. A number that is no key is none of them.
     pub fn test(&self, keys: &[[u8; 32]]) -> Result<Vec<Finding>> {
-        let (forms, filter, mut found) = (self.targets.forms(), self.targets.filter(), Vec::new());
+        let is_key = |key: &[u8; 32]| Scalar::from_be_bytes(key).is_some_and(|key| !key.is_zero());
+        if !keys.iter().all(is_key) {
+            let keys: Vec<[u8; 32]> = keys.iter().copied().filter(is_key).collect();
+            return self.test(Zeroizing::new(keys).as_slice());
+        }
+        let mut wanted = Vec::new();
         let finder = self.targets.finder();
-        for (key, point) in keys.iter().zip(points_of(keys)) {
-            let Some(point) = point else { continue };
-            let bytes = |fe: warpsmith_curve::Fe| fe.canonical().to_be_bytes();
-            let point = PublicPoint { x: bytes(point.x), y: bytes(point.y) };
-            for &form in &forms {
-                let digest = form.reference(&point);
-                if !filter.may_hold(digest.words()[0]) || finder.find(form, &digest)?.is_empty() {
-                    continue;
-                }
-                let secret = Secret::from_bytes(key);
-                let all = secret.map(|secret| self.targets.findings(&secret, PROCESSOR)).transpose()?;
-                let all = all.filter(|all| !all.is_empty()).ok_or_else(|| Error::SelfTest {
-                    device: PROCESSOR.to_owned(),
-                    what: "a key it found does not have the digest it computed".to_owned(),
-                })?;
-                found.extend(all);
-                break;
+        for (at, form, digest) in survivors_of(&self.cpu, &self.targets.forms(), self.targets.filter(), keys)
+        {
+            if !finder.find(form, &digest)?.is_empty() {
+                wanted.push(at);
             }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut found = Vec::new();
+        for at in wanted {
+            let secret = Secret::from_bytes(&keys[at as usize]);
+            let all = secret.map(|secret| self.targets.findings(&secret, PROCESSOR)).transpose()?;
+            let all = all.filter(|all| !all.is_empty()).ok_or_else(|| Error::SelfTest {
+                device: PROCESSOR.to_owned(),
+                what: "a key it found does not have the digest it computed".to_owned(),
+            })?;
+            found.extend(all);
         }
         Ok(found)
     }

@@ -23,4 +23,6 @@ pub use session::{Ledger, ScanJob, ScanOutcome, ScanProgress, Unkept, scan};
 pub use targets::ScanTargets;
 
 #[cfg(test)]
+mod mask_tests;
+#[cfg(test)]
 mod tests;

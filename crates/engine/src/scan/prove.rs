@@ -2,10 +2,11 @@
 //! filter of the kind a scan has. Before a scan for what it looks for, and on demand for everything a scan can look for.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use warpsmith_chain::{Digest, Form, TYPES};
 use warpsmith_curve::Scalar;
-use warpsmith_store::{Filter, Width};
+use warpsmith_store::{Filter, KeyMask, U256, Width};
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
@@ -96,21 +97,82 @@ pub(crate) fn prove(
     filter: &ScanFilter,
 ) -> std::result::Result<usize, Unproved> {
     // Any keys do: these are where nothing special lies.
-    let first = Scalar::LAMBDA;
-    let seams = device.scanner(forms, filter).map_err(Unproved::Unable)?.seams();
+    prove_numbers(device, forms, filter, &Numbers { first: Scalar::LAMBDA, mask: None })
+}
+
+/// The same by candidates of a mask: the first of them.
+pub(crate) fn prove_mask(
+    device: &dyn Backend,
+    forms: &[Form],
+    filter: &ScanFilter,
+    mask: &Arc<KeyMask>,
+) -> std::result::Result<usize, Unproved> {
+    // Of texts with a checksum hardly any is a key: how keys are tested is proved by others.
+    let others = if mask.texts().is_some() { prove(device, forms, filter)? } else { 0 };
+    Ok(others + prove_numbers(device, forms, filter, &Numbers { first: Scalar::ZERO, mask: Some(mask) })?)
+}
+
+/// What numbers of a scan stand for.
+struct Numbers<'m> {
+    /// Where a self-test begins.
+    first: Scalar,
+    /// Whose candidates they are; none where they are keys themselves.
+    mask: Option<&'m Arc<KeyMask>>,
+}
+
+impl Numbers<'_> {
+    /// A scanner for them.
+    fn scanner<'s>(
+        &self,
+        device: &'s dyn Backend,
+        forms: &'s [Form],
+        filter: &'s ScanFilter,
+    ) -> std::result::Result<Box<dyn Scanner + 's>, Unproved> {
+        let mut scanner = device.scanner(forms, filter).map_err(Unproved::Unable)?;
+        if let Some(mask) = self.mask {
+            scanner.follow(mask).map_err(Unproved::Unable)?;
+        }
+        Ok(scanner)
+    }
+
+    /// The digest of a number's key; none where it is none.
+    fn digest(&self, number: Scalar, form: Form) -> Option<Digest> {
+        let key = match self.mask {
+            None => number,
+            Some(mask) => Scalar::from_be_bytes(&mask.key_at(U256::from_be_bytes(number.to_be_bytes()))?)?,
+        };
+        digest_of(key, form)
+    }
+}
+
+fn prove_numbers(
+    device: &dyn Backend,
+    forms: &[Form],
+    filter: &ScanFilter,
+    numbers: &Numbers<'_>,
+) -> std::result::Result<usize, Unproved> {
+    let first = numbers.first;
+    let seams = numbers.scanner(device, forms, filter)?.seams();
     // The last group is not a whole one.
-    let count = seams.iter().sum::<u64>() + 2;
+    let mut count = seams.iter().sum::<u64>() + 2;
+    if let Some(mask) = numbers.mask {
+        count = count.min(u64::try_from(mask.count()).unwrap_or(u64::MAX));
+    }
     let mut offsets: Vec<u64> = seams.iter().flat_map(|seam| [seam - 1, *seam, seam + 1]).collect();
-    offsets.extend([0, 1, count - 2, count - 1]);
+    offsets.extend([0, 1, count.saturating_sub(2), count - 1]);
     offsets.extend((0..SPREAD).map(|part| count / SPREAD * part));
+    offsets.retain(|offset| *offset < count);
     offsets.sort_unstable();
     offsets.dedup();
     let plant = |form: Form, offset: u64| -> Option<Planted> {
-        let key = first.add(Scalar::from_u64(offset));
-        Some((key, form, digest_of(key, form)?))
+        let number = first.add(Scalar::from_u64(offset));
+        Some((number, form, numbers.digest(number, form)?))
     };
-    let all = forms.iter().flat_map(|&form| offsets.iter().map(move |&offset| plant(form, offset)));
-    let planted: Vec<Planted> = all.collect::<Option<_>>().expect("none of these numbers is 0 or n");
+    // Of a mask's candidates not all are keys.
+    let planted: Vec<Planted> = forms
+        .iter()
+        .flat_map(|&form| offsets.iter().filter_map(move |&offset| plant(form, offset)))
+        .collect();
     let mut tops: Vec<u64> = planted.iter().map(|(_, _, digest)| digest.words()[0]).collect();
     tops.sort_unstable();
     tops.dedup();
@@ -126,20 +188,20 @@ pub(crate) fn prove(
         }
         ScanFilter::Open => ScanFilter::Open,
     };
-    let mut scanner = device.scanner(forms, &filter).map_err(Unproved::Unable)?;
-    find_all(scanner.as_mut(), first, count, &planted, &filter).map_err(Unproved::Failed)?;
+    let mut scanner = numbers.scanner(device, forms, &filter)?;
+    find_all(scanner.as_mut(), numbers, count, &planted, &filter).map_err(Unproved::Failed)?;
     Ok(planted.len())
 }
 
 /// Scans a stretch and compares what came back with what was planted there.
 fn find_all(
     scanner: &mut dyn Scanner,
-    first: Scalar,
+    numbers: &Numbers<'_>,
     count: u64,
     planted: &[Planted],
     filter: &ScanFilter,
 ) -> std::result::Result<(), Fault> {
-    scanner.begin(first, count)?;
+    scanner.begin(numbers.first, count)?;
     let (mut done, mut found) = (0, Vec::new());
     while done < count {
         let (keys, survivors) = scanner.go_on()?;
@@ -168,8 +230,9 @@ fn find_all(
         let more = found.len() - planted.len();
         return Err(format!("{more} keys that were not planted came back from its self-test"));
     }
-    let is_right =
-        |s: &Survivor| digest_of(s.key, s.form) == Some(s.digest) && filter.may_hold(s.digest.words()[0]);
+    let is_right = |s: &Survivor| {
+        numbers.digest(s.key, s.form) == Some(s.digest) && filter.may_hold(s.digest.words()[0])
+    };
     match found.iter().step_by(found.len().div_ceil(RECOMPUTED).max(1)).all(is_right) {
         true => Ok(()),
         false => Err("a key that passed in its self-test does not have the digest it computed".to_owned()),

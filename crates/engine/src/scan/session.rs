@@ -2,15 +2,17 @@
 //! publishes and keeps the map.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use warpsmith_chain::{AddressKind, Digest, Form, KeyType};
-use warpsmith_store::{Map, MapFile, Record};
+use warpsmith_store::{KeyMask, Map, MapFile, Record, U256};
+use zeroize::Zeroizing;
 
-use super::prove::{Unproved, prove};
+use super::prove::{Unproved, prove, prove_mask};
 use super::shared::{Done, Message, Shared};
 use super::{Finding, ScanTargets};
 use crate::devices::Devices;
@@ -75,6 +77,8 @@ impl Ledger for Unkept {
 pub struct ScanJob<'a> {
     /// What is looked for.
     pub targets: &'a ScanTargets,
+    /// Whose candidates the numbers of the map are, counted from 1; none where they are keys themselves.
+    pub mask: Option<&'a Arc<KeyMask>>,
     /// Stop then.
     pub time_limit: Option<Duration>,
     /// Stop once so many are found. What was found with the last of them is told too: its keys count as covered, and nobody would
@@ -93,7 +97,15 @@ impl<'a> ScanJob<'a> {
     /// `ScanJob { time_limit: Some(limit), ..ScanJob::new(&targets) }`.
     pub fn new(targets: &'a ScanTargets) -> ScanJob<'a> {
         let interval = Duration::from_secs(1);
-        ScanJob { targets, time_limit: None, count: None, until_found: false, interval, pause: None }
+        ScanJob {
+            targets,
+            mask: None,
+            time_limit: None,
+            count: None,
+            until_found: false,
+            interval,
+            pause: None,
+        }
     }
 }
 
@@ -180,7 +192,11 @@ pub fn scan(
         // From its proof to its first key.
         let open = device.hold();
         let _busy = Busy::with(Preparing::Proving, Some(device.id()));
-        match prove(device, &forms, filter) {
+        let proved = match job.mask {
+            None => prove(device, &forms, filter),
+            Some(mask) => prove_mask(device, &forms, filter, mask),
+        };
+        match proved {
             Ok(_) => Ok((at, open)),
             Err(Unproved::Unable(why)) => Err(Refusal::Unable(why)),
             Err(Unproved::Failed(what)) => {
@@ -214,6 +230,7 @@ pub fn scan(
         most: job.count.unwrap_or(u64::MAX),
         sought: job.targets.count(),
         until_found: job.until_found,
+        mask: job.mask,
         fault: None,
     };
     let shared = Shared::new(job, collector.ledger.map(), devices.list.len());
@@ -268,6 +285,7 @@ struct Collector<'c, 's> {
     /// Findings after which it ends, and whether it ends when all are found.
     most: u64,
     until_found: bool,
+    mask: Option<&'c Arc<KeyMask>>,
     /// The last fault of a device.
     fault: Option<(String, Fault)>,
 }
@@ -304,7 +322,11 @@ impl<'c> Collector<'c, '_> {
         let devices: &'c Devices = self.devices;
         for (at, device) in devices.list.iter().enumerate().filter(|(at, _)| self.able[*at]) {
             for _ in 0..device.scanners() {
-                match device.scanner(forms, filter) {
+                let followed = device.scanner(forms, filter).and_then(|mut scanner| {
+                    self.mask.map_or(Ok(()), |mask| scanner.follow(mask))?;
+                    Ok(scanner)
+                });
+                match followed {
                     Ok(scanner) => scanners.push((at, scanner)),
                     Err(fault) => {
                         lost.push(Message::Lost { device: at, fault });
@@ -427,7 +449,12 @@ impl<'c> Collector<'c, '_> {
     ) -> Result<()> {
         let id = self.devices.list[device].id();
         let wrong = |what: &str| Error::SelfTest { device: id.clone(), what: what.to_owned() };
-        let secret = Secret::from_bytes(&survivor.key.to_be_bytes());
+        let number = survivor.key.to_be_bytes();
+        let key = match self.mask {
+            None => Some(number),
+            Some(mask) => mask.key_at(U256::from_be_bytes(number)),
+        };
+        let secret = key.and_then(|key| Secret::from_bytes(&Zeroizing::new(key)));
         let secret = secret.ok_or_else(|| wrong("it found something that is no key"))?;
         if survivor.form.reference(&public_point(&secret.public_key())) != survivor.digest {
             return Err(wrong("a key it found does not have the digest it computed"));

@@ -47,6 +47,8 @@ pub(super) struct Done {
 /// What scanners share.
 pub(super) struct Shared<'s> {
     targets: &'s ScanTargets,
+    /// Whether scanners count from 0, as the candidates of a mask are: those of a map begin at 1.
+    from_zero: bool,
     pause: Option<&'s Pause>,
     planner: Mutex<Planner>,
     /// Whether scanners are to end.
@@ -62,6 +64,7 @@ impl<'s> Shared<'s> {
     pub fn new(job: &ScanJob<'s>, map: &Map, devices: usize) -> Self {
         Shared {
             targets: job.targets,
+            from_zero: job.mask.is_some(),
             pause: job.pause,
             planner: Mutex::new(Planner::new(map)),
             stop: AtomicBool::new(false),
@@ -136,7 +139,8 @@ impl<'s> Shared<'s> {
         dropped: &Arc<AtomicBool>,
         done: &mut u64,
     ) -> std::result::Result<Option<Message>, Fault> {
-        let (first, count) = (batch.keys().first(), batch.keys().count());
+        let (first, count) =
+            (batch.keys().first() - U256::from(u64::from(self.from_zero)), batch.keys().count());
         let count = u64::try_from(count).map_err(|_| "a batch was larger than asked for".to_owned())?;
         let first =
             Scalar::from_be_bytes(&first.to_be_bytes()).ok_or("a batch begins beyond the last key")?;

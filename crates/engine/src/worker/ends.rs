@@ -40,16 +40,21 @@ pub(crate) trait Must: Send {
 
     /// Compares all lanes by one random combination; on failure says how many are wrong.
     fn check(&self, centres: &[Affine]) -> Result<(), Fault> {
-        let weights = weights(centres.len())?;
-        if centres.iter().all(is_on_curve) && self.agrees(centres, &weights) {
-            return Ok(());
-        }
-        let centres: Vec<Point> = centres.iter().copied().map(Some).collect();
-        compare(&centres, &self.lanes(centres.len()))?;
-        Err("the ends of its walk did not add up, though each lane is where it must be: it may be this machine's own \
-             memory or processor that fails"
-            .to_owned())
+        check(self, centres)
     }
+}
+
+/// See [`Must::check`].
+pub(crate) fn check(must: &(impl Must + ?Sized), centres: &[Affine]) -> Result<(), Fault> {
+    let weights = weights(centres.len())?;
+    if centres.iter().all(is_on_curve) && must.agrees(centres, &weights) {
+        return Ok(());
+    }
+    let centres: Vec<Point> = centres.iter().copied().map(Some).collect();
+    compare(&centres, &must.lanes(centres.len()))?;
+    Err("the ends of its walk did not add up, though each lane is where it must be: it may be this machine's own \
+         memory or processor that fails"
+        .to_owned())
 }
 
 /// The lanes of a scan: lane l at `(first + l * apart) * G`, or so far from a point.
@@ -161,7 +166,7 @@ fn public_key(point: Affine) -> PublicKey {
     PublicKey::from_slice(&bytes).expect("a point of the curve")
 }
 
-fn signed(value: i128) -> Scalar {
+pub(crate) fn signed(value: i128) -> Scalar {
     let size = Scalar::from_u128(value.unsigned_abs());
     if value < 0 { size.negate() } else { size }
 }
@@ -186,7 +191,7 @@ fn weights(count: usize) -> Result<Vec<i32>, Fault> {
 
 /// The sum of all points times their weights. Points of one weight are added first, wherever they stand in the row: the
 /// sums so far are few enough for a cache, the points are not.
-fn combine(points: &[Affine], weights: &[i32]) -> Point {
+pub(crate) fn combine(points: &[Affine], weights: &[i32]) -> Point {
     let signed = |(point, weight): (&Affine, &i32)| {
         (weight.unsigned_abs(), if *weight < 0 { point.negate() } else { *point })
     };

@@ -1,7 +1,10 @@
 //! What a scan asks of anything that can cover stretches of keys.
 
+use std::sync::Arc;
+
 use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::{Affine, Scalar};
+use warpsmith_store::KeyMask;
 
 use super::Fault;
 use crate::origin::{Secret, public_point};
@@ -36,6 +39,11 @@ pub(crate) trait Scanner: Send {
     /// may be 0.
     fn count_from(&mut self, _base: Affine) -> Result<(), Fault> {
         Err("it cannot scan from a point on".to_owned())
+    }
+
+    /// From now on numbers are those of a mask's candidates, from 0 on: what is found is told by them.
+    fn follow(&mut self, _mask: &Arc<KeyMask>) -> Result<(), Fault> {
+        Err("it cannot scan by a mask".to_owned())
     }
 
     /// Begins with so many keys from `first` on. None of them is 0 or beyond n - 1.

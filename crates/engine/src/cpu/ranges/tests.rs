@@ -1,6 +1,7 @@
 //! Stretches against libsecp256k1: every key of small ones, planted keys of large ones.
 
 use secp256k1::{PublicKey, SecretKey};
+use warpsmith_chain::Digest;
 
 use super::*;
 use crate::origin::public_point;

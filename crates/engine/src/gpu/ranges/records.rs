@@ -4,6 +4,7 @@ use warpsmith_chain::Digest;
 use warpsmith_curve::Scalar;
 use warpsmith_kernel::scan::{Passed, RECORD_WORDS, ScanRecord};
 
+use super::masked::InBlock;
 use crate::forms;
 use crate::prefilter::{MayHold, ScanFilter};
 use crate::run::threads::in_threads;
@@ -23,6 +24,8 @@ pub(super) struct Sorting<'s> {
     pub lanes: u32,
     pub first: Scalar,
     pub count: u64,
+    /// Where they are candidates of a mask.
+    pub of: Option<InBlock<'s>>,
 }
 
 impl Sorting<'_> {
@@ -54,19 +57,28 @@ impl Sorting<'_> {
         {
             return Ok(None);
         }
-        let step = u64::from(passed.step) * u64::from(self.lanes) + u64::from(passed.lane);
-        let (centre, index) = (step * self.group + self.half, u64::from(passed.index));
-        let offset = if passed.minus { centre - index } else { centre + index };
-        if offset >= self.count {
-            return Ok(None);
-        }
-        let (key, form) = (self.first.add(Scalar::from_u64(offset)), forms::of_scan(passed.form));
+        let offset = match &self.of {
+            Some(of) => of.offset(passed.lane, passed.step, passed.index, passed.minus),
+            None => {
+                let step = u64::from(passed.step) * u64::from(self.lanes) + u64::from(passed.lane);
+                let (centre, index) = (step * self.group + self.half, u64::from(passed.index));
+                Some(if passed.minus { centre - index } else { centre + index })
+            }
+        };
+        let Some(offset) = offset.filter(|offset| *offset < self.count) else { return Ok(None) };
+        let (number, form) = (self.first.add(Scalar::from_u64(offset)), forms::of_scan(passed.form));
+        let key = match &self.of {
+            Some(of) => of.key(self.first, offset),
+            None => Some(number),
+        };
+        // Not every candidate of a mask is a key.
+        let Some(key) = key else { return Ok(None) };
         let digest = match passed.open {
             false => Some(digest(&passed)),
             // It could not form the digest, and asks for it to be looked at here.
             true => digest_of(key, form).filter(|digest| self.wanted.may_hold(digest.words()[0])),
         };
-        Ok(digest.map(|digest| Survivor { key, form, digest }))
+        Ok(digest.map(|digest| Survivor { key: number, form, digest }))
     }
 }
 
