@@ -182,6 +182,16 @@ impl DeviceFlags {
         Ok(Devices::open_with(self.named(), self.threads, self.cards())?)
     }
 
+    /// The same for what only processors do, where no device is named.
+    pub fn open_processor(&self) -> Result<Devices, Failure> {
+        if !self.named().is_empty() {
+            return self.open();
+        }
+        signals::hold()?;
+        let processor = "cpu".parse::<Selector>().expect("there is always one");
+        Ok(Devices::open_with(&[processor], self.threads, self.cards())?)
+    }
+
     /// The same for a search: where no device is named the processor is there at once, and GPUs join it.
     pub fn open_at_once(&self) -> Result<Devices, Failure> {
         if !self.named().is_empty() {

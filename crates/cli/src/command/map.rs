@@ -142,8 +142,12 @@ fn line(map: &Map, gaps: Vec<[String; 2]>, more_gaps: usize) -> MapLine {
 fn text(map: &Map, gaps: &[[String; 2]], more: usize) -> String {
     let job = map.job();
     let count = |number: f64| format!("{} ({})", human::count(number), human::power_of_two(number));
+    let (label, of) = match job.mask() {
+        None => ("range    ", "keys"),
+        Some(_) => ("mask     ", "candidates"),
+    };
     let mut text = format!(
-        "range      {} ({} keys)\ntypes      {}\ntargets    {} ({}), digest {}\norder      {}\ncovered    {} of the \
+        "{label}  {} ({} {of})\ntypes      {}\ntargets    {} ({}), digest {}\norder      {}\ncovered    {} of the \
          range, {} keys\nleft       {} keys\n",
         job.range(),
         human::power_of_two(job.range().count().as_f64()),

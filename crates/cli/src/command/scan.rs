@@ -3,6 +3,7 @@
 mod estimate;
 mod fleet;
 mod given;
+mod masks;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ use warpsmith::chain::{KeyType, TYPES};
 use warpsmith::keys::{parse_public_key, public_point};
 use warpsmith::scan::{
     Ended, Event, FilterNews, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger,
-    run, with_filter,
+    mask_ledger, run, with_filter,
 };
 use warpsmith::store::{Database, Interval, Map, RangeError, TargetList, Width, parse_range};
 
@@ -34,6 +35,7 @@ use crate::running::{DeviceRate, ProgressFormat, RunFlags, WHEN, device_rates, e
 use crate::screen::{Model, Reins, Screen, note_saved, scan_model};
 use crate::signals::Starting;
 use crate::stdout::Stdout;
+use masks::Scanned;
 
 const EXAMPLES: &str = "\
 Bounds are private keys, both included: hexadecimal digits, or powers of two.
@@ -42,6 +44,7 @@ Examples:
   warpsmith scan --range 2^65:2^66-1 --targets puzzle.txt --map puzzle.map
   warpsmith scan --range 8000:ffff --targets mine.txt --type p2pkh --output keys.txt
   warpsmith scan --range-file lost.range --targets mine.txt --output keys.txt     bounds of a key of yours
+  warpsmith scan --mask-file half.txt --targets mine.txt --output keys.txt        what is left of a key of yours
   warpsmith scan --keys wallet-keys.txt --database addresses.db --output used.txt keys of a list
   warpsmith map show puzzle.map
 
@@ -67,6 +70,19 @@ pub(crate) struct Scan {
     /// and are not shown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "scanned", help_heading = SCANNED)]
     range_file: Option<String>,
+
+    /// A key of which some characters are unknown: hexadecimal, WIF or nsec, with ? for each, or what it may be in brackets, as in
+    /// [8b] or [0-9]
+    #[arg(long, value_name = "KEY", group = "scanned", help_heading = SCANNED)]
+    mask: Option<String>,
+
+    /// The file with the mask, mode 0600 (- for standard input): what is known of a key of yours is nearly as secret as it is
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "scanned", help_heading = SCANNED)]
+    mask_file: Option<String>,
+
+    /// With a mask: so many characters are missing at places that are not known
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4), help_heading = SCANNED)]
+    missing: Option<u8>,
 
     /// Test the keys in this file instead of a range, one per line: hex, WIF or nsec, plain or .gz or .zst (- for standard input)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "scanned", help_heading = SCANNED)]
@@ -183,25 +199,33 @@ impl Scan {
             return self.test_keys(file, stdout);
         }
         let usage = |text: String| Failure::Usage(text);
-        let range = self.read_range()?;
+        let keys = self.read_scanned()?;
         let mut screen = self.run.screen();
         let listed = self.database.is_none().then(|| self.read_targets()).transpose()?;
         let reins = Reins { interrupt: interrupt()?, pause: Arc::default() };
         // Up to the first key there is nothing to be ended in order.
         let starting = Starting::new(self.run.quiet, NOT_BEGUN);
         if self.run.progress.is_none() {
-            screen.begin(|| scan_model(&self.range_name(&range)), &reins);
+            screen.begin(|| scan_model(&self.name_of(&keys)), &reins);
         }
-        let devices = self.run.devices.open()?;
+        let devices = match &keys {
+            // A card cannot tell a checksum.
+            Scanned::Mask(mask) if mask.texts().is_some() => self.run.devices.open_processor()?,
+            _ => self.run.devices.open()?,
+        };
         let (targets, remarks) = match (&self.database, listed) {
             (Some(path), _) => (self.open_database(path, &devices, &mut screen)?, Vec::new()),
             (None, Some((targets, list))) => (targets, remarks(&list.report)),
             (None, None) => return Err(usage("give --targets or --database".to_owned())),
         };
         if self.estimate {
-            return self.tell_estimate(&range, &targets, &devices, stdout);
+            return self.tell_estimate(&keys, &targets, &devices, stdout);
         }
-        let ledger = ledger(range, &targets, self.map.as_deref(), self.random);
+        let map = self.map.as_deref();
+        let ledger = match &keys {
+            Scanned::Range(range) => ledger(*range, &targets, map, self.random),
+            Scanned::Mask(mask) => mask_ledger(mask, &targets, map, self.random),
+        };
         let mut ledger = ledger.map_err(|error| match Failure::of("--map", &error) {
             Failure::Other(text) if self.range_file.is_some() => Failure::Other(without_bounds(&text)),
             failure => failure,
@@ -212,9 +236,10 @@ impl Scan {
         for line in &remarks {
             screen.warn(line);
         }
-        self.introduce(&mut screen, &targets, ledger.map(), &devices.describe());
-        self.warn_of_length(ledger.map(), &targets, &devices, &mut screen)?;
+        self.introduce(&mut screen, &keys, &targets, ledger.map(), &devices.describe());
+        self.warn_of_length(&keys, ledger.map(), &targets, &devices, &mut screen)?;
         let job = ScanJob {
+            mask: keys.mask(),
             time_limit: self.run.time_limit,
             count: self.count,
             until_found: true,
@@ -235,6 +260,20 @@ impl Scan {
             (_, 0) => Ending::NoMatch,
             _ => Ending::Done,
         })
+    }
+
+    /// What is scanned, as it was given.
+    fn read_scanned(&self) -> Result<Scanned, Failure> {
+        if self.mask.is_some() || self.mask_file.is_some() {
+            return self.read_mask().map(|mask| Scanned::Mask(Arc::new(mask)));
+        }
+        if self.missing.is_some() {
+            return Err(Failure::Usage(
+                "--missing says how many characters of a mask are missing: give that with --mask or --mask-file"
+                    .to_owned(),
+            ));
+        }
+        self.read_range().map(Scanned::Range)
     }
 
     /// The range as it was given. SEC: of one from a file no message repeats anything.
@@ -269,11 +308,12 @@ impl Scan {
             return self.read_public_keys();
         }
         let from_stdin = self.targets.iter().filter(|path| path.as_os_str() == "-").count();
-        let others =
-            [&self.range_file, &self.keys].into_iter().filter(|file| file.as_deref() == Some("-")).count();
+        let others = [&self.range_file, &self.mask_file, &self.keys];
+        let others = others.into_iter().filter(|file| file.as_deref() == Some("-")).count();
         if from_stdin + others > 1 {
             return Err(Failure::Usage(
-                "standard input can be read once: give - for one of --targets, --keys and --range-file, and files for the others"
+                "standard input can be read once: give - for one of --targets, --keys, --mask-file and --range-file, and files for \
+                 the others"
                     .to_owned(),
             ));
         }
@@ -369,16 +409,26 @@ impl Scan {
         Ok(outcome?)
     }
 
-    /// The range as it may be shown. SEC: not that of a file.
-    fn range_name(&self, range: &Interval) -> String {
-        let count = human::power_of_two(range.count().as_f64());
-        match &self.range_file {
-            None => format!("{range} ({count} keys)"),
-            Some(file) => format!("of {} ({count} keys)", input::name(file)),
+    /// What is scanned, as it may be shown. SEC: not what a file has, and nothing of a mask.
+    fn name_of(&self, keys: &Scanned) -> String {
+        let count = human::power_of_two(keys.count().as_f64());
+        match (keys, &self.range_file) {
+            (Scanned::Mask(mask), _) => {
+                format!("{} with unknown characters ({count} candidates)", mask.kind())
+            }
+            (Scanned::Range(range), None) => format!("{range} ({count} keys)"),
+            (Scanned::Range(_), Some(file)) => format!("of {} ({count} keys)", input::name(file)),
         }
     }
 
-    fn introduce(&self, screen: &mut Screen, targets: &ScanTargets, map: &Map, devices: &[(String, String)]) {
+    fn introduce(
+        &self,
+        screen: &mut Screen,
+        keys: &Scanned,
+        targets: &ScanTargets,
+        map: &Map,
+        devices: &[(String, String)],
+    ) {
         let (count, [addresses, long]) = (targets.identity().count, described(targets));
         let covered = self
             .map
@@ -392,7 +442,8 @@ impl Scan {
             model.describe_scan(count, [addresses, long], devices.to_vec(), output, remarks);
             return;
         }
-        screen.say(format_args!("range     {}", self.range_name(&map.job().range())));
+        let label = if keys.mask().is_some() { "mask " } else { "range" };
+        screen.say(format_args!("{label}     {}", self.name_of(keys)));
         screen.say(format_args!("targets   {long}"));
         if let Some(covered) = covered {
             screen.say(format_args!("map       {covered}"));

@@ -8,7 +8,7 @@ use tempfile::tempdir;
 use crate::harness::{text, warpsmith, warpsmith_with};
 use crate::scan::{findings, p2pkh, write};
 
-fn wif(number: u128, is_compressed: bool) -> String {
+pub(crate) fn wif(number: u128, is_compressed: bool) -> String {
     let mut bytes = [0; 32];
     bytes[16..].copy_from_slice(&number.to_be_bytes());
     let mut key = PrivateKey::from_slice(&bytes, Network::Bitcoin).expect("a key");
@@ -16,7 +16,7 @@ fn wif(number: u128, is_compressed: bool) -> String {
     key.to_wif()
 }
 
-fn nsec(number: u128) -> String {
+pub(crate) fn nsec(number: u128) -> String {
     let mut bytes = [0; 32];
     bytes[16..].copy_from_slice(&number.to_be_bytes());
     bech32::encode::<bech32::Bech32>(bech32::Hrp::parse("nsec").expect("a prefix"), &bytes).expect("short")

@@ -22,6 +22,7 @@ mod json;
 mod lists;
 mod live;
 mod manners;
+mod masks;
 mod memory;
 mod mining;
 mod openpty;

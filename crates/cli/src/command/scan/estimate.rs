@@ -1,17 +1,24 @@
 //! How long a scan takes: `--estimate`, and what is said before one whose end nobody will see.
 
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::proof::{ScanOf, bench_scan};
-use warpsmith::scan::ScanTargets;
-use warpsmith::store::{Interval, Map, MapFile};
+use warpsmith::scan::{ScanJob, ScanTargets, mask_ledger, run};
+use warpsmith::store::{Map, MapFile};
 
 use super::Scan;
+use super::masks::Scanned;
 use crate::ending::{Ending, Failure};
 use crate::forecast::{DAY, SLOW, YEAR};
 use crate::human;
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
+
+/// Candidates of a mask that are tested before anybody would have read how long it takes.
+const SOON: f64 = 1e7;
 
 /// Seconds of measuring, for each device.
 const MEASURED: f64 = 1.0;
@@ -30,7 +37,19 @@ struct Estimate {
 
 impl Scan {
     /// Keys a second of all devices together.
-    fn rate(&self, targets: &ScanTargets, devices: &Devices) -> Result<f64, Failure> {
+    fn rate(&self, keys: &Scanned, targets: &ScanTargets, devices: &Devices) -> Result<f64, Failure> {
+        if let Scanned::Mask(mask) = keys {
+            // Masks differ by how their unknown characters lie, so a part of the work itself is timed.
+            let ledger = mask_ledger(mask, targets, None, false);
+            let mut ledger = ledger.map_err(|error| Failure::of("", &error))?;
+            let job = ScanJob {
+                mask: Some(mask),
+                time_limit: Some(Duration::from_secs_f64(MEASURED)),
+                ..ScanJob::new(targets)
+            };
+            let outcome = run(&job, ledger.as_mut(), devices, &AtomicBool::new(false), &mut |_| Ok(()))?;
+            return Ok(outcome.tried as f64 / outcome.elapsed.as_secs_f64().max(1e-6));
+        }
         let of = match self.database {
             Some(_) => ScanOf::Database(targets),
             None => ScanOf::Planted(targets.types()),
@@ -40,7 +59,7 @@ impl Scan {
 
     pub(super) fn tell_estimate(
         &self,
-        range: &Interval,
+        keys: &Scanned,
         targets: &ScanTargets,
         devices: &Devices,
         mut stdout: Stdout,
@@ -48,8 +67,8 @@ impl Scan {
         // What a map has covered is not tested again. It is only looked at, so that a scan may run meanwhile.
         let map = self.map.as_deref().filter(|path| path.exists()).map(MapFile::read);
         let map = map.transpose().map_err(|error| Failure::of("--map", &error))?;
-        let left = map.as_ref().map_or(range.count(), |map| map.remaining());
-        let rate = self.rate(targets, devices)?;
+        let left = map.as_ref().map_or(keys.count(), |map| map.remaining());
+        let rate = self.rate(keys, targets, devices)?;
         let whole_s = left.as_f64() / rate;
         if self.run.json {
             let line =
@@ -73,20 +92,32 @@ impl Scan {
         Ok(Ending::Done)
     }
 
-    /// Says so where a scan takes beyond a year to be half done.
+    /// Says so where a scan takes beyond a year to be half done; and of a mask, whose size nobody sees, how long it takes.
     pub(super) fn warn_of_length(
         &self,
+        keys: &Scanned,
         map: &Map,
         targets: &ScanTargets,
         devices: &Devices,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         let left = map.remaining().as_f64();
-        if self.run.quiet || left / 2.0 / SLOW <= YEAR {
+        let is_short = match keys {
+            Scanned::Range(_) => left / 2.0 / SLOW <= YEAR,
+            Scanned::Mask(_) => left <= SOON,
+        };
+        if self.run.quiet || is_short {
             return Ok(());
         }
-        let rate = self.rate(targets, devices)?;
+        let rate = self.rate(keys, targets, devices)?;
         let half = left / 2.0 / rate;
+        if keys.mask().is_some() {
+            screen.note(&format!(
+                "time      {} for all of it at {}",
+                human::seconds(2.0 * half),
+                human::rate(rate)
+            ));
+        }
         if half > YEAR {
             screen.say(format_args!(
                 "hopeless  half of the range takes {} at {}; it goes on all the same",

@@ -44,6 +44,11 @@ impl Scan {
         if self.keys.is_some() {
             return usage("--keys: a list of keys is read by one machine; a fleet scans a --range");
         }
+        if self.mask.is_some() || self.mask_file.is_some() {
+            return usage(
+                "--mask: a mask tells most of a key, and a fleet's workers would learn it; scan by it on a machine of your own",
+            );
+        }
         if self.random {
             return usage("--random: a fleet gives pieces out from the first to the last; leave it out");
         }
