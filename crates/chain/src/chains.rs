@@ -252,6 +252,9 @@ impl AddressKind {
     /// An account of a chain of the Cosmos kind, under whatever prefix.
     pub const COSMOS: Self = Self(0x08);
 
+    /// A public key by its x coordinate, which is what an npub is.
+    pub const NPUB: Self = Self(0x09);
+
     /// The kind with this byte, for rows of the table.
     pub(crate) const fn new(byte: u8) -> Self {
         Self(byte)
@@ -367,6 +370,7 @@ mod tests {
             (0x04, "p2tr"),
             (0x05, "eth"),
             (0x06, "hash160"),
+            (0x09, "npub"),
             (0x11, "p2pkh-test"),
             (0x12, "p2sh-test"),
             (0x13, "p2wpkh-test"),

@@ -76,6 +76,11 @@ pub enum Error {
         "the checksum does not fit, so at least one character is wrong: check the text against its source"
     )]
     Checksum,
+    /// Coordinates of no point.
+    #[error(
+        "no point of secp256k1 has these coordinates, so it is no public key: check the text against its source"
+    )]
+    NoPoint,
     /// The case of the letters does not fit.
     #[error(
         "upper and lower case are a checksum here (EIP-55), and it does not fit from character {position} on, so at \

@@ -11,7 +11,7 @@ use crate::coin::{COINS, Network, looks_secret};
 use crate::cosmos::{self, Told};
 use crate::text::{Writing, base58, bech32, cashaddr};
 use crate::words::any_of;
-use crate::{AddressKind, CHAINS, Digest, Error, Listed, Target, ethereum};
+use crate::{AddressKind, CHAINS, Digest, Error, Listed, Target, ethereum, nostr};
 
 /// An address of some chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,7 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     }
     let [mut main, test] = heads;
     main.push(ethereum::HEAD);
+    main.push(nostr::PUBLIC_HEAD);
     main.push(BARE);
     known.heads = format!("{} (or {} on a test network)", any_of(&main), any_of(&test));
     known
@@ -111,6 +112,12 @@ pub fn identify(text: &str) -> Result<Address, Error> {
     if begins(BARE) {
         return bare(&text[BARE.len()..]).map(|digest| Address::Key(AddressKind::HASH160, digest));
     }
+    if begins(nostr::PUBLIC_HEAD) {
+        return nostr::Npub.decode(text).map(|digest| Address::Key(AddressKind::NPUB, digest));
+    }
+    if let Some(told) = public_key(text) {
+        return told;
+    }
     // Before the heads of bech32, which upper case does not tell from base58: `TB1...` may be Tron's, `LTC1...` Litecoin's.
     if let Some(payload) = base58::address_payload(text) {
         return of_payload(payload);
@@ -128,6 +135,28 @@ pub fn identify(text: &str) -> Result<Address, Error> {
         return told;
     }
     Err(no_base58(text))
+}
+
+/// The x coordinate of a public key in hexadecimal digits, compressed or not, by which alone keys are told; none where it does not look
+/// like one.
+fn public_key(text: &str) -> Option<Result<Address, Error>> {
+    let looks = match text.len() {
+        66 => text.starts_with("02") || text.starts_with("03"),
+        130 => text.starts_with("04"),
+        _ => false,
+    };
+    if !looks || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let bytes = hex_bytes(text);
+    let key = secp256k1::PublicKey::from_slice(&bytes).map_err(|_| Error::NoPoint);
+    Some(key.map(|_| Address::Key(AddressKind::NPUB, Digest::new(&bytes[1..33]))))
+}
+
+/// The bytes of hexadecimal digits.
+fn hex_bytes(digits: &str) -> Vec<u8> {
+    let value = |digit: u8| char::from(digit).to_digit(16).map_or(0, |value| value as u8);
+    digits.as_bytes().chunks_exact(2).map(|pair| value(pair[0]) << 4 | value(pair[1])).collect()
 }
 
 /// The address of a text that is or looks like cashaddr. Its prefix may be left out: then 42 characters of bech32 are left, and
@@ -168,10 +197,7 @@ fn bare(digits: &str) -> Result<Digest, Error> {
     if given != wanted {
         return Err(Error::Length { given, wanted, expected: "hash160" });
     }
-    let value = |digit: u8| char::from(digit).to_digit(16).map_or(0, |value| value as u8);
-    let bytes: Vec<u8> =
-        digits.as_bytes().chunks_exact(2).map(|pair| value(pair[0]) << 4 | value(pair[1])).collect();
-    Ok(Digest::new(&bytes))
+    Ok(Digest::new(&hex_bytes(digits)))
 }
 
 /// The address of a version and a hash.
@@ -223,6 +249,22 @@ fn witness(text: &str, [v0, v1]: [&'static Listed; 2]) -> Result<Address, Error>
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    /// Generator and its opposite: the same x, in every way to write it.
+    #[test]
+    fn public_keys_are_told_by_x() {
+        let x = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+        let y = "483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8";
+        let npub = nostr::Npub.encode(&Digest::new(&hex_bytes(x)));
+        let expected = Ok(Address::Key(AddressKind::NPUB, Digest::new(&hex_bytes(x))));
+        for text in [format!("02{x}"), format!("03{}", x.to_uppercase()), format!("04{x}{y}"), npub] {
+            assert_eq!(identify(&text), expected, "{text}");
+        }
+        // 5 is the x of no point, and with another y this is none.
+        assert_eq!(identify(&format!("02{:064x}", 5)), Err(Error::NoPoint));
+        assert_eq!(identify(&format!("04{x}{}", y.replace('8', "9"))), Err(Error::NoPoint));
+        assert!(identify(&format!("05{x}")).is_err());
+    }
 
     use super::*;
     use crate::TYPES;

@@ -10,13 +10,17 @@ use bech32::{Bech32, Hrp};
 use zeroize::Zeroizing;
 
 use crate::text::bech32::{ALPHABET, CHECKSUM, linear};
-use crate::{Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target};
+use crate::{
+    AddressKind, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target,
+};
 
 /// A NIP-19 `npub`: the x coordinate of a public key.
 #[derive(Clone, Copy, Debug)]
 pub struct Npub;
 
 const PUBLIC: &str = "npub";
+/// What an npub begins with.
+pub(crate) const PUBLIC_HEAD: &str = "npub1";
 const SECRET: &str = "nsec";
 
 /// How to give a client the key.
@@ -43,7 +47,12 @@ pub(crate) fn chain() -> Chain {
         example: "cafe",
         shows: "the npub and its private key (nsec and hex)",
         coin: None,
-        addresses: vec![Listed { target: Arc::new(Npub), network: None, writing: None, kind: None }],
+        addresses: vec![Listed {
+            target: Arc::new(Npub),
+            network: None,
+            writing: None,
+            kind: Some(AddressKind::NPUB),
+        }],
         of_address: None,
     }
 }

@@ -352,3 +352,38 @@ fn a_scan_ends_when_all_that_was_asked_for_is_found() {
     let twice = warpsmith_with(&["scan", "--range-file", "-", "--targets", "-"], b"1:2\n");
     twice.code(2).says(&["standard input can be read once"]);
 }
+
+/// Public keys in a list, however they are written, are found by x, beside addresses.
+#[test]
+fn public_keys_of_a_list_are_found() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("targets");
+    let point = |number: u128| private(number).public_key(&Secp256k1::new()).inner;
+    let npub = |number: u128| {
+        let x = point(number).x_only_public_key().0.serialize();
+        bech32::encode::<bech32::Bech32>(bech32::Hrp::parse("npub").expect("a prefix"), &x).expect("short")
+    };
+    let hex = |number: u128| const_hex::encode(point(number).serialize());
+    let long = |number: u128| const_hex::encode(point(number).serialize_uncompressed());
+    write(&path, [npub(1000), hex(1001), long(1002).to_uppercase(), hex(65_535), p2pkh(1003)]);
+    let targets = path.to_str().unwrap();
+    let run = scan(&["--range", "1:ffff", "--targets", targets]).code(0);
+    let mut lines = run.documents();
+    lines.pop();
+    let mut found: Vec<(u128, String)> = lines
+        .iter()
+        .map(|line| {
+            (u128::from_str_radix(text(line, "secret_key"), 16).unwrap(), text(line, "address").to_owned())
+        })
+        .collect();
+    found.sort();
+    let expected = [1000, 1001, 1002, 65_535].map(|number| (number, npub(number)));
+    let mut expected: Vec<(u128, String)> = expected.into_iter().chain([(1003, p2pkh(1003))]).collect();
+    expected.sort();
+    assert_eq!(found, expected);
+    // By x alone.
+    let run = scan(&["--range", "1:ffff", "--targets", targets, "--type", "npub"]).code(0);
+    assert_eq!(run.documents().len(), 4 + 1);
+    write(&path, [format!("02{:064x}", 5)]);
+    scan(&["--range", "1:ff", "--targets", targets]).code(2).says(&["no point", "--targets"]);
+}

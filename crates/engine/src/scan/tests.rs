@@ -279,7 +279,7 @@ fn every_kind_of_scan_is_proved() {
     for copies in [0, 2] {
         let failing = Failing { copies, ..Failing::new(&cpu) };
         let error = selftest_scans(&Devices::of(vec![Arc::new(failing)]), &mut |_| ()).expect_err("not once");
-        let says = format!("scan, rawtr, list: a key planted for its self-test came back {copies} times");
+        let says = format!("scan, npub, list: a key planted for its self-test came back {copies} times");
         assert!(error.to_string().contains(&says), "{error}");
     }
 }
