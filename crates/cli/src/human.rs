@@ -130,10 +130,15 @@ const COLUMNS: usize = 80;
 
 /// A text in lines of 80 columns, where the first begins at this one and the others are set under it.
 pub(crate) fn wrapped(text: &str, column: usize) -> String {
+    wrapped_to(text, column, COLUMNS)
+}
+
+/// The same in lines of so many columns. A word that is longer than a line stays whole.
+fn wrapped_to(text: &str, column: usize, columns: usize) -> String {
     let (mut lines, mut used) = (String::new(), column);
     for word in text.split(' ') {
         let length = word.chars().count();
-        if used > column && used + 1 + length > COLUMNS {
+        if used > column && used + 1 + length > columns {
             lines.push('\n');
             lines.extend(std::iter::repeat_n(' ', column));
             used = column;
@@ -145,6 +150,22 @@ pub(crate) fn wrapped(text: &str, column: usize) -> String {
         used += length;
     }
     lines
+}
+
+/// Lines that fit so many columns: what is too long goes on below, under what follows the label it begins with.
+pub(crate) fn fitted(text: &str, columns: usize) -> String {
+    let fit = |line: &str| {
+        if line.chars().count() <= columns {
+            return line.to_owned();
+        }
+        // A label is a word and two blanks, or only blanks.
+        let word = line.find(' ').unwrap_or(0);
+        let blanks = line[word..].len() - line[word..].trim_start_matches(' ').len();
+        let label = if blanks >= 2 && word + blanks <= columns / 2 { word + blanks } else { 0 };
+        let column = line[..label].chars().count();
+        format!("{}{}", &line[..label], wrapped_to(&line[label..], column, columns))
+    };
+    text.split('\n').map(fit).collect::<Vec<_>>().join("\n")
 }
 
 /// `a, b or c`.
@@ -175,6 +196,22 @@ pub(crate) fn date(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_fit_the_terminal_and_words_stay_whole() {
+        let long = "hopeless  half of the range takes 3 years at 9 M/s; it goes on all the same\nshort";
+        assert_eq!(
+            fitted(long, 40),
+            "hopeless  half of the range takes 3\n          years at 9 M/s; it goes on all\n          the same\nshort"
+        );
+        assert_eq!(fitted(long, 80), long);
+        assert_eq!(fitted("one two three", 7), "one two\nthree");
+        assert_eq!(fitted("averylongwordindeed and more", 8), "averylongwordindeed\nand more");
+        assert_eq!(
+            fitted("          under a label, further down", 24),
+            "          under a label,\n          further down"
+        );
+    }
 
     #[test]
     fn numbers_are_grouped_and_huge_ones_shortened() {

@@ -5,14 +5,18 @@
 //! description in its place. What was printed must also not command a terminal: control characters are written out.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::LazyLock;
 
+use crate::human;
 use crate::screen::terminal;
 
 /// Says something on stderr, as a line. A closed stderr is no reason to end otherwise.
 pub(crate) fn tell(text: &str) {
     let mut line = discreet(text);
+    if std::io::stderr().is_terminal() {
+        line = human::fitted(&line, usize::from(terminal::size().0).max(20));
+    }
     line.push('\n');
     let _ = terminal::aside(|| std::io::stderr().write_all(line.as_bytes()));
 }

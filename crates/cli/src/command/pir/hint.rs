@@ -1,5 +1,6 @@
 //! `warpsmith pir hint`: the offline phase. Streams the database once and leaves a state.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,6 +73,10 @@ pub(crate) struct Hint {
         value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     top_up: Option<u64>,
 
+    /// Print how large the hints would be and how long making them would take, and stop
+    #[arg(long, conflicts_with_all = ["hint_maker", "top_up"])]
+    estimate: bool,
+
     #[command(flatten)]
     shape: ShapeFlags,
 
@@ -100,6 +105,19 @@ struct HintsLine {
     seconds: f64,
 }
 
+#[derive(Serialize)]
+struct EstimateLine {
+    event: &'static str,
+    /// Of the database, all of which is read.
+    bytes: u64,
+    state_bytes: u64,
+    queries: u64,
+    whole_s: f64,
+}
+
+/// Seconds of measuring.
+const MEASURED: f64 = 1.0;
+
 /// New hints, and where they are from.
 struct Made {
     version: Version,
@@ -115,6 +133,9 @@ impl Hint {
         let mut screen = Screen::new(self.quiet);
         // Whoever waits for a hint maker is ended at once: there is nothing to put away.
         let stop = if self.hint_maker.is_some() { Arc::default() } else { interrupt()? };
+        if self.estimate {
+            return self.tell_estimate(&stop, &mut screen, stdout);
+        }
         let hint_maker = self.hint_maker.as_deref().map(|url| self.hint_maker(url)).transpose()?;
         let (client, device) = if let (Some(maker), Some(pairs)) = (&hint_maker, self.top_up) {
             (self.top_up(maker, pairs, &mut screen)?, "hint maker".to_owned())
@@ -123,9 +144,10 @@ impl Hint {
             // Up to the first entry there is nothing to be ended in order: the next that reserves takes the place over.
             let starting =
                 Starting::new(self.quiet, "interrupted: no hint was made yet; nothing is lost by stopping");
+            let watched = Watched { stop: &stop, starting, measured: None };
             let made = match (&self.server, &self.database, &hint_maker) {
-                (Some(url), ..) => self.stream_server(&remote(url)?, (&stop, starting), &mut screen)?,
-                (_, Some(_), _) => self.stream_database((&stop, starting), &mut screen)?,
+                (Some(url), ..) => self.stream_server(&remote(url)?, watched, &mut screen)?,
+                (_, Some(_), _) => self.stream_database(watched, &mut screen)?,
                 (.., Some(maker)) => self.ask_maker(maker, &mut screen)?,
                 (None, None, None) => unreachable!("clap asks for one of them"),
             };
@@ -142,6 +164,63 @@ impl Hint {
         let seconds = started.elapsed().as_secs_f64();
         show_state(&self.state, &client, device, started.elapsed(), self.json, stdout)?;
         screen.say(format_args!("done in {}", human::seconds(seconds)));
+        stdout.done(self.json, &AsAsked {})?;
+        Ok(Ending::Done)
+    }
+
+    /// Streams for a moment, and says how long all of it would take.
+    fn tell_estimate(
+        &self,
+        stop: &AtomicBool,
+        screen: &mut Screen,
+        stdout: &mut Stdout,
+    ) -> Result<Ending, Failure> {
+        let measured = Cell::new(None);
+        let starting = Starting::new(self.quiet, "interrupted");
+        let watched = Watched { stop, starting, measured: Some(&measured) };
+        let begun = Instant::now();
+        let made = match &self.server {
+            Some(url) => self.stream_server(&remote(url)?, watched, screen),
+            None => self.stream_database(watched, screen),
+        };
+        screen.clear();
+        let (params, seconds) = match (made, measured.get()) {
+            // All of it, in less time than one measures.
+            (Ok(made), _) => (Some(made.params), begun.elapsed().as_secs_f64()),
+            (Err(_), Some(Measured { whole, done, seconds }))
+                if !stop.load(Ordering::Relaxed) && done > 0 =>
+            {
+                let description = match (&self.server, &self.database) {
+                    (Some(url), _) => remote(url)?.offer()?.description,
+                    (None, Some(path)) => Live::open(path, lanes(), 0)?.base().description().clone(),
+                    (None, None) => unreachable!("clap asks for one of them"),
+                };
+                (Some(self.shape.params(&description.params)?), whole as f64 * seconds / done as f64)
+            }
+            (Err(_), _) if stop.load(Ordering::Relaxed) => return Err(Failure::Interrupted),
+            (Err(error), _) => return Err(error),
+        };
+        let params = params.expect("told above");
+        let (read, state) = (params.entries() * params.entry_size() as u64, params.storage_bytes());
+        if self.json {
+            let queries = params.backups();
+            stdout.show_json(&EstimateLine {
+                event: "estimate",
+                bytes: read,
+                state_bytes: state,
+                queries,
+                whole_s: seconds,
+            })?;
+        } else {
+            let text = format!(
+                "reads       {}\nstate       {} for {} queries\nall         {}\n",
+                bytes(read),
+                bytes(state),
+                human::count(params.backups() as f64),
+                human::seconds(seconds)
+            );
+            stdout.show(text.as_bytes())?;
+        }
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
@@ -168,15 +247,16 @@ impl Hint {
     fn stream_server(
         &self,
         remote: &Remote,
-        (stop, starting): (&AtomicBool, Starting),
+        watched: Watched<'_>,
         screen: &mut Screen,
     ) -> Result<Made, Failure> {
         let maker = Maker::open(&self.devices)?;
         let description = remote.offer()?.description;
         let params = self.begin(&description, &maker, screen)?;
         let mut epoch = description.epoch;
+        let stop = watched.stop;
         let (key, hints) = {
-            let mut watch = Watch::new(&params, (stop, starting), screen);
+            let mut watch = Watch::new(&params, watched, screen);
             maker.make.offline(&params, stop, &mut |push| {
                 epoch = remote.newest_entries(&description, &mut |part| {
                     watch.tell(part)?;
@@ -189,19 +269,16 @@ impl Hint {
         Ok(Made { version, params, key, hints, device: maker.id })
     }
 
-    fn stream_database(
-        &self,
-        (stop, starting): (&AtomicBool, Starting),
-        screen: &mut Screen,
-    ) -> Result<Made, Failure> {
+    fn stream_database(&self, watched: Watched<'_>, screen: &mut Screen) -> Result<Made, Failure> {
         let path = self.database.as_deref().expect("the caller looked");
         let live = Live::open(path, lanes(), 0)?;
         let description = live.base().description();
         let maker = Maker::open(&self.devices)?;
         let params = self.begin(description, &maker, screen)?;
         let mut newest = 0;
+        let stop = watched.stop;
         let (key, hints) = {
-            let mut watch = Watch::new(&params, (stop, starting), screen);
+            let mut watch = Watch::new(&params, watched, screen);
             maker.make.offline(&params, stop, &mut |push| {
                 live.with_entries(|epoch, entries| {
                     newest = epoch;
@@ -332,24 +409,40 @@ fn warn_of_maker(screen: &mut Screen) {
     ));
 }
 
+/// How a stream is watched.
+struct Watched<'a> {
+    stop: &'a AtomicBool,
+    /// Until the first part came.
+    starting: Starting,
+    /// Of an estimate: how fast it went, after which it ends.
+    measured: Option<&'a Cell<Option<Measured>>>,
+}
+
+/// A part of a stream that was timed.
+#[derive(Clone, Copy)]
+struct Measured {
+    whole: u64,
+    done: u64,
+    seconds: f64,
+}
+
 /// Progress of a stream, and its end when a person wants one.
 struct Watch<'a> {
     whole: u64,
     done: u64,
+    /// When the first part came, and how much that was.
+    since: Option<(Instant, u64)>,
     stop: &'a AtomicBool,
-    /// Until the first part came.
     starting: Option<Starting>,
+    measured: Option<&'a Cell<Option<Measured>>>,
     screen: &'a mut Screen,
 }
 
 impl<'a> Watch<'a> {
-    fn new(
-        params: &Params,
-        (stop, starting): (&'a AtomicBool, Starting),
-        screen: &'a mut Screen,
-    ) -> Watch<'a> {
+    fn new(params: &Params, watched: Watched<'a>, screen: &'a mut Screen) -> Watch<'a> {
         let whole = params.entries() * params.entry_size() as u64;
-        Watch { whole, done: 0, stop, starting: Some(starting), screen }
+        let Watched { stop, starting, measured } = watched;
+        Watch { whole, done: 0, since: None, stop, starting: Some(starting), measured, screen }
     }
 
     fn tell(&mut self, part: &[u8]) -> warpsmith::pir::Result<()> {
@@ -358,7 +451,15 @@ impl<'a> Watch<'a> {
             return Err(Error::Stopped);
         }
         self.done += part.len() as u64;
+        let (since, first) = *self.since.get_or_insert((Instant::now(), part.len() as u64));
         self.screen.bar("of the database", Some(self.done as f64 / self.whole as f64), "");
+        if let Some(measured) = self.measured {
+            let seconds = since.elapsed().as_secs_f64();
+            measured.set(Some(Measured { whole: self.whole, done: self.done - first, seconds }));
+            if seconds >= MEASURED {
+                return Err(Error::Stopped);
+            }
+        }
         Ok(())
     }
 }
