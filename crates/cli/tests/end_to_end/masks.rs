@@ -115,8 +115,13 @@ fn masks_that_are_none_are_refused_before_any_work() {
     scan(&["--range", "1:2", "--missing", "1"]).code(2).says(&["--mask"]);
     scan(&["--mask", &hex, "--range", "1:2"]).code(2).says(&["cannot be used with"]);
     // How long it takes is told without beginning.
-    let run =
-        scan(&["--mask", &with(&hex, &[(40, "??"), (50, "????????")]), "--estimate", "--device", "cpu"]);
+    let run = scan(&[
+        "--mask",
+        &format!("{}{}{}", &hex[..40], "?".repeat(10), &hex[50..]),
+        "--estimate",
+        "--device",
+        "cpu",
+    ]);
     let run = run.code(0);
     assert!(["2^56", "rate", "50 %"].iter().all(|part| run.stdout.contains(part)), "{run:?}");
 }

@@ -404,6 +404,22 @@ fn devices_make_hints() {
 }
 
 #[test]
+fn an_estimate_of_hints_makes_none() {
+    let desk = Desk::new();
+    let (database, _) = desk.flat("data.pir", 5000);
+    let server = Server::start(&database, &[]);
+    let state = desk.path("state");
+    let before = desk.names();
+    let of_file = ["hint", "--database", &database, "--state", &state, "--json"];
+    for run in [server.hint(&state, &["--estimate"]), pir(&[&of_file[..], &["--estimate"]].concat())] {
+        let line = run.code(0).json().remove(0);
+        assert_eq!((text(&line, "event"), line["bytes"].as_u64()), ("estimate", Some(5000 * 24)), "{line}");
+        assert!(line["whole_s"].as_f64() > Some(0.0) && line["state_bytes"].as_u64() > Some(0), "{line}");
+    }
+    assert_eq!(desk.names(), before);
+}
+
+#[test]
 fn wrong_things_are_refused_with_words_and_leave_nothing() {
     let desk = Desk::new();
     let (database, _) = desk.flat("data.pir", 100);

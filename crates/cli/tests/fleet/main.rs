@@ -4,6 +4,7 @@
 
 mod harness;
 mod hints;
+mod jobs;
 mod members;
 mod page;
 mod scan;

@@ -1,0 +1,51 @@
+//! Every kind of search by a fleet, with the flags it has on one machine: what comes home holds, by `verify`, and as it was asked for.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::harness::{fleet, lines, server, text, warpsmith, worker};
+
+#[test]
+fn every_kind_of_search_comes_home() {
+    let Some((folder, mut home)) = fleet() else { return };
+    let path = home.folder().to_str().expect("text").to_owned();
+    let _server = server(&home);
+    let _worker = worker(folder.path(), &mut home, "one");
+    let password = folder.path().join("password");
+    std::fs::write(&password, "correct horse\n").expect("written");
+    std::fs::set_permissions(&password, std::fs::Permissions::from_mode(0o600)).expect("set");
+    let password = password.to_str().expect("text");
+    let caller = "caller:0x4e59b44847b379578588920cA78FbF26c0B4956C";
+    let hash = "0x2b6f6b8c1d4e5f60718293a4b5c6d7e8f90112233445566778899aabbccddeef";
+    let searches: [(&str, &[&str]); 7] = [
+        ("best", &["eth", "--leading-zeros", "--score", "1"]),
+        ("create2", &["create2", "ca", "--factory", "arachnid", "--init-code-hash", hash]),
+        ("create3", &["create3", "ca", "--factory", "createx", "--salt-layout", caller]),
+        (
+            "best salt",
+            &["create3", "--zeros", "--score", "2", "--factory", "createx", "--salt-layout", caller],
+        ),
+        ("contract", &["eth", "ab", "--contract", "--nonce", "3"]),
+        ("bitcoin", &["btc", "1a", "1b", "--count", "2"]),
+        ("encrypted", &["npub", "c", "--encrypt", "--password-file", password]),
+    ];
+    for (name, search) in searches {
+        let keys = folder.path().join(format!("{name}.json"));
+        let keys = keys.to_str().expect("text");
+        let mut command = warpsmith(&["fleet", "submit", &path]);
+        let submitted = command.args(search).args(["--json", "--output", keys]).output().expect("runs");
+        assert!(submitted.status.success(), "{name}: {}", text(&submitted));
+        let last = lines(&submitted).pop().expect("a last line");
+        assert_eq!(last["event"], "done", "{name}");
+        let kept = std::fs::read_to_string(keys).expect("there");
+        assert!(
+            !kept.is_empty() && kept.lines().count() as u64 == last["matches"].as_u64().expect("a number")
+        );
+        let mut verify = warpsmith(&["verify", keys]);
+        if name == "encrypted" {
+            assert!(kept.contains("ncryptsec1") && !kept.contains("secret_key"), "{kept}");
+            verify.args(["--password-file", password]);
+        }
+        let verified = verify.output().expect("runs");
+        assert!(verified.status.success(), "{name}: {}{kept}", text(&verified));
+    }
+}
