@@ -20,7 +20,7 @@ pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose, 
 pub use input::{BadLine, Block, Report, read_blocks};
 pub use interval::{Interval, IntervalSet, U256};
 pub use map::{Batch, Job, Map, MapFile, MergeError, Planner, Source, Stretch, Targets};
-pub use order::Order;
+pub use order::{Order, Pace};
 pub use range::{RangeError, key_order, parse_range};
 pub use record::Record;
 pub use targets::TargetList;

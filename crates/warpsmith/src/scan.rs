@@ -13,14 +13,11 @@ pub use warpsmith_engine::{
     scan as run,
 };
 use warpsmith_store::{
-    Database, Filter, Interval, Job, Load, Map, MapFile, Order, TargetList, U256, Width, choose, parse_range,
+    Database, Filter, Interval, Job, Load, Map, MapFile, Order, Pace, TargetList, Width, choose, parse_range,
 };
 
 use crate::background::{Note, Outlet, Running, Watcher};
 use crate::error::Result;
-
-/// A piece of a random order: an hour of a processor's core, ten seconds of a card.
-const PIECE: u64 = 1 << 36;
 
 /// Survivors of a filter that a thread looks up in a second.
 const CONFIRMED: f64 = 4e5;
@@ -122,7 +119,7 @@ impl Scan {
         Scan { map: Some(path.into()), ..self }
     }
 
-    /// Takes the range in pieces in a random order, each once. A map that is there already keeps its order.
+    /// Takes the range in pieces in a random order, each once. A map that is there must be one of a random order, and keeps its pieces.
     pub fn random_order(self) -> Scan {
         Scan { random: true, ..self }
     }
@@ -169,7 +166,8 @@ impl Scan {
                 with_filter(database, types, FilterWish::Finest, &devices, &mut |_| ())?
             }
         };
-        let mut ledger = ledger(range, &targets, self.map.as_deref(), self.random)?;
+        let random = self.random.then(|| targets.pace(&devices));
+        let mut ledger = ledger(range, &targets, self.map.as_deref(), random)?;
         let job = ScanJob { time_limit: self.time_limit, ..ScanJob::new(&targets) };
         let outcome = run(&job, ledger.as_mut(), &devices, interrupt, &mut |event| {
             match event {
@@ -304,11 +302,11 @@ pub fn with_filter(
 }
 
 /// The map of a scan: from its file, new in a file, or forgotten at the end where no file is given. A new map takes the range
-/// from the first key to the last, or in pieces in a random order.
+/// from the first key to the last, or in a random order in pieces that suit devices of this pace ([`ScanTargets::pace`]).
 ///
 /// # Errors
 ///
-/// When the file cannot be used, or is the map of another scan.
+/// When the file cannot be used, or is the map of another scan or one in the other order.
 ///
 /// ```
 /// use warpsmith::scan::{ScanTargets, ledger};
@@ -316,7 +314,7 @@ pub fn with_filter(
 ///
 /// let targets = ScanTargets::list(&TargetList::of(&["1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH".to_owned()])?, &[])?;
 /// // Without a file the map is forgotten at the end.
-/// let ledger = ledger(parse_range("1:ff")?, &targets, None, false)?;
+/// let ledger = ledger(parse_range("1:ff")?, &targets, None, None)?;
 /// assert!(!ledger.map().is_complete());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -324,18 +322,18 @@ pub fn ledger(
     range: Interval,
     targets: &ScanTargets,
     file: Option<&Path>,
-    random: bool,
+    random: Option<Pace>,
 ) -> std::result::Result<Box<dyn Ledger>, warpsmith_store::Error> {
     let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
     let job = Job::new(range, &names, *targets.identity());
     let order = |job: &Job| match random {
-        false => Order::Sequential,
-        true => {
+        None => Order::Sequential,
+        Some(pace) => {
             let mut seed = [0; 8];
             let seeded = warpsmith_entropy::fill(&mut seed);
             // The order is no secret; without randomness any will do.
             let seed = if seeded.is_ok() { u64::from_le_bytes(seed) } else { 1 };
-            Order::random(&job.range(), seed, U256::from(PIECE))
+            Order::paced(&job.range(), seed, &pace)
         }
     };
     match file {

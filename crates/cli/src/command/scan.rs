@@ -98,7 +98,7 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = SCANNED)]
     map: Option<PathBuf>,
 
-    /// Take the range in pieces in a random order, each once
+    /// Take the range in pieces in a random order, each once; a map keeps the order it was begun in
     #[arg(long, help_heading = SCANNED)]
     random: bool,
 
@@ -201,7 +201,8 @@ impl Scan {
         if self.estimate {
             return self.tell_estimate(&range, &targets, &devices, stdout);
         }
-        let ledger = ledger(range, &targets, self.map.as_deref(), self.random);
+        let random = self.random.then(|| targets.pace(&devices));
+        let ledger = ledger(range, &targets, self.map.as_deref(), random);
         let mut ledger = ledger.map_err(|error| match Failure::of("--map", &error) {
             Failure::Other(text) if self.range_file.is_some() => Failure::Other(without_bounds(&text)),
             failure => failure,

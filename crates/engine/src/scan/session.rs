@@ -28,6 +28,10 @@ use crate::under_way::{Busy, Preparing};
 use crate::worker::scanner::{Scanner, Survivor};
 use crate::worker::{Backend, Fault};
 
+/// How long what was covered may wait for the map to be written: batches of a processor with many cores, and pieces of a small
+/// range, come more often than a disk can be waited for.
+const UNSAVED: Duration = Duration::from_millis(100);
+
 /// A map and where it is kept.
 ///
 /// See [`scan`](scan()).
@@ -215,6 +219,7 @@ pub fn scan(
         sought: job.targets.count(),
         until_found: job.until_found,
         fault: None,
+        save_by: None,
     };
     let shared = Shared::new(job, collector.ledger.map(), devices.list.len());
     let mut first = true;
@@ -270,6 +275,8 @@ struct Collector<'c, 's> {
     until_found: bool,
     /// The last fault of a device.
     fault: Option<(String, Fault)>,
+    /// When the map is to be written, if it holds anything new.
+    save_by: Option<Instant>,
 }
 
 impl<'c> Collector<'c, '_> {
@@ -371,7 +378,6 @@ impl<'c> Collector<'c, '_> {
                     self.take(shared, message)?;
                     // Others may have come meanwhile: one writing of the map serves all.
                     receiver.try_iter().try_for_each(|message| self.take(shared, message))?;
-                    self.ledger.save()?;
                     if self.is_enough() {
                         return Ok(Some(Ended::Count));
                     }
@@ -379,6 +385,10 @@ impl<'c> Collector<'c, '_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 // Every scanner has ended.
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+            if self.save_by.is_some_and(|by| by <= Instant::now()) {
+                self.ledger.save()?;
+                self.save_by = None;
             }
         }
     }
@@ -390,11 +400,15 @@ impl<'c> Collector<'c, '_> {
                 let right =
                     if dropped.load(Ordering::Relaxed) { None } else { Some(proof.map_or(Ok(()), |p| p())) };
                 if let Some(Ok(())) = right {
+                    // What was found is written at once: nobody wants it delivered twice.
+                    let wait = if hits.is_empty() { UNSAVED } else { Duration::ZERO };
                     for (survivor, wanted) in hits {
                         wiping_stack(|| self.confirm(device, &survivor, wanted))?;
                     }
                     self.ledger.map_mut().complete(&batch, now());
                     self.until = Instant::now();
+                    let by = self.until + wait;
+                    self.save_by = Some(self.save_by.map_or(by, |sooner| sooner.min(by)));
                     return Ok(());
                 }
                 dropped.store(true, Ordering::Relaxed);
