@@ -228,7 +228,16 @@ fn a_map_is_resumed_by_the_same_job_alone() {
     // Random order, resumed after a stop.
     let first = run("1:7fff", "targets", &["--random"]).code(0);
     assert_eq!(findings(&first).0, [("p2pkh".to_owned(), 0x5000)]);
-    assert_eq!(findings(&run("1:7fff", "targets", &[]).code(1)).0, []);
+    assert_eq!(findings(&run("1:7fff", "targets", &["--random"]).code(1)).0, []);
+    // The other order is no way to go on with it.
+    let before = fs::read(path("map")).unwrap();
+    run("1:7fff", "targets", &[]).code(4).says(&[
+        "--map",
+        "in random order",
+        "asked for is sequential",
+        "--random",
+    ]);
+    assert_eq!(fs::read(path("map")).unwrap(), before);
     run("1:8000", "targets", &[]).code(4).says(&["another job", "1:7fff", "1:8000"]);
     run("1:7fff", "others", &[]).code(4).says(&["another job", "targets"]);
     run("1:7fff", "targets", &["--type", "p2pkh"]).code(4).says(&["another job", "types"]);
@@ -236,6 +245,28 @@ fn a_map_is_resumed_by_the_same_job_alone() {
     fs::write(path("map"), "something else\n").unwrap();
     run("1:7fff", "targets", &[]).code(4).says(&["not a"]);
     assert_eq!(fs::read_to_string(path("map")).unwrap(), "something else\n");
+}
+
+/// A range that a core has done in a second is taken in hundreds of pieces all the same.
+#[test]
+fn a_small_range_in_random_order_is_random() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let planted: Vec<u128> = (0x1_0000..0x2_0000).step_by(0x800).collect();
+    write(Path::new(&path("targets")), planted.iter().map(|&key| p2pkh(key)));
+    let (targets, map) = (path("targets"), path("map"));
+    let args =
+        ["--range", "10000:1ffff", "--targets", &targets, "--type", "p2pkh", "--map", &map, "--random"];
+    let run = scan(&args).code(0);
+    let told: Vec<u128> = run
+        .json()
+        .iter()
+        .filter(|line| line.get("secret_key").is_some())
+        .map(|line| u128::from_str_radix(text(line, "secret_key"), 16).unwrap())
+        .collect();
+    assert_ne!(told, planted, "as they are found");
+    assert_eq!(told.iter().copied().collect::<BTreeSet<_>>(), planted.into_iter().collect());
+    assert!(fs::read_to_string(&map).unwrap().contains(" 100\n"), "pieces of 256 keys");
 }
 
 #[test]

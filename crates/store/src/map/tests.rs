@@ -212,10 +212,33 @@ fn another_job_is_refused_with_every_difference_and_left_alone() {
         ]
     );
     assert_eq!(fs::read(&path).unwrap(), before);
-    // The order of types and the order of keys are no difference.
+    // The order of types is no difference.
     let same = Job::new(interval(5, 14), &["p2pkh", "p2wpkh", "p2pkh"], targets(3));
-    let opened = MapFile::open(&path, same, random).unwrap();
-    assert_eq!(opened.map().order(), Order::Sequential);
+    MapFile::open(&path, same, |_| Order::Sequential).unwrap();
+}
+
+/// Who asks for one order and gets the other would not learn of it for days.
+#[test]
+fn another_order_is_refused_and_other_pieces_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map");
+    let open = |order: fn(&Job) -> Order| MapFile::open(&path, job(number(5), 5000), order);
+    drop(open(|_| Order::Sequential).unwrap());
+    let before = fs::read(&path).unwrap();
+    let error = open(random).unwrap_err().to_string();
+    assert!(error.contains("in sequential order, and asked for is random order"), "{error}");
+    assert!(error.contains("leave the random order (--random) out"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    fs::remove_file(&path).unwrap();
+    let first = open(random).unwrap().map().order();
+    let error = open(|_| Order::Sequential).unwrap_err().to_string();
+    assert!(
+        error.contains("in random order") && error.contains("ask for a random order (--random)"),
+        "{error}"
+    );
+    // Another machine, another seed: it goes on as it was.
+    let other = open(|job| Order::random(&job.range(), 77, number(9))).unwrap();
+    assert_eq!(other.map().order(), first);
 }
 
 #[test]
