@@ -19,7 +19,7 @@ pub use error::Error;
 pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose, key_of};
 pub use input::{BadLine, Block, Report, read_blocks};
 pub use interval::{Interval, IntervalSet, U256};
-pub use map::{Batch, Job, Map, MapFile, MergeError, Planner, Source, Stretch, Targets};
+pub use map::{Batch, Gaps, Job, Map, MapFile, MergeError, Pieces, Planner, Source, Stretch, Targets};
 pub use order::{Order, Pace};
 pub use range::{RangeError, key_order, parse_range};
 pub use record::Record;

@@ -269,6 +269,39 @@ fn a_small_range_in_random_order_is_random() {
     assert!(fs::read_to_string(&map).unwrap().contains(" 100\n"), "pieces of 256 keys");
 }
 
+/// The pieces of this scan would take exabytes to list.
+#[test]
+fn a_map_of_any_size_is_shown() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    write(Path::new(&path("targets")), [p2pkh(0x5000)]);
+    let (targets, map) = (path("targets"), path("map"));
+    for more in [&["--random"][..], &[]] {
+        let usual =
+            ["--range", "2^150:2^160-1", "--targets", &targets, "--map", &map, "--time-limit", "1s"];
+        scan(&[&usual[..], more].concat()).code(1);
+        let shown = warpsmith(&["map", "show", &map, "--json"]).code(0).json().remove(0);
+        let lines = warpsmith(&["map", "show", &map]).code(0).stdout;
+        let covered: u128 = text(&shown, "covered").parse().unwrap();
+        assert!(covered > 0, "{shown}");
+        for line in shown["history"].as_array().unwrap() {
+            assert_ne!(text(line, "keys"), "0", "{shown}");
+            assert_eq!(line["rate"].is_null(), line["seconds"] == 0, "{shown}");
+        }
+        assert!(!lines.contains("in 0 s") && !lines.contains("under 1 ms"), "{lines}");
+        if more.is_empty() {
+            assert_eq!((shown["gap_count"].as_u64(), &shown["gaps"][0]), (Some(1), &shown["largest_gap"]));
+            assert!(shown["pieces"].is_null() && lines.contains("gaps       1\n"), "{lines}");
+        } else {
+            assert!(shown["gap_count"].is_null(), "{shown}");
+            let number = |name: &str| shown["pieces"][name].as_str().unwrap().parse::<f64>().unwrap();
+            assert!(number("all") > 1e18 && number("done") + number("begun") >= 1.0, "{shown}");
+            assert!(lines.contains(" begun; each has "), "{lines}");
+            fs::remove_file(&map).unwrap();
+        }
+    }
+}
+
 #[test]
 fn maps_of_one_job_are_joined() {
     let folder = tempdir().unwrap();

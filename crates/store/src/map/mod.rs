@@ -5,10 +5,12 @@
 
 mod file;
 mod plan;
+mod survey;
 mod text;
 
 pub use file::MapFile;
 pub use plan::{Batch, Planner};
+pub use survey::{Gaps, Pieces};
 
 use std::fmt;
 
@@ -131,9 +133,9 @@ impl Stretch {
     /// With more stretches than this, neighbours become one.
     const MOST: usize = 512;
 
-    /// Keys a second.
-    pub fn rate(&self) -> f64 {
-        self.keys.as_f64() / self.seconds.max(1) as f64
+    /// Keys a second; none of what took less than one.
+    pub fn rate(&self) -> Option<f64> {
+        (self.seconds > 0).then(|| self.keys.as_f64() / self.seconds as f64)
     }
 }
 

@@ -6,19 +6,19 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn number(value: u64) -> U256 {
+pub(super) fn number(value: u64) -> U256 {
     U256::from(value)
 }
 
-fn targets(count: u64) -> Targets {
+pub(super) fn targets(count: u64) -> Targets {
     Targets { source: Source::Addresses, count, digest: [0xab; 32] }
 }
 
-fn job(first: U256, count: u64) -> Job {
+pub(super) fn job(first: U256, count: u64) -> Job {
     Job::new(Interval::starting(first, number(count)).unwrap(), &["p2wpkh", "p2pkh"], targets(3))
 }
 
-fn interval(first: u64, last: u64) -> Interval {
+pub(super) fn interval(first: u64, last: u64) -> Interval {
     Interval::new(number(first), number(last)).unwrap()
 }
 
@@ -83,14 +83,14 @@ fn damage_is_noticed_wherever_it_is() {
 }
 
 /// The map that these lines are, with the digest that belongs to them.
-fn read_lines(body: &str) -> Result<Map, Error> {
+pub(super) fn read_lines(body: &str) -> Result<Map, Error> {
     use sha2::Digest as _;
     let sum: String = sha2::Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
     text::read("m".as_ref(), format!("{body}sha256 {sum}\n").as_bytes())
 }
 
 /// The lines of a map without its digest.
-fn lines_of(map: &Map) -> String {
+pub(super) fn lines_of(map: &Map) -> String {
     let mut text = text::write(map);
     text.truncate(text.rfind("sha256").unwrap());
     text
@@ -103,7 +103,16 @@ fn use_whole(map: &Map) {
     for keys in [map.covered_keys(), map.gaps()].into_iter().flatten() {
         assert!(keys.total() <= map.job().range().count());
     }
-    assert!(map.history().iter().all(|stretch| stretch.rate() >= 0.0));
+    assert!(map.history().iter().all(|stretch| stretch.rate().is_none_or(|rate| rate >= 0.0)));
+    assert!([map.rate(), map.last_rate()].into_iter().flatten().all(|rate| rate >= 0.0));
+    if let Some(gaps) = map.survey(3) {
+        assert!(gaps.first.len() <= gaps.count && gaps.largest.is_some() == (gaps.count > 0));
+        assert_eq!(gaps.count == 0, map.is_complete());
+    }
+    if let Some(pieces) = map.pieces() {
+        assert!(pieces.done + pieces.begun <= pieces.all);
+        assert_eq!(pieces.done == pieces.all, map.is_complete());
+    }
     if let Ok(joined) = Map::merge(&[map.clone(), map.clone()]) {
         assert_eq!(joined.unwrap().covered(), map.covered());
     }
@@ -420,7 +429,7 @@ fn history_counts_seconds_and_keys_and_stays_short() {
     assert_eq!(history.iter().fold(U256::ZERO, |sum, stretch| sum + stretch.keys), keys);
     assert_eq!(history.iter().map(|stretch| stretch.seconds).sum::<u64>(), 60_000 * 600);
     assert!(history.windows(2).all(|pair| pair[0].began < pair[1].began));
-    assert!(history.iter().all(|stretch| (stretch.rate() - 1000.0 / 600.0).abs() < 1e-9));
+    assert!(history.iter().all(|stretch| (stretch.rate().unwrap() - 1000.0 / 600.0).abs() < 1e-9));
     assert_eq!(history.last().unwrap().seconds, 3600);
 }
 

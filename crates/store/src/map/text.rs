@@ -42,7 +42,8 @@ pub(super) fn write(map: &Map) -> String {
         Order::Sequential => line(format_args!("order sequential")),
         Order::Random { seed, piece } => line(format_args!("order random {seed:x} {piece:x}")),
     }
-    for Stretch { began, seconds, keys } in &map.history {
+    // A run that has covered nothing yet is none to tell of.
+    for Stretch { began, seconds, keys } in map.history.iter().filter(|stretch| stretch.keys != U256::ZERO) {
         line(format_args!("stretch {began} {seconds} {keys}"));
     }
     for interval in map.covered.iter() {
@@ -109,6 +110,8 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
                 return Err(format!("it has more than {} lines 'stretch'", Stretch::MOST));
             }
         }
+        // Earlier versions wrote down runs that ended before their first batch.
+        history.retain(|stretch| stretch.keys != U256::ZERO);
         let mut covered = IntervalSet::new();
         let mut listed = 0;
         let within = |words: &[&str]| interval(words).filter(|interval| range.covers(interval));
