@@ -21,9 +21,9 @@ pub(crate) struct MapCommand {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print what is covered, what is not, how fast it went and when it will end
+    /// Print what is covered, what is not, what was found, how fast it went and when it will end
     Show(Show),
-    /// Join maps of one job into a new one: what any of them covers is covered
+    /// Join maps of one job into a new one: what any of them covers is covered, what any of them found is found
     Merge(Merge),
 }
 
@@ -71,6 +71,8 @@ struct MapLine {
     largest_gap: Option<[String; 2]>,
     gaps: Vec<[String; 2]>,
     more_gaps: Option<usize>,
+    matches: Vec<MatchLine>,
+    unlisted_matches: u64,
     /// Over all, and lately.
     rate: Option<f64>,
     last_rate: Option<f64>,
@@ -78,6 +80,13 @@ struct MapLine {
     left_s: Option<f64>,
     end: Option<u64>,
     history: Vec<HistoryLine>,
+}
+
+/// An address, never its key.
+#[derive(Serialize)]
+struct MatchLine {
+    address: String,
+    found: u64,
 }
 
 #[derive(Serialize)]
@@ -174,6 +183,7 @@ impl Told<'_> {
             done: pieces.done.to_string(),
             begun: pieces.begun.to_string(),
         });
+        let matches = map.matches().map(|(address, found)| MatchLine { address: address.to_owned(), found });
         let gaps = self.gaps.as_ref();
         MapLine {
             event: "map",
@@ -190,6 +200,8 @@ impl Told<'_> {
             largest_gap: gaps.and_then(|gaps| gaps.largest.as_ref().map(ends)),
             gaps: gaps.map_or_else(Vec::new, |gaps| gaps.first.iter().map(ends).collect()),
             more_gaps: gaps.map(|gaps| gaps.count - gaps.first.len()),
+            matches: matches.collect(),
+            unlisted_matches: map.unlisted_matches(),
             rate: map.rate(),
             last_rate: map.last_rate(),
             left_s: self.end.map(|end| end.seconds),
@@ -224,6 +236,7 @@ impl Told<'_> {
             );
         }
         text += &self.gaps.as_ref().map_or_else(String::new, gaps_text);
+        text += &matches_text(map);
         text += &self.speed();
         for (at, stretch) in map.history().iter().enumerate() {
             let label = if at == 0 { "history" } else { "" };
@@ -253,6 +266,24 @@ impl Told<'_> {
         }
         text
     }
+}
+
+/// The most matches that a page shows; JSON has all that the map lists.
+const MATCHES: usize = 20;
+
+/// What was found, the newest first.
+fn matches_text(map: &Map) -> String {
+    let mut listed: Vec<(&str, u64)> = map.matches().collect();
+    listed.sort_by_key(|(_, found)| std::cmp::Reverse(*found));
+    let all = listed.len() as f64 + map.unlisted_matches() as f64;
+    let mut text = if all > 0.0 { format!("matches    {}\n", human::count(all)) } else { String::new() };
+    for (address, found) in listed.iter().take(MATCHES) {
+        text += &format!("           {}: {address}\n", human::date(*found));
+    }
+    if all > MATCHES as f64 {
+        text += &format!("           and {} more\n", human::count(all - MATCHES as f64));
+    }
+    text
 }
 
 /// How many gaps there are, the largest, and the first.

@@ -1,9 +1,9 @@
 //! What keys are compared with: types of addresses, and lists of them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use warpsmith_chain::{AddressKind, Digest, Form, KeyType, TYPES};
-use warpsmith_store::{Database, Filter, Pace, Reader, Record, TargetList, Targets};
+use warpsmith_chain::{Address, AddressKind, Digest, Form, KeyType, TYPES, identify};
+use warpsmith_store::{Database, Filter, Map, Pace, Reader, Record, TargetList, Targets};
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
@@ -107,6 +107,21 @@ impl ScanTargets {
             Place::List(records) => Some(records.len()),
             Place::Database(_) => None,
         }
+    }
+
+    /// Addresses of a list that a map says were found.
+    pub(super) fn found_in(&self, map: &Map) -> HashSet<(AddressKind, Digest)> {
+        let Place::List(records) = &self.place else { return HashSet::new() };
+        let known = |(address, _)| match identify(address) {
+            Ok(Address::Key(kind, digest)) => Some((kind, digest)).filter(|key| records.contains_key(key)),
+            _ => None,
+        };
+        map.matches().filter_map(known).collect()
+    }
+
+    /// Whether a map says that every address of a list was found; never of a database.
+    pub fn has_all(&self, map: &Map) -> bool {
+        self.count().is_some_and(|count| self.found_in(map).len() >= count)
     }
 
     /// The forms in which these types are found, without repetition.

@@ -195,8 +195,8 @@ fn foreign_and_other_versions_are_told() {
     assert!(matches!(read("# Mapfile. Created by GNU ddrescue\n"), Error::Foreign { .. }));
     assert!(matches!(read("\0\0\0"), Error::Foreign { .. }));
     assert!(matches!(read(""), Error::Truncated { .. }));
-    let newer = read("warpsmith map 2\nanything");
-    assert!(matches!(newer, Error::Version { found: 2, known: 1, .. }));
+    let newer = read("warpsmith map 3\nanything");
+    assert!(matches!(newer, Error::Version { found: 3, known: 2, .. }));
     assert!(newer.to_string().contains("newer version"), "{newer}");
     assert!(read("warpsmith map 0\n").to_string().contains("older version"));
     assert!(matches!(read("warpsmith map x\n"), Error::Corrupt { .. }));
@@ -467,6 +467,8 @@ fn word() -> impl Strategy<Value = String> {
         "random",
         "stretch",
         "covered",
+        "match",
+        "unlisted",
         "total",
         "p2pkh,p2tr",
         "database",
@@ -493,9 +495,13 @@ proptest! {
     fn hand_made_maps_are_refused_or_used(
         is_random in any::<bool>(),
         changes in prop::collection::vec((0..5u8, any::<prop::sample::Index>(), any::<prop::sample::Index>(), word()), 0..5),
-        with_total in any::<bool>(),
+        (with_total, with_match) in any::<(bool, bool)>(),
     ) {
-        let map = sample(if is_random { random } else { |_| Order::Sequential });
+        let mut map = sample(if is_random { random } else { |_| Order::Sequential });
+        if with_match {
+            map.note_match("1Address", 1_763_200_010);
+            map.note_match("bc1address", 1_763_200_011);
+        }
         let mut lines: Vec<Vec<String>> =
             lines_of(&map).lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect();
         for (what, line, at, new) in changes {
