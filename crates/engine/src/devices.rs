@@ -396,20 +396,25 @@ impl Devices {
     /// What the devices leave a scan's filter, and how many digests they may test in a second, roughly.
     pub fn filter_room(&self) -> FilterRoom {
         let host = free_memory() / 2;
-        let of_device = |device: &Arc<dyn Backend>| match device.runner() {
-            // H200, 132 units: 5.5 to 6.5 G digests a second.
-            Runner::Card(card) => {
-                let info = card.info();
-                (info.largest_buffer.min(info.memory / 2), f64::from(info.units) * 45e6)
-            }
-            Runner::Processor { .. } => (host, device.scanners() as f64 * 2e7),
+        let memory = |device: &Arc<dyn Backend>| match device.runner() {
+            Runner::Card(card) => card.info().largest_buffer.min(card.info().memory / 2),
+            Runner::Processor { .. } => host,
         };
-        let each: Vec<(u64, f64)> = self.list.iter().map(of_device).collect();
         FilterRoom {
-            memory: each.iter().map(|(memory, _)| *memory).min().unwrap_or(0),
-            tests_per_second: each.iter().map(|(_, tests)| tests).sum(),
+            memory: self.list.iter().map(memory).min().unwrap_or(0),
+            tests_per_second: self.tests_per_second(),
             host,
         }
+    }
+
+    /// Digests that all devices together test in a second, roughly.
+    pub(crate) fn tests_per_second(&self) -> f64 {
+        let of_device = |device: &Arc<dyn Backend>| match device.runner() {
+            // H200, 132 units: 5.5 to 6.5 G digests a second.
+            Runner::Card(card) => f64::from(card.info().units) * 45e6,
+            Runner::Processor { .. } => device.scanners() as f64 * 2e7,
+        };
+        self.list.iter().map(of_device).sum()
     }
 
     /// What each device is called, with a line about it.

@@ -74,6 +74,20 @@ pub enum Error {
         /// Each difference in words.
         differences: Vec<String>,
     },
+    /// A map that takes its keys in another order.
+    #[error(
+        "{path} is the map of a scan in {has} order, and asked for is {asked} order. It was left as it is; {} to go on with it, \
+         or give another map",
+        if *has == "random" { "ask for a random order (--random)" } else { "leave the random order (--random) out" }
+    )]
+    OtherOrder {
+        /// The map.
+        path: PathBuf,
+        /// The order it has.
+        has: &'static str,
+        /// The order asked for.
+        asked: &'static str,
+    },
     /// Another process works with it.
     #[error("{path} is in use by another process; wait for it, or give another name")]
     InUse {

@@ -27,13 +27,63 @@ pub enum Order {
 /// The most pieces a range is cut into: their numbers fit 64 bits with room.
 const MOST_PIECES_BITS: usize = 62;
 
+/// What the size of pieces follows: how fast keys are tested, and what it costs to begin somewhere else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Keys that all devices together test in a second, roughly.
+    pub rate: f64,
+    /// Seconds that a device loses at the beginning of a piece, roughly.
+    pub anew: f64,
+}
+
+impl Pace {
+    /// A range has at least so many pieces, where it has enough keys and the time for it.
+    const PIECES: f64 = 4096.0;
+    /// A piece is at most so many seconds of work: after an hour a scan has been in 360 places.
+    const LONGEST: f64 = 10.0;
+    /// Beginning anew may cost so many seconds of a whole scan, or this share of it where that is more; up to twice that, since a
+    /// piece is rounded down to a power of two.
+    const COST: f64 = 5.0;
+    const SHARE: f64 = 0.05;
+    /// A piece has at least so many keys: a processor's walk computes thousands for one.
+    const LEAST: f64 = 256.0;
+
+    /// How many keys a piece of so many keys in all has. For a core of a processor (20 million keys a second, 2 ms) that is 256
+    /// keys of 2^20, 2^18 of 2^30, and seven seconds of work from 2^40 on; for a large card (6 thousand million, 0.2 s) it is a
+    /// 32nd part of all up to 2^38 keys, and six seconds from 2^48 on.
+    fn piece(&self, keys: U256) -> U256 {
+        let keys = keys.as_f64();
+        let cost = (keys / self.rate * Self::SHARE).max(Self::COST);
+        let pieces = (cost / self.anew).min(Self::PIECES);
+        let piece = (keys / pieces).min(self.rate * Self::LONGEST).max(Self::LEAST);
+        // Nothing has a speed at which ten seconds are more than 62 bits. A pace that is no number has the least piece.
+        let piece = (piece.ceil() as u64).clamp(Self::LEAST as u64, 1 << MOST_PIECES_BITS);
+        // A power of two: of a mask's candidates a card does such blocks.
+        U256::ONE << piece.ilog2()
+    }
+}
+
 impl Order {
+    /// A random order of a range for devices of this pace: in at least 4096 pieces where that costs no more than it is worth, and
+    /// in pieces of at most ten seconds.
+    pub fn paced(range: &Interval, seed: u64, pace: &Pace) -> Self {
+        Self::random(range, seed, pace.piece(range.count()))
+    }
+
     /// A random order of a range in pieces of about so many keys: more where there would be too many pieces, fewer where
     /// the range is small.
     pub fn random(range: &Interval, seed: u64, piece: U256) -> Self {
         let count = range.count();
         let least = (count >> MOST_PIECES_BITS) + U256::ONE;
         Self::Random { seed, piece: piece.max(least).min(count) }
+    }
+
+    /// The word for it: sequential or random.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Random { .. } => "random",
+        }
     }
 
     /// Whether this order can be one of `range`.
@@ -228,6 +278,56 @@ mod tests {
                 rest = Interval::new(positions.first() + taken, range.last());
             }
             prop_assert!(seen.iter().all(|&times| times == 1));
+        }
+    }
+
+    /// Pieces for a core, for a large card, and for speeds that nothing has.
+    #[test]
+    fn pieces_follow_the_range_and_the_speed() {
+        let core = Pace { rate: 2e7, anew: 0.002 };
+        let card = Pace { rate: 6e9, anew: 0.2 };
+        let of = |pace: &Pace, bits: u32| {
+            let keys = U256::ONE << bits;
+            (keys.as_f64() / pace.piece(keys).as_f64(), pace.piece(keys).as_f64() / pace.rate)
+        };
+        for pace in [core, card] {
+            for bits in 9..255 {
+                let (pieces, seconds) = of(&pace, bits);
+                let lost = pieces * pace.anew;
+                let whole = (U256::ONE << bits).as_f64() / pace.rate;
+                assert!(pieces > 1.9 && seconds <= 10.001, "{bits}: {pieces}, {seconds}");
+                assert!(lost <= 10.001 || lost <= whole / 10.0 * 1.001, "{bits}: {lost} of {whole}");
+                assert!(lost > 4.0 || pieces >= 4095.0 || bits < 20, "{bits}: {pieces}");
+            }
+        }
+        assert_eq!(core.piece(U256::ONE << 20), U256::new(256));
+        assert_eq!(core.piece(U256::ONE << 30), U256::ONE << 18);
+        assert_eq!(core.piece(U256::ONE << 40), U256::ONE << 27);
+        assert_eq!(core.piece(U256::new(100)), U256::new(256), "all at once");
+        assert!(of(&card, 36).0 == 32.0 && of(&card, 52).1 > 5.0);
+        for rate in [0.0, f64::NAN, f64::INFINITY, 1e-300] {
+            for anew in [0.0, f64::NAN, f64::INFINITY] {
+                for count in [1u128, 5000, u128::MAX] {
+                    let range = Interval::new(U256::ONE, U256::new(count)).unwrap();
+                    assert!(Order::paced(&range, 1, &Pace { rate, anew }).fits(&range), "{rate} {anew}");
+                }
+            }
+        }
+    }
+
+    /// A twentieth of a range of 2^20 keys in random order lies in every tenth of it.
+    #[test]
+    fn a_small_range_is_random_too() {
+        let range = Interval::starting(U256::new(0x1234_5678), U256::ONE << 20).unwrap();
+        for seed in 0..20 {
+            let order = Order::paced(&range, seed, &Pace { rate: 1e8, anew: 0.002 });
+            let (mut rest, mut tenths) = (range, [false; 10]);
+            while rest.first() - range.first() < U256::ONE << 16 {
+                let (keys, taken) = order.keys_at(&range, &rest);
+                tenths[((keys.first() - range.first()) * U256::new(10) >> 20u32).as_usize()] = true;
+                rest = Interval::new(rest.first() + taken, range.last()).unwrap();
+            }
+            assert_eq!(tenths, [true; 10], "{seed}");
         }
     }
 

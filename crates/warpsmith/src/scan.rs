@@ -14,15 +14,12 @@ pub use warpsmith_engine::{
     scan as run,
 };
 use warpsmith_store::{
-    Database, Filter, Interval, Job, KeyMask, Load, Map, MapFile, Order, TargetList, U256, Width, choose,
+    Database, Filter, Interval, Job, KeyMask, Load, Map, MapFile, Order, Pace, TargetList, Width, choose,
     parse_range,
 };
 
 use crate::background::{Note, Outlet, Running, Watcher};
 use crate::error::Result;
-
-/// A piece of a random order: an hour of a processor's core, ten seconds of a card.
-const PIECE: u64 = 1 << 36;
 
 /// Survivors of a filter that a thread looks up in a second.
 const CONFIRMED: f64 = 4e5;
@@ -141,7 +138,7 @@ impl Scan {
         Scan { map: Some(path.into()), ..self }
     }
 
-    /// Takes the range in pieces in a random order, each once. A map that is there already keeps its order.
+    /// Takes the range in pieces in a random order, each once. A map that is there must be one of a random order, and keeps its pieces.
     pub fn random_order(self) -> Scan {
         Scan { random: true, ..self }
     }
@@ -189,9 +186,10 @@ impl Scan {
             }
         };
         let (map, mask) = (self.map.as_deref(), self.mask.as_ref());
+        let random = self.random.then(|| targets.pace(&devices));
         let mut ledger = match (range, mask) {
-            (Some(range), _) => ledger(range, &targets, map, self.random)?,
-            (None, Some(mask)) => mask_ledger(mask, &targets, map, self.random)?,
+            (Some(range), _) => ledger(range, &targets, map, random)?,
+            (None, Some(mask)) => mask_ledger(mask, &targets, map, random)?,
             (None, None) => unreachable!("there is a range, or a mask"),
         };
         let job = ScanJob { time_limit: self.time_limit, mask, ..ScanJob::new(&targets) };
@@ -328,11 +326,11 @@ pub fn with_filter(
 }
 
 /// The map of a scan: from its file, new in a file, or forgotten at the end where no file is given. A new map takes the range
-/// from the first key to the last, or in pieces in a random order.
+/// from the first key to the last, or in a random order in pieces that suit devices of this pace ([`ScanTargets::pace`]).
 ///
 /// # Errors
 ///
-/// When the file cannot be used, or is the map of another scan.
+/// When the file cannot be used, or is the map of another scan or one in the other order.
 ///
 /// ```
 /// use warpsmith::scan::{ScanTargets, ledger};
@@ -340,7 +338,7 @@ pub fn with_filter(
 ///
 /// let targets = ScanTargets::list(&TargetList::of(&["1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH".to_owned()])?, &[])?;
 /// // Without a file the map is forgotten at the end.
-/// let ledger = ledger(parse_range("1:ff")?, &targets, None, false)?;
+/// let ledger = ledger(parse_range("1:ff")?, &targets, None, None)?;
 /// assert!(!ledger.map().is_complete());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -348,7 +346,7 @@ pub fn ledger(
     range: Interval,
     targets: &ScanTargets,
     file: Option<&Path>,
-    random: bool,
+    random: Option<Pace>,
 ) -> std::result::Result<Box<dyn Ledger>, warpsmith_store::Error> {
     open_ledger(job(range, targets), file, random)
 }
@@ -365,14 +363,14 @@ pub fn ledger(
 ///
 /// let targets = ScanTargets::list(&TargetList::of(&["1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH".to_owned()])?, &[])?;
 /// let mask = KeyMask::parse(&format!("{}??", "0".repeat(62)), 0)?;
-/// assert_eq!(mask_ledger(&mask, &targets, None, false)?.map().remaining(), 256);
+/// assert_eq!(mask_ledger(&mask, &targets, None, None)?.map().remaining(), 256);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn mask_ledger(
     mask: &KeyMask,
     targets: &ScanTargets,
     file: Option<&Path>,
-    random: bool,
+    random: Option<Pace>,
 ) -> std::result::Result<Box<dyn Ledger>, warpsmith_store::Error> {
     open_ledger(job(mask.numbers(), targets).by_mask(mask), file, random)
 }
@@ -385,16 +383,16 @@ fn job(range: Interval, targets: &ScanTargets) -> Job {
 fn open_ledger(
     job: Job,
     file: Option<&Path>,
-    random: bool,
+    random: Option<Pace>,
 ) -> std::result::Result<Box<dyn Ledger>, warpsmith_store::Error> {
     let order = |job: &Job| match random {
-        false => Order::Sequential,
-        true => {
+        None => Order::Sequential,
+        Some(pace) => {
             let mut seed = [0; 8];
             let seeded = warpsmith_entropy::fill(&mut seed);
             // The order is no secret; without randomness any will do.
             let seed = if seeded.is_ok() { u64::from_le_bytes(seed) } else { 1 };
-            Order::random(&job.range(), seed, U256::from(PIECE))
+            Order::paced(&job.range(), seed, &pace)
         }
     };
     match file {

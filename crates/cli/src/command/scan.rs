@@ -114,7 +114,7 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = SCANNED)]
     map: Option<PathBuf>,
 
-    /// Take the range in pieces in a random order, each once
+    /// Take the range in pieces in a random order, each once; a map keeps the order it was begun in
     #[arg(long, help_heading = SCANNED)]
     random: bool,
 
@@ -221,10 +221,10 @@ impl Scan {
         if self.estimate {
             return self.tell_estimate(&keys, &targets, &devices, stdout);
         }
-        let map = self.map.as_deref();
+        let (map, random) = (self.map.as_deref(), self.random.then(|| targets.pace(&devices)));
         let ledger = match &keys {
-            Scanned::Range(range) => ledger(*range, &targets, map, self.random),
-            Scanned::Mask(mask) => mask_ledger(mask, &targets, map, self.random),
+            Scanned::Range(range) => ledger(*range, &targets, map, random),
+            Scanned::Mask(mask) => mask_ledger(mask, &targets, map, random),
         };
         let mut ledger = ledger.map_err(|error| match Failure::of("--map", &error) {
             Failure::Other(text) if self.range_file.is_some() => Failure::Other(without_bounds(&text)),
@@ -237,7 +237,9 @@ impl Scan {
             screen.warn(line);
         }
         self.introduce(&mut screen, &keys, &targets, ledger.map(), &devices.describe());
-        self.warn_of_length(&keys, ledger.map(), &targets, &devices, &mut screen)?;
+        if !targets.has_all(ledger.map()) {
+            self.warn_of_length(&keys, ledger.map(), &targets, &devices, &mut screen)?;
+        }
         let job = ScanJob {
             mask: keys.mask(),
             time_limit: self.run.time_limit,
@@ -257,7 +259,7 @@ impl Scan {
         self.conclude(&mut screen, &mut results, &outcome, ledger.map())?;
         Ok(match (outcome.ended, outcome.matches) {
             (Ended::Interrupted, _) => Ending::Interrupted,
-            (_, 0) => Ending::NoMatch,
+            (_, 0) if !outcome.all_found => Ending::NoMatch,
             _ => Ending::Done,
         })
     }
@@ -433,7 +435,11 @@ impl Scan {
         let covered = self
             .map
             .as_ref()
-            .map(|path| format!("{}, {} covered", path.display(), human::percent(map.share())));
+            .map(|path| format!("{}, {} covered", path.display(), human::percent(map.share())))
+            .map(|covered| match map.matches().len() {
+                0 => covered,
+                found => format!("{covered}, {} found in earlier runs", human::count(found as f64)),
+            });
         if let Some(model) = screen.model() {
             let output = self.run.output.as_ref().map(|path| path.display().to_string());
             let remarks =
@@ -458,6 +464,17 @@ impl Scan {
         outcome: &ScanOutcome,
         map: &Map,
     ) -> Result<(), Failure> {
+        if outcome.all_found && outcome.matches == 0 && outcome.tried == 0 {
+            // The last that was found.
+            let date = map.matches().map(|(_, found)| found).max().map_or_else(String::new, human::date);
+            screen.say(format_args!(
+                "every address was found in an earlier run, the last on {date}: nothing was tested"
+            ));
+            screen.say(format_args!(
+                "the keys are where that run delivered them; `warpsmith map show` lists the addresses"
+            ));
+            return results.stdout().done(self.run.json, &covered(outcome, map));
+        }
         let what = match outcome.ended {
             Ended::Count if outcome.all_found => "every address is found",
             Ended::Count => "done",
@@ -489,14 +506,17 @@ impl Scan {
                 "what was found is delivered, but without --map nothing remembers what was covered: the same command begins anew"
             )),
         }
-        let how = Covered {
-            covered: map.covered().to_string(),
-            matches: outcome.matches,
-            tried: outcome.tried,
-            elapsed_s: seconds,
-            ended: ended_by(outcome.ended),
-        };
-        results.stdout().done(self.run.json, &how)
+        results.stdout().done(self.run.json, &covered(outcome, map))
+    }
+}
+
+fn covered(outcome: &ScanOutcome, map: &Map) -> Covered {
+    Covered {
+        covered: map.covered().to_string(),
+        matches: outcome.matches,
+        tried: outcome.tried,
+        elapsed_s: outcome.elapsed.as_secs_f64(),
+        ended: ended_by(outcome.ended),
     }
 }
 

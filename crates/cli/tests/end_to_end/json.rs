@@ -95,6 +95,8 @@ fn printed() -> Vec<Value> {
     on_cpu(&["eth", "0", "--encrypt", "--password-file", &path("password")]);
     on_cpu(&["npub", "q", "--encrypt", "--password-file", &path("password")]);
     on_cpu(&["scan", "--range", "1:7fff", "--targets", &list, "--map", &map]);
+    let random = path("random");
+    on_cpu(&["scan", "--range", "1:fff", "--targets", &list, "--map", &random, "--random"]);
     on_cpu(&["scan", "--range", "1:7fff", "--targets", &list, "--estimate"]);
     on_cpu(&[
         "scan",
@@ -125,6 +127,7 @@ fn printed() -> Vec<Value> {
     run(&["db", "info", &database]);
     run(&["db", "lookup", &database, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"]);
     run(&["map", "show", &map]);
+    run(&["map", "show", &random]);
     run(&["devices", "--verbose"]);
     run(&["config", "show"]);
     let (entries, data, state) = (path("entries"), path("data"), path("state"));

@@ -117,7 +117,8 @@ fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
         .into_iter()
         .map(|at| first + at)
         .collect();
-    write(Path::new(&path("targets")), planted.iter().map(|&key| p2pkh(key)));
+    // One is not there: the map remembers the others, and with all of them found the scan would end before its range.
+    write(Path::new(&path("targets")), planted.iter().copied().chain([1]).map(p2pkh));
     let range = format!("{first:x}:{:x}", first + count - 1);
     let (targets, map, keys) = (path("targets"), path("map"), path("keys"));
     let args = [
@@ -165,6 +166,12 @@ fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
     let numbers: BTreeSet<u128> =
         found.iter().map(|line| u128::from_str_radix(text(line, "secret_key"), 16).unwrap()).collect();
     assert_eq!(numbers, planted);
+    // Whatever moment a kill came at, the map says covered only where it says found too.
+    let shown = warpsmith(&["map", "show", &map, "--json"]).code(0).json().remove(0);
+    let noted: BTreeSet<&str> =
+        shown["matches"].as_array().unwrap().iter().map(|line| text(line, "address")).collect();
+    assert_eq!(noted.len(), planted.len(), "{shown}");
+    assert!(planted.iter().all(|&key| noted.contains(p2pkh(key).as_str())), "{shown}");
     // The history counts keys that were not covered before: together they are the range, each key once.
     let shown = warpsmith(&["map", "show", &map, "--json"]).code(0).json().remove(0);
     assert_eq!((text(&shown, "covered"), text(&shown, "remaining")), (count.to_string().as_str(), "0"));
@@ -228,7 +235,20 @@ fn a_map_is_resumed_by_the_same_job_alone() {
     // Random order, resumed after a stop.
     let first = run("1:7fff", "targets", &["--random"]).code(0);
     assert_eq!(findings(&first).0, [("p2pkh".to_owned(), 0x5000)]);
-    assert_eq!(findings(&run("1:7fff", "targets", &[]).code(1)).0, []);
+    let again = run("1:7fff", "targets", &["--random"]).code(0);
+    let again =
+        again.says(&["every address was found in an earlier run, the last on 20", "nothing was tested"]);
+    let (found, done) = findings(&again);
+    assert_eq!((found.len(), done["tried"].as_u64(), text(&done, "ended")), (0, Some(0), "count"));
+    // The other order is no way to go on with it.
+    let before = fs::read(path("map")).unwrap();
+    run("1:7fff", "targets", &[]).code(4).says(&[
+        "--map",
+        "in random order",
+        "asked for is sequential",
+        "--random",
+    ]);
+    assert_eq!(fs::read(path("map")).unwrap(), before);
     run("1:8000", "targets", &[]).code(4).says(&["another job", "1:7fff", "1:8000"]);
     run("1:7fff", "others", &[]).code(4).says(&["another job", "targets"]);
     run("1:7fff", "targets", &["--type", "p2pkh"]).code(4).says(&["another job", "types"]);
@@ -236,6 +256,60 @@ fn a_map_is_resumed_by_the_same_job_alone() {
     fs::write(path("map"), "something else\n").unwrap();
     run("1:7fff", "targets", &[]).code(4).says(&["not a"]);
     assert_eq!(fs::read_to_string(path("map")).unwrap(), "something else\n");
+}
+
+/// A range that a core has done in a second is taken in hundreds of pieces all the same.
+#[test]
+fn a_small_range_in_random_order_is_random() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let planted: Vec<u128> = (0x1_0000..0x2_0000).step_by(0x800).collect();
+    write(Path::new(&path("targets")), planted.iter().map(|&key| p2pkh(key)));
+    let (targets, map) = (path("targets"), path("map"));
+    let args =
+        ["--range", "10000:1ffff", "--targets", &targets, "--type", "p2pkh", "--map", &map, "--random"];
+    let run = scan(&args).code(0);
+    let told: Vec<u128> = run
+        .json()
+        .iter()
+        .filter(|line| line.get("secret_key").is_some())
+        .map(|line| u128::from_str_radix(text(line, "secret_key"), 16).unwrap())
+        .collect();
+    assert_ne!(told, planted, "as they are found");
+    assert_eq!(told.iter().copied().collect::<BTreeSet<_>>(), planted.into_iter().collect());
+    assert!(fs::read_to_string(&map).unwrap().contains(" 100\n"), "pieces of 256 keys");
+}
+
+/// The pieces of this scan would take exabytes to list.
+#[test]
+fn a_map_of_any_size_is_shown() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    write(Path::new(&path("targets")), [p2pkh(0x5000)]);
+    let (targets, map) = (path("targets"), path("map"));
+    for more in [&["--random"][..], &[]] {
+        let usual = ["--range", "2^150:2^160-1", "--targets", &targets, "--map", &map, "--time-limit", "1s"];
+        scan(&[&usual[..], more].concat()).code(1);
+        let shown = warpsmith(&["map", "show", &map, "--json"]).code(0).json().remove(0);
+        let lines = warpsmith(&["map", "show", &map]).code(0).stdout;
+        let covered: u128 = text(&shown, "covered").parse().unwrap();
+        assert!(covered > 0, "{shown}");
+        for line in shown["history"].as_array().unwrap() {
+            assert_ne!(text(line, "keys"), "0", "{shown}");
+            assert_eq!(line["rate"].is_null(), line["seconds"] == 0, "{shown}");
+        }
+        assert!(!lines.contains("in 0 s") && !lines.contains("under 1 ms"), "{lines}");
+        if more.is_empty() {
+            assert_eq!((shown["gap_count"].as_u64(), &shown["gaps"][0]), (Some(1), &shown["largest_gap"]));
+            assert!(shown["pieces"].is_null() && lines.contains("gaps       1\n"), "{lines}");
+        } else {
+            assert!(shown["gap_count"].is_null(), "{shown}");
+            let number = |name: &str| shown["pieces"][name].as_str().unwrap().parse::<f64>().unwrap();
+            assert!(number("all") > 1e18 && number("done") + number("begun") >= 1.0, "{shown}");
+            assert!(lines.contains(" begun; each has "), "{lines}");
+            fs::remove_file(&map).unwrap();
+        }
+    }
 }
 
 #[test]
@@ -249,6 +323,14 @@ fn maps_of_one_job_are_joined() {
     warpsmith(&["map", "merge", &c, &a, &b]).code(0);
     let shown = warpsmith(&["map", "show", &c, "--json"]).code(0).json().remove(0);
     assert_eq!(text(&shown, "covered"), "32767");
+    assert_eq!(
+        (shown["matches"].as_array().unwrap().len(), text(&shown["matches"][0], "address")),
+        (1, &*p2pkh(0x5000))
+    );
+    // The address, when it was found, and nothing of its key.
+    let lines = warpsmith(&["map", "show", &c]).code(0).stdout + &fs::read_to_string(&c).unwrap();
+    assert!(lines.contains("matches    1\n") && !lines.contains(&format!("{:016x}", 0x5000)), "{lines}");
+    assert!(!lines.contains(&private(0x5000).to_wif()), "{lines}");
     warpsmith(&["map", "merge", &c, &a]).code(4);
     assert!(warpsmith(&["map", "show", &c]).code(0).stdout.contains("100 %"));
 }

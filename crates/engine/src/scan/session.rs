@@ -30,6 +30,10 @@ use crate::under_way::{Busy, Preparing};
 use crate::worker::scanner::{Scanner, Survivor};
 use crate::worker::{Backend, Fault};
 
+/// How long what was covered may wait for the map to be written: batches of a processor with many cores, and pieces of a small
+/// range, come more often than a disk can be waited for.
+const UNSAVED: Duration = Duration::from_millis(100);
+
 /// A map and where it is kept.
 ///
 /// See [`scan`](scan()).
@@ -84,7 +88,7 @@ pub struct ScanJob<'a> {
     /// Stop once so many are found. What was found with the last of them is told too: its keys count as covered, and nobody would
     /// find it again.
     pub count: Option<u64>,
-    /// Stop when every address of a list is found. Those of earlier runs are not known of.
+    /// Stop when every address of a list is found, in this run or by the map in an earlier one.
     pub until_found: bool,
     /// How often progress is reported.
     pub interval: Duration,
@@ -141,7 +145,7 @@ pub struct ScanOutcome {
     pub tried: u64,
     /// Findings of this run.
     pub matches: u64,
-    /// Whether every address of a list was found.
+    /// Whether every address of a list was found, in this run or by the map in an earlier one.
     pub all_found: bool,
     /// Digests that passed the filter and were none of the targets'.
     pub false_hits: u64,
@@ -160,7 +164,8 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Scans what the map lacks, until all is covered, time is up or `interrupt` is raised.
+/// Scans what the map lacks, until all is covered, time is up or `interrupt` is raised. Where nothing is left to be found that was
+/// asked for, it ends at once.
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;
@@ -187,6 +192,10 @@ pub fn scan(
     interrupt: &AtomicBool,
     sink: &mut ScanSink<'_>,
 ) -> Result<ScanOutcome> {
+    if job.until_found && job.targets.has_all(ledger.map()) {
+        let (ended, elapsed) = (Ended::Count, Duration::ZERO);
+        return Ok(ScanOutcome { ended, tried: 0, matches: 0, all_found: true, false_hits: 0, elapsed });
+    }
     let (forms, filter) = (job.targets.forms(), job.targets.filter());
     let prove = |at: usize, device: &dyn Backend| {
         // From its proof to its first key.
@@ -217,6 +226,7 @@ pub fn scan(
     }
     ledger.map_mut().begin(now());
     let started = Instant::now();
+    let found = job.targets.found_in(ledger.map());
     let mut collector = Collector {
         ledger,
         devices,
@@ -226,12 +236,13 @@ pub fn scan(
         rates: Rates::new(devices, started),
         able,
         matches: 0,
-        found: HashSet::new(),
+        found,
         most: job.count.unwrap_or(u64::MAX),
         sought: job.targets.count(),
         until_found: job.until_found,
         mask: job.mask,
         fault: None,
+        save_by: None,
     };
     let shared = Shared::new(job, collector.ledger.map(), devices.list.len());
     let mut first = true;
@@ -279,7 +290,7 @@ struct Collector<'c, 's> {
     /// Devices that are in use.
     able: Vec<bool>,
     matches: u64,
-    /// Addresses that were found, and how many there are; none where they are in a database.
+    /// Addresses that were found, by earlier runs too, and how many there are; none where they are in a database.
     found: HashSet<(AddressKind, Digest)>,
     sought: Option<usize>,
     /// Findings after which it ends, and whether it ends when all are found.
@@ -288,6 +299,8 @@ struct Collector<'c, 's> {
     mask: Option<&'c Arc<KeyMask>>,
     /// The last fault of a device.
     fault: Option<(String, Fault)>,
+    /// When the map is to be written, if it holds anything new.
+    save_by: Option<Instant>,
 }
 
 impl<'c> Collector<'c, '_> {
@@ -393,7 +406,6 @@ impl<'c> Collector<'c, '_> {
                     self.take(shared, message)?;
                     // Others may have come meanwhile: one writing of the map serves all.
                     receiver.try_iter().try_for_each(|message| self.take(shared, message))?;
-                    self.ledger.save()?;
                     if self.is_enough() {
                         return Ok(Some(Ended::Count));
                     }
@@ -401,6 +413,10 @@ impl<'c> Collector<'c, '_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 // Every scanner has ended.
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+            if self.save_by.is_some_and(|by| by <= Instant::now()) {
+                self.ledger.save()?;
+                self.save_by = None;
             }
         }
     }
@@ -412,11 +428,15 @@ impl<'c> Collector<'c, '_> {
                 let right =
                     if dropped.load(Ordering::Relaxed) { None } else { Some(proof.map_or(Ok(()), |p| p())) };
                 if let Some(Ok(())) = right {
+                    // What was found is written at once: nobody wants it delivered twice.
+                    let wait = if hits.is_empty() { UNSAVED } else { Duration::ZERO };
                     for (survivor, wanted) in hits {
                         wiping_stack(|| self.confirm(device, &survivor, wanted))?;
                     }
                     self.ledger.map_mut().complete(&batch, now());
                     self.until = Instant::now();
+                    let by = self.until + wait;
+                    self.save_by = Some(self.save_by.map_or(by, |sooner| sooner.min(by)));
                     return Ok(());
                 }
                 dropped.store(true, Ordering::Relaxed);
@@ -440,7 +460,7 @@ impl<'c> Collector<'c, '_> {
         }
     }
 
-    /// Recomputes a key by libsecp256k1 and the reference code, and publishes it.
+    /// Recomputes a key by libsecp256k1 and the reference code, publishes it and notes its address.
     fn confirm(
         &mut self,
         device: usize,
@@ -464,6 +484,8 @@ impl<'c> Collector<'c, '_> {
             let finding = Finding::new(&secret, &survivor.digest, (found_as, record), &id);
             self.matches += 1;
             (self.sink)(Event::Found(vec![finding])).map_err(Error::Sink)?;
+            // Delivered, and its batch not yet covered. As it was asked for: an address that is a bare hash is found under others.
+            self.ledger.map_mut().note_match(&record.kind.text(&record.digest), now());
         }
         Ok(())
     }

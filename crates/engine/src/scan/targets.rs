@@ -1,12 +1,19 @@
 //! What keys are compared with: types of addresses, and lists of them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use warpsmith_chain::{AddressKind, Digest, Form, KeyType, TYPES};
-use warpsmith_store::{Database, Filter, Reader, Record, TargetList, Targets};
+use warpsmith_chain::{Address, AddressKind, Digest, Form, KeyType, TYPES, identify};
+use warpsmith_store::{Database, Filter, Map, Pace, Reader, Record, TargetList, Targets};
 
+use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::prefilter::{Fuse, ScanFilter, TopList};
+
+/// Seconds that beginning somewhere else costs. A card's lanes get new centres (340,000 on an H200: 6 multiplications each on one
+/// core, 27 MB to send), and their ends are compared by a core that does so five times a second. A processor walks whole
+/// groups whatever a piece has.
+const CARD_ANEW: f64 = 0.2;
+const CPU_ANEW: f64 = 0.002;
 
 /// What a scan looks for.
 ///
@@ -102,10 +109,32 @@ impl ScanTargets {
         }
     }
 
+    /// Addresses of a list that a map says were found.
+    pub(super) fn found_in(&self, map: &Map) -> HashSet<(AddressKind, Digest)> {
+        let Place::List(records) = &self.place else { return HashSet::new() };
+        let known = |(address, _)| match identify(address) {
+            Ok(Address::Key(kind, digest)) => Some((kind, digest)).filter(|key| records.contains_key(key)),
+            _ => None,
+        };
+        map.matches().filter_map(known).collect()
+    }
+
+    /// Whether a map says that every address of a list was found; never of a database.
+    pub fn has_all(&self, map: &Map) -> bool {
+        self.count().is_some_and(|count| self.found_in(map).len() >= count)
+    }
+
     /// The forms in which these types are found, without repetition.
     pub fn forms(&self) -> Vec<Form> {
         let is_found = |form: &Form| self.types.iter().any(|wanted| wanted.form() == *form);
         Form::SCANNED.into_iter().filter(is_found).collect()
+    }
+
+    /// How fast these devices scan for them, and what it costs to begin somewhere else, roughly: what the pieces of a random order
+    /// follow.
+    pub fn pace(&self, devices: &Devices) -> Pace {
+        let anew = if devices.has_cards() { CARD_ANEW } else { CPU_ANEW };
+        Pace { rate: devices.tests_per_second() / self.forms().len() as f64, anew }
     }
 
     /// The share of digests that pass the filter although they are none of these.

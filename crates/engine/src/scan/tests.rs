@@ -330,6 +330,45 @@ fn a_scan_that_ends_early_loses_nothing_of_what_it_covered() {
     assert!(planted.iter().all(|key| ledger.0.is_covered(U256::from(*key))));
 }
 
+/// What an earlier run found is known from the map, by address and not by key.
+#[test]
+fn a_scan_ends_when_the_last_address_is_found_that_earlier_runs_did_not() {
+    let devices = Devices::of(vec![Arc::new(Cpu::new(simd::detect(), 1))]);
+    let (first, here, elsewhere) = (1_000_000u64, 1_000_500, 500);
+    let (list, other) = (list([here, elsewhere].into_iter()), list([elsewhere].into_iter()));
+    let targets = ScanTargets::list(&list, &[]).expect("targets");
+    let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
+    // A range that nobody comes to the end of.
+    let range = Interval::new(U256::from(first), U256::from(u64::MAX)).expect("a range");
+    let mut map = Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential);
+    let address = |record: &Record| record.kind.text(&record.digest);
+    map.note_match(&address(&other.records[0]), 77);
+    map.note_match("1NobodyAskedForThis", 78);
+    let mut ledger = Unkept(map);
+    let job = ScanJob { until_found: true, ..ScanJob::new(&targets) };
+    let run = |ledger: &mut Unkept| {
+        scan(&job, ledger, &devices, &AtomicBool::new(false), &mut |_| Ok(())).expect("scanned")
+    };
+    let outcome = run(&mut ledger);
+    assert_eq!((outcome.ended, outcome.all_found, outcome.matches), (Ended::Count, true, 1));
+    assert!(outcome.tried > 500 && ledger.0.is_covered(U256::from(here)));
+    let found: BTreeSet<&str> = ledger.0.matches().map(|(address, _)| address).collect();
+    let expected: BTreeSet<String> = list.records.iter().map(address).collect();
+    assert!(found.len() == 3 && expected.iter().all(|address| found.contains(address.as_str())), "{found:?}");
+    // Nothing is left to be found.
+    let outcome = run(&mut ledger);
+    assert_eq!((outcome.ended, outcome.all_found), (Ended::Count, true));
+    assert_eq!((outcome.matches, outcome.tried), (0, 0));
+    // A finding that was not taken is none, and the batch it lies in is not covered.
+    let mut untold = Unkept(Map::new(ledger.0.job().clone(), Order::Sequential));
+    let refuse = &mut |event: Event<'_, Finding, ScanProgress>| match event {
+        Event::Found(_) => Err("the disk is full".into()),
+        _ => Ok(()),
+    };
+    assert!(scan(&job, &mut untold, &devices, &AtomicBool::new(false), refuse).is_err());
+    assert!(untold.0.matches().len() == 0 && !untold.0.is_covered(U256::from(here)));
+}
+
 #[test]
 fn a_scan_that_is_held_covers_every_key_once_all_the_same() {
     let cpu: Arc<dyn Backend> = Arc::new(Cpu::new(simd::detect(), 2));

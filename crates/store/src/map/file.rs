@@ -25,9 +25,10 @@ pub struct MapFile {
 }
 
 impl MapFile {
-    /// Opens the map of a job to go on with it, or begins one in the order given. The order of a map that is there stays.
-    /// A map of another job is refused with the differences, and so is one that another process has open, one that is not the
-    /// user's own, and one that others may read.
+    /// Opens the map of a job to go on with it, or begins one in the order given. A random order that is there stays, with its
+    /// pieces and its seed. A map of another job is refused with the differences, and so is one whose keys are taken in random
+    /// order where they are asked for in turn or the other way round, one that another process has open, one that is not the user's
+    /// own, and one that others may read.
     pub fn open(path: &Path, job: Job, order: impl FnOnce(&Job) -> Order) -> Result<Self, Error> {
         let order = order(&job);
         let file = loop {
@@ -49,6 +50,10 @@ impl MapFile {
         let differences = map.job().differences(&job);
         if !differences.is_empty() {
             return Err(Error::OtherJob { path: path.to_owned(), differences });
+        }
+        let (has, asked) = (map.order().name(), order.name());
+        if has != asked {
+            return Err(Error::OtherOrder { path: path.to_owned(), has, asked });
         }
         let saved = text::write(&map);
         Ok(Self { map, file, saved })

@@ -1,16 +1,21 @@
-//! The map of a scan: which job it is, what of it is covered, and how fast it went.
+//! The map of a scan: which job it is, what of it is covered, what was found, and how fast it went.
 //!
 //! Knows keys as numbers, and targets by a digest. What a key has to go through before it counts as covered is for the
 //! scan to say: it calls [`Map::complete`] when a batch's hits are confirmed and written.
 
 mod file;
+mod matches;
 mod plan;
+mod survey;
 mod text;
 
 pub use file::MapFile;
 pub use plan::{Batch, Planner};
+pub use survey::{Gaps, Pieces};
 
 use std::fmt;
+
+use matches::Matches;
 
 use crate::Error;
 use crate::interval::{Interval, IntervalSet, U256};
@@ -153,9 +158,9 @@ impl Stretch {
     /// With more stretches than this, neighbours become one.
     const MOST: usize = 512;
 
-    /// Keys a second.
-    pub fn rate(&self) -> f64 {
-        self.keys.as_f64() / self.seconds.max(1) as f64
+    /// Keys a second; none of what took less than one.
+    pub fn rate(&self) -> Option<f64> {
+        (self.seconds > 0).then(|| self.keys.as_f64() / self.seconds as f64)
     }
 }
 
@@ -167,6 +172,7 @@ pub struct Map {
     /// Positions of the order, see [`Order`].
     covered: IntervalSet,
     history: Vec<Stretch>,
+    matches: Matches,
     /// Up to when the last stretch counts time; `None` before this run has begun.
     counted_to: Option<u64>,
 }
@@ -183,7 +189,8 @@ impl Map {
     /// When the order is not one of the job's range; [`Order::random`] makes one that is.
     pub fn new(job: Job, order: Order) -> Self {
         assert!(order.fits(&job.range), "the order is for another range");
-        Self { job, order, covered: IntervalSet::new(), history: Vec::new(), counted_to: None }
+        let (covered, history, matches) = (IntervalSet::new(), Vec::new(), Matches::default());
+        Self { job, order, covered, history, matches, counted_to: None }
     }
 
     /// The map that a text is, for one that is not in a file; [`MapFile`] is for those that are.
@@ -310,7 +317,7 @@ impl Map {
         Ok(Self { order, covered, ..self.clone() })
     }
 
-    /// Joins maps of one job: what any of them covers is covered. The order is theirs when they agree, else the keys' own.
+    /// Joins maps of one job: what any of them covers is covered, and what any of them found is found. The order is theirs when they agree, else the keys' own.
     /// `None` for no maps at all; maps of different jobs are told with their differences and the number of the map.
     pub fn merge(maps: &[Self]) -> Result<Option<Self>, MergeError> {
         let Some((first, others)) = maps.split_first() else { return Ok(None) };
@@ -325,6 +332,7 @@ impl Map {
         let mut joined = first.with_order(order).map_err(MergeError::Order)?;
         for other in others {
             joined.covered.extend(&other.with_order(order).map_err(MergeError::Order)?.covered);
+            joined.matches.join(&other.matches);
             joined.history.extend(other.history.iter().filter(|stretch| !first.history.contains(stretch)));
         }
         joined.history.sort_by_key(|stretch| stretch.began);

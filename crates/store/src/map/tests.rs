@@ -6,19 +6,19 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn number(value: u64) -> U256 {
+pub(super) fn number(value: u64) -> U256 {
     U256::from(value)
 }
 
-fn targets(count: u64) -> Targets {
+pub(super) fn targets(count: u64) -> Targets {
     Targets { source: Source::Addresses, count, digest: [0xab; 32] }
 }
 
-fn job(first: U256, count: u64) -> Job {
+pub(super) fn job(first: U256, count: u64) -> Job {
     Job::new(Interval::starting(first, number(count)).unwrap(), &["p2wpkh", "p2pkh"], targets(3))
 }
 
-fn interval(first: u64, last: u64) -> Interval {
+pub(super) fn interval(first: u64, last: u64) -> Interval {
     Interval::new(number(first), number(last)).unwrap()
 }
 
@@ -83,14 +83,14 @@ fn damage_is_noticed_wherever_it_is() {
 }
 
 /// The map that these lines are, with the digest that belongs to them.
-fn read_lines(body: &str) -> Result<Map, Error> {
+pub(super) fn read_lines(body: &str) -> Result<Map, Error> {
     use sha2::Digest as _;
     let sum: String = sha2::Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
     text::read("m".as_ref(), format!("{body}sha256 {sum}\n").as_bytes())
 }
 
 /// The lines of a map without its digest.
-fn lines_of(map: &Map) -> String {
+pub(super) fn lines_of(map: &Map) -> String {
     let mut text = text::write(map);
     text.truncate(text.rfind("sha256").unwrap());
     text
@@ -103,7 +103,16 @@ fn use_whole(map: &Map) {
     for keys in [map.covered_keys(), map.gaps()].into_iter().flatten() {
         assert!(keys.total() <= map.job().range().count());
     }
-    assert!(map.history().iter().all(|stretch| stretch.rate() >= 0.0));
+    assert!(map.history().iter().all(|stretch| stretch.rate().is_none_or(|rate| rate >= 0.0)));
+    assert!([map.rate(), map.last_rate()].into_iter().flatten().all(|rate| rate >= 0.0));
+    if let Some(gaps) = map.survey(3) {
+        assert!(gaps.first.len() <= gaps.count && gaps.largest.is_some() == (gaps.count > 0));
+        assert_eq!(gaps.count == 0, map.is_complete());
+    }
+    if let Some(pieces) = map.pieces() {
+        assert!(pieces.done + pieces.begun <= pieces.all);
+        assert_eq!(pieces.done == pieces.all, map.is_complete());
+    }
     if let Ok(joined) = Map::merge(&[map.clone(), map.clone()]) {
         assert_eq!(joined.unwrap().covered(), map.covered());
     }
@@ -186,8 +195,8 @@ fn foreign_and_other_versions_are_told() {
     assert!(matches!(read("# Mapfile. Created by GNU ddrescue\n"), Error::Foreign { .. }));
     assert!(matches!(read("\0\0\0"), Error::Foreign { .. }));
     assert!(matches!(read(""), Error::Truncated { .. }));
-    let newer = read("warpsmith map 2\nanything");
-    assert!(matches!(newer, Error::Version { found: 2, known: 1, .. }));
+    let newer = read("warpsmith map 3\nanything");
+    assert!(matches!(newer, Error::Version { found: 3, known: 2, .. }));
     assert!(newer.to_string().contains("newer version"), "{newer}");
     assert!(read("warpsmith map 0\n").to_string().contains("older version"));
     assert!(matches!(read("warpsmith map x\n"), Error::Corrupt { .. }));
@@ -212,10 +221,33 @@ fn another_job_is_refused_with_every_difference_and_left_alone() {
         ]
     );
     assert_eq!(fs::read(&path).unwrap(), before);
-    // The order of types and the order of keys are no difference.
+    // The order of types is no difference.
     let same = Job::new(interval(5, 14), &["p2pkh", "p2wpkh", "p2pkh"], targets(3));
-    let opened = MapFile::open(&path, same, random).unwrap();
-    assert_eq!(opened.map().order(), Order::Sequential);
+    MapFile::open(&path, same, |_| Order::Sequential).unwrap();
+}
+
+/// Who asks for one order and gets the other would not learn of it for days.
+#[test]
+fn another_order_is_refused_and_other_pieces_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map");
+    let open = |order: fn(&Job) -> Order| MapFile::open(&path, job(number(5), 5000), order);
+    drop(open(|_| Order::Sequential).unwrap());
+    let before = fs::read(&path).unwrap();
+    let error = open(random).unwrap_err().to_string();
+    assert!(error.contains("in sequential order, and asked for is random order"), "{error}");
+    assert!(error.contains("leave the random order (--random) out"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    fs::remove_file(&path).unwrap();
+    let first = open(random).unwrap().map().order();
+    let error = open(|_| Order::Sequential).unwrap_err().to_string();
+    assert!(
+        error.contains("in random order") && error.contains("ask for a random order (--random)"),
+        "{error}"
+    );
+    // Another machine, another seed: it goes on as it was.
+    let other = open(|job| Order::random(&job.range(), 77, number(9))).unwrap();
+    assert_eq!(other.map().order(), first);
 }
 
 #[test]
@@ -397,7 +429,7 @@ fn history_counts_seconds_and_keys_and_stays_short() {
     assert_eq!(history.iter().fold(U256::ZERO, |sum, stretch| sum + stretch.keys), keys);
     assert_eq!(history.iter().map(|stretch| stretch.seconds).sum::<u64>(), 60_000 * 600);
     assert!(history.windows(2).all(|pair| pair[0].began < pair[1].began));
-    assert!(history.iter().all(|stretch| (stretch.rate() - 1000.0 / 600.0).abs() < 1e-9));
+    assert!(history.iter().all(|stretch| (stretch.rate().unwrap() - 1000.0 / 600.0).abs() < 1e-9));
     assert_eq!(history.last().unwrap().seconds, 3600);
 }
 
@@ -435,6 +467,8 @@ fn word() -> impl Strategy<Value = String> {
         "random",
         "stretch",
         "covered",
+        "match",
+        "unlisted",
         "total",
         "p2pkh,p2tr",
         "database",
@@ -461,9 +495,13 @@ proptest! {
     fn hand_made_maps_are_refused_or_used(
         is_random in any::<bool>(),
         changes in prop::collection::vec((0..5u8, any::<prop::sample::Index>(), any::<prop::sample::Index>(), word()), 0..5),
-        with_total in any::<bool>(),
+        (with_total, with_match) in any::<(bool, bool)>(),
     ) {
-        let map = sample(if is_random { random } else { |_| Order::Sequential });
+        let mut map = sample(if is_random { random } else { |_| Order::Sequential });
+        if with_match {
+            map.note_match("1Address", 1_763_200_010);
+            map.note_match("bc1address", 1_763_200_011);
+        }
         let mut lines: Vec<Vec<String>> =
             lines_of(&map).lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect();
         for (what, line, at, new) in changes {

@@ -2,13 +2,15 @@
 //! unseen.
 //!
 //! ```text
-//! warpsmith map 1
+//! warpsmith map 1                         2 where it has lines that 1 does not know
 //! range 8000:ffff
-//! mask <64 hex digits>                    only where the range is that of a mask's candidates
+//! mask <64 hex digits>                    format 2; only where the range is that of a mask's candidates
 //! types p2pkh,p2wpkh
 //! targets addresses 3 <64 hex digits>
 //! order sequential                        or: order random <seed, hex> <piece, hex>
 //! stretch <began> <seconds> <keys>        at most 512, decimal
+//! match <address> <found>                 format 2; at most 10,000, ascending; found at, in seconds since 1970
+//! unlisted <matches>                      format 2; behind 10,000 of these, if there were more
 //! covered 8000:8fff                       any number, ascending, apart
 //! total <keys>                            decimal
 //! sha256 <64 hex digits>                  of all lines before
@@ -20,6 +22,7 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
+use super::matches::{self, Matches};
 use super::{Job, Map, Source, Stretch, Targets, is_type};
 use crate::Error;
 use crate::interval::{Interval, IntervalSet, U256};
@@ -27,11 +30,16 @@ use crate::order::Order;
 
 const WHAT: &str = "scan map";
 const HEAD: &str = "warpsmith map ";
-const VERSION: u32 = 1;
+/// The newest format. A map is written in the oldest that can say all of it, so that earlier versions go on reading most maps.
+const VERSION: u32 = 2;
+/// The first format, and the first with lines for what was found and for masks.
+const FIRST: u32 = 1;
+const SECOND: u32 = 2;
 const SUM: &str = "sha256 ";
 
 pub(super) fn write(map: &Map) -> String {
-    let mut text = format!("{HEAD}{VERSION}\n");
+    let version = if map.matches.is_empty() && map.job.mask.is_none() { FIRST } else { SECOND };
+    let mut text = format!("{HEAD}{version}\n");
     let mut line = |words: std::fmt::Arguments| {
         text.write_fmt(words).expect("a string takes all");
         text.push('\n');
@@ -46,8 +54,15 @@ pub(super) fn write(map: &Map) -> String {
         Order::Sequential => line(format_args!("order sequential")),
         Order::Random { seed, piece } => line(format_args!("order random {seed:x} {piece:x}")),
     }
-    for Stretch { began, seconds, keys } in &map.history {
+    // A run that has covered nothing yet is none to tell of.
+    for Stretch { began, seconds, keys } in map.history.iter().filter(|stretch| stretch.keys != U256::ZERO) {
         line(format_args!("stretch {began} {seconds} {keys}"));
+    }
+    for (address, found) in &map.matches.listed {
+        line(format_args!("match {address} {found}"));
+    }
+    if map.matches.unlisted > 0 {
+        line(format_args!("unlisted {}", map.matches.unlisted));
     }
     for interval in map.covered.iter() {
         line(format_args!("covered {interval}"));
@@ -74,8 +89,8 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Map, Error> {
     };
     // A version that is not ours may end otherwise, so it comes first.
     let (head, _) = text.split_once('\n').ok_or_else(truncated)?;
-    let version = head[HEAD.len()..].parse().map_err(|_| corrupt("line 1 has no format"))?;
-    if version != VERSION {
+    let version: u32 = head[HEAD.len()..].parse().map_err(|_| corrupt("line 1 has no format"))?;
+    if !(FIRST..=VERSION).contains(&version) {
         return Err(Error::Version { path, what, found: version, known: VERSION });
     }
     let body = text.strip_suffix('\n').ok_or_else(truncated)?;
@@ -85,7 +100,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Map, Error> {
         return Err(corrupt("its SHA-256 is not the one in its last line"));
     }
     let mut lines = Lines { lines: text[..at].lines().enumerate().skip(1).peekable() };
-    lines.map().map_err(|reason| corrupt(&reason))
+    lines.map(version).map_err(|reason| corrupt(&reason))
 }
 
 /// The lines after the first, with their numbers from 0. The digest fits, so what is wrong here was written wrongly.
@@ -94,7 +109,7 @@ struct Lines<'a, I: Iterator<Item = (usize, &'a str)>> {
 }
 
 impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
-    fn map(&mut self) -> Result<Map, String> {
+    fn map(&mut self, version: u32) -> Result<Map, String> {
         let range = self.only("range", interval)?;
         let mask = self.next("mask", |words| match words {
             [digest] => digest_of(digest),
@@ -117,6 +132,9 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
                 return Err(format!("it has more than {} lines 'stretch'", Stretch::MOST));
             }
         }
+        // Earlier versions wrote down runs that ended before their first batch.
+        history.retain(|stretch| stretch.keys != U256::ZERO);
+        let matches = if version >= SECOND { self.matches()? } else { Matches::default() };
         let mut covered = IntervalSet::new();
         let mut listed = 0;
         let within = |words: &[&str]| interval(words).filter(|interval| range.covers(interval));
@@ -132,7 +150,24 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
         if covered.len() != listed || covered.total() != total {
             return Err("the covered intervals do not add up to the total".into());
         }
-        Ok(Map { job, order, covered, history, counted_to: None })
+        Ok(Map { job, order, covered, history, matches, counted_to: None })
+    }
+
+    fn matches(&mut self) -> Result<Matches, String> {
+        let mut all = Matches::default();
+        while let Some((address, found)) = self.next("match", found)? {
+            if all.listed.last_key_value().is_some_and(|(last, _)| last.as_str() >= address) {
+                return Err("its lines 'match' are not in order".into());
+            }
+            all.listed.insert(address.to_owned(), found);
+            if all.listed.len() > matches::MOST {
+                return Err(format!("it has more than {} lines 'match'", matches::MOST));
+            }
+        }
+        let is_full = all.listed.len() == matches::MOST;
+        let unlisted = |words: &[&str]| number(words).filter(|unlisted| is_full && *unlisted > 0);
+        all.unlisted = self.next("unlisted", unlisted)?.unwrap_or(0);
+        Ok(all)
     }
 
     /// The words after `name` in the next line, which must be one of that name.
@@ -183,6 +218,11 @@ fn order(words: &[&str]) -> Option<Order> {
 fn stretch(words: &[&str]) -> Option<Stretch> {
     let &[began, seconds, keys] = words else { return None };
     Some(Stretch { began: decimal(began)?, seconds: decimal(seconds)?, keys: decimal(keys)? })
+}
+
+fn found<'a>(words: &[&'a str]) -> Option<(&'a str, u64)> {
+    let &[address, found] = words else { return None };
+    matches::is_address(address).then_some((address, decimal(found)?))
 }
 
 fn number<T: FromStr>(words: &[&str]) -> Option<T> {

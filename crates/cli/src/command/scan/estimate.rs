@@ -40,7 +40,7 @@ impl Scan {
     fn rate(&self, keys: &Scanned, targets: &ScanTargets, devices: &Devices) -> Result<f64, Failure> {
         if let Scanned::Mask(mask) = keys {
             // Masks differ by how their unknown characters lie, so a part of the work itself is timed.
-            let ledger = mask_ledger(mask, targets, None, false);
+            let ledger = mask_ledger(mask, targets, None, None);
             let mut ledger = ledger.map_err(|error| Failure::of("", &error))?;
             let job = ScanJob {
                 mask: Some(mask),
