@@ -166,7 +166,7 @@ fn bare(digits: &str) -> Result<Digest, Error> {
     }
     let (given, wanted) = (BARE.len() + digits.len(), BARE.len() + 40);
     if given != wanted {
-        return Err(Error::Length { given, wanted, expected: "hash160" });
+        return Err(Error::Length { given, wanted, expected: "address as hash160: and 40 hex digits" });
     }
     let value = |digit: u8| char::from(digit).to_digit(16).map_or(0, |value| value as u8);
     let bytes: Vec<u8> =

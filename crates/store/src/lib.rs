@@ -17,7 +17,7 @@ mod targets;
 pub use database::{About, BuildOptions, Built, Database, Progress, Reader, Stage};
 pub use error::Error;
 pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose, key_of};
-pub use input::{BadLine, Block, Report, read_blocks};
+pub use input::{BadLine, Block, Line, Report, address_column, read_blocks, read_line};
 pub use interval::{Interval, IntervalSet, U256};
 pub use map::{Batch, Job, Map, MapFile, MergeError, Planner, Source, Stretch, Targets};
 pub use order::Order;

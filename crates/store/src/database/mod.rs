@@ -295,11 +295,20 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// The records of an address: of its kind, and what is known of its hash without a kind.
+    /// The records of an address: of its kind, and what is known of its hash without a kind. For a hash without a kind: the
+    /// records of every kind that has it.
     pub fn find_address(&self, address: &Record) -> Result<Vec<Record>, Error> {
-        let is_hash = address.kind.is_hash160();
-        let kinds = [address.kind, AddressKind::HASH160];
-        self.find_any(if is_hash { &kinds } else { &kinds[..1] }, address.digest.as_bytes())
+        let digest = address.digest.as_bytes();
+        let mut found = self.find_any(&[address.kind], digest)?;
+        if address.kind == AddressKind::HASH160 {
+            let sections = self.database.layout.sections.iter().map(|section| section.kind);
+            let others: Vec<_> =
+                sections.filter(|kind| kind.is_hash160() && *kind != AddressKind::HASH160).collect();
+            found.extend(self.find_any(&others, digest)?);
+        } else if address.kind.is_hash160() {
+            found.extend(self.find(AddressKind::HASH160, digest)?);
+        }
+        Ok(found)
     }
 }
 

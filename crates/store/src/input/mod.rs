@@ -5,7 +5,7 @@
 mod line;
 mod report;
 
-pub(crate) use line::{Line, read_line};
+pub use line::{Line, address_column, read_line};
 pub use report::{BadLine, Report};
 
 use std::fs::File;

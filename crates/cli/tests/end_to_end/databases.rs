@@ -1,0 +1,120 @@
+//! `db`: what goes into a database is found there, listed, compared and added to.
+
+use std::fs;
+
+use serde_json::json;
+use tempfile::{TempDir, tempdir};
+
+use crate::harness::{Run, text, warpsmith, warpsmith_with};
+use crate::scan::{findings, p2pkh, scan};
+
+/// A folder with databases in it.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        Desk(tempdir().unwrap())
+    }
+
+    fn name(&self, file: &str) -> String {
+        self.0.path().join(file).to_str().unwrap().to_owned()
+    }
+
+    fn list(&self, file: &str, text: &str) -> String {
+        fs::write(self.name(file), text).unwrap();
+        self.name(file)
+    }
+
+    /// A database of these lines, under this name.
+    fn build(&self, file: &str, text: &str) -> String {
+        let list = self.list(&format!("{file}.txt"), text);
+        warpsmith(&["db", "build", &self.name(file), &list, "--quiet"]).code(0);
+        self.name(file)
+    }
+}
+
+/// The private key 1 as everybody knows it.
+const HASH: &str = "hash160:751e76e8199196d454941c45d1b3a323f1433bd6";
+const P2PKH: &str = "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH";
+const P2WPKH: &str = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4";
+const ETH: &str = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
+
+fn lines(run: &Run) -> Vec<&str> {
+    run.stdout.lines().collect()
+}
+
+/// What a scan with a database finds, a look-up finds too: hashes whose type their source did not know.
+#[test]
+fn a_hash_without_a_type_is_found_by_every_address_that_has_it() {
+    let desk = Desk::new();
+    let bare = desk.build("bare", &format!("{HASH}\t1234\n"));
+    let (found, _) = findings(&scan(&["--range", "1:ff", "--database", &bare]).code(0));
+    assert_eq!(found, [("p2pkh".to_owned(), 1)]);
+    let run = warpsmith(&["db", "lookup", &bare, P2PKH, P2WPKH, HASH]).code(0);
+    assert_eq!(
+        lines(&run),
+        [
+            format!("{P2PKH}  found, as hash160, 1234"),
+            format!("{P2WPKH}  found, as hash160, 1234"),
+            format!("{HASH}  found, 1234"),
+        ]
+    );
+    let run = warpsmith(&["db", "lookup", &bare, P2PKH, ETH, "--json"]).code(1).json();
+    assert_eq!(
+        run[0],
+        json!({
+            "event": "lookup", "address": P2PKH, "found": true, "amount": "1234",
+            "records": [{"kind": "hash160", "amount": "1234"}]
+        })
+    );
+    assert_eq!(run[1], json!({"event": "lookup", "address": ETH, "found": false}));
+    // The other way round: a hash is asked for, and addresses have it.
+    let known = desk.build("known", &format!("{P2PKH}\t5\n{P2WPKH}\n{ETH}\t9\n{}\t1\n", p2pkh(2)));
+    let run = warpsmith(&["db", "lookup", &known, HASH, ETH, P2WPKH, &p2pkh(2)]).code(0);
+    assert_eq!(
+        lines(&run),
+        [
+            format!("{HASH}  found, as p2pkh, 5; as p2wpkh"),
+            format!("{ETH}  found, 9"),
+            format!("{P2WPKH}  found"),
+            format!("{}  found, 1", p2pkh(2)),
+        ]
+    );
+    for (given, says) in [
+        ("hash160:75zz", ["'z'", "0123456789abcdef"]),
+        ("hash160:751e76", ["hash160", "48"]),
+        ("hash160:751e76e8199196d454941c45d1b3a323f1433bd600", ["hash160", "48"]),
+        ("1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMJ", ["checksum", "1BgGZ9"]),
+    ] {
+        warpsmith(&["db", "lookup", &bare, given]).code(2).says(&says);
+    }
+}
+
+#[test]
+fn many_addresses_are_looked_up_from_a_file_or_a_pipe() {
+    let desk = Desk::new();
+    let lines_of = |keys: std::ops::Range<u128>| -> String {
+        keys.map(|key| format!("{}\t{key}\n", p2pkh(key))).collect()
+    };
+    let database = desk.build("db", &lines_of(1..60));
+    let list = desk.list("wanted", &format!("address\tamount\n# some\n{}", lines_of(30..60)));
+    let from =
+        |file: &str, more: &[&str]| warpsmith(&[&["db", "lookup", &database, "--from", file], more].concat());
+    let run = from(&list, &[]).code(0);
+    let expected: Vec<String> = (30..60).map(|key| format!("{}  found, {key}", p2pkh(key))).collect();
+    assert_eq!(lines(&run), expected);
+    let piped = ["db", "lookup", &database, &p2pkh(1), "--from", "-", "--json"];
+    let run = warpsmith_with(&piped, lines_of(58..62).as_bytes()).code(1).json();
+    let found: Vec<(&str, bool)> =
+        run.iter().map(|line| (text(line, "address"), line["found"] == true)).collect();
+    let keys = [1, 58, 59, 60, 61].map(p2pkh);
+    assert_eq!(found, std::array::from_fn::<_, 5, _>(|at| (keys[at].as_str(), at < 3)));
+    // Lines that are no addresses are told, and then not all were found.
+    let odd = desk.list("odd", &format!("{P2PKH}\nnonsense\nd-87a2dde3d4f7ab8b1f4f1b3a3a45cd7d\n"));
+    let run = from(&odd, &[]).code(1).says(&["1 lines are no addresses", "line 2", "of scripts"]);
+    assert_eq!(lines(&run), [format!("{P2PKH}  found, 1")]);
+    let run = from(&odd, &["--strict"]).code(2).says(&["line 2", "--strict"]);
+    assert_eq!(lines(&run), [format!("{P2PKH}  found, 1")]);
+    from(&desk.name("missing"), &[]).code(2).says(&["--from", "missing"]);
+    warpsmith(&["db", "lookup", &database]).code(2).says(&["ADDRESS"]);
+}
