@@ -1,6 +1,8 @@
 //! `warpsmith db`: the address database that scans compare keys with.
 
 mod build;
+mod diff;
+mod list;
 mod lookup;
 
 use std::path::PathBuf;
@@ -10,6 +12,8 @@ use serde::Serialize;
 use warpsmith::store::{About, Database, Report};
 
 use self::build::Build;
+use self::diff::Diff;
+use self::list::List;
 use self::lookup::Lookup;
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -31,6 +35,13 @@ enum Command {
     Info(Info),
     /// Look addresses up
     Lookup(Lookup),
+    /// Print every address, as `db build` reads them
+    List(List),
+    /// Compare two databases
+    ///
+    /// Prints what only the second has (+), what only the first has (-), and what both have with another amount (~). The exit code is 0
+    /// when there is no difference, and 1 when there is one.
+    Diff(Diff),
     /// Read every record and check it
     Verify(Verify),
 }
@@ -82,6 +93,8 @@ impl Db {
             Command::Build(build) => build.run(stdout),
             Command::Info(info) => info.run(stdout),
             Command::Lookup(lookup) => lookup.run(stdout),
+            Command::List(list) => list.run(stdout),
+            Command::Diff(diff) => diff.run(stdout),
             Command::Verify(verify) => verify.run(stdout),
         }
     }

@@ -1,12 +1,14 @@
 //! `db`: what goes into a database is found there, listed, compared and added to.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 use tempfile::{TempDir, tempdir};
 
-use crate::harness::{Run, text, warpsmith, warpsmith_with};
-use crate::scan::{findings, p2pkh, scan};
+use crate::harness::{BINARY, Run, text, warpsmith, warpsmith_with};
+use crate::scan::{addresses, findings, p2pkh, scan};
 
 /// A folder with databases in it.
 struct Desk(TempDir);
@@ -117,4 +119,106 @@ fn many_addresses_are_looked_up_from_a_file_or_a_pipe() {
     assert_eq!(lines(&run), [format!("{P2PKH}  found, 1")]);
     from(&desk.name("missing"), &[]).code(2).says(&["--from", "missing"]);
     warpsmith(&["db", "lookup", &database]).code(2).says(&["ADDRESS"]);
+}
+
+/// What `db info` says of a database's addresses, and the amounts by what is listed.
+fn digest(database: &str) -> String {
+    let info = warpsmith(&["db", "info", database, "--json"]).code(0).json().remove(0);
+    text(&info, "addresses_digest").to_owned()
+}
+
+#[test]
+fn a_list_of_a_database_builds_the_same_database() {
+    let desk = Desk::new();
+    // Every type, with an amount, with nothing and with zero; a hash without a type, other chains, a test network.
+    let mut all: Vec<String> = (1..40)
+        .flat_map(|key| addresses(key).into_iter().map(move |(_, address)| (key, address)))
+        .map(|(key, address)| match key % 3 {
+            0 => format!("{address}\n"),
+            1 => format!("{address}\t{}\n", key - 1),
+            _ => format!("{address}\t{}\n", key << 70),
+        })
+        .collect();
+    let others = [
+        HASH,
+        ETH,
+        "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9",
+        "mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r",
+        "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx",
+    ];
+    all.extend(others.map(|address| format!("{address}\t7\n")));
+    let database = desk.build("db", &all.concat());
+    let listed = warpsmith(&["db", "list", &database]).code(0);
+    assert_eq!(listed.stderr, "");
+    let (mut put_in, mut came_out) = (all.concat(), listed.stdout.clone());
+    for text in [&mut put_in, &mut came_out] {
+        let mut lines: Vec<String> = text.lines().map(str::to_ascii_lowercase).collect();
+        lines.sort();
+        *text = lines.join("\n");
+    }
+    assert_eq!(put_in, came_out, "each with its own amount");
+    let again = desk.build("again", &listed.stdout);
+    assert_eq!(digest(&again), digest(&database));
+    assert_eq!(warpsmith(&["db", "list", &again]).code(0).stdout, listed.stdout);
+    // Some kinds only, in JSON; what is no kind is told with those there are.
+    let run = warpsmith(&["db", "list", &database, "--kind", "hash160,eth", "--json"]).code(0).json();
+    assert_eq!(
+        run,
+        [
+            json!({"event": "address", "address": ETH, "kind": "eth", "amount": "7"}),
+            json!({"event": "address", "address": HASH, "kind": "hash160", "amount": "7"}),
+        ]
+    );
+    let one = warpsmith(&["db", "list", &database, "--type", "p2tr-test"]).code(0);
+    assert_eq!(one.stdout, "", "a kind of which there is none");
+    warpsmith(&["db", "list", &database, "--kind", "p2wsh"]).code(2).says(&["p2wsh", "p2tr", "hash160"]);
+}
+
+/// A reader who has seen enough ends the listing, whatever is left of it.
+#[test]
+fn a_listing_ends_with_its_reader() {
+    let desk = Desk::new();
+    let hashes: String = (0..20_000u32).map(|number| format!("hash160:{number:040x}\n")).collect();
+    let database = desk.build("db", &hashes);
+    let mut command = Command::new(BINARY);
+    command.args(["db", "list", &database]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, format!("hash160:{:040x}\n", 0));
+    // The reader is gone with that, long before the 960,000 bytes are written.
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));
+    let whole = warpsmith(&["db", "list", &database]).code(0);
+    assert_eq!(whole.stdout, hashes);
+}
+
+#[test]
+fn two_databases_are_compared_line_by_line() {
+    let desk = Desk::new();
+    let [one, two, three] = [1, 2, 3].map(p2pkh);
+    let old = desk.build("old", &format!("{one}\t5\n{two}\n{P2WPKH}\n{HASH}\t9\n"));
+    let new = desk.build("new", &format!("{one}\t6\n{two}\t1\n{three}\t4\n{HASH}\t9\n"));
+    let run = warpsmith(&["db", "diff", &old, &new]).code(1);
+    let mut found = lines(&run);
+    found.sort();
+    let mut expected =
+        [format!("+ {three} 4"), format!("- {P2WPKH}"), format!("~ {one} 5 6"), format!("~ {two} - 1")];
+    expected.sort();
+    assert_eq!(found, expected);
+    assert_eq!(run.stderr.trim(), "1 only in the second, 1 only in the first, 2 with another amount");
+    let run = warpsmith(&["db", "diff", &old, &new, "--json", "--quiet"]).code(1);
+    let documents = run.documents();
+    assert!(documents.contains(&json!({
+        "event": "difference", "version": 1, "change": "changed", "address": one, "kind": "p2pkh",
+        "amount": "6", "old_amount": "5"
+    })));
+    let done = json!({"event": "done", "version": 1, "added": 1, "removed": 1, "changed": 2});
+    assert_eq!((documents.last(), documents.len(), run.stderr.as_str()), (Some(&done), 5, ""));
+    let run = warpsmith(&["db", "diff", &old, &new, "--summary"]).code(1);
+    assert!(run.stdout.starts_with("1 only in the second") && run.stderr.is_empty(), "{run:?}");
+    let run = warpsmith(&["db", "diff", &old, &old]).code(0).says(&["no difference"]);
+    assert_eq!(run.stdout, "");
+    warpsmith(&["db", "diff", &old, &desk.name("missing")]).code(2).says(&["missing"]);
+    warpsmith(&["db", "diff", &old, &desk.name("old.txt")]).code(4).says(&["address database"]);
 }

@@ -124,6 +124,11 @@ fn printed() -> Vec<Value> {
     run(&["db", "build", &database, &list]);
     run(&["db", "info", &database]);
     run(&["db", "lookup", &database, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"]);
+    run(&["db", "list", &database]);
+    let poorer = path("poorer");
+    fs::write(path("poorer.txt"), "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\t4\n").unwrap();
+    run(&["db", "build", &poorer, &path("poorer.txt")]);
+    run(&["db", "diff", &poorer, &database]);
     run(&["map", "show", &map]);
     run(&["devices", "--verbose"]);
     run(&["config", "show"]);

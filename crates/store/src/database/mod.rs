@@ -8,6 +8,7 @@
 
 mod about;
 mod build;
+mod diff;
 mod entries;
 mod layout;
 mod lmdb;
@@ -16,6 +17,7 @@ mod write;
 
 pub use about::About;
 pub use build::{BuildOptions, Built, Progress, Stage};
+pub use diff::{Difference, Differences};
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -138,6 +140,18 @@ impl Database {
     /// All records, by kind and digest. Ends with the first error.
     pub fn records(&self) -> impl Iterator<Item = Result<Record, Error>> + '_ {
         self.entries().map(|entry| entry.map(|entry| entry.record()))
+    }
+
+    /// The records of these kinds, of all where none are given; in the order of [`Self::records`].
+    pub fn records_of(&self, kinds: &[AddressKind]) -> impl Iterator<Item = Result<Record, Error>> + '_ {
+        let mut wanted: Vec<AddressKind> = self.about.kinds.iter().map(|(kind, _)| *kind).collect();
+        wanted.retain(|kind| kinds.is_empty() || kinds.contains(kind));
+        // Nothing is read after a kind that could not be read to its end.
+        let mut is_over = false;
+        let entries = wanted.into_iter().flat_map(|kind| self.entries_of(kind));
+        entries
+            .map(|entry| entry.map(|entry| entry.record()))
+            .take_while(move |record| !std::mem::replace(&mut is_over, record.is_err()))
     }
 
     pub(crate) fn entries(&self) -> Entries<'_> {
