@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use warpsmith::store::{About, Database, Report};
 
-use self::build::Build;
+use self::build::{Add, Build};
 use self::diff::Diff;
 use self::list::List;
 use self::lookup::Lookup;
@@ -31,6 +31,10 @@ pub(crate) struct Db {
 enum Command {
     /// Build a database from lists of addresses
     Build(Build),
+    /// Add addresses to a database
+    ///
+    /// A new database is made beside the old one and takes its place at the end: until then, and whatever happens, the old one is whole.
+    Add(Add),
     /// Print what is in a database
     Info(Info),
     /// Look addresses up
@@ -78,6 +82,8 @@ struct AboutLine {
     addresses_digest: String,
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    added: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     duplicates: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scripts: Option<u64>,
@@ -91,6 +97,7 @@ impl Db {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         match &self.command {
             Command::Build(build) => build.run(stdout),
+            Command::Add(add) => add.run(stdout),
             Command::Info(info) => info.run(stdout),
             Command::Lookup(lookup) => lookup.run(stdout),
             Command::List(list) => list.run(stdout),
@@ -133,6 +140,7 @@ fn about_line(event: &'static str, database: &Database) -> AboutLine {
         kinds: kinds.iter().map(|(kind, count)| (kind.name(), *count)).collect(),
         addresses_digest: const_hex::encode(addresses),
         bytes: database.size(),
+        added: None,
         duplicates: None,
         scripts: None,
         bad: None,

@@ -222,3 +222,26 @@ fn two_databases_are_compared_line_by_line() {
     warpsmith(&["db", "diff", &old, &desk.name("missing")]).code(2).says(&["missing"]);
     warpsmith(&["db", "diff", &old, &desk.name("old.txt")]).code(4).says(&["address database"]);
 }
+
+#[test]
+fn what_is_added_is_scanned_for() {
+    let desk = Desk::new();
+    let database = desk.build("db", &format!("{}\t5\n", p2pkh(0x20)));
+    let found = |expected: &[u128]| {
+        let (found, _) = findings(&scan(&["--range", "1:ff", "--database", &database]).code(0));
+        assert_eq!(found.into_iter().map(|(_, key)| key).collect::<Vec<_>>(), expected);
+    };
+    // This makes a filter, which knows of the one address.
+    found(&[0x20]);
+    let more = desk.list("more", &format!("{}\t6\n{}\t2\nnonsense\n", p2pkh(0x30), p2pkh(0x20)));
+    let run = warpsmith(&["db", "add", &database, &more, "--json"]).code(0).says(&["line 3"]);
+    let built = run.json().remove(0);
+    let counts = ["records", "added", "duplicates", "bad"].map(|name| built[name].as_u64());
+    assert_eq!(counts, [Some(2), Some(1), Some(1), Some(1)]);
+    found(&[0x20, 0x30]);
+    let run = warpsmith(&["db", "lookup", &database, &p2pkh(0x20), &p2pkh(0x30)]).code(0);
+    assert_eq!(lines(&run), [format!("{}  found, 5", p2pkh(0x20)), format!("{}  found, 6", p2pkh(0x30))]);
+    warpsmith(&["db", "add", &database, &more]).code(0).says(&["0 addresses added", "2 duplicates"]);
+    warpsmith(&["db", "add", &desk.name("none"), &more]).code(2).says(&["none"]);
+    assert!(fs::metadata(desk.name("none")).is_err(), "adding makes no database where there is none");
+}

@@ -129,6 +129,7 @@ fn printed() -> Vec<Value> {
     fs::write(path("poorer.txt"), "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\t4\n").unwrap();
     run(&["db", "build", &poorer, &path("poorer.txt")]);
     run(&["db", "diff", &poorer, &database]);
+    run(&["db", "add", &poorer, &list]);
     run(&["map", "show", &map]);
     run(&["devices", "--verbose"]);
     run(&["config", "show"]);

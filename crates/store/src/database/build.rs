@@ -1,7 +1,8 @@
 //! Building a database: lines to entries on all threads, sorted runs in a scratch file, one merge into the database.
 //!
 //! It is written under another name and gets its own when all of it is on disk, and the scratch file has no name at all. So a
-//! database is whole or not there, and what a kill leaves behind is cleared away by the next build.
+//! database is whole or not there, and what a kill leaves behind is cleared away by the next build. Adding to a database is
+//! building another from it, which takes its place.
 //!
 //! Memory is bounded by [`BuildOptions::memory`], a few megabytes, and the index (98 MB for a billion addresses). Disk:
 //! about 22 bytes an address for the runs (30 with amounts) besides the database's 20 (27).
@@ -110,19 +111,56 @@ impl Database {
         if fs::symlink_metadata(path).is_ok() {
             return Err(Error::Exists { path: path.to_owned() });
         }
-        let scratch = with_suffix(path, ".runs");
-        let runs = Runs::new(scratch_file(&scratch)?, &scratch);
-        let mut report = read(&runs, sources, options)?;
-        if report.addresses == 0 {
-            let path = sources.first().cloned().unwrap_or_else(|| path.to_owned());
-            return Err(Error::NoAddress { path });
-        }
-        let most = report.addresses - report.duplicates;
-        let (about, duplicates) = write(&draft, path, chunk, runs, most, options)?;
-        report.duplicates += duplicates;
+        let built = make(&draft, path, None, sources, options, chunk)?;
         draft.place_new()?;
-        Ok(Built { about, report })
+        Ok(built)
     }
+
+    /// Adds to the database at `path` what these sources have, as [`Self::build`] reads them. A new database is made beside it
+    /// and takes its place when all of it is on disk; until then, and whatever happens, the old one is there and whole. Where
+    /// the sources have nothing new it stays as it is. What is reported is of the sources alone.
+    ///
+    /// Filters of the old database are known by its identity, and made anew when they are next asked for.
+    pub fn add(path: &Path, sources: &[PathBuf], options: &BuildOptions) -> Result<Built, Error> {
+        let failed = || Error::io("read", path);
+        // Where a link leads, so that the file is replaced and not the link.
+        let path = &fs::canonicalize(path).map_err(failed())?;
+        let draft = Draft::begin(path, &with_suffix(path, ".part"), 0o600)?;
+        // Only now: another process may have replaced it until we had the draft.
+        let old = Database::open(path)?;
+        let facts = old.file.metadata().map_err(failed())?;
+        draft.file().set_permissions(facts.permissions()).map_err(Error::io("write", path))?;
+        let built = make(&draft, path, Some(&old), sources, options, CHUNK)?;
+        if (built.about.addresses, built.about.amounts) == (old.about.addresses, old.about.amounts) {
+            return Ok(Built { about: old.about, ..built });
+        }
+        draft.place()?;
+        Ok(built)
+    }
+}
+
+/// Writes the database for `path` from sources, and from what another has. Counted are the sources.
+fn make(
+    draft: &Draft,
+    path: &Path,
+    old: Option<&Database>,
+    sources: &[PathBuf],
+    options: &BuildOptions,
+    chunk: u32,
+) -> Result<Built, Error> {
+    let scratch = with_suffix(path, ".runs");
+    let runs = Runs::new(scratch_file(&scratch)?, &scratch);
+    let mut report = read(&runs, old, sources, options)?;
+    let known = old.map_or(0, |old| old.about.records);
+    if report.addresses == known {
+        let path = sources.first().cloned().unwrap_or_else(|| path.to_owned());
+        return Err(Error::NoAddress { path });
+    }
+    let most = report.addresses - report.duplicates;
+    let (about, duplicates) = write(draft, path, chunk, runs, most, options)?;
+    report.duplicates += duplicates;
+    report.addresses -= known;
+    Ok(Built { about, report })
 }
 
 /// A file without a name, so that nothing is left of it whatever happens. It has one for a moment, in which only we are
@@ -139,9 +177,15 @@ fn scratch_file(path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Reads all sources into sorted runs.
-fn read(runs: &Runs, sources: &[PathBuf], options: &BuildOptions) -> Result<Report, Error> {
-    let total = sources.iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum();
+/// Reads all sources into sorted runs, and another database before them.
+fn read(
+    runs: &Runs,
+    old: Option<&Database>,
+    sources: &[PathBuf],
+    options: &BuildOptions,
+) -> Result<Report, Error> {
+    let sizes = sources.iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len());
+    let total = sizes.chain(old.map(Database::size)).sum();
     let (done, addresses) = (AtomicU64::new(0), AtomicU64::new(0));
     let threads = options.threads.max(1);
     // The first error of any thread; the others end early then.
@@ -169,11 +213,14 @@ fn read(runs: &Runs, sources: &[PathBuf], options: &BuildOptions) -> Result<Repo
             // It fails when all workers have ended, and then something else did before.
             !is_over() && sender.send(work).is_ok()
         };
+        let read = |count| _ = done.fetch_add(count, Ordering::Relaxed);
+        if let Some(old) = old {
+            feed_database(old, read, send).unwrap_or_else(&fail);
+        }
         for path in sources {
             if is_over() {
                 break;
             }
-            let read = |count| _ = done.fetch_add(count, Ordering::Relaxed);
             feed(path, read, send).unwrap_or_else(&fail);
         }
         drop(sender);
@@ -192,19 +239,22 @@ fn read(runs: &Runs, sources: &[PathBuf], options: &BuildOptions) -> Result<Repo
 
 /// Hands on one source.
 fn feed(path: &Path, read: impl Fn(u64), send: impl Fn(Work) -> bool) -> Result<(), Error> {
-    let send_entries = |entries, wrong| send(Work::Entries(path.to_owned(), entries, wrong));
     if let Some(folder) = lmdb::folder_of(path) {
-        return lmdb::read(&folder, send_entries);
+        return lmdb::read(&folder, |entries, wrong| send(Work::Entries(path.to_owned(), entries, wrong)));
     }
     if !Database::is_at(path) {
         return read_blocks(path, read, |block| send(Work::Lines(block)));
     }
-    let database = Database::open(path)?;
+    feed_database(&Database::open(path)?, read, send)
+}
+
+/// Hands on the records of a database.
+fn feed_database(database: &Database, read: impl Fn(u64), send: impl Fn(Work) -> bool) -> Result<(), Error> {
     let mut entries = database.entries();
     loop {
         let batch: Vec<Entry> = entries.by_ref().take(ENTRIES).collect::<Result<_, _>>()?;
         read(batch.len() as u64 * database.size() / database.about().records.max(1));
-        if batch.is_empty() || !send_entries(batch, Vec::new()) {
+        if batch.is_empty() || !send(Work::Entries(database.path().to_owned(), batch, Vec::new())) {
             return Ok(());
         }
     }

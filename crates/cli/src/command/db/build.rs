@@ -1,12 +1,12 @@
-//! `warpsmith db build`: a database from lists of addresses and other sources.
+//! `warpsmith db build` and `db add`: a database from lists of addresses and other sources.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
-use warpsmith::store::{BuildOptions, Database, Progress, Stage};
+use warpsmith::store::{BuildOptions, Built, Database, Progress, Stage};
 
 use super::{about_line, about_text, failed, remarks};
 use crate::ending::{Ending, Failure};
@@ -21,6 +21,23 @@ pub(super) struct Build {
     #[arg(value_name = "DB")]
     database: PathBuf,
 
+    #[command(flatten)]
+    flags: BuildFlags,
+}
+
+#[derive(Args)]
+pub(super) struct Add {
+    /// The database to add to
+    #[arg(value_name = "DB")]
+    database: PathBuf,
+
+    #[command(flatten)]
+    flags: BuildFlags,
+}
+
+/// What is put in, and how.
+#[derive(Args)]
+struct BuildFlags {
     /// Text with one address a line, or tab-separated address and amount, plain or .gz or .zst; another database; or an LMDB
     /// folder of BitcoinAddressFinder or of an earlier version
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
@@ -47,8 +64,31 @@ pub(super) struct Build {
     quiet: bool,
 }
 
+/// Makes a database of sources.
+type Make = fn(&Path, &[PathBuf], &BuildOptions<'_>) -> Result<Built, warpsmith::store::Error>;
+
 impl Build {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        self.flags.run(&self.database, None, Database::build, stdout)
+    }
+}
+
+impl Add {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let before = Database::open(&self.database).map_err(failed)?.about().records;
+        self.flags.run(&self.database, Some(before), Database::add, stdout)
+    }
+}
+
+impl BuildFlags {
+    /// Makes a database, or makes it anew where it had so many addresses before, and says what is in it.
+    fn run(
+        &self,
+        path: &Path,
+        before: Option<u64>,
+        make: Make,
+        stdout: &mut Stdout,
+    ) -> Result<Ending, Failure> {
         let stop = interrupt()?;
         let started = Instant::now();
         let screen = std::sync::Mutex::new(Screen::new(self.quiet));
@@ -70,7 +110,7 @@ impl Build {
             stop: &stop,
             progress: &progress,
         };
-        let built = Database::build(&self.database, &self.sources, &options);
+        let built = make(path, &self.sources, &options);
         let mut screen = screen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         screen.clear();
         if stop.load(Ordering::Relaxed) && built.is_err() {
@@ -80,10 +120,12 @@ impl Build {
         for line in remarks(&built.report) {
             screen.warn(&line);
         }
-        let database = Database::open(&self.database).map_err(failed)?;
+        let database = Database::open(path).map_err(failed)?;
+        let added = before.map(|before| built.about.records.saturating_sub(before));
         let seconds = started.elapsed().as_secs_f64();
         if self.json {
             let mut line = about_line("built", &database);
+            line.added = added;
             line.duplicates = Some(built.report.duplicates);
             line.scripts = Some(built.report.scripts);
             line.bad = Some(built.report.bad);
@@ -92,8 +134,12 @@ impl Build {
         } else {
             stdout.show(about_text(&database).as_bytes())?;
         }
+        let what = match added {
+            None => "built".to_owned(),
+            Some(added) => format!("{} addresses added", human::count(added as f64)),
+        };
         screen.say(format_args!(
-            "built in {}, {}, {} duplicates left out",
+            "{what} in {}, {}, {} duplicates left out",
             human::seconds(seconds),
             human::rate(built.report.addresses as f64 / seconds.max(1e-9)),
             human::count(built.report.duplicates as f64)
