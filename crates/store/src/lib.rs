@@ -14,7 +14,9 @@ mod range;
 mod record;
 mod targets;
 
-pub use database::{About, BuildOptions, Built, Database, Difference, Differences, Progress, Reader, Stage};
+pub use database::{
+    About, BuildOptions, Built, Database, Databases, Difference, Differences, Progress, Reader, Stage,
+};
 pub use error::Error;
 pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose, key_of};
 pub use input::{BadLine, Block, Line, Report, address_column, read_blocks, read_line};

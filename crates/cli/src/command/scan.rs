@@ -4,7 +4,7 @@ mod estimate;
 mod fleet;
 mod given;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -80,9 +80,9 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "HEX", group = "sought", conflicts_with = "types", help_heading = SCANNED)]
     public_key: Vec<String>,
 
-    /// The database to look in instead, made by `warpsmith db build`
+    /// The database to look in instead, made by `warpsmith db build`; repeatable
     #[arg(long, value_name = "DB", value_hint = ValueHint::FilePath, group = "sought", help_heading = SCANNED)]
-    database: Option<PathBuf>,
+    database: Vec<PathBuf>,
 
     /// With --database: the filter that devices test first, fuse8 or fuse16; or none: the CPU looks every key up, slowly and in
     /// little memory [default: the finer that fits]
@@ -182,10 +182,9 @@ impl Scan {
         if let Some(file) = &self.keys {
             return self.test_keys(file, stdout);
         }
-        let usage = |text: String| Failure::Usage(text);
         let range = self.read_range()?;
         let mut screen = self.run.screen();
-        let listed = self.database.is_none().then(|| self.read_targets()).transpose()?;
+        let listed = self.database.is_empty().then(|| self.read_targets()).transpose()?;
         let reins = Reins { interrupt: interrupt()?, pause: Arc::default() };
         // Up to the first key there is nothing to be ended in order.
         let starting = Starting::new(self.run.quiet, NOT_BEGUN);
@@ -193,10 +192,9 @@ impl Scan {
             screen.begin(|| scan_model(&self.range_name(&range)), &reins);
         }
         let devices = self.run.devices.open()?;
-        let (targets, remarks) = match (&self.database, listed) {
-            (Some(path), _) => (self.open_database(path, &devices, &mut screen)?, Vec::new()),
-            (None, Some((targets, list))) => (targets, remarks(&list.report)),
-            (None, None) => return Err(usage("give --targets or --database".to_owned())),
+        let (targets, remarks) = match listed {
+            None => (self.open_databases(&devices, &mut screen)?, Vec::new()),
+            Some((targets, list)) => (targets, remarks(&list.report)),
         };
         if self.estimate {
             return self.tell_estimate(&range, &targets, &devices, stdout);
@@ -297,21 +295,17 @@ impl Scan {
         Ok((targets.map_err(|error| Failure::Usage(error.to_string()))?, list))
     }
 
-    /// A database, with the filter that goes before it.
-    fn open_database(
-        &self,
-        path: &Path,
-        devices: &Devices,
-        screen: &mut Screen,
-    ) -> Result<ScanTargets, Failure> {
+    /// The databases, with the filter that goes before them.
+    fn open_databases(&self, devices: &Devices, screen: &mut Screen) -> Result<ScanTargets, Failure> {
         let failed = |error: warpsmith::Error| match error {
             warpsmith::Error::Store(error) => Failure::of("--database", &error),
             error => error.into(),
         };
-        let database = Database::open(path).map_err(|error| failed(error.into()))?;
+        let databases = self.database.iter().map(|path| Database::open(path));
+        let databases = databases.collect::<Result<_, _>>().map_err(|error| failed(error.into()))?;
         let mut tell = |news| tell_filter(screen, &news);
         let wish = self.filter.unwrap_or(FilterWish::Finest);
-        with_filter(database, &self.types, wish, devices, &mut tell).map_err(failed)
+        with_filter(databases, &self.types, wish, devices, &mut tell).map_err(failed)
     }
 
     fn scan(

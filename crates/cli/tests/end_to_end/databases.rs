@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
 use crate::harness::{BINARY, Run, text, warpsmith, warpsmith_with};
@@ -244,4 +244,46 @@ fn what_is_added_is_scanned_for() {
     warpsmith(&["db", "add", &database, &more]).code(0).says(&["0 addresses added", "2 duplicates"]);
     warpsmith(&["db", "add", &desk.name("none"), &more]).code(2).says(&["none"]);
     assert!(fs::metadata(desk.name("none")).is_err(), "adding makes no database where there is none");
+}
+
+/// Several databases at once find what each would find, whatever their order, with and without a filter, and a map knows them in
+/// any order.
+#[test]
+fn several_databases_are_scanned_for_at_once() {
+    let desk = Desk::new();
+    let one = desk.build("one", &format!("{}\t5\n{}\n{}\n", p2pkh(0x20), p2pkh(0x30), p2pkh(1 << 90)));
+    let two = desk.build("two", &format!("{}\t6\n{P2WPKH}\n{}\n", p2pkh(0x20), p2pkh(0x40)));
+    let usual = ["--range", "1:ff", "--database", &one, "--database", &two];
+    let expected = [(1, "p2wpkh"), (0x20, "p2pkh"), (0x30, "p2pkh"), (0x40, "p2pkh")];
+    let sorted = |run: &Run| {
+        let (mut found, done) = findings(run);
+        found.sort_by_key(|(_, key)| *key);
+        (found, done)
+    };
+    let expected: Vec<(String, u128)> = expected.map(|(key, name)| (name.to_owned(), key)).into();
+    for filter in ["fuse8", "fuse16", "none"] {
+        let run = scan(&[&usual[..], &["--filter", filter]].concat()).code(0);
+        assert_eq!(sorted(&run).0, expected, "{filter}");
+        // An address that both have is found once, with the larger amount.
+        let both: Vec<Value> =
+            run.json().into_iter().filter(|line| line["address"] == p2pkh(0x20).as_str()).collect();
+        assert_eq!((both.len(), text(&both[0], "amount")), (1, "6"), "{filter}");
+    }
+    let map = desk.name("map");
+    let (found, done) = sorted(&scan(&[&usual[..], &["--map", &map]].concat()).code(0));
+    assert_eq!((found, text(&done, "covered")), (expected.clone(), "255"));
+    let turned = ["--range", "1:ff", "--database", &two, "--database", &one, "--map", &map];
+    let (found, done) = findings(&scan(&turned).code(1));
+    assert_eq!((found.len(), done["tried"].as_u64()), (0, Some(0)), "nothing is left to do");
+    // One of them alone is another job; and a map of one goes on with that one, given once or twice.
+    scan(&["--range", "1:ff", "--database", &one, "--map", &map]).code(4).says(&["another job"]);
+    let alone = desk.name("alone.map");
+    scan(&["--range", "1:ff", "--database", &one, "--map", &alone]).code(0);
+    scan(&["--range", "1:ff", "--database", &one, "--database", &one, "--map", &alone]).code(1);
+    // Keys of a list.
+    let keys = desk.list("keys", &[1u8, 0x20, 0x30, 0x41].map(|key| format!("{key:064x}\n")).concat());
+    let run = warpsmith(&["scan", "--keys", &keys, "--database", &two, "--database", &one, "--json"]).code(0);
+    assert_eq!(sorted(&run).0, expected[..3]);
+    let run = scan(&["--range", "1:ff", "--database", &one, "--database", &desk.name("none")]).code(2);
+    run.says(&["--database", "none"]);
 }

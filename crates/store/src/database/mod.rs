@@ -13,11 +13,13 @@ mod entries;
 mod layout;
 mod lmdb;
 mod sort;
+mod together;
 mod write;
 
 pub use about::About;
 pub use build::{BuildOptions, Built, Progress, Stage};
 pub use diff::{Difference, Differences};
+pub use together::Databases;
 
 use std::cell::RefCell;
 use std::fs::{self, File};

@@ -31,9 +31,9 @@ struct Estimate {
 impl Scan {
     /// Keys a second of all devices together.
     fn rate(&self, targets: &ScanTargets, devices: &Devices) -> Result<f64, Failure> {
-        let of = match self.database {
-            Some(_) => ScanOf::Database(targets),
-            None => ScanOf::Planted(targets.types()),
+        let of = match self.database.is_empty() {
+            false => ScanOf::Database(targets),
+            true => ScanOf::Planted(targets.types()),
         };
         Ok(bench_scan(devices, of, MEASURED, false)?.iter().map(|bench| bench.rate).sum())
     }
