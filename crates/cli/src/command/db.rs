@@ -89,8 +89,20 @@ struct AboutLine {
     scripts: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bad: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    snapshots: Vec<SnapshotLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
+}
+
+/// A UTXO set among the sources.
+#[derive(Serialize)]
+struct SnapshotLine {
+    file: String,
+    network: &'static str,
+    block: String,
+    coins: u64,
+    scripts: u64,
 }
 
 impl Db {
@@ -144,6 +156,7 @@ fn about_line(event: &'static str, database: &Database) -> AboutLine {
         duplicates: None,
         scripts: None,
         bad: None,
+        snapshots: Vec::new(),
         seconds: None,
     }
 }

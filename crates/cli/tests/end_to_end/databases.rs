@@ -287,3 +287,58 @@ fn several_databases_are_scanned_for_at_once() {
     let run = scan(&["--range", "1:ff", "--database", &one, "--database", &desk.name("none")]).code(2);
     run.says(&["--database", "none"]);
 }
+
+/// A UTXO set of three coins, as Bitcoin Core dumps it: 50 coins to the whole public key of the private key 1, 3 and 4 satoshi to
+/// the witness program of its hash.
+pub fn utxo_set(network: &str) -> Vec<u8> {
+    let x = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+    let program = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
+    let head = format!("7574786fff0200{network}{}{}", "ab".repeat(32), "0300000000000000");
+    // Each transaction: its id, how many coins; each coin: its number, twice its height and whether it was mined, the amount and the
+    // script, both compressed. 15 and 1f, 21 and 31, are 3 and 4 satoshi; 1c is 28, the six that are special and the 22 bytes of the program.
+    let one = format!("{}01{}", "11".repeat(32), format_args!("000332{}{x}", "04"));
+    let two = format!(
+        "{}02{}{}",
+        "22".repeat(32),
+        format_args!("0002151c{program}"),
+        format_args!("01021f1c{program}")
+    );
+    const_hex::decode(head + &one + &two).unwrap()
+}
+
+#[test]
+fn a_utxo_set_of_bitcoin_core_becomes_a_database() {
+    let desk = Desk::new();
+    let set = desk.name("utxo.dat");
+    fs::write(&set, utxo_set("f9beb4d9")).unwrap();
+    let database = desk.name("db");
+    let run = warpsmith(&["db", "build", &database, &set, "--json"]).code(0);
+    let built = run.says(&["mainnet", "3 coins"]).json().remove(0);
+    assert_eq!(built["kinds"], json!({"p2pkh": 1, "p2wpkh": 1}));
+    let told =
+        json!([{"file": set, "network": "mainnet", "block": "ab".repeat(32), "coins": 3, "scripts": 0}]);
+    assert_eq!(built["snapshots"], told);
+    let whole_key = "1EHNa6Q4Jz2uvNExL497mE43ikXhwF6kZm";
+    assert_eq!(
+        lines(&warpsmith(&["db", "list", &database]).code(0)),
+        [format!("{whole_key}\t5000000000"), format!("{P2WPKH}\t7")]
+    );
+    let (mut found, _) = findings(&scan(&["--range", "1:ff", "--database", &database]).code(0));
+    found.sort();
+    assert_eq!(found, [("p2pkh-uncompressed".to_owned(), 1), ("p2wpkh".to_owned(), 1)]);
+    // Another network is said, and is none of ours to guess.
+    fs::write(&set, utxo_set("fabfb5da")).unwrap();
+    let run = warpsmith(&["db", "build", &desk.name("regtest"), &set]).code(0).says(&["regtest"]);
+    assert!(run.stdout.contains("p2wpkh-test"), "{run:?}");
+    fs::write(&set, utxo_set("deadbeef")).unwrap();
+    warpsmith(&["db", "build", &desk.name("none"), &set]).code(4).says(&["deadbeef", "signet"]);
+    let whole = utxo_set("f9beb4d9");
+    fs::write(&set, &whole[..whole.len() - 3]).unwrap();
+    let end = format!("before byte {}", whole.len());
+    warpsmith(&["db", "build", &desk.name("none"), &set]).code(4).says(&[
+        "its end is missing",
+        &end,
+        "after 2 coins",
+    ]);
+    assert!(fs::metadata(desk.name("none")).is_err());
+}

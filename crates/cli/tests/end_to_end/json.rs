@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::tempdir;
 
+use crate::databases::utxo_set;
 use crate::harness::{BINARY, INFEASIBLE, signal, text, warpsmith, write_private};
 
 const PAGE: &str = include_str!("../../../../docs/json.md");
@@ -122,6 +123,9 @@ fn printed() -> Vec<Value> {
     run(&["join", "--secret-key-file", &path("other.key"), &result]);
     run(&["verify", &key]);
     run(&["db", "build", &database, &list]);
+    let set = path("utxo.dat");
+    fs::write(&set, utxo_set("f9beb4d9")).unwrap();
+    run(&["db", "build", &path("set.db"), &set]);
     run(&["db", "info", &database]);
     run(&["db", "lookup", &database, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"]);
     run(&["db", "list", &database]);

@@ -8,10 +8,12 @@
 
 mod about;
 mod build;
+mod coins;
 mod diff;
 mod entries;
 mod layout;
 mod lmdb;
+mod snapshot;
 mod sort;
 mod together;
 mod write;
@@ -19,6 +21,7 @@ mod write;
 pub use about::About;
 pub use build::{BuildOptions, Built, Progress, Stage};
 pub use diff::{Difference, Differences};
+pub use snapshot::Snapshot;
 pub use together::Databases;
 
 use std::cell::RefCell;

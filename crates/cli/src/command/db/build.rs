@@ -6,9 +6,9 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
-use warpsmith::store::{BuildOptions, Built, Database, Progress, Stage};
+use warpsmith::store::{BuildOptions, Built, Database, Progress, Snapshot, Stage};
 
-use super::{about_line, about_text, failed, remarks};
+use super::{SnapshotLine, about_line, about_text, failed, remarks};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
@@ -38,8 +38,8 @@ pub(super) struct Add {
 /// What is put in, and how.
 #[derive(Args)]
 struct BuildFlags {
-    /// Text with one address a line, or tab-separated address and amount, plain or .gz or .zst; another database; or an LMDB
-    /// folder of BitcoinAddressFinder or of an earlier version
+    /// Text with one address a line, or tab-separated address and amount, plain or .gz or .zst; the UTXO set of Bitcoin Core's
+    /// dumptxoutset; another database; or an LMDB folder of BitcoinAddressFinder or of an earlier version
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     sources: Vec<PathBuf>,
 
@@ -117,6 +117,15 @@ impl BuildFlags {
             return Err(Failure::Interrupted);
         }
         let built = built.map_err(failed)?;
+        for (file, set) in &built.snapshots {
+            // SEC: 64 hex digits may be a key to whoever reads along, so a block goes by its last ones.
+            let (file, coins, block) =
+                (file.display(), human::count(set.coins as f64), &set.block[set.block.len() - 16..]);
+            screen.say(format_args!(
+                "{file}: the UTXO set of {} behind the block that ends with {block}, {coins} coins",
+                set.network
+            ));
+        }
         for line in remarks(&built.report) {
             screen.warn(&line);
         }
@@ -129,6 +138,7 @@ impl BuildFlags {
             line.duplicates = Some(built.report.duplicates);
             line.scripts = Some(built.report.scripts);
             line.bad = Some(built.report.bad);
+            line.snapshots = built.snapshots.iter().map(snapshot_line).collect();
             line.seconds = Some(seconds);
             stdout.show_json(&line)?;
         } else {
@@ -146,5 +156,16 @@ impl BuildFlags {
         ));
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
+    }
+}
+
+fn snapshot_line((file, set): &(PathBuf, Snapshot)) -> SnapshotLine {
+    let Snapshot { network, block, coins, scripts } = set;
+    SnapshotLine {
+        file: file.display().to_string(),
+        network,
+        block: block.clone(),
+        coins: *coins,
+        scripts: *scripts,
     }
 }
