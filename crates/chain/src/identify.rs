@@ -195,7 +195,7 @@ fn bare(digits: &str) -> Result<Digest, Error> {
     }
     let (given, wanted) = (BARE.len() + digits.len(), BARE.len() + 40);
     if given != wanted {
-        return Err(Error::Length { given, wanted, expected: "hash160" });
+        return Err(Error::Length { given, wanted, expected: "address as hash160: and 40 hex digits" });
     }
     Ok(Digest::new(&hex_bytes(digits)))
 }

@@ -45,6 +45,15 @@ pub struct PublicPoint {
 }
 
 impl PublicPoint {
+    /// The point with this x coordinate whose y is odd or even; `None` where no point has it.
+    pub fn of_x(x: &[u8; 32], is_odd: bool) -> Option<PublicPoint> {
+        let mut compressed = [2 | u8::from(is_odd); 33];
+        compressed[1..].copy_from_slice(x);
+        let key = secp256k1::PublicKey::from_slice(&compressed).ok()?.serialize_uncompressed();
+        let y = std::array::from_fn(|at| key[33 + at]);
+        Some(PublicPoint { x: *x, y })
+    }
+
     /// The key as 33 bytes: 2 or 3 (y even or odd), then x.
     pub fn compressed(&self) -> [u8; 33] {
         let mut bytes = [0; 33];

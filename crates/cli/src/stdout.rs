@@ -70,6 +70,11 @@ impl Stdout {
         self.show(&json_line(line))
     }
 
+    /// For lines that can be had again and are too many to be written one by one.
+    pub fn gathered(&mut self) -> Gathered<'_> {
+        Gathered { stdout: self, bytes: Vec::with_capacity(TOGETHER) }
+    }
+
     /// Ends what a command prints as JSON: it is done, and this is how it went.
     pub fn done(&mut self, json: bool, how: &impl Serialize) -> Result<(), Failure> {
         match json {
@@ -96,6 +101,35 @@ impl Stdout {
         } else {
             self.file.write_all(bytes)
         }
+    }
+}
+
+/// So many bytes of lines are written together.
+const TOGETHER: usize = 1 << 16;
+
+/// Lines on their way to stdout, many of them at a time. What was added and not flushed is not written.
+pub(crate) struct Gathered<'s> {
+    stdout: &'s mut Stdout,
+    bytes: Vec<u8>,
+}
+
+impl Gathered<'_> {
+    /// Adds a line with its end.
+    pub fn add(&mut self, line: &[u8]) -> Result<(), Failure> {
+        self.bytes.extend_from_slice(line);
+        if self.bytes.len() < TOGETHER { Ok(()) } else { self.flush() }
+    }
+
+    /// Adds a JSON document.
+    pub fn add_json(&mut self, line: &impl Serialize) -> Result<(), Failure> {
+        self.add(&json_line(line))
+    }
+
+    /// Writes what was added.
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        let written = self.stdout.show(&self.bytes);
+        self.bytes.clear();
+        written
     }
 }
 

@@ -59,6 +59,29 @@ pub fn address_file(data: &[u8]) {
     }
 }
 
+/// Bytes as a UTXO set of Bitcoin Core: refused, or a database of what it says, whose list makes the same database.
+pub fn utxo_set(data: &[u8]) {
+    static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
+    let name = |what: &str| FOLDER.path().join(format!("{what}-{:?}", std::thread::current().id()));
+    let (set, database, list, again) = (name("set"), name("database"), name("list"), name("again"));
+    // What it begins with is not for a fuzzer to find.
+    fs::write(&set, [b"utxo\xff", data].concat()).expect("the set is written");
+    let options = BuildOptions { threads: 1, memory: 1 << 20, ..Default::default() };
+    if let Ok(built) = Database::build(&database, &[set], &options).map_err(assert_told) {
+        let opened = Database::open(&database).expect("it was built");
+        let line = |record: warpsmith_store::Record| {
+            format!("{}\t{}\n", record.text(), record.amount.expect("coins have amounts"))
+        };
+        let lines: String = opened.records().map(|record| line(record.expect("a record"))).collect();
+        fs::write(&list, lines).expect("the list is written");
+        let same = Database::build(&again, &[list], &options).expect("a list of addresses").about;
+        assert_eq!((same.addresses, same.amounts), (built.about.addresses, built.about.amounts));
+    }
+    for path in [database, again] {
+        fs::remove_file(path).ok();
+    }
+}
+
 /// Good files of private retrieval: a database, its updates, and a client's state and journal.
 struct Pir {
     folder: TempDir,

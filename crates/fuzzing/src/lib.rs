@@ -10,7 +10,7 @@ mod keys;
 mod messages;
 mod text;
 
-pub use files::{address_file, pir_files, store_files};
+pub use files::{address_file, pir_files, store_files, utxo_set};
 pub use fleet::{fleet_files, fleet_messages};
 pub use keys::key_stores;
 pub use messages::{pir_messages, split_result};
@@ -34,6 +34,7 @@ pub const TARGETS: &[Target] = &[
     ("scan_text", scan_text),
     ("split_result", split_result),
     ("store_files", store_files),
+    ("utxo_set", utxo_set),
 ];
 
 /// Panics unless a refusal gives its reason, in text that no terminal takes for a command.

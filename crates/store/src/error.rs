@@ -141,6 +141,14 @@ pub enum Error {
         /// The file, or the first of several.
         path: PathBuf,
     },
+    /// A UTXO set that cannot be read.
+    #[error("{path} cannot be read as a UTXO set of Bitcoin Core: {reason}")]
+    Snapshot {
+        /// The file.
+        path: PathBuf,
+        /// Why not, and where.
+        reason: String,
+    },
     /// Maps that cannot be joined in memory.
     #[error(
         "a map in random order with {pieces} pieces cannot be rewritten in another order (more than {most}); join maps of \

@@ -15,10 +15,13 @@ mod range;
 mod record;
 mod targets;
 
-pub use database::{About, BuildOptions, Built, Database, Progress, Reader, Stage};
+pub use database::{
+    About, BuildOptions, Built, Database, Databases, Difference, Differences, Progress, Reader, Snapshot,
+    Stage,
+};
 pub use error::Error;
 pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose, key_of};
-pub use input::{BadLine, Block, Report, read_blocks};
+pub use input::{BadLine, Block, Line, Report, address_column, read_blocks, read_line};
 pub use interval::{Interval, IntervalSet, U256};
 pub use map::{Batch, Gaps, Job, Map, MapFile, MergeError, Pieces, Planner, Source, Stretch, Targets};
 pub use mask::{DigitMask, KeyMask, MaskError, TextMask};

@@ -91,6 +91,15 @@ impl Entry {
         (self.width > 0).then(|| u128::from_be_bytes(self.amount))
     }
 
+    /// The entry with what both of two with one key have.
+    pub fn plus(&self, other: &Self) -> Self {
+        let sum = match (self.amount(), other.amount()) {
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
+            (one, two) => one.or(two),
+        };
+        Self::from_parts(self.kind(), self.digest(), sum)
+    }
+
     /// The amount as it is in runs and digests: no byte, 8 or 16, most significant first.
     pub fn value(&self) -> &[u8] {
         &self.amount[16 - usize::from(self.width)..]

@@ -14,8 +14,8 @@ pub use warpsmith_engine::{
     scan as run,
 };
 use warpsmith_store::{
-    Database, Filter, Interval, Job, KeyMask, Load, Map, MapFile, Order, Pace, TargetList, Width, choose,
-    parse_range,
+    Database, Databases, Filter, Interval, Job, KeyMask, Load, Map, MapFile, Order, Pace, TargetList, Width,
+    choose, parse_range,
 };
 
 use crate::background::{Note, Outlet, Running, Watcher};
@@ -46,7 +46,7 @@ pub fn scan(range: impl Into<String>, addresses: impl IntoIterator<Item = impl I
 enum Sought {
     Addresses(Vec<String>),
     Files(Vec<PathBuf>),
-    Database(PathBuf),
+    Databases(Vec<PathBuf>),
 }
 
 /// A scan that was described and not begun: see [`scan`](fn@crate::scan).
@@ -104,7 +104,21 @@ impl Scan {
 
     /// Scans for the addresses of a database that `warpsmith db build` or [`Database::build`] made.
     pub fn for_database(range: impl Into<String>, database: impl Into<PathBuf>) -> Scan {
-        Scan::new(range, Sought::Database(database.into()))
+        Scan::for_databases(range, [database])
+    }
+
+    /// Scans for the addresses of several databases at once. In whatever order they are given, a map goes on.
+    ///
+    /// # Panics
+    ///
+    /// Without any.
+    pub fn for_databases(
+        range: impl Into<String>,
+        databases: impl IntoIterator<Item = impl Into<PathBuf>>,
+    ) -> Scan {
+        let databases: Vec<PathBuf> = databases.into_iter().map(Into::into).collect();
+        assert!(!databases.is_empty(), "there is a database at least");
+        Scan::new(range, Sought::Databases(databases))
     }
 
     /// Scans the keys that a text with unknown characters can be, instead of a range.
@@ -180,9 +194,10 @@ impl Scan {
         let targets = match &self.sought {
             Sought::Addresses(addresses) => ScanTargets::list(&TargetList::of(addresses)?, &self.types)?,
             Sought::Files(files) => ScanTargets::list(&TargetList::read(files, true)?, &self.types)?,
-            Sought::Database(path) => {
-                let (database, types) = (Database::open(path)?, &self.types);
-                with_filter(database, types, FilterWish::Finest, &devices, &mut |_| ())?
+            Sought::Databases(paths) => {
+                let databases = paths.iter().map(|path| Database::open(path));
+                let databases = databases.collect::<std::result::Result<_, _>>()?;
+                with_filter(databases, &self.types, FilterWish::Finest, &devices, &mut |_| ())?
             }
         };
         let (map, mask) = (self.map.as_deref(), self.mask.as_ref());
@@ -264,7 +279,7 @@ pub enum FilterNews {
     Making(Width, f64),
 }
 
-/// The addresses of a database, with a filter before it. `tell` hears which one and why, and of a filter that has to be made.
+/// The addresses of databases, with one filter before them. `tell` hears which one and why, and of a filter that has to be made.
 ///
 /// ```
 /// use warpsmith::Devices;
@@ -276,8 +291,8 @@ pub enum FilterNews {
 /// # let (list, path) = (folder.join("list.txt"), folder.join("addresses.db"));
 /// std::fs::write(&list, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\n")?;
 /// Database::build(&path, &[list], &BuildOptions::default())?;
-/// let (database, wish) = (Database::open(&path)?, FilterWish::Of(Width::Fuse8));
-/// let targets = with_filter(database, &[], wish, &Devices::cpu()?, &mut |news| eprintln!("{news:?}"))?;
+/// let (databases, wish) = (vec![Database::open(&path)?], FilterWish::Of(Width::Fuse8));
+/// let targets = with_filter(databases, &[], wish, &Devices::cpu()?, &mut |news| eprintln!("{news:?}"))?;
 /// assert!(targets.types().iter().any(|wanted| wanted.name == "p2pkh"));
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -285,17 +300,22 @@ pub enum FilterNews {
 ///
 /// # Errors
 ///
-/// When the database has no address of these types, or the filter can be neither read nor made.
+/// When the databases have no address of these types, or the filter can be neither read nor made.
+///
+/// # Panics
+///
+/// Without any database.
 pub fn with_filter(
-    database: Database,
+    databases: Vec<Database>,
     types: &[&'static KeyType],
     wish: FilterWish,
     devices: &Devices,
     tell: &mut dyn FnMut(FilterNews),
 ) -> Result<ScanTargets> {
-    let (types, kinds) = ScanTargets::choose(&database, types)?;
+    let together = Databases::from(&databases[..]);
+    let (types, kinds) = ScanTargets::choose(&together, types)?;
     let room = devices.filter_room();
-    let keys = kinds.iter().map(|kind| database.about().count(*kind)).sum();
+    let keys = kinds.iter().map(|kind| together.count(*kind)).sum();
     let load = |memory: u64| Load {
         keys,
         memory,
@@ -303,7 +323,7 @@ pub fn with_filter(
         survivors_per_second: CONFIRMED,
     };
     let width = match wish {
-        FilterWish::Nothing => return Ok(ScanTargets::unfiltered(database, types)),
+        FilterWish::Nothing => return Ok(ScanTargets::unfiltered(databases, types)),
         FilterWish::Of(width) => width,
         FilterWish::Finest => {
             let choice = choose(&load(room.memory));
@@ -312,7 +332,8 @@ pub fn with_filter(
         }
     };
     let mut open = |width: Width| {
-        Filter::open_or_build(&database, &kinds, width, &mut |share| tell(FilterNews::Making(width, share)))
+        let mut making = |share| tell(FilterNews::Making(width, share));
+        Filter::open_or_build(together.clone(), &kinds, width, &mut making)
     };
     let filter = open(width)?;
     // A card lets more pass a coarse filter than can be looked up: the processor tests it by a finer one, where there is memory.
@@ -322,7 +343,7 @@ pub fn with_filter(
         (Width::Fuse8, Some(Width::Fuse16)) if floods => Some(open(Width::Fuse16)?),
         _ => None,
     };
-    Ok(ScanTargets::database(database, types, filter, second))
+    Ok(ScanTargets::databases(databases, types, filter, second))
 }
 
 /// The map of a scan: from its file, new in a file, or forgotten at the end where no file is given. A new map takes the range

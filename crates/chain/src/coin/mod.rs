@@ -6,10 +6,12 @@
 
 mod export;
 mod infer;
+mod output;
 mod rows;
 
 pub use export::{Wif, decode_wif, descriptor_checksum, wif_versions};
 pub use infer::{Inference, Refusal, infer};
+pub use output::Outputs;
 pub use rows::{BITCOIN, BITCOIN_CASH, COINS, DOGECOIN, LITECOIN};
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ mod fleet;
 mod given;
 mod masks;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -96,9 +96,9 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "HEX", group = "sought", conflicts_with = "types", help_heading = SCANNED)]
     public_key: Vec<String>,
 
-    /// The database to look in instead, made by `warpsmith db build`
+    /// The database to look in instead, made by `warpsmith db build`; repeatable
     #[arg(long, value_name = "DB", value_hint = ValueHint::FilePath, group = "sought", help_heading = SCANNED)]
-    database: Option<PathBuf>,
+    database: Vec<PathBuf>,
 
     /// With --database: the filter that devices test first, fuse8 or fuse16; or none: the CPU looks every key up, slowly and in
     /// little memory [default: the finer that fits]
@@ -198,10 +198,9 @@ impl Scan {
         if let Some(file) = &self.keys {
             return self.test_keys(file, stdout);
         }
-        let usage = |text: String| Failure::Usage(text);
         let keys = self.read_scanned()?;
         let mut screen = self.run.screen();
-        let listed = self.database.is_none().then(|| self.read_targets()).transpose()?;
+        let listed = self.database.is_empty().then(|| self.read_targets()).transpose()?;
         let reins = Reins { interrupt: interrupt()?, pause: Arc::default() };
         // Up to the first key there is nothing to be ended in order.
         let starting = Starting::new(self.run.quiet, NOT_BEGUN);
@@ -213,10 +212,9 @@ impl Scan {
             Scanned::Mask(mask) if mask.texts().is_some() => self.run.devices.open_processor()?,
             _ => self.run.devices.open()?,
         };
-        let (targets, remarks) = match (&self.database, listed) {
-            (Some(path), _) => (self.open_database(path, &devices, &mut screen)?, Vec::new()),
-            (None, Some((targets, list))) => (targets, remarks(&list.report)),
-            (None, None) => return Err(usage("give --targets or --database".to_owned())),
+        let (targets, remarks) = match listed {
+            None => (self.open_databases(&devices, &mut screen)?, Vec::new()),
+            Some((targets, list)) => (targets, remarks(&list.report)),
         };
         if self.estimate {
             return self.tell_estimate(&keys, &targets, &devices, stdout);
@@ -339,21 +337,17 @@ impl Scan {
         Ok((targets.map_err(|error| Failure::Usage(error.to_string()))?, list))
     }
 
-    /// A database, with the filter that goes before it.
-    fn open_database(
-        &self,
-        path: &Path,
-        devices: &Devices,
-        screen: &mut Screen,
-    ) -> Result<ScanTargets, Failure> {
+    /// The databases, with the filter that goes before them.
+    fn open_databases(&self, devices: &Devices, screen: &mut Screen) -> Result<ScanTargets, Failure> {
         let failed = |error: warpsmith::Error| match error {
             warpsmith::Error::Store(error) => Failure::of("--database", &error),
             error => error.into(),
         };
-        let database = Database::open(path).map_err(|error| failed(error.into()))?;
+        let databases = self.database.iter().map(|path| Database::open(path));
+        let databases = databases.collect::<Result<_, _>>().map_err(|error| failed(error.into()))?;
         let mut tell = |news| tell_filter(screen, &news);
         let wish = self.filter.unwrap_or(FilterWish::Finest);
-        with_filter(database, &self.types, wish, devices, &mut tell).map_err(failed)
+        with_filter(databases, &self.types, wish, devices, &mut tell).map_err(failed)
     }
 
     fn scan(

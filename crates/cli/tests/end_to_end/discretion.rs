@@ -68,6 +68,8 @@ fn rest(command: &[String]) -> &'static [&'static str] {
         ["selftest" | "tune"] => &["--device", "cuda:99"],
         ["join"] => &["no-such-result.json"],
         ["db", "lookup"] => &["no-such.db", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"],
+        ["db", "build" | "add"] => &["no-such.db", "no-such-list"],
+        ["db", "diff"] => &["no-such.db", "other.db"],
         ["pir", "build"] => &["data.pir", "no-such-input"],
         ["pir", "get"] => &["3"],
         ["pir", "bench"] => &["--entries", "1000", "--device", "cuda:99"],

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::tempdir;
 
+use crate::databases::utxo_set;
 use crate::harness::{BINARY, INFEASIBLE, signal, text, warpsmith, write_private};
 
 const PAGE: &str = include_str!("../../../../docs/json.md");
@@ -124,8 +125,17 @@ fn printed() -> Vec<Value> {
     run(&["join", "--secret-key-file", &path("other.key"), &result]);
     run(&["verify", &key]);
     run(&["db", "build", &database, &list]);
+    let set = path("utxo.dat");
+    fs::write(&set, utxo_set("f9beb4d9")).unwrap();
+    run(&["db", "build", &path("set.db"), &set]);
     run(&["db", "info", &database]);
     run(&["db", "lookup", &database, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"]);
+    run(&["db", "list", &database]);
+    let poorer = path("poorer");
+    fs::write(path("poorer.txt"), "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\t4\n").unwrap();
+    run(&["db", "build", &poorer, &path("poorer.txt")]);
+    run(&["db", "diff", &poorer, &database]);
+    run(&["db", "add", &poorer, &list]);
     run(&["map", "show", &map]);
     run(&["map", "show", &random]);
     run(&["devices", "--verbose"]);

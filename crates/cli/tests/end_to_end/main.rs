@@ -7,6 +7,7 @@ mod bitcoin;
 mod chains;
 mod contracts;
 mod damage;
+mod databases;
 mod discretion;
 mod drivers;
 mod encryption;

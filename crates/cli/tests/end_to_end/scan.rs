@@ -21,7 +21,7 @@ fn private(number: u128) -> PrivateKey {
 }
 
 /// The addresses of a key by the `bitcoin` crate, with the names of their types.
-fn addresses(number: u128) -> Vec<(&'static str, String)> {
+pub fn addresses(number: u128) -> Vec<(&'static str, String)> {
     let secp = Secp256k1::new();
     let key = private(number);
     let public = key.public_key(&secp);

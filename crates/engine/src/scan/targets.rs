@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use warpsmith_chain::{Address, AddressKind, Digest, Form, KeyType, TYPES, identify};
-use warpsmith_store::{Database, Filter, Map, Pace, Reader, Record, TargetList, Targets};
+use warpsmith_store::{Database, Databases, Filter, Map, Pace, Reader, Record, TargetList, Targets};
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
@@ -29,8 +29,8 @@ pub struct ScanTargets {
 enum Place {
     /// In memory.
     List(HashMap<(AddressKind, Digest), Record>),
-    /// On disk.
-    Database(Database),
+    /// On disk, in one database or several.
+    Databases(Vec<Database>),
 }
 
 impl ScanTargets {
@@ -48,33 +48,37 @@ impl ScanTargets {
         Ok(ScanTargets { identity: list.targets(), types, place: Place::List(records), filter })
     }
 
-    /// The types that addresses of a database can be of, or those asked for; and the kinds of its records that matter then.
+    /// The types that addresses of databases can be of, or those asked for; and the kinds of their records that matter then.
     pub fn choose(
-        database: &Database,
+        databases: &Databases<'_>,
         types: &[&'static KeyType],
     ) -> Result<(Vec<&'static KeyType>, Vec<AddressKind>)> {
-        let kinds: BTreeSet<AddressKind> = database.about().kinds.iter().map(|(kind, _)| *kind).collect();
+        let kinds: BTreeSet<AddressKind> = databases.kinds().into_iter().collect();
         let types = choose(types, kinds.clone())?;
         let matters = |kind: &AddressKind| types.iter().any(|wanted| wanted.kinds.contains(kind));
         Ok((types.clone(), kinds.into_iter().filter(matters).collect()))
     }
 
-    /// The addresses of a database, as [`Self::choose`] chose, with a filter of those kinds. What passes it on a card is tested
-    /// by `second`, a finer one, before it is looked up.
-    pub fn database(
-        database: Database,
+    /// The addresses of databases, one at least, as [`Self::choose`] chose, with a filter of those kinds. What passes it on a card
+    /// is tested by `second`, a finer one, before it is looked up.
+    pub fn databases(
+        databases: Vec<Database>,
         types: Vec<&'static KeyType>,
         filter: Filter,
         second: Option<Filter>,
     ) -> ScanTargets {
         let filter = ScanFilter::Fuse(Box::new(Fuse { first: filter, second }));
-        ScanTargets { identity: database.targets(), types, place: Place::Database(database), filter }
+        Self::on_disk(databases, types, filter)
     }
 
     /// The same without a filter: every digest is looked up, which only processors do.
-    pub fn unfiltered(database: Database, types: Vec<&'static KeyType>) -> ScanTargets {
-        let filter = ScanFilter::Open;
-        ScanTargets { identity: database.targets(), types, place: Place::Database(database), filter }
+    pub fn unfiltered(databases: Vec<Database>, types: Vec<&'static KeyType>) -> ScanTargets {
+        Self::on_disk(databases, types, ScanFilter::Open)
+    }
+
+    fn on_disk(databases: Vec<Database>, types: Vec<&'static KeyType>, filter: ScanFilter) -> ScanTargets {
+        let identity = Databases::from(&databases[..]).targets();
+        ScanTargets { identity, types, place: Place::Databases(databases), filter }
     }
 
     /// What a map names them by.
@@ -105,7 +109,7 @@ impl ScanTargets {
     pub fn count(&self) -> Option<usize> {
         match &self.place {
             Place::List(records) => Some(records.len()),
-            Place::Database(_) => None,
+            Place::Databases(_) => None,
         }
     }
 
@@ -155,7 +159,7 @@ impl ScanTargets {
     pub(super) fn finder(&self) -> Finder<'_> {
         let shelf = match &self.place {
             Place::List(records) => Shelf::List(records),
-            Place::Database(database) => Shelf::Database(database.reader()),
+            Place::Databases(all) => Shelf::Databases(all.iter().map(Database::reader).collect()),
         };
         Finder { types: &self.types, shelf }
     }
@@ -169,7 +173,7 @@ pub(super) struct Finder<'t> {
 
 enum Shelf<'t> {
     List(&'t HashMap<(AddressKind, Digest), Record>),
-    Database(Reader<'t>),
+    Databases(Vec<Reader<'t>>),
 }
 
 impl Finder<'_> {
@@ -181,7 +185,13 @@ impl Finder<'_> {
             for &kind in &wanted.kinds {
                 let record = match &self.shelf {
                     Shelf::List(records) => records.get(&(kind, *digest)).copied(),
-                    Shelf::Database(reader) => reader.find(kind, digest.as_bytes())?,
+                    Shelf::Databases(readers) => {
+                        let records = readers.iter().map(|reader| reader.find(kind, digest.as_bytes()));
+                        let records = records.filter_map(std::result::Result::transpose);
+                        let records = records.collect::<std::result::Result<Vec<_>, _>>()?;
+                        // Of what several have, the largest amount holds, as where one database is made of them.
+                        records.into_iter().max_by_key(|record| record.amount)
+                    }
                 };
                 found.extend(record.map(|record| (wanted, record)));
             }

@@ -1,13 +1,14 @@
 //! Building a database: lines to entries on all threads, sorted runs in a scratch file, one merge into the database.
 //!
 //! It is written under another name and gets its own when all of it is on disk, and the scratch file has no name at all. So a
-//! database is whole or not there, and what a kill leaves behind is cleared away by the next build.
+//! database is whole or not there, and what a kill leaves behind is cleared away by the next build. Adding to a database is
+//! building another from it, which takes its place.
 //!
 //! Memory is bounded by [`BuildOptions::memory`], a few megabytes, and the index (98 MB for a billion addresses). Disk:
 //! about 22 bytes an address for the runs (30 with amounts) besides the database's 20 (27).
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{Cursor, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -20,11 +21,12 @@ use warpsmith_files::{Draft, with_suffix};
 
 use super::about::Summary;
 use super::layout::{CHUNK, amount_bytes};
-use super::sort::Runs;
+use super::snapshot::Snapshot;
+use super::sort::{Amounts, Runs};
 use super::write::Writer;
-use super::{About, Database, lmdb};
+use super::{About, Database, coins, lmdb, snapshot};
 use crate::Error;
-use crate::input::{BadLine, Block, Line, Report, read_blocks, read_line};
+use crate::input::{BadLine, Block, Line, Report, blocks_of, read_line, unpacked};
 use crate::record::Entry;
 
 /// How to build a database.
@@ -33,7 +35,7 @@ pub struct BuildOptions<'a> {
     pub strict: bool,
     /// Threads that read lines and sort.
     pub threads: usize,
-    /// Bytes for sorting, over all threads.
+    /// Bytes for sorting, over all threads. Adding up the coins of a UTXO set takes half as much besides.
     pub memory: usize,
     /// Ends the build soon when set.
     pub stop: &'a AtomicBool,
@@ -79,6 +81,8 @@ pub struct Built {
     pub about: About,
     /// What became of the sources' lines.
     pub report: Report,
+    /// The UTXO sets among the sources.
+    pub snapshots: Vec<(PathBuf, Snapshot)>,
 }
 
 /// Entries of a database handed to a worker together.
@@ -93,8 +97,9 @@ enum Work {
 
 impl Database {
     /// Builds a database at `path`, where nothing may be yet, from files of addresses (one address per line, or with an amount in a
-    /// second column; gzip and Zstandard too), from databases of ours, and from LMDB folders of BitcoinAddressFinder and of
-    /// earlier versions. Of addresses that occur more than once the largest amount is kept.
+    /// second column; gzip and Zstandard too), from databases of ours, from LMDB folders of BitcoinAddressFinder and of
+    /// earlier versions, and from UTXO sets that Bitcoin Core dumped. Of addresses that occur more than once the largest amount is
+    /// kept; coins of one UTXO set are added up.
     pub fn build(path: &Path, sources: &[PathBuf], options: &BuildOptions) -> Result<Built, Error> {
         Self::build_with(path, sources, options, CHUNK)
     }
@@ -110,24 +115,61 @@ impl Database {
         if fs::symlink_metadata(path).is_ok() {
             return Err(Error::Exists { path: path.to_owned() });
         }
-        let scratch = with_suffix(path, ".runs");
-        let runs = Runs::new(scratch_file(&scratch)?, &scratch);
-        let mut report = read(&runs, sources, options)?;
-        if report.addresses == 0 {
-            let path = sources.first().cloned().unwrap_or_else(|| path.to_owned());
-            return Err(Error::NoAddress { path });
-        }
-        let most = report.addresses - report.duplicates;
-        let (about, duplicates) = write(&draft, path, chunk, runs, most, options)?;
-        report.duplicates += duplicates;
+        let built = make(&draft, path, None, sources, options, chunk)?;
         draft.place_new()?;
-        Ok(Built { about, report })
+        Ok(built)
     }
+
+    /// Adds to the database at `path` what these sources have, as [`Self::build`] reads them. A new database is made beside it
+    /// and takes its place when all of it is on disk; until then, and whatever happens, the old one is there and whole. Where
+    /// the sources have nothing new it stays as it is. What is reported is of the sources alone.
+    ///
+    /// Filters of the old database are known by its identity, and made anew when they are next asked for.
+    pub fn add(path: &Path, sources: &[PathBuf], options: &BuildOptions) -> Result<Built, Error> {
+        let failed = || Error::io("read", path);
+        // Where a link leads, so that the file is replaced and not the link.
+        let path = &fs::canonicalize(path).map_err(failed())?;
+        let draft = Draft::begin(path, &with_suffix(path, ".part"), 0o600)?;
+        // Only now: another process may have replaced it until we had the draft.
+        let old = Database::open(path)?;
+        let facts = old.file.metadata().map_err(failed())?;
+        draft.file().set_permissions(facts.permissions()).map_err(Error::io("write", path))?;
+        let built = make(&draft, path, Some(&old), sources, options, CHUNK)?;
+        if (built.about.addresses, built.about.amounts) == (old.about.addresses, old.about.amounts) {
+            return Ok(Built { about: old.about, ..built });
+        }
+        draft.place()?;
+        Ok(built)
+    }
+}
+
+/// Writes the database for `path` from sources, and from what another has. Counted are the sources.
+fn make(
+    draft: &Draft,
+    path: &Path,
+    old: Option<&Database>,
+    sources: &[PathBuf],
+    options: &BuildOptions,
+    chunk: u32,
+) -> Result<Built, Error> {
+    let scratch = with_suffix(path, ".runs");
+    let runs = Runs::new(scratch_file(&scratch)?, &scratch, Amounts::Largest);
+    let (mut report, snapshots) = read(&runs, &with_suffix(path, ".coins"), old, sources, options)?;
+    let known = old.map_or(0, |old| old.about.records);
+    if report.addresses == known {
+        let path = sources.first().cloned().unwrap_or_else(|| path.to_owned());
+        return Err(Error::NoAddress { path });
+    }
+    let most = report.addresses - report.duplicates;
+    let (about, duplicates) = write(draft, path, chunk, runs, most, options)?;
+    report.duplicates += duplicates;
+    report.addresses -= known;
+    Ok(Built { about, report, snapshots })
 }
 
 /// A file without a name, so that nothing is left of it whatever happens. It has one for a moment, in which only we are
 /// building.
-fn scratch_file(path: &Path) -> Result<File, Error> {
+pub(super) fn scratch_file(path: &Path) -> Result<File, Error> {
     let failed = || Error::io("write", path);
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed()(error)),
@@ -139,9 +181,19 @@ fn scratch_file(path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Reads all sources into sorted runs.
-fn read(runs: &Runs, sources: &[PathBuf], options: &BuildOptions) -> Result<Report, Error> {
-    let total = sources.iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum();
+/// The UTXO sets that were read.
+type Snapshots = Vec<(PathBuf, Snapshot)>;
+
+/// Reads all sources into sorted runs, and another database before them. `scratch` is for what is sorted before that.
+fn read(
+    runs: &Runs,
+    scratch: &Path,
+    old: Option<&Database>,
+    sources: &[PathBuf],
+    options: &BuildOptions,
+) -> Result<(Report, Snapshots), Error> {
+    let sizes = sources.iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len());
+    let total = sizes.chain(old.map(Database::size)).sum();
     let (done, addresses) = (AtomicU64::new(0), AtomicU64::new(0));
     let threads = options.threads.max(1);
     // The first error of any thread; the others end early then.
@@ -154,7 +206,7 @@ fn read(runs: &Runs, sources: &[PathBuf], options: &BuildOptions) -> Result<Repo
     };
     let capacity = (options.memory / threads / size_of::<Entry>()).max(1 << 10);
     let (sender, receiver) = bounded(2 * threads);
-    let report = std::thread::scope(|scope| {
+    let (report, snapshots) = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|_| {
                 let receiver = receiver.clone();
@@ -163,48 +215,82 @@ fn read(runs: &Runs, sources: &[PathBuf], options: &BuildOptions) -> Result<Repo
             })
             .collect();
         drop(receiver);
-        let send = |work: Work| {
+        let goes_on = || {
             let (done, addresses) = (done.load(Ordering::Relaxed), addresses.load(Ordering::Relaxed));
             (options.progress)(Progress { stage: Stage::Reading, done, total, addresses });
-            // It fails when all workers have ended, and then something else did before.
-            !is_over() && sender.send(work).is_ok()
+            !is_over()
         };
+        // It fails when all workers have ended, and then something else did before.
+        let send = |work: Work| goes_on() && sender.send(work).is_ok();
+        let read = |count| _ = done.fetch_add(count, Ordering::Relaxed);
+        let mut snapshots = Vec::new();
+        if let Some(old) = old {
+            feed_database(old, read, send).unwrap_or_else(&fail);
+        }
         for path in sources {
             if is_over() {
                 break;
             }
-            let read = |count| _ = done.fetch_add(count, Ordering::Relaxed);
-            feed(path, read, send).unwrap_or_else(&fail);
+            let add_up = |source: &mut dyn Read| {
+                let hand_on = |entries| send(Work::Entries(path.to_owned(), entries, Vec::new()));
+                coins::add_up(path, source, scratch, options, &goes_on, hand_on)
+            };
+            match feed(path, read, send, add_up) {
+                Ok(snapshot) => snapshots.extend(snapshot.map(|snapshot| (path.to_owned(), snapshot))),
+                Err(error) => fail(error),
+            }
         }
         drop(sender);
         let mut report = Report::default();
         for worker in workers {
             report.add(worker.join().expect("a worker does not panic"));
         }
-        report
+        report.scripts += snapshots.iter().map(|(_, snapshot)| snapshot.scripts).sum::<u64>();
+        (report, snapshots)
     });
     match failure.into_inner().expect("no thread panics with it") {
         Some(error) => Err(error),
         None if options.stop.load(Ordering::Relaxed) => Err(Error::Stopped),
-        None => Ok(report),
+        None => Ok((report, snapshots)),
     }
 }
 
-/// Hands on one source.
-fn feed(path: &Path, read: impl Fn(u64), send: impl Fn(Work) -> bool) -> Result<(), Error> {
-    let send_entries = |entries, wrong| send(Work::Entries(path.to_owned(), entries, wrong));
+/// Hands on one source. A UTXO set is added up first, by `add_up`.
+fn feed(
+    path: &Path,
+    read: impl Fn(u64),
+    send: impl Fn(Work) -> bool,
+    add_up: impl FnOnce(&mut dyn Read) -> Result<Snapshot, Error>,
+) -> Result<Option<Snapshot>, Error> {
     if let Some(folder) = lmdb::folder_of(path) {
-        return lmdb::read(&folder, send_entries);
+        lmdb::read(&folder, |entries, wrong| send(Work::Entries(path.to_owned(), entries, wrong)))?;
+        return Ok(None);
     }
-    if !Database::is_at(path) {
-        return read_blocks(path, read, |block| send(Work::Lines(block)));
+    if Database::is_at(path) {
+        feed_database(&Database::open(path)?, read, send)?;
+        return Ok(None);
     }
-    let database = Database::open(path)?;
+    let mut source = unpacked(path, read)?;
+    let mut head = Vec::with_capacity(snapshot::HEAD);
+    source.by_ref().take(snapshot::HEAD as u64).read_to_end(&mut head).map_err(Error::io("read", path))?;
+    if snapshot::is_old(&head) {
+        return Err(snapshot::old(path));
+    }
+    let is_snapshot = head.starts_with(snapshot::MAGIC);
+    let mut source = Cursor::new(head).chain(source);
+    match is_snapshot {
+        true => add_up(&mut source).map(Some),
+        false => blocks_of(path, source, |block| send(Work::Lines(block))).map(|()| None),
+    }
+}
+
+/// Hands on the records of a database.
+fn feed_database(database: &Database, read: impl Fn(u64), send: impl Fn(Work) -> bool) -> Result<(), Error> {
     let mut entries = database.entries();
     loop {
         let batch: Vec<Entry> = entries.by_ref().take(ENTRIES).collect::<Result<_, _>>()?;
         read(batch.len() as u64 * database.size() / database.about().records.max(1));
-        if batch.is_empty() || !send_entries(batch, Vec::new()) {
+        if batch.is_empty() || !send(Work::Entries(database.path().to_owned(), batch, Vec::new())) {
             return Ok(());
         }
     }

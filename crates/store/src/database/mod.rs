@@ -8,14 +8,21 @@
 
 mod about;
 mod build;
+mod coins;
+mod diff;
 mod entries;
 mod layout;
 mod lmdb;
+mod snapshot;
 mod sort;
+mod together;
 mod write;
 
 pub use about::About;
 pub use build::{BuildOptions, Built, Progress, Stage};
+pub use diff::{Difference, Differences};
+pub use snapshot::Snapshot;
+pub use together::Databases;
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -138,6 +145,18 @@ impl Database {
     /// All records, by kind and digest. Ends with the first error.
     pub fn records(&self) -> impl Iterator<Item = Result<Record, Error>> + '_ {
         self.entries().map(|entry| entry.map(|entry| entry.record()))
+    }
+
+    /// The records of these kinds, of all where none are given; in the order of [`Self::records`].
+    pub fn records_of(&self, kinds: &[AddressKind]) -> impl Iterator<Item = Result<Record, Error>> + '_ {
+        let mut wanted: Vec<AddressKind> = self.about.kinds.iter().map(|(kind, _)| *kind).collect();
+        wanted.retain(|kind| kinds.is_empty() || kinds.contains(kind));
+        // Nothing is read after a kind that could not be read to its end.
+        let mut is_over = false;
+        let entries = wanted.into_iter().flat_map(|kind| self.entries_of(kind));
+        entries
+            .map(|entry| entry.map(|entry| entry.record()))
+            .take_while(move |record| !std::mem::replace(&mut is_over, record.is_err()))
     }
 
     pub(crate) fn entries(&self) -> Entries<'_> {
@@ -295,11 +314,20 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// The records of an address: of its kind, and what is known of its hash without a kind.
+    /// The records of an address: of its kind, and what is known of its hash without a kind. For a hash without a kind: the
+    /// records of every kind that has it.
     pub fn find_address(&self, address: &Record) -> Result<Vec<Record>, Error> {
-        let is_hash = address.kind.is_hash160();
-        let kinds = [address.kind, AddressKind::HASH160];
-        self.find_any(if is_hash { &kinds } else { &kinds[..1] }, address.digest.as_bytes())
+        let digest = address.digest.as_bytes();
+        let mut found = self.find_any(&[address.kind], digest)?;
+        if address.kind == AddressKind::HASH160 {
+            let sections = self.database.layout.sections.iter().map(|section| section.kind);
+            let others: Vec<_> =
+                sections.filter(|kind| kind.is_hash160() && *kind != AddressKind::HASH160).collect();
+            found.extend(self.find_any(&others, digest)?);
+        } else if address.kind.is_hash160() {
+            found.extend(self.find(AddressKind::HASH160, digest)?);
+        }
+        Ok(found)
     }
 }
 

@@ -21,8 +21,28 @@ use crate::record::{ByKind, Entry, KEY_BYTES};
 /// Bytes written and read at a time.
 const BUFFER: usize = 1 << 18;
 
+/// What becomes of the amounts of one address that comes more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Amounts {
+    /// The largest is kept: of what sources say of one address, which may be the same coins.
+    Largest,
+    /// They are added up: of the coins in one set.
+    Sum,
+}
+
+impl Amounts {
+    /// What stays of two entries with one key, the second not below the first.
+    fn join(self, first: &Entry, second: &Entry) -> Entry {
+        match self {
+            Self::Largest => *second,
+            Self::Sum => first.plus(second),
+        }
+    }
+}
+
 /// Sorted runs of entries in a file.
 pub(super) struct Runs {
+    amounts: Amounts,
     file: File,
     /// For messages.
     path: PathBuf,
@@ -45,16 +65,17 @@ struct Run {
 
 impl Runs {
     /// Runs in this file, which is empty and nobody else's.
-    pub fn new(file: File, path: &Path) -> Self {
+    pub fn new(file: File, path: &Path, amounts: Amounts) -> Self {
         Self {
+            amounts,
             file,
             path: path.to_owned(),
             state: Mutex::new(Sorting { end: 0, runs: Vec::new(), largest: [None; 256] }),
         }
     }
 
-    /// Sorts entries and writes them as a run; the vector is empty after. Of entries with one key that with the largest
-    /// amount stays. Returns how many there were besides.
+    /// Sorts entries and writes them as a run; the vector is empty after. Entries with one key become one. Returns how many
+    /// there were besides.
     pub fn spill(&self, entries: &mut Vec<Entry>) -> Result<u64, Error> {
         if entries.is_empty() {
             return Ok(0);
@@ -65,7 +86,7 @@ impl Runs {
         entries.dedup_by(|next, kept| {
             let is_same = next.key() == kept.key();
             if is_same {
-                *kept = *next;
+                *kept = self.amounts.join(kept, next);
             }
             is_same
         });
@@ -106,15 +127,14 @@ impl Runs {
         Ok(hash.finish_128())
     }
 
-    /// The largest amount of each kind, by its byte.
+    /// The largest amount of each kind in any run, by its byte.
     pub fn largest(&self) -> ByKind<Option<u128>> {
         self.state().largest
     }
 
-    /// Gives out all entries in order, each key once with its largest amount, until `take` fails. Returns how many there
-    /// were besides.
+    /// Gives out all entries in order, each key once, until `take` fails. Returns how many there were besides.
     pub fn merge(self, mut take: impl FnMut(Entry) -> Result<(), Error>) -> Result<u64, Error> {
-        let Self { file, path, state } = self;
+        let Self { amounts, file, path, state } = self;
         let state = state.into_inner().expect("no thread panics with the list");
         let reader =
             |run| BufReader::with_capacity(BUFFER, RunReader { file: &file, run, hash: Hasher::new() });
@@ -132,11 +152,17 @@ impl Runs {
                 Some(entry) => *head = Reverse((entry, run)),
                 None => drop(std::collections::binary_heap::PeekMut::pop(head)),
             }
-            match held.replace(entry) {
-                Some(before) if before.key() == entry.key() => duplicates += 1,
-                Some(before) => take(before)?,
-                None => {}
-            }
+            held = Some(match held {
+                Some(before) if before.key() == entry.key() => {
+                    duplicates += 1;
+                    amounts.join(&before, &entry)
+                }
+                Some(before) => {
+                    take(before)?;
+                    entry
+                }
+                None => entry,
+            });
         }
         held.map_or(Ok(()), take)?;
         Ok(duplicates)
@@ -194,13 +220,14 @@ fn read_entry(run: &mut impl Read) -> io::Result<Option<Entry>> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry as Slot;
 
     use proptest::prelude::*;
 
     use super::*;
 
-    fn runs() -> Runs {
-        Runs::new(tempfile::tempfile().unwrap(), Path::new("runs"))
+    fn runs(amounts: Amounts) -> Runs {
+        Runs::new(tempfile::tempfile().unwrap(), Path::new("runs"), amounts)
     }
 
     proptest! {
@@ -208,8 +235,9 @@ mod tests {
         #[test]
         fn merging_is_sorting(
             runs_of in prop::collection::vec(prop::collection::vec((0..10usize, 0..4u8, prop::option::of(0..3u128)), 0..40), 0..6),
+            sum in any::<bool>(),
         ) {
-            let sorter = runs();
+            let sorter = runs(if sum { Amounts::Sum } else { Amounts::Largest });
             let mut expected: BTreeMap<Vec<u8>, Entry> = BTreeMap::new();
             let (mut count, mut duplicates) = (0, 0);
             let mut largest = [None; 256];
@@ -223,13 +251,24 @@ mod tests {
                     let entry = Entry::from_parts(kind, &vec![fill; kind.digest_bytes()], amount);
                     entries.push(entry);
                     count += 1;
-                    let known = expected.entry(entry.key().to_vec()).or_insert(entry);
-                    *known = (*known).max(entry);
+                    match expected.entry(entry.key().to_vec()) {
+                        Slot::Vacant(slot) => _ = slot.insert(entry),
+                        Slot::Occupied(mut slot) => {
+                            let known = slot.get().amount();
+                            let joint = match (sum, known, amount) {
+                                (false, ..) => known.max(amount),
+                                (true, Some(one), Some(other)) => Some(one + other),
+                                (true, ..) => known.or(amount),
+                            };
+                            let digest = vec![fill; kind.digest_bytes()];
+                            slot.insert(Entry::from_parts(kind, &digest, joint));
+                        }
+                    }
                 }
                 duplicates += sorter.spill(&mut entries).unwrap();
                 prop_assert!(entries.is_empty());
             }
-            prop_assert_eq!(sorter.largest(), largest);
+            prop_assert!(sum || sorter.largest() == largest);
             let mut merged = Vec::new();
             duplicates += sorter.merge(|entry| {
                 merged.push(entry);
@@ -255,7 +294,7 @@ mod tests {
             .collect();
         let length = entries.len() as u64 * 30;
         for at in 0..=length {
-            let sorter = runs();
+            let sorter = runs(Amounts::Largest);
             sorter.spill(&mut entries.clone()).unwrap();
             if at == length {
                 sorter.file.set_len(length - 1).unwrap();

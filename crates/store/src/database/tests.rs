@@ -1,6 +1,6 @@
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use warpsmith_chain::Digest;
@@ -157,6 +157,37 @@ fn duplicates_scripts_and_bad_lines_are_counted() {
     assert_eq!(shop.names(), ["db", "first", "second"]);
 }
 
+/// What is kept of an address that several sources have: the largest amount, in whatever order and form they come; any amount
+/// rather than none; and a hash without a type beside the address that has it.
+#[test]
+fn the_largest_amount_of_all_sources_is_kept() {
+    let shop = Workshop::new();
+    let amounts = [[Some(5), Some(7)], [Some(7), Some(5)], [None, Some(0)], [Some(3), None], [None, None]];
+    let of = |number: usize, amount| record(AddressKind::P2WPKH, number as u64, amount);
+    let column = |side: usize| -> Vec<Record> {
+        amounts.iter().enumerate().map(|(number, pair)| of(number, pair[side])).collect()
+    };
+    let texts =
+        [0, 1].map(|side| shop.file(["one", "two"][side], column(side).iter().map(line).collect::<String>()));
+    shop.database("first", &column(0), 512);
+    let sources = [
+        vec![texts[0].clone(), texts[1].clone()],
+        vec![texts[1].clone(), texts[0].clone()],
+        vec![shop.path("first"), texts[1].clone()],
+        vec![texts[1].clone(), shop.path("first")],
+    ];
+    for (number, sources) in sources.iter().enumerate() {
+        let built = shop.build(&format!("db{number}"), sources).unwrap();
+        assert_eq!((built.report.addresses, built.report.duplicates), (10, 5));
+        let database = Database::open(&shop.path(&format!("db{number}"))).unwrap();
+        for (number, pair) in amounts.iter().enumerate() {
+            let known = of(number, None);
+            let found = database.reader().find(known.kind, known.digest.as_bytes()).unwrap();
+            assert_eq!(found.map(|found| found.amount), Some(pair[0].max(pair[1])), "{number}");
+        }
+    }
+}
+
 #[test]
 fn the_same_addresses_have_the_same_name_and_each_build_its_own() {
     let shop = Workshop::new();
@@ -200,6 +231,120 @@ fn our_own_databases_are_sources() {
     fs::write(shop.path("db"), bytes).unwrap();
     assert!(matches!(shop.build("x", &[shop.path("db"), more]), Err(Error::Corrupt { .. })));
     assert_eq!(shop.names(), ["both", "db", "more"]);
+}
+
+fn add(shop: &Workshop, name: &str, sources: &[PathBuf], strict: bool) -> Result<Built, Error> {
+    let options = BuildOptions { strict, threads: 2, memory: 1 << 20, ..Default::default() };
+    Database::add(&shop.path(name), sources, &options)
+}
+
+#[test]
+fn what_is_added_to_a_database_is_there_with_what_was() {
+    let shop = Workshop::new();
+    let one = |number: u64, amount: u64| record(AddressKind::P2PKH, number, Some(amount.into()));
+    shop.database("db", &(0..500).map(|number| one(number, 10)).collect::<Vec<_>>(), 512);
+    let before = Database::open(&shop.path("db")).unwrap();
+    let bytes = fs::read(shop.path("db")).unwrap();
+    fs::set_permissions(shop.path("db"), fs::Permissions::from_mode(0o640)).unwrap();
+    // New ones of two kinds, some that were there with less, the same, more, and nothing known; and a line that is none.
+    let changes = [one(3, 9), one(4, 10), one(5, 11), Record { amount: None, ..one(6, 0) }, one(500, 1)];
+    let other = record(AddressKind::ETHEREUM, 1, None);
+    let text: String = changes.iter().chain([&other]).map(line).collect();
+    let more = shop.file("more", format!("nonsense\n{text}"));
+    assert!(matches!(add(&shop, "db", std::slice::from_ref(&more), true), Err(Error::BadLine(_))));
+    assert_eq!(fs::read(shop.path("db")).unwrap(), bytes, "what failed has changed nothing");
+    // Through a link, which stays one.
+    symlink("db", shop.path("link")).unwrap();
+    let built = add(&shop, "link", std::slice::from_ref(&more), false).unwrap();
+    assert_eq!((built.report.addresses, built.report.duplicates, built.report.bad), (6, 4, 1));
+    assert_eq!(built.about.kinds, [(AddressKind::P2PKH, 501), (AddressKind::ETHEREUM, 1)]);
+    assert!(fs::symlink_metadata(shop.path("link")).unwrap().is_symlink());
+    assert_eq!(shop.names(), ["db", "link", "more"]);
+    assert_eq!(fs::metadata(shop.path("db")).unwrap().permissions().mode() & 0o777, 0o640);
+    let after = Database::open(&shop.path("db")).unwrap();
+    after.verify(|_| ()).unwrap();
+    assert_ne!(after.about().identity, before.about().identity);
+    let found: Vec<Difference> = before.differences(&after).collect::<Result<_, _>>().unwrap();
+    let mut expected = vec![
+        Difference::Changed(one(5, 10), one(5, 11)),
+        Difference::Added(one(500, 1)),
+        Difference::Added(other),
+    ];
+    let order = |difference: &Difference| match difference {
+        Difference::Added(record) | Difference::Removed(record) => Entry::new(record),
+        Difference::Changed(_, record) => Entry::new(record),
+    };
+    expected.sort_by_key(order);
+    assert_eq!(found, expected);
+    // The old one is as it was to who has it open.
+    assert_eq!(before.reader().find(other.kind, other.digest.as_bytes()).unwrap(), None);
+    before.verify(|_| ()).unwrap();
+    // Again: there is nothing new, so it is the same database with the same filters.
+    let same = add(&shop, "db", &[more], false).unwrap();
+    assert_eq!((same.about.identity, same.report.duplicates), (after.about().identity, 6));
+    assert_eq!(Database::open(&shop.path("db")).unwrap().about(), after.about());
+    let empty = shop.file("empty", "# nothing\n");
+    assert!(
+        matches!(add(&shop, "db", std::slice::from_ref(&empty), false), Err(Error::NoAddress { path }) if path == empty)
+    );
+    assert!(matches!(add(&shop, "nowhere", &[empty], false), Err(Error::Io { .. })));
+    assert_eq!(shop.names(), ["db", "empty", "link", "more"]);
+}
+
+/// Filters of what was there before are not taken for those of what is there now.
+#[test]
+fn filters_are_made_anew_for_a_database_that_was_added_to() {
+    let shop = Workshop::new();
+    let (old, new) = (record(AddressKind::P2PKH, 1, None), record(AddressKind::P2PKH, 2, None));
+    shop.database("db", &[old], 512);
+    let filter = |making: &mut u32| {
+        let database = Database::open(&shop.path("db")).unwrap();
+        let mut made = false;
+        let filter =
+            crate::Filter::open_or_build(&database, &[], crate::Width::Fuse16, &mut |_| made = true).unwrap();
+        *making += u32::from(made);
+        filter
+    };
+    let mut made = 0;
+    assert!(filter(&mut made).contains(old.digest.as_bytes()));
+    add(&shop, "db", &[shop.file("more", line(&new))], true).unwrap();
+    for round in 1..3 {
+        let filter = filter(&mut made);
+        assert!([old, new].iter().all(|known| filter.contains(known.digest.as_bytes())));
+        assert_eq!((made, filter.keys()), (2, 2), "made once for each, round {round}");
+    }
+}
+
+/// What a process that was killed while adding leaves: the old database, whole, and nothing in the way.
+#[test]
+fn an_addition_that_was_cut_off_leaves_the_old_database() {
+    let shop = Workshop::new();
+    let records: Vec<Record> = (0..60_000).map(|number| record(AddressKind::P2PKH, number, None)).collect();
+    shop.database("db", &records[..1000], layout::CHUNK);
+    let bytes = fs::read(shop.path("db")).unwrap();
+    let more = shop.file("more", records[1000..].iter().map(line).collect::<String>());
+    for stage in [Stage::Reading, Stage::Writing] {
+        let stop = AtomicBool::new(false);
+        let progress = |progress: Progress| {
+            if progress.stage == stage {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let options =
+            BuildOptions { strict: true, threads: 2, memory: 1 << 20, stop: &stop, progress: &progress };
+        let stopped = Database::add(&shop.path("db"), std::slice::from_ref(&more), &options);
+        assert!(matches!(stopped, Err(Error::Stopped)));
+        assert_eq!(fs::read(shop.path("db")).unwrap(), bytes);
+        assert_eq!(shop.names(), ["db", "more"]);
+    }
+    // A half-written file of a process that is gone is cleared away; one that is being written is not.
+    fs::write(shop.path("db.part"), "half").unwrap();
+    let draft = warpsmith_files::Draft::begin(&shop.path("db"), &shop.path("db.part"), 0o644).unwrap();
+    assert!(matches!(add(&shop, "db", std::slice::from_ref(&more), true), Err(Error::InUse { .. })));
+    drop(draft);
+    fs::write(shop.path("db.part"), "half").unwrap();
+    assert_eq!(add(&shop, "db", &[more], true).unwrap().about.records, 60_000);
+    assert_eq!(shop.names(), ["db", "more"]);
 }
 
 /// Where chunks begin and end, with digests that are spread evenly and with such that are not: those between, below and

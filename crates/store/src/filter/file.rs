@@ -37,7 +37,7 @@ use warpsmith_chain::AddressKind;
 
 use super::{Filter, FilterPart, Fingerprints, WHAT, Width, kinds_in, path_of};
 use crate::Error;
-use crate::database::Database;
+use crate::database::Databases;
 
 const MAGIC: &[u8; 8] = b"warpfuse";
 const VERSION: u32 = 2;
@@ -52,8 +52,8 @@ const SUM: usize = 32;
 
 impl Filter {
     /// Writes the filter beside its database, in place of one that may be there.
-    pub fn save(&self, database: &Database) -> Result<(), Error> {
-        let path = path_of(database.path(), database.about(), &self.kinds, self.width());
+    pub fn save<'a>(&self, databases: impl Into<Databases<'a>>) -> Result<(), Error> {
+        let path = path_of(&databases.into(), &self.kinds, self.width());
         let draft = Draft::begin(&path, &with_suffix(&path, ".part"), 0o644)?;
         self.write(draft.file()).map_err(Error::io("write", &path))?;
         Ok(draft.place()?)
@@ -82,13 +82,19 @@ impl Filter {
 
     /// Reads the filter of a database's kinds from the file beside it. A filter of another database, a damaged and a
     /// foreign file are refused.
-    pub fn open(database: &Database, kinds: &[AddressKind], width: Width) -> Result<Self, Error> {
-        let kinds = kinds_in(database.about(), kinds);
-        let path = path_of(database.path(), database.about(), &kinds, width);
+    pub fn open<'a>(
+        databases: impl Into<Databases<'a>>,
+        kinds: &[AddressKind],
+        width: Width,
+    ) -> Result<Self, Error> {
+        let databases = databases.into();
+        let kinds = kinds_in(&databases, kinds);
+        let path = path_of(&databases, &kinds, width);
         let filter = Self::read(&path)?;
-        if filter.identity != database.about().identity {
-            let found = filter.identity.iter().map(|byte| format!("{byte:02x}")).collect();
-            return Err(Error::OtherDatabase { path, found, expected: database.about().identity_text() });
+        if filter.identity != databases.identity() {
+            let [found, expected] = [filter.identity, databases.identity()]
+                .map(|identity| identity.iter().map(|byte| format!("{byte:02x}")).collect());
+            return Err(Error::OtherDatabase { path, found, expected });
         }
         if filter.kinds != kinds || filter.width() != width {
             let reason = "its kinds or its width are not those of its name".into();

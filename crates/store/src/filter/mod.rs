@@ -33,14 +33,14 @@ mod parts;
 pub use choose::{Choice, Load, choose};
 pub use parts::FilterPart;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use parts::{Growing, MOST_TOGETHER, part_of, parts_of};
 use warpsmith_chain::AddressKind;
 use warpsmith_files::with_suffix;
 
 use crate::Error;
-use crate::database::{About, Database};
+use crate::database::Databases;
 use crate::record::Entry;
 
 /// What messages call it.
@@ -98,66 +98,76 @@ pub enum Fingerprints {
     Words(Vec<u16>),
 }
 
-/// A filter of the addresses of some kinds in one database.
+/// A filter of the addresses of some kinds in a database, or in several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     parts: Vec<FilterPart>,
     fingerprints: Fingerprints,
     kinds: Vec<AddressKind>,
     keys: u64,
-    /// The database's.
+    /// The database's, or that of several together.
     identity: [u8; 16],
 }
 
 impl Filter {
-    /// Makes a filter of the addresses of these kinds, of all kinds where none are given.
-    pub fn build(database: &Database, kinds: &[AddressKind], width: Width) -> Result<Self, Error> {
-        Self::build_in_parts(database, kinds, width, MOST_TOGETHER, &mut |_| ())
+    /// Makes a filter of the addresses of these kinds in a database or several, of all kinds where none are given.
+    pub fn build<'a>(
+        databases: impl Into<Databases<'a>>,
+        kinds: &[AddressKind],
+        width: Width,
+    ) -> Result<Self, Error> {
+        Self::build_in_parts(databases, kinds, width, MOST_TOGETHER, &mut |_| ())
     }
 
     /// The same with parts of so many keys; `making` is told how much is done, from 0 to 1.
-    pub(crate) fn build_in_parts(
-        database: &Database,
+    pub(crate) fn build_in_parts<'a>(
+        databases: impl Into<Databases<'a>>,
         kinds: &[AddressKind],
         width: Width,
         most: u64,
         making: &mut dyn FnMut(f64),
     ) -> Result<Self, Error> {
         making(0.0);
-        let about = database.about();
-        let kinds = kinds_in(about, kinds);
-        let count: u64 = kinds.iter().map(|kind| about.count(*kind)).sum();
+        let databases = databases.into();
+        let kinds = kinds_in(&databases, kinds);
+        let count: u64 = kinds.iter().map(|kind| databases.count(*kind)).sum();
         let parts = parts_of(count, most) as usize;
         let mut growing = Growing::new(width, choose::fingerprints_for(count, most));
         // The addresses of a kind lie in the order of their digests, so that those of a part follow each other.
-        let mut sources: Vec<_> = kinds.iter().map(|kind| database.entries_of(*kind).peekable()).collect();
+        let of_kind = |kind: &AddressKind| {
+            let kind = *kind;
+            databases.each().map(move |database| (database, database.entries_of(kind).peekable()))
+        };
+        let mut sources: Vec<_> = kinds.iter().flat_map(of_kind).collect();
         let mut keys = Vec::with_capacity(choose::keys_of_part(count, most) as usize);
         // A key is read, and then it is built in: about as long each.
         let share = |built: u64, read: usize| (built as f64 + read as f64 / 2.0) / (count as f64).max(1.0);
         let mut built = 0;
         for part in 0..parts {
-            for source in &mut sources {
+            for (database, source) in &mut sources {
                 let is_of_part = |entry: &Result<Entry, Error>| match entry {
                     Ok(entry) => part_of(key_of(entry.digest()), parts) <= part,
                     // It is to be taken, and told.
                     Err(_) => true,
                 };
                 while let Some(entry) = source.next_if(is_of_part) {
-                    keys.push(key_of(entry?.digest()));
+                    let key = key_of(entry?.digest());
+                    if part_of(key, parts) != part {
+                        let (path, what) = (database.path().to_owned(), "database");
+                        let reason = "its addresses are not in order".into();
+                        return Err(Error::Corrupt { path, what, reason });
+                    }
+                    keys.push(key);
                     if keys.len().is_multiple_of(TOLD) {
                         making(share(built, keys.len()));
                     }
                 }
             }
-            if keys.iter().any(|key| part_of(*key, parts) != part) {
-                let (path, what) = (database.path().to_owned(), "database");
-                return Err(Error::Corrupt { path, what, reason: "its addresses are not in order".into() });
-            }
             built += keys.len() as u64;
             growing.add(&mut keys)?;
             making(share(built, 0));
         }
-        Ok(Self::of(growing, kinds, about.identity))
+        Ok(Self::of(growing, kinds, databases.identity()))
     }
 
     /// A filter of these keys and no database, in so many parts: for self-tests.
@@ -246,21 +256,22 @@ impl Filter {
 
     /// The filter of a database's kinds, from the file beside the database, or made and saved there: also in place of one that
     /// an earlier database of this name left. That takes a while, and `making` is told how much is done, 0 before it begins.
-    pub fn open_or_build(
-        database: &Database,
+    pub fn open_or_build<'a>(
+        databases: impl Into<Databases<'a>>,
         kinds: &[AddressKind],
         width: Width,
         making: &mut dyn FnMut(f64),
     ) -> Result<Self, Error> {
-        match Self::open(database, kinds, width) {
+        let databases = databases.into();
+        match Self::open(databases.clone(), kinds, width) {
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
             Err(Error::OtherDatabase { .. }) => {}
             // Of an earlier version of this program.
             Err(Error::Version { found, known, .. }) if found < known => {}
             opened => return opened,
         }
-        let filter = Self::build_in_parts(database, kinds, width, MOST_TOGETHER, making)?;
-        filter.save(database)?;
+        let filter = Self::build_in_parts(databases.clone(), kinds, width, MOST_TOGETHER, making)?;
+        filter.save(databases)?;
         Ok(filter)
     }
 }
@@ -270,22 +281,21 @@ pub fn key_of(digest: &[u8]) -> u64 {
     digest[..8].iter().fold(0, |key, &byte| key << 8 | u64::from(byte))
 }
 
-/// The kinds asked for that a database has, in order and once each; all it has where none are asked for.
-fn kinds_in(about: &About, asked: &[AddressKind]) -> Vec<AddressKind> {
-    let kinds = about.kinds.iter().map(|(kind, _)| *kind);
-    kinds.filter(|kind| asked.is_empty() || asked.contains(kind)).collect()
+/// The kinds asked for that databases have, in order and once each; all they have where none are asked for.
+fn kinds_in(databases: &Databases<'_>, asked: &[AddressKind]) -> Vec<AddressKind> {
+    databases.kinds().into_iter().filter(|kind| asked.is_empty() || asked.contains(kind)).collect()
 }
 
 /// Where the filter of these kinds lies: beside the database.
-fn path_of(database: &Path, about: &About, kinds: &[AddressKind], width: Width) -> PathBuf {
+fn path_of(databases: &Databases<'_>, kinds: &[AddressKind], width: Width) -> PathBuf {
     let mut name = format!(".{}", width.name());
-    if kinds.len() < about.kinds.len() {
+    if kinds.len() < databases.kinds().len() {
         for kind in kinds {
             name += "+";
             name += kind.name();
         }
     }
-    with_suffix(database, name)
+    with_suffix(&databases.filter_name(), name)
 }
 
 #[cfg(test)]

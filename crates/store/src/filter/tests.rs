@@ -1,12 +1,13 @@
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use xorf::{BinaryFuse8, BinaryFuse16, Filter as _};
 
 use super::*;
-use crate::BuildOptions;
+use crate::{BuildOptions, Database};
 
 /// Numbers without a pattern.
 fn numbers(seed: u64) -> impl Iterator<Item = u64> {

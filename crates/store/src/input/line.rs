@@ -3,7 +3,9 @@
 use crate::Record;
 
 /// What a line turned out to be.
-pub(crate) enum Line {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// An address that a single key may have, with its amount where there is one.
     Record(Record),
     /// An address that no single key has.
     Script,
@@ -19,12 +21,21 @@ const SEPARATORS: [char; 3] = ['\t', ',', ';'];
 /// How Blockchair's dumps name outputs without an address: data, multisig and other scripts.
 const SCRIPTS: [&str; 3] = ["d-", "m-", "s-"];
 
+/// A line without what may stand around its columns: a mark that some editors put at the front, and spaces.
+fn bare(line: &[u8]) -> Option<&str> {
+    Some(std::str::from_utf8(line).ok()?.trim_start_matches('\u{feff}').trim())
+}
+
+/// What stands where a line has its address, as it is written.
+pub fn address_column(line: &[u8]) -> &str {
+    let first = bare(line).and_then(|text| text.split(SEPARATORS).next());
+    first.unwrap_or_default().trim_end()
+}
+
 /// Reads a line: an address and, in a second column, an amount. Further columns are for others. Lines that begin with
 /// `#`, and a first line whose first column is the word `address`, say nothing.
-pub(crate) fn read_line(number: u64, line: &[u8]) -> Line {
-    let Ok(text) = std::str::from_utf8(line) else { return Line::Bad("it is not text (UTF-8)".into()) };
-    // A mark that some editors put at the front.
-    let text = text.trim_start_matches('\u{feff}').trim();
+pub fn read_line(number: u64, line: &[u8]) -> Line {
+    let Some(text) = bare(line) else { return Line::Bad("it is not text (UTF-8)".into()) };
     if text.is_empty() || text.starts_with('#') {
         return Line::Nothing;
     }
@@ -83,7 +94,9 @@ mod tests {
             ("\t340282366920938463463374607431768211455", Some(u128::MAX)),
         ] {
             assert_eq!(amount(&format!("{ADDRESS}{rest}")), expected, "{rest}");
-            assert_eq!(amount(&format!("\u{feff}  {ADDRESS}{rest} ")), expected);
+            let framed = format!("\u{feff}  {ADDRESS}{rest} ");
+            assert_eq!(amount(&framed), expected);
+            assert_eq!(address_column(framed.as_bytes()), ADDRESS);
         }
     }
 

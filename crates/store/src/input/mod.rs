@@ -5,7 +5,7 @@
 mod line;
 mod report;
 
-pub(crate) use line::{Line, read_line};
+pub use line::{Line, address_column, read_line};
 pub use report::{BadLine, Report};
 
 use std::fs::File;
@@ -40,11 +40,12 @@ fn open(path: &Path) -> std::io::Result<File> {
 /// Reads a file of lines, unpacked if it is gzip or Zstandard (told by its first bytes), and gives it out in blocks until
 /// `take` says no. Packed files may have several members, and the last line needs no newline. `read` is told the bytes
 /// of the file read since it was last called, for progress.
-pub fn read_blocks(
-    path: &Path,
-    read: impl Fn(u64),
-    mut take: impl FnMut(Block) -> bool,
-) -> Result<(), Error> {
+pub fn read_blocks(path: &Path, read: impl Fn(u64), take: impl FnMut(Block) -> bool) -> Result<(), Error> {
+    blocks_of(path, unpacked(path, read)?, take)
+}
+
+/// What a file holds, unpacked if it is packed. `read` is told of the bytes of the file itself.
+pub(crate) fn unpacked<'r>(path: &Path, read: impl Fn(u64) + 'r) -> Result<Box<dyn Read + 'r>, Error> {
     let failed = || Error::io("read", path);
     let mut file = open(path).map_err(failed())?;
     let mut magic = [0; 4];
@@ -57,11 +58,11 @@ pub fn read_blocks(
     }
     // What cannot seek is read on from here.
     let head = std::io::Cursor::new(magic[..length].to_vec());
-    let source: Box<dyn Read> = match file.seek(SeekFrom::Start(0)) {
+    let source: Box<dyn Read + 'r> = match file.seek(SeekFrom::Start(0)) {
         Ok(_) => Box::new(Counted { inner: file, read }),
         Err(_) => Box::new(Counted { inner: head.chain(file), read }),
     };
-    let mut source: Box<dyn Read> = match &magic[..length] {
+    Ok(match &magic[..length] {
         [0x1f, 0x8b, ..] => {
             Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 17, source)))
         }
@@ -72,7 +73,15 @@ pub fn read_blocks(
             Box::new(decoder)
         }
         _ => source,
-    };
+    })
+}
+
+/// The lines of what was opened under this name, in blocks.
+pub(crate) fn blocks_of(
+    path: &Path,
+    mut source: impl Read,
+    mut take: impl FnMut(Block) -> bool,
+) -> Result<(), Error> {
     let path = Arc::new(path.to_owned());
     let mut line = 1;
     let mut rest = Vec::new();

@@ -40,7 +40,8 @@ impl Report {
     /// So many bad lines are kept.
     pub const SHOWN: usize = 20;
 
-    pub(crate) fn add_bad(&mut self, line: BadLine) {
+    /// Counts a bad line, and keeps it if it is among the first.
+    pub fn add_bad(&mut self, line: BadLine) {
         self.bad += 1;
         self.keep(line);
     }

@@ -86,7 +86,7 @@ impl ScanBenchFlags {
                 let database = Database::open(path).map_err(|error| failed(error.into()))?;
                 let wish = self.filter.unwrap_or(FilterWish::Finest);
                 let mut screen = Screen::new(false);
-                let targets = with_filter(database, &self.types, wish, devices, &mut |news| {
+                let targets = with_filter(vec![database], &self.types, wish, devices, &mut |news| {
                     tell_filter(&mut screen, &news)
                 });
                 bench_scan(devices, ScanOf::Database(&targets.map_err(failed)?), seconds, detail)?

@@ -50,9 +50,9 @@ impl Scan {
             let outcome = run(&job, ledger.as_mut(), devices, &AtomicBool::new(false), &mut |_| Ok(()))?;
             return Ok(outcome.tried as f64 / outcome.elapsed.as_secs_f64().max(1e-6));
         }
-        let of = match self.database {
-            Some(_) => ScanOf::Database(targets),
-            None => ScanOf::Planted(targets.types()),
+        let of = match self.database.is_empty() {
+            false => ScanOf::Database(targets),
+            true => ScanOf::Planted(targets.types()),
         };
         Ok(bench_scan(devices, of, MEASURED, false)?.iter().map(|bench| bench.rate).sum())
     }

@@ -24,7 +24,7 @@ impl Scan {
     ) -> Result<Ending, Failure> {
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
         refuse_devices(&self.run)?;
-        if self.database.is_some() {
+        if !self.database.is_empty() {
             return usage(
                 "--database: a fleet's workers are sent what they look for, and a database is too large for that; give addresses \
                  with --targets, or scan for a database on one machine",

@@ -37,11 +37,10 @@ impl Scan {
         self.refuse_of_keys()?;
         let threads = self.run.devices.thread_count();
         let mut screen = self.run.screen();
-        let listed = self.database.is_none().then(|| self.read_targets()).transpose()?;
-        let (targets, remarks) = match (&self.database, listed) {
-            (Some(path), _) => (self.open_database(path, &Devices::cpu()?, &mut screen)?, Vec::new()),
-            (None, Some((targets, list))) => (targets, remarks(&list.report)),
-            (None, None) => return Err(Failure::Usage("give --targets or --database".to_owned())),
+        let listed = self.database.is_empty().then(|| self.read_targets()).transpose()?;
+        let (targets, remarks) = match listed {
+            None => (self.open_databases(&Devices::cpu()?, &mut screen)?, Vec::new()),
+            Some((targets, list)) => (targets, remarks(&list.report)),
         };
         let tester = GivenKeys::new(&targets)?;
         let encryption = self.recipient.open()?;

@@ -75,6 +75,24 @@ fn databases_of_the_finder_are_sources() {
         assert_eq!(found.len(), count);
         assert!(found.iter().all(|found| found.kind == AddressKind::HASH160 && found.digest == hash));
     }
+    // And by itself; a hash that is there as an address too is found as both.
+    let bare = Record::parse(&format!("hash160:{}", "01".repeat(20))).unwrap().unwrap();
+    let listed = [AddressKind::P2PKH, AddressKind::P2TR, AddressKind::ETHEREUM, AddressKind::P2SH];
+    let lines = listed.map(|kind| kind.text(&Digest::new(&vec![1; kind.digest_bytes()])) + "\t3\n");
+    let list = shop.file("kinds", lines.concat());
+    shop.build("kinds.db", &[shop.path("lmdb"), list]).unwrap();
+    let database = Database::open(&shop.path("kinds.db")).unwrap();
+    let found = |address: &Record| -> Vec<(AddressKind, Option<u128>)> {
+        let found = database.reader().find_address(address).unwrap();
+        found.into_iter().map(|record| (record.kind, record.amount)).collect()
+    };
+    let hash160 = (AddressKind::HASH160, Some(5_000_000_000));
+    assert_eq!(found(&bare), [hash160, (AddressKind::P2PKH, Some(3)), (AddressKind::P2SH, Some(3))]);
+    let own = |kind| Record { kind, ..bare };
+    assert_eq!(found(&own(AddressKind::P2SH)), [(AddressKind::P2SH, Some(3)), hash160]);
+    assert_eq!(found(&own(AddressKind::P2WPKH)), [hash160]);
+    assert_eq!(found(&own(AddressKind::ETHEREUM)), [(AddressKind::ETHEREUM, Some(3))]);
+
     let error = Database::open(&shop.path("lmdb")).unwrap_err().to_string();
     assert!(error.contains("warpsmith db build NEW OLD"), "{error}");
     fs::create_dir(shop.path("empty")).unwrap();
