@@ -1,6 +1,6 @@
 //! Many sums P + t*G at once: a table of multiples of G, and affine additions that share their inversions.
 //!
-//! t is read in windows of w = `WINDOW` bits with values v, from the lowest on. For every window i but the last the table
+//! t is read in windows of w bits with values v, from the lowest on. For every window i but the last the table
 //! has (v - M/2) 2^(w i) G, M = 2^w - 1: an odd multiple of half a point, so never infinity, and that of v is the opposite
 //! of that of M - v, so half of them are stored. The last window, of the bits that are left, has v 2^(w i) G and what all
 //! the others are short of together. So a sum takes one addition a window, and none of them is a special case:
@@ -11,7 +11,7 @@
 //!
 //! That leaves -y where there was y; the next addition takes -y and the opposite of its entry, and leaves y again.
 //!
-//! Cost a sum: with `WINDOWS` additions of 5 M + 1 S, the last without y where nobody asks for it, and its share of an
+//! Cost a sum: an addition a window, of 5 M + 1 S, the last without y where nobody asks for it, and its share of an
 //! inversion a window.
 //!
 //! Points of equal x, which nobody meets who has not looked for them, make a product vanish. All sums that shared it are
@@ -25,19 +25,36 @@ use crate::field::leading::Leading;
 use crate::group::{self, Affine, Point};
 use crate::{Fe, Scalar};
 
-/// Bits of a window. The table takes 1.5 MiB with 11, of a second-level cache of two (see docs/measurements/hashes-cpu.md).
-const WINDOW: u32 = 11;
+/// How a number is cut into windows.
+#[derive(Clone, Copy, Debug)]
+struct Windows {
+    bits: u32,
+    count: usize,
+}
 
-/// Windows of 256 bits.
-const WINDOWS: usize = 256usize.div_ceil(WINDOW as usize);
-// After an even number of additions y is that of the sum and not of its opposite.
-const _: () = assert!(WINDOWS.is_multiple_of(2));
+impl Windows {
+    /// The table takes 1.5 MiB, of a second-level cache of two (see docs/measurements/hashes-cpu.md).
+    const SMALL: Self = Self::of(11);
+    /// For numbers in plenty: 5 MiB, and five additions of six. With 16 bits, 35 MiB and two of three, fetching takes what adding saves.
+    const LARGE: Self = Self::of(13);
 
-/// Entries of a window but the last.
-const HALF: usize = 1 << (WINDOW - 1);
+    const fn of(bits: u32) -> Self {
+        let count = 256usize.div_ceil(bits as usize);
+        // After an even number of additions y is that of the sum and not of its opposite.
+        assert!(count.is_multiple_of(2));
+        Self { bits, count }
+    }
 
-/// Entries of the last window.
-const LAST: usize = 1 << (256 - WINDOW as usize * (WINDOWS - 1));
+    /// Entries of a window but the last.
+    const fn half(self) -> usize {
+        1 << (self.bits - 1)
+    }
+
+    /// Entries of the last window.
+    const fn last(self) -> usize {
+        1 << (256 - self.bits as usize * (self.count - 1))
+    }
+}
 
 /// Sums, by eight, that share an inversion: more would leave the cache, fewer would pay more for it.
 pub const TOGETHER: usize = 256;
@@ -74,6 +91,7 @@ enum Wanted {
 /// Multiples of G.
 pub struct Multiples {
     simd: Simd,
+    windows: Windows,
     entries: Vec<Multiple>,
 }
 
@@ -103,15 +121,25 @@ impl Job for Together<'_> {
 impl Multiples {
     /// The table, for an instruction set this machine must have.
     pub fn new(simd: Simd) -> Multiples {
+        Multiples::with(simd, Windows::SMALL)
+    }
+
+    /// A larger table, with which sums take fewer additions: for millions of them.
+    pub fn large(simd: Simd) -> Multiples {
+        Multiples::with(simd, Windows::LARGE)
+    }
+
+    fn with(simd: Simd, windows: Windows) -> Multiples {
         assert!(simd.is_available(), "this machine has no {simd}");
-        let mut entries = Vec::with_capacity((WINDOWS - 1) * HALF + LAST);
+        let half_count = windows.half();
+        let mut entries = Vec::with_capacity((windows.count - 1) * half_count + windows.last());
         // n is odd: (n + 1) / 2 is a half modulo n, and n - 1 = -1.
         let half = group::multiply(half_of(Scalar::ONE), Some(Affine::G)).expect("half of G");
         let (mut base, mut short) = (half, None);
-        for _ in 0..WINDOWS - 1 {
+        for _ in 0..windows.count - 1 {
             // base, 3 base, 5 base: each round doubles their number, by adding 2, 4, 8 base.
             let (mut odd, mut step) = (vec![base], base.double());
-            while odd.len() < HALF {
+            while odd.len() < half_count {
                 let more = group::add_all(step, &odd).expect("odd multiples are no even ones");
                 odd.extend(more);
                 step = step.double();
@@ -122,12 +150,10 @@ impl Multiples {
             base = step;
         }
         // The base is that of a half: twice of it is one.
-        let (one, mut point) = (base.double(), short);
-        for _ in 0..LAST {
-            entries.push(Multiple(point.expect("no multiple of n")));
-            point = group::add(point, Some(one));
-        }
-        Multiples { simd, entries }
+        let (one, point) = (base.double(), short);
+        let last = point.expect("no multiple of n");
+        entries.extend(in_steps(last, one, windows.last()).into_iter().map(Multiple));
+        Multiples { simd, windows, entries }
     }
 
     /// Takes each point P to P + t*G, of which x alone is formed.
@@ -168,7 +194,7 @@ impl Multiples {
                 state.push(Sum { x, y, before: one, picked: Picked { at: [0; 8], opposite: 0 } });
             }
             let (pairs, _) = state.as_chunks_mut::<2>();
-            for window in 0..WINDOWS {
+            for window in 0..self.windows.count {
                 let mut chain = [one, one];
                 for i in 0..pairs.len().min(AHEAD) {
                     self.pick::<L>(sums, &mut pairs[i], i, window);
@@ -204,7 +230,7 @@ impl Multiples {
                     let square = [m[0].square(), m[1].square()];
                     let x =
                         [square[0].sub(a.x).sub(xt[0]).tighten(), square[1].sub(b.x).sub(xt[1]).tighten()];
-                    if window < WINDOWS - 1 || wanted == Wanted::Both {
+                    if window < self.windows.count - 1 || wanted == Wanted::Both {
                         a.y = m[0].mul_add(x[0].sub(a.x), a.y);
                         b.y = m[1].mul_add(x[1].sub(b.x), b.y);
                     }
@@ -228,7 +254,7 @@ impl Multiples {
         let last = sums.len() * (8 / L::N) - 1;
         for (side, sum) in pair.iter_mut().enumerate() {
             let (eight, at) = where_is::<L>((2 * i + side).min(last));
-            sum.picked = pick::<L>(&sums[eight].t, at, window);
+            sum.picked = self.windows.pick::<L>(&sums[eight].t, at, window);
             for lane in 0..L::N {
                 // SAFETY: the caller's.
                 unsafe { L::fetch(&self.entries[sum.picked.at[lane] as usize].0.x) };
@@ -264,8 +290,8 @@ impl Multiples {
             for lane in (0..8).filter(|lane| eight.live >> lane & 1 == 1).collect::<Vec<_>>() {
                 let coordinate = |words: &[[u64; 8]; 4]| Fe::from_words(&words.map(|word| word[lane]));
                 let mut sum: Point = Some(Affine { x: coordinate(&eight.x), y: coordinate(&eight.y) });
-                for window in 0..WINDOWS {
-                    let Picked { at, opposite } = pick::<Fe>(&eight.t, lane, window);
+                for window in 0..self.windows.count {
+                    let Picked { at, opposite } = self.windows.pick::<Fe>(&eight.t, lane, window);
                     let entry = self.entries[at[0] as usize].0;
                     let entry = if opposite == 1 { entry.negate() } else { entry };
                     sum = group::add(sum, Some(entry));
@@ -299,28 +325,52 @@ fn where_is<L: Lanes>(i: usize) -> (usize, usize) {
     (i * L::N / 8, i * L::N % 8)
 }
 
-/// Reads a window of the numbers from `at` on, one for each lane.
-#[inline(always)]
-fn pick<L: Lanes>(t: &[[u64; 8]; 4], at: usize, window: usize) -> Picked {
-    let bit = window * WINDOW as usize;
-    let (word, shift) = (3 - bit / 64, bit % 64);
-    let first = (window * HALF) as u32;
-    let mut picked = Picked { at: [0; 8], opposite: 0 };
-    for lane in 0..L::N {
-        let mut value = t[word][at + lane] >> shift;
-        if shift > 64 - WINDOW as usize && word > 0 {
-            value |= t[word - 1][at + lane] << (64 - shift);
+impl Windows {
+    /// Reads a window of the numbers from `at` on, one for each lane.
+    #[inline(always)]
+    fn pick<L: Lanes>(self, t: &[[u64; 8]; 4], at: usize, window: usize) -> Picked {
+        let bit = window * self.bits as usize;
+        let (word, shift) = (3 - bit / 64, bit % 64);
+        let half = self.half() as u32;
+        let first = window as u32 * half;
+        let mut picked = Picked { at: [0; 8], opposite: 0 };
+        for lane in 0..L::N {
+            let mut value = t[word][at + lane] >> shift;
+            if shift > 64 - self.bits as usize && word > 0 {
+                value |= t[word - 1][at + lane] << (64 - shift);
+            }
+            if window == self.count - 1 {
+                picked.at[lane] = first + value as u32;
+                continue;
+            }
+            // The upper half of the values has the entries in order, the lower half their opposites in reverse.
+            let upper = (value >> (self.bits - 1) & 1) as u32;
+            picked.at[lane] = first + ((value as u32 ^ upper.wrapping_sub(1)) & (half - 1));
+            picked.opposite |= (1 - upper) << lane;
         }
-        if window == WINDOWS - 1 {
-            picked.at[lane] = first + value as u32;
-            continue;
-        }
-        // The upper half of the values has the entries in order, the lower half their opposites in reverse.
-        let upper = (value >> (WINDOW - 1) & 1) as u32;
-        picked.at[lane] = first + ((value as u32 ^ upper.wrapping_sub(1)) & (HALF as u32 - 1));
-        picked.opposite |= (1 - upper) << lane;
+        picked
     }
-    picked
+}
+
+/// So many points from one on, each a step further.
+fn in_steps(first: Affine, step: Affine, count: usize) -> Vec<Affine> {
+    let (mut points, mut way) = (vec![first], Some(step));
+    // Each round doubles their number, by adding as many steps as there are points.
+    while points.len() < count {
+        let way_now = way.expect("a small multiple is not infinity");
+        let room = (count - points.len()).min(points.len());
+        let more: Vec<Affine> = match group::add_all(way_now, &points[..room]) {
+            Some(more) => more,
+            // One of them has the x of the way.
+            None => points[..room]
+                .iter()
+                .map(|point| group::add(Some(*point), way).expect("no multiple of n"))
+                .collect(),
+        };
+        points.extend(more);
+        way = Some(way_now.double());
+    }
+    points
 }
 
 /// Half of a number modulo n, which is odd: times (n + 1) / 2.

@@ -28,11 +28,12 @@ fn eights(pairs: &[(Scalar, [u64; 4])]) -> Vec<Eight> {
     pairs.chunks(8).map(eight).collect()
 }
 
-/// Every sum is the one by libsecp256k1, on every instruction set, with y or without.
+/// Every sum is the one by libsecp256k1, on every instruction set, by either table, with y or without.
 fn check(pairs: &[(Scalar, Scalar)]) {
     let given: Vec<_> = pairs.iter().map(|(p, t)| (*p, words(t.to_be_bytes()))).collect();
-    for simd in available() {
-        let (table, mut sums) = (Multiples::new(simd), eights(&given));
+    let makers: &[fn(warpsmith_simd::Simd) -> Multiples] = &[Multiples::new, Multiples::large];
+    for (simd, table) in available().flat_map(|simd| makers.iter().map(move |make| (simd, make(simd)))) {
+        let mut sums = eights(&given);
         let mut points = sums.clone();
         table.add_to(&mut sums);
         table.add_points(&mut points);
@@ -95,7 +96,7 @@ fn numbers_beyond_the_order_count_modulo_it() {
             let less = if less.is_zero() { less } else { less.add(two_to_128()) };
             let p = some_scalar(5);
             let mut sums = eights(&[(p, t)]);
-            Multiples::new(simd).add_to(&mut sums);
+            Multiples::large(simd).add_to(&mut sums);
             let expected = point(p.add(less)).expect("a point").x.to_words();
             assert_eq!(sums[0].x.map(|word| word[0]), expected, "{simd}");
         }

@@ -5,6 +5,7 @@
 
 use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::Scalar;
+use warpsmith_curve::multiply::Multiples;
 use zeroize::Zeroizing;
 
 use super::{Finding, ScanTargets};
@@ -37,12 +38,14 @@ const PROCESSOR: &str = "cpu";
 pub struct GivenKeys<'t> {
     targets: &'t ScanTargets,
     cpu: Cpu,
+    multiples: Multiples,
 }
 
 impl<'t> GivenKeys<'t> {
     /// For these targets. An error where this machine computes wrongly.
     pub fn new(targets: &'t ScanTargets) -> Result<GivenKeys<'t>> {
         let (cpu, forms) = (Cpu::new(simd::detect(), 1), targets.forms());
+        let multiples = Multiples::large(cpu.simd());
         let secrets = Secret::random_many(COMPARED)?;
         let keys: Vec<[u8; 32]> = secrets.iter().map(|secret| *secret.as_bytes()).collect();
         let points = secrets.iter().map(|secret| public_point(&secret.public_key()));
@@ -51,14 +54,14 @@ impl<'t> GivenKeys<'t> {
             .flat_map(|(at, point)| forms.iter().map(move |form| (at, *form, form.reference(&point))))
             .collect();
         let tops = TopList::new(expected.iter().map(|(_, _, digest)| digest.words()[0]));
-        let mut found = survivors_of(&cpu, &forms, &tops, &keys);
+        let mut found = survivors_of((&cpu, &multiples), &forms, &tops, &keys);
         expected.sort_unstable_by_key(|(at, form, _)| (*at, *form));
         found.sort_unstable_by_key(|(at, form, _)| (*at, *form));
         if found != expected {
             let what = "the digests of given keys are not those of libsecp256k1's points".to_owned();
             return Err(Error::SelfTest { device: PROCESSOR.to_owned(), what });
         }
-        Ok(GivenKeys { targets, cpu })
+        Ok(GivenKeys { targets, cpu, multiples })
     }
 
     /// What these keys are among the targets, in their order. A number that is no key is none of them.
@@ -70,8 +73,8 @@ impl<'t> GivenKeys<'t> {
         }
         let mut wanted = Vec::new();
         let finder = self.targets.finder();
-        for (at, form, digest) in survivors_of(&self.cpu, &self.targets.forms(), self.targets.filter(), keys)
-        {
+        let means = (&self.cpu, &self.multiples);
+        for (at, form, digest) in survivors_of(means, &self.targets.forms(), self.targets.filter(), keys) {
             if !finder.find(form, &digest)?.is_empty() {
                 wanted.push(at);
             }

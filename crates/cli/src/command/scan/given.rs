@@ -10,7 +10,6 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use warpsmith::Devices;
 use warpsmith::scan::{Finding, GivenKeys};
 use warpsmith::store::{Block, read_blocks};
-use zeroize::{Zeroize as _, Zeroizing};
 
 use super::{Covered, Scan, described, remarks};
 use crate::ending::{Ending, Failure};
@@ -180,19 +179,32 @@ impl Scan {
 fn work(tester: &GivenKeys<'_>, waiting: &Receiver<Block>, done: &Sender<Result<Tested, Failure>>) {
     for mut block in waiting {
         let tested = test(tester, &block);
-        block.bytes.zeroize();
+        wipe(&mut block.bytes);
         if done.send(tested).is_err() {
             return;
         }
     }
 }
 
+/// Overwrites a block of a list. SEC: erasing one byte after the other, as secrets are, would take as long as a tenth of the work; the
+/// list itself lies on disk.
+fn wipe(bytes: &mut [u8]) {
+    bytes.fill(0);
+    std::hint::black_box(bytes);
+}
+
 /// Tests the keys of a block.
 fn test(tester: &GivenKeys<'_>, block: &Block) -> Result<Tested, Failure> {
-    let (mut keys, mut bad) = (Zeroizing::new(Vec::with_capacity(block.bytes.len() / 40)), Vec::new());
+    let (mut keys, mut bad) = (Vec::with_capacity(block.bytes.len() / 40), Vec::new());
     for (number, line) in block.lines() {
         let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        // Most lists are of nothing but hexadecimal digits.
+        let mut plain = [0; 32];
+        if line.len() == 64 && const_hex::decode_to_slice(line, &mut plain).is_ok() && keys::is_key(&plain) {
+            keys.push(plain);
             continue;
         }
         let key = std::str::from_utf8(line).map_err(|_| "it is not text".to_owned()).and_then(keys::plain);
@@ -202,5 +214,7 @@ fn test(tester: &GivenKeys<'_>, block: &Block) -> Result<Tested, Failure> {
             Err(why) => bad.push((number, why)),
         }
     }
-    Ok(Tested { keys: keys.len() as u64, found: tester.test(&keys)?, bad })
+    let found = tester.test(&keys);
+    wipe(keys.as_flattened_mut());
+    Ok(Tested { keys: keys.len() as u64, found: found?, bad })
 }

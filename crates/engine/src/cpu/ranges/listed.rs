@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warpsmith_chain::{Digest, Form};
 use warpsmith_curve::Scalar;
+use warpsmith_curve::multiply::Multiples;
 use warpsmith_store::{KeyMask, U256};
 use zeroize::Zeroizing;
 
@@ -73,13 +74,13 @@ impl Window for InOrder {
 
 /// Which of some keys have a form that the filter lets pass, by their places. All are keys: 1 to n - 1.
 pub(crate) fn survivors_of(
-    cpu: &Cpu,
+    (cpu, multiples): (&Cpu, &Multiples),
     forms: &[Form],
     filter: &impl MayHold,
     keys: &[[u8; 32]],
 ) -> Vec<(u64, Form, Digest)> {
     let mut hashing = Hashing::new(cpu, forms, filter, InOrder);
-    for (at, sum) in sums_of_keys(cpu.multiples(), keys).iter().enumerate() {
+    for (at, sum) in sums_of_keys(multiples, keys).iter().enumerate() {
         hashing.eight(&sum.x, &sum.y, sum.live, 8 * at as u64);
     }
     hashing.flush();
@@ -95,7 +96,7 @@ impl<S: MayHold> CpuScanner<'_, S> {
         count: u64,
     ) -> Result<Vec<Survivor>, Fault> {
         let (offsets, keys) = listed.keys(U256::from_be_bytes(first.to_be_bytes()), count);
-        let found = survivors_of(self.cpu, self.forms, self.filter, &keys);
+        let found = survivors_of((self.cpu, self.cpu.multiples()), self.forms, self.filter, &keys);
         let survivor = |(at, form, digest): (u64, Form, Digest)| Survivor {
             key: first.add(Scalar::from_u64(offsets[at as usize])),
             form,
