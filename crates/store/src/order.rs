@@ -324,7 +324,8 @@ mod tests {
             let (mut rest, mut tenths) = (range, [false; 10]);
             while rest.first() - range.first() < U256::ONE << 16 {
                 let (keys, taken) = order.keys_at(&range, &rest);
-                tenths[((keys.first() - range.first()) * U256::new(10) >> 20u32).as_usize()] = true;
+                let tenth = (keys.first() - range.first()) * U256::new(10) / U256::new(1 << 20);
+                tenths[tenth.as_usize()] = true;
                 rest = Interval::new(rest.first() + taken, range.last()).unwrap();
             }
             assert_eq!(tenths, [true; 10], "{seed}");

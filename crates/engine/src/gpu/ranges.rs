@@ -8,7 +8,9 @@
 //!
 //! The formulas fail where a centre is a multiple `+-i` of G in the table, or the step point `S = lanes * (2 h + 1)` or its
 //! opposite. Centres are keys above h, so that leaves S and what lies near n. A walk that would come to S begins one key
-//! later, and keys within three steps of n, like that one key, are the processor's.
+//! later, and that one key is the processor's. Within three steps of n a walk is laid back so that its last step ends with n - 1,
+//! and what it covers before the keys asked for is dropped. Then every centre is `n - (h + 1) - j * (2 h + 1)` for some j: none is
+//! within h of n, and none is `n - S`, since S is a multiple of `2 h + 1` and h + 1 is not.
 
 mod masked;
 mod profile;
@@ -303,33 +305,50 @@ impl<'a> RangeScanner<'a> {
         }
     }
 
-    /// Steps the device can do from this key on: all their centres, and the ones after, stay clear of n. Of keys that are counted
-    /// from a point nobody knows how far that is, and nobody meets it.
+    /// Steps the device can do from this key on: up to n where the last of them ends with n - 1, else so many that all their
+    /// centres, and the ones after, stay clear of n. Of keys that are counted from a point nobody knows how far that is, and nobody
+    /// meets it.
     fn clear(&self, first: Scalar) -> u64 {
-        if self.base.is_some() {
-            return u64::MAX;
+        let (None, Some(room)) = (self.base, small(first.negate())) else { return u64::MAX };
+        let steps = room / self.step_keys();
+        if room.is_multiple_of(self.step_keys()) { steps } else { steps.saturating_sub(2) }
+    }
+
+    /// The first key of a walk that covers the next key: that one, or near n one before it from which whole steps lead to n.
+    fn walk_base(&self) -> Scalar {
+        match small(self.first.negate()) {
+            Some(room) if self.clear(self.first) == 0 => {
+                Scalar::from_u64(room.next_multiple_of(self.step_keys())).negate()
+            }
+            _ => self.first,
         }
-        let room = small(first.negate()).unwrap_or(u64::MAX);
-        (room / self.step_keys()).saturating_sub(2)
+    }
+
+    /// The first key of the next step of a walk that has not landed.
+    fn landing(&self, walk: &Centres) -> Scalar {
+        walk.base.add(Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.landed)))
+    }
+
+    /// How many keys that step has before those asked for: none but in the first step of a walk that was laid back.
+    fn before(&self, walk: &Centres) -> u64 {
+        small(self.first.sub(self.landing(walk))).expect("a walk does not begin behind the keys asked for")
     }
 
     /// Begins a walk at the next key, or says how many keys the processor has to do before one can.
     fn set_out(&mut self) -> Result<Option<u64>, Fault> {
-        if self.clear(self.first) == 0 {
-            return Ok(Some(self.left));
-        }
-        let centre = self.first.add(Scalar::from_u64(u64::from(self.shape.spec.group)));
+        let base = self.walk_base();
+        let centre = base.add(Scalar::from_u64(u64::from(self.shape.spec.group)));
         let before_step = small(Scalar::from_u64(self.step_keys()).sub(centre));
         if self.base.is_none() && before_step.is_some_and(|keys| keys.is_multiple_of(self.group())) {
             return Ok(Some(1));
         }
         let (centres, lanes) = (self.centres, self.lanes());
-        self.place(centres, self.first, lanes)?;
+        self.place(centres, base, lanes)?;
         #[cfg(test)]
         if let Some((lane, bit)) = self.flip.take() {
             self.ends.flip(self.queue.as_mut(), lane, bit);
         }
-        self.walk = Some(Centres { base: self.first, launched: 0, landed: 0, asked: 0 });
+        self.walk = Some(Centres { base, launched: 0, landed: 0, asked: 0 });
         Ok(None)
     }
 
@@ -340,7 +359,8 @@ impl<'a> RangeScanner<'a> {
             let clear =
                 self.clear(walk.base.add(Scalar::from_u64(keys).mul(Scalar::from_u64(walk.launched))));
             // Of this batch; the last step may reach beyond it.
-            let rest = self.left.div_ceil(keys).saturating_sub(walk.launched - walk.landed);
+            let steps = (self.before(&walk) + self.left).div_ceil(keys);
+            let rest = steps.saturating_sub(walk.launched - walk.landed);
             let wanted = if rest == 0 && self.ahead { u64::MAX } else { rest };
             let paced = self.flights.steps;
             if wanted.min(clear) == 0 {
@@ -376,21 +396,26 @@ impl<'a> RangeScanner<'a> {
             self.end(walk)?;
             return Ok((0, Vec::new()));
         };
+        let (first, before) = (self.landing(&walk), self.before(&walk));
         let all = u64::from(landed.steps) * self.step_keys();
-        let count = all.min(self.left);
-        let survivors = if landed.overflowed() {
-            self.again(&landed, count)?
+        let reached = all.min(before + self.left);
+        let mut survivors = if landed.overflowed() {
+            self.again(&landed, first, reached)?
         } else {
-            self.sort_out(&landed, self.lanes(), self.first, count)?
+            self.sort_out(&landed, self.lanes(), first, reached)?
         };
-        if count < all {
+        if before > 0 {
+            // Up to n a walk comes without passing 0, so that distances from its first key are in the order of keys.
+            survivors.retain(|survivor| small(survivor.key.sub(first)).is_some_and(|at| at >= before));
+        }
+        if reached < all {
             // What was launched behind is not asked for.
             self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
             self.end(Centres { landed: walk.launched, ..walk })?;
         } else {
             self.walk = Some(Centres { landed: walk.landed + u64::from(landed.steps), ..walk });
         }
-        Ok((count, survivors))
+        Ok((reached - before, survivors))
     }
 
     /// Leaves a walk of which all launches have landed: its lanes are asked for, should they not have been.
@@ -413,8 +438,13 @@ impl<'a> RangeScanner<'a> {
         sorting.sort_out(&landed.records)
     }
 
-    /// Does a launch again whose records did not fit, step by step and over as few lanes as it takes.
-    fn again(&mut self, landed: &Landed<RECORD_WORDS>, count: u64) -> Result<Vec<Survivor>, Fault> {
+    /// Does a launch again whose records did not fit, step by step and over as few lanes as it takes: `count` keys from `start` on.
+    fn again(
+        &mut self,
+        landed: &Landed<RECORD_WORDS>,
+        start: Scalar,
+        count: u64,
+    ) -> Result<Vec<Survivor>, Fault> {
         let (all, block) = (self.lanes(), self.shape.spec.block);
         // Pieces expected to fill half the buffer.
         let share = f64::from(self.capacity) / 2.0 * f64::from(landed.steps) / f64::from(landed.count);
@@ -425,7 +455,7 @@ impl<'a> RangeScanner<'a> {
         while at < end && at * self.group() < count {
             let piece = u64::from(lanes).min(end - at) as u32;
             let offset = at * self.group();
-            let first = self.first.add(Scalar::from_u64(offset));
+            let first = start.add(Scalar::from_u64(offset));
             let keys = (u64::from(piece) * self.group()).min(count - offset);
             self.place(self.spare, first, piece)?;
             let launch = self.launch(self.spare, piece);
@@ -495,10 +525,7 @@ impl Scanner for RangeScanner<'_> {
     }
 
     fn begin(&mut self, first: Scalar, count: u64) -> Result<(), Fault> {
-        let next = |walk: &Centres| {
-            walk.base.add(Scalar::from_u64(self.step_keys()).mul(Scalar::from_u64(walk.landed)))
-        };
-        self.ahead = self.walk.as_ref().is_some_and(|walk| next(walk) == first);
+        self.ahead = self.walk.as_ref().is_some_and(|walk| self.landing(walk) == first);
         if !self.ahead {
             self.flights.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;
             self.ends.forget(self.queue.as_mut()).map_err(|e| e.to_string())?;

@@ -98,6 +98,42 @@ fn stretches_end_at_the_last_key_there_is() {
     }
 }
 
+/// Whole batches up to the last key and next to it: every seam of groups and lanes, counted from n, once.
+#[test]
+fn seams_before_the_last_key_hide_nothing() {
+    let key = |distance: u64| Scalar::from_u64(distance).negate();
+    for cpu in processors() {
+        let (all, forms) = (All, Form::SCANNED);
+        let scanner = CpuScanner::new(&cpu, &forms, &all);
+        let (group, lane) = (scanner.group(), 2 * scanner.group());
+        let window = scanner.lanes() * lane;
+        let seams = [group, lane, 2 * lane, window - lane, window].into_iter().filter(|seam| *seam > 0);
+        let mut distances: Vec<u64> = seams
+            .flat_map(|seam| [seam - 1, seam, seam + 1])
+            .chain([1, 2, 3, group / 2, group / 2 + 1])
+            .collect();
+        distances.sort_unstable();
+        distances.dedup();
+        for form in Form::SCANNED {
+            let few = distances.iter().map(|&distance| digest(key(distance), form).words()[0]);
+            let few = TopList::new(few);
+            // As many keys as the walk has, fewer, more; and all but the last two.
+            for (first, last) in [(window, 1), (window - 5, 1), (window + 1, 1), (window, 3)] {
+                let forms = [form];
+                let mut scanner = CpuScanner::new(&cpu, &forms, &few);
+                scanner.begin(key(first), first - last + 1).expect("begun");
+                let found = scanner.rest().expect("covered");
+                let mut found: Vec<u64> =
+                    found.iter().map(|s| small(s.key.negate()).expect("near n")).collect();
+                found.sort_unstable();
+                let planted: Vec<u64> =
+                    distances.iter().copied().filter(|at| (last..=first).contains(at)).collect();
+                assert_eq!(found, planted, "{form:?}, {first} to {last} before n");
+            }
+        }
+    }
+}
+
 #[test]
 fn planted_keys_are_found_at_every_residue_of_a_group() {
     // One processor does: residues do not depend on the number of lanes.

@@ -108,6 +108,71 @@ fn every_key_comes_once_in_ranges_of_any_size_and_place() {
     }
 }
 
+/// Near n a walk is laid back to end with n - 1: every seam of it, of steps, lanes and groups, in one batch and in many, and wherever
+/// a batch begins. The processor has no part in it.
+#[test]
+fn the_last_keys_are_the_cards_and_come_once() {
+    let Some(gpu) = pocl() else { return };
+    let empty = list(&[]);
+    let scanner = RangeScanner::new(&gpu, &FORMS, &empty).expect("a scanner");
+    let (group, step, half) = (scanner.group(), scanner.step_keys(), scanner.group() / 2);
+    let block = group * u64::from(scanner.shape.spec.block);
+    // By their distance from n: the last keys, the centres of the last group and its neighbour, and what lies around each seam.
+    let seams = [group, 2 * group, block, step - group, step, 2 * step, 3 * step, 4 * step];
+    let near = seams.into_iter().flat_map(|seam| [seam - 1, seam, seam + 1, seam + half + 1]);
+    let mut distances: Vec<u64> = near.chain([1, 2, 3, half, half + 1, half + 2]).collect();
+    distances.sort_unstable_by(|a, b| b.cmp(a));
+    distances.dedup();
+    let key = |distance: u64| Scalar::from_u64(distance).negate();
+    let all = [
+        5 * step + 7,
+        3 * step + 1,
+        3 * step,
+        3 * step - 1,
+        2 * step + 5,
+        step + 1,
+        step,
+        step - 1,
+        group,
+        2,
+        1,
+    ];
+    for (forms, beginnings) in [(&FORMS[..], &[3 * step + 1, group][..]), (&[Form::Hash160], &all)] {
+        let planted = expected(distances.iter().map(|&distance| key(distance)), forms);
+        let filter = list(&planted);
+        let mut scanner = RangeScanner::new(&gpu, forms, &filter).expect("a scanner");
+        for &start in beginnings {
+            let is_in = |s: &&Survivor| small(s.key.negate()).is_some_and(|distance| distance <= start);
+            let wanted: Vec<Survivor> = planted.iter().filter(is_in).copied().collect();
+            assert_same(&run(&mut scanner, key(start), start), &wanted);
+            // Where it would begin, the card does.
+            scanner.begin(key(start), start).expect("begun");
+            assert_eq!(scanner.set_out(), Ok(None), "{start} keys before n");
+            // In batches that end anywhere, also within what was laid back.
+            let (mut left, mut found) = (start, Vec::new());
+            for size in
+                [step / 2 + 1, step, 3, step + 1, group].into_iter().chain(std::iter::repeat(step - 1))
+            {
+                let size = size.min(left);
+                if size == 0 {
+                    break;
+                }
+                found.extend(run(&mut scanner, key(left), size));
+                if let Some(proof) = scanner.proof().expect("asked") {
+                    proof().expect("its lanes are where they must be");
+                }
+                left -= size;
+            }
+            assert_same(&found, &wanted);
+        }
+    }
+    // More than the records hold, laid back: done again over fewer lanes.
+    let all = expected((1..=step + 9).map(key), &[Form::Hash160, Form::X]);
+    let (forms, filter) = ([Form::Hash160, Form::X], list(&all));
+    let mut scanner = RangeScanner::new(&gpu, &forms, &filter).expect("a scanner");
+    assert_same(&run(&mut scanner, key(step + 9), step + 9), &all);
+}
+
 #[test]
 fn planted_keys_come_back_at_every_residue_of_a_group_and_from_every_lane() {
     let Some(gpu) = pocl() else { return };
