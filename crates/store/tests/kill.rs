@@ -215,6 +215,75 @@ fn a_killed_build_leaves_no_database_and_the_next_is_whole() {
     assert_eq!(names, ["db", "list"]);
 }
 
+#[test]
+#[ignore = "a role of the kill tests"]
+fn add() {
+    let folder = folder();
+    let options = BuildOptions { threads: 2, memory: 4 << 20, ..Default::default() };
+    Database::add(&folder.join("db"), &[folder.join("more")], &options).unwrap();
+}
+
+#[test]
+fn a_killed_addition_leaves_the_old_database_or_the_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let lines = |numbers: std::ops::Range<u64>| -> String {
+        numbers.map(|number| format!("0x{:040x}\t{number}\n", u128::from(number) << 96 | 5)).collect()
+    };
+    fs::write(path("list"), lines(0..5_000)).unwrap();
+    fs::write(path("more"), lines(4_000..150_000)).unwrap();
+    let old = build_in(folder.path()).unwrap().about;
+    let (database, bytes) = (path("db"), fs::read(path("db")).unwrap());
+    let found = || {
+        let found = Database::open(&database).unwrap();
+        found.verify(|_| ()).unwrap();
+        found.about().clone()
+    };
+    let started = Instant::now();
+    assert!(start("add", folder.path(), 0).wait().unwrap().success());
+    let (mut time, new) = (started.elapsed(), found());
+    assert_eq!(new.records, 150_000);
+    let (mut left_old, mut left_new) = (0, 0);
+    for round in 0..20 {
+        fs::write(&database, &bytes).unwrap();
+        let started = Instant::now();
+        let child = start("add", folder.path(), 0);
+        let is_replaced = || fs::metadata(&database).unwrap().len() != bytes.len() as u64;
+        // At its beginning, when it is done, and at moments between.
+        let moment = time.mul_f64(random() as f64 / u64::MAX as f64);
+        let is_due = || match round {
+            0 => path("db.part").exists(),
+            1 => false,
+            _ => started.elapsed() >= moment,
+        };
+        while !is_due() && !is_replaced() {
+            assert!(started.elapsed() < PATIENCE, "the addition does not get anywhere");
+            sleep(Duration::from_micros(100));
+        }
+        if is_replaced() {
+            // The first was a slow one.
+            time = started.elapsed();
+        }
+        kill(child);
+        let found = found();
+        if found.identity == old.identity {
+            assert_eq!(fs::read(&database).unwrap(), bytes);
+            left_old += 1;
+        } else {
+            assert_eq!((found.addresses, found.amounts), (new.addresses, new.amounts));
+            left_new += 1;
+        }
+    }
+    assert!(left_old > 0 && left_new > 0, "{left_old} {left_new}");
+    // What killed ones left is cleared away.
+    assert!(start("add", folder.path(), 0).wait().unwrap().success());
+    assert_eq!(found().addresses, new.addresses);
+    let mut names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["db", "list", "more"]);
+}
+
 /// What a role says of a disk that takes no more.
 fn write_verdict(verdict: &str) {
     // The test reads it from standard error, since files are limited.

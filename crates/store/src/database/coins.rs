@@ -71,10 +71,12 @@ pub(super) fn add_up(
 fn sort(receiver: Receiver<Vec<Entry>>, runs: &Runs, capacity: usize) -> Result<(), Error> {
     let mut buffer = Vec::new();
     for coins in receiver {
-        buffer.extend(coins);
-        if buffer.len() >= capacity {
+        if buffer.len() + coins.len() > capacity {
             runs.spill(&mut buffer)?;
         }
+        // All of it at once: a buffer that grows has twice as much for a while.
+        buffer.reserve_exact(capacity.saturating_sub(buffer.len()));
+        buffer.extend(coins);
     }
     runs.spill(&mut buffer).map(|_| ())
 }
