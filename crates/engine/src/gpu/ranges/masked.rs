@@ -19,6 +19,7 @@ use super::{CpuScanner, RangeScanner};
 use crate::cpu::{Inner, scalar};
 use crate::origin::point_of;
 use crate::origins::points_of;
+use crate::run::threads::in_threads;
 use crate::worker::Fault;
 use crate::worker::batch_add::{add_all, add_pairs};
 use crate::worker::ends::{Must, combine, signed};
@@ -26,6 +27,9 @@ use crate::worker::scanner::{Scanner as _, Survivor};
 
 /// Bits of a block's steps at most: with 2^18 lanes of 512 candidates a second or two of a large card.
 const MOST_STEP_BITS: u32 = 6;
+
+/// Lanes that are worth a thread to add them up.
+const FEW: usize = 1 << 13;
 
 /// Blocks of a batch.
 const BLOCKS: u64 = 4;
@@ -132,11 +136,14 @@ impl Masked {
     fn starts(&self, block: U256, step: u32, lanes: std::ops::Range<u32>) -> Result<Vec<Affine>, Fault> {
         let first = point_of(self.first(block, step));
         let ways = &self.points[lanes.start.saturating_sub(1) as usize..lanes.end as usize - 1];
-        let others = first.and_then(|first| add_all(first, ways)).or_else(|| {
-            let pairs: Vec<(Point, Point)> = ways.iter().map(|way| (first, Some(*way))).collect();
-            add_pairs(&pairs).into_iter().collect()
-        });
-        let others = others.ok_or("a lane began at no key")?;
+        // A card of many lanes waits for none of this only if all cores do it.
+        let others = in_threads(ways, FEW, |ways: &[Affine]| -> Result<Vec<Affine>, Fault> {
+            let sums = first.and_then(|first| add_all(first, ways)).or_else(|| {
+                let pairs: Vec<(Point, Point)> = ways.iter().map(|way| (first, Some(*way))).collect();
+                add_pairs(&pairs).into_iter().collect()
+            });
+            sums.ok_or_else(|| "a lane began at no key".to_owned())
+        })?;
         let mut starts = Vec::with_capacity(lanes.len());
         if lanes.start == 0 {
             starts.push(first.ok_or("a lane began at no key")?);
@@ -265,7 +272,9 @@ impl RangeScanner<'_> {
                 self.flights.steps = paced;
             }
             if masked.prepared.is_none() {
-                // While the card works. Beyond the last candidate nothing is asked for.
+                // While the card works: where the lanes of the block before ended, and where those of the next begin. Beyond the
+                // last candidate nothing is asked for.
+                self.ends.look(self.queue.as_mut())?;
                 let next = block + U256::ONE;
                 if next << masked.bits() < masked.mask.count() {
                     masked.prepared = Some((next, masked.starts(next, 0, 0..masked.lanes())?));
