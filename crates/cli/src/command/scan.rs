@@ -72,7 +72,7 @@ pub(crate) struct Scan {
     range_file: Option<String>,
 
     /// A key of which some characters are unknown: hexadecimal, WIF or nsec, with ? for each, or what it may be in brackets, as in
-    /// [8b] or [0-9]
+    /// `[8b]` or `[0-9]`
     #[arg(long, value_name = "KEY", group = "scanned", help_heading = SCANNED)]
     mask: Option<String>,
 
