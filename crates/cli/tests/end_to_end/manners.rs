@@ -69,6 +69,9 @@ fn a_device_that_is_none_is_2_everywhere() {
     assert!(tested > 20, "{tested}");
 }
 
+/// A public key.
+const GENERATOR: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+
 const DEPLOYER: &str = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 
 /// A command line for each command, apart from those of a fleet that searches: what it needs to go to work. `NONE` is a file that is
@@ -82,10 +85,15 @@ fn whole() -> Vec<(&'static str, Vec<&'static str>)> {
         ("scan", vec!["--range", "1:ff", "--targets", "NONE"]),
         ("scan", vec!["--range", "1:ff", "--database", "NONE", "--device", "cpu"]),
         ("scan", vec!["--range-file", "NONE", "--targets", "FILE"]),
+        ("scan", vec!["--mask-file", "NONE", "--targets", "FILE"]),
+        ("scan", vec!["--keys", "NONE", "--public-key", GENERATOR]),
         ("db build", vec!["NEW", "NONE"]),
         ("db info", vec!["NONE"]),
         ("db lookup", vec!["NONE", "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"]),
         ("db verify", vec!["NONE"]),
+        ("db list", vec!["NONE"]),
+        ("db diff", vec!["NONE", "FILE"]),
+        ("db add", vec!["NONE", "FILE"]),
         ("map show", vec!["NONE"]),
         ("map merge", vec!["NEW", "NONE"]),
         ("pir build", vec!["NEW", "NONE", "--entry-size", "40"]),
