@@ -36,7 +36,7 @@ pub fn pattern_parse(data: &[u8]) {
 /// Text as an Ethereum address, a salt mask, a hash, a salt layout and init code: each is refused with a reason, or reads back
 /// as what it was.
 pub fn address_decode(data: &[u8]) {
-    if let Err(error) = ethereum::hash_init_code(data) {
+    if let Err(error) = ethereum::read_init_code(data) {
         assert_told(error);
     }
     let Ok(text) = std::str::from_utf8(data) else { return };

@@ -14,6 +14,7 @@ use warpsmith::chain::ethereum::{
 use warpsmith::fleet::job::Sought;
 use warpsmith::search::Subject;
 
+use crate::artifact::{Given, creation_code};
 use crate::ending::{Ending, Failure};
 use crate::input;
 use crate::mining::{Mining, ScoreFlags, SplitFlags};
@@ -128,6 +129,7 @@ impl SaltFlags {
 const CREATE2_EXAMPLES: &str = "\
 Examples:
   warpsmith create2 cafe --deployer 0x4e59b44847b379578588920cA78FbF26c0B4956C --init-code token.hex
+  warpsmith create2 cafe --factory arachnid --init-code out/Token.sol/Token.json --constructor-args Gold GLD 1000000
   warpsmith create2 --zeros --factory 0age --salt-layout caller:0x9f...c1 --init-code-hash 0x2b...90
   warpsmith create2 cafe --deployer 0x.. --init-code-hash 0x.. --salt 0x9f..c1????????????????????????";
 
@@ -161,9 +163,17 @@ pub(crate) struct Create2 {
     #[arg(long, value_name = "0x..", group = "code", help_heading = CONTRACT)]
     init_code_hash: Option<String>,
 
-    /// A file with the creation code, hex or binary, constructor arguments included; it is hashed here
+    /// A file with the creation code: an artifact of Foundry or Hardhat (JSON), hex or binary; it is hashed here
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "code", help_heading = CONTRACT)]
     init_code: Option<PathBuf>,
+
+    /// With --init-code: what the constructor is given, one value after the other; all of them encoded (0x..) where the file has no ABI
+    #[arg(long, value_name = "VALUE", num_args = 1.., allow_hyphen_values = true, requires = "init_code", help_heading = CONTRACT)]
+    constructor_args: Option<Vec<String>>,
+
+    /// With --init-code: the address of a library that the contract uses: NAME=0x.., or FILE:NAME=0x..; repeatable
+    #[arg(long, value_name = "NAME=0x..", requires = "init_code", help_heading = CONTRACT)]
+    library: Vec<String>,
 
     #[command(flatten)]
     salt: SaltFlags,
@@ -178,7 +188,7 @@ impl Create2 {
                 }
                 other => other,
             })?,
-            (None, Some(file)) => hash_of(file)?,
+            (None, Some(file)) => self.hash_of(file)?,
             (None, None) => unreachable!("one of the two is required"),
         };
         let factory = self.factory.unwrap_or_else(|| Factory::find("plain").expect("the deployer itself"));
@@ -268,11 +278,16 @@ fn factories() -> impl TypedValueParser<Value = &'static Factory> {
     PossibleValuesParser::new(names).map(|name| Factory::find(&name).expect("one of the names"))
 }
 
-/// Creation code has at most 49,152 bytes (EIP-3860), twice as many hex digits, and perhaps line ends.
-const MOST_CODE: u64 = 1 << 20;
+/// Creation code has at most 49,152 bytes (EIP-3860); artifacts have sources and more beside it.
+const MOST_CODE: u64 = 64 << 20;
 
-fn hash_of(file: &Path) -> Result<[u8; 32], Failure> {
-    let bad = |why: &dyn std::fmt::Display| Failure::Usage(format!("--init-code {}: {why}", file.display()));
-    let bytes = input::read(&file.to_string_lossy(), MOST_CODE).map_err(|why| bad(&why))?;
-    ethereum::hash_init_code(&bytes).map_err(|error| bad(&error))
+impl Create2 {
+    fn hash_of(&self, file: &Path) -> Result<[u8; 32], Failure> {
+        let bad =
+            |why: &dyn std::fmt::Display| Failure::Usage(format!("--init-code {}: {why}", file.display()));
+        let bytes = input::read(&file.to_string_lossy(), MOST_CODE).map_err(|why| bad(&why))?;
+        let given = Given { arguments: self.constructor_args.as_deref(), libraries: &self.library };
+        let code = creation_code(&bytes, &given).map_err(|why| bad(&why))?;
+        Ok(ethereum::keccak256(&code))
+    }
 }

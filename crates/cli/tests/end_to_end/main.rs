@@ -3,6 +3,7 @@
 //! Claims about keys are checked with the `secp256k1` and `nostr` crates and plain integers, not with our own code.
 
 mod anvil;
+mod artifacts;
 mod bitcoin;
 mod chains;
 mod contracts;
