@@ -13,6 +13,7 @@ mod encryption;
 mod ending;
 mod forecast;
 mod hardening;
+mod hooks;
 mod human;
 mod input;
 mod keys;

@@ -20,7 +20,8 @@ pub fn pattern_parse(data: &[u8]) {
         let target = row.target.as_ref();
         let digest = Digest::new(&digest[..target.form().bytes()]);
         for (ignore_case, checksum) in [(false, false), (true, false), (false, true)] {
-            let Ok(patterns) = compile([pattern], target, &Options { ignore_case, checksum }) else {
+            let Ok(patterns) = compile([pattern], target, &Options { ignore_case, checksum, low_bits: None })
+            else {
                 continue;
             };
             assert!(patterns.odds() > 0.0 && patterns.odds() <= 1.0);

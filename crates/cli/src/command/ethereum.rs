@@ -16,6 +16,7 @@ use warpsmith::search::Subject;
 
 use crate::artifact::{Given, creation_code};
 use crate::ending::{Ending, Failure};
+use crate::hooks::HookFlags;
 use crate::input;
 use crate::mining::{Mining, ScoreFlags, SplitFlags};
 use crate::quest::Quest;
@@ -51,6 +52,9 @@ pub(crate) struct Eth {
     score: ScoreFlags,
 
     #[command(flatten)]
+    hooks: HookFlags,
+
+    #[command(flatten)]
     split: SplitFlags,
 
     /// The address is that of the contract which the account creates (CREATE), not the account's own
@@ -67,7 +71,8 @@ impl Eth {
         let contract = Contract::new(self.nonce.unwrap_or(0));
         let contract = contract.map_err(|error| Failure::Usage(format!("--nonce: {error}")))?;
         let subject = if self.contract { Subject::Key(&contract) } else { Subject::Key(&Account) };
-        let (options, score, split) = (self.score.options(), self.score.read()?, self.split.read()?);
+        let options = self.hooks.restrict(self.score.options())?;
+        let (score, split) = (self.score.read()?, self.split.read()?);
         let sought = Sought::Key {
             chain: "eth".to_owned(),
             address_type: None,
@@ -131,6 +136,7 @@ Examples:
   warpsmith create2 cafe --deployer 0x4e59b44847b379578588920cA78FbF26c0B4956C --init-code token.hex
   warpsmith create2 cafe --factory arachnid --init-code out/Token.sol/Token.json --constructor-args Gold GLD 1000000
   warpsmith create2 --zeros --factory 0age --salt-layout caller:0x9f...c1 --init-code-hash 0x2b...90
+  warpsmith create2 --hook-flags BEFORE_SWAP,AFTER_SWAP --factory arachnid --init-code out/Hook.sol/Hook.json
   warpsmith create2 cafe --deployer 0x.. --init-code-hash 0x.. --salt 0x9f..c1????????????????????????";
 
 /// Search for the salt of a contract made with CREATE2
@@ -149,6 +155,9 @@ pub(crate) struct Create2 {
 
     #[command(flatten)]
     score: ScoreFlags,
+
+    #[command(flatten)]
+    hooks: HookFlags,
 
     /// The contract that executes CREATE2
     #[arg(long, value_name = "0x..", group = "maker", help_heading = CONTRACT)]
@@ -196,7 +205,7 @@ impl Create2 {
         let deployment = Deployment::create2(factory, deployer, code_hash, &self.salt.read()?);
         let deployment = deployment.map_err(|error| Failure::Usage(error.to_string()))?;
         let sought = self.salt.sought("create2", factory, self.deployer.as_ref(), Some(code_hash));
-        mine(&self.mining, &self.score, &deployment, sought, stdout)
+        mine(&self.mining, (&self.score, &self.hooks), &deployment, sought, stdout)
     }
 }
 
@@ -218,6 +227,9 @@ pub(crate) struct Create3 {
 
     #[command(flatten)]
     score: ScoreFlags,
+
+    #[command(flatten)]
+    hooks: HookFlags,
 
     /// The contract that makes the proxies; may be left out for a factory with one address on every chain
     #[arg(long, value_name = "0x..", help_heading = CONTRACT)]
@@ -245,13 +257,13 @@ impl Create3 {
         let deployment = Deployment::create3(factory, deployer, proxy, &self.salt.read()?);
         let deployment = deployment.map_err(|error| Failure::Usage(error.to_string()))?;
         let sought = self.salt.sought("create3", factory, self.deployer.as_ref(), proxy);
-        mine(&self.mining, &self.score, &deployment, sought, stdout)
+        mine(&self.mining, (&self.score, &self.hooks), &deployment, sought, stdout)
     }
 }
 
 fn mine(
     mining: &Mining,
-    score: &ScoreFlags,
+    (score, hooks): (&ScoreFlags, &HookFlags),
     deployment: &Deployment,
     sought: Sought,
     stdout: Stdout,
@@ -260,7 +272,7 @@ fn mine(
         tell(&format!("warning: {caution}"));
     }
     let subject = Subject::Salt(deployment);
-    let (options, score) = (score.options(), score.read()?);
+    let (options, score) = (hooks.restrict(score.options())?, score.read()?);
     mining.run(&Quest { subject, options, score, split: None, sought }, stdout)
 }
 

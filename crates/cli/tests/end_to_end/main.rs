@@ -19,6 +19,7 @@ mod forecasts;
 mod foreign;
 mod given;
 mod harness;
+mod hooks;
 mod importing;
 mod json;
 mod lists;
