@@ -411,7 +411,7 @@ fn check_wish(report: &mut Report, document: &Value, target: &dyn Target, addres
         // How the pattern was meant is not written.
         let ways = [(false, false), (true, false), (false, true), (true, true)];
         let matches = ways.iter().any(|&(ignore_case, checksum)| {
-            let options = Options { ignore_case, checksum };
+            let options = Options { ignore_case, checksum, low_bits: None };
             compile([pattern], target, &options).is_ok_and(|patterns| patterns.find(address).is_some())
         });
         match matches {

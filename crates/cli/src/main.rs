@@ -4,6 +4,7 @@
 //! carries results only; everything else goes to stderr. Every ending passes through [`main`], so the exit
 //! codes are decided in `ending.rs` and nowhere else.
 
+mod artifact;
 mod checks;
 mod command;
 mod config;
@@ -12,6 +13,7 @@ mod encryption;
 mod ending;
 mod forecast;
 mod hardening;
+mod hooks;
 mod human;
 mod input;
 mod keys;

@@ -19,6 +19,7 @@ use crate::each::{Each, Running};
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::forecast::{Goal, Scored, Times, hopeless};
+use crate::hooks;
 use crate::human;
 use crate::metrics::{JobNumbers, Metrics};
 use crate::patterns::Written;
@@ -244,6 +245,12 @@ impl Mining {
         mut stdout: Stdout,
     ) -> Result<Ending, Failure> {
         let target = quest.subject.target();
+        if let (Some(_), Some(low)) = (&self.fleet, &quest.options.low_bits) {
+            return Err(Failure::Usage(format!(
+                "--hook-flags: a fleet's workers are told patterns alone; give the flags as one: '{}'",
+                hooks::pattern(low)
+            )));
+        }
         let patterns = match quest.score {
             Some(_) => None,
             None => Some(written.compile(target, &quest.options)?),

@@ -7,6 +7,7 @@ use warpsmith::chain::coin::{AddressType, Coin, CoinAddress, Inference, Network,
 use warpsmith::pattern::{Error, Options, Patterns, Reason, compile_possible};
 
 use crate::ending::Failure;
+use crate::hooks;
 use crate::human;
 use crate::input::{self, Limits, name};
 use crate::telling::{may_be_secret, tell};
@@ -152,6 +153,12 @@ impl<'a> Written<'a> {
     /// The patterns for this target. One among the arguments that cannot be searched for ends it; such lines of a file are left
     /// out and told of, unless none is left.
     pub fn compile(&mut self, target: &dyn Target, options: &Options) -> Result<Patterns, Failure> {
+        let is_bare = self.file.is_none() && self.arguments.is_empty();
+        if let Some(low) = options.low_bits.filter(|_| is_bare && self.text.is_empty()) {
+            // What is asked of the end of an address is a pattern too.
+            self.text = hooks::pattern(&low) + "\n";
+            self.numbers.push(1);
+        }
         self.require(target.name(), "cafe")?;
         let mut refused = Vec::new();
         let patterns = compile_possible(self.all(), target, options, &mut |error| match error

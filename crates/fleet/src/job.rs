@@ -250,7 +250,7 @@ impl Descriptor {
         let target = self.sought.target()?;
         let liked = match &self.liked {
             Liked::Patterns { patterns, ignore_case, checksum } => {
-                let options = Options { ignore_case: *ignore_case, checksum: *checksum };
+                let options = Options { ignore_case: *ignore_case, checksum: *checksum, low_bits: None };
                 let patterns = patterns.iter().map(String::as_str);
                 let compiled = compile(patterns, target.target(), &options).map_err(|error| bad(&error))?;
                 if compiled.is_empty() {

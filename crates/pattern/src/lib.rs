@@ -38,4 +38,15 @@ pub struct Options {
     /// Letters must stand in the case the text's checksum gives them (EIP-55). Without it, the case of such a text is
     /// ignored. Of no effect where case is no checksum.
     pub checksum: bool,
+    /// What the last bits of the digest must be, beside every pattern. For texts that end with these bits, as hexadecimal digits do.
+    pub low_bits: Option<LowBits>,
+}
+
+/// What the last bits of a digest are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LowBits {
+    /// How many, at most 64.
+    pub count: u32,
+    /// As a number below 2^count.
+    pub value: u64,
 }

@@ -51,6 +51,10 @@ impl Prefixes {
     pub fn is_plain(body: &str, text: &Text) -> bool {
         let single =
             |byte: u8| text.written(byte).is_some() && text.symbols(char::from(byte)).count_ones() == 1;
+        // Ranges of the top bits say nothing of the low ones.
+        if text.is_restricted() {
+            return false;
+        }
         // Lengths are bits of one word.
         let length = body.len();
         if length <= text.start.len() || length > text.leading.min(63) || !body.bytes().all(single) {

@@ -190,6 +190,9 @@ impl Patterns {
     pub fn find(&self, text: &str) -> Option<usize> {
         let body = self.text.body(text)?;
         let body = body.as_ref();
+        if !self.text.fits(body) {
+            return None;
+        }
         let plain = self.prefixes.find(body, &self.texts, &self.text);
         let earlier = self.others.iter().take_while(|(index, _)| plain.is_none_or(|plain| *index < plain));
         let other =

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 
 use warpsmith_chain::{Base58, BitSum, Encoding, Linear, Target};
 
-use crate::Options;
 use crate::base58;
 use crate::length::{Length, Set};
 use crate::system::System;
+use crate::{LowBits, Options};
 
 /// The fixed facts about a target's text.
 pub(crate) struct Text {
@@ -34,6 +34,8 @@ pub(crate) struct Text {
     written: [u8; 256],
     /// For each position the characters it can hold; of the longest text, where there are several lengths.
     pub allowed: Vec<Set>,
+    /// The same without what was asked of the low bits: by these chances are counted.
+    possible: Vec<Set>,
     /// Every length a text can have, the longest first.
     pub lengths: Vec<Length>,
     /// All characters.
@@ -130,6 +132,11 @@ impl Text {
                 (lengths, 0, 0, longest)
             }
         };
+        let possible = lengths[0].allowed.clone();
+        let mut lengths = lengths;
+        if let Some(low) = &options.low_bits {
+            restrict(&mut lengths[0].allowed, &characters, width, low);
+        }
         Self {
             target: target.name(),
             code,
@@ -143,6 +150,7 @@ impl Text {
             exact,
             written,
             allowed: lengths[0].allowed.clone(),
+            possible,
             lengths,
             any,
             inner,
@@ -272,8 +280,19 @@ impl Text {
 
     /// The share of digests whose character at `position` is in `set`.
     pub fn share(&self, position: usize, set: Set) -> f64 {
-        let allowed = self.allowed[position];
-        self.weight(set & allowed) / self.weight(allowed)
+        self.weight(set & self.allowed[position]) / self.weight(self.possible[position])
+    }
+
+    /// Whether something was asked of the low bits.
+    pub fn is_restricted(&self) -> bool {
+        self.allowed != self.possible
+    }
+
+    /// Whether what follows the head has the low bits that were asked for.
+    pub fn fits(&self, body: &str) -> bool {
+        let is_allowed =
+            |(byte, allowed): (u8, &Set)| self.value(byte).is_some_and(|value| allowed >> value & 1 == 1);
+        !self.is_restricted() || (body.len() == self.len() && body.bytes().zip(&self.allowed).all(is_allowed))
     }
 
     /// The chance of each character at a position of a text of this length.
@@ -282,7 +301,9 @@ impl Text {
             return chances.clone();
         }
         let allowed = length.allowed[position];
-        let chance = |index: usize| self.weight(allowed & 1 << index) / self.weight(allowed);
+        // Texts that are numbers have chances of their own, above; others have one length.
+        let possible = self.possible[position];
+        let chance = |index: usize| self.weight(allowed & 1 << index) / self.weight(possible);
         (0..self.characters.len()).map(chance).collect()
     }
 
@@ -315,6 +336,22 @@ fn characters(alphabet: &str, start: &str, both_cases: bool) -> Vec<Character> {
         characters.push(Character { byte, symbol: 0, same_symbol: 1 << characters.len() });
     }
     characters
+}
+
+/// Leaves the characters at the end that have these low bits.
+fn restrict(allowed: &mut [Set], characters: &[Character], width: usize, low: &LowBits) {
+    let mut left = low.count as usize;
+    for (at, allowed) in allowed.iter_mut().rev().enumerate() {
+        let here = left.min(width);
+        if here == 0 {
+            return;
+        }
+        left -= here;
+        let mask = (1u64 << here) - 1;
+        let wanted = low.value >> (at * width) & mask;
+        let fits = |(_, character): &(usize, &Character)| u64::from(character.symbol) & mask == wanted;
+        *allowed &= characters.iter().enumerate().filter(fits).fold(0, |set, (index, _)| set | 1 << index);
+    }
 }
 
 /// The digest bit `index` itself, as an affine function; `None` past the last.

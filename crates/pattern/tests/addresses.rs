@@ -4,12 +4,14 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use warpsmith_chain::{Digest, KeyTarget, Target, find};
-use warpsmith_pattern::{Error, Options, Patterns, Reason, compile};
+use warpsmith_pattern::{Error, LowBits, Options, Patterns, Reason, compile};
 
 const SHARPNESS: [f64; 5] = [1.0, 0.01, 1.9e-6, 1e-9, 0.0];
 
-const BOTH: [Options; 2] =
-    [Options { ignore_case: false, checksum: false }, Options { ignore_case: false, checksum: true }];
+const BOTH: [Options; 2] = [
+    Options { ignore_case: false, checksum: false, low_bits: None },
+    Options { ignore_case: false, checksum: true, low_bits: None },
+];
 
 fn eth() -> &'static dyn KeyTarget {
     find("eth").unwrap()
@@ -365,4 +367,64 @@ fn targets_of_one_text_share_patterns() {
     let contract = warpsmith_chain::ethereum::Contract::new(7).unwrap();
     let patterns = compile(["cafe"], &contract as &dyn Target, &Options::default()).unwrap();
     assert_eq!((patterns.target(), patterns.len()), ("eth", 1));
+}
+
+/// The low bits of a digest as a number.
+fn low(digest: &Digest, count: u32) -> LowBits {
+    let last = u64::from_be_bytes(digest.as_bytes()[12..].try_into().expect("eight bytes"));
+    LowBits { count, value: if count == 64 { last } else { last & ((1 << count) - 1) } }
+}
+
+proptest! {
+    #![proptest_config(config(2000))]
+
+    /// With the low bits its digest has, a text matches as before and passes every filter; with others it matches nothing, and a
+    /// filter that is sharp lets it pass no more often than chance.
+    #[test]
+    fn low_bits_go_with_every_pattern(
+        (digest, body) in key(), kind in 0u8..8, a in 0usize..40, b in 0usize..40, wild in any::<u64>(),
+        count in 0u32..=64, flip in 0u32..64, checksum in any::<bool>(),
+    ) {
+        let pattern = pattern_of(&body, kind, a, b, wild);
+        let plain = Options { ignore_case: false, checksum, low_bits: None };
+        let Ok(free) = read(&[&pattern], &plain) else { return Ok(()) };
+        let whole = eth().encode(&digest);
+        let low_bits = Some(low(&digest, count));
+        let restricted = match read(&[&pattern], &Options { low_bits, ..plain.clone() }) {
+            Ok(restricted) => restricted,
+            Err(error) => return Err(TestCaseError::fail(format!("{pattern}: {error}"))),
+        };
+        prop_assert_eq!(restricted.find(&whole), free.find(&whole));
+        if free.find(&whole).is_some() {
+            for sharpness in SHARPNESS {
+                prop_assert!(restricted.filter(sharpness).accepts(&digest.words()), "{} at {}", pattern, sharpness);
+            }
+        }
+        prop_assert!(restricted.odds() <= free.odds() * 1.000001);
+        if count > 0 {
+            let other = LowBits { value: low(&digest, count).value ^ 1 << (flip % count), count };
+            if let Ok(other) = read(&[&pattern], &Options { low_bits: Some(other), ..plain }) {
+                prop_assert_eq!(other.find(&whole), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn low_bits_count_in_the_odds() {
+    let flags = |value: u64| Options { low_bits: Some(LowBits { count: 14, value }), ..Options::default() };
+    let odds = |pattern: &str| compiled(&[pattern], &flags(0x00c0)).odds();
+    let near = |odds: f64, bits: f64| (odds.log2() + bits).abs() < 0.02;
+    assert!(near(odds("?"), 14.0) && near(odds("cafe"), 30.0) && near(odds("cafe..00c0"), 32.0));
+    assert!(near(odds("/^cafe/"), 30.0) && near(odds("/[048c]0c0$/"), 14.0));
+    // Anywhere among the 36 digits that are open, or with the four that are not.
+    let anywhere = odds("..cafe..").log2() + 14.0;
+    let free = compiled(&["..cafe.."], &Options::default()).odds().log2();
+    assert!((anywhere - free).abs() < 0.2, "{anywhere} {free}");
+    // What the flags leave no room for is told by its place.
+    let error = read(&["..00c1"], &flags(0x00c0)).expect_err("contradicts");
+    assert!(matches!(error.reason, Reason::Position { position: 40, .. }), "{error}");
+    // Sharp filters test these bits on the device.
+    let filter = compiled(&["cafe"], &flags(0x00c0)).filter(1e-9);
+    assert!(filter.share() < 2f64.powi(-29), "{}", filter.share());
 }

@@ -12,7 +12,7 @@ const P2PKH: CoinAddress = BITCOIN.main(AddressType::P2pkh);
 const P2SH: CoinAddress = BITCOIN.main(AddressType::P2sh);
 const P2WPKH: CoinAddress = BITCOIN.main(AddressType::P2wpkh);
 const P2TR: CoinAddress = BITCOIN.main(AddressType::P2tr);
-const IGNORE: Options = Options { ignore_case: true, checksum: false };
+const IGNORE: Options = Options { ignore_case: true, checksum: false, low_bits: None };
 
 fn compiled(patterns: &[&str], target: &CoinAddress, options: &Options) -> Patterns {
     compile(patterns, target, options).unwrap_or_else(|error| panic!("{error}"))

@@ -120,7 +120,7 @@ fn suggestions_can_be_searched_for() {
     for chain in warpsmith_chain::CHAINS.iter() {
         for row in &chain.addresses {
             for (ignore_case, checksum) in [(false, false), (true, false), (false, true)] {
-                let options = Options { ignore_case, checksum };
+                let options = Options { ignore_case, checksum, low_bits: None };
                 for pattern in written {
                     let Err(error) = compile([pattern], row.target.as_ref(), &options) else { continue };
                     let suggestions = match &error.reason {

@@ -1,6 +1,6 @@
 //! What a person gives beside an address: hashes, init code, the layout of a salt.
 
-use super::{Address, decode, keccak256};
+use super::{Address, decode};
 use crate::Error;
 
 /// A given text or file that cannot be used.
@@ -59,12 +59,12 @@ pub fn parse_layout(text: &str) -> Result<Address, InputError> {
     decode(text.strip_prefix("caller:").ok_or(InputError::Layout)?).map_err(InputError::Caller)
 }
 
-/// The hash of the init code in a file: hex digits, with or without `0x` and white space around them, or the bytes
+/// The init code in a file: hex digits, with or without `0x` and white space around them, or the bytes
 /// themselves. Init code that is all printable text does not occur, so text that is not hex is a mistake.
-pub fn hash_init_code(file: &[u8]) -> Result<[u8; 32], InputError> {
+pub fn read_init_code(file: &[u8]) -> Result<Vec<u8>, InputError> {
     let is_text = file.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     if !is_text {
-        return Ok(keccak256(file));
+        return Ok(file.to_vec());
     }
     let text = file.trim_ascii();
     if text.is_empty() {
@@ -77,7 +77,7 @@ pub fn hash_init_code(file: &[u8]) -> Result<[u8; 32], InputError> {
     if digits.len() % 2 == 1 {
         return Err(InputError::OddCode { digits: digits.len() });
     }
-    Ok(keccak256(&bytes(digits)))
+    Ok(bytes(digits))
 }
 
 /// Pairs of hex digits as bytes.

@@ -3,18 +3,20 @@
 //! All of them are the last 20 bytes of a Keccak-256 hash and are written alike (EIP-55). What is hashed differs and
 //! has a file each. Vectors are in `vectors.json`.
 
+mod abi;
 mod account;
 mod address;
 mod factory;
 mod input;
 mod salted;
 
+pub use abi::{AbiError, AbiType, encode_arguments};
 pub use account::{Account, Contract, ImpossibleNonce, create};
 pub(crate) use account::{account_of, chain};
 pub(crate) use address::HEAD;
 pub use address::{decode, encode};
 pub use factory::{FACTORIES, Factory, PROXY_CODE_HASH, Refusal, SaltRequest};
-pub use input::{InputError, hash_init_code, parse_hash, parse_layout};
+pub use input::{InputError, parse_hash, parse_layout, read_init_code};
 pub use salted::{Deployment, Steps, create2};
 
 use std::sync::LazyLock;

@@ -14,7 +14,9 @@ use warpsmith::chain::ethereum::{
 use warpsmith::fleet::job::Sought;
 use warpsmith::search::Subject;
 
+use crate::artifact::{Given, creation_code};
 use crate::ending::{Ending, Failure};
+use crate::hooks::HookFlags;
 use crate::input;
 use crate::mining::{Mining, ScoreFlags, SplitFlags};
 use crate::quest::Quest;
@@ -50,6 +52,9 @@ pub(crate) struct Eth {
     score: ScoreFlags,
 
     #[command(flatten)]
+    hooks: HookFlags,
+
+    #[command(flatten)]
     split: SplitFlags,
 
     /// The address is that of the contract which the account creates (CREATE), not the account's own
@@ -66,7 +71,8 @@ impl Eth {
         let contract = Contract::new(self.nonce.unwrap_or(0));
         let contract = contract.map_err(|error| Failure::Usage(format!("--nonce: {error}")))?;
         let subject = if self.contract { Subject::Key(&contract) } else { Subject::Key(&Account) };
-        let (options, score, split) = (self.score.options(), self.score.read()?, self.split.read()?);
+        let options = self.hooks.restrict(self.score.options())?;
+        let (score, split) = (self.score.read()?, self.split.read()?);
         let sought = Sought::Key {
             chain: "eth".to_owned(),
             address_type: None,
@@ -128,7 +134,9 @@ impl SaltFlags {
 const CREATE2_EXAMPLES: &str = "\
 Examples:
   warpsmith create2 cafe --deployer 0x4e59b44847b379578588920cA78FbF26c0B4956C --init-code token.hex
+  warpsmith create2 cafe --factory arachnid --init-code out/Token.sol/Token.json --constructor-args Gold GLD 1000000
   warpsmith create2 --zeros --factory 0age --salt-layout caller:0x9f...c1 --init-code-hash 0x2b...90
+  warpsmith create2 --hook-flags BEFORE_SWAP,AFTER_SWAP --factory arachnid --init-code out/Hook.sol/Hook.json
   warpsmith create2 cafe --deployer 0x.. --init-code-hash 0x.. --salt 0x9f..c1????????????????????????";
 
 /// Search for the salt of a contract made with CREATE2
@@ -148,6 +156,9 @@ pub(crate) struct Create2 {
     #[command(flatten)]
     score: ScoreFlags,
 
+    #[command(flatten)]
+    hooks: HookFlags,
+
     /// The contract that executes CREATE2
     #[arg(long, value_name = "0x..", group = "maker", help_heading = CONTRACT)]
     deployer: Option<String>,
@@ -161,9 +172,17 @@ pub(crate) struct Create2 {
     #[arg(long, value_name = "0x..", group = "code", help_heading = CONTRACT)]
     init_code_hash: Option<String>,
 
-    /// A file with the creation code, hex or binary, constructor arguments included; it is hashed here
+    /// A file with the creation code: an artifact of Foundry or Hardhat (JSON), hex or binary; it is hashed here
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "code", help_heading = CONTRACT)]
     init_code: Option<PathBuf>,
+
+    /// With --init-code: what the constructor is given, one value after the other; all of them encoded (0x..) where the file has no ABI
+    #[arg(long, value_name = "VALUE", num_args = 1.., allow_hyphen_values = true, requires = "init_code", help_heading = CONTRACT)]
+    constructor_args: Option<Vec<String>>,
+
+    /// With --init-code: the address of a library that the contract uses: NAME=0x.., or FILE:NAME=0x..; repeatable
+    #[arg(long, value_name = "NAME=0x..", requires = "init_code", help_heading = CONTRACT)]
+    library: Vec<String>,
 
     #[command(flatten)]
     salt: SaltFlags,
@@ -178,7 +197,7 @@ impl Create2 {
                 }
                 other => other,
             })?,
-            (None, Some(file)) => hash_of(file)?,
+            (None, Some(file)) => self.hash_of(file)?,
             (None, None) => unreachable!("one of the two is required"),
         };
         let factory = self.factory.unwrap_or_else(|| Factory::find("plain").expect("the deployer itself"));
@@ -186,7 +205,7 @@ impl Create2 {
         let deployment = Deployment::create2(factory, deployer, code_hash, &self.salt.read()?);
         let deployment = deployment.map_err(|error| Failure::Usage(error.to_string()))?;
         let sought = self.salt.sought("create2", factory, self.deployer.as_ref(), Some(code_hash));
-        mine(&self.mining, &self.score, &deployment, sought, stdout)
+        mine(&self.mining, (&self.score, &self.hooks), &deployment, sought, stdout)
     }
 }
 
@@ -208,6 +227,9 @@ pub(crate) struct Create3 {
 
     #[command(flatten)]
     score: ScoreFlags,
+
+    #[command(flatten)]
+    hooks: HookFlags,
 
     /// The contract that makes the proxies; may be left out for a factory with one address on every chain
     #[arg(long, value_name = "0x..", help_heading = CONTRACT)]
@@ -235,13 +257,13 @@ impl Create3 {
         let deployment = Deployment::create3(factory, deployer, proxy, &self.salt.read()?);
         let deployment = deployment.map_err(|error| Failure::Usage(error.to_string()))?;
         let sought = self.salt.sought("create3", factory, self.deployer.as_ref(), proxy);
-        mine(&self.mining, &self.score, &deployment, sought, stdout)
+        mine(&self.mining, (&self.score, &self.hooks), &deployment, sought, stdout)
     }
 }
 
 fn mine(
     mining: &Mining,
-    score: &ScoreFlags,
+    (score, hooks): (&ScoreFlags, &HookFlags),
     deployment: &Deployment,
     sought: Sought,
     stdout: Stdout,
@@ -250,7 +272,7 @@ fn mine(
         tell(&format!("warning: {caution}"));
     }
     let subject = Subject::Salt(deployment);
-    let (options, score) = (score.options(), score.read()?);
+    let (options, score) = (hooks.restrict(score.options())?, score.read()?);
     mining.run(&Quest { subject, options, score, split: None, sought }, stdout)
 }
 
@@ -268,11 +290,16 @@ fn factories() -> impl TypedValueParser<Value = &'static Factory> {
     PossibleValuesParser::new(names).map(|name| Factory::find(&name).expect("one of the names"))
 }
 
-/// Creation code has at most 49,152 bytes (EIP-3860), twice as many hex digits, and perhaps line ends.
-const MOST_CODE: u64 = 1 << 20;
+/// Creation code has at most 49,152 bytes (EIP-3860); artifacts have sources and more beside it.
+const MOST_CODE: u64 = 64 << 20;
 
-fn hash_of(file: &Path) -> Result<[u8; 32], Failure> {
-    let bad = |why: &dyn std::fmt::Display| Failure::Usage(format!("--init-code {}: {why}", file.display()));
-    let bytes = input::read(&file.to_string_lossy(), MOST_CODE).map_err(|why| bad(&why))?;
-    ethereum::hash_init_code(&bytes).map_err(|error| bad(&error))
+impl Create2 {
+    fn hash_of(&self, file: &Path) -> Result<[u8; 32], Failure> {
+        let bad =
+            |why: &dyn std::fmt::Display| Failure::Usage(format!("--init-code {}: {why}", file.display()));
+        let bytes = input::read(&file.to_string_lossy(), MOST_CODE).map_err(|why| bad(&why))?;
+        let given = Given { arguments: self.constructor_args.as_deref(), libraries: &self.library };
+        let code = creation_code(&bytes, &given).map_err(|why| bad(&why))?;
+        Ok(ethereum::keccak256(&code))
+    }
 }

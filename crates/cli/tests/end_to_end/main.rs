@@ -3,6 +3,7 @@
 //! Claims about keys are checked with the `secp256k1` and `nostr` crates and plain integers, not with our own code.
 
 mod anvil;
+mod artifacts;
 mod bitcoin;
 mod chains;
 mod contracts;
@@ -18,6 +19,7 @@ mod forecasts;
 mod foreign;
 mod given;
 mod harness;
+mod hooks;
 mod importing;
 mod json;
 mod lists;

@@ -43,7 +43,7 @@ impl Contains {
         // as independent: 1 - prod(1 - q).
         let run = Expr::Concat(this.run.iter().map(|&set| Expr::One(set)).collect());
         this.odds = match chance(&run, text) {
-            Some(chance) if chance.miss == 0.0 => return Err(Reason::EveryKey),
+            Some(chance) if chance.miss == 0.0 && !text.is_restricted() => return Err(Reason::EveryKey),
             Some(chance) if chance.hit > 0.0 => chance.hit,
             _ => lower::union(places),
         };

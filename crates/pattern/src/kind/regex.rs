@@ -68,7 +68,7 @@ impl Expression {
             });
         }
         let odds = match chance {
-            Some(chance) if chance.miss == 0.0 => return Err(Reason::EveryKey),
+            Some(chance) if chance.miss == 0.0 && !text.is_restricted() => return Err(Reason::EveryKey),
             Some(chance) => chance.hit,
             // An upper bound, since the shapes allow at least what the expression matches.
             None => lower::union(shapes.iter().flat_map(|shape| odds(shape, shapes.len(), text))),

@@ -1,0 +1,258 @@
+//! Creation code from a file: hex digits, bytes, or what Foundry and Hardhat leave of a contract they compiled (JSON), with libraries
+//! linked and constructor arguments behind it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use warpsmith::chain::ethereum::{self, AbiType, Address, encode_arguments, read_init_code};
+
+/// What is read of an artifact. Foundry has the code in an object, Hardhat and Truffle as a text.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Artifact {
+    #[serde(default)]
+    abi: Vec<AbiItem>,
+    bytecode: Option<Bytecode>,
+    /// Hardhat's.
+    #[serde(default)]
+    link_references: References,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Bytecode {
+    Text(String),
+    #[serde(rename_all = "camelCase")]
+    Object {
+        object: String,
+        #[serde(default)]
+        link_references: References,
+    },
+}
+
+/// Where addresses of libraries belong: by source file, by name.
+type References = BTreeMap<String, BTreeMap<String, Vec<Place>>>;
+
+#[derive(Clone, Deserialize)]
+struct Place {
+    start: usize,
+    length: usize,
+}
+
+#[derive(Deserialize)]
+struct AbiItem {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    inputs: Vec<Input>,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    components: Vec<Input>,
+}
+
+impl Input {
+    /// The type as it is written where tuples have no names.
+    fn type_name(&self) -> String {
+        match self.kind.strip_prefix("tuple") {
+            Some(arrays) => {
+                let parts: Vec<String> = self.components.iter().map(Input::type_name).collect();
+                format!("({}){arrays}", parts.join(","))
+            }
+            None => self.kind.clone(),
+        }
+    }
+}
+
+/// What a person says besides the file.
+pub(crate) struct Given<'a> {
+    /// Values for the constructor; or all of them encoded, as one text of hex digits, where nobody knows their types.
+    pub arguments: Option<&'a [String]>,
+    /// `NAME=0x..` or `FILE:NAME=0x..`.
+    pub libraries: &'a [String],
+}
+
+/// The creation code of a file, with all that belongs to it.
+pub(crate) fn creation_code(file: &[u8], given: &Given<'_>) -> Result<Vec<u8>, String> {
+    if file.trim_ascii_start().first() != Some(&b'{') {
+        if let Some(library) = given.libraries.first() {
+            return Err(format!(
+                "it is code without names in it, so nobody knows where --library {library} belongs; give the JSON that Foundry or Hardhat wrote"
+            ));
+        }
+        let mut code = read_init_code(file).map_err(|error| error.to_string())?;
+        code.extend(given.arguments.map_or(Ok(Vec::new()), encoded)?);
+        return Ok(code);
+    }
+    let artifact: Artifact = serde_json::from_slice(file)
+        .map_err(|error| format!("it begins as JSON but is no artifact of Foundry or Hardhat: {error}"))?;
+    let (text, references) = match artifact.bytecode {
+        Some(Bytecode::Text(text)) => (text, artifact.link_references),
+        Some(Bytecode::Object { object, link_references }) => (object, link_references),
+        None => {
+            return Err("it is JSON without \"bytecode\": give the artifact of one contract, as out/Token.sol/Token.json (Foundry) or \
+                        artifacts/contracts/Token.sol/Token.json (Hardhat)"
+                .to_owned());
+        }
+    };
+    let code = linked(&text, &references, given.libraries)?;
+    if code.is_empty() {
+        return Err(
+            "its \"bytecode\" is empty: interfaces and abstract contracts cannot be created".to_owned()
+        );
+    }
+    let inputs =
+        artifact.abi.iter().find(|item| item.kind == "constructor").map_or(&[][..], |item| &item.inputs);
+    let types = inputs.iter().map(|input| AbiType::parse(&input.type_name())).collect::<Result<Vec<_>, _>>();
+    let types = types.map_err(|error| format!("its constructor: {error}"))?;
+    let arguments = match given.arguments {
+        None if !types.is_empty() => {
+            let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+            return Err(format!(
+                "its constructor takes ({}), which are part of what is hashed: give them by --constructor-args, one after the other",
+                names.join(",")
+            ));
+        }
+        None => Vec::new(),
+        // All of them encoded already, by `cast abi-encode` for one.
+        Some([one]) if types.len() != 1 && is_words(one) => encoded(std::slice::from_ref(one))?,
+        Some(values) => {
+            encode_arguments(&types, values).map_err(|error| format!("--constructor-args: {error}"))?
+        }
+    };
+    Ok([code, arguments].concat())
+}
+
+/// Whether a text is whole words in hex digits.
+fn is_words(text: &str) -> bool {
+    text.strip_prefix("0x").is_some_and(|digits| !digits.is_empty() && digits.len().is_multiple_of(64))
+}
+
+/// Arguments of which nobody knows the types, encoded by somebody else.
+fn encoded(values: &[String]) -> Result<Vec<u8>, String> {
+    match values {
+        [one] if is_words(one) || one == "0x" => const_hex::decode(one).map_err(|error| format!("--constructor-args: {error}")),
+        _ => Err("--constructor-args: a file of code alone does not say which types they have. Give all of them encoded, as one text of \
+                  0x and hex digits (`cast abi-encode`), or the JSON that Foundry or Hardhat wrote"
+            .to_owned()),
+    }
+}
+
+/// Code with the addresses of its libraries.
+fn linked(text: &str, references: &References, libraries: &[String]) -> Result<Vec<u8>, String> {
+    let mut given = Vec::new();
+    for library in libraries {
+        let usage = || format!("--library {library}: write NAME=0x.. or FILE:NAME=0x..");
+        let (name, address) = library.split_once('=').ok_or_else(usage)?;
+        let address = ethereum::decode(address).map_err(|error| format!("--library {library}: {error}"))?;
+        given.push((name, address));
+    }
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let mut digits = digits.to_owned().into_bytes();
+    let mut used = vec![false; given.len()];
+    let mut missing = Vec::new();
+    for (file, names) in references {
+        for (name, places) in names {
+            let full = format!("{file}:{name}");
+            let mut fits = (0..given.len()).filter(|at| given[*at].0 == full || given[*at].0 == name);
+            let Some(at) = fits.next() else {
+                missing.push(full);
+                continue;
+            };
+            used[at] = true;
+            for place in places {
+                put(&mut digits, place, &given[at].1)
+                    .ok_or("its \"linkReferences\" lie outside of its code")?;
+            }
+        }
+    }
+    if !missing.is_empty() {
+        return Err(format!(
+            "{} not linked: {}. Their addresses are part of what is hashed: give each by --library NAME=0x..",
+            if missing.len() == 1 { "a library is" } else { "libraries are" },
+            missing.join(", ")
+        ));
+    }
+    if let Some((name, _)) = given.iter().zip(&used).find(|(_, used)| !**used).map(|(given, _)| given) {
+        return Err(format!("--library {name}: the contract uses no library of that name"));
+    }
+    if let Some(at) = digits.windows(2).position(|pair| pair == b"__") {
+        let name: String = digits[at..].iter().take(40).map(|byte| char::from(*byte)).collect();
+        return Err(format!(
+            "a library is not linked: {}. Link it with the tool that compiled it",
+            name.trim_matches(['_', '$'])
+        ));
+    }
+    const_hex::decode(&digits).map_err(|error| format!("its \"bytecode\" is not hex digits: {error}"))
+}
+
+/// Puts an address where a library's belongs.
+fn put(digits: &mut [u8], place: &Place, address: &Address) -> Option<()> {
+    let at = digits.get_mut(2 * place.start..2 * place.start.checked_add(place.length)?)?;
+    let text = const_hex::encode(address);
+    (at.len() == text.len()).then(|| at.copy_from_slice(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOUNDRY: &str = r#"{"abi":[{"type":"constructor","inputs":[{"name":"a","type":"uint256"},{"name":"b","type":"tuple[]",
+        "components":[{"name":"x","type":"address"},{"name":"y","type":"bool"}]}]}],
+        "bytecode":{"object":"0x6080__$0123456789abcdef0123456789abcdef01$__00","linkReferences":
+        {"src/Math.sol":{"Math":[{"start":2,"length":20}]}}}}"#;
+    const HARDHAT: &str = r#"{"_format":"hh-sol-artifact-1","contractName":"T","abi":[],"bytecode":"0x6001600255","linkReferences":{}}"#;
+    const ADDRESS: &str = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
+
+    fn code(file: &str, arguments: Option<&[&str]>, libraries: &[&str]) -> Result<String, String> {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let (arguments, libraries) = (arguments.map(owned), owned(libraries));
+        let given = Given { arguments: arguments.as_deref(), libraries: &libraries };
+        creation_code(file.as_bytes(), &given).map(const_hex::encode)
+    }
+
+    #[test]
+    fn artifacts_are_linked_and_have_their_arguments() {
+        let math = format!("Math={ADDRESS}");
+        let values = ["5", &format!("[({ADDRESS},true)]")];
+        let body = format!("6080{}00", &ADDRESS.to_lowercase()[2..]);
+        let arguments =
+            format!("{:064x}{:064x}{:064x}{:0>64}{:064x}", 5, 0x40, 1, &ADDRESS.to_lowercase()[2..], 1);
+        assert_eq!(code(FOUNDRY, Some(&values), &[&math]), Ok(format!("{body}{arguments}")));
+        // The same encoded by somebody else, and the library by its full name.
+        let full = format!("src/Math.sol:{math}");
+        assert_eq!(
+            code(FOUNDRY, Some(&[&format!("0x{arguments}")]), &[&full]),
+            Ok(format!("{body}{arguments}"))
+        );
+        assert_eq!(code(HARDHAT, None, &[]), Ok("6001600255".to_owned()));
+        assert_eq!(code("0x6001", Some(&[&format!("0x{:064x}", 7)]), &[]), Ok(format!("6001{:064x}", 7)));
+        assert_eq!(code("6001\n", None, &[]), Ok("6001".to_owned()));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let math = format!("Math={ADDRESS}");
+        for (file, arguments, libraries, says) in [
+            (FOUNDRY, None, &[][..], "src/Math.sol:Math"),
+            (FOUNDRY, None, &[math.as_str()], "(uint256,(address,bool)[])"),
+            (FOUNDRY, Some(&["5"][..]), &[&math], "2 arguments"),
+            (FOUNDRY, Some(&["5", "7"]), &[&math], "in brackets"),
+            (HARDHAT, Some(&["5"]), &[], "no arguments"),
+            (HARDHAT, None, &[&math], "no library of that name"),
+            (r#"{"abi":[]}"#, None, &[], "without \"bytecode\""),
+            (r#"{"abi":[],"bytecode":"0x"}"#, None, &[], "abstract"),
+            (r#"{"abi":[],"bytecode":"0x60__$ab$__"}"#, None, &[], "not linked: ab"),
+            ("{", None, &[], "no artifact"),
+            ("6001", Some(&["5"]), &[], "cast abi-encode"),
+            ("6001", None, &[&math], "Foundry"),
+        ] {
+            let error = code(file, arguments, libraries).expect_err(says);
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

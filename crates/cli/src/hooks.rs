@@ -1,0 +1,136 @@
+//! `--hook-flags`: what the address of a Uniswap v4 hook says that the hook does.
+//!
+//! The pool manager reads the permissions of a hook off the last 14 bits of its address (v4-core, `Hooks.sol`): each flag that is set is called,
+//! so all others must be clear. A flag that returns a difference needs the one it belongs to.
+
+use clap::Args;
+use warpsmith::pattern::{LowBits, Options};
+
+use crate::ending::Failure;
+use crate::running::CONTRACT;
+
+/// The flags, from the lowest bit on, each with the one it needs.
+const FLAGS: [(&str, Option<&str>); 14] = [
+    ("AFTER_REMOVE_LIQUIDITY_RETURNS_DELTA", Some("AFTER_REMOVE_LIQUIDITY")),
+    ("AFTER_ADD_LIQUIDITY_RETURNS_DELTA", Some("AFTER_ADD_LIQUIDITY")),
+    ("AFTER_SWAP_RETURNS_DELTA", Some("AFTER_SWAP")),
+    ("BEFORE_SWAP_RETURNS_DELTA", Some("BEFORE_SWAP")),
+    ("AFTER_DONATE", None),
+    ("BEFORE_DONATE", None),
+    ("AFTER_SWAP", None),
+    ("BEFORE_SWAP", None),
+    ("AFTER_REMOVE_LIQUIDITY", None),
+    ("BEFORE_REMOVE_LIQUIDITY", None),
+    ("AFTER_ADD_LIQUIDITY", None),
+    ("BEFORE_ADD_LIQUIDITY", None),
+    ("AFTER_INITIALIZE", None),
+    ("BEFORE_INITIALIZE", None),
+];
+
+/// What is asked of the end of an address.
+#[derive(Args)]
+pub(crate) struct HookFlags {
+    /// For a Uniswap v4 hook: these permissions and no others, as BEFORE_SWAP,AFTER_SWAP or as 0x00c0; beside patterns, or alone
+    #[arg(long, value_name = "FLAGS", help_heading = CONTRACT,
+        conflicts_with_all = ["leading_zeros", "zeros", "leading"])]
+    hook_flags: Option<String>,
+}
+
+impl HookFlags {
+    /// The low bits, if any were asked for.
+    fn read(&self) -> Result<Option<u64>, Failure> {
+        let Some(text) = &self.hook_flags else { return Ok(None) };
+        let usage = |why: String| Failure::Usage(format!("--hook-flags {text}: {why}"));
+        let mut value = 0;
+        for name in text.split([',', '|']).map(str::trim).filter(|name| !name.is_empty()) {
+            value |= match name.strip_prefix("0x") {
+                Some(digits) => {
+                    let number =
+                        u64::from_str_radix(digits, 16).ok().filter(|number| *number < 1 << FLAGS.len());
+                    number.ok_or_else(|| {
+                        usage(format!("'{name}' is not a number of 14 bits, 0x0001 to 0x3fff"))
+                    })?
+                }
+                None => {
+                    let upper = name.to_ascii_uppercase();
+                    let bare = upper.strip_suffix("_FLAG").unwrap_or(&upper);
+                    let bit = FLAGS.iter().position(|(flag, _)| *flag == bare);
+                    1 << bit
+                        .ok_or_else(|| usage(format!("there is no flag '{name}'; there are {}", known())))?
+                }
+            };
+        }
+        if value == 0 {
+            return Err(usage(format!(
+                "a hook without a permission is never called; give one or more of {}",
+                known()
+            )));
+        }
+        let is_set = |flag: &str| {
+            FLAGS.iter().position(|(known, _)| *known == flag).is_some_and(|bit| value >> bit & 1 == 1)
+        };
+        for (flag, needs) in FLAGS {
+            if let Some(needs) = needs.filter(|needs| is_set(flag) && !is_set(needs)) {
+                return Err(usage(format!("{flag} is refused by Uniswap without {needs}; add that")));
+            }
+        }
+        Ok(Some(value))
+    }
+
+    /// How patterns are read with them.
+    pub fn restrict(&self, options: Options) -> Result<Options, Failure> {
+        let low_bits = self.read()?.map(|value| LowBits { count: FLAGS.len() as u32, value });
+        Ok(Options { low_bits, ..options })
+    }
+}
+
+/// The pattern that says the same as flags alone.
+pub(crate) fn pattern(low: &LowBits) -> String {
+    let digit = |value: u64| char::from_digit(value as u32, 16).expect("a digit");
+    // The fourth digit from the end has two of the bits.
+    let above: String = (0..4).map(|more| digit(more << 2 | low.value >> 12)).collect();
+    format!("/[{above}]{:03x}$/", low.value & 0xfff)
+}
+
+fn known() -> String {
+    FLAGS.iter().rev().map(|(flag, _)| *flag).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<u64>, String> {
+        HookFlags { hook_flags: Some(text.to_owned()) }.read().map_err(|failure| failure.to_string())
+    }
+
+    /// The values of v4-core's `Hooks.sol`.
+    #[test]
+    fn flags_have_the_bits_of_the_contract() {
+        for (text, value) in [
+            ("BEFORE_INITIALIZE", 1 << 13),
+            ("after_initialize", 1 << 12),
+            ("BEFORE_SWAP,AFTER_SWAP", 0xc0),
+            ("BEFORE_SWAP_FLAG | AFTER_SWAP_FLAG", 0xc0),
+            ("0x00c0", 0xc0),
+            ("0x80,AFTER_SWAP", 0xc0),
+            ("BEFORE_SWAP,BEFORE_SWAP_RETURNS_DELTA", 0x88),
+            ("0x3fff", 0x3fff),
+        ] {
+            assert_eq!(read(text), Ok(Some(value)), "{text}");
+        }
+        for (text, says) in [
+            ("", "never called"),
+            ("0x0", "never called"),
+            ("0x4000", "14 bits"),
+            ("0xzz", "14 bits"),
+            ("BEFORE_SWAPS", "there is no flag"),
+            ("AFTER_SWAP_RETURNS_DELTA", "without AFTER_SWAP"),
+            ("0x8", "without BEFORE_SWAP"),
+        ] {
+            assert!(read(text).is_err_and(|error| error.contains(says)), "{text}: {:?}", read(text));
+        }
+        assert_eq!(pattern(&LowBits { count: 14, value: 0xc0 }), "/[048c]0c0$/");
+        assert_eq!(pattern(&LowBits { count: 14, value: 0x3fff }), "/[37bf]fff$/");
+    }
+}
