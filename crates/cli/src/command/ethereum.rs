@@ -177,11 +177,12 @@ pub(crate) struct Create2 {
     init_code: Option<PathBuf>,
 
     /// With --init-code: what the constructor is given, one value after the other; all of them encoded (0x..) where the file has no ABI
-    #[arg(long, value_name = "VALUE", num_args = 1.., allow_hyphen_values = true, requires = "init_code", help_heading = CONTRACT)]
+    #[arg(long, value_name = "VALUE", num_args = 1.., allow_negative_numbers = true, conflicts_with = "init_code_hash",
+        help_heading = CONTRACT)]
     constructor_args: Option<Vec<String>>,
 
     /// With --init-code: the address of a library that the contract uses: NAME=0x.., or FILE:NAME=0x..; repeatable
-    #[arg(long, value_name = "NAME=0x..", requires = "init_code", help_heading = CONTRACT)]
+    #[arg(long, value_name = "NAME=0x..", conflicts_with = "init_code_hash", help_heading = CONTRACT)]
     library: Vec<String>,
 
     #[command(flatten)]

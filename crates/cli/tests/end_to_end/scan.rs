@@ -467,5 +467,5 @@ fn public_keys_of_a_list_are_found() {
     let run = scan(&["--range", "1:ffff", "--targets", targets, "--type", "npub"]).code(0);
     assert_eq!(run.documents().len(), 4 + 1);
     write(&path, [format!("02{:064x}", 5)]);
-    scan(&["--range", "1:ff", "--targets", targets]).code(2).says(&["no point", "--targets"]);
+    scan(&["--range", "1:ff", "--targets", targets, "--strict"]).code(2).says(&["no point", "--targets"]);
 }

@@ -159,6 +159,8 @@ impl<'a> RangeScanner<'a> {
         let keep_y = text::Forms::of(&made).need_y();
         let mut shape = shape(gpu, keep_y, room);
         let masked = mask.and_then(|mask| {
+            // Halves of all sums of so many weights: a power of two.
+            shape.spec.group = 1 << shape.spec.group.ilog2();
             let LaunchShape { spec, lanes } = shape;
             Masked::new(mask, spec.group, lanes, spec.block)
         });

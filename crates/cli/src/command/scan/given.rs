@@ -34,6 +34,14 @@ impl Scan {
     /// Tests the keys of a list.
     pub(super) fn test_keys(&self, file: &str, stdout: Stdout) -> Result<Ending, Failure> {
         self.refuse_of_keys()?;
+        if file != "-" {
+            // Before anything is said or made.
+            let readable =
+                std::fs::File::open(file).map_err(|error| format!("could not read {file}: {error}"));
+            readable.map_err(|why| {
+                Failure::Usage(format!("--keys: {why}; give the name of one that is there"))
+            })?;
+        }
         let threads = self.run.devices.thread_count();
         let mut screen = self.run.screen();
         let listed = self.database.is_empty().then(|| self.read_targets()).transpose()?;

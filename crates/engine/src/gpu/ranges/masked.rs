@@ -28,6 +28,9 @@ use crate::worker::scanner::{Scanner as _, Survivor};
 /// Bits of a block's steps at most: with 2^18 lanes of 512 candidates a second or two of a large card.
 const MOST_STEP_BITS: u32 = 6;
 
+/// Candidates that one core tests in a moment.
+const FEW_CANDIDATES: u64 = 1 << 24;
+
 /// Lanes that are worth a thread to add them up.
 const FEW: usize = 1 << 13;
 
@@ -218,11 +221,13 @@ impl Must for Spread {
 impl RangeScanner<'_> {
     /// From now on candidates of a mask: with a table and lanes of their own.
     pub(super) fn follow_mask(&mut self, mask: &Arc<KeyMask>) -> Result<(), Fault> {
-        let shape = self.shape;
-        *self = RangeScanner::with_mask(self.gpu, self.forms, self.wanted, Some(mask))
-            .map_err(|e| e.to_string())?;
-        debug_assert_eq!(shape.spec.group, self.shape.spec.group);
-        Ok(())
+        let followed = RangeScanner::with_mask(self.gpu, self.forms, self.wanted, Some(mask));
+        *self = followed.map_err(|e| e.to_string())?;
+        match self.masked.is_none() && mask.count() > U256::from(FEW_CANDIDATES) {
+            // All cores do that faster than this scanner's one.
+            true => Err("its groups of threads are of a size that masks do not fit".to_owned()),
+            false => Ok(()),
+        }
     }
 
     /// What a batch of candidates best has.
