@@ -8,8 +8,9 @@ use crate::harness::{fleet, lines, server, text, warpsmith, worker};
 fn every_kind_of_search_comes_home() {
     let Some((folder, mut home)) = fleet() else { return };
     let path = home.folder().to_str().expect("text").to_owned();
-    let _server = server(&home);
+    // Invited before the server reads who may come in.
     let _worker = worker(folder.path(), &mut home, "one");
+    let _server = server(&home);
     let password = folder.path().join("password");
     std::fs::write(&password, "correct horse\n").expect("written");
     std::fs::set_permissions(&password, std::fs::Permissions::from_mode(0o600)).expect("set");
