@@ -129,7 +129,12 @@ impl Walk<'_> {
     fn run(&mut self, texts: &Length) -> Option<Chance> {
         let length = texts.allowed.len();
         let first = match self.close(&[], true, length == 0)? {
-            Next::Matched => return Some(Chance { hit: 1.0, miss: 0.0 }),
+            Next::Matched => {
+                let positions = (0..length).map(|position| self.text.chances(texts, position));
+                let all = |chances: Vec<f64>| chances.iter().sum::<f64>();
+                let hit = if self.text.is_restricted() { positions.map(all).product() } else { 1.0 };
+                return Some(Chance { hit, miss: 0.0 });
+            }
             Next::Set(id) => id,
         };
         let mut hit = 0.0;
@@ -137,6 +142,10 @@ impl Walk<'_> {
         for position in 0..length {
             let allowed = texts.allowed[position];
             let shares = self.text.chances(texts, position);
+            if self.text.is_restricted() {
+                // What has matched must still hold what was asked of this place.
+                hit *= shares.iter().sum::<f64>();
+            }
             let at_end = position + 1 == length;
             let mut after: Vec<f64> = Vec::new();
             for (id, chance) in now {

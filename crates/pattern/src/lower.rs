@@ -61,9 +61,9 @@ pub(crate) fn union(chances: impl IntoIterator<Item = f64>) -> f64 {
     most.max(-none.exp_m1()).min(1.0)
 }
 
-/// Whether the set says anything about this position.
+/// Whether the set, or what was asked of the low bits, says anything about this position.
 fn is_constrained(text: &Text, position: usize, set: u64) -> bool {
-    set & text.allowed[position] != text.allowed[position]
+    text.constrains(position, set)
 }
 
 /// A filter under construction.

@@ -283,6 +283,11 @@ impl Text {
         self.weight(set & self.allowed[position]) / self.weight(self.possible[position])
     }
 
+    /// Whether a set leaves out something that texts hold at this position.
+    pub fn constrains(&self, position: usize, set: Set) -> bool {
+        set & self.allowed[position] != self.possible[position]
+    }
+
     /// Whether something was asked of the low bits.
     pub fn is_restricted(&self) -> bool {
         self.allowed != self.possible

