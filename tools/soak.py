@@ -181,7 +181,7 @@ def choose_pattern():
     it in the same batch; so that these are few, a match must come far more seldom than a batch, which is long on a card."""
     command = [PROGRAM, "npub", "aaaa", "--estimate", "--json", "--device", DEVICE]
     answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    rate, seconds = json.loads(answer)["rate"], 0.03 if DEVICE.startswith("cpu") else 2
+    rate, seconds = json.loads(answer.splitlines()[0])["rate"], 0.03 if DEVICE.startswith("cpu") else 2
     return "a" * next(length for length in range(3, 50) if 32**length > seconds * rate)
 
 
