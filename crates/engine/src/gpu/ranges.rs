@@ -12,31 +12,33 @@
 //! and what it covers before the keys asked for is dropped. Then every centre is `n - (h + 1) - j * (2 h + 1)` for some j: none is
 //! within h of n, and none is `n - S`, since S is a multiple of `2 h + 1` and h + 1 is not.
 
+mod filter;
 mod masked;
 mod profile;
 mod records;
+mod shape;
 
 use std::sync::Arc;
 
 use warpsmith_chain::Form;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::{Affine, Scalar};
-use warpsmith_device::{Arg, Buffer, Error as DeviceError, Kernel, Queue};
+use warpsmith_device::{Arg, Buffer, Kernel, Queue};
 use warpsmith_kernel::scan::{self as text, RECORD_WORDS};
-use warpsmith_kernel::{Program, Spec, abi, digest_filter, points, taproot};
-use warpsmith_store::{Filter, FilterPart, Fingerprints, KeyMask};
+use warpsmith_kernel::{Program, Spec, abi, points, taproot};
+use warpsmith_store::KeyMask;
 
-use masked::Masked;
+use masked::Candidates;
 pub(super) use profile::profile;
 use records::Sorting;
+use shape::together;
+pub(super) use shape::{kinds, most_lanes};
 
 use super::ends::Ends;
 use super::flight::{Flights, Landed, MOST_STEPS};
 use super::points::PARTS;
 use super::shapes::Kind;
-use super::{
-    Gpu, LaunchShape, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks, upload,
-};
+use super::{Gpu, LaunchShape, Outcome, as_bytes, build, centre_words, place_table, point_table, tweaks};
 use crate::cpu::{Cpu, CpuScanner};
 use crate::forms;
 use crate::prefilter::ScanFilter;
@@ -49,19 +51,10 @@ use crate::worker::scanner::{Proof, Scanner, Survivor, small};
 /// Launches of a batch: seconds, so that a pause between batches does not count and little is done again after a crash.
 const LAUNCHES: u64 = 24;
 
-/// Records a launch has room for where few keys pass, and where one of 65,536 or of 256 does.
-const FEW: u32 = 1 << 12;
-const MANY: u32 = 1 << 17;
-const FLOOD: u32 = 1 << 20;
-
 /// Blocks a multiprocessor should hold of a program that tests: of hashes of Bitcoin, and of Keccak, which takes more
 /// registers.
 const TEST_BLOCKS: u32 = 8;
 const KECCAK_BLOCKS: u32 = 6;
-
-/// How many times as many lanes as a card holds at once have a group each: while some blocks wait for their one inversion,
-/// others walk. H200: 1, 2, 3, 4 and 8 times as many walk at 51.3, 49.9, 48.6, 48.2 and 47.5 ps a key.
-pub(super) const WAVES: u32 = 4;
 
 pub(super) struct RangeScanner<'a> {
     gpu: &'a Gpu,
@@ -89,9 +82,8 @@ pub(super) struct RangeScanner<'a> {
     /// What is still to be covered.
     first: Scalar,
     left: u64,
-    /// How the numbers of a mask's candidates are divided; and the mask, where that is too small for it.
-    masked: Option<Masked>,
-    few: Option<Arc<KeyMask>>,
+    /// What numbers stand for, where they are candidates of a mask.
+    candidates: Option<Candidates>,
     /// Whether batches follow each other, so that launches may run ahead into the next.
     ahead: bool,
     ends: Ends,
@@ -138,35 +130,11 @@ impl<'a> RangeScanner<'a> {
     ) -> Outcome<Self> {
         let info = gpu.device.info();
         let mut queue = gpu.device.queue()?;
-        let (filter, filter_words, room) = match wanted {
-            ScanFilter::List(few) => {
-                let intervals: Vec<(u64, u64)> = few.tops().iter().map(|top| (*top, *top)).collect();
-                let (shape, words) = digest_filter::build_set(&intervals);
-                let words = upload(queue.as_mut(), &words)?;
-                (text::ScanTest::Top(shape), words, Room { capacity: FEW, share: 0.0 })
-            }
-            ScanFilter::Open => unreachable!("refused where scanners are asked for"),
-            ScanFilter::Fuse(filter) => {
-                let filter = &filter.first;
-                let width = filter.width();
-                let capacity = if width.bits() == 8 { FLOOD } else { MANY };
-                let words = upload_filter(queue.as_mut(), &info.id, filter)?;
-                let room = Room { capacity, share: width.false_share() * forms.len() as f64 };
-                (text::ScanTest::Fuse { bits: width.bits(), many: filter.parts().len() > 1 }, words, room)
-            }
-        };
+        let (filter, filter_words, room) = filter::place(queue.as_mut(), info, wanted, forms)?;
         let made = forms::scanned(forms).expect("refused where scanners are asked for");
         let keep_y = text::Forms::of(&made).need_y();
-        let mut shape = shape(gpu, keep_y, room);
-        let masked = mask.and_then(|mask| {
-            // Halves of all sums of so many weights: a power of two.
-            shape.spec.group = 1 << shape.spec.group.ilog2();
-            let LaunchShape { spec, lanes } = shape;
-            Masked::new(mask, spec.group, lanes, spec.block)
-        });
-        if let Some(masked) = &masked {
-            shape.lanes = masked.lanes();
-        }
+        let mut shape = shape::shape(gpu, keep_y, room);
+        let candidates = mask.map(|mask| Candidates::new(mask, &mut shape));
         let LaunchShape { spec, lanes } = shape;
         let (program, walker) = build(queue.as_mut(), info, &spec, spec.program.entry())?;
         let mut tests = Vec::new();
@@ -199,11 +167,8 @@ impl<'a> RangeScanner<'a> {
             tests.push(Test { kernel, name: "taproot", more, parts: None });
         }
         let keys = u64::from(lanes) * (2 * u64::from(spec.group) + 1);
-        let table = match &masked {
-            Some(masked) => {
-                let (step, entries) = masked.table();
-                point_table(step, &entries)
-            }
+        let table = match candidates.as_ref().and_then(Candidates::table) {
+            Some((step, entries)) => point_table(step, &entries),
             None => {
                 let step = group::multiply(Scalar::from_u64(keys), Some(Affine::G));
                 point_table(step.expect("a small multiple of G"), gpu.entries())
@@ -233,8 +198,7 @@ impl<'a> RangeScanner<'a> {
             base: None,
             first: Scalar::ZERO,
             left: 0,
-            few: mask.filter(|_| masked.is_none()).map(Arc::clone),
-            masked,
+            candidates,
             ahead: false,
             ends: Ends::new(centres, lanes),
             #[cfg(test)]
@@ -496,15 +460,15 @@ impl<'a> RangeScanner<'a> {
 
 impl Scanner for RangeScanner<'_> {
     fn most(&self) -> u64 {
-        if let Some(masked) = &self.masked {
-            return Self::most_masked(masked);
+        if let Some(candidates) = &self.candidates {
+            return candidates.most();
         }
         LAUNCHES * u64::from(self.flights.steps) * self.step_keys()
     }
 
     fn seams(&self) -> Vec<u64> {
-        if let Some(masked) = &self.masked {
-            return Self::seams_masked(masked);
+        if let Some(candidates) = &self.candidates {
+            return candidates.seams();
         }
         let block = u64::from(self.shape.spec.block) * self.group();
         vec![self.group(), block, self.step_keys(), 2 * self.step_keys()]
@@ -542,11 +506,7 @@ impl Scanner for RangeScanner<'_> {
         while done.0 == 0 && self.left > 0 {
             done = match self.walk {
                 Some(walk) => self.walk_on(walk)?,
-                None if self.few.is_some() => self.cover_few(&self.few.clone().expect("some"))?,
-                None if self.masked.is_some() => {
-                    let masked = self.masked.take().expect("some");
-                    self.cover_block(masked)?
-                }
+                None if self.candidates.is_some() => self.cover_candidates()?,
                 None => match self.set_out()? {
                     Some(keys) => self.by_processor(keys)?,
                     None => continue,
@@ -589,90 +549,6 @@ impl Scanner for RangeScanner<'_> {
             None => self.flip = Some((lane, bit)),
         }
     }
-}
-
-/// What a launch has room for.
-#[derive(Clone, Copy)]
-struct Room {
-    /// Records.
-    capacity: u32,
-    /// How many of them a key is expected to take, in all its forms.
-    share: f64,
-}
-
-impl Room {
-    /// Keys that are expected to fill half of it.
-    fn keys(self) -> f64 {
-        f64::from(self.capacity / 2) / self.share
-    }
-}
-
-/// The shape of the walk: [`WAVES`], or as many as leave room for a step's points and records.
-fn shape(gpu: &Gpu, keep_y: bool, room: Room) -> LaunchShape {
-    let LaunchShape { spec, lanes } = walk_shape(gpu, keep_y);
-    let info = gpu.device.info();
-    let spec = Spec { program: Program::Scan(text::ScanPart::Walk { keep_y }), ..spec };
-    let most = (info.memory / 8).min(info.largest_buffer) / text::points_bytes(spec.group, keep_y);
-    let recorded = room.keys() / (2.0 * f64::from(spec.group) + 1.0);
-    let waves =
-        (most / u64::from(lanes)).min((recorded / f64::from(lanes)) as u64).clamp(1, u64::from(WAVES));
-    let lanes = (u64::from(lanes) * waves).min(most) as u32;
-    LaunchShape { spec, lanes: (lanes / spec.block * spec.block).max(spec.block) }
-}
-
-/// The shape of a wave of the walk.
-fn walk_shape(gpu: &Gpu, keep_y: bool) -> LaunchShape {
-    gpu.shape.with_blocks(gpu.blocks(Kind::ScanWalk { keep_y }, gpu.shape.spec.blocks))
-}
-
-/// The most lanes a scan has on this device, whatever it looks for.
-pub(super) fn most_lanes(gpu: &Gpu) -> u32 {
-    let lanes = [false, true].map(|keep_y| walk_shape(gpu, keep_y).lanes);
-    WAVES * lanes.into_iter().fold(1, u32::max)
-}
-
-/// What is tuned of a scan for these.
-pub(super) fn kinds(forms: &[Form]) -> Vec<Kind> {
-    let Ok(made) = forms::scanned(forms) else { return Vec::new() };
-    let keep_y = text::Forms::of(&made).need_y();
-    let tests = together(&made).into_iter().map(|forms| Kind::ScanTest(text::Forms::of(&forms)));
-    std::iter::once(Kind::ScanWalk { keep_y }).chain(tests).collect()
-}
-
-/// Which forms one program tests: those that share a hash. Taproot has its own.
-fn together(forms: &[text::Form]) -> Vec<Vec<text::Form>> {
-    let shares = |form: &text::Form| matches!(form, text::Form::Compressed | text::Form::Script);
-    let tested = forms.iter().copied().filter(|form| *form != text::Form::Taproot);
-    let (pair, alone): (Vec<text::Form>, Vec<text::Form>) = tested.partition(shares);
-    let pair = (!pair.is_empty()).then_some(pair);
-    pair.into_iter().chain(alone.into_iter().map(|form| vec![form])).collect()
-}
-
-/// A fuse filter in the device's memory.
-fn upload_filter(queue: &mut dyn Queue, device: &str, filter: &Filter) -> Outcome<Buffer> {
-    let too_large =
-        || DeviceError::Memory { device: device.to_owned(), asked: filter.size(), free: Some(1 << 34) };
-    let each = 32 / u64::from(filter.width().bits());
-    let parts = filter.parts().iter().map(|part| {
-        // Kernels count words of the filter by 32 bits: 16 GiB.
-        let first = u32::try_from(part.first / each).map_err(|_| too_large())?;
-        let FilterPart { seed, segment_length, segment_count_length, .. } = *part;
-        Ok(text::FusePart { first, seed, segment_length, segment_count_length })
-    });
-    let head = as_bytes(&text::fuse_words(&parts.collect::<Outcome<Vec<_>>>()?));
-    let buffer = queue.alloc((head.len() as u64 + filter.size()).next_multiple_of(4))?;
-    queue.write(buffer, 0, &head)?;
-    let at = head.len() as u64;
-    match filter.fingerprints() {
-        Fingerprints::Bytes(bytes) => queue.write(buffer, at, bytes)?,
-        Fingerprints::Words(words) => {
-            for (n, piece) in words.chunks(1 << 20).enumerate() {
-                let bytes: Vec<u8> = piece.iter().flat_map(|word| word.to_le_bytes()).collect();
-                queue.write(buffer, at + ((n as u64) << 21), &bytes)?;
-            }
-        }
-    }
-    Ok(buffer)
 }
 
 #[cfg(test)]

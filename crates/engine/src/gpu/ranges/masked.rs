@@ -13,12 +13,13 @@ use warpsmith_kernel::scan::{RECORD_WORDS, ScanRecord};
 use warpsmith_store::{KeyMask, U256};
 
 use super::super::flight::Landed;
-use super::super::{as_bytes, centre_words};
+use super::super::{LaunchShape, as_bytes, centre_words};
 use super::records::Sorting;
 use super::{CpuScanner, RangeScanner};
 use crate::cpu::{Inner, scalar};
 use crate::origin::point_of;
 use crate::origins::points_of;
+use crate::prefilter::ScanFilter;
 use crate::run::threads::in_threads;
 use crate::worker::Fault;
 use crate::worker::batch_add::{add_all, add_pairs};
@@ -36,6 +37,53 @@ const FEW: usize = 1 << 13;
 
 /// Blocks of a batch.
 const BLOCKS: u64 = 4;
+
+/// What the numbers of a scan stand for.
+pub(super) enum Candidates {
+    /// Those of a mask with enough of them for whole blocks.
+    Divided(Box<Masked>),
+    /// Those of any other: the processor has them.
+    Few(Arc<KeyMask>),
+}
+
+impl Candidates {
+    /// Of a mask, by lanes and groups as this shape has them; it is changed to those that are used.
+    pub fn new(mask: &Arc<KeyMask>, shape: &mut LaunchShape) -> Candidates {
+        // Halves of all sums of so many weights: a power of two.
+        let entries = 1 << shape.spec.group.ilog2();
+        let Some(masked) = Masked::new(mask, entries, shape.lanes, shape.spec.block) else {
+            return Candidates::Few(Arc::clone(mask));
+        };
+        (shape.spec.group, shape.lanes) = (entries, masked.lanes());
+        Candidates::Divided(Box::new(masked))
+    }
+
+    /// The point of a step and the entries of the table, where a card has a part in it.
+    pub fn table(&self) -> Option<(Affine, Vec<Affine>)> {
+        match self {
+            Candidates::Divided(masked) => Some(masked.table()),
+            Candidates::Few(_) => None,
+        }
+    }
+
+    /// What a batch of them best has.
+    pub fn most(&self) -> u64 {
+        match self {
+            Candidates::Divided(masked) => BLOCKS * masked.block(),
+            Candidates::Few(_) => FEW_CANDIDATES,
+        }
+    }
+
+    /// Distances at which something begins anew.
+    pub fn seams(&self) -> Vec<u64> {
+        let Candidates::Divided(masked) = self else { return vec![8, 16] };
+        let lowest = masked.lane_bits.first().map_or(1, |bit| 1 << bit);
+        let mut seams = vec![masked.inner.group(), lowest, 1 << masked.step_bit, masked.block()];
+        seams.sort_unstable();
+        seams.dedup();
+        seams
+    }
+}
 
 /// How the bits of candidates are divided.
 pub(super) struct Masked {
@@ -223,31 +271,28 @@ impl RangeScanner<'_> {
     pub(super) fn follow_mask(&mut self, mask: &Arc<KeyMask>) -> Result<(), Fault> {
         let followed = RangeScanner::with_mask(self.gpu, self.forms, self.wanted, Some(mask));
         *self = followed.map_err(|e| e.to_string())?;
-        match self.masked.is_none() && mask.count() > U256::from(FEW_CANDIDATES) {
+        match self.candidates {
             // All cores do that faster than this scanner's one.
-            true => Err("its groups of threads are of a size that masks do not fit".to_owned()),
-            false => Ok(()),
+            Some(Candidates::Few(_)) if mask.count() > U256::from(FEW_CANDIDATES) => {
+                Err("its groups of threads are of a size that masks do not fit".to_owned())
+            }
+            _ => Ok(()),
         }
     }
 
-    /// What a batch of candidates best has.
-    pub(super) fn most_masked(masked: &Masked) -> u64 {
-        BLOCKS * masked.block()
-    }
-
-    /// Distances at which a block begins something anew.
-    pub(super) fn seams_masked(masked: &Masked) -> Vec<u64> {
-        let lowest = masked.lane_bits.first().map_or(1, |bit| 1 << bit);
-        let mut seams = vec![masked.inner.group(), lowest, 1 << masked.step_bit, masked.block()];
-        seams.sort_unstable();
-        seams.dedup();
-        seams
-    }
-
-    /// Covers what is asked for of the next block.
-    pub(super) fn cover_block(&mut self, mut masked: Masked) -> Result<(u64, Vec<Survivor>), Fault> {
-        let done = self.block(&mut masked);
-        self.masked = Some(masked);
+    /// Covers some of the candidates asked for: what the next block has of them.
+    pub(super) fn cover_candidates(&mut self) -> Result<(u64, Vec<Survivor>), Fault> {
+        let mut candidates = self.candidates.take();
+        let done = match &mut candidates {
+            Some(Candidates::Divided(masked)) => self.block(masked),
+            Some(Candidates::Few(mask)) => {
+                let mut scanner = self.processor(mask)?;
+                scanner.begin(self.first, self.left)?;
+                scanner.go_on()
+            }
+            None => Err("there are no candidates".to_owned()),
+        };
+        self.candidates = candidates;
         done
     }
 
@@ -410,19 +455,17 @@ impl RangeScanner<'_> {
         if from >= to {
             return Ok(Vec::new());
         }
-        let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.wanted);
-        scanner.follow(&masked.mask)?;
+        let mut scanner = self.processor(&masked.mask)?;
         let first = (block << masked.bits()) + U256::from(from);
         scanner.begin(scalar(first), to - from)?;
         scanner.rest()
     }
 
-    /// Candidates of a mask too small for a block, by the processor.
-    pub(super) fn cover_few(&self, mask: &Arc<KeyMask>) -> Result<(u64, Vec<Survivor>), Fault> {
+    /// The processor, for what the card does not do of a mask.
+    fn processor(&self, mask: &Arc<KeyMask>) -> Result<CpuScanner<'_, ScanFilter>, Fault> {
         let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.wanted);
         scanner.follow(mask)?;
-        scanner.begin(self.first, self.left)?;
-        scanner.go_on()
+        Ok(scanner)
     }
 }
 
