@@ -1,4 +1,4 @@
-//! For tests alone: how many random values to try, and where they come from.
+//! For tests alone: how many random values to try, and where they come from; texts with something replaced.
 //!
 //! A test that compares with another implementation tries some thousands of values in every run, and the number it is meant for,
 //! such as 10^7, with `WARPSMITH_LONG=1`. The values are new in every run. The seed is printed, so it is shown with a failure, and
@@ -14,6 +14,15 @@ pub fn is_long() -> bool {
 /// How many trials to make: `usual`, or with `WARPSMITH_LONG=1` the whole number.
 pub fn count(usual: u64, whole: u64) -> u64 {
     if is_long() { whole } else { usual }
+}
+
+/// A text with some of its characters replaced, each by any text.
+pub fn replaced(text: &str, places: &[(usize, &str)]) -> String {
+    let mut parts: Vec<String> = text.chars().map(String::from).collect();
+    for (at, by) in places {
+        (*by).clone_into(&mut parts[*at]);
+    }
+    parts.concat()
 }
 
 /// Numbers for tests, from a seed that is told. No secret may come from here.

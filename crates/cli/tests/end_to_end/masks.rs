@@ -4,19 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use tempfile::tempdir;
+use warpsmith_trials::replaced as with;
 
 use crate::given::{nsec, wif};
 use crate::harness::{text, warpsmith};
 use crate::scan::{findings, p2pkh, write};
-
-/// A text with some of its characters replaced.
-fn with(text: &str, places: &[(usize, &str)]) -> String {
-    let mut parts: Vec<String> = text.chars().map(String::from).collect();
-    for (at, by) in places {
-        (*by).clone_into(&mut parts[*at]);
-    }
-    parts.concat()
-}
 
 #[test]
 fn what_is_left_of_a_key_finds_it() {

@@ -8,6 +8,8 @@ use warpsmith_chain::{AddressKind, Digest, Form};
 use warpsmith_curve::Scalar;
 use warpsmith_store::{Filter, Job, KeyMask, Map, Order, Record, Report, TargetList, U256, Width};
 
+use warpsmith_trials::replaced;
+
 use super::*;
 use crate::cpu::Cpu;
 use crate::devices::Devices;
@@ -20,13 +22,9 @@ use crate::worker::{Backend, Fault};
 
 const KEY: &str = "6cfe83c1d97b40a2e5f1088ab3c7d45e9f20116a3b4c5d6e7f8091a2b3c4d5e6";
 
-/// A text with some of its characters replaced.
+/// The mask of a text with some of its characters replaced.
 fn with(text: &str, places: &[(usize, &str)]) -> Arc<KeyMask> {
-    let mut parts: Vec<String> = text.chars().map(String::from).collect();
-    for (at, by) in places {
-        (*by).clone_into(&mut parts[*at]);
-    }
-    Arc::new(KeyMask::parse(&parts.concat(), 0).expect("a mask"))
+    Arc::new(KeyMask::parse(&replaced(text, places), 0).expect("a mask"))
 }
 
 /// Masks of some thousand candidates: digits apart, together, in pairs and sets, at both ends of the keys.

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use warpsmith_chain::coin::decode_wif;
 use warpsmith_chain::nostr;
+use warpsmith_trials::replaced as with;
 
 use super::*;
 
@@ -67,15 +68,6 @@ const COMPRESSED: &str = "KwdMAjGmerYanjeui5SHS7JkmpZvVipYvB2LJGU1ZxJwYvP98617";
 const UNCOMPRESSED: &str = "5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ";
 const NOSTR: &str = "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5";
 const ONE: &str = "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn";
-
-/// A text with these characters replaced.
-fn with(text: &str, places: &[(usize, &str)]) -> String {
-    let mut parts: Vec<String> = text.chars().map(String::from).collect();
-    for (at, by) in places {
-        (*by).clone_into(&mut parts[*at]);
-    }
-    parts.concat()
-}
 
 #[test]
 fn every_mask_of_a_text_stands_for_the_keys_it_can_be() {
