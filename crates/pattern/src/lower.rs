@@ -44,7 +44,7 @@ pub(crate) fn system(placement: &Placement, text: &Text) -> Result<System, Contr
 pub(crate) fn odds(placement: &Placement, text: &Text) -> Option<f64> {
     let system = system(placement, text).ok()?;
     let constrained =
-        || placement.iter().enumerate().filter(|(position, set)| is_constrained(text, *position, **set));
+        || placement.iter().enumerate().filter(|(position, set)| text.constrains(*position, **set));
     if constrained().all(|(_, set)| set.count_ones() == 1) {
         let case: f64 = constrained().map(|(_, set)| text.case_share(set.trailing_zeros() as u8)).product();
         return Some(system.share() * case);
@@ -59,11 +59,6 @@ pub(crate) fn union(chances: impl IntoIterator<Item = f64>) -> f64 {
     });
     // Rounding must not take away from a chance that stands alone.
     most.max(-none.exp_m1()).min(1.0)
-}
-
-/// Whether the set, or what was asked of the low bits, says anything about this position.
-fn is_constrained(text: &Text, position: usize, set: u64) -> bool {
-    text.constrains(position, set)
 }
 
 /// A filter under construction.
@@ -144,7 +139,7 @@ impl<'t> Lowering<'t> {
         if passed >= 1.0 {
             return None;
         }
-        let constrained = |position: &usize| is_constrained(text, *position, placement[*position]);
+        let constrained = |position: &usize| text.constrains(*position, placement[*position]);
         let matched: f64 = (0..text.len())
             .filter(constrained)
             .map(|position| text.share(position, placement[position]))

@@ -192,6 +192,12 @@ struct ProgressLine<'a> {
 
 impl Scan {
     pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+        if self.missing.is_some() && self.mask.is_none() && self.mask_file.is_none() {
+            return Err(Failure::Usage(
+                "--missing says how many characters of a mask are missing: give that with --mask or --mask-file"
+                    .to_owned(),
+            ));
+        }
         if let Some((fleet, may_learn)) = &self.fleet {
             return self.submit(fleet, *may_learn, stdout);
         }
@@ -266,12 +272,6 @@ impl Scan {
     fn read_scanned(&self) -> Result<Scanned, Failure> {
         if self.mask.is_some() || self.mask_file.is_some() {
             return self.read_mask().map(|mask| Scanned::Mask(Arc::new(mask)));
-        }
-        if self.missing.is_some() {
-            return Err(Failure::Usage(
-                "--missing says how many characters of a mask are missing: give that with --mask or --mask-file"
-                    .to_owned(),
-            ));
         }
         self.read_range().map(Scanned::Range)
     }
