@@ -38,7 +38,7 @@ pub enum MaskError {
     Length(usize, usize),
     /// A character that keys of that kind do not have.
     #[error(
-        "character {at} is one that {kind} never has ({allowed}): write ? for it, or in brackets what it may be, as in [8b]"
+        "character {at} is one that no {kind} has ({allowed}): write ? for it, or in brackets what it may be, as in [8b]"
     )]
     Character {
         /// Which of the characters, counted from 1.
