@@ -13,7 +13,7 @@ use warpsmith::chain::ethereum::{self, Account, Contract, Deployment, Factory, S
 use warpsmith::chain::{CHAINS, Chain, KeyTarget, PublicPoint, SaltMask, SaltTarget, Shown, Target};
 use warpsmith::keys::{PublicKey, Secret, parse_public_key, public_point};
 use warpsmith::keystore::{bip38, nip49, web3};
-use warpsmith::pattern::{Options, SCORES, Score, compile};
+use warpsmith::pattern::{Feature, Options, Score, compile};
 use zeroize::Zeroize;
 
 use crate::ending::Failure;
@@ -423,9 +423,16 @@ fn check_wish(report: &mut Report, document: &Value, target: &dyn Target, addres
     if let (Some(score), Ok(digest)) = (score, target.decode(address))
         && digest.as_bytes().len() == 20
     {
-        let digits = (0..16).map(Score::Leading);
-        let mut all = SCORES.iter().map(|kind| kind.score).chain(digits);
-        match all.find(|kind| u64::from(kind.of(&digest)) == score) {
+        // Results of earlier versions do not say what was scored.
+        let digits = (0..16).map(Feature::Leading);
+        let old = [Feature::LeadingZeros, Feature::Zeros].into_iter().chain(digits).map(Score::from);
+        let told = field(document, "scored").map(Score::parse);
+        let all: Vec<Score> = match told {
+            None => old.collect(),
+            Some(Ok(told)) => vec![told],
+            Some(Err(why)) => return report.wrong("scored", why.to_string()),
+        };
+        match all.iter().find(|kind| u64::from(kind.of(&digest)) == score) {
             Some(kind) => report.add("score", Verdict::Holds, format!("{score} as the most {kind}")),
             None => report.wrong("score", format!("the address has no score of {score}")),
         }

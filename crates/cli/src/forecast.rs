@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use warpsmith::pattern::{Patterns, compile};
-use warpsmith::search::{Wanted, time_to};
+use warpsmith::pattern::{Patterns, Ranking, compile};
+use warpsmith::search::{Show, Wanted, time_to};
 
 use crate::each::Each;
 use crate::human;
@@ -48,8 +48,8 @@ impl<'a> Goal<'a> {
     pub fn new(wanted: Wanted<'_>, count: Option<u64>, each: Option<&'a Each>) -> Goal<'a> {
         match (wanted, each) {
             (_, Some(each)) => Goal::Each { odds: wanted.odds(0), each },
-            (Wanted::Best { enough: Some(enough), .. }, None) => {
-                Goal::Count { odds: wanted.odds(enough - 1), count: 1 }
+            (Wanted::Best { ranking, enough: Some(enough), .. }, None) => {
+                Goal::Count { odds: ranking.odds(enough), count: 1 }
             }
             (_, None) => Goal::Count { odds: wanted.odds(0), count: count.unwrap_or(1).max(1) },
         }
@@ -164,13 +164,13 @@ pub(crate) struct Scored {
 impl Scored {
     /// Every score that somebody may live to see; none where no score counts.
     pub fn table(wanted: Wanted<'_>, rate: f64) -> Vec<Scored> {
-        let Wanted::Best { score, .. } = wanted else { return Vec::new() };
+        let Wanted::Best { ranking, .. } = wanted else { return Vec::new() };
         let row = |at_least: u32| {
-            let odds = score.odds(at_least);
+            let odds = ranking.odds(at_least);
             let goal = Goal::Count { odds, count: 1 };
             Scored { score: at_least, difficulty: 1.0 / odds, times: goal.times(rate) }
         };
-        let rows = (1..=score.max()).map(row);
+        let rows = (1..=ranking.max()).filter(|score| is_told(ranking, *score)).map(row);
         rows.enumerate()
             .take_while(|(at, row)| *at == 0 || row.times.p50_s < 100.0 * YEAR)
             .map(|(_, row)| row)
@@ -194,6 +194,13 @@ impl Scored {
     }
 }
 
+/// Whether a row is worth a line: nobody waits for scores that half of all addresses have, and of many that are nearly equal, as sums have
+/// them, those are shown from which on it takes noticeably longer.
+fn is_told(ranking: &Ranking, score: u32) -> bool {
+    let step = |at: u32| (-ranking.odds(at).log2() * if ranking.max() > 50 { 0.5 } else { 1e6 }).floor();
+    score == 1 || ranking.odds(score) > 0.0 && step(score) > step(score - 1)
+}
+
 /// What to say of a search that takes beyond a year at this rate; nothing of others.
 pub(crate) fn hopeless(
     quest: &Quest<'_>,
@@ -214,8 +221,8 @@ pub(crate) fn hopeless(
     let alphabet = target.encoding().alphabet().len() as f64;
     let within_a_day = |odds: f64| time_to(0.5, 1, odds, rate) <= DAY;
     let fits = match wanted {
-        Wanted::Best { score, .. } => {
-            let reachable = (1..=score.max()).rev().find(|at_least| within_a_day(score.odds(*at_least)));
+        Wanted::Best { ranking, .. } => {
+            let reachable = (1..=ranking.max()).rev().find(|at_least| within_a_day(ranking.odds(*at_least)));
             format!("a score of {}", reachable.unwrap_or(0))
         }
         Wanted::Patterns(patterns) => {
@@ -229,6 +236,7 @@ pub(crate) fn hopeless(
     let times = half / YEAR;
     let fewer = match wanted {
         Wanted::Patterns(_) => format!("{} characters fewer", times.log(alphabet).ceil()),
+        Wanted::Best { show: Show::AtLeast(_), .. } => "a lower --min-score".to_owned(),
         Wanted::Best { .. } => "a lower --score".to_owned(),
     };
     lines.push(format!(

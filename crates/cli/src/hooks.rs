@@ -30,58 +30,57 @@ const FLAGS: [(&str, Option<&str>); 14] = [
 /// What is asked of the end of an address.
 #[derive(Args)]
 pub(crate) struct HookFlags {
-    /// For a Uniswap v4 hook: these permissions and no others, as BEFORE_SWAP,AFTER_SWAP or as 0x00c0; beside patterns, or alone
-    #[arg(long, value_name = "FLAGS", help_heading = CONTRACT,
-        conflicts_with_all = ["leading_zeros", "zeros", "leading"])]
+    /// For a Uniswap v4 hook: these permissions and no others, as BEFORE_SWAP,AFTER_SWAP or as 0x00c0; beside patterns or scores, or alone
+    #[arg(long, value_name = "FLAGS", help_heading = CONTRACT)]
     hook_flags: Option<String>,
 }
 
 impl HookFlags {
-    /// The low bits, if any were asked for.
-    fn read(&self) -> Result<Option<u64>, Failure> {
-        let Some(text) = &self.hook_flags else { return Ok(None) };
-        let usage = |why: String| Failure::Usage(format!("--hook-flags {text}: {why}"));
-        let mut value = 0;
-        for name in text.split([',', '|']).map(str::trim).filter(|name| !name.is_empty()) {
-            value |= match name.strip_prefix("0x") {
-                Some(digits) => {
-                    let number =
-                        u64::from_str_radix(digits, 16).ok().filter(|number| *number < 1 << FLAGS.len());
-                    number.ok_or_else(|| {
-                        usage(format!("'{name}' is not a number of 14 bits, 0x0001 to 0x3fff"))
-                    })?
-                }
-                None => {
-                    let upper = name.to_ascii_uppercase();
-                    let bare = upper.strip_suffix("_FLAG").unwrap_or(&upper);
-                    let bit = FLAGS.iter().position(|(flag, _)| *flag == bare);
-                    1 << bit
-                        .ok_or_else(|| usage(format!("there is no flag '{name}'; there are {}", known())))?
-                }
-            };
-        }
-        if value == 0 {
-            return Err(usage(format!(
-                "a hook without a permission is never called; give one or more of {}",
-                known()
-            )));
-        }
-        let is_set = |flag: &str| {
-            FLAGS.iter().position(|(known, _)| *known == flag).is_some_and(|bit| value >> bit & 1 == 1)
-        };
-        for (flag, needs) in FLAGS {
-            if let Some(needs) = needs.filter(|needs| is_set(flag) && !is_set(needs)) {
-                return Err(usage(format!("{flag} is refused by Uniswap without {needs}; add that")));
-            }
-        }
-        Ok(Some(value))
-    }
-
     /// How patterns are read with them.
     pub fn restrict(&self, options: Options) -> Result<Options, Failure> {
-        let low_bits = self.read()?.map(|value| LowBits { count: FLAGS.len() as u32, value });
+        let low_bits = self.hook_flags.as_deref().map(low_bits).transpose()?;
         Ok(Options { low_bits, ..options })
     }
+}
+
+/// The low bits that flags are.
+pub(crate) fn low_bits(text: &str) -> Result<LowBits, Failure> {
+    parse(text).map(|value| LowBits { count: FLAGS.len() as u32, value })
+}
+
+fn parse(text: &str) -> Result<u64, Failure> {
+    let usage = |why: String| Failure::Usage(format!("--hook-flags {text}: {why}"));
+    let mut value = 0;
+    for name in text.split([',', '|']).map(str::trim).filter(|name| !name.is_empty()) {
+        value |= match name.strip_prefix("0x") {
+            Some(digits) => {
+                let number = u64::from_str_radix(digits, 16).ok().filter(|number| *number < 1 << FLAGS.len());
+                number
+                    .ok_or_else(|| usage(format!("'{name}' is not a number of 14 bits, 0x0001 to 0x3fff")))?
+            }
+            None => {
+                let upper = name.to_ascii_uppercase();
+                let bare = upper.strip_suffix("_FLAG").unwrap_or(&upper);
+                let bit = FLAGS.iter().position(|(flag, _)| *flag == bare);
+                1 << bit.ok_or_else(|| usage(format!("there is no flag '{name}'; there are {}", known())))?
+            }
+        };
+    }
+    if value == 0 {
+        return Err(usage(format!(
+            "a hook without a permission is never called; give one or more of {}",
+            known()
+        )));
+    }
+    let is_set = |flag: &str| {
+        FLAGS.iter().position(|(known, _)| *known == flag).is_some_and(|bit| value >> bit & 1 == 1)
+    };
+    for (flag, needs) in FLAGS {
+        if let Some(needs) = needs.filter(|needs| is_set(flag) && !is_set(needs)) {
+            return Err(usage(format!("{flag} is refused by Uniswap without {needs}; add that")));
+        }
+    }
+    Ok(value)
 }
 
 /// The pattern that says the same as flags alone.
@@ -100,8 +99,8 @@ fn known() -> String {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Option<u64>, String> {
-        HookFlags { hook_flags: Some(text.to_owned()) }.read().map_err(|failure| failure.to_string())
+    fn read(text: &str) -> Result<u64, String> {
+        parse(text).map_err(|failure| failure.to_string())
     }
 
     /// The values of v4-core's `Hooks.sol`.
@@ -117,7 +116,7 @@ mod tests {
             ("BEFORE_SWAP,BEFORE_SWAP_RETURNS_DELTA", 0x88),
             ("0x3fff", 0x3fff),
         ] {
-            assert_eq!(read(text), Ok(Some(value)), "{text}");
+            assert_eq!(read(text), Ok(value), "{text}");
         }
         for (text, says) in [
             ("", "never called"),

@@ -28,11 +28,13 @@ mod quest;
 mod record;
 mod results;
 mod running;
+mod scores;
 mod screen;
 mod sealing;
 mod signals;
 mod stdout;
 mod telling;
+mod token;
 mod web;
 
 use std::process::ExitCode;
@@ -88,6 +90,7 @@ enum Command {
     Map(command::map::MapCommand),
     Pir(command::pir::Pir),
     Fleet(command::fleet::Fleet),
+    ServeSalts(command::serve_salts::ServeSalts),
     Keygen(command::keygen::Keygen),
     Join(command::join::Join),
     Verify(command::verify::Verify),
@@ -167,6 +170,7 @@ fn run(command: Command) -> Result<Ending, Failure> {
         Command::Map(map) => map.run(&mut stdout),
         Command::Pir(pir) => pir.run(&mut stdout),
         Command::Fleet(fleet) => fleet.run(stdout),
+        Command::ServeSalts(serve) => serve.run(stdout),
         Command::Keygen(keygen) => keygen.run(&mut stdout),
         Command::Join(join) => join.run(stdout),
         Command::Verify(verify) => verify.run(&mut stdout),

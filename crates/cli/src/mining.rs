@@ -10,7 +10,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
-use warpsmith::pattern::{Options, Patterns, Score};
+use warpsmith::pattern::{Patterns, Ranking};
 use warpsmith::proof::quick_rate;
 use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run};
 
@@ -28,7 +28,7 @@ use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by, interrupt};
-use crate::running::{PATTERNS, RESULTS, SCORES, WHEN};
+use crate::running::{PATTERNS, RESULTS, WHEN};
 use crate::screen::{Reins, search_model};
 use crate::signals::Starting;
 use crate::stdout::{AsAsked, Stdout};
@@ -93,64 +93,6 @@ impl SplitFlags {
             parse_public_key(text).map_err(|error| bad_public_key("--split-key", text, &error))
         };
         self.split_key.as_ref().map(read).transpose()
-    }
-}
-
-/// A search for the best instead of a match, for every command whose addresses have scores.
-#[derive(Args)]
-pub(crate) struct ScoreFlags {
-    /// Search for the most zero bytes at the start, until stopped; prints each result better than all before
-    #[arg(long, conflicts_with_all = ["pattern", "patterns", "zeros", "leading", "checksum"], help_heading = SCORES)]
-    leading_zeros: bool,
-
-    /// Search for the most zero bytes anywhere
-    #[arg(long, conflicts_with_all = ["pattern", "patterns", "leading", "checksum"], help_heading = SCORES)]
-    zeros: bool,
-
-    /// Search for the longest run of this hex digit at the start
-    #[arg(long, value_name = "HEXDIGIT", value_parser = parse_digit, conflicts_with_all = ["pattern", "patterns", "checksum"],
-        help_heading = SCORES)]
-    leading: Option<Score>,
-
-    /// Stop as soon as this score is reached
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40), help_heading = SCORES)]
-    score: Option<u32>,
-
-    /// Match upper and lower case as EIP-55 writes them; without it case does not matter
-    #[arg(long, help_heading = PATTERNS)]
-    checksum: bool,
-}
-
-fn parse_digit(text: &str) -> Result<Score, String> {
-    let mut characters = text.chars();
-    match (characters.next().and_then(Score::leading), characters.next()) {
-        (Some(score), None) => Ok(score),
-        _ => Err("give one hex digit, 0 to 9 or a to f".to_owned()),
-    }
-}
-
-impl ScoreFlags {
-    /// What is scored, and how much is enough.
-    pub fn read(&self) -> Result<Option<(Score, Option<u32>)>, Failure> {
-        let leading_zeros = self.leading_zeros.then_some(Score::LeadingZeros);
-        let score = leading_zeros.or(self.zeros.then_some(Score::Zeros)).or(self.leading);
-        match (score, self.score) {
-            (None, Some(_)) => Err(Failure::Usage(
-                "--score says when a search for the best has found enough; say what is counted: --leading-zeros, \
-                 --zeros or --leading HEXDIGIT"
-                    .to_owned(),
-            )),
-            (Some(score), Some(enough)) if enough > score.max() => Err(Failure::Usage(format!(
-                "--score {enough} cannot be reached: the most an address can score is {}",
-                score.max()
-            ))),
-            (score, enough) => Ok(score.map(|score| (score, enough))),
-        }
-    }
-
-    /// How patterns are read.
-    pub fn options(&self) -> Options {
-        Options { checksum: self.checksum, ..Options::default() }
     }
 }
 
@@ -251,17 +193,26 @@ impl Mining {
                 hooks::pattern(low)
             )));
         }
-        let patterns = match quest.score {
-            Some(_) => None,
-            None => Some(written.compile(target, &quest.options)?),
-        };
-        let wanted = match (&patterns, quest.score) {
-            (Some(patterns), _) => Wanted::Patterns(patterns),
-            (None, Some((score, enough))) => Wanted::Best { score, enough },
-            (None, None) => unreachable!("patterns are loaded where nothing is scored"),
+        // Beside a score patterns may be left out.
+        let is_matched = quest.contest.is_none() || !written.is_empty() || quest.options.low_bits.is_some();
+        let mut patterns = is_matched.then(|| written.compile(target, &quest.options)).transpose()?;
+        let named = patterns.as_ref().is_some_and(|patterns| patterns.distinct_len() > 1);
+        let each = self.each(patterns.as_ref(), quest)?;
+        let ranking = quest.contest.as_ref().map(|contest| {
+            let score = contest.score.clone();
+            patterns
+                .take()
+                .map_or_else(|| Ranking::new(score.clone()), |among| Ranking::among(score.clone(), among))
+        });
+        let wanted = match (&ranking, &quest.contest, &patterns) {
+            (Some(ranking), Some(contest), _) => {
+                contest.check(ranking)?;
+                Wanted::Best { ranking, show: contest.show, enough: contest.enough }
+            }
+            (_, _, Some(patterns)) => Wanted::Patterns(patterns),
+            _ => unreachable!("patterns are loaded where nothing is scored"),
         };
         self.check_encryption(quest)?;
-        let each = self.each(patterns.as_ref())?;
         let goal = Goal::new(wanted, self.count, each.as_ref());
         let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given())?;
         if let Some(fleet) = &self.fleet {
@@ -272,7 +223,7 @@ impl Mining {
                         .to_owned(),
                 ));
             }
-            let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
+            let count = self.count.unwrap_or(if quest.contest.is_some() { 0 } else { 1 });
             return fleet.run(written, quest, count, (&self.run, &self.encrypt), qr, stdout);
         }
         if self.estimate {
@@ -294,7 +245,7 @@ impl Mining {
         let mut results =
             Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
         results.notify(self.run.notify.as_deref());
-        results.name_patterns(patterns.as_ref().is_some_and(|patterns| patterns.distinct_len() > 1));
+        results.name_patterns(named);
         let interrupt = interrupt()?;
         let metrics = self.run.metrics()?;
 
@@ -312,7 +263,7 @@ impl Mining {
             let running = Running { quest, run, devices, interrupt: &interrupt, pause, metrics };
             return each.run(&running, results, screen);
         }
-        let count = self.count.unwrap_or(if quest.score.is_some() { 0 } else { 1 });
+        let count = self.count.unwrap_or(if quest.contest.is_some() { 0 } else { 1 });
         let job = Job {
             split: quest.split,
             count: (count > 0).then_some(count),
@@ -334,7 +285,7 @@ impl Mining {
                     }
                     results.publish(found.into_iter().map(Deliverable::Match).collect())?;
                     let is_enough = match wanted {
-                        Wanted::Best { enough: Some(enough), .. } => best >= Some(enough),
+                        Wanted::Best { enough: Some(enough), .. } if best >= Some(enough) => true,
                         _ => results.taken() == count,
                     };
                     if !is_enough {
@@ -413,11 +364,14 @@ impl Mining {
     }
 
     /// The search for a result of every pattern, if that is wanted.
-    fn each(&self, patterns: Option<&Patterns>) -> Result<Option<Each>, Failure> {
+    fn each(&self, patterns: Option<&Patterns>, quest: &Quest<'_>) -> Result<Option<Each>, Failure> {
         let refuse = |why: &str| Err(Failure::Usage(format!("--each: {why}")));
         match patterns {
             _ if !self.each => Ok(None),
-            None => refuse("a search for the best has no patterns; leave the flag out"),
+            _ if quest.contest.is_some() => {
+                refuse("a search for the best goes on until it is stopped; leave the flag out")
+            }
+            None => refuse("it needs patterns"),
             Some(_) if self.fleet.is_some() => refuse(
                 "a fleet goes by the number of results; search on one machine, or submit the patterns one by one",
             ),
@@ -480,19 +434,4 @@ pub(crate) fn bad_public_key(flag: &str, text: &str, error: &PublicKeyError) -> 
         ));
     }
     Failure::Usage(format!("{flag}: {error}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use warpsmith::pattern::SCORES;
-
-    #[test]
-    fn every_score_has_its_flag() {
-        let command = ScoreFlags::augment_args(clap::Command::new("scores"));
-        for kind in SCORES {
-            let name = kind.flag.trim_start_matches("--").split(' ').next();
-            assert!(command.get_arguments().any(|argument| argument.get_long() == name), "{}", kind.flag);
-        }
-    }
 }

@@ -100,6 +100,11 @@ impl<'a> Written<'a> {
         self.arguments.iter().map(String::as_str).chain(self.text.lines())
     }
 
+    /// Whether nothing was said of patterns.
+    pub fn is_empty(&self) -> bool {
+        self.file.is_none() && self.all().next().is_none()
+    }
+
     /// A mistake if there is no pattern at all; the example is one of the command's.
     pub fn require(&self, command: &str, example: &str) -> Result<(), Failure> {
         match (self.all().next(), self.file) {

@@ -2,15 +2,17 @@
 
 use warpsmith::fleet::job::Sought;
 use warpsmith::keys::PublicKey;
-use warpsmith::pattern::{Options, Score};
+use warpsmith::pattern::Options;
 use warpsmith::search::Subject;
+
+use crate::scores::Contest;
 
 /// What a command searches.
 pub(crate) struct Quest<'a> {
     pub subject: Subject<'a>,
     pub options: Options,
-    /// The best instead of a pattern.
-    pub score: Option<(Score, Option<u32>)>,
+    /// The best, of all or of what matches.
+    pub contest: Option<Contest>,
     pub split: Option<PublicKey>,
     /// The same for workers of a fleet.
     pub sought: Sought,

@@ -144,6 +144,8 @@ struct ResultLine<'a> {
     nonce: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scored: Option<&'a str>,
     /// What the source said the address holds, in the smallest unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     amount: Option<&'a str>,
@@ -216,6 +218,7 @@ impl<'a> ResultLine<'a> {
             salt: None,
             nonce: None,
             score: None,
+            scored: None,
             amount: None,
             details: &[],
             split: None,
@@ -320,6 +323,7 @@ fn match_text(found: &Match, json: bool, telling: Telling<'_>, named: bool) -> Z
         salt: salt.as_deref(),
         nonce: found.nonce,
         score: found.score(),
+        scored: found.scored().filter(|_| json),
         split: split.as_ref(),
         device: Some(&found.device),
         tried: Some(found.tried),

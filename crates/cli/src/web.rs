@@ -72,7 +72,7 @@ const HEADERS: [(&str, &str); 6] = [
 ];
 
 /// Whether a host is an address, or this machine, and no name that somebody else decides about.
-fn is_plain(host: &str) -> bool {
+pub(crate) fn is_plain(host: &str) -> bool {
     let is_port = |port: &str| port.parse::<u16>().is_ok();
     host.parse::<SocketAddr>().is_ok()
         || host.parse::<std::net::IpAddr>().is_ok()

@@ -54,7 +54,7 @@ pub use samples::{Sample, distinct_samples, samples};
 pub use scan::{
     Finding, GivenKeys, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan, selftest_scans,
 };
-pub use search::{Job, Match, Outcome, Progress, Solution, Wanted, Why, run, time_to};
+pub use search::{Job, Match, Outcome, Progress, Show, Solution, Wanted, Why, run, time_to};
 pub use secp256k1::PublicKey;
 pub use secret::wiping_stack;
 pub use selftest::{SelfTest, selftest, selftest_cases};

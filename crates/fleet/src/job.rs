@@ -14,7 +14,7 @@ use warpsmith_chain::cosmos::cosmos;
 use warpsmith_chain::ethereum::{self, Contract, Deployment, Factory, SaltRequest};
 use warpsmith_chain::{Chain, KeyTarget, SaltMask, SaltTarget};
 use warpsmith_engine::{PublicKey, Subject, Wanted, parse_public_key};
-use warpsmith_pattern::{Options, Patterns, Score, compile};
+use warpsmith_pattern::{Feature, Options, Patterns, Ranking, compile};
 
 use crate::error::{Error, Result};
 use crate::hints::{HintOrder, HintTask};
@@ -258,8 +258,10 @@ impl Descriptor {
                 }
                 Looks::Patterns(Box::new(compiled))
             }
-            Liked::Zeros => Looks::Best(Score::LeadingZeros),
-            Liked::Digit { digit } if *digit < 16 => Looks::Best(Score::Leading(*digit)),
+            Liked::Zeros => Looks::Best(Box::new(Ranking::new(Feature::LeadingZeros))),
+            Liked::Digit { digit } if *digit < 16 => {
+                Looks::Best(Box::new(Ranking::new(Feature::Leading(*digit))))
+            }
             Liked::Digit { digit } => return Err(bad(&format!("{digit} is no hex digit"))),
             Liked::Targets { .. } | Liked::Points | Liked::All => {
                 return Err(bad(&"a search is for patterns or a score"));
@@ -356,14 +358,15 @@ impl Sought {
             Sought::Salt { with, factory, deployer, code_hash, caller, chain_id, mask } => {
                 let factory =
                     Factory::find(factory).ok_or_else(|| bad(&format!("no factory is named {factory:?}")))?;
-                let address = |text: &Option<String>| {
-                    text.as_deref().map(ethereum::decode).transpose().map_err(|error| bad(&error))
+                let address = |name: &str, text: &Option<String>| {
+                    let address = text.as_deref().map(ethereum::decode).transpose();
+                    address.map_err(|error| bad(&format!("{name}: {error}")))
                 };
                 let code_hash = code_hash.as_deref().map(ethereum::parse_hash).transpose();
                 let code_hash = code_hash.map_err(|error| bad(&error))?;
                 let mask = mask.as_deref().map(SaltMask::parse).transpose().map_err(|error| bad(&error))?;
-                let request = SaltRequest { caller: address(caller)?, chain_id: *chain_id, mask };
-                let deployer = address(deployer)?;
+                let request = SaltRequest { caller: address("caller", caller)?, chain_id: *chain_id, mask };
+                let deployer = address("deployer", deployer)?;
                 let made = match (with.as_str(), code_hash) {
                     ("create2", Some(code)) => Deployment::create2(factory, deployer, code, &request),
                     ("create3", proxy) => Deployment::create3(factory, deployer, proxy, &request),
@@ -380,7 +383,7 @@ impl Sought {
 
 enum Looks {
     Patterns(Box<Patterns>),
-    Best(Score),
+    Best(Box<Ranking>),
 }
 
 /// A job made ready, as far as workers are told of it.
@@ -414,7 +417,7 @@ impl Search {
     pub fn wanted(&self) -> Wanted<'_> {
         match &self.liked {
             Looks::Patterns(patterns) => Wanted::Patterns(patterns),
-            Looks::Best(score) => Wanted::Best { score: *score, enough: None },
+            Looks::Best(ranking) => Wanted::best(ranking),
         }
     }
 

@@ -1,14 +1,14 @@
 //! Writes a joined text to standard output: `emit [ptx=0] [group=256] [block=128] [blocks=4] [table=global] [shared=0]
 //! [count=0] [inline=0] [ranges=2]
 //! [program=orbit|field|moves|salts|x|account|contract|hash160|script|uncompressed|taproot|walk|scan-walk|scan-test|scan-taproot]`, for the orbit walk `[unroll=1]
-//! [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading]`, for
+//! [filter=near|far] [stage=walk|words]`, for points and salts `[set=1] [terms=1] [score=zeros|leading-zeros|leading|parts [each=1]]`, for
 //! taproot `[bits=24]`, for the walk `[of=account|...]`, for scans `[y=1] [forms=compressed,uncompressed,script,account,x] [fuse=16]`, for salts `[guarded=1] [create=1] [byte=52]`.
 //! `emit pir=cutoffs|regular|pairs|rest [size=40] [w=32768] [c=55974] [block=128] [blocks=4]` is a text of private retrieval.
 //! `emit to=FOLDER` writes every text that a release ships as PTX there, each named by its hash.
 
 use std::{env, fs};
 
-use warpsmith_kernel::digest_filter::{DigestTest, Score};
+use warpsmith_kernel::digest_filter::{DigestTest, ScoreTest, Way};
 use warpsmith_kernel::pir::{self, Part};
 use warpsmith_kernel::points::Digest;
 use warpsmith_kernel::salts::Stages;
@@ -48,9 +48,16 @@ fn main() {
             "program" => program = value.to_owned(),
             "set" => filter.set = number() != 0,
             "terms" => filter.terms = number() != 0,
-            "score" if value == "zeros" => filter.score = Some(Score::Zeros),
-            "score" if value == "leading-zeros" => filter.score = Some(Score::LeadingZeros),
-            "score" if value == "leading" => filter.score = Some(Score::Leading(0)),
+            "score" => {
+                let way = match value {
+                    "zeros" => Way::Zeros,
+                    "leading-zeros" => Way::LeadingZeros,
+                    "leading" => Way::Leading,
+                    _ => Way::Parts,
+                };
+                filter.score = Some(ScoreTest { way, each: false });
+            }
+            "each" => filter.score = filter.score.map(|score| ScoreTest { each: number() != 0, ..score }),
             "guarded" => stages.guarded = number() != 0,
             "create" => stages.create = number() != 0,
             "byte" => stages.byte = number(),

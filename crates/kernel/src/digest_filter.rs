@@ -12,8 +12,30 @@ pub struct DigestTest {
     pub set: bool,
     /// Whether there are terms.
     pub terms: bool,
-    /// What is scored.
-    pub score: Option<Score>,
+    /// How it is scored.
+    pub score: Option<ScoreTest>,
+}
+
+/// How a digest is scored, as far as the text has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ScoreTest {
+    /// Which of the ways of counting.
+    pub way: Way,
+    /// Whether each digest that is good enough is told, or only what beats all before it.
+    pub each: bool,
+}
+
+/// The ways of counting that have a text of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// How many bytes are zero.
+    Zeros = 1,
+    /// How many at the start.
+    LeadingZeros = 2,
+    /// How often a digit stands at the start.
+    Leading = 3,
+    /// A sum of parts.
+    Parts = 4,
 }
 
 impl DigestTest {
@@ -23,27 +45,92 @@ impl DigestTest {
     pub(crate) fn defines(self) -> Vec<(&'static str, u32)> {
         assert!(self.ranges <= 4, "no filter of {} intervals", self.ranges);
         assert!(self != Self::default(), "a filter without parts");
-        let score = match self.score {
-            None => 0,
-            Some(Score::Zeros) => 1,
-            Some(Score::LeadingZeros) => 2,
-            Some(Score::Leading(_)) => 3,
-        };
-        // The digit of a score is data: searches for different digits share a text.
-        let (set, terms) = (self.set.into(), self.terms.into());
-        vec![("RANGES", self.ranges), ("SET", set), ("TERMS", terms), ("SCORE", score)]
+        // The digit of a score and its parts are data: searches for different ones share a text.
+        let (score, each) = self.score.map_or((0, false), |score| (score.way as u32, score.each));
+        let (set, terms, each) = (self.set.into(), self.terms.into(), each.into());
+        vec![("RANGES", self.ranges), ("SET", set), ("TERMS", terms), ("SCORE", score), ("EACH", each)]
     }
 }
 
-/// How good a digest is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Score {
+/// How good a digest is: so many times each of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Score {
+    /// What is added up, each with its weight.
+    pub parts: Vec<(u32, Count)>,
+    /// Whether each digest that is good enough is told, or only what beats all before it.
+    pub each: bool,
+}
+
+/// A number that a digest of five words has. Digits are hexadecimal, the first is the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
     /// How many of its bytes are zero.
     Zeros,
     /// How many bytes at its start are zero.
     LeadingZeros,
-    /// How often this hexadecimal digit, below 16, stands at its start.
+    /// How often this digit, below 16, stands at its start.
     Leading(u8),
+    /// How many digits are those of a value, under a mask of four bits each.
+    Like {
+        /// The digits.
+        value: [u32; 5],
+        /// Which of them count.
+        mask: [u32; 5],
+    },
+    /// How many digits are letters.
+    Letters,
+    /// How many are none.
+    Digits,
+    /// How many bytes at its start have two equal digits.
+    Pairs,
+    /// The longest run of one digit.
+    Run,
+    /// How many digits mirror each other, from the middle on.
+    Mirrored,
+    /// The points of Uniswap's challenge.
+    Uniswap,
+}
+
+impl Score {
+    /// One count alone, of which the best is wanted.
+    pub fn best(count: Count) -> Score {
+        Score { parts: vec![(1, count)], each: false }
+    }
+
+    fn test(&self) -> ScoreTest {
+        let way = match self.parts[..] {
+            [(1, Count::Zeros)] => Way::Zeros,
+            [(1, Count::LeadingZeros)] => Way::LeadingZeros,
+            [(1, Count::Leading(_))] => Way::Leading,
+            _ => Way::Parts,
+        };
+        ScoreTest { way, each: self.each }
+    }
+}
+
+impl Count {
+    /// The words of a part, but for the weight: see `c/filter/score.h`.
+    fn words(self) -> (u32, [u32; 5], [u32; 5]) {
+        let none = [0; 5];
+        match self {
+            Count::Zeros => (0, none, none),
+            Count::LeadingZeros => (1, none, none),
+            Count::Leading(digit) => (2, [digit_word(digit); 5], none),
+            Count::Like { value, mask } => (3, value, mask),
+            Count::Letters => (4, none, none),
+            Count::Digits => (5, none, none),
+            Count::Pairs => (6, none, none),
+            Count::Run => (7, none, none),
+            Count::Mirrored => (8, none, none),
+            Count::Uniswap => (9, none, none),
+        }
+    }
+}
+
+/// A digit eight times.
+fn digit_word(digit: u8) -> u32 {
+    assert!(digit < 16, "{digit} is no hexadecimal digit");
+    u32::from(digit) * 0x1111_1111
 }
 
 /// A conjunction: `digest & mask == value`, and every parity holds.
@@ -57,15 +144,15 @@ pub struct Term {
     pub parities: Vec<([u32; 8], bool)>,
 }
 
-/// What is wanted: what any part accepts.
+/// What is wanted: what any part accepts, and with a score what reaches that besides.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Inclusive intervals of the top 64 bits. Order and overlaps do not matter.
     pub intervals: Vec<(u64, u64)>,
     /// Conjunctions.
     pub terms: Vec<Term>,
-    /// What is scored: accepted is what beats everything before it in the launch, from a score the hit buffer's
-    /// header gives ([`crate::abi::HITS_BEST`]).
+    /// What is scored: accepted is what beats a score that the hit buffer's header gives ([`crate::abi::HITS_BEST`]), each such
+    /// digest or one that beats everything before it in the launch.
     pub score: Option<Score>,
 }
 
@@ -92,9 +179,21 @@ pub fn build(wanted: &Wanted, digest_words: usize) -> (DigestTest, Vec<u32>) {
         words[0] = words.len() as u32;
         words.extend(set(&intervals));
     }
-    if let Some(Score::Leading(digit)) = wanted.score {
-        assert!(digit < 16, "{digit} is no hexadecimal digit");
-        words[3] = u32::from(digit) * 0x1111_1111;
+    match &wanted.score {
+        Some(score) if score.test().way == Way::Parts => {
+            (words[12], words[13]) = (words.len() as u32, score.parts.len() as u32);
+            for (weight, count) in &score.parts {
+                let (kind, value, mask) = count.words();
+                words.extend([kind, *weight]);
+                words.extend(value.iter().chain(&mask));
+            }
+        }
+        Some(score) => {
+            if let [(_, Count::Leading(digit))] = score.parts[..] {
+                words[3] = digit_word(digit);
+            }
+        }
+        None => {}
     }
     push_terms(&mut words, &wanted.terms, digest_words);
     (shape, words)
@@ -118,7 +217,7 @@ fn shape_of(intervals: usize, wanted: &Wanted) -> DigestTest {
         // What wants nothing at all is an empty set.
         set: !few || (intervals == 0 && nothing_else),
         terms,
-        score: wanted.score.map(|s| if let Score::Leading(_) = s { Score::Leading(0) } else { s }),
+        score: wanted.score.as_ref().map(Score::test),
     }
 }
 

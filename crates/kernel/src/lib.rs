@@ -224,7 +224,8 @@ pub fn join(spec: &Spec) -> Source {
         Program::Salts { stages, filter } => {
             defines.extend(stages.defines().into_iter().chain(filter.defines()));
             let hashes = [fragment!("hash/keccak.h"), fragment!("hash/address.h")];
-            [hashes, [fragment!("filter/digest.h"), fragment!("salts.c", "entry/salts.c")]].concat()
+            let test = [fragment!("filter/score.h"), fragment!("filter/digest.h")];
+            [&hashes[..], &test, &[fragment!("salts.c", "entry/salts.c")]].concat()
         }
     };
     finish(head(spec, spec.group, &defines), &fragments)

@@ -80,12 +80,14 @@ impl Digest {
             let walk = vec![
                 fragment!("points.h", "walk/points.h"),
                 fragment!("one_by_one.h", "walk/one_by_one.h"),
+                fragment!("filter/score.h"),
                 fragment!("filter/digest.h"),
             ];
             return [walk, own, vec![fragment!("taproot.c", "entry/taproot.c")]].concat();
         }
         let test = vec![fragment!("points_test.c", "entry/points_test.c")];
-        [WRITTEN.to_vec(), vec![fragment!("filter/digest.h")], own, test].concat()
+        [WRITTEN.to_vec(), vec![fragment!("filter/score.h"), fragment!("filter/digest.h")], own, test]
+            .concat()
     }
 
     /// The program that writes points down for the one that makes these digests.

@@ -8,6 +8,7 @@ mod pir;
 mod points;
 mod salts;
 mod scan;
+mod scores;
 #[path = "../../curve/tests/common/small.rs"]
 mod small;
 mod small_groups;

@@ -9,7 +9,7 @@ use crate::support::{
 };
 use k256::Scalar;
 use warpsmith_kernel::abi::{self, Hit, Record};
-use warpsmith_kernel::digest_filter::{DigestTest, Score, Term, Wanted, build};
+use warpsmith_kernel::digest_filter::{Count, DigestTest, Score, Term, Wanted, build};
 use warpsmith_kernel::points::{self, Digest};
 use warpsmith_kernel::{Program, Spec};
 
@@ -301,15 +301,16 @@ fn scores_rise_to_the_best_of_all_keys() {
     let run_of = |digit: u8, d: &[u8]| {
         d.iter().flat_map(|b| [b >> 4, b & 15]).take_while(|&n| n == digit).count() as u32
     };
-    for kind in [Score::Zeros, Score::LeadingZeros, Score::Leading(0xa), Score::Leading(0)] {
-        let (shape, filter) = build(&Wanted { score: Some(kind), ..Wanted::default() }, 5);
+    for kind in [Count::Zeros, Count::LeadingZeros, Count::Leading(0xa), Count::Leading(0), Count::Letters] {
+        let (shape, filter) = build(&Wanted { score: Some(Score::best(kind)), ..Wanted::default() }, 5);
         let walk = Walk::build(Digest::Account, shape, spec);
         let score = |hit: &Hit| {
             let digest = walk.digest(&starts[hit.lane as usize], hit);
             match kind {
-                Score::Zeros => zeros(&digest),
-                Score::LeadingZeros => leading_zeros(&digest),
-                Score::Leading(digit) => run_of(digit, &digest),
+                Count::Zeros => zeros(&digest),
+                Count::LeadingZeros => leading_zeros(&digest),
+                Count::Leading(digit) => run_of(digit, &digest),
+                _ => digest.iter().flat_map(|b| [b >> 4, b & 15]).filter(|&n| n > 9).count() as u32,
             }
         };
         let best = walk.places(16, steps).iter().map(score).max().unwrap();

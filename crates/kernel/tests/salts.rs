@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::support::{HostProgram, Random, address, create, keccak, top, words};
 use warpsmith_kernel::abi;
-use warpsmith_kernel::digest_filter::{DigestTest, Score, Term, Wanted, build};
+use warpsmith_kernel::digest_filter::{Count, DigestTest, Score, Term, Wanted, build};
 use warpsmith_kernel::salts::Salts;
 use warpsmith_kernel::{Program, Spec};
 
@@ -51,13 +51,25 @@ fn run(
     range: (u64, u64),
     launch: (u32, u32, u32),
 ) -> (u32, Vec<(u64, u32)>, u32) {
+    run_from(salts, shape, filter, range, launch, 0)
+}
+
+/// The same from a score to beat.
+fn run_from(
+    salts: &Salts,
+    shape: DigestTest,
+    filter: &[u32],
+    range: (u64, u64),
+    launch: (u32, u32, u32),
+    best: u32,
+) -> (u32, Vec<(u64, u32)>, u32) {
     let (block, lanes, steps) = launch;
     let program = Program::Salts { stages: salts.stages(), filter: shape };
     let host = HostProgram::search(Spec { program, block, ..Spec::default() }, include_str!("host/salts.c"));
     let (first, last) = range;
     let params = salts.words();
     let capacity = lanes * steps * 256;
-    let mut request = vec![lanes, steps, filter.len() as u32, capacity, 0, params.len() as u32];
+    let mut request = vec![lanes, steps, filter.len() as u32, capacity, best, params.len() as u32];
     request.extend([first as u32, (first >> 32) as u32, last as u32, (last >> 32) as u32, 0, 0]);
     request.extend(params);
     request.extend(filter);
@@ -181,7 +193,7 @@ fn the_best_score_of_all_salts_is_told() {
     let mut random = Random(9);
     let salts = salts(&mut random, &[29, 30, 31], Some(32), true);
     let zeros = |d: [u8; 20]| d.iter().filter(|&&b| b == 0).count() as u32;
-    let (shape, filter) = build(&Wanted { score: Some(Score::Zeros), ..Wanted::default() }, 5);
+    let (shape, filter) = build(&Wanted { score: Some(Score::best(Count::Zeros)), ..Wanted::default() }, 5);
     let (count, told, best) = run(&salts, shape, &filter, (0, 4095), (4, 4, 4));
     let scores: Vec<u32> = told.iter().map(|t| zeros(digest(&salts, t.0))).collect();
     assert!(told.iter().zip(&scores).all(|(told, score)| told.1 == *score));
@@ -190,4 +202,35 @@ fn the_best_score_of_all_salts_is_told() {
     assert_eq!(best, expected);
     assert_eq!(scores.iter().collect::<HashSet<_>>().len(), scores.len());
     assert_eq!(count as usize, scores.len());
+}
+
+/// Each salt whose address fits and scores, and no other; what is told is the score.
+#[test]
+fn each_salt_that_fits_and_scores_is_told() {
+    let mut random = Random(10);
+    let salts = salts(&mut random, &[29, 30, 31], None, false);
+    let letters = |d: [u8; 20]| d.iter().flat_map(|b| [b >> 4, b & 15]).filter(|&n| n > 9).count() as u32;
+    let tail = Term { mask: [0, 0, 0, 0, 3, 0, 0, 0], value: [0, 0, 0, 0, 2, 0, 0, 0], parities: Vec::new() };
+    for (intervals, terms) in [
+        (vec![(3 << 60, 5 << 60)], Vec::new()),
+        (Vec::new(), vec![tail.clone()]),
+        ((0..9).map(|i| (i << 60, (i << 60) + (1 << 58))).collect(), vec![tail]),
+        (Vec::new(), Vec::new()),
+    ] {
+        let score = Score { parts: vec![(3, Count::Letters)], each: true };
+        let wanted = Wanted { intervals, terms, score: Some(score) };
+        let (shape, filter) = build(&wanted, 5);
+        let host_best = 3 * 16 - 1;
+        let (count, told, best) = run_from(&salts, shape, &filter, (0, 4095), (4, 4, 4), host_best);
+        let is_parted = !wanted.intervals.is_empty() || !wanted.terms.is_empty();
+        let fits = |d: [u8; 20]| !is_parted || accepts(&wanted, &d);
+        let expected: HashSet<(u64, u32)> = (0..4096)
+            .map(|counter| (counter, digest(&salts, counter)))
+            .filter(|(_, digest)| fits(*digest) && 3 * letters(*digest) > host_best)
+            .map(|(counter, digest)| (counter, 3 * letters(digest)))
+            .collect();
+        assert!(expected.len() > 50 && expected.len() < 4000, "{}", expected.len());
+        assert_eq!((count as usize, best), (expected.len(), host_best));
+        assert_eq!(told.into_iter().collect::<HashSet<_>>(), expected);
+    }
 }

@@ -5,7 +5,7 @@
 //! pattern matches. The host decides each accepted digest again on its text.
 
 use crate::interval::{Interval, Words};
-use crate::score::Score;
+use crate::score::{Feature, Score};
 
 /// One linear equation over GF(2): the parity of the digest bits under `mask` is `odd`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,24 +41,26 @@ impl Term {
     }
 }
 
-/// A disjunction over everything the job's patterns imply.
+/// A disjunction over everything the job's patterns imply, and a score to be reached besides where there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Ranges of the top 64 bits: sorted, disjoint, not adjacent.
     pub top: Vec<Interval>,
     /// Conditions that ranges of the top bits cannot express sharply enough.
     pub terms: Vec<Term>,
-    /// A score to be reached, where ranges of the top bits cannot express that.
+    /// A score to be reached as well. Without ranges and terms it is all that counts.
     pub score: Option<ScoreFilter>,
 }
 
 /// A digest passes when its score is at least this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScoreFilter {
     /// What is scored.
     pub score: Score,
     /// The least score that passes.
     pub at_least: u32,
+    /// Whether each digest that passes is told, or one of the best alone.
+    pub each: bool,
 }
 
 impl ScoreFilter {
@@ -69,27 +71,26 @@ impl ScoreFilter {
 }
 
 impl Filter {
-    /// A score as it is. A run of digits could be tested as a range ([`Filter::of_score`]), but a search for the best raises
-    /// its demand as it goes and keeps the best of each batch only, so devices are told the score itself.
-    pub fn scored(score: Score, at_least: u32) -> Filter {
-        Filter { score: Some(ScoreFilter { score, at_least }), ..Filter::default() }
+    /// A score as it is, of which the best is wanted. A run of digits could be tested as a range ([`Filter::of_run`]), but a search for the
+    /// best raises its demand as it goes and keeps the best of each batch only, so devices are told the score itself.
+    pub fn scored(score: impl Into<Score>, at_least: u32) -> Filter {
+        let score = ScoreFilter { score: score.into(), at_least, each: false };
+        Filter { score: Some(score), ..Filter::default() }
     }
 
-    /// What a device may test in place of a score: a run of digits as a range. Exact, but for runs longer than the top 64 bits, whose rest is left open.
-    pub fn of_score(score: Score, at_least: u32) -> Filter {
-        if at_least > score.max() {
-            return Filter::default();
-        }
-        let run = |digit: u8, bits: u32| {
-            let rest = u64::MAX.checked_shr(bits).unwrap_or(0);
-            let first = (0x1111_1111_1111_1111 * u64::from(digit)) & !rest;
-            Filter { top: vec![Interval { first, last: first | rest }], ..Filter::default() }
+    /// A run of digits at the start as a range; none of other features. Exact, but for runs longer than the top 64 bits, whose rest is left open.
+    pub fn of_run(feature: Feature, at_least: u32) -> Option<Filter> {
+        let (digit, bits) = match feature {
+            Feature::LeadingZeros => (0, 8 * at_least),
+            Feature::Leading(digit) => (digit, 4 * at_least),
+            _ => return None,
         };
-        match score {
-            Score::LeadingZeros => run(0, 8 * at_least),
-            Score::Leading(digit) => run(digit, 4 * at_least),
-            Score::Zeros => Filter::scored(score, at_least),
+        if at_least > feature.max() {
+            return Some(Filter::default());
         }
+        let rest = u64::MAX.checked_shr(bits).unwrap_or(0);
+        let first = (0x1111_1111_1111_1111 * u64::from(digit)) & !rest;
+        Some(Filter { top: vec![Interval { first, last: first | rest }], ..Filter::default() })
     }
 
     /// The share of all digests that ranges and terms pass, at most 1; where parts overlap, less pass. Scores are not
@@ -106,9 +107,17 @@ impl Filter {
         (ranges + terms).min(1.0)
     }
 
-    /// Whether any part of the filter accepts the digest: the reference the device paths are tested against.
+    /// Whether the filter accepts the digest: the reference the device paths are tested against.
     pub fn accepts(&self, digest: &Words) -> bool {
-        self.accepts_unscored(digest) || self.score.is_some_and(|s| s.accepts(digest))
+        match &self.score {
+            None => self.accepts_unscored(digest),
+            Some(score) => (!self.is_parted() || self.accepts_unscored(digest)) && score.accepts(digest),
+        }
+    }
+
+    /// Whether there are ranges or terms.
+    pub fn is_parted(&self) -> bool {
+        !self.top.is_empty() || !self.terms.is_empty()
     }
 
     /// Whether a range or a term does, whatever the score.

@@ -54,7 +54,7 @@ impl Token {
     ///
     /// SEC: digests are compared, so that the time tells nothing about the token: whoever guesses cannot choose a digest.
     #[cfg(feature = "server")]
-    pub(crate) fn is_in(&self, authorization: &[u8]) -> bool {
+    pub fn is_in(&self, authorization: &[u8]) -> bool {
         let Some((scheme, given)) = authorization.split_at_checked(7) else { return false };
         scheme.eq_ignore_ascii_case(b"Bearer ") && Sha256::digest(given) == Sha256::digest(self.0.as_bytes())
     }

@@ -144,7 +144,7 @@ pub mod keys {
 pub mod search {
     pub use warpsmith_engine::{
         Covered, Details, Ended, Error, Event, Job, KeyUnit, Match, Outcome, Outfit, Pause, Progress,
-        RangeRunner, RangeStart, RangeUnit, Result, SaltUnit, Solution, Subject, Unit, UnitOrigin,
+        RangeRunner, RangeStart, RangeUnit, Result, SaltUnit, Show, Solution, Subject, Unit, UnitOrigin,
         UnitRunner, Wanted, Why, check_spots, run, settle, time_to,
     };
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use warpsmith_chain::{KeyTarget, SaltTarget};
 use warpsmith_engine::{
-    Devices, Event, Inline, Job, Match, Outcome, Progress, PublicKey, Subject, Wanted, run,
+    Devices, Event, Inline, Job, Match, Outcome, Progress, PublicKey, Show, Subject, Wanted, run,
 };
-use warpsmith_pattern::{Options, Score, compile};
+use warpsmith_pattern::{Options, Ranking, Score, compile};
 
 use crate::background::{Note, Outlet, Running, Watcher};
 use crate::error::{Error, Result};
@@ -53,16 +53,19 @@ pub fn mine_salts(
 /// Searches keys whose address scores highest: each match is better than all before it, and there is no last one.
 ///
 /// ```
-/// use warpsmith::pattern::Score;
+/// use warpsmith::pattern::Feature;
 /// use warpsmith::{Devices, eth, mine_best};
 ///
-/// let mut matches = mine_best(eth(), Score::LeadingZeros).on(Devices::cpu()?).into_iter();
+/// let mut matches = mine_best(eth(), Feature::LeadingZeros).on(Devices::cpu()?).into_iter();
 /// let (first, second) = (matches.next().unwrap()?, matches.next().unwrap()?);
 /// assert!(first.score() < second.score());
 /// # Ok::<(), warpsmith::Error>(())
 /// ```
-pub fn mine_best(chain: impl KeyTarget + 'static, score: Score) -> Mine {
-    Mine::new(Searched::Keys(Box::new(chain)), Wish::Best { score, enough: None })
+pub fn mine_best(chain: impl KeyTarget + 'static, score: impl Into<Score>) -> Mine {
+    Mine::new(
+        Searched::Keys(Box::new(chain)),
+        Wish::Best { ranking: Box::new(Ranking::new(score)), enough: None },
+    )
 }
 
 /// What is searched.
@@ -74,7 +77,7 @@ enum Searched {
 /// What is wanted of it.
 enum Wish {
     Patterns(Vec<String>),
-    Best { score: Score, enough: Option<u32> },
+    Best { ranking: Box<Ranking>, enough: Option<u32> },
 }
 
 impl Wish {
@@ -176,7 +179,9 @@ impl Mine {
             Wish::Best { .. } => None,
         };
         let wanted = match (&self.wish, &patterns) {
-            (Wish::Best { score, enough }, _) => Wanted::Best { score: *score, enough: *enough },
+            (Wish::Best { ranking, enough }, _) => {
+                Wanted::Best { ranking, show: Show::Better, enough: *enough }
+            }
             (Wish::Patterns(_), Some(patterns)) => Wanted::Patterns(patterns),
             (Wish::Patterns(_), None) => unreachable!("they were compiled above"),
         };

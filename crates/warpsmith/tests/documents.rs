@@ -30,12 +30,12 @@ fn the_page_lists_every_kind_of_pattern() {
 
 #[test]
 fn pages_list_every_score() {
-    let flags: Vec<_> = SCORES.iter().map(|kind| kind.flag.to_owned()).collect();
-    assert_eq!(table("scores", 0), flags);
+    let names: Vec<_> = SCORES.iter().map(|kind| kind.name.to_owned()).collect();
+    assert_eq!(table("scores", 0), names);
     for page in ["docs/reference.md", "docs/ethereum.md"] {
         let text = fs::read_to_string(root().join(page)).expect("the page is there");
-        for ScoreKind { flag, counts, .. } in SCORES {
-            assert!(text.contains(&format!("| `{flag}` | {counts} |")), "{page} lacks {flag}");
+        for ScoreKind { name, counts, .. } in SCORES {
+            assert!(text.contains(&format!("| `{name}` | {counts} |")), "{page} lacks {name}");
         }
     }
 }

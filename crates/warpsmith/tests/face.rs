@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use warpsmith::keys::{Secret, join};
-use warpsmith::pattern::Score;
+use warpsmith::pattern::Feature;
 use warpsmith::scan::Scan;
 use warpsmith::search::Ended;
 use warpsmith::store::{BuildOptions, Database, MapFile};
@@ -120,7 +120,7 @@ fn a_split_key_is_worth_nothing_without_its_owner() {
 
 #[test]
 fn a_search_for_the_best_ends_with_enough() {
-    let found: Vec<_> = mine_best(eth(), Score::LeadingZeros).on(cpu()).enough(2).into_iter().collect();
+    let found: Vec<_> = mine_best(eth(), Feature::LeadingZeros).on(cpu()).enough(2).into_iter().collect();
     let scores: Vec<_> = found.into_iter().map(|found| found.unwrap().score().unwrap()).collect();
     assert!(scores.is_sorted() && scores.last() >= Some(&2), "{scores:?}");
 }

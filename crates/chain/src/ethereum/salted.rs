@@ -54,6 +54,13 @@ impl Salted {
 }
 
 impl Deployment {
+    /// What lies between a salt and its address besides CREATE2: whether the salt is hashed before, and whether a proxy creates.
+    pub fn stages(&self) -> (bool, bool) {
+        (self.salted.guard != Guard::None, self.salted.create)
+    }
+}
+
+impl Deployment {
     /// A contract with this init code, created with CREATE2 by the factory, or by `deployer` in its place.
     pub fn create2(
         factory: &'static Factory,

@@ -205,8 +205,13 @@ impl Mine {
             prefix: None,
             nonce: None,
         };
-        let quest =
-            Quest { subject: Subject::Key(target), options, score: None, split: self.split.read()?, sought };
+        let quest = Quest {
+            subject: Subject::Key(target),
+            options,
+            contest: None,
+            split: self.split.read()?,
+            sought,
+        };
         self.mining.run_for(&mut written, &quest, stdout)
     }
 }

@@ -42,7 +42,7 @@ impl Cosmos {
         let quest = Quest {
             subject: Subject::Key(&account),
             options: Options { ignore_case: self.ignore_case, ..Options::default() },
-            score: None,
+            contest: None,
             split: self.split.read()?,
             sought: Sought::Key {
                 chain: "cosmos".to_owned(),

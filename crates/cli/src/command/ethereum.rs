@@ -18,9 +18,10 @@ use crate::artifact::{Given, creation_code};
 use crate::ending::{Ending, Failure};
 use crate::hooks::HookFlags;
 use crate::input;
-use crate::mining::{Mining, ScoreFlags, SplitFlags};
+use crate::mining::{Mining, SplitFlags};
 use crate::quest::Quest;
 use crate::running::CONTRACT;
+use crate::scores::ScoreFlags;
 use crate::stdout::Stdout;
 use crate::telling::tell;
 
@@ -36,6 +37,7 @@ Examples:
   warpsmith eth CaFe --checksum
   warpsmith eth cafe --contract --nonce 0        the first contract that account creates
   warpsmith eth --leading-zeros --score 4        at least four zero bytes at the start
+  warpsmith eth cafe --best run --min-score 8    all with eight equal digits in a row among those
   warpsmith eth cafe --split-key 04f9...36f9 --json > result.json";
 
 /// Search for an Ethereum account, or for the contract it creates
@@ -72,7 +74,7 @@ impl Eth {
         let contract = contract.map_err(|error| Failure::Usage(format!("--nonce: {error}")))?;
         let subject = if self.contract { Subject::Key(&contract) } else { Subject::Key(&Account) };
         let options = self.hooks.restrict(self.score.options())?;
-        let (score, split) = (self.score.read()?, self.split.read()?);
+        let (contest, split) = (self.score.read()?, self.split.read()?);
         let sought = Sought::Key {
             chain: "eth".to_owned(),
             address_type: None,
@@ -80,7 +82,7 @@ impl Eth {
             prefix: None,
             nonce: self.contract.then(|| contract.nonce()),
         };
-        self.mining.run(&Quest { subject, options, score, split, sought }, stdout)
+        self.mining.run(&Quest { subject, options, contest, split, sought }, stdout)
     }
 }
 
@@ -273,8 +275,8 @@ fn mine(
         tell(&format!("warning: {caution}"));
     }
     let subject = Subject::Salt(deployment);
-    let (options, score) = (hooks.restrict(score.options())?, score.read()?);
-    mining.run(&Quest { subject, options, score, split: None, sought }, stdout)
+    let (options, contest) = (hooks.restrict(score.options())?, score.read()?);
+    mining.run(&Quest { subject, options, contest, split: None, sought }, stdout)
 }
 
 fn read_address(flag: &str, text: &str) -> Result<Address, Failure> {

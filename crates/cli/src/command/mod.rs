@@ -15,5 +15,6 @@ pub(crate) mod map;
 pub(crate) mod pir;
 pub(crate) mod scan;
 pub(crate) mod selftest;
+pub(crate) mod serve_salts;
 pub(crate) mod tune;
 pub(crate) mod verify;

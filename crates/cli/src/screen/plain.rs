@@ -2,7 +2,7 @@
 
 use warpsmith::chain::Shown;
 use warpsmith::scan::ScanProgress;
-use warpsmith::search::{Ended, Outcome, Progress, Subject, Wanted, time_to};
+use warpsmith::search::{Ended, Outcome, Progress, Show, Subject, Wanted, time_to};
 
 use super::{Model, SETTLED, Screen, Task};
 use crate::human;
@@ -49,13 +49,31 @@ pub(crate) fn search_model(
             let odds = [format!("1 in {power}"), format!("1 in {} ({power})", human::count(difficulty))];
             Model::new(Task::Search { scored: false }, &format!("{name}  {what}"), odds)
         }
-        Wanted::Best { score, enough } => {
-            let until = enough.map_or("until stopped".to_owned(), |enough| format!("until {enough}"));
-            let sought = format!("{name}  the most {score}");
+        Wanted::Best { .. } => {
+            let (what, until) = contest(wanted);
+            let sought = format!("{name}  {what}");
             Model::new(Task::Search { scored: true }, &sought, [until.clone(), until])
         }
     };
     model.with(devices, output, remarks)
+}
+
+/// What is counted among what, and until when.
+fn contest(wanted: &Wanted<'_>) -> (String, String) {
+    let Wanted::Best { ranking, show, enough } = wanted else { return Default::default() };
+    let score = ranking.score();
+    let what = match show {
+        Show::AtLeast(least) => format!("{least} or more {score}"),
+        Show::Better => format!("the most {score}"),
+        Show::Ties => format!("the most {score}, ties too"),
+    };
+    let among = match ranking.patterns() {
+        None => String::new(),
+        Some(patterns) if patterns.distinct_len() == 1 => format!(" among {}", Shown(patterns.text(0))),
+        Some(patterns) => format!(" among {} patterns", human::count(patterns.distinct_len() as f64)),
+    };
+    let until = enough.map_or("until stopped".to_owned(), |enough| format!("until {enough}"));
+    (what + &among, until)
 }
 
 /// What a scan is of, as the live screen has it before anything else is known.
@@ -81,9 +99,14 @@ impl Screen {
                 let power = human::power_of_two(difficulty);
                 self.say(format_args!("odds      1 in {} ({power})", human::count(difficulty)));
             }
-            Wanted::Best { score, enough } => {
-                let until = enough.map_or("until stopped".to_owned(), |enough| format!("until {enough}"));
-                self.say(format_args!("target    {name}, the most {score}, {until}"));
+            Wanted::Best { ranking, show, .. } => {
+                let (what, until) = contest(wanted);
+                self.say(format_args!("target    {name}, {what}, {until}"));
+                if let Show::AtLeast(least) = show {
+                    let difficulty = 1.0 / ranking.odds(*least);
+                    let power = human::power_of_two(difficulty);
+                    self.say(format_args!("odds      1 in {} ({power})", human::count(difficulty)));
+                }
             }
         }
         self.introduce_devices(devices);

@@ -252,13 +252,12 @@ fn what_cannot_be_is_refused_with_the_reason() {
     let full = format!("0x{}", "00".repeat(32));
     let half = format!("0x{}0?", "??".repeat(31));
     let digits = "a".repeat(41);
-    let cases: [(&[&str], &[&str]); 18] = [
+    let cases: [(&[&str], &[&str]); 17] = [
         (&["eth"], &["no pattern was given"]),
         (&["eth", &digits], &["41"]),
         (&["eth", "xyz"], &["'x'", "0123456789abcdef"]),
         (&["eth", "cafe", "--nonce", "1"], &["--contract"]),
         (&["eth", "cafe", "--contract", "--nonce", "18446744073709551615"], &["EIP-2681"]),
-        (&["eth", "cafe", "--zeros"], &["cannot be used with"]),
         (&["eth", "--zeros", "--leading-zeros"], &["cannot be used with"]),
         (&["eth", "cafe", "--score", "3"], &["--leading-zeros"]),
         (&["eth", "--zeros", "--score", "21"], &["20"]),

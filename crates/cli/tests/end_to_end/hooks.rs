@@ -41,7 +41,6 @@ fn hooks_have_the_flags_asked_for() {
         (&["--hook-flags", "0x4000"], "14 bits"),
         (&["--hook-flags", "BEFORE_SWAP_RETURNS_DELTA"], "without BEFORE_SWAP"),
         (&["..1", "--hook-flags", "BEFORE_SWAP"], "40th"),
-        (&["--zeros", "--hook-flags", "BEFORE_SWAP"], "cannot be used with"),
     ] {
         let run =
             warpsmith(&[&["create2", "--factory", "arachnid", "--init-code-hash", &hash][..], more].concat());

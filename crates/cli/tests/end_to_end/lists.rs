@@ -85,5 +85,5 @@ fn what_each_lacks_is_told_when_the_time_is_up() {
     assert_eq!((&done["missing"], text(&done, "ended")), (&1.into(), "time_limit"), "{done}");
     assert_eq!(run.json().len(), 2, "{run:?}");
     mine(&["q", "--each", "--count", "2"]).code(2).says(&["--each", "--count"]);
-    warpsmith(&["eth", "--zeros", "--each"]).code(2).says(&["--each", "no patterns"]);
+    warpsmith(&["eth", "--zeros", "--each"]).code(2).says(&["--each", "until it is stopped"]);
 }

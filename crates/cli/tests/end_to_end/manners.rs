@@ -81,7 +81,11 @@ fn whole() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut lines: Vec<(&str, Vec<&str>)> = vec![
         ("create2", vec!["cafe", "--deployer", DEPLOYER, "--init-code-hash", hash, "--patterns", "NONE"]),
         ("create2", vec!["cafe", "--deployer", DEPLOYER, "--init-code", "NONE"]),
+        ("create2", vec!["--deployer", DEPLOYER, "--init-code-hash", hash, "--score-file", "NONE"]),
         ("create3", vec!["cafe", "--deployer", DEPLOYER, "--patterns", "NONE"]),
+        ("create3", vec!["--deployer", DEPLOYER, "--score-file", "NONE"]),
+        ("eth", vec!["--score-file", "NONE"]),
+        ("serve-salts", vec!["--listen", "127.0.0.1:0", "--token-file", "NONE"]),
         ("scan", vec!["--range", "1:ff", "--targets", "NONE"]),
         ("scan", vec!["--range", "1:ff", "--database", "NONE", "--device", "cpu"]),
         ("scan", vec!["--range-file", "NONE", "--targets", "FILE"]),

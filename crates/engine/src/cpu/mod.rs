@@ -188,8 +188,8 @@ impl Backend for Cpu {
         if !search.filter.terms.is_empty() {
             name += " and terms";
         }
-        if let Some(wanted) = search.filter.score {
-            name += &format!(" and {}", wanted.score);
+        if let Some(wanted) = &search.filter.score {
+            name += &format!(" and {}{}", if wanted.each { "each by " } else { "" }, wanted.score);
         }
         Program(name)
     }

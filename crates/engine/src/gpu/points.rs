@@ -179,12 +179,17 @@ impl Points<'_> {
                         let key = if negate { point.negate() } else { point }.endomorphism(image);
                         let digest = forms::reference(self.form, key);
                         let words = digest.words();
-                        let score = self.filter.score.map(|wanted| wanted.score.of_words(&words));
-                        let wanted = score.map_or_else(|| self.filter.accepts(&words), |s| s > self.beat);
+                        let scored = self.filter.score.as_ref();
+                        let score = scored.map(|wanted| wanted.score.of_words(&words));
+                        let fits = !self.filter.is_parted() || self.filter.accepts_unscored(&words);
+                        let wanted =
+                            score.map_or_else(|| self.filter.accepts(&words), |s| fits && s > self.beat);
                         if wanted {
                             let place = Place { lane, step, index, minus, orbit: 0, image, negate };
                             let score = score.unwrap_or(0);
-                            self.beat = self.beat.max(score);
+                            if scored.is_some_and(|wanted| !wanted.each) {
+                                self.beat = self.beat.max(score);
+                            }
                             hits.push(Hit { spot: Spot::Key(place), digest: Some(digest), score });
                         }
                     }
@@ -251,7 +256,9 @@ impl Quest for Points<'_> {
     fn judge(&mut self, lanes: &Lanes<'_>, told: &[(Place, abi::Hit)], hits: &mut Vec<Hit>) {
         let (parities, scored) = (self.made.tells_parity(), self.filter.score.is_some());
         let places: Vec<Place> = told.iter().map(|(place, _)| Place { orbit: 0, ..*place }).collect();
-        let asks = parities || !scored || told.iter().any(|(_, hit)| hit.open);
+        // What has to match is told by the digest.
+        let matched = !scored || self.filter.is_parted();
+        let asks = parities || matched || told.iter().any(|(_, hit)| hit.open);
         let keys = if asks { lanes.keys_at(&places) } else { vec![None; places.len()] };
         for ((mut place, (_, hit)), key) in places.into_iter().zip(told).zip(keys) {
             let mut digest = None;
@@ -262,7 +269,7 @@ impl Quest for Points<'_> {
                 if hit.open && !self.filter.accepts(&made.words()) {
                     continue;
                 }
-                digest = (!scored).then_some(made);
+                digest = matched.then_some(made);
             }
             hits.push(Hit { spot: Spot::Key(place), digest, score: if scored { hit.top } else { 0 } });
         }

@@ -1,9 +1,9 @@
 //! From a pattern's filter to what a card tests: what its program is compiled with, and the words it is given.
 
-use warpsmith_kernel::digest_filter::{self, DigestTest, Term, Wanted};
+use warpsmith_kernel::digest_filter::{self, Count, DigestTest, Term, Wanted};
 use warpsmith_kernel::set::{self, Set};
 use warpsmith_kernel::{XTest, abi};
-use warpsmith_pattern::{Filter, Score};
+use warpsmith_pattern::{Feature, Filter, Likeness};
 
 use super::FEW_RANGES;
 
@@ -71,7 +71,7 @@ pub(crate) fn digest_words(filter: &Filter, digest_words: usize) -> Vec<u32> {
 
 /// The score to beat at the start of a search; 0 where none is scored.
 pub(crate) fn score_to_beat(filter: &Filter) -> u32 {
-    filter.score.map_or(0, |wanted| wanted.at_least.saturating_sub(1))
+    filter.score.as_ref().map_or(0, |wanted| wanted.at_least.saturating_sub(1))
 }
 
 fn intervals(filter: &Filter) -> Vec<(u64, u64)> {
@@ -86,10 +86,29 @@ fn wanted(filter: &Filter) -> Wanted {
         value: words(&term.value),
         parities: term.parities.iter().map(|p| (words(&p.mask), p.odd)).collect(),
     });
-    let score = filter.score.map(|wanted| match wanted.score {
-        Score::LeadingZeros => digest_filter::Score::LeadingZeros,
-        Score::Zeros => digest_filter::Score::Zeros,
-        Score::Leading(digit) => digest_filter::Score::Leading(digit),
+    let score = filter.score.as_ref().map(|wanted| digest_filter::Score {
+        parts: wanted.score.parts().iter().map(|part| (part.weight, count(part.feature))).collect(),
+        each: wanted.each,
     });
     Wanted { intervals: intervals(filter), terms: terms.collect(), score }
+}
+
+/// A feature in the kernels' words.
+fn count(feature: Feature) -> Count {
+    let halves = |words: [u64; 3]| std::array::from_fn(|i| (words[i / 2] >> (32 * (1 - i % 2))) as u32);
+    match feature {
+        Feature::LeadingZeros => Count::LeadingZeros,
+        Feature::Zeros => Count::Zeros,
+        Feature::Leading(digit) => Count::Leading(digit),
+        Feature::Count(digit) => {
+            Count::Like { value: [0x1111_1111 * u32::from(digit); 5], mask: [u32::MAX; 5] }
+        }
+        Feature::Like(Likeness { mask, value }) => Count::Like { value: halves(value), mask: halves(mask) },
+        Feature::Letters => Count::Letters,
+        Feature::Digits => Count::Digits,
+        Feature::Pairs => Count::Pairs,
+        Feature::Run => Count::Run,
+        Feature::Mirrored => Count::Mirrored,
+        Feature::Uniswap => Count::Uniswap,
+    }
 }

@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crossbeam_channel::{Receiver, Sender};
 use warpsmith_chain::Target;
 use warpsmith_curve::walk::Place;
-use warpsmith_pattern::Patterns;
 
-use super::{Job, Wanted};
+use super::{Job, Show, Wanted};
 use crate::error::Error;
 use crate::origins::{Maker, Origins, Spare};
 use crate::space::{Lease, Root};
@@ -74,8 +73,7 @@ pub(super) struct Dry;
 /// The exact test, for all workers of a search.
 pub(super) struct Sift<'j> {
     target: &'j dyn Target,
-    /// None in a search for the best.
-    patterns: Option<&'j Patterns>,
+    wanted: Wanted<'j>,
     /// The best score published.
     best: &'j AtomicU32,
     dropped: AtomicU64,
@@ -84,12 +82,13 @@ pub(super) struct Sift<'j> {
 
 impl<'j> Sift<'j> {
     pub fn new(job: &Job<'j>, best: &'j AtomicU32) -> Self {
-        let patterns = match job.wanted {
-            Wanted::Patterns(patterns) => Some(patterns),
-            Wanted::Best { .. } => None,
-        };
         let (dropped, passed_over) = (AtomicU64::new(0), AtomicU64::new(0));
-        Sift { target: job.subject.target(), patterns, best, dropped, passed_over }
+        Sift { target: job.subject.target(), wanted: job.wanted, best, dropped, passed_over }
+    }
+
+    /// The least score that is wanted by now; 0 where none counts.
+    pub fn demand(&self) -> u32 {
+        self.wanted.demand(self.best.load(Ordering::Relaxed))
     }
 
     /// Hits that were found here to match nothing.
@@ -106,7 +105,7 @@ impl<'j> Sift<'j> {
     /// as tried what does not count.
     ///
     /// A hit whose digest is not known likely matches. Of those that do not the first is claimed all the same, so that a worker
-    /// whose digests are wrong is found out. In a search for the best one of a batch is enough.
+    /// whose digests are wrong is found out. In a search for the best the best of a batch is enough.
     pub fn claims(
         &self,
         worker: &mut dyn Worker,
@@ -116,7 +115,8 @@ impl<'j> Sift<'j> {
         self.passed_over.fetch_add(std::mem::take(&mut batch.stale), Ordering::Relaxed);
         let mut hits = std::mem::take(&mut batch.hits);
         let mut claims = Vec::new();
-        if let Some(patterns) = self.patterns {
+        let patterns = self.wanted.patterns();
+        if let Some(patterns) = patterns {
             let matches = |hit: &Hit| {
                 hit.digest.is_none_or(|digest| patterns.find(&self.target.encode(&digest)).is_some())
             };
@@ -134,10 +134,15 @@ impl<'j> Sift<'j> {
                 self.dropped.fetch_sub(1, Ordering::Relaxed);
                 claims.push(Claim { hit, source, may_be_shown: false });
             }
-        } else {
-            hits.sort_by_key(|hit| std::cmp::Reverse(hit.score));
-            hits.truncate(1);
-            hits.retain(|hit| hit.score > self.best.load(Ordering::Relaxed));
+        }
+        if let Wanted::Best { show: show @ (Show::Better | Show::Ties), .. } = self.wanted {
+            hits.retain(|hit| hit.score >= self.demand());
+            // Of those that may match nothing all are claimed, or the best of them might keep back one that does.
+            if patterns.is_none() || hits.iter().all(|hit| hit.digest.is_some()) {
+                let top = hits.iter().map(|hit| hit.score).max();
+                hits.retain(|hit| Some(hit.score) == top);
+                hits.truncate(if show == Show::Better { 1 } else { hits.len() });
+            }
         }
         match roots {
             Roots::Keys { origins, spares: Some(spares) } => {

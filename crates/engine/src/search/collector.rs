@@ -12,7 +12,7 @@ use super::judge::Judged;
 use super::progress::{Progress, eta_50, probability};
 use super::steady::{HostCpu, Track};
 use super::thread::Message;
-use super::{Ended, Event, Job, Match, Sink, Solution, Wanted, Why};
+use super::{Ended, Event, Job, Match, Show, Sink, Solution, Wanted, Why};
 use crate::error::{Error, Result};
 use crate::run::clock::{Clock, NAP, Tick};
 use crate::run::rates::Meter;
@@ -437,10 +437,18 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         Ok(enough)
     }
 
-    /// Whether a match is none that was told, and in a search for the best better than all that were.
+    /// Whether a match is none that was told, and in a search for the best good enough by now.
     fn is_new(&mut self, found: &Match) -> bool {
         match (&found.why, &found.solution) {
-            (Why::Score(score), _) => self.best.fetch_max(*score, Ordering::Relaxed) < *score,
+            (Why::Score { score, .. }, solution) => {
+                let demand = self.job.wanted.demand(self.best.fetch_max(*score, Ordering::Relaxed));
+                let is_wanted = *score >= demand;
+                match (self.job.wanted, solution) {
+                    (Wanted::Best { show: Show::Better, .. }, _) => is_wanted,
+                    (_, Solution::Salt(salt)) => is_wanted && self.published.insert(*salt),
+                    _ => is_wanted,
+                }
+            }
             (Why::Pattern(_), Solution::Salt(salt)) => self.published.insert(*salt),
             (Why::Pattern(_), _) => true,
         }

@@ -2,7 +2,7 @@
 //! and then works; so each joins as soon as it is ready, and nobody waits for the slowest.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::scope;
 use std::time::Instant;
@@ -36,7 +36,6 @@ pub(super) struct Crew<'c> {
     /// Where spare origins come from; none where none are retired.
     pub spares: Option<Receiver<Vec<Spare>>>,
     pub sift: &'c Sift<'c>,
-    pub best: &'c AtomicU32,
     pub stop: &'c AtomicBool,
     /// Closes when the search ends.
     pub over: Receiver<()>,
@@ -232,7 +231,7 @@ impl Crew<'_> {
         let tally =
             Tally { started, counter: &counter, track: &track, sift: self.sift, facts: Arc::new(facts) };
         let worker = WorkerThread { worker, roots, leases, over: &self.over, pause: self.job.pause };
-        work(id, worker, ports, tally, self.best, self.stop);
+        work(id, worker, ports, tally, self.stop);
     }
 
     /// Tells the collector of a worker; its number, by which they speak of it.

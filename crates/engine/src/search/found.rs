@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use warpsmith_chain::Digest;
 use zeroize::Zeroizing;
 
+use super::Wanted;
 use crate::details::Details;
 use crate::origin::Secret;
 use crate::split::Split;
@@ -44,8 +46,32 @@ pub struct Match {
 pub enum Why {
     /// It matches this pattern, as it was written.
     Pattern(String),
-    /// It has this score, higher than all results before it.
-    Score(u32),
+    /// It has this score.
+    Score {
+        /// How much.
+        score: u32,
+        /// Of what, as it is written.
+        of: String,
+        /// The pattern that it matches besides, as it was written.
+        pattern: Option<String>,
+    },
+}
+
+impl Why {
+    /// Why an address is wanted; none if it does not match. Whether its score is high enough is not asked.
+    pub(crate) fn of(wanted: &Wanted<'_>, address: &str, digest: &Digest) -> Option<Why> {
+        let pattern = match wanted.patterns() {
+            Some(patterns) => Some(patterns.text(patterns.find(address)?).to_owned()),
+            None => None,
+        };
+        match wanted {
+            Wanted::Patterns(_) => pattern.map(Why::Pattern),
+            Wanted::Best { ranking, .. } => {
+                let score = ranking.score();
+                Some(Why::Score { score: score.of(digest), of: score.name(), pattern })
+            }
+        }
+    }
 }
 
 /// What leads to an address.
@@ -86,18 +112,26 @@ pub enum Solution {
 }
 
 impl Match {
-    /// The pattern that matched, as it was written; none in a search for the best.
+    /// The pattern that matched, as it was written; none in a search for the best of all.
     pub fn pattern(&self) -> Option<&str> {
         match &self.why {
             Why::Pattern(pattern) => Some(pattern),
-            Why::Score(_) => None,
+            Why::Score { pattern, .. } => pattern.as_deref(),
+        }
+    }
+
+    /// What the score is of, as it is written: [`Score::parse`](warpsmith_pattern::Score::parse) reads it.
+    pub fn scored(&self) -> Option<&str> {
+        match &self.why {
+            Why::Score { of, .. } => Some(of),
+            Why::Pattern(_) => None,
         }
     }
 
     /// The score, in a search for the best.
     pub fn score(&self) -> Option<u32> {
         match self.why {
-            Why::Score(score) => Some(score),
+            Why::Score { score, .. } => Some(score),
             Why::Pattern(_) => None,
         }
     }

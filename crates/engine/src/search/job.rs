@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use secp256k1::PublicKey;
-use warpsmith_pattern::{Filter, Patterns, Score};
+use warpsmith_pattern::{Filter, Patterns, Ranking};
 
 use crate::run::pause::Pause;
 use crate::space::Subject;
@@ -41,21 +41,58 @@ impl<'a> Job<'a> {
 ///
 /// ```
 /// use warpsmith_engine::Wanted;
-/// use warpsmith_pattern::Score;
+/// use warpsmith_pattern::{Feature, Ranking};
 ///
-/// let best = Wanted::Best { score: Score::LeadingZeros, enough: Some(2) };
+/// let zeros = Ranking::new(Feature::LeadingZeros);
+/// let best = Wanted::best(&zeros);
+/// // A better one than three zero bytes at the start has four of them or more.
+/// assert_eq!(best.odds(3), zeros.odds(4));
 /// ```
 #[derive(Clone, Copy)]
 pub enum Wanted<'a> {
     /// Texts that match one of these.
     Patterns(&'a Patterns),
-    /// The best there is: each result is better than all before it.
+    /// The best there is.
     Best {
-        /// What counts.
-        score: Score,
+        /// What counts, and what has to match.
+        ranking: &'a Ranking,
+        /// Which of them are results.
+        show: Show,
         /// Stop when this is reached.
         enough: Option<u32>,
     },
+}
+
+/// What is a result where scores count.
+///
+/// ```
+/// use warpsmith_engine::Show;
+///
+/// assert_ne!(Show::Ties, Show::Better);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// What is better than all before it.
+    Better,
+    /// What is as good as the best before it, or better.
+    Ties,
+    /// Everything that scores so much or more.
+    AtLeast(u32),
+}
+
+impl<'a> Wanted<'a> {
+    /// The best there is: each result is better than all before it, and none is enough.
+    pub fn best(ranking: &'a Ranking) -> Self {
+        Wanted::Best { ranking, show: Show::Better, enough: None }
+    }
+
+    /// What has to match.
+    pub fn patterns(&self) -> Option<&'a Patterns> {
+        match self {
+            Wanted::Patterns(patterns) => Some(patterns),
+            Wanted::Best { ranking, .. } => ranking.patterns(),
+        }
+    }
 }
 
 impl Wanted<'_> {
@@ -63,7 +100,21 @@ impl Wanted<'_> {
     pub(crate) fn filter(&self, max_false: f64, best: u32) -> Filter {
         match self {
             Wanted::Patterns(patterns) => patterns.filter(max_false),
-            Wanted::Best { score, .. } => Filter::scored(*score, best + 1),
+            Wanted::Best { ranking, show, .. } => {
+                // Where a device cannot tell all that has to match, the best that it sees may be none.
+                let each = ranking.patterns().is_some() || *show != Show::Better;
+                ranking.filter(max_false, self.demand(best), each)
+            }
+        }
+    }
+
+    /// The least score that is a result where this is the best; 0 where none counts.
+    pub(crate) fn demand(&self, best: u32) -> u32 {
+        match self {
+            Wanted::Patterns(_) => 0,
+            Wanted::Best { show: Show::Better, .. } => best + 1,
+            Wanted::Best { show: Show::Ties, .. } => best.max(1),
+            Wanted::Best { show: Show::AtLeast(score), .. } => *score,
         }
     }
 
@@ -71,7 +122,7 @@ impl Wanted<'_> {
     pub fn odds(&self, best: u32) -> f64 {
         match self {
             Wanted::Patterns(patterns) => patterns.odds(),
-            Wanted::Best { score, .. } => score.odds(best + 1),
+            Wanted::Best { ranking, .. } => ranking.odds(self.demand(best)),
         }
     }
 }

@@ -72,18 +72,14 @@ fn verify(job: &Job<'_>, rule: Rule, facts: &Facts, claim: Claim) -> Judged {
         return Judged::Wrong(format!("{:?} has another digest", hit.spot));
     }
     let address = job.subject.target().encode(&digest);
-    let why = match &job.wanted {
-        Wanted::Patterns(patterns) => {
-            patterns.find(&address).map(|which| Why::Pattern(patterns.text(which).to_owned()))
+    if let Wanted::Best { ranking, .. } = &job.wanted {
+        let score = ranking.score().of(&digest);
+        let least = facts.filter.score.as_ref().map_or(0, |filter| filter.at_least);
+        if score < hit.score.max(least) {
+            return Judged::Wrong(format!("{:?} scores {score}, not {}", hit.spot, hit.score.max(least)));
         }
-        Wanted::Best { score, .. } => {
-            let score = score.of(&digest);
-            if score < hit.score {
-                return Judged::Wrong(format!("{:?} scores {score}, not {}", hit.spot, hit.score));
-            }
-            Some(Why::Score(score))
-        }
-    };
+    }
+    let why = Why::of(&job.wanted, &address, &digest);
     match why {
         Some(_) if rule == Rule::Count => Judged::Counted,
         // SEC: never of an origin that is in use.

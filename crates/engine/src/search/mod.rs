@@ -33,7 +33,7 @@ use claims::{Sift, make_spares};
 use collector::Collector;
 use crew::{Crew, muster};
 pub use found::{Match, Solution, Why};
-pub use job::{Job, Wanted};
+pub use job::{Job, Show, Wanted};
 pub(crate) use judge::found as found_of;
 use judge::judge;
 pub use progress::{Progress, time_to};
@@ -153,7 +153,6 @@ pub(crate) fn run_with(
             maker: &maker,
             spares,
             sift: &sift,
-            best: &best,
             stop: &stop,
             over,
             claims,

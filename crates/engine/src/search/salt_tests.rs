@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use warpsmith_chain::ethereum::{Deployment, Factory, SaltRequest};
-use warpsmith_chain::{Recipe, SaltMask, SaltTarget, Target};
-use warpsmith_pattern::{Filter, Options, Score, compile};
+use warpsmith_chain::{Digest, Recipe, SaltMask, SaltTarget, Target};
+use warpsmith_pattern::{Feature, Filter, LowBits, Options, Ranking, Score, compile};
 
 use super::*;
 use crate::space::{Lease, Subject};
@@ -93,7 +93,7 @@ impl Worker for ReferenceWorker<'_> {
         for counter in self.next..=last {
             let digest = self.device.target.digest(&self.mask.fill(&lease.base, counter));
             if self.filter.accepts(&digest.words()) {
-                let score = self.filter.score.map_or(0, |s| s.score.of(&digest));
+                let score = self.filter.score.as_ref().map_or(0, |s| s.score.of(&digest));
                 batch.hits.push(Hit { spot: Spot::Salt(counter), digest: Some(digest), score });
             }
         }
@@ -218,8 +218,9 @@ fn the_count_asked_for_ends_a_search_over_salts() {
 fn scores_only_rise_and_the_best_of_all_is_found() {
     let target = deployment(2);
     let mask = SaltMask::beginning(&[7; 30]);
-    for score in [Score::LeadingZeros, Score::Zeros, Score::Leading(10)] {
-        let wanted = Wanted::Best { score, enough: None };
+    for score in [Feature::LeadingZeros, Feature::Zeros, Feature::Leading(10)].map(Score::from) {
+        let ranking = Ranking::new(score.clone());
+        let wanted = Wanted::best(&ranking);
         let seen = search(&target, wanted, None, &devices(&target, &[FOREVER, FOREVER]));
         assert_eq!(seen.ended, Ended::Exhausted);
         let scores: Vec<u32> = seen.found.iter().map(|(_, _, score)| score.expect("scored")).collect();
@@ -235,10 +236,80 @@ fn scores_only_rise_and_the_best_of_all_is_found() {
 #[test]
 fn a_score_that_is_enough_ends_the_search() {
     let target = deployment(32);
-    let wanted = Wanted::Best { score: Score::Zeros, enough: Some(2) };
+    let ranking = Ranking::new(Feature::Zeros);
+    let wanted = Wanted::Best { ranking: &ranking, show: Show::Better, enough: Some(2) };
     let seen = search(&target, wanted, None, &devices(&target, &[FOREVER]));
     assert_eq!(seen.ended, Ended::Count);
     assert!(seen.found.last().expect("found").2 >= Some(2));
+}
+
+/// On the processor and on a card, of all salts there are: every tie of the best, everything at or above a score, the best of those that
+/// match what a device cannot tell whole. Floods at the start keep nothing back.
+#[test]
+fn ties_floors_and_the_best_among_patterns_are_those_of_all_salts() {
+    let target = deployment(2);
+    let mask = SaltMask::beginning(&[7; 30]);
+    let all: Vec<([u8; 32], Digest)> = (0..1 << 16)
+        .map(|counter| mask.fill(&[0; 32], counter))
+        .map(|salt| (salt, target.digest(&salt)))
+        .collect();
+    let checksum = Options { checksum: true, ..Options::default() };
+    let low = Options { low_bits: Some(LowBits { count: 5, value: 9 }), ..Options::default() };
+    let among = |pattern: &str, options: &Options| {
+        compile([pattern], &target as &dyn Target, options).expect("possible")
+    };
+    let scores = ["leading-zeros", "letters", "2*run+3*zeros+count:4", "uniswap", "mirrored"];
+    let mut devices = vec![Devices::cpu().expect("a processor")];
+    devices.extend(crate::gpu::tests::pocl().map(|gpu| Devices::of(vec![Arc::new(gpu)])));
+    for (score, devices) in
+        scores.iter().flat_map(|score| devices.iter().map(move |devices| (score, devices)))
+    {
+        let score = Score::parse(score).expect("a score");
+        let rankings = [
+            Ranking::new(score.clone()),
+            Ranking::among(score.clone(), among("A", &checksum)),
+            Ranking::among(score.clone(), among("b", &low)),
+            Ranking::among(score.clone(), among("/[a-c]..?d/", &Options::default())),
+        ];
+        for ranking in &rankings {
+            let fits = |digest: &Digest| {
+                ranking.patterns().is_none_or(|patterns| patterns.find(&target.encode(digest)).is_some())
+            };
+            let fitting: Vec<(u32, [u8; 32])> = all
+                .iter()
+                .filter(|(_, digest)| fits(digest))
+                .map(|(salt, digest)| (score.of(digest), *salt))
+                .collect();
+            let best = fitting.iter().map(|(score, _)| *score).max().expect("some fit");
+            let from = |least: u32| -> HashSet<[u8; 32]> {
+                fitting.iter().filter(|(score, _)| *score >= least).map(|(_, salt)| *salt).collect()
+            };
+            let run = |show: Show| {
+                let seen = search(&target, Wanted::Best { ranking, show, enough: None }, None, devices);
+                assert_eq!(seen.ended, Ended::Exhausted);
+                for (_, salt, told) in &seen.found {
+                    let digest = target.digest(salt);
+                    assert!(fits(&digest) && Some(score.of(&digest)) == *told, "{score}");
+                }
+                seen.found
+                    .into_iter()
+                    .map(|(_, salt, told)| (told.expect("a score"), salt))
+                    .collect::<Vec<_>>()
+            };
+            let better = run(Show::Better);
+            assert!(better.windows(2).all(|pair| pair[0].0 < pair[1].0), "{score}");
+            assert_eq!(better.last().map_or(0, |last| last.0), best, "{score}");
+            let ties = run(Show::Ties);
+            assert!(ties.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{score}");
+            let top: HashSet<_> = ties.iter().filter(|tie| tie.0 == best).map(|tie| tie.1).collect();
+            assert_eq!(top, if best > 0 { from(best) } else { HashSet::new() }, "{score}");
+            // A floor that some hundreds reach.
+            let floor = (1..=best).find(|least| from(*least).len() < 2000).unwrap_or(best).max(1);
+            let above = run(Show::AtLeast(floor));
+            assert_eq!(above.len(), from(floor).len(), "{score} from {floor}");
+            assert_eq!(above.into_iter().map(|one| one.1).collect::<HashSet<_>>(), from(floor), "{score}");
+        }
+    }
 }
 
 /// The batch that is under way when the time is up counts as tried, so what it holds must be told.

@@ -1,7 +1,7 @@
 //! A worker's thread, and what it and the collector tell each other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
@@ -71,10 +71,9 @@ pub(super) fn work(
     WorkerThread { mut worker, mut roots, leases, over, pause }: WorkerThread<'_>,
     ports: Ports,
     tally: Tally<'_>,
-    best: &AtomicU32,
     stop: &AtomicBool,
 ) {
-    let (mut beaten, mut claimed) = (0, 0);
+    let (mut demanded, mut claimed) = (0, 0);
     // Of what was counted, what no check of its walk has confirmed: it does not count any more once the worker is lost.
     let mut unproved = 0;
     let faulty = |fault, unproved| {
@@ -96,10 +95,10 @@ pub(super) fn work(
         if let Err(TryRecvError::Disconnected) = leases.try_recv() {
             return;
         }
-        let best = best.load(Ordering::Relaxed);
-        if best > beaten {
-            beaten = best;
-            if let Err(fault) = worker.raise(best + 1) {
+        let demand = tally.sift.demand();
+        if demand > demanded {
+            demanded = demand;
+            if let Err(fault) = worker.raise(demand) {
                 return faulty(fault, unproved);
             }
         }

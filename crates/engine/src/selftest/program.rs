@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use warpsmith_pattern::{Filter, Interval, Parity, Term, Words};
+use warpsmith_pattern::{Filter, Interval, Parity, ScoreFilter, Term, Words};
 
 use super::best;
 use super::probe::Probe;
@@ -42,9 +42,12 @@ pub(crate) fn prove_program(device: &dyn Backend, subject: Subject<'_>, search: 
     if !probe.adopt(&stand_in)? {
         return Ok(());
     }
-    if let Some(wanted) = search.filter.score {
-        same_program(&probe, &program, &Filter::scored(wanted.score, 1))?;
-        return best(device, subject, wanted.score).map(drop);
+    if let Some(wanted) = search.filter.score.as_ref().filter(|wanted| wanted.each) {
+        return by_each_score(&probe, &program, search.filter, size, wanted);
+    }
+    if let Some(wanted) = &search.filter.score {
+        same_program(&probe, &program, &Filter::scored(wanted.score.clone(), 1))?;
+        return best(device, subject, &wanted.score).map(drop);
     }
     if !search.filter.terms.is_empty() {
         return plant(&probe, &program, 1, BY_TERMS, |probe, spots| by_terms(probe, spots, size));
@@ -73,7 +76,7 @@ fn stand_in(probe: &Probe<'_>, program: &Program, filter: &Filter) -> Result<Opt
     // What is searched by ranges alone is tested by one at least.
     let least = usize::from(terms.is_empty() && filter.score.is_none());
     for size in [wanted.clamp(least, SIZES[0])].into_iter().chain(SIZES).chain([wanted]) {
-        let stand_in = Filter { top: ranges(size)?, terms: terms.clone(), score: filter.score };
+        let stand_in = Filter { top: ranges(size)?, terms: terms.clone(), score: filter.score.clone() };
         if probe.program(&stand_in) == *program {
             return Ok(Some((size, stand_in)));
         }
@@ -162,6 +165,40 @@ fn by_terms(probe: &Probe<'_>, spots: &[Spot], size: usize) -> Result<Filter> {
         terms: spots.iter().map(of).collect::<Result<Vec<Term>>>()?,
         score: None,
     })
+}
+
+/// Plants candidates for a search that is told of each that scores enough: beside ranges or terms where the filter has some, or else the
+/// best of those that the host looks at.
+fn by_each_score(
+    probe: &Probe<'_>,
+    program: &Program,
+    filter: &Filter,
+    size: usize,
+    wanted: &ScoreFilter,
+) -> Result<()> {
+    let scored = |spots: &[Spot], beside: Filter| -> Result<Filter> {
+        let scores = spots.iter().map(|spot| Ok(wanted.score.of(&probe.digest(*spot)?)));
+        let at_least = scores.collect::<Result<Vec<u32>>>()?.into_iter().min().unwrap_or(0);
+        Ok(Filter { score: Some(ScoreFilter { at_least, ..wanted.clone() }), ..beside })
+    };
+    if !filter.terms.is_empty() {
+        return plant(probe, program, 1, BY_TERMS, |probe, spots| {
+            scored(spots, by_terms(probe, spots, size)?)
+        });
+    }
+    if !filter.top.is_empty() {
+        return plant(probe, program, 1, BY_TERMS, |probe, spots| {
+            scored(spots, by_ranges(probe, spots, size)?)
+        });
+    }
+    let mut best = None;
+    for spot in probe.spots() {
+        best = best.max(Some((wanted.score.of(&probe.digest(spot)?), spot)));
+    }
+    let Some((_, spot)) = best else { return Ok(()) };
+    let filter = scored(&[spot], Filter::default())?;
+    same_program(probe, program, &filter)?;
+    probe.came_back_once(&probe.search(&filter)?, spot)
 }
 
 /// Bits in the middle of a digest, which all have, and a parity of its start.

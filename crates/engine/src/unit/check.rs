@@ -86,12 +86,8 @@ pub fn settle(
     let (digest, candidate) =
         recompute(&root, numbering.as_ref(), &hit, subject).map_err(|what| wrong(&what))?;
     let address = subject.target().encode(&digest);
-    let why = match &wanted {
-        Wanted::Patterns(patterns) => {
-            patterns.find(&address).map(|which| Why::Pattern(patterns.text(which).to_owned()))
-        }
-        Wanted::Best { score, .. } => Some(score.of(&digest)).filter(|&of| of > beat).map(Why::Score),
-    };
+    let why = Why::of(&wanted, &address, &digest);
+    let why = why.filter(|why| !matches!(why, Why::Score { score, .. } if *score <= beat));
     let why = why.ok_or_else(|| wrong("it does not match"))?;
     Ok(found_of(subject, device, candidate, address, why))
 }

@@ -8,13 +8,13 @@ use warpsmith_chain::{Digest, Recipe};
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::Place;
 use warpsmith_curve::{Affine, Scalar};
-use warpsmith_pattern::{Filter, Interval, Score};
+use warpsmith_pattern::{Filter, Interval};
 
 use super::{KeyUnit, SaltUnit, Unit, check_spots};
 use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origin::affine;
-use crate::search::Wanted;
+use crate::search::{Show, Wanted};
 use crate::selftest::prove_program;
 use crate::space::{Lease, Start, Subject};
 use crate::worker::batch_add::{add_pairs, multiples};
@@ -198,7 +198,7 @@ impl<'a> UnitRunner<'a> {
     fn is_wanted(&self, digest: &Digest, beat: u32) -> bool {
         match &self.wanted {
             Wanted::Patterns(patterns) => patterns.find(&self.subject.target().encode(digest)).is_some(),
-            Wanted::Best { score, .. } => score.of(digest) > beat,
+            Wanted::Best { ranking, .. } => ranking.score().of(digest) > beat,
         }
     }
 }
@@ -212,11 +212,13 @@ pub(super) fn is_share(digest: &Digest, bits: u32) -> bool {
 fn filter(wanted: Wanted<'_>, max_false: f64, beat: u32) -> std::result::Result<Filter, Fault> {
     match wanted {
         Wanted::Patterns(patterns) => Ok(patterns.filter(max_false)),
-        Wanted::Best { score: Score::Zeros, .. } => {
-            Err("devices keep the best of a count of zero bytes alone, so that a unit of it cannot be proved"
-                .to_owned())
+        Wanted::Best { ranking, show: Show::Better, .. } if ranking.patterns().is_none() => {
+            let run = ranking.score().feature().and_then(|feature| Filter::of_run(feature, beat + 1));
+            run.ok_or_else(|| {
+                format!("a unit can be proved of digits at the start, not of the most {}", ranking.score())
+            })
         }
-        Wanted::Best { score, .. } => Ok(Filter::of_score(score, beat + 1)),
+        Wanted::Best { .. } => Err("a unit can be proved of patterns or of a score, not of both".to_owned()),
     }
 }
 

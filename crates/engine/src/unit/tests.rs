@@ -6,7 +6,7 @@ use warpsmith_chain::KeyTarget;
 use warpsmith_chain::coin::{AddressType, BITCOIN};
 use warpsmith_chain::ethereum::{Account, Deployment, Factory, SaltRequest};
 use warpsmith_chain::nostr::Npub;
-use warpsmith_pattern::{Options, Patterns, Score, compile};
+use warpsmith_pattern::{Feature, Options, Patterns, Ranking, compile};
 
 use super::runner::is_share;
 use super::*;
@@ -14,7 +14,7 @@ use crate::cpu::Cpu;
 use crate::devices::Devices;
 use crate::gpu::tests::pocl;
 use crate::origin::{Secret, public_point};
-use crate::search::Wanted;
+use crate::search::{Show, Wanted};
 use crate::simd::{self, Simd};
 use crate::space::Subject;
 use crate::worker::Backend;
@@ -170,7 +170,8 @@ fn units_of_salts_are_exact_and_scores_are_too() {
     let request = SaltRequest { caller: Some([0x22; 20]), chain_id: None, mask: None };
     let target = Deployment::create3(factory, None, None, &request).expect("free bytes");
     let subject = Subject::Salt(&target);
-    let wanted = Wanted::Best { score: Score::LeadingZeros, enough: None };
+    let leading = Ranking::new(Feature::LeadingZeros);
+    let wanted = Wanted::best(&leading);
     for (name, devices) in devices() {
         let mut runner = UnitRunner::new(&devices, subject, wanted).expect("proved");
         for (first, last, beat) in [(0, 0, 0), (5, 70_000, 0), (255, 300, 0), (1 << 40, (1 << 40) + 9999, 1)]
@@ -192,9 +193,12 @@ fn units_of_salts_are_exact_and_scores_are_too() {
             assert_eq!(run(&mut runner, &unit, 5, beat as u32), expected, "{first}..={last} on {name}");
         }
     }
-    let zeros = Wanted::Best { score: Score::Zeros, enough: None };
-    let refused = UnitRunner::new(&Devices::cpu().expect("a processor"), subject, zeros).err();
-    assert!(refused.expect("refused").to_string().contains("cannot be proved"));
+    let (cpu, zeros) = (Devices::cpu().expect("a processor"), Ranking::new(Feature::Zeros));
+    let refused = UnitRunner::new(&cpu, subject, Wanted::best(&zeros)).err();
+    assert!(refused.expect("refused").to_string().contains("not of the most zero bytes"));
+    let ties = Wanted::Best { ranking: &leading, show: Show::Ties, enough: None };
+    let refused = UnitRunner::new(&cpu, subject, ties).err();
+    assert!(refused.expect("refused").to_string().contains("a unit can be proved"));
 }
 
 /// What a worker tells leads home to the key, and nothing else does: other spots, other units, spots that are none.

@@ -1,11 +1,11 @@
 /* Filter of whole digests: DIGEST_WORDS words, most significant first, known exactly. Knows words only.
  *
- * Accepts what any of its parts accepts, each part there or not by a define:
+ * Accepts what any of its parts accepts, each part there or not by a define, and with a score what reaches that besides:
  *     RANGES  up to four intervals of the top 64 bits, compared one by one
  *     SET     very many intervals of the top 64 bits: a bitmap, then a sorted list
  *     TERMS   conjunctions: bits under a mask have a value, and parities of bits hold
- *     SCORE   counts how good a digest is; accepts only what beats everything before (1 zero bytes, 2 zero
- *             bytes at the start, 3 a digit's run at the start)
+ *     SCORE   counts how good a digest is (1 zero bytes, 2 zero bytes at the start, 3 a digit's run at the start, 4 a sum of
+ *             parts, score.h); accepts only what beats everything before, or with EACH whatever beats what the host said
  *
  * Filter buffer: DIGEST_HEADER words, the ranges (first high, first low, width high, width low; a range accepts
  * top when top - first <= width), then the sections the header points to. src/digest_filter.rs writes it.
@@ -22,6 +22,8 @@
 #define DIGEST_RECORDS 2
 #define DIGEST_DIGIT 3     /* of SCORE 3, eight times in a word */
 #define DIGEST_STARTS 4    /* eight words: quick records of word w are starts[w]..starts[w + 1] */
+#define DIGEST_PARTS 12    /* of SCORE 4 */
+#define DIGEST_COUNT 13    /* and how many those are */
 #define DIGEST_TERM 18
 #define DIGEST_PARITY 9
 
@@ -132,7 +134,9 @@ DEV u32 filter_terms(const filter_state *f, const u32 *d) {
 #if SCORE
 DEV u32 filter_score(const filter_state *f, const u32 *d) {
     u32 score = 0;
-#if SCORE == 1
+#if SCORE == 4
+    score = score_parts(f->filter + f->filter[DIGEST_PARTS], f->filter[DIGEST_COUNT], d);
+#elif SCORE == 1
     UNROLL
     for (int i = 0; i < DIGEST_WORDS; i++) {
         /* The top bit of a byte of t is clear exactly where the byte is zero. */
@@ -158,10 +162,14 @@ DEV u32 filter_score(const filter_state *f, const u32 *d) {
 /* Whether this digest raises the best score of the launch, and its score. At most one lane is told so for each score, which
  * bounds the records of a flood, and the best is always told; a tie is not. A lane asks for the launch's best only
  * when it beats what it knows of it: lanes learn, so that even the first launch, where all is an
- * improvement, comes to few atomics. */
+ * improvement, comes to few atomics. With EACH every digest is told that beats what the launch began with. */
 DEV u32 filter_raise(filter_state *f, const u32 *d, GLOBAL u32 *hits, u32 *told) {
     u32 score = filter_score(f, d), raised = 0;
     *told = score;
+#if EACH
+    raised = score > f->best;
+    (void)hits;
+#else
     if (score > f->best) {
         u32 before = hits[HITS_BEST];
         if (score > before) {
@@ -170,6 +178,7 @@ DEV u32 filter_raise(filter_state *f, const u32 *d, GLOBAL u32 *hits, u32 *told)
         }
         f->best = score > before ? score : before;
     }
+#endif
     return raised;
 }
 #endif
@@ -190,7 +199,10 @@ DEV u32 filter_test(filter_state *f, const u32 *d, GLOBAL u32 *hits, u32 *told) 
     if (!found) found = filter_terms(f, d);
 #endif
 #if SCORE
-    if (!found) found = filter_raise(f, d, hits, told);
+#if !RANGES && !SET && !TERMS
+    found = 1;
+#endif
+    if (found) found = filter_raise(f, d, hits, told);
 #endif
     (void)f;
     (void)d;

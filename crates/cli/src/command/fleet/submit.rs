@@ -13,8 +13,8 @@ use warpsmith::fleet::net::home::Home;
 use warpsmith::fleet::net::status::Status;
 use warpsmith::fleet::net::submit::{Ended, LocalServer, News, OwnJob, find, submit, wait};
 use warpsmith::fleet::{self};
-use warpsmith::pattern::Score;
-use warpsmith::search::Subject;
+use warpsmith::pattern::Feature;
+use warpsmith::search::{Show, Subject};
 
 use super::hints::PirJob;
 use crate::command::{chain, cosmos, ethereum, scan};
@@ -29,6 +29,7 @@ use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{ProgressFormat, RunFlags, interrupt};
+use crate::scores::Contest;
 use crate::screen::Screen;
 use crate::stdout::Stdout;
 use crate::telling::tell;
@@ -143,28 +144,33 @@ impl Submission {
         stdout: Stdout,
     ) -> Result<Ending, Failure> {
         refuse_devices(flags)?;
-        let liked = match quest.score {
+        let by_score = |contest: &Contest| {
+            let feature =
+                contest.score.feature().filter(|_| written.is_empty() && contest.show == Show::Better);
+            match feature {
+                Some(Feature::LeadingZeros) => Ok(Liked::Zeros),
+                Some(Feature::Leading(digit)) => Ok(Liked::Digit { digit }),
+                _ => Err(Failure::Usage(format!(
+                    "what a worker did for the most {} cannot be proved; with a fleet search for --leading-zeros or --leading \
+                     HEXDIGIT, without patterns, --ties and --min-score, or search on one machine",
+                    contest.score
+                ))),
+            }
+        };
+        let liked = match &quest.contest {
             None => Liked::Patterns {
                 patterns: written.all().map(str::to_owned).collect(),
                 ignore_case: quest.options.ignore_case,
                 checksum: quest.options.checksum,
             },
-            Some((Score::LeadingZeros, _)) => Liked::Zeros,
-            Some((Score::Leading(digit), _)) => Liked::Digit { digit },
-            Some((Score::Zeros, _)) => {
-                return Err(Failure::Usage(
-                    "--zeros: what a worker did for the most zero bytes anywhere cannot be proved; search for \
-                     --leading-zeros or --leading HEXDIGIT with a fleet, or for --zeros on one machine"
-                        .to_owned(),
-                ));
-            }
+            Some(contest) => by_score(contest)?,
         };
         let split = quest.split.map(|key| const_hex::encode(key.serialize()));
         let descriptor =
             Descriptor { fleet: Descriptor::FORMAT, round: 0, sought: quest.sought.clone(), liked, split };
         let wishes = Wishes {
             count: (count > 0).then_some(count),
-            enough: quest.score.and_then(|(_, enough)| enough),
+            enough: quest.contest.as_ref().and_then(|contest| contest.enough),
             priority: f64::from(self.how.priority),
         };
         // What workers will make of it is tried here first.
@@ -180,7 +186,7 @@ impl Submission {
         let mut results =
             Results::open(stdout, flags.output.as_deref(), flags.json, encryption)?.with_codes(qr);
         results.notify(flags.notify.as_deref());
-        results.name_patterns(quest.score.is_none() && written.all().nth(1).is_some());
+        results.name_patterns(quest.contest.is_none() && written.all().nth(1).is_some());
         let led = self.lead(&home, flags, &mut results, &mut screen, || {
             let id = submit(&home, descriptor, &wishes)?;
             Ok((id, "secrets stay on this machine, workers get public points"))

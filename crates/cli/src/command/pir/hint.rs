@@ -17,7 +17,7 @@ use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Client, Error, Key, Params, Version};
 
 use super::info::ShapeFlags;
-use super::maker::{Maker, read_token};
+use super::maker::Maker;
 use super::{bytes, lanes, open_state, remote};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -25,6 +25,7 @@ use crate::running::{DeviceFlags, interrupt};
 use crate::screen::Screen;
 use crate::signals::Starting;
 use crate::stdout::{AsAsked, Stdout};
+use crate::token::read_token;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,10 +1,8 @@
 //! Who makes hints: a card or the processor here, or a hint maker elsewhere.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use warpsmith::look_up::maker_of;
-use warpsmith::pir::Token;
 use warpsmith::pir::hints::make::{Make, Processor};
 
 use super::lanes;
@@ -33,11 +31,4 @@ impl Maker {
             .next()
             .ok_or_else(|| Failure::Device("there is no device; --device cpu always works".to_owned()))
     }
-}
-
-/// The token in a file that nobody else may read.
-pub(super) fn read_token(path: &Path) -> Result<Token, Failure> {
-    let content = warpsmith_files::read_secret(path, Token::MOST_BYTES)
-        .map_err(|error| Failure::of("--token-file", &error))?;
-    Token::new(&content).map_err(|error| Failure::Usage(format!("--token-file {}: {error}", path.display())))
 }

@@ -15,13 +15,14 @@ use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Choice, Key, Params};
 
 use super::limits::LimitFlags;
-use super::maker::{Maker, read_token};
+use super::maker::Maker;
 use super::{bytes, lanes};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::{DeviceFlags, interrupt};
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
+use crate::token::read_token;
 use crate::web::listen;
 
 const EXAMPLES: &str = "\

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use warpsmith_chain::Target;
-use warpsmith_pattern::{Options, Score, compile};
+use warpsmith_pattern::{Feature, Options, compile};
 
 use warpsmith_chain::coin::{AddressType, BITCOIN};
 use warpsmith_chain::ethereum::{Account, Contract};
@@ -164,7 +164,7 @@ fn lanes_that_meet_their_table_are_made_good() {
 fn the_processor_finds_what_the_device_leaves() {
     let Some(gpu) = pocl() else { return };
     let recipe = Recipe::Key(Form::Account);
-    let filter = Filter::scored(Score::Zeros, 1);
+    let filter = Filter::scored(Feature::Zeros, 1);
     let mut worker = super::worker(&gpu, &Search::new(&recipe, &filter)).expect("a worker");
     let (_, points) = starts(worker.shape.lanes, Some(small(5)));
     worker.start(Start::Points(&points)).expect("started");
@@ -172,9 +172,9 @@ fn the_processor_finds_what_the_device_leaves() {
     let scores: HashSet<u32> = hits.iter().map(|h| h.score).collect();
     let best = *scores.iter().max().expect("some account has a zero byte");
     // Lane 0 is the processor's: its best is among them, or a lane of the device has a better one.
-    let lane = reference(&gpu, &Account, &points, &[0], 1, &Filter::scored(Score::Zeros, 0));
+    let lane = reference(&gpu, &Account, &points, &[0], 1, &Filter::scored(Feature::Zeros, 0));
     assert_eq!(lane.len() as u64, worker.quest.keys() - 6, "all but the point at infinity");
-    let known = reference(&gpu, &Account, &points, &[0], 1, &Filter::scored(Score::Zeros, best + 1));
+    let known = reference(&gpu, &Account, &points, &[0], 1, &Filter::scored(Feature::Zeros, best + 1));
     assert!(known.is_empty(), "{known:?} beat {best}");
     worker.raise(21).expect("raised");
     assert!(worker.step().expect("a step").hits.is_empty(), "no account has 21 zero bytes");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use warpsmith_chain::ethereum::Account;
 use warpsmith_chain::{Digest, Encoding, Error, Recipe, SaltMask, SaltTarget, Target};
-use warpsmith_pattern::{Interval, Score};
+use warpsmith_pattern::{Feature, Interval, Score};
 
 use super::*;
 use crate::gpu::tests::pocl;
@@ -163,11 +163,11 @@ fn a_search_for_the_best_tells_the_best_and_what_is_raised_stays_raised() {
     let recipe = Recipe::Salted(salted.clone());
     let score = |counter: u64| {
         let salt = salted.salt.fill(&lease.base, counter);
-        Score::Zeros.of(&Digest::new(&salted.steps(&salt).address))
+        Score::from(Feature::Zeros).of(&Digest::new(&salted.steps(&salt).address))
     };
     let best = (lease.first..=lease.last).map(score).max().expect("some");
     for at_least in [1, best, best + 1] {
-        let filter = Filter::scored(Score::Zeros, at_least);
+        let filter = Filter::scored(Feature::Zeros, at_least);
         let search = Search::new(&recipe, &filter);
         let mut worker = SaltsWorker::new(&gpu, &salted, &search).expect("a worker");
         worker.start(Start::Salts(lease)).expect("started");

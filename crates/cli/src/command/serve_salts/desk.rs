@@ -1,0 +1,225 @@
+//! Where requests wait, and the devices they share.
+//!
+//! So many are searched for at a time, each by a search of its own on all devices: the system shares a processor evenly among
+//! threads, and drivers share a card evenly among its queues. The others wait in the order they came.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::http::header;
+use axum::routing::get;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use warpsmith::Devices;
+use warpsmith::chain::ethereum::{Deployment, Factory, SaltRequest};
+use warpsmith::pattern::{Options, compile};
+use warpsmith::proof::quick_rate;
+use warpsmith::search::{Event, Job, Match, Subject, Wanted, run};
+
+use super::order::Order;
+use crate::ending::Failure;
+use crate::web;
+
+pub(super) struct Desk {
+    devices: Devices,
+    /// Salts a second, by the hashes between a salt and its address.
+    rates: BTreeMap<(bool, bool), f64>,
+    seats: Semaphore,
+    jobs: usize,
+    queue: usize,
+    waiting: AtomicUsize,
+}
+
+/// Why a request is not searched for.
+pub(super) enum Turned {
+    /// As many wait as may.
+    Full,
+    /// Its time was over before its turn.
+    Late,
+}
+
+/// A seat, for as long as it is held.
+pub(super) struct Seat<'d>(#[allow(dead_code)] SemaphorePermit<'d>);
+
+/// Counts somebody who waits.
+struct Waiting<'d>(&'d AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What came of a search.
+pub(super) struct Done {
+    pub found: Option<Match>,
+    pub tried: u64,
+    pub elapsed: Duration,
+}
+
+impl Desk {
+    /// Measures the devices, by each kind of factory.
+    pub fn open(devices: Devices, jobs: usize, queue: usize) -> Result<Desk, Failure> {
+        let mut rates = BTreeMap::new();
+        for target in samples() {
+            // Nobody finds this.
+            let patterns = compile(["0123456789abcdef0123456789"], &target, &Options::default());
+            let patterns = patterns.map_err(|error| Failure::Other(error.to_string()))?;
+            let rate = quick_rate(&devices, Subject::Salt(&target), Wanted::Patterns(&patterns))?;
+            rates.insert(target.stages(), rate);
+        }
+        let (seats, waiting) = (Semaphore::new(jobs), AtomicUsize::new(0));
+        Ok(Desk { devices, rates, seats, jobs, queue, waiting })
+    }
+
+    /// What was measured, in words.
+    pub fn rates(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.rates.iter().map(|(stages, rate)| match stages {
+            (false, false) => ("CREATE2", *rate),
+            (true, false) => ("CREATE2 by a factory that hashes the salt", *rate),
+            (false, true) => ("CREATE3", *rate),
+            (true, true) => ("CREATE3 by a factory that hashes the salt", *rate),
+        })
+    }
+
+    /// How many are searched for.
+    pub fn busy(&self) -> usize {
+        self.jobs - self.seats.available_permits()
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Salts a second that a request gets now.
+    pub fn share(&self, order: &Order) -> f64 {
+        let rate = self.rates.get(&order.stages()).copied().unwrap_or(0.0);
+        rate / (self.busy() + 1).min(self.jobs) as f64
+    }
+
+    /// Waits for a seat, in turn, until the time is over.
+    pub async fn sit(&self, until: Instant) -> Result<Seat<'_>, Turned> {
+        if let Ok(seat) = self.seats.try_acquire() {
+            return Ok(Seat(seat));
+        }
+        let _waiting = {
+            let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+            let waiting = Waiting(&self.waiting);
+            if before >= self.queue {
+                return Err(Turned::Full);
+            }
+            waiting
+        };
+        let wait = tokio::time::timeout_at(until.into(), self.seats.acquire()).await;
+        wait.ok().and_then(Result::ok).map(Seat).ok_or(Turned::Late)
+    }
+
+    /// Searches until the time is over; of scores the best that was found by then.
+    pub fn search(&self, order: &Order, until: Instant, interrupt: &AtomicBool) -> Result<Done, String> {
+        let limit = until.saturating_duration_since(Instant::now());
+        let job = Job {
+            count: order.count(),
+            time_limit: Some(limit),
+            interval: Duration::from_secs(3600),
+            ..Job::new(order.subject(), order.wanted())
+        };
+        let mut best = None;
+        let outcome = run(&job, &self.devices, interrupt, &mut |event| {
+            if let Event::Found(found) = event {
+                best = found.into_iter().last().or(best.take());
+            }
+            Ok(())
+        });
+        let outcome = outcome.map_err(|error| error.to_string())?;
+        Ok(Done { found: best, tried: outcome.tried, elapsed: outcome.elapsed })
+    }
+}
+
+/// A factory of each kind.
+fn samples() -> Vec<Deployment> {
+    let of = |name: &str| Factory::find(name).expect("it is built in");
+    let request = SaltRequest { caller: Some([0x11; 20]), ..SaltRequest::default() };
+    let made = [
+        Deployment::create2(of("arachnid"), None, [0x22; 32], &SaltRequest::default()),
+        Deployment::create2(of("createx"), None, [0x22; 32], &request),
+        Deployment::create3(of("solmate"), Some([0x33; 20]), None, &SaltRequest::default()),
+        Deployment::create3(of("createx"), None, None, &request),
+    ];
+    made.into_iter().map(|made| made.expect("a usual request")).collect()
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct How {
+    how: &'static str,
+}
+
+/// What Prometheus is told. Clones share it.
+#[derive(Clone)]
+pub(super) struct Numbers {
+    registry: Arc<Registry>,
+    requests: Family<How, Counter>,
+    salts: Counter,
+    seconds: Counter<f64, AtomicU64>,
+    busy: Gauge,
+    waiting: Gauge,
+}
+
+impl Numbers {
+    pub fn of(desk: &Desk) -> Numbers {
+        let mut registry = Registry::with_prefix("warpsmith_salts");
+        let (requests, salts, seconds) = (Family::default(), Counter::default(), Counter::default());
+        let (busy, waiting, rate) = (Gauge::default(), Gauge::default(), Gauge::<f64, AtomicU64>::default());
+        registry.register("requests", "Requests, by how they ended", Family::clone(&requests));
+        registry.register("tried", "Salts tried", salts.clone());
+        registry.register("seconds", "Seconds of searching, of all requests", seconds.clone());
+        registry.register("busy", "Requests that are searched for", busy.clone());
+        registry.register("waiting", "Requests that wait", waiting.clone());
+        registry.register("rate", "Salts a second of CREATE2, as measured at the start", rate.clone());
+        rate.set(desk.rates.get(&(false, false)).copied().unwrap_or(0.0));
+        Numbers { registry: Arc::new(registry), requests, salts, seconds, busy, waiting }
+    }
+
+    /// A request has ended.
+    pub fn ended(&self, how: &'static str) {
+        self.requests.get_or_create(&How { how }).inc();
+    }
+
+    /// A search has ended.
+    pub fn searched(&self, done: &Done) {
+        self.salts.inc_by(done.tried);
+        self.seconds.inc_by(done.elapsed.as_secs_f64());
+    }
+
+    /// How it stands.
+    pub fn stand(&self, desk: &Desk) {
+        self.busy.set(desk.busy() as i64);
+        self.waiting.set(desk.waiting() as i64);
+    }
+
+    /// How many were answered with a salt, or that there is none.
+    pub fn answered(&self) -> u64 {
+        ["found", "nothing"].map(|how| self.requests.get_or_create(&How { how }).get()).iter().sum()
+    }
+
+    /// Tells them to whoever asks there.
+    pub fn tell(&self, watchers: TcpListener) -> Result<(), Failure> {
+        let told = Arc::clone(&self.registry);
+        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        let text = move || async move {
+            let mut text = String::new();
+            encode(&mut text, &told).expect("writing to a string does not fail");
+            ([(header::CONTENT_TYPE, kind)], text)
+        };
+        web::answer(watchers, Router::new().route("/metrics", get(text)))
+    }
+}

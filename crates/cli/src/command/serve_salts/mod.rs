@@ -1,0 +1,157 @@
+//! `warpsmith serve-salts`: salts for others, by HTTP, each within a deadline of its own.
+//!
+//! A request is read and checked (`order`), waits for a seat and is searched for on the devices that all share (`desk`), and is answered
+//! (`routes`). No key is involved: salts are no secret.
+
+mod desk;
+mod order;
+mod routes;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::running::{DeviceFlags, interrupt};
+use crate::screen::Screen;
+use crate::stdout::{AsAsked, Stdout};
+use crate::token::read_token;
+use crate::web::listen;
+use desk::{Desk, Numbers};
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith serve-salts --listen 127.0.0.1:8090
+  warpsmith serve-salts --listen 0.0.0.0:8090 --token-file token --metrics 127.0.0.1:9090
+
+  curl -H 'content-type: application/json' http://127.0.0.1:8090/v1/salts -d \\
+    '{\"factory\": \"arachnid\", \"init_code_hash\": \"0x2b..90\", \"patterns\": [\"cafe\"], \"deadline_s\": 5}'
+
+Plain HTTP/1.1: for TLS put a proxy before it. docs/salt-service.md has every field of a request and an answer.";
+
+/// Find salts for others, by HTTP, each within a deadline
+///
+/// Takes requests (factory, hash of the creation code, caller, pattern or score, deadline) and answers each with the best salt found in
+/// time. Requests under way share the devices evenly. Runs until it is interrupted.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeSalts {
+    /// Where to listen: an address and a port, 0 for any free one
+    #[arg(long, value_name = "ADDR")]
+    listen: String,
+
+    /// Answer only those who send the token in this file: one line, readable by you alone; needed beyond this machine
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// Requests that are searched for at a time
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: u16,
+
+    /// Requests that may wait for one of those to end; more are turned away
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    queue: u16,
+
+    /// The longest deadline of a request
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = human::parse_duration)]
+    longest: Duration,
+
+    /// The least chance in percent that a request must have in its time; others are refused with the odds
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=99))]
+    least_chance: u8,
+
+    /// Where GET /metrics is answered, for Prometheus: an address and a port of its own
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<String>,
+
+    #[command(flatten)]
+    devices: DeviceFlags,
+
+    /// Print where it listens as JSON
+    #[arg(short, long)]
+    json: bool,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Serialize)]
+struct ListeningLine {
+    event: &'static str,
+    address: String,
+    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<String>,
+}
+
+impl ServeSalts {
+    pub fn run(&self, mut stdout: Stdout) -> Result<Ending, Failure> {
+        let stop = interrupt()?;
+        let mut screen = Screen::new(self.quiet);
+        let token = self.token_file.as_deref().map(read_token).transpose()?;
+        let (listener, address) = listen("--listen", &self.listen)?;
+        if token.is_none() && !address.ip().is_loopback() {
+            return Err(Failure::Usage(format!(
+                "--listen {address} can be reached from other machines: give --token-file FILE, so that only those are answered who \
+                 have the token, or listen on 127.0.0.1"
+            )));
+        }
+        let watchers = self.metrics.as_deref().map(|metrics| listen("--metrics", metrics)).transpose()?;
+        let devices = self.devices.open()?;
+        for (id, about) in devices.describe() {
+            screen.say(format_args!("device    {id}: {about}"));
+        }
+        let desk = Desk::open(devices, usize::from(self.jobs), usize::from(self.queue))?;
+        for (what, rate) in desk.rates() {
+            screen.say(format_args!("rate      {} for {what}", human::rate(rate)));
+        }
+        let numbers = Numbers::of(&desk);
+        let metrics =
+            watchers.map(|(watchers, address)| numbers.tell(watchers).map(|()| address)).transpose()?;
+        self.introduce(address, metrics, &mut screen, &mut stdout)?;
+        let rules = routes::Rules {
+            token,
+            longest: self.longest,
+            least_chance: f64::from(self.least_chance) / 100.0,
+            numbers: numbers.clone(),
+        };
+        let served = routes::serve(listener, Arc::new(desk), rules, &stop);
+        served.map_err(|error| Failure::Other(format!("the service ended: {error}")))?;
+        screen.say(format_args!("stopped   {} answered", human::count(numbers.answered() as f64)));
+        stdout.done(self.json, &AsAsked {})?;
+        debug_assert!(stop.load(Ordering::Relaxed));
+        Ok(Ending::Interrupted)
+    }
+
+    fn introduce(
+        &self,
+        address: SocketAddr,
+        metrics: Option<SocketAddr>,
+        screen: &mut Screen,
+        stdout: &mut Stdout,
+    ) -> Result<(), Failure> {
+        screen.say(format_args!("serving   http://{address}/v1/salts; Ctrl-C ends it"));
+        if let Some(metrics) = metrics {
+            screen.say(format_args!("metrics   http://{metrics}/metrics"));
+        }
+        screen.say(format_args!(
+            "limits    {} at a time, {} waiting, deadlines up to {}",
+            self.jobs,
+            self.queue,
+            human::seconds(self.longest.as_secs_f64())
+        ));
+        if self.json {
+            let (address, url) = (address.to_string(), format!("http://{address}"));
+            let metrics = metrics.map(|metrics| metrics.to_string());
+            stdout.show_json(&ListeningLine { event: "listening", address, url, metrics })?;
+        }
+        Ok(())
+    }
+}

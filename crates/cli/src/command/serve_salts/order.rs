@@ -1,0 +1,193 @@
+//! What a request asks for, read and checked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use warpsmith::chain::ethereum::Deployment;
+use warpsmith::fleet::job::{AnyTarget, Sought};
+use warpsmith::pattern::{Options, Patterns, Ranking, Score, compile};
+use warpsmith::search::{Show, Subject, Wanted};
+
+use crate::hooks;
+
+/// A request as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    /// `create2` or `create3`; by default what is meant by a hash of code.
+    #[serde(default)]
+    with: Option<String>,
+    #[serde(default)]
+    factory: Option<String>,
+    #[serde(default)]
+    deployer: Option<String>,
+    #[serde(default)]
+    init_code_hash: Option<String>,
+    #[serde(default)]
+    proxy_code_hash: Option<String>,
+    #[serde(default)]
+    caller: Option<String>,
+    #[serde(default)]
+    chain_id: Option<u64>,
+    #[serde(default)]
+    salt: Option<String>,
+    #[serde(default)]
+    patterns: Vec<String>,
+    #[serde(default)]
+    checksum: bool,
+    #[serde(default)]
+    hook_flags: Option<String>,
+    #[serde(default)]
+    best: Option<String>,
+    #[serde(default)]
+    score: Option<u32>,
+    #[serde(default)]
+    min_score: Option<u32>,
+    deadline_s: f64,
+}
+
+/// What is searched for.
+pub(super) struct Order {
+    target: Arc<Deployment>,
+    wish: Wish,
+    pub deadline: Duration,
+}
+
+enum Wish {
+    Patterns(Patterns),
+    Best { ranking: Box<Ranking>, show: Show, enough: Option<u32> },
+}
+
+/// Patterns of a request, and characters of one.
+const MOST_PATTERNS: usize = 1000;
+const MOST_CHARACTERS: usize = 200;
+
+impl Request {
+    /// Checks all of it.
+    pub fn read(self, longest: Duration) -> Result<Order, String> {
+        let deadline = Duration::try_from_secs_f64(self.deadline_s).ok();
+        let deadline =
+            deadline.filter(|deadline| !deadline.is_zero() && *deadline <= longest).ok_or_else(|| {
+                format!(
+                    "deadline_s is a number of seconds above 0 and up to {}, not {}",
+                    longest.as_secs_f64(),
+                    self.deadline_s
+                )
+            })?;
+        if self.patterns.len() > MOST_PATTERNS {
+            return Err(format!(
+                "{} patterns are too many; {MOST_PATTERNS} are the most",
+                self.patterns.len()
+            ));
+        }
+        if let Some(long) = self.patterns.iter().find(|pattern| pattern.chars().count() > MOST_CHARACTERS) {
+            let given = long.chars().count();
+            return Err(format!(
+                "a pattern of {given} characters is too long; {MOST_CHARACTERS} are the most"
+            ));
+        }
+        let target = self.target()?;
+        let low_bits = self.hook_flags.as_deref().map(hooks::low_bits).transpose();
+        let low_bits = low_bits.map_err(|failure| failure.to_string())?;
+        let options = Options { checksum: self.checksum, low_bits, ..Options::default() };
+        let mut texts = self.patterns.clone();
+        if let (Some(low), true) = (&options.low_bits, texts.is_empty()) {
+            texts.push(hooks::pattern(low));
+        }
+        let patterns = (!texts.is_empty()).then(|| compile(&texts, target.as_ref(), &options)).transpose();
+        let patterns = patterns.map_err(|error| format!("patterns: {error}"))?;
+        let wish = self.wish(patterns)?;
+        Ok(Order { target, wish, deadline })
+    }
+
+    fn target(&self) -> Result<Arc<Deployment>, String> {
+        let with = match (self.with.as_deref(), &self.init_code_hash) {
+            (Some(with), _) => with,
+            (None, Some(_)) => "create2",
+            (None, None) => "create3",
+        };
+        let (code_hash, other) = match with {
+            "create2" => (&self.init_code_hash, self.proxy_code_hash.is_some()),
+            _ => (&self.proxy_code_hash, self.init_code_hash.is_some()),
+        };
+        if with == "create2" && code_hash.is_none() {
+            return Err("create2 needs init_code_hash, the Keccak-256 of the creation code".to_owned());
+        }
+        if other {
+            return Err("init_code_hash is for create2 and proxy_code_hash for create3; leave the other out"
+                .to_owned());
+        }
+        let usual = if with == "create2" { "plain" } else { "solmate" };
+        let sought = Sought::Salt {
+            with: with.to_owned(),
+            factory: self.factory.clone().unwrap_or_else(|| usual.to_owned()),
+            deployer: self.deployer.clone(),
+            code_hash: code_hash.clone(),
+            caller: self.caller.clone(),
+            chain_id: self.chain_id,
+            mask: self.salt.clone(),
+        };
+        match sought.target().map_err(|error| error.to_string())? {
+            AnyTarget::Salt(target) => Ok(target),
+            AnyTarget::Key(_) => unreachable!("a salt was sought"),
+        }
+    }
+
+    fn wish(&self, patterns: Option<Patterns>) -> Result<Wish, String> {
+        let score =
+            self.best.as_deref().map(Score::parse).transpose().map_err(|why| format!("best: {why}"))?;
+        let Some(score) = score else {
+            if self.score.is_some() || self.min_score.is_some() {
+                return Err("score and min_score are for best, which says what is counted".to_owned());
+            }
+            let patterns = patterns.ok_or("say what is wanted: patterns, hook_flags or best")?;
+            return Ok(Wish::Patterns(patterns));
+        };
+        let ranking = match patterns {
+            Some(patterns) => Ranking::among(score, patterns),
+            None => Ranking::new(score),
+        };
+        let show = match (self.min_score, self.score) {
+            (Some(_), Some(_)) => return Err("give score or min_score, not both".to_owned()),
+            (Some(least), None) => Show::AtLeast(least),
+            (None, _) => Show::Better,
+        };
+        if let Some(asked) = self.min_score.or(self.score).filter(|asked| ranking.odds(*asked) == 0.0) {
+            return Err(format!("a score of {asked} cannot be reached; the most is {}", ranking.max()));
+        }
+        Ok(Wish::Best { ranking: Box::new(ranking), show, enough: self.score })
+    }
+}
+
+impl Order {
+    pub fn subject(&self) -> Subject<'_> {
+        Subject::Salt(self.target.as_ref())
+    }
+
+    pub fn wanted(&self) -> Wanted<'_> {
+        match &self.wish {
+            Wish::Patterns(patterns) => Wanted::Patterns(patterns),
+            Wish::Best { ranking, show, enough } => Wanted::Best { ranking, show: *show, enough: *enough },
+        }
+    }
+
+    /// The odds of what there must be one of; none where the best in time is the answer.
+    pub fn odds(&self) -> Option<f64> {
+        match &self.wish {
+            Wish::Patterns(patterns) => Some(patterns.odds()),
+            Wish::Best { ranking, show: Show::AtLeast(least), .. } => Some(ranking.odds(*least)),
+            Wish::Best { .. } => None,
+        }
+    }
+
+    /// What of the chain of hashes its time goes by: whether the salt is hashed first, and whether a proxy creates.
+    pub fn stages(&self) -> (bool, bool) {
+        self.target.stages()
+    }
+
+    /// How many results end it.
+    pub fn count(&self) -> Option<u64> {
+        self.odds().map(|_| 1)
+    }
+}
