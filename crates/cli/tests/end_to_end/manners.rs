@@ -20,8 +20,8 @@ fn commands() -> Vec<(Vec<String>, String)> {
         let words = name.split('-').skip(1).map(str::to_owned).collect();
         (words, fs::read_to_string(page).unwrap())
     });
-    // What has commands of its own does nothing by itself.
-    named.filter(|(_, page)| !page.contains(".SH SUBCOMMANDS")).collect()
+    // What has commands of its own does nothing by itself, but for searches that can be explained.
+    named.filter(|(_, page)| !page.contains(".SH SUBCOMMANDS") || has(page, "--device")).collect()
 }
 
 fn has(page: &str, flag: &str) -> bool {
@@ -81,7 +81,10 @@ fn whole() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut lines: Vec<(&str, Vec<&str>)> = vec![
         ("create2", vec!["cafe", "--deployer", DEPLOYER, "--init-code-hash", hash, "--patterns", "NONE"]),
         ("create2", vec!["cafe", "--deployer", DEPLOYER, "--init-code", "NONE"]),
+        ("create2", vec!["cafe", "--rule", "NONE"]),
         ("create3", vec!["cafe", "--deployer", DEPLOYER, "--patterns", "NONE"]),
+        ("create2 explain", vec!["--rule", "NONE", "--salt", "7"]),
+        ("create3 explain", vec!["--rule", "NONE", "--salt", "7"]),
         ("scan", vec!["--range", "1:ff", "--targets", "NONE"]),
         ("scan", vec!["--range", "1:ff", "--database", "NONE", "--device", "cpu"]),
         ("scan", vec!["--range-file", "NONE", "--targets", "FILE"]),
