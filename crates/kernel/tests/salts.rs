@@ -73,6 +73,9 @@ fn run(
     (hits[0], counters.collect(), hits[abi::HITS_BEST])
 }
 
+/// Which bytes are free, the guard's bytes before and behind the salt, whether a proxy creates, and the first counter.
+type Case<'a> = (&'a [usize], Option<(usize, usize)>, bool, u64);
+
 #[test]
 fn every_salt_is_tested_once_whatever_is_free_and_whatever_the_factory_does() {
     let mut random = Random(77);
@@ -81,7 +84,7 @@ fn every_salt_is_tested_once_whatever_is_free_and_whatever_the_factory_does() {
     let after_caller: Vec<usize> = (20..32).collect();
     // A first counter far from zero shows every byte of it, and begins within a block of 256.
     let far = 0x1234_5678_9abc_ff80;
-    let cases: [(&[usize], Option<(usize, usize)>, bool, u64); 18] = [
+    let cases: [Case<'_>; 18] = [
         (&all, None, false, far),
         (&all, None, true, far),
         (&all, Some((0, 0)), false, far),

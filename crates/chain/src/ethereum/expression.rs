@@ -5,6 +5,8 @@
 //! with the place of every part, and evaluated for the values of a search; what is left open is where the salt stands, which is what
 //! devices fill in.
 
+use std::collections::BTreeMap;
+
 use super::abi::{AbiType, offsets, word};
 use super::{Address, keccak256};
 
@@ -334,6 +336,9 @@ struct Value {
     content: Content,
 }
 
+/// Constants and inputs by their names, packed.
+pub(super) type Values = BTreeMap<String, (AbiType, Vec<u8>)>;
+
 /// What names stand for.
 pub(super) struct Scope<'a> {
     pub sender: Address,
@@ -341,8 +346,7 @@ pub(super) struct Scope<'a> {
     pub this: Address,
     /// The salt's type.
     pub salt: &'a AbiType,
-    /// A constant or an input, packed.
-    pub value: &'a dyn Fn(&str) -> Option<(AbiType, Vec<u8>)>,
+    pub values: &'a Values,
 }
 
 /// Bytes of a type whose values all have the same number of them.
@@ -430,8 +434,8 @@ impl Node {
             Kind::Sender => fixed(AbiType::Address, scope.sender.to_vec()),
             Kind::ChainId => fixed(AbiType::Uint(256), word(scope.chain_id).to_vec()),
             Kind::This => fixed(AbiType::Address, scope.this.to_vec()),
-            Kind::Name(name) => match (scope.value)(name) {
-                Some((of, packed)) => fixed(of, packed),
+            Kind::Name(name) => match scope.values.get(name) {
+                Some((of, packed)) => fixed(of.clone(), packed.clone()),
                 None => {
                     return mistake(
                         self.at,

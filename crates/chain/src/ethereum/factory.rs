@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::abi::{AbiError, AbiType};
-use super::expression::{Expression, size};
+use super::expression::{Expression, Values, size};
 use super::{Address, InputError, encode, parse_hash};
 use crate::SaltMask;
 
@@ -36,7 +36,7 @@ pub struct Factory {
     /// The code of the contract, where it follows from the rule.
     pub(super) init_code: Option<Expression>,
     /// Values that never change, packed.
-    pub(super) constants: BTreeMap<String, (AbiType, Vec<u8>)>,
+    pub(super) constants: Values,
     /// Values that a person gives.
     pub(super) inputs: Vec<Input>,
     /// The rule as it is written.
@@ -276,7 +276,7 @@ pub enum Refusal {
         /// Its last byte.
         last: usize,
         /// A mask that is possible.
-        mask: SaltMask,
+        mask: String,
     },
     /// The code is not known.
     #[error(
@@ -513,10 +513,7 @@ impl Factory {
     }
 
     /// What names in the rule's expressions stand for.
-    pub(super) fn values(
-        &self,
-        given: &BTreeMap<String, String>,
-    ) -> Result<BTreeMap<String, (AbiType, Vec<u8>)>, Refusal> {
+    pub(super) fn values(&self, given: &BTreeMap<String, String>) -> Result<Values, Refusal> {
         if let Some(name) = given.keys().find(|name| !self.inputs.iter().any(|input| input.name == **name)) {
             let known: Vec<&str> = self.inputs().map(|(name, _)| name).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };

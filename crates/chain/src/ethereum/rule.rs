@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::abi::AbiType;
-use super::expression::{Content, Expression, Mistake, RESERVED, Scope, is_simple, parameters, size};
+use super::expression::{Content, Expression, Mistake, RESERVED, Scope, Values, is_simple, parameters, size};
 use super::factory::{Argument, Case, Input, Outcome, PROXY_CODE_HASH};
 use super::{Factory, decode, parse_hash};
 use crate::Hashed;
@@ -115,8 +115,6 @@ struct Reading<'a> {
     text: &'a str,
 }
 
-type Values = BTreeMap<String, (AbiType, Vec<u8>)>;
-
 impl Reading<'_> {
     fn factory(&self, written: Written) -> Result<Factory, Wrong> {
         let (name_at, name) = (written.name.span().start, written.name.get_ref().clone());
@@ -183,15 +181,15 @@ impl Reading<'_> {
             factory.inputs.push(Input { name: name.get_ref().clone(), of, default });
         }
         let values = stand_ins(&factory);
+        self.cases(&mut factory, &values, written.guard.as_ref(), &written.guards)?;
         factory.init_code = match &written.init_code {
             None => None,
             Some(text) => {
                 Some(self.expression(text, &factory, &values, |code, scope| code.bytes(scope).map(drop))?)
             }
         };
-        self.cases(&mut factory, &values, written.guard.as_ref(), &written.guards)?;
         self.arguments(&mut factory, &written)?;
-        for (name, _) in &written.inputs {
+        for name in written.inputs.keys() {
             let is_used = factory.expressions().any(|expression| expression.uses(name.get_ref()))
                 || factory
                     .arguments
@@ -242,8 +240,7 @@ impl Reading<'_> {
         values: &Values,
         check: impl FnOnce(&Expression, &Scope<'_>) -> Result<(), Mistake>,
     ) -> Result<Expression, Wrong> {
-        let value = |name: &str| values.get(name).cloned();
-        let scope = Scope { sender: [0; 20], chain_id: 0, this: [0; 20], salt: &factory.salt, value: &value };
+        let scope = Scope { sender: [0; 20], chain_id: 0, this: [0; 20], salt: &factory.salt, values };
         let read = Expression::parse(text.get_ref()).and_then(|read| check(&read, &scope).map(|()| read));
         read.map_err(|Mistake { at, why }| {
             let (whole, span) = (text.get_ref(), text.span());

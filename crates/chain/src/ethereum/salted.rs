@@ -2,13 +2,12 @@
 //!
 //! Knows the chain of hashes. What a factory does with the salt first is in `factory`.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::abi::AbiType;
 use super::account::create_message;
 use super::address::{decode_digest, encode_digest};
-use super::expression::{Content, Message, Mistake, Scope, size};
+use super::expression::{Content, Message, Mistake, Scope, Values, size};
 use super::factory::{Argument, FACTORIES, Factory, GivenSalt, Refusal, SaltRequest};
 use super::{Address, ENCODING, address_of, create, encode, keccak256};
 use crate::text::hex::push_hex;
@@ -39,7 +38,7 @@ pub struct Deployment {
     guard: String,
     request: SaltRequest,
     /// Constants and inputs of the rule, packed.
-    values: BTreeMap<String, (AbiType, Vec<u8>)>,
+    values: Values,
     /// The code, where it follows from the rule.
     init_code: Option<Vec<u8>>,
     /// Which bytes of the 32 are what the factory takes as its salt.
@@ -112,13 +111,12 @@ impl Deployment {
         let deployer = deployer.or(factory.address).ok_or_else(|| Refusal::NoDeployer { factory: own() })?;
         let values = factory.values(&request.inputs)?;
         let chosen = factory.choose(request)?;
-        let value = |name: &str| values.get(name).cloned();
         let scope = Scope {
             sender: chosen.sender.unwrap_or_default(),
             chain_id: request.chain_id.unwrap_or_default(),
             this: deployer,
             salt: &factory.salt,
-            value: &value,
+            values: &values,
         };
         // Of what was tried when the rule was read only lengths can be others now.
         let unfit = |mistake: Mistake| Refusal::Unfit { factory: own(), why: mistake.why };
@@ -185,7 +183,7 @@ fn within(
             of: factory.salt.to_string(),
             first: argument.start + 1,
             last: argument.end,
-            mask: possible,
+            mask: possible.to_string(),
         }),
     }
 }

@@ -230,7 +230,7 @@ fn a_pattern_that_cannot_be_is_2_everywhere_and_every_suggestion_is_possible() {
 #[test]
 fn where_one_of_several_flags_is_needed_all_are_named() {
     let cases: &[(&[&str], &[&str])] = &[
-        (&["create2", "cafe", "--deployer", DEPLOYER], &["--init-code-hash", "--init-code <FILE>"]),
+        (&["create2", "cafe", "--deployer", DEPLOYER], &["--init-code-hash", "--init-code FILE"]),
         (&["create2", "cafe", "--init-code-hash", "0x00"], &["--deployer", "--factory"]),
         (
             &["create2", "cafe", "--deployer", DEPLOYER, "--init-code-hash", "0x00"],

@@ -177,7 +177,7 @@ fn a_wallet_by_name_needs_what_its_rule_asks_for() {
 #[test]
 fn mistakes_in_a_rule_are_refused_with_line_and_column() {
     for (from, to, says) in [
-        ("block.chainid", "block.chain", "line 6, column 49: 'block.chain' is no constant and no input"),
+        ("block.chainid", "block.chain", "line 6, column 50: 'block.chain' is no constant and no input"),
         ("uint96\"\nguard", "int96\"\nguard", "line 5, column 8: a salt is bytes32"),
         ("[inputs]\nadmin", "[inputs]\nowner", "line 6, column 43: 'admin' is no constant"),
         ("name = ", "nam = ", "line 1, column 1: unknown field `nam`"),

@@ -5,14 +5,14 @@ use super::*;
 const CALLER: Address = [0xca; 20];
 
 fn scope(salt: &AbiType, check: impl FnOnce(&Scope<'_>)) {
-    let value = |name: &str| match name {
-        "owner" => Some((AbiType::Address, vec![0x0e; 20])),
-        "code" | "initializer" => Some((AbiType::Bytes, vec![1, 2, 3])),
-        "small" => Some((AbiType::Uint(96), vec![7; 12])),
-        "tag" => Some((AbiType::FixedBytes(4), vec![9; 4])),
-        _ => None,
-    };
-    check(&Scope { sender: CALLER, chain_id: 0x1234, this: [0xde; 20], salt, value: &value });
+    let values = [
+        ("owner", AbiType::Address, vec![0x0e; 20]),
+        ("initializer", AbiType::Bytes, vec![1, 2, 3]),
+        ("small", AbiType::Uint(96), vec![7; 12]),
+        ("tag", AbiType::FixedBytes(4), vec![9; 4]),
+    ];
+    let values = values.into_iter().map(|(name, of, packed)| (name.to_owned(), (of, packed))).collect();
+    check(&Scope { sender: CALLER, chain_id: 0x1234, this: [0xde; 20], salt, values: &values });
 }
 
 fn hex(bytes: &[u8]) -> String {
