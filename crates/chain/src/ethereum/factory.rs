@@ -390,8 +390,8 @@ impl Factory {
     /// The case of the rule that all salts of the request fall into, and the mask to count in.
     pub(super) fn choose(&self, request: &SaltRequest) -> Result<Chosen<'_>, Refusal> {
         let factory = self.name.clone();
-        let binds = |case: &&Case| case.uses_chain();
-        if request.chain_id.is_some() && !self.cases.iter().any(|case| case.uses_chain()) {
+        let binds = |case: &Case| case.uses_chain() || self.code_uses_chain();
+        if request.chain_id.is_some() && !self.cases.iter().any(binds) {
             return Err(Refusal::NoChains { factory });
         }
         let (case, mask, sender) = match request.mask {
@@ -409,12 +409,22 @@ impl Factory {
             Outcome::Guard(guard) => guard,
             Outcome::Refused(why) => return Err(Refusal::Refused { factory, why: why.clone() }),
         };
-        match (binds(&case), request.chain_id) {
+        match (binds(case), request.chain_id) {
             (true, None) => Err(Refusal::NoChain { factory }),
             (false, Some(_)) => Err(Refusal::UnusedChain { factory }),
-            _ if guard.uses_sender() && sender.is_none() => Err(Refusal::NoCaller { factory }),
+            _ if (guard.uses_sender() || self.code_uses_sender()) && sender.is_none() => {
+                Err(Refusal::NoCaller { factory })
+            }
             _ => Ok(Chosen { guard, call: case.call.as_deref(), mask, sender }),
         }
+    }
+
+    fn code_uses_chain(&self) -> bool {
+        self.init_code.as_ref().is_some_and(Expression::uses_chain)
+    }
+
+    fn code_uses_sender(&self) -> bool {
+        self.init_code.as_ref().is_some_and(Expression::uses_sender)
     }
 
     /// Without a mask: the case that does what was said about caller and chain, and leaves the most of the salt free.
@@ -422,7 +432,9 @@ impl Factory {
         let factory = || self.name.clone();
         let usable = || {
             let is_bound = request.chain_id.is_some();
-            self.cases.iter().filter(move |case| case.guard().is_some() && case.uses_chain() == is_bound)
+            let fits =
+                move |case: &&Case| case.uses_chain() == is_bound || is_bound && self.code_uses_chain();
+            self.cases.iter().filter(|case| case.guard().is_some()).filter(fits)
         };
         if usable().next().is_none() {
             return Err(Refusal::NoChain { factory: factory() });
@@ -437,7 +449,9 @@ impl Factory {
 
     fn usual_mask(&self, case: &Case, start: &[u8], caller: Option<Address>) -> SaltMask {
         // Who names a caller where the factory does nothing with it means the layout that contracts of this kind expect.
-        let is_plain = size(&self.salt) == Some(32) && case.guard().is_some_and(|guard| !guard.hashes());
+        let is_plain = !self.code_uses_sender()
+            && size(&self.salt) == Some(32)
+            && case.guard().is_some_and(|guard| !guard.hashes());
         match caller {
             Some(caller) if start.is_empty() && is_plain && !case.uses_sender() => {
                 SaltMask::beginning(&caller)

@@ -75,29 +75,12 @@ impl Factory {
 
     /// The factory of a rule that somebody wrote. A name of a factory that is known already would mean two things, and is refused.
     pub fn parse(text: &str) -> Result<Factory, RuleError> {
-        let read = Factory::read(text)?;
-        match Factory::find(&read.name) {
-            None => Ok(read),
-            Some(known) => {
-                let at = text.find(&read.name).unwrap_or(0);
-                let why =
-                    format!("{} is the name of a factory that is built in; give yours another", known.name);
-                Err(place(text, Wrong { at, why }))
-            }
-        }
+        Reading { text, is_built_in: false }.whole()
     }
 
+    /// A factory that is built in.
     pub(super) fn read(text: &str) -> Result<Factory, RuleError> {
-        if text.len() > Self::LONGEST_RULE {
-            let why = format!("a rule has at most {} bytes, not {}", Self::LONGEST_RULE, text.len());
-            return Err(RuleError { line: 1, column: 1, why });
-        }
-        let written: Written = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span: Range<usize>| span.start);
-            let why = error.message().lines().next().unwrap_or_default().to_owned();
-            place(text, Wrong { at, why })
-        })?;
-        Reading { text }.factory(written).map_err(|wrong| place(text, wrong))
+        Reading { text, is_built_in: true }.whole()
     }
 }
 
@@ -113,14 +96,35 @@ fn place(text: &str, Wrong { at, why }: Wrong) -> RuleError {
 /// A file that is being read.
 struct Reading<'a> {
     text: &'a str,
+    is_built_in: bool,
 }
 
 impl Reading<'_> {
+    fn whole(&self) -> Result<Factory, RuleError> {
+        let text = self.text;
+        if text.len() > Factory::LONGEST_RULE {
+            let why = format!("a rule has at most {} bytes, not {}", Factory::LONGEST_RULE, text.len());
+            return Err(RuleError { line: 1, column: 1, why });
+        }
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span: Range<usize>| span.start);
+            let why = error.message().lines().next().unwrap_or_default().to_owned();
+            place(text, Wrong { at, why })
+        })?;
+        self.factory(written).map_err(|wrong| place(text, wrong))
+    }
+
     fn factory(&self, written: Written) -> Result<Factory, Wrong> {
         let (name_at, name) = (written.name.span().start, written.name.get_ref().clone());
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
         if name.is_empty() || name.len() > 40 || !name.chars().all(is_plain) {
             return wrong(name_at, "a name has 1 to 40 of the characters a-z, 0-9, '-' and '.'");
+        }
+        if !self.is_built_in && Factory::find(&name).is_some() {
+            return wrong(
+                name_at,
+                format!("{name} is the name of a factory that is built in; give yours another"),
+            );
         }
         let summary = written.summary.as_ref().map_or(Ok(String::new()), sentence)?;
         let address = written.deployer.as_ref().map(|text| self.read(text, decode)).transpose()?;

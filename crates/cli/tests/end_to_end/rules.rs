@@ -121,6 +121,35 @@ fn a_search_by_a_rule_is_explained_and_verified() {
     verify(results).code(1);
 }
 
+/// Caller and chain may be part of the code alone; without them nobody knows the address.
+#[test]
+fn code_that_depends_on_caller_and_chain_needs_both() {
+    let (_folder, rule) = rule(&format!(
+        "name = \"own\"\ndeployer = \"{DEPLOYER}\"\ncreate2 = \"make(bytes32)\"\n\
+         init_code = 'abi.encodePacked(hex\"6001\", abi.encode(msg.sender, block.chainid))'\n"
+    ));
+    let explain = |more: &[&str]| {
+        let salt = "11".repeat(32);
+        warpsmith(&[&["create2", "explain", "--rule", &rule, "--salt", &salt, "--json"], more].concat())
+    };
+    let caller = format!("caller:{ADMIN}");
+    explain(&["--chain-id", "5"]).code(2).says(&["depend on the account that calls it"]);
+    explain(&["--salt-layout", &caller]).code(2).says(&["depend on the chain"]);
+    let line = explain(&["--salt-layout", &caller, "--chain-id", "5"]).code(0).json().remove(0);
+    let mut chain = [0; 32];
+    chain[31] = 5;
+    let code = keccak(&[&[0x60, 0x01], &[0; 12], &bytes(ADMIN), &chain]);
+    let hash = keccak(&[&[0xff], &bytes(DEPLOYER), &[0x11; 32], &code]);
+    assert_eq!(lower(&line, "address"), hex(&hash[12..]));
+    // A search leaves all of the salt free: the caller is in the code.
+    let search =
+        search(&["create2", "ab", "--rule", &rule, "--salt-layout", &caller, "--chain-id", "5"]).code(0);
+    let found = &search.json()[0];
+    let hash = keccak(&[&[0xff], &bytes(DEPLOYER), &bytes(text(found, "salt")), &code]);
+    assert_eq!(lower(found, "address"), hex(&hash[12..]));
+    assert!(!lower(found, "salt").starts_with(&ADMIN.to_lowercase()));
+}
+
 #[test]
 fn a_wallet_by_name_needs_what_its_rule_asks_for() {
     let wallet = |more: &[&str]| {
@@ -181,6 +210,7 @@ fn mistakes_in_a_rule_are_refused_with_line_and_column() {
         ("uint96\"\nguard", "int96\"\nguard", "line 5, column 8: a salt is bytes32"),
         ("[inputs]\nadmin", "[inputs]\nowner", "line 6, column 43: 'admin' is no constant"),
         ("name = ", "nam = ", "line 1, column 1: unknown field `nam`"),
+        ("launcher", "createx", "line 1, column 8: createx is the name of a factory that is built in"),
         ("956C\"", "956c\"", "line 2, column 12"),
         ("keccak256(abi", "keccak(abi", "line 6, column 10: 'keccak(' is not known here"),
         ("0x6001600255", "0x600160025", "line 10, column 9"),

@@ -240,7 +240,7 @@ fn mistakes_in_a_rule_have_line_column_and_reason() {
     for (text, line, column, says) in [
         ("", 1, 1, "missing field `name`"),
         ("name = \"Own\"\ncreate2 = \"x\"", 1, 8, "a-z"),
-        ("\nname = \"createx\"\ncreate2 = \"x\"", 2, 9, "createx is the name of a factory that is built in"),
+        ("\nname = \"createx\"\ncreate2 = \"x\"", 2, 8, "createx is the name of a factory that is built in"),
         ("name = \"own\"", 1, 8, "say what is called"),
         ("name = \"own\"\ncreate2 = \"x'; rm -rf /\"", 2, 11, "a call is a signature"),
         ("name = \"own\"\ncreate2 = \"make(byte)\"", 2, 11, "is no signature"),
