@@ -30,7 +30,7 @@ pub use digest::Digest;
 pub use error::Error;
 pub use form::{Form, Reads, taproot_output, taproot_tweak};
 pub use identify::{Address, identify};
-pub use recipe::{Guard, Recipe, Salted};
+pub use recipe::{Guard, Hashed, Recipe, Salted};
 pub use salt::{MaskError, SaltMask};
 pub use text::{Base58, BitSum, Encoding, Linear};
 pub use words::Shown;

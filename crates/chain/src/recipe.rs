@@ -3,6 +3,8 @@
 //! Knows the computations by name and their constants. Does not compute: the target does, as the reference, and
 //! each device in its own way.
 
+use std::ops::Range;
+
 use crate::{Form, SaltMask};
 
 /// How a device gets from a candidate to a digest.
@@ -50,11 +52,34 @@ pub struct Salted {
 pub enum Guard {
     /// Nothing.
     None,
-    /// Keccak-256 of these bytes and the salt.
-    Prefixed(Vec<u8>),
+    /// Keccak-256 of a message with the salt in it.
+    Hashed(Hashed),
+}
+
+/// A message with a salt in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hashed {
+    /// What stands before the salt.
+    pub before: Vec<u8>,
+    /// Which bytes of the salt stand in it: all, where the factory takes a salt of 32 bytes.
+    pub salt: Range<usize>,
+    /// What stands behind the salt.
+    pub after: Vec<u8>,
 }
 
 impl Guard {
-    /// The most bytes before the salt: with the salt they fit one block of Keccak-256 (136 bytes) with room.
-    pub const MOST: usize = 64;
+    /// Keccak-256 of these bytes and the salt.
+    pub fn prefixed(before: Vec<u8>) -> Guard {
+        Guard::Hashed(Hashed { before, salt: 0..32, after: Vec::new() })
+    }
+}
+
+impl Hashed {
+    /// The most bytes of a message: they fit one block of Keccak-256 (136 bytes) with its padding.
+    pub const MOST: usize = 135;
+
+    /// The message of a salt.
+    pub fn message(&self, salt: &[u8; 32]) -> Vec<u8> {
+        [&self.before, &salt[self.salt.clone()], &self.after].concat()
+    }
 }

@@ -65,6 +65,19 @@ impl SaltMask {
         mask
     }
 
+    /// This salt and no other: nothing is free, so there is nothing to search.
+    pub fn only(salt: [u8; 32]) -> Self {
+        Self { fixed: salt, free: [false; 32] }
+    }
+
+    /// Only these bytes free, and the others as they are in `around`.
+    pub fn within(around: &[u8; 32], free: Range<usize>) -> Self {
+        let mut mask = Self::only(*around);
+        mask.fixed[free.clone()].fill(0);
+        mask.free[free].fill(true);
+        mask
+    }
+
     /// Reads 64 hex digits, with or without `0x`, where `??` is a free byte.
     pub fn parse(text: &str) -> Result<Self, MaskError> {
         let digits = text.strip_prefix("0x").unwrap_or(text);

@@ -106,10 +106,11 @@ impl Drop for Erased {
     }
 }
 
-/// Looks at everything in a text, and hands on a report of each.
+/// Looks at everything in a text, and hands on a report of each. Salts may be of a factory with a rule of one's own.
 pub(crate) fn check_all(
     text: &str,
     ask: Ask<'_>,
+    own: Option<&Factory>,
     tell: &mut dyn FnMut(&Report) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let has_line = |head: &str| text.lines().any(|line| line.trim_start().starts_with(head));
@@ -119,12 +120,12 @@ pub(crate) fn check_all(
             if web3::is_keystore(&document.0) {
                 tell(&check_keystore(&document.0, ask)?)?;
             } else if ["address", "salt"].iter().any(|field| document.0.get(field).is_some()) {
-                tell(&check_result(&document.0, ask)?)?;
+                tell(&check_result(&document.0, ask, own)?)?;
             }
         }
     } else if has_line("address ") {
         for document in labelled(text) {
-            tell(&check_result(&document.0, ask)?)?;
+            tell(&check_result(&document.0, ask, own)?)?;
         }
     } else {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -259,11 +260,11 @@ fn field<'a>(document: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 /// A result of a search, a scan or a join.
-fn check_result(document: &Value, ask: Ask<'_>) -> Result<Report, Failure> {
+fn check_result(document: &Value, ask: Ask<'_>, own: Option<&Factory>) -> Result<Report, Failure> {
     let address = field(document, "address").unwrap_or_default();
     let mut report = Report::new(Shown(address).to_string());
     if document.get("salt").is_some() {
-        check_salt(&mut report, document, address);
+        check_salt(&mut report, document, address, own);
         return Ok(report);
     }
     let secret = read_secret(&mut report, document, ask)?;
@@ -440,10 +441,10 @@ fn check_wish(report: &mut Report, document: &Value, target: &dyn Target, addres
 }
 
 /// From a salt to the address, through the factory that is named.
-fn check_salt(report: &mut Report, document: &Value, address: &str) {
+fn check_salt(report: &mut Report, document: &Value, address: &str, own: Option<&Factory>) {
     let none = Value::Null;
     let details = document.get("details").unwrap_or(&none);
-    let (salt, deployment) = match deployment(document, details) {
+    let (salt, deployment) = match deployment(document, details, own) {
         Ok(found) => found,
         Err(why) => return report.wrong("salt", why),
     };
@@ -459,34 +460,45 @@ fn check_salt(report: &mut Report, document: &Value, address: &str) {
 }
 
 /// What creates the contract, from what a result says.
-fn deployment(document: &Value, details: &Value) -> Result<([u8; 32], Deployment), String> {
+fn deployment(
+    document: &Value,
+    details: &Value,
+    own: Option<&Factory>,
+) -> Result<([u8; 32], Deployment), String> {
     let text = field(document, "salt").ok_or("it is not a text")?;
     let salt = ethereum::parse_hash(text).map_err(|error| error.to_string())?;
     let need = |name: &str| field(details, name).ok_or_else(|| format!("the result does not say its {name}"));
     let name = need("factory")?;
-    let factory = Factory::find(name).ok_or_else(|| format!("the factory {} is not known", Shown(name)))?;
+    let factory = own.filter(|own| own.name == name).or_else(|| Factory::find(name)).ok_or_else(|| {
+        format!(
+            "the factory {} is not known; if it has a rule of yours, give that with --rule FILE",
+            Shown(name)
+        )
+    })?;
     let account = |text: &str| ethereum::decode(text).map_err(|error| error.to_string());
     let deployer = account(need("deployer")?)?;
     let caller = field(details, "caller").map(account).transpose()?;
     let chain =
         field(details, "chain").map(|id| id.parse::<u64>().map_err(|_| "its chain is no number".to_owned()));
     let hash = |name: &str| ethereum::parse_hash(need(name)?).map_err(|error| format!("its {name}: {error}"));
-    let mut request = SaltRequest { caller, chain_id: chain.transpose()?, mask: None };
-    // The rules of factories look at the first 21 bytes; a mask has a free one.
-    let digits = const_hex::encode(salt);
-    let mask = SaltMask::parse(&format!("{}??", &digits[..62])).map_err(|error| error.to_string())?;
+    let given = field(details, "inputs").unwrap_or_default().split_whitespace();
+    let given = given.filter_map(|one| one.split_once('='));
+    let inputs = given.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let mut request = SaltRequest { caller, chain_id: chain.transpose()?, inputs, mask: None };
     let is_create3 = field(details, "proxy code hash").is_some();
     let code = hash(if is_create3 { "proxy code hash" } else { "init code hash" })?;
+    // Code that follows from the rule is computed, and compared with what is written.
+    let init_code = (!factory.has_code()).then_some(code);
     let mut create = |mask| {
         request.mask = mask;
         match is_create3 {
             true => Deployment::create3(factory, Some(deployer), Some(code), &request),
-            false => Deployment::create2(factory, Some(deployer), code, &request),
+            false => Deployment::create2(factory, Some(deployer), init_code, &request),
         }
     };
-    match create(Some(mask)) {
+    match create(Some(SaltMask::only(salt))) {
         // Nobody is named, and it begins with no zeros: anyone may use it.
-        Err(ethereum::Refusal::WhoCalls) => create(None),
+        Err(ethereum::Refusal::WhoCalls { .. }) => create(None),
         other => other,
     }
     .map(|deployment| (salt, deployment))

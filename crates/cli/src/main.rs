@@ -11,6 +11,7 @@ mod config;
 mod each;
 mod encryption;
 mod ending;
+mod factory;
 mod forecast;
 mod hardening;
 mod hooks;
@@ -83,8 +84,8 @@ enum Command {
     Mine(command::chain::Mine),
     Cosmos(command::cosmos::Cosmos),
     Eth(command::ethereum::Eth),
-    Create2(command::ethereum::Create2),
-    Create3(command::ethereum::Create3),
+    Create2(command::explain::Create2Command),
+    Create3(command::explain::Create3Command),
     Scan(command::scan::Scan),
     Db(command::db::Db),
     Map(command::map::MapCommand),

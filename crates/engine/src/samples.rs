@@ -23,7 +23,7 @@ static FIRST_CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::new(0).ex
 /// A contract of no code, by the deterministic deployment proxy.
 static CREATE2: LazyLock<Deployment> = LazyLock::new(|| {
     let factory = Factory::find("arachnid").expect("known");
-    Deployment::create2(factory, None, [0; 32], &SaltRequest::default()).expect("any salt will do")
+    Deployment::create2(factory, None, Some([0; 32]), &SaltRequest::default()).expect("any salt will do")
 });
 
 /// A contract by the CREATE3 library in some contract.
@@ -35,7 +35,7 @@ static CREATE3: LazyLock<Deployment> = LazyLock::new(|| {
 /// The same by a factory that hashes the salt first.
 static GUARDED: LazyLock<Deployment> = LazyLock::new(|| {
     let factory = Factory::find("createx").expect("known");
-    let request = SaltRequest { caller: Some([0x22; 20]), chain_id: Some(1), mask: None };
+    let request = SaltRequest { caller: Some([0x22; 20]), chain_id: Some(1), ..SaltRequest::default() };
     Deployment::create3(factory, None, None, &request).expect("eleven bytes are free")
 });
 

@@ -3,6 +3,8 @@
 //! It is text with one way to write it, so that its SHA-256 is its name: a worker that has the text a name belongs to does what
 //! was asked for, whoever gave it the text. It is data alone: no path, no program, nothing that is executed.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -99,6 +101,12 @@ pub enum Sought {
         with: String,
         /// The factory's name.
         factory: String,
+        /// The factory's rule, where somebody wrote it: all of it, so that workers need nothing else.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// What the rule asks for.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        inputs: BTreeMap<String, String>,
         /// The contract that creates, where the factory has no address of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deployer: Option<String>,
@@ -204,6 +212,9 @@ impl Descriptor {
             }
             list.iter_mut().for_each(|text| *text = text.chars().take(100).collect());
         };
+        if let Sought::Salt { rule: Some(rule), .. } = &mut short.sought {
+            *rule = rule.chars().take(100).collect();
+        }
         match &mut short.liked {
             Liked::Patterns { patterns, .. } => cut(patterns),
             Liked::Targets { addresses, .. } => cut(addresses),
@@ -355,9 +366,15 @@ impl Sought {
                 };
                 Ok(AnyTarget::Key(target))
             }
-            Sought::Salt { with, factory, deployer, code_hash, caller, chain_id, mask } => {
-                let factory =
-                    Factory::find(factory).ok_or_else(|| bad(&format!("no factory is named {factory:?}")))?;
+            Sought::Salt { with, factory, rule, inputs, deployer, code_hash, caller, chain_id, mask } => {
+                let factory = match rule {
+                    Some(text) => Cow::Owned(Factory::parse(text).map_err(|error| bad(&error))?),
+                    None => {
+                        let known = Factory::find(factory);
+                        Cow::Borrowed(known.ok_or_else(|| bad(&format!("no factory is named {factory:?}")))?)
+                    }
+                };
+                let factory = factory.as_ref();
                 let address = |name: &str, text: &Option<String>| {
                     let address = text.as_deref().map(ethereum::decode).transpose();
                     address.map_err(|error| bad(&format!("{name}: {error}")))
@@ -365,12 +382,13 @@ impl Sought {
                 let code_hash = code_hash.as_deref().map(ethereum::parse_hash).transpose();
                 let code_hash = code_hash.map_err(|error| bad(&error))?;
                 let mask = mask.as_deref().map(SaltMask::parse).transpose().map_err(|error| bad(&error))?;
-                let request = SaltRequest { caller: address("caller", caller)?, chain_id: *chain_id, mask };
+                let (inputs, caller) = (inputs.clone(), address("caller", caller)?);
+                let request = SaltRequest { caller, chain_id: *chain_id, mask, inputs };
                 let deployer = address("deployer", deployer)?;
                 let made = match (with.as_str(), code_hash) {
-                    ("create2", Some(code)) => Deployment::create2(factory, deployer, code, &request),
+                    ("create2", code) => Deployment::create2(factory, deployer, code, &request),
                     ("create3", proxy) => Deployment::create3(factory, deployer, proxy, &request),
-                    _ => return Err(bad(&"a salt is for create2, with a code hash, or for create3")),
+                    _ => return Err(bad(&"a salt is for create2 or for create3")),
                 };
                 Ok(AnyTarget::Salt(Arc::new(made.map_err(|error| bad(&error))?)))
             }
@@ -508,6 +526,8 @@ mod tests {
         let salt = Sought::Salt {
             with: "create3".to_owned(),
             factory: "createx".to_owned(),
+            rule: None,
+            inputs: BTreeMap::new(),
             deployer: None,
             code_hash: None,
             caller: None,
@@ -517,5 +537,39 @@ mod tests {
         let salts = Descriptor { sought: salt, liked: Liked::Digit { digit: 7 }, ..npub(&[]) };
         assert!(search(&salts).salts() >= Some(1 << 32));
         assert!(why(&Descriptor { liked: Liked::Digit { digit: 16 }, ..salts }).contains("16"));
+    }
+
+    /// A rule that somebody wrote goes with the job, so that workers need no file.
+    #[test]
+    fn a_rule_goes_with_the_job() {
+        let rule = "name = \"own\"\ndeployer = \"0x4e59b44847b379578588920cA78FbF26c0B4956C\"\ncreate3 = \"make(bytes32)\"\n\
+                    guard = \"keccak256(abi.encode(salt, owner))\"\n[inputs]\nowner = \"address\"\n";
+        let job = |rule: &str, owner: &str| {
+            let sought = Sought::Salt {
+                with: "create3".to_owned(),
+                factory: "own".to_owned(),
+                rule: Some(rule.to_owned()),
+                inputs: BTreeMap::from([("owner".to_owned(), owner.to_owned())]),
+                deployer: None,
+                code_hash: None,
+                caller: None,
+                chain_id: None,
+                mask: None,
+            };
+            Descriptor { sought, liked: Liked::Zeros, ..npub(&[]) }
+        };
+        let owner = "0x00000000219ab540356cBB839Cbe05303d7705Fa";
+        let whole = job(rule, owner);
+        assert_eq!(Descriptor::read(&whole.text(), &whole.id()).expect("read"), whole);
+        let Task::Search(search) = whole.open().expect("possible") else { panic!("a search") };
+        let Subject::Salt(target) = search.subject() else { panic!("of salts") };
+        let factory = Factory::parse(rule).expect("a rule");
+        let inputs = BTreeMap::from([("owner".to_owned(), owner.to_owned())]);
+        let request = SaltRequest { inputs, ..SaltRequest::default() };
+        let at_home = Deployment::create3(&factory, None, None, &request).expect("possible");
+        assert_eq!(target.salted(), at_home.salted());
+        let why = |job: &Descriptor| job.open().err().expect("refused").to_string();
+        assert!(why(&job(rule, "me")).contains("--input owner: 'me' is no address"));
+        assert!(why(&job("name = 5", "me")).contains("line 1, column 8"));
     }
 }

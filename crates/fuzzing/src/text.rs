@@ -55,6 +55,9 @@ pub fn address_decode(data: &[u8]) {
     if let Err(error) = ethereum::parse_layout(text) {
         assert_told(error);
     }
+    if let Err(error) = ethereum::Factory::parse(text) {
+        assert_told(error);
+    }
 }
 
 /// Text as an npub and as an nsec: it is refused, or encodes back to the same text.

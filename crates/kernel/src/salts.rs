@@ -1,5 +1,7 @@
 //! The params buffer of the search for salts (`c/entry/salts.c`).
 
+use std::ops::Range;
+
 /// Salts a lane tests in one step: those that differ in the last byte of the counter.
 pub const SALTS_PER_STEP: u64 = 256;
 
@@ -28,8 +30,8 @@ impl Stages {
 /// A search for salts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Salts {
-    /// With a guard, `keccak(prefix, salt)` is the salt the chain sees: the prefix, of at most 103 bytes.
-    pub guard: Option<Vec<u8>>,
+    /// With a guard, its hash is the salt the chain sees.
+    pub guard: Option<Guarded>,
     /// Who executes CREATE2.
     pub deployer: [u8; 20],
     /// The hash of the init code CREATE2 runs.
@@ -40,6 +42,17 @@ pub struct Salts {
     pub base: [u8; 32],
     /// Which bytes are free: the counter stands in the last eight of them, least significant byte in the last.
     pub free: [bool; 32],
+}
+
+/// A message of at most 135 bytes that is hashed before CREATE2, with the salt or a part of it in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guarded {
+    /// What stands before the salt.
+    pub before: Vec<u8>,
+    /// Which bytes of the salt stand in the message: all that are free are among them.
+    pub salt: Range<usize>,
+    /// What stands behind the salt.
+    pub after: Vec<u8>,
 }
 
 /// The longest message of one block.
@@ -58,15 +71,19 @@ impl Salts {
     /// When no byte is free.
     pub fn stages(&self) -> Stages {
         let last = self.free.iter().rposition(|&free| free).expect("a salt with a free byte");
-        let byte = (self.first().1 + last) as u32;
+        let (_, at, own) = self.first();
+        let byte = (at + last - own.start) as u32;
         Stages { guarded: self.guard.is_some(), create: self.create, byte }
     }
 
-    /// The first message with a salt of zero, and where in it the salt lies.
-    fn first(&self) -> (Vec<u8>, usize) {
+    /// The first message with a salt of zero, where in it the salt lies, and which bytes of the salt these are.
+    fn first(&self) -> (Vec<u8>, usize, Range<usize>) {
         match &self.guard {
-            Some(prefix) => ([prefix.as_slice(), &[0; 32]].concat(), prefix.len()),
-            None => (self.create2(), 21),
+            Some(Guarded { before, salt, after }) => {
+                let message = [before.as_slice(), &vec![0; salt.len()], after].concat();
+                (message, before.len(), salt.clone())
+            }
+            None => (self.create2(), 21, 0..32),
         }
     }
 
@@ -79,16 +96,17 @@ impl Salts {
     ///
     /// # Panics
     ///
-    /// When the first message does not fit one block.
+    /// When the first message does not fit one block, or a free byte of the salt is not in it.
     pub fn words(&self) -> Vec<u32> {
-        let (mut message, at) = self.first();
+        let (mut message, at, own) = self.first();
+        assert!((0..32).all(|i| !self.free[i] || own.contains(&i)), "a free byte that is not hashed");
         let places = self.places();
-        for i in 0..32 {
-            message[at + i] = if places.contains(&i) { 0 } else { self.base[i] };
+        for i in own.clone() {
+            message[at + i - own.start] = if places.contains(&i) { 0 } else { self.base[i] };
         }
         let mut words = block(message);
         words.push(places.len() as u32);
-        words.extend((0..8).map(|k| places.get(k).map_or(0, |&place| (at + place) as u32)));
+        words.extend((0..8).map(|k| places.get(k).map_or(0, |&place| (at + place - own.start) as u32)));
         words.push(0);
         words.extend(&block(self.create2())[..22]);
         words

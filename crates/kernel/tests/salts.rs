@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::support::{HostProgram, Random, address, create, keccak, top, words};
 use warpsmith_kernel::abi;
 use warpsmith_kernel::digest_filter::{Count, DigestTest, Score, Term, Wanted, build};
-use warpsmith_kernel::salts::Salts;
+use warpsmith_kernel::salts::{Guarded, Salts};
 use warpsmith_kernel::{Program, Spec};
 
 /// The salt of a counter: its bytes stand in the last eight free ones, the least significant in the last.
@@ -24,17 +24,20 @@ fn salt(salts: &Salts, counter: u64) -> [u8; 32] {
 /// What the chain makes of a salt.
 fn digest(salts: &Salts, counter: u64) -> [u8; 20] {
     let salt = salt(salts, counter);
-    let salt = salts.guard.as_ref().map_or(salt, |prefix| keccak(&[prefix.as_slice(), &salt].concat()));
+    let salt = salts.guard.as_ref().map_or(salt, |Guarded { before, salt: own, after }| {
+        keccak(&[before.as_slice(), &salt[own.start..own.end], after].concat())
+    });
     let message = [[0xff].as_slice(), &salts.deployer, &salt, &salts.code_hash].concat();
     let contract = address(&message);
     if salts.create { create(&contract, 1) } else { contract }
 }
 
-/// Random salts with these bytes free.
-fn salts(random: &mut Random, free: &[usize], guard: Option<usize>, create: bool) -> Salts {
+/// Random salts with these bytes free, and a guard with so many bytes before them and behind.
+fn salts(random: &mut Random, free: &[usize], guard: Option<(usize, usize)>, create: bool) -> Salts {
     let mut bytes = |count: usize| -> Vec<u8> { (0..count).map(|_| random.next() as u8).collect() };
+    let mut guarded = |(before, after)| Guarded { before: bytes(before), salt: 0..32, after: bytes(after) };
     Salts {
-        guard: guard.map(&mut bytes),
+        guard: guard.map(&mut guarded),
         deployer: bytes(20).try_into().unwrap(),
         code_hash: bytes(32).try_into().unwrap(),
         create,
@@ -82,6 +85,9 @@ fn run_from(
     (hits[0], counters.collect(), hits[abi::HITS_BEST])
 }
 
+/// Which bytes are free, the guard's bytes before and behind the salt, whether a proxy creates, and the first counter.
+type Case<'a> = (&'a [usize], Option<(usize, usize)>, bool, u64);
+
 #[test]
 fn every_salt_is_tested_once_whatever_is_free_and_whatever_the_factory_does() {
     let mut random = Random(77);
@@ -90,21 +96,25 @@ fn every_salt_is_tested_once_whatever_is_free_and_whatever_the_factory_does() {
     let after_caller: Vec<usize> = (20..32).collect();
     // A first counter far from zero shows every byte of it, and begins within a block of 256.
     let far = 0x1234_5678_9abc_ff80;
-    let cases: [(&[usize], Option<usize>, bool, u64); 14] = [
+    let cases: [Case<'_>; 18] = [
         (&all, None, false, far),
         (&all, None, true, far),
-        (&all, Some(0), false, far),
-        (&all, Some(20), true, far),
-        (&after_caller, Some(32), false, far),
-        (&after_caller, Some(52), true, far),
-        (&all, Some(64), true, far),
-        (&after_caller, Some(103), false, far),
+        (&all, Some((0, 0)), false, far),
+        (&all, Some((20, 0)), true, far),
+        (&after_caller, Some((32, 0)), false, far),
+        (&after_caller, Some((52, 0)), true, far),
+        (&all, Some((64, 0)), true, far),
+        (&after_caller, Some((103, 0)), false, far),
+        (&all, Some((0, 103)), false, far),
+        (&all, Some((32, 32)), true, far),
+        (&after_caller, Some((0, 32)), false, far),
+        (&[0, 31], Some((51, 52)), false, 0xfe03),
         (&after_caller, None, false, u64::MAX - 700),
         (&[0], None, false, 0),
-        (&[31], Some(64), true, 0),
+        (&[31], Some((64, 0)), true, 0),
         (&[2, 17], None, true, 0xfe03),
         (&[0, 5, 9, 13], None, false, 0xffff_fd00),
-        (&[3, 4, 11, 12, 19, 20, 27], Some(20), false, 0x00ff_ffff_ffff_fc00),
+        (&[3, 4, 11, 12, 19, 20, 27], Some((20, 0)), false, 0x00ff_ffff_ffff_fc00),
     ];
     for (free, guard, create, first) in cases {
         let salts = salts(&mut random, free, guard, create);
@@ -118,6 +128,24 @@ fn every_salt_is_tested_once_whatever_is_free_and_whatever_the_factory_does() {
             .collect();
         assert_eq!(count as usize, expected.len(), "{free:?} {guard:?} {create}");
         assert_eq!(told.into_iter().collect::<HashSet<_>>(), expected, "{free:?} {guard:?} {create}");
+    }
+}
+
+/// A factory that takes fewer bytes than CREATE2 does: the others are in no message.
+#[test]
+fn a_part_of_the_salt_is_hashed_where_the_factory_takes_no_more() {
+    let mut random = Random(31);
+    let (shape, filter) = build(&Wanted { intervals: vec![(0, u64::MAX)], ..Wanted::default() }, 5);
+    for (own, guard) in [(20..32, (20, 0)), (20..32, (0, 123)), (0..12, (7, 40)), (30..32, (133, 0))] {
+        let free: Vec<usize> = own.clone().collect();
+        let mut salts = salts(&mut random, &free, Some(guard), false);
+        salts.guard.as_mut().unwrap().salt = own;
+        let first = 0xfd80;
+        let (count, told, _) = run(&salts, shape, &filter, (first, first + 511), (2, 2, 2));
+        let expected: HashSet<(u64, u32)> =
+            (first..first + 512).map(|counter| (counter, words(&digest(&salts, counter))[0])).collect();
+        assert_eq!(count, 512, "{guard:?}");
+        assert_eq!(told.into_iter().collect::<HashSet<_>>(), expected, "{guard:?}");
     }
 }
 
@@ -191,7 +219,7 @@ fn filters_accept_by_their_definition() {
 #[test]
 fn the_best_score_of_all_salts_is_told() {
     let mut random = Random(9);
-    let salts = salts(&mut random, &[29, 30, 31], Some(32), true);
+    let salts = salts(&mut random, &[29, 30, 31], Some((32, 0)), true);
     let zeros = |d: [u8; 20]| d.iter().filter(|&&b| b == 0).count() as u32;
     let (shape, filter) = build(&Wanted { score: Some(Score::best(Count::Zeros)), ..Wanted::default() }, 5);
     let (count, told, best) = run(&salts, shape, &filter, (0, 4095), (4, 4, 4));

@@ -38,7 +38,7 @@ pub fn mine(chain: impl KeyTarget + 'static, patterns: impl IntoIterator<Item = 
 /// use warpsmith::{Devices, mine_salts};
 ///
 /// let factory = Factory::find("arachnid").unwrap();
-/// let factory = Deployment::create2(factory, None, [0x22; 32], &SaltRequest::default())?;
+/// let factory = Deployment::create2(factory, None, Some([0x22; 32]), &SaltRequest::default())?;
 /// let found = mine_salts(factory, ["ab"]).on(Devices::cpu()?).first()?;
 /// assert!(found.salt().is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -198,6 +198,20 @@ impl AbiType {
     }
 }
 
+impl AbiType {
+    /// A value without what fills its words, as `abi.encodePacked` has it: of numbers, addresses and bytes.
+    pub(super) fn packed(&self, value: &str) -> Result<Vec<u8>, AbiError> {
+        let encoded = self.encode(value)?;
+        Ok(match self {
+            Self::Address => encoded[12..].to_vec(),
+            Self::Uint(bits) => encoded[32 - usize::from(*bits) / 8..].to_vec(),
+            Self::FixedBytes(count) => encoded[..*count].to_vec(),
+            Self::Bytes => hex(value.trim()).unwrap_or_default(),
+            _ => encoded,
+        })
+    }
+}
+
 /// The arguments of a constructor, encoded.
 pub fn encode_arguments(types: &[AbiType], values: &[String]) -> Result<Vec<u8>, AbiError> {
     if types.len() != values.len() {
@@ -216,18 +230,32 @@ pub fn encode_arguments(types: &[AbiType], values: &[String]) -> Result<Vec<u8>,
 fn sequence(types: &[&AbiType], values: &[&str]) -> Result<Vec<u8>, AbiError> {
     let encoded = types.iter().zip(values).map(|(of, value)| of.encode(value));
     let encoded = encoded.collect::<Result<Vec<_>, _>>()?;
-    let heads = types.iter().zip(&encoded).map(|(of, value)| if of.is_dynamic() { 32 } else { value.len() });
-    let (mut head, mut tail, start) = (Vec::new(), Vec::new(), heads.sum::<usize>());
-    for (of, value) in types.iter().zip(encoded) {
-        if of.is_dynamic() {
-            head.extend(word((start + tail.len()) as u64));
-            tail.extend(value);
-        } else {
-            head.extend(value);
+    let sizes: Vec<(bool, usize)> =
+        types.iter().zip(&encoded).map(|(of, value)| (of.is_dynamic(), value.len())).collect();
+    let (mut head, mut tail) = (Vec::new(), Vec::new());
+    for (offset, value) in offsets(&sizes).into_iter().zip(encoded) {
+        match offset {
+            Some(offset) => {
+                head.extend(word(offset as u64));
+                tail.extend(value);
+            }
+            None => head.extend(value),
         }
     }
     head.extend(tail);
     Ok(head)
+}
+
+/// Where values that belong together lie, by whether they are dynamic and their sizes: a dynamic one has an offset in its place.
+pub(super) fn offsets(parts: &[(bool, usize)]) -> Vec<Option<usize>> {
+    let mut next: usize = parts.iter().map(|&(is_dynamic, size)| if is_dynamic { 32 } else { size }).sum();
+    let offset = |&(is_dynamic, size): &(bool, usize)| {
+        is_dynamic.then(|| {
+            next += size;
+            next - size
+        })
+    };
+    parts.iter().map(offset).collect()
 }
 
 /// Parts between commas that lie in no brackets and no quotes; none where these do not close.
@@ -261,7 +289,8 @@ fn unquoted(value: &str) -> &str {
     value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }
 
-fn word(number: u64) -> [u8; 32] {
+/// A number as a word.
+pub(super) fn word(number: u64) -> [u8; 32] {
     let mut word = [0; 32];
     word[24..].copy_from_slice(&number.to_be_bytes());
     word

@@ -42,6 +42,11 @@ impl Contract {
 
 /// The address of the contract that `sender` creates with CREATE at `nonce`: Keccak-256 of the RLP of both.
 pub fn create(sender: &Address, nonce: u64) -> Address {
+    address_of(&keccak256(&create_message(sender, nonce)))
+}
+
+/// What CREATE hashes.
+pub(super) fn create_message(sender: &Address, nonce: u64) -> Vec<u8> {
     let bytes = nonce.to_be_bytes();
     let significant = &bytes[nonce.leading_zeros() as usize / 8..];
     // A list of a string of 20 bytes and a number. A number below 128 but not 0 is its own encoding; others are
@@ -54,7 +59,7 @@ pub fn create(sender: &Address, nonce: u64) -> Address {
     }
     message.extend(significant);
     message[0] = 0xc0 + (message.len() - 1) as u8;
-    address_of(&keccak256(&message))
+    message
 }
 
 /// The account of a point.

@@ -1,38 +1,85 @@
 //! Factories: contracts that create others from a salt, and what each does with the salt it is given.
 //!
-//! Knows the published rules of each factory and refuses a salt mask under which they would not hold. Knows no
-//! hashing: what it finds is a [`Guard`] and a mask.
+//! Chooses what a factory's rule does with the salts of a mask, and refuses a mask under which it would not do the same with all of them.
+//! Knows no hashing: what it finds is a case of the rule, and a mask. Rules are read in `rule`; those of the factories in common use are
+//! files beside it, read by the same code.
 
-use super::{Address, encode};
-use crate::{Guard, SaltMask};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-/// A factory in common use.
-#[derive(Debug)]
+use super::abi::{AbiError, AbiType};
+use super::expression::{Expression, Values, size};
+use super::{Address, InputError, encode, parse_hash};
+use crate::SaltMask;
+
+/// A factory: what it does with a salt, and what to call.
+#[derive(Clone, Debug)]
 pub struct Factory {
     /// The word that selects it.
-    pub name: &'static str,
+    pub name: String,
     /// One line for help texts.
-    pub summary: &'static str,
+    pub summary: String,
     /// Where it is on every chain that has it; none for a library, which is part of the deployer.
     pub address: Option<Address>,
     /// What to call with CREATE2, where it offers that.
-    pub create2: Option<&'static str>,
+    pub create2: Option<String>,
     /// What to call for a contract behind a proxy (CREATE3), where it offers that.
-    pub create3: Option<&'static str>,
-    rule: Rule,
+    pub create3: Option<String>,
+    /// What the call is given, where that is known.
+    pub(super) arguments: Option<Vec<Argument>>,
+    /// Keccak-256 of the proxy's code.
+    pub(super) proxy_code_hash: [u8; 32],
+    /// The type of the salt.
+    pub(super) salt: AbiType,
+    /// What becomes of a salt, by how it begins: the first that fits.
+    pub(super) cases: Vec<Case>,
+    /// The code of the contract, where it follows from the rule.
+    pub(super) init_code: Option<Expression>,
+    /// Values that never change, packed.
+    pub(super) constants: Values,
+    /// Values that a person gives.
+    pub(super) inputs: Vec<Input>,
+    /// The rule as it is written.
+    pub(super) text: String,
 }
 
-/// What becomes of a salt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
-    /// Nothing.
-    AsIs,
-    /// Nothing, but its first 20 bytes must be the caller's address or zero.
-    CallerOrZero,
-    /// It is hashed behind the caller's address: keccak256(abi.encodePacked(caller, salt)).
-    BehindCaller,
-    /// The guard of CreateX.
-    CreateX,
+/// A value that a person gives.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    pub name: String,
+    pub of: AbiType,
+    /// Packed.
+    pub default: Option<Vec<u8>>,
+}
+
+/// What a call is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Argument {
+    Salt,
+    /// The creation code.
+    Code,
+    /// A constant or an input.
+    Value(String),
+}
+
+/// What becomes of salts that begin in one way.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    /// Whether they begin with the caller's address.
+    pub by_sender: bool,
+    /// The bytes they begin with, behind that.
+    pub begins: Vec<u8>,
+    pub outcome: Outcome,
+    /// What to call, where that is not what the rule says for all.
+    pub call: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Outcome {
+    /// The salt that CREATE2 is given.
+    Guard(Expression),
+    /// The factory refuses them.
+    Refused(String),
 }
 
 /// Keccak-256 of the code of the proxy that all factories here use: `67363d3d37363d34f03d5260086018f3` returns
@@ -43,91 +90,87 @@ pub const PROXY_CODE_HASH: [u8; 32] = [
     0x9f, 0x30, 0x55, 0x44, 0xff, 0x09, 0xe4, 0x99, 0x3a, 0x62, 0x31, 0x9a, 0x49, 0x7c, 0x1f,
 ];
 
-/// Every factory known by name. The sources are the contracts' own repositories.
-pub static FACTORIES: &[Factory] = &[
-    Factory {
-        name: "plain",
-        summary: "any contract that gives the salt to CREATE2 unchanged",
-        address: None,
-        create2: Some("CREATE2"),
-        create3: None,
-        rule: Rule::AsIs,
-    },
-    Factory {
-        name: "arachnid",
-        summary: "deterministic deployment proxy, the default of Foundry",
-        address: Some(address("4e59b44847b379578588920ca78fbf26c0b4956c")),
-        create2: Some("call data: the salt, then the init code"),
-        create3: None,
-        rule: Rule::AsIs,
-    },
-    Factory {
-        name: "0age",
-        summary: "ImmutableCreate2Factory: the salt begins with the caller, or with 20 zero bytes",
-        address: Some(address("0000000000ffe8b47b3e2130213b802212439497")),
-        create2: Some("safeCreate2(bytes32,bytes)"),
-        create3: None,
-        rule: Rule::CallerOrZero,
-    },
-    Factory {
-        name: "createx",
-        summary: "CreateX, with its guarded salts",
-        address: Some(address("ba5ed099633d3b313e4d5f7bdc1305d3c28ba5ed")),
-        create2: Some("deployCreate2(bytes32,bytes)"),
-        create3: Some("deployCreate3(bytes32,bytes)"),
-        rule: Rule::CreateX,
-    },
-    Factory {
-        name: "solmate",
-        summary: "a contract with Solmate's CREATE3 library",
-        address: None,
-        create2: None,
-        create3: Some("CREATE3.deploy(bytes32,bytes,uint256)"),
-        rule: Rule::AsIs,
-    },
-    Factory {
-        name: "solady",
-        summary: "a contract with Solady's CREATE3 library",
-        address: None,
-        create2: None,
-        create3: Some("CREATE3.deployDeterministic(bytes,bytes32)"),
-        rule: Rule::AsIs,
-    },
-    Factory {
-        name: "sequence",
-        summary: "a contract with 0xSequence's Create3 library",
-        address: None,
-        create2: None,
-        create3: Some("Create3.create3(bytes32,bytes)"),
-        rule: Rule::AsIs,
-    },
-    Factory {
-        name: "create3factory",
-        summary: "ZeframLou's CREATE3Factory: the salt is hashed with the caller",
-        address: Some(address("9fbb3df7c40da2e5a0de984ffe2ccb7c47cd0abf")),
-        create2: None,
-        create3: Some("deploy(bytes32,bytes)"),
-        rule: Rule::BehindCaller,
-    },
-    Factory {
-        name: "lifi",
-        summary: "LI.FI's deployment of CREATE3Factory",
-        address: Some(address("93fec2c00bfe902f733b57c5a6ceed7cd1384ae1")),
-        create2: None,
-        create3: Some("deploy(bytes32,bytes)"),
-        rule: Rule::BehindCaller,
-    },
+/// The rules of factories in common use. The sources are the contracts' own repositories.
+const BUILT_IN: &[&str] = &[
+    include_str!("factories/plain.toml"),
+    include_str!("factories/arachnid.toml"),
+    include_str!("factories/0age.toml"),
+    include_str!("factories/createx.toml"),
+    include_str!("factories/solmate.toml"),
+    include_str!("factories/solady.toml"),
+    include_str!("factories/sequence.toml"),
+    include_str!("factories/create3factory.toml"),
+    include_str!("factories/lifi.toml"),
+    include_str!("factories/safe-1.1.1.toml"),
+    include_str!("factories/safe-1.3.0.toml"),
+    include_str!("factories/safe-1.4.1.toml"),
+    include_str!("factories/safe-1.5.0.toml"),
+    include_str!("factories/simple-account-0.6.toml"),
+    include_str!("factories/simple-account-0.7.toml"),
+    include_str!("factories/simple-account-0.8.toml"),
 ];
+
+/// Every factory known by name.
+pub static FACTORIES: LazyLock<Vec<Factory>> = LazyLock::new(|| {
+    let read = |text: &&str| Factory::read(text).unwrap_or_else(|error| panic!("{error} of {text}"));
+    BUILT_IN.iter().map(read).collect()
+});
 
 impl Factory {
     /// The factory with this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         FACTORIES.iter().find(|factory| factory.name == name)
     }
+
+    /// The names of the values that a person gives, and their types.
+    pub fn inputs(&self) -> impl Iterator<Item = (&str, &AbiType)> {
+        self.inputs.iter().map(|input| (input.name.as_str(), &input.of))
+    }
+
+    /// Whether the contract's code follows from the rule.
+    pub fn has_code(&self) -> bool {
+        self.init_code.is_some()
+    }
+
+    /// The rule as it is written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Reads a salt: the 32 bytes that results have, or what the factory takes.
+    pub fn parse_salt(&self, text: &str) -> Result<GivenSalt, InputError> {
+        let is_number =
+            matches!(self.salt, AbiType::Uint(_)) && text.bytes().all(|digit| digit.is_ascii_digit());
+        if let (false, Ok(whole)) = (is_number, parse_hash(text)) {
+            return Ok(GivenSalt { bytes: whole.to_vec() });
+        }
+        let packed = self.salt.packed(text).map_err(|error| InputError::Salt {
+            text: text.to_owned(),
+            of: self.salt.to_string(),
+            why: match error {
+                AbiError::Value { why, .. } => why,
+                other => other.to_string(),
+            },
+        })?;
+        Ok(GivenSalt { bytes: packed })
+    }
+}
+
+/// A salt as it was given: 32 bytes, or the fewer that its factory takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenSalt {
+    pub(super) bytes: Vec<u8>,
+}
+
+impl GivenSalt {
+    /// All 32 bytes, where they were given.
+    pub fn whole(&self) -> Option<[u8; 32]> {
+        self.bytes.as_slice().try_into().ok()
+    }
 }
 
 /// What a person says about the salt and who uses it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SaltRequest {
     /// The account that will call the factory.
     pub caller: Option<Address>,
@@ -135,6 +178,8 @@ pub struct SaltRequest {
     pub chain_id: Option<u64>,
     /// Which bytes of the salt are free; by default as many as the factory's rule leaves free.
     pub mask: Option<SaltMask>,
+    /// What the rule asks for, by name.
+    pub inputs: BTreeMap<String, String>,
 }
 
 /// Something that cannot be created as asked.
@@ -145,17 +190,19 @@ pub enum Refusal {
     #[error("the factory {factory} offers no {wanted}; give one that does with --factory: {others}")]
     Unsupported {
         /// The factory.
-        factory: &'static str,
+        factory: String,
         /// What is wanted of it.
         wanted: &'static str,
         /// Factories that offer it.
         others: String,
     },
     /// The contract that creates is not known.
-    #[error("{factory} is part of another contract, so say its address with --deployer 0x..")]
+    #[error(
+        "{factory} has no address of its own, so say that of the contract which creates with --deployer 0x.."
+    )]
     NoDeployer {
         /// The factory.
-        factory: &'static str,
+        factory: String,
     },
     /// The result depends on the caller, who is not known.
     #[error(
@@ -163,174 +210,359 @@ pub enum Refusal {
     )]
     NoCaller {
         /// The factory.
-        factory: &'static str,
+        factory: String,
     },
     /// A chain was given to a factory that does not ask for it.
     #[error("{factory} makes the same address on every chain; leave --chain-id out")]
     NoChains {
         /// The factory.
-        factory: &'static str,
+        factory: String,
     },
-    /// The mask does not begin as the factory demands.
-    #[error(
-        "{factory} takes only salts that begin with {expected}; fix those bytes in --salt, or leave it out"
-    )]
-    Start {
+    /// The factory does not take such salts.
+    #[error("{factory} refuses such a salt: {why}")]
+    Refused {
         /// The factory.
-        factory: &'static str,
-        /// What they must begin with.
-        expected: String,
+        factory: String,
+        /// What it takes.
+        why: String,
     },
-    /// The byte of CreateX that says whether the chain matters.
+    /// The address depends on the chain, which is not known.
     #[error(
-        "CreateX refuses a salt that begins with the caller or with 20 zero bytes unless its byte 21 is 00 (any chain) \
-         or 01 (one chain); fix that byte in --salt"
+        "with such salts {factory} makes the address depend on the chain; give its number with --chain-id"
     )]
-    ChainByte,
-    /// The chain byte is set without a chain.
-    #[error(
-        "byte 21 of --salt is 01, so CreateX makes the address depend on the chain; give its number with --chain-id"
-    )]
-    NoChain,
+    NoChain {
+        /// The factory.
+        factory: String,
+    },
     /// A chain was given, but the salt does not bind to it.
-    #[error(
-        "with this --salt CreateX does not look at the chain; let it begin with the caller or 20 zero bytes and 01, or leave \
-         --chain-id out"
-    )]
-    UnusedChain,
+    #[error("with this --salt {factory} does not look at the chain; leave --salt or --chain-id out")]
+    UnusedChain {
+        /// The factory.
+        factory: String,
+    },
     /// The first 20 bytes look like an account.
     #[error(
-        "--salt fixes the first 20 bytes, and CreateX treats salts that begin with the caller's address differently; say \
+        "--salt fixes the first 20 bytes, and {factory} treats salts that begin with the caller's address differently; say \
          who calls it with --salt-layout caller:0x.."
     )]
-    WhoCalls,
+    WhoCalls {
+        /// The factory.
+        factory: String,
+    },
     /// Some fillings of the mask would be treated differently from the others.
     #[error(
-        "some salts of this --salt would begin with {account} and CreateX would treat those differently; fix the first 20 \
+        "some salts of this --salt would begin with {start}, and {factory} would treat those differently; fix the first {bytes} \
          bytes or leave more of them free"
     )]
     Ambiguous {
-        /// The caller, or zero.
-        account: String,
+        /// The factory.
+        factory: String,
+        /// What they would begin with.
+        start: String,
+        /// How many bytes that are.
+        bytes: usize,
+    },
+    /// A mask that does not leave alone what is not the salt's.
+    #[error(
+        "{factory} takes a salt of type {of}, which is bytes {first} to {last} of the 32; write the others in --salt as they are: {mask}"
+    )]
+    OutsideSalt {
+        /// The factory.
+        factory: String,
+        /// The salt's type.
+        of: String,
+        /// Its first byte, counted from 1.
+        first: usize,
+        /// Its last byte.
+        last: usize,
+        /// A mask that is possible.
+        mask: String,
+    },
+    /// The code is not known.
+    #[error(
+        "the code of the contract is part of its address; give it with --init-code FILE, or its hash with --init-code-hash 0x.."
+    )]
+    NoCode,
+    /// Code was given to a factory that has its own.
+    #[error(
+        "{factory} creates code of its own, which follows from its inputs; leave --init-code and --init-code-hash out"
+    )]
+    OwnCode {
+        /// The factory.
+        factory: String,
+    },
+    /// A value that the rule asks for is missing.
+    #[error("{factory} needs {name}: give it with --input {name}={example}{}", if .names.is_empty() { String::new() } else { format!(", where {} can stand for an address", .names) })]
+    NoInput {
+        /// The factory.
+        factory: String,
+        /// The value.
+        name: String,
+        /// How it is written.
+        example: &'static str,
+        /// Names that can stand for it.
+        names: String,
+    },
+    /// A value that nobody asked for.
+    #[error("--input {name}: {factory} has no such input; it has {known}")]
+    UnknownInput {
+        /// The factory.
+        factory: String,
+        /// The value.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A value that cannot be read.
+    #[error("--input {name}: {why}")]
+    BadInput {
+        /// The value.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Values that are not as long as the rule needs them.
+    #[error("with these inputs the rule of {factory} does not hold: {why}")]
+    Unfit {
+        /// The factory.
+        factory: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A message that devices do not hash.
+    #[error(
+        "{factory} hashes {bytes} bytes with the salt in them, and {most} is the most that is searched; hash long values before: \
+         keccak256(..)"
+    )]
+    Long {
+        /// The factory.
+        factory: String,
+        /// How many.
+        bytes: usize,
+        /// How many there may be.
+        most: usize,
     },
 }
 
+impl Case {
+    /// What the salts begin with, if it is known who calls.
+    fn start(&self, sender: Option<Address>) -> Option<Vec<u8>> {
+        match (self.by_sender, sender) {
+            (false, _) => Some(self.begins.clone()),
+            (true, Some(sender)) => Some([&sender[..], &self.begins].concat()),
+            (true, None) => None,
+        }
+    }
+
+    /// How many bytes are told by how the salts begin.
+    fn told(&self) -> usize {
+        self.begins.len() + if self.by_sender { 20 } else { 0 }
+    }
+
+    fn guard(&self) -> Option<&Expression> {
+        match &self.outcome {
+            Outcome::Guard(guard) => Some(guard),
+            Outcome::Refused(_) => None,
+        }
+    }
+
+    fn uses_sender(&self) -> bool {
+        self.by_sender || self.guard().is_some_and(Expression::uses_sender)
+    }
+
+    pub(super) fn uses_chain(&self) -> bool {
+        self.guard().is_some_and(Expression::uses_chain)
+    }
+}
+
+/// What a factory does with the salts of a request.
+pub(super) struct Chosen<'a> {
+    pub guard: &'a Expression,
+    /// What to call, where that is not what the rule says for all.
+    pub call: Option<&'a str>,
+    /// Which bytes are free.
+    pub mask: SaltMask,
+    /// Who calls, given or named by the salt.
+    pub sender: Option<Address>,
+}
+
 impl Factory {
-    /// The mask to count in and what the factory makes of each salt of it.
-    pub(super) fn salts(&self, request: &SaltRequest) -> Result<(SaltMask, Guard), Refusal> {
-        let SaltRequest { caller, chain_id, mask } = *request;
-        let factory = self.name;
-        if chain_id.is_some() && self.rule != Rule::CreateX {
+    /// The case of the rule that all salts of the request fall into, and the mask to count in.
+    pub(super) fn choose(&self, request: &SaltRequest) -> Result<Chosen<'_>, Refusal> {
+        let factory = self.name.clone();
+        let binds = |case: &Case| case.uses_chain() || self.code_uses_chain();
+        if request.chain_id.is_some() && !self.cases.iter().any(binds) {
             return Err(Refusal::NoChains { factory });
         }
-        match self.rule {
-            Rule::AsIs => {
-                // Who asks for a caller means the layout that contracts of this kind expect.
-                let default = caller.map_or(SaltMask::FREE, |caller| SaltMask::beginning(&caller));
-                Ok((mask.unwrap_or(default), Guard::None))
+        let (case, mask, sender) = match request.mask {
+            Some(mask) => {
+                let (case, sender) = self.case_of(&mask, request)?;
+                (case, mask, sender)
             }
-            Rule::CallerOrZero => {
-                let start = caller.unwrap_or_default();
-                let mask = mask.unwrap_or(SaltMask::beginning(&start));
-                let fits = |start: &Address| mask.must_begin(start);
-                let named = if caller.is_some() { fits(&start) } else { mask.is_fixed(0..20) };
-                match named || fits(&Address::default()) {
-                    true => Ok((mask, Guard::None)),
-                    false => {
-                        let expected =
-                            caller.map_or("the caller's address".to_owned(), |caller| encode(&caller));
-                        Err(Refusal::Start {
-                            factory,
-                            expected: format!("{expected}, or with 20 zero bytes"),
-                        })
-                    }
-                }
+            None => {
+                let case = self.usual_case(request)?;
+                let start = case.start(request.caller).unwrap_or_default();
+                (case, self.usual_mask(case, &start, request.caller), request.caller)
             }
-            Rule::BehindCaller => {
-                let caller = caller.ok_or(Refusal::NoCaller { factory })?;
-                Ok((mask.unwrap_or(SaltMask::FREE), Guard::Prefixed(caller.to_vec())))
-            }
-            Rule::CreateX => {
-                let mask = mask.unwrap_or_else(|| {
-                    let flag = u8::from(chain_id.is_some());
-                    let start = |account: &Address| SaltMask::beginning(&[account, &[flag][..]].concat());
-                    match caller {
-                        Some(caller) => start(&caller),
-                        None if chain_id.is_some() => start(&Address::default()),
-                        None => SaltMask::FREE,
-                    }
-                });
-                guard_of_createx(&mask, caller, chain_id).map(|guard| (mask, guard))
-            }
-        }
-    }
-}
-
-impl Factory {
-    /// Whether it can hold others off, and salts of this mask do not make it.
-    pub(super) fn is_open(&self, request: &SaltRequest, mask: &SaltMask) -> bool {
-        let is_callers = request.caller.is_some_and(|caller| mask.must_begin(&caller));
-        match self.rule {
-            Rule::CreateX | Rule::CallerOrZero => !is_callers,
-            // A library's contract decides by itself who may call it; the others hash the caller in.
-            Rule::AsIs | Rule::BehindCaller => false,
-        }
-    }
-}
-
-/// What CreateX makes of all salts of this mask: its `_guard` and `_parseSalt`, for the caller as `msg.sender`.
-fn guard_of_createx(
-    mask: &SaltMask,
-    caller: Option<Address>,
-    chain_id: Option<u64>,
-) -> Result<Guard, Refusal> {
-    const ZERO: Address = [0; 20];
-    let word = |bytes: &[u8]| [&[0; 32][bytes.len()..], bytes].concat();
-    let is_caller = caller.is_some_and(|caller| mask.must_begin(&caller));
-    if is_caller || mask.must_begin(&ZERO) {
-        let of_caller = if is_caller { word(&caller.unwrap_or_default()) } else { Vec::new() };
-        return match (mask.byte(20), chain_id) {
-            (Some(0), None) => Ok(Guard::Prefixed(of_caller)),
-            (Some(0), Some(_)) => Err(Refusal::UnusedChain),
-            (Some(1), Some(chain)) => Ok(Guard::Prefixed([of_caller, word(&chain.to_be_bytes())].concat())),
-            (Some(1), None) => Err(Refusal::NoChain),
-            _ => Err(Refusal::ChainByte),
         };
-    }
-    if chain_id.is_some() {
-        return Err(Refusal::UnusedChain);
-    }
-    if mask.is_fixed(0..20) && caller.is_none() {
-        return Err(Refusal::WhoCalls);
-    }
-    for account in [Some(ZERO), caller].into_iter().flatten() {
-        // Where the free bytes hold eight random ones that do not count, none of the salts begins with the account
-        // but once in 2^64 searches.
-        let random =
-            (0..20).filter(|&byte| mask.free()[byte] && !mask.counted().any(|counted| counted == byte));
-        if mask.can_begin(&account) && random.count() < 8 {
-            return Err(Refusal::Ambiguous { account: encode(&account) });
+        let guard = match &case.outcome {
+            Outcome::Guard(guard) => guard,
+            Outcome::Refused(why) => return Err(Refusal::Refused { factory, why: why.clone() }),
+        };
+        match (binds(case), request.chain_id) {
+            (true, None) => Err(Refusal::NoChain { factory }),
+            (false, Some(_)) => Err(Refusal::UnusedChain { factory }),
+            _ if (guard.uses_sender() || self.code_uses_sender()) && sender.is_none() => {
+                Err(Refusal::NoCaller { factory })
+            }
+            _ => Ok(Chosen { guard, call: case.call.as_deref(), mask, sender }),
         }
     }
-    Ok(Guard::Prefixed(Vec::new()))
-}
 
-/// An address written in the source.
-const fn address(hex: &str) -> Address {
-    const fn digit(byte: u8) -> u8 {
-        match byte {
-            b'0'..=b'9' => byte - b'0',
-            b'a'..=b'f' => byte - b'a' + 10,
-            _ => panic!("an address in the source has digits in lower case only"),
+    fn code_uses_chain(&self) -> bool {
+        self.init_code.as_ref().is_some_and(Expression::uses_chain)
+    }
+
+    fn code_uses_sender(&self) -> bool {
+        self.init_code.as_ref().is_some_and(Expression::uses_sender)
+    }
+
+    /// Without a mask: the case that does what was said about caller and chain, and leaves the most of the salt free.
+    fn usual_case(&self, request: &SaltRequest) -> Result<&Case, Refusal> {
+        let factory = || self.name.clone();
+        let usable = || {
+            let is_bound = request.chain_id.is_some();
+            let fits =
+                move |case: &&Case| case.uses_chain() == is_bound || is_bound && self.code_uses_chain();
+            self.cases.iter().filter(|case| case.guard().is_some()).filter(fits)
+        };
+        if usable().next().is_none() {
+            return Err(Refusal::NoChain { factory: factory() });
+        }
+        let named = usable().filter(|case| case.uses_sender() == request.caller.is_some());
+        match (named.min_by_key(|case| case.told()), request.caller) {
+            (Some(case), _) => Ok(case),
+            (None, Some(_)) => Ok(usable().min_by_key(|case| case.told()).expect("there is one")),
+            (None, None) => Err(Refusal::NoCaller { factory: factory() }),
         }
     }
-    let hex = hex.as_bytes();
-    assert!(hex.len() == 40);
-    let mut bytes = [0; 20];
-    let mut i = 0;
-    while i < 20 {
-        bytes[i] = digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]);
-        i += 1;
+
+    fn usual_mask(&self, case: &Case, start: &[u8], caller: Option<Address>) -> SaltMask {
+        // Who names a caller where the factory does nothing with it means the layout that contracts of this kind expect.
+        let is_plain = !self.code_uses_sender()
+            && size(&self.salt) == Some(32)
+            && case.guard().is_some_and(|guard| !guard.hashes());
+        match caller {
+            Some(caller) if start.is_empty() && is_plain && !case.uses_sender() => {
+                SaltMask::beginning(&caller)
+            }
+            _ => SaltMask::beginning(start),
+        }
     }
-    bytes
+
+    /// The case that all salts of a mask fall into, and who calls.
+    fn case_of(&self, mask: &SaltMask, request: &SaltRequest) -> Result<(&Case, Option<Address>), Refusal> {
+        let factory = || self.name.clone();
+        let mut by_unknown = None;
+        for case in &self.cases {
+            let Some(start) = case.start(request.caller) else {
+                by_unknown = by_unknown.or(Some(case));
+                continue;
+            };
+            if mask.must_begin(&start) {
+                let named: Option<Address> =
+                    mask.is_fixed(0..20).then(|| std::array::from_fn(|byte| mask.fixed()[byte]));
+                return match (by_unknown.filter(|_| start.is_empty()), named, &case.outcome) {
+                    // Others are refused, so the caller is whom the salt names.
+                    (Some(by_sender), Some(named), Outcome::Refused(_)) => Ok((by_sender, Some(named))),
+                    (Some(_), Some(_), Outcome::Guard(_)) => Err(Refusal::WhoCalls { factory: factory() }),
+                    _ => Ok((self.bound(case, request), request.caller)),
+                };
+            }
+            // Where the free bytes hold eight random ones that do not count, none of the salts begins so but once in 2^64
+            // searches.
+            let is_random =
+                |&byte: &usize| mask.free()[byte] && !mask.counted().any(|counted| counted == byte);
+            if mask.can_begin(&start) && (0..start.len()).filter(is_random).count() < 8 {
+                return Err(self.ambiguous(mask, request, case, &start));
+            }
+        }
+        unreachable!("the last case takes every salt")
+    }
+
+    /// Of cases that begin alike the one that does what was said about the chain: it is another function of the contract.
+    fn bound<'a>(&'a self, case: &'a Case, request: &SaltRequest) -> &'a Case {
+        let alike = |other: &&Case| (other.by_sender, &other.begins) == (case.by_sender, &case.begins);
+        let fits = |other: &&Case| other.uses_chain() == request.chain_id.is_some();
+        self.cases.iter().filter(alike).find(fits).unwrap_or(case)
+    }
+
+    /// The error for a mask of which some salts begin so and others do not.
+    fn ambiguous(&self, mask: &SaltMask, request: &SaltRequest, case: &Case, start: &[u8]) -> Refusal {
+        let factory = self.name.clone();
+        // What the factory refuses unless it goes on in one of the ways before.
+        let whole = self.cases.iter().find_map(|other| match &other.outcome {
+            Outcome::Refused(why) => {
+                let start = other.start(request.caller).filter(|start| !start.is_empty())?;
+                mask.must_begin(&start).then(|| why.clone())
+            }
+            Outcome::Guard(_) => None,
+        });
+        if let Some(why) = whole {
+            return Refusal::Refused { factory, why };
+        }
+        let bytes: String = case.begins.iter().map(|byte| format!("{byte:02x}")).collect();
+        let start_text = match request.caller.filter(|_| case.by_sender) {
+            Some(caller) => format!("{}{bytes}", encode(&caller)),
+            None => format!("0x{bytes}"),
+        };
+        Refusal::Ambiguous { factory, start: start_text, bytes: start.len() }
+    }
+
+    /// Whether it can hold others off, and salts of this mask do not make it. A library's contract decides by itself who may call it, and
+    /// others hash the caller in.
+    pub(super) fn is_open(&self, request: &SaltRequest, mask: &SaltMask) -> bool {
+        let can_hold_off = self.cases.iter().any(|case| case.by_sender && case.guard().is_some());
+        can_hold_off && !request.caller.is_some_and(|caller| mask.must_begin(&caller))
+    }
+
+    /// What names in the rule's expressions stand for.
+    pub(super) fn values(&self, given: &BTreeMap<String, String>) -> Result<Values, Refusal> {
+        if let Some(name) = given.keys().find(|name| !self.inputs.iter().any(|input| input.name == **name)) {
+            let known: Vec<&str> = self.inputs().map(|(name, _)| name).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(Refusal::UnknownInput { factory: self.name.clone(), name: name.clone(), known });
+        }
+        let mut values = self.constants.clone();
+        for Input { name, of, default } in &self.inputs {
+            let alike = |(_, (other, _)): &(&String, &(AbiType, Vec<u8>))| other == of;
+            let packed = match (given.get(name), default) {
+                (Some(text), _) => {
+                    self.read_input(of, text).map_err(|why| Refusal::BadInput { name: name.clone(), why })?
+                }
+                (None, Some(default)) => default.clone(),
+                (None, None) => {
+                    let names = self.constants.iter().filter(alike).map(|(name, _)| name.as_str());
+                    let names = if *of == AbiType::Address { names.collect() } else { Vec::new() };
+                    return Err(Refusal::NoInput {
+                        factory: self.name.clone(),
+                        name: name.clone(),
+                        example: if matches!(of, AbiType::Uint(_)) { "N" } else { "0x.." },
+                        names: names.join(" or "),
+                    });
+                }
+            };
+            values.insert(name.clone(), (of.clone(), packed));
+        }
+        Ok(values)
+    }
+
+    /// The value of an input: as its type is written, or the name of a constant of that type.
+    pub(super) fn read_input(&self, of: &AbiType, text: &str) -> Result<Vec<u8>, String> {
+        match self.constants.get(text.trim()) {
+            Some((known, packed)) if known == of => Ok(packed.clone()),
+            Some((known, _)) => Err(format!("{} is of type {known}, not {of}", text.trim())),
+            None => of.packed(text).map_err(|error| error.to_string()),
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What a person gives beside an address: hashes, init code, the layout of a salt.
 
 use super::{Address, decode};
-use crate::Error;
+use crate::{Error, Shown};
 
 /// A given text or file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +14,16 @@ pub enum InputError {
         given: usize,
         /// Whether all of them are digits.
         is_hex: bool,
+    },
+    /// No salt of the factory's type.
+    #[error("'{}' is no salt: write 64 hex digits, or as the factory takes it, {of}: {why}", Shown(.text))]
+    Salt {
+        /// What was given.
+        text: String,
+        /// The type.
+        of: String,
+        /// What is wrong.
+        why: String,
     },
     /// A layout that is not known.
     #[error(

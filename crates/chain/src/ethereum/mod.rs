@@ -6,8 +6,10 @@
 mod abi;
 mod account;
 mod address;
+mod expression;
 mod factory;
 mod input;
+mod rule;
 mod salted;
 
 pub use abi::{AbiError, AbiType, encode_arguments};
@@ -15,8 +17,9 @@ pub use account::{Account, Contract, ImpossibleNonce, create};
 pub(crate) use account::{account_of, chain};
 pub(crate) use address::HEAD;
 pub use address::{decode, encode};
-pub use factory::{FACTORIES, Factory, PROXY_CODE_HASH, Refusal, SaltRequest};
+pub use factory::{FACTORIES, Factory, GivenSalt, PROXY_CODE_HASH, Refusal, SaltRequest};
 pub use input::{InputError, parse_hash, parse_layout, read_init_code};
+pub use rule::RuleError;
 pub use salted::{Deployment, Steps, create2};
 
 use std::sync::LazyLock;

@@ -6,7 +6,7 @@ use secp256k1::{PublicKey, SecretKey};
 use serde::Deserialize;
 
 use super::*;
-use crate::{Digest, Error, Form, Guard, KeyTarget, PublicPoint, SaltMask, SaltTarget, Target};
+use crate::{Digest, Error, Form, Guard, Hashed, KeyTarget, PublicPoint, SaltMask, SaltTarget, Target};
 
 #[derive(Deserialize)]
 struct Vectors {
@@ -227,7 +227,8 @@ fn create2_of_the_eip_and_the_hash_of_init_code() {
         let hash = keccak256(&read_init_code(init_code.as_bytes()).unwrap());
         assert_eq!(encode(&create2(&bytes(&deployer), &bytes(&salt), &hash)), address, "{source}");
         let plain = Factory::find("plain").unwrap();
-        let made = Deployment::create2(plain, Some(bytes(&deployer)), hash, &SaltRequest::default()).unwrap();
+        let made =
+            Deployment::create2(plain, Some(bytes(&deployer)), Some(hash), &SaltRequest::default()).unwrap();
         assert_eq!(made.encode(&made.digest(&bytes(&salt))), address, "{source}");
         assert_eq!((made.name(), made.salted().salt), ("create2", SaltMask::FREE));
     }
@@ -248,10 +249,10 @@ fn known_deployments_come_out_of_their_factories() {
         let request = SaltRequest {
             caller: known.caller.map(|caller| decode(&caller).unwrap()),
             chain_id: known.chain,
-            mask: None,
+            ..SaltRequest::default()
         };
         let made = match known.code_hash {
-            Some(code_hash) => Deployment::create2(factory, deployer, hash(code_hash), &request),
+            Some(code_hash) => Deployment::create2(factory, deployer, Some(hash(code_hash)), &request),
             None => Deployment::create3(factory, deployer, known.proxy_code_hash.map(hash), &request),
         };
         let made = made.unwrap_or_else(|refusal| panic!("{source}: {refusal}"));
@@ -268,9 +269,17 @@ fn known_deployments_come_out_of_their_factories() {
 }
 
 /// What a factory offers and no contract is known for that was made with it and published with its salt.
-const NOT_DEPLOYED: [(&str, &str); 1] = [
+const NOT_DEPLOYED: [(&str, &str); 8] = [
     // Another miner's predictions stand in.
     ("createx", "CREATE2"),
+    // The code that is on the chains creates on a local one, in the tests of the command line.
+    ("safe-1.1.1", "CREATE2"),
+    ("safe-1.3.0", "CREATE2"),
+    ("safe-1.4.1", "CREATE2"),
+    ("safe-1.5.0", "CREATE2"),
+    ("simple-account-0.6", "CREATE2"),
+    ("simple-account-0.7", "CREATE2"),
+    ("simple-account-0.8", "CREATE2"),
 ];
 
 /// A factory cannot be added, nor offer more, without an example from a chain.
@@ -278,12 +287,12 @@ const NOT_DEPLOYED: [(&str, &str); 1] = [
 fn every_factory_has_a_known_deployment() {
     let all = vectors().deployments;
     let opcode = |known: &Deployed| if known.code_hash.is_some() { "CREATE2" } else { "CREATE3" };
-    for factory in FACTORIES {
-        for (offer, wanted) in [(factory.create2, "CREATE2"), (factory.create3, "CREATE3")] {
+    for factory in FACTORIES.iter() {
+        for (offer, wanted) in [(&factory.create2, "CREATE2"), (&factory.create3, "CREATE3")] {
             let deployed = all
                 .iter()
                 .any(|known| known.on.is_some() && known.factory == factory.name && opcode(known) == wanted);
-            let expected = offer.is_some() && !NOT_DEPLOYED.contains(&(factory.name, wanted));
+            let expected = offer.is_some() && !NOT_DEPLOYED.contains(&(factory.name.as_str(), wanted));
             assert_eq!(deployed, expected, "{} with {wanted}", factory.name);
         }
     }
@@ -301,7 +310,7 @@ fn on_chain(
     factory: &str,
     deployer: [u8; 20],
     caller: [u8; 20],
-    chain: u64,
+    chain: Option<u64>,
     salt: [u8; 32],
     code_hash: [u8; 32],
     by_proxy: bool,
@@ -311,19 +320,82 @@ fn on_chain(
     let word = |bytes: &[u8]| -> [u8; 32] { [&[0; 32][bytes.len()..], bytes].concat().try_into().unwrap() };
     let guarded = match factory {
         "createx" => match (salt[..20] == caller, salt[..20] == [0; 20], salt[20]) {
-            (true, _, 1) => hash(&[&word(&caller), &word(&chain.to_be_bytes()), &salt]),
+            (true, _, 1) => hash(&[&word(&caller), &word(&chain.unwrap_or(7).to_be_bytes()), &salt]),
             (true, _, 0) => hash(&[&word(&caller), &salt]),
             (true, ..) => return None,
-            (_, true, 1) => hash(&[&word(&chain.to_be_bytes()), &salt]),
+            (_, true, 1) => hash(&[&word(&chain.unwrap_or(7).to_be_bytes()), &salt]),
             (_, true, 2..) => return None,
             _ => hash(&[&salt]),
         },
         "create3factory" | "lifi" => hash(&[&caller, &salt]),
+        safe if safe.starts_with("safe-") => match chain {
+            Some(chain) => hash(&[&hash(&[INITIALIZER]), &salt, &word(&chain.to_be_bytes())]),
+            None => hash(&[&hash(&[INITIALIZER]), &salt]),
+        },
         "0age" if salt[..20] != caller && salt[..20] != [0; 20] => return None,
         _ => salt,
     };
     let first = oracle::create2(&deployer, &guarded, &code_hash);
     Some(if by_proxy { oracle::create(&first, 1) } else { first })
+}
+
+const INITIALIZER: &[u8] = &[0xb6, 0x3e, 0x80, 0x0d];
+
+/// Something for each value that a factory's rule asks for.
+fn inputs_of(factory: &Factory) -> std::collections::BTreeMap<String, String> {
+    let value = |of: &AbiType| match of {
+        AbiType::Bytes => format!("0x{}", const_hex::encode(INITIALIZER)),
+        _ => "0x00000000219ab540356cBB839Cbe05303d7705Fa".to_owned(),
+    };
+    factory.inputs().map(|(name, of)| (name.to_owned(), value(of))).collect()
+}
+
+/// What wallets are proxies of, and the hash of the proxy's creation code as npm's packages have it.
+#[test]
+fn wallets_have_the_code_of_their_packages() {
+    let address = bytes::<20>("00000000219ab540356cbb839cbe05303d7705fa");
+    let word = [&[0; 12][..], &address].concat();
+    for (name, size, code_hash) in [
+        ("safe-1.1.1", 487, "644465437a14401c490a7b508aaf3ef54b0cead3975b00677b8a7fb2c86a86fd"),
+        ("safe-1.3.0", 486, "44425997c3cd3b9f0cd37ae80e154b1bfc14d921d252ee5368c53f1ccb5c932b"),
+        ("safe-1.4.1", 486, "1856e0ee08399d74e0ea0b03adca210aeade6f748969ac023cdcb4dd62dcaf5f"),
+        ("safe-1.5.0", 438, "941b3e88811b2f33b8e26783c7407d2e978404581a21c9f07abf2cad9cb87e12"),
+        ("simple-account-0.6", 1985, "2ef949a1ea043e392e2f802f6c9ec056aff8e49b896b4888b937c948d1f9f9fe"),
+        ("simple-account-0.7", 1047, "fc0448e00d75d29e6e7a453d8bc553c6f5a89cc048d8b45606eadf8158c5febc"),
+        ("simple-account-0.8", 680, "54c4f1416e8a5d49bacc9bbed20b8baa3e9e904e15b2000b9d3ea9d1ce6a4c94"),
+    ] {
+        let factory = Factory::find(name).unwrap();
+        let request = SaltRequest { inputs: inputs_of(factory), ..SaltRequest::default() };
+        let made = Deployment::create2(factory, None, None, &request).unwrap();
+        let trace = made.trace(&[7; 32]);
+        let line = |name: &str| trace.iter().find(|(known, _)| *known == name).unwrap().1.clone();
+        let code = const_hex::decode(line("init code")).unwrap();
+        assert_eq!(oracle::keccak(&[&code[..size]]), bytes::<32>(code_hash), "{name}");
+        assert_eq!(line("init code hash"), format!("0x{}", const_hex::encode(oracle::keccak(&[&code]))));
+        let expected = match name.starts_with("safe") {
+            true => word.clone(),
+            // The first contract of the factory, and a call of initialize(address) behind its offset and length.
+            false => {
+                let implementation = oracle::create(&factory.address.unwrap(), 1);
+                let number = |value: u8| [vec![0; 31], vec![value]].concat();
+                let call = [&[0xc4, 0xd6, 0x6d, 0xe8][..], &word, &[0; 28]].concat();
+                [&[0; 12][..], &implementation, &number(64), &number(36), &call].concat()
+            }
+        };
+        assert_eq!(code[size..], expected, "{name}");
+    }
+    // As its own getAddress(0x0000..05Fa, 7) says on a local chain.
+    for (name, address) in [
+        ("simple-account-0.6", "0xFb7ab8361e9B354d096F0683cbd658E8B5A18240"),
+        ("simple-account-0.7", "0x71eF4a56374de384CDD56216B59880e53e45e449"),
+        ("simple-account-0.8", "0xFdD1d37df00eEf5c30674d29c5e23AC278E2d890"),
+    ] {
+        let factory = Factory::find(name).unwrap();
+        let request = SaltRequest { inputs: inputs_of(factory), ..SaltRequest::default() };
+        let made = Deployment::create2(factory, None, None, &request).unwrap();
+        let salt = made.place(&factory.parse_salt("7").unwrap());
+        assert_eq!(made.encode(&made.digest(&salt)), address, "{name}");
+    }
 }
 
 proptest! {
@@ -381,20 +453,24 @@ proptest! {
             };
             SaltMask::parse(&(0..32).map(byte).collect::<String>()).unwrap()
         });
-        let request = SaltRequest { caller: with_caller.then_some(caller), chain_id: chain, mask };
+        let inputs = inputs_of(factory);
+        let request = SaltRequest { caller: with_caller.then_some(caller), chain_id: chain, mask, inputs };
         let given = factory.address.is_none().then_some(deployer);
+        let given_code = (!factory.has_code()).then_some(code_hash);
         let made = match by_proxy {
             true => Deployment::create3(factory, given, proxy, &request),
-            false => Deployment::create2(factory, given, code_hash, &request),
+            false => Deployment::create2(factory, given, given_code, &request),
         };
         let Ok(made) = made else { return Ok(()) };
+        // Code that follows from a rule is compared elsewhere.
+        let code_hash = if factory.has_code() { made.salted().code_hash } else { code_hash };
         let salt = made.salted().salt.fill(&base, counter);
         let code_hash = if by_proxy { proxy.unwrap_or(PROXY_CODE_HASH) } else { code_hash };
         let deployer = factory.address.unwrap_or(deployer);
         // Where no caller is named, anyone may call; for the factory that demands one, whom the salt names.
         let anyone = if factory.name == "0age" { salt[..20].try_into().unwrap() } else { [0x5a; 20] };
         let sender = if with_caller { caller } else { anyone };
-        let expected = on_chain(factory.name, deployer, sender, chain.unwrap_or(7), salt, code_hash, by_proxy);
+        let expected = on_chain(&factory.name, deployer, sender, chain, salt, code_hash, by_proxy);
         prop_assert_eq!(Some(Digest::new(&expected.unwrap_or_default())), expected.map(|_| made.digest(&salt)));
         let explained = made.explain(&salt);
         let line = |name: &str| explained.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone());
@@ -404,8 +480,8 @@ proptest! {
         if let Some(proxy) = line("proxy") {
             prop_assert_eq!(Some(create(&decode(&proxy).unwrap(), 1)), expected);
         }
-        if let Guard::Prefixed(prefix) = &made.salted().guard {
-            prop_assert!(prefix.len() <= Guard::MOST);
+        if let Guard::Hashed(hashed) = &made.salted().guard {
+            prop_assert!(hashed.message(&salt).len() <= Hashed::MOST);
         }
     }
 }
@@ -414,12 +490,14 @@ proptest! {
 fn what_cannot_be_created_is_refused_with_a_reason() {
     let caller = [0xca; 20];
     let mask = |text: &str| Some(SaltMask::parse(&format!("{text:?<64}")).unwrap());
-    let with = |caller, chain_id, mask| SaltRequest { caller, chain_id, mask };
+    let with = |caller, chain_id, mask| SaltRequest { caller, chain_id, mask, ..SaltRequest::default() };
     let create3 = |name: &str, request: &SaltRequest| {
         Deployment::create3(Factory::find(name).unwrap(), None, None, request).unwrap_err().to_string()
     };
     let create2 = |name: &str, request: &SaltRequest| {
-        Deployment::create2(Factory::find(name).unwrap(), None, [1; 32], request).unwrap_err().to_string()
+        Deployment::create2(Factory::find(name).unwrap(), None, Some([1; 32]), request)
+            .unwrap_err()
+            .to_string()
     };
     let named = const_hex::encode(caller);
     let zeros = "0".repeat(40);
@@ -436,18 +514,21 @@ fn what_cannot_be_created_is_refused_with_a_reason() {
         (create3("solady", &nothing), "--deployer 0x.."),
         (create3("lifi", &nothing), "depend on the account that calls it"),
         (create2("arachnid", &with(None, Some(1), None)), "leave --chain-id out"),
-        (create2("0age", &with(Some(caller), None, mask(""))), "salts that begin with 0xcA"),
+        (
+            create2("0age", &with(Some(caller), None, mask(""))),
+            "salts that begin with the caller's address, or with 20 zero",
+        ),
         (
             create2("0age", &with(None, None, mask("00"))),
             "salts that begin with the caller's address, or with 20 zero",
         ),
         (create2("0age", &with(Some(caller), None, mask(&"ab".repeat(20)))), "or with 20 zero bytes"),
-        (create3("createx", &with(Some(caller), None, mask(&named))), "unless its byte 21 is 00"),
+        (create3("createx", &with(Some(caller), None, mask(&named))), "only if its byte 21 is 00"),
         (
             create3("createx", &with(Some(caller), None, mask(&format!("{named}02")))),
-            "unless its byte 21 is 00",
+            "only if its byte 21 is 00",
         ),
-        (create3("createx", &with(None, None, mask(&format!("{zeros}ff")))), "unless its byte 21 is 00"),
+        (create3("createx", &with(None, None, mask(&format!("{zeros}ff")))), "only if its byte 21 is 00"),
         (create3("createx", &with(Some(caller), None, mask(&format!("{named}01")))), "--chain-id"),
         (
             create2("createx", &with(Some(caller), Some(5), mask(&format!("{named}00")))),
@@ -473,16 +554,16 @@ fn what_cannot_be_created_is_refused_with_a_reason() {
     }
     // Another account's address at the start is as good as any other bytes.
     let other = with(Some(caller), None, mask(&"ab".repeat(20)));
-    let made = Deployment::create2(Factory::find("createx").unwrap(), None, [1; 32], &other).unwrap();
-    assert_eq!(made.salted().guard, Guard::Prefixed(Vec::new()));
+    let made = Deployment::create2(Factory::find("createx").unwrap(), None, Some([1; 32]), &other).unwrap();
+    assert_eq!(made.salted().guard, Guard::prefixed(Vec::new()));
 }
 
 #[test]
 fn masks_that_factories_choose() {
     let caller = [0xca; 20];
     let chosen = |name: &str, caller, chain_id| {
-        let request = SaltRequest { caller, chain_id, mask: None };
-        Factory::find(name).unwrap().salts(&request).unwrap().0.to_string()
+        let request = SaltRequest { caller, chain_id, ..SaltRequest::default() };
+        Factory::find(name).unwrap().choose(&request).unwrap().mask.to_string()
     };
     let named = const_hex::encode(caller);
     let zeros = "0".repeat(40);

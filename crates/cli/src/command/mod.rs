@@ -7,6 +7,7 @@ pub(crate) mod cosmos;
 pub(crate) mod db;
 pub(crate) mod devices;
 pub(crate) mod ethereum;
+pub(crate) mod explain;
 pub(crate) mod fleet;
 pub(crate) mod join;
 pub(crate) mod keygen;

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use serde::Serialize;
 use warpsmith::keys::wiping_stack;
 use warpsmith::keystore::Password;
@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 use crate::checks::{Report, Verdict, check_all};
 use crate::encryption::{ask_password, read_password};
 use crate::ending::{Ending, Failure};
+use crate::factory::read_rule;
 use crate::input::name;
 use crate::stdout::Stdout;
 use crate::telling::{escaped, tell};
@@ -44,6 +45,10 @@ pub(crate) struct Verify {
     /// The file with the password of encrypted keys, mode 0600 [default: asks on the terminal]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
+
+    /// The rule of the factory that salts are for, where it is one of yours (docs/rules.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    rule: Option<PathBuf>,
 
     /// Print JSON
     #[arg(short, long)]
@@ -90,9 +95,10 @@ impl Verify {
             known = Some(password.clone());
             Ok(password)
         };
+        let own = self.rule.as_deref().map(read_rule).transpose()?;
         let (mut all, mut fails) = (0u64, 0u64);
         wiping_stack(|| {
-            check_all(text, &mut ask, &mut |report| {
+            check_all(text, &mut ask, own.as_ref(), &mut |report| {
                 all += 1;
                 fails += u64::from(!report.holds());
                 self.tell(report, all, stdout)

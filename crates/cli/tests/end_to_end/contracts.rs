@@ -11,54 +11,64 @@ use warpsmith::chain::ethereum::FACTORIES;
 use crate::anvil::{ACCOUNT, Anvil, CODE, RUNTIME};
 use crate::foreign;
 use crate::harness::{text, warpsmith, write_private};
+use crate::wallets;
 
-/// Factories of each test; together they are all there are.
+/// Factories of each test; together with those of `wallets` they are all there are.
 const SIGNED_FOR_ALL_CHAINS: [&str; 2] = ["arachnid", "createx"];
 const FROM_LIBRARIES: [&str; 3] = ["plain", "solmate", "solady"];
 const COMPILED_BY_OTHERS: [&str; 1] = ["sequence"];
 const FROM_SOURCE: [&str; 3] = ["0age", "create3factory", "lifi"];
 
 /// A chain, and a folder with the creation code.
-struct Site {
-    anvil: Anvil,
+pub struct Site {
+    pub anvil: Anvil,
     folder: TempDir,
 }
 
 impl Site {
     /// `None` where anvil is not installed.
-    fn new() -> Option<Site> {
+    pub fn new() -> Option<Site> {
         let anvil = Anvil::start()?;
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("code.hex"), CODE).unwrap();
         Some(Site { anvil, folder })
     }
 
-    fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    fn shell(&self, line: &str) -> String {
+    pub fn shell(&self, line: &str) -> String {
         self.anvil.shell(line, self.folder.path())
     }
 
-    fn code_at(&self, line: &Value) -> String {
+    pub fn code_at(&self, line: &Value) -> String {
         let asked = format!("cast code {} --rpc-url {}", text(line, "address"), self.anvil.url);
         self.shell(&asked).trim().to_owned()
     }
 
-    /// Has the contract of a result created by this line of shell, signed for by the chain.
+    /// A search on the processor.
+    pub fn search(&self, args: &[&str]) -> Value {
+        search(args)
+    }
+
+    /// Sends what a line of shell says, signed for by the chain.
+    pub fn send(&self, line: &str) {
+        let from = if line.contains("--from") { String::new() } else { format!("--from {ACCOUNT}") };
+        let signed = line.replace("--interactive", &format!("--unlocked {from}"));
+        self.shell(&signed.replace("URL", &self.anvil.url));
+    }
+
+    /// Has the contract of a result created by this line of shell.
     fn create(&self, found: &Value, line: &str) {
         assert_eq!(self.code_at(found), "0x");
-        let from = if line.contains("--from") { String::new() } else { format!("--from {ACCOUNT}") };
-        let signed =
-            line.replace("--interactive", &format!("--unlocked {from}")).replace("URL", &self.anvil.url);
-        self.shell(&signed);
-        assert_eq!(self.code_at(found), RUNTIME, "{found}: {signed}");
+        self.send(line);
+        assert_eq!(self.code_at(found), RUNTIME, "{found}: {line}");
     }
 
     /// What a script of node shows that puts contracts on the chain with the functions of `place.js`; `None` where what it needs
     /// is not installed.
-    fn place(&self, needs: &str, script: &str, mut given: Value) -> Option<Value> {
+    pub fn place(&self, needs: &str, script: &str, mut given: Value) -> Option<Value> {
         given["url"] = json!(self.anvil.url);
         foreign::folder(needs)?;
         let whole = format!("{}\n{script}\nprovider.destroy();", include_str!("contracts/place.js"));
@@ -83,8 +93,9 @@ fn found(factory: &str, code: &str, more: &[&str]) -> Value {
 
 #[test]
 fn every_factory_is_tried() {
-    let mut tried = [&SIGNED_FOR_ALL_CHAINS[..], &FROM_LIBRARIES, &COMPILED_BY_OTHERS, &FROM_SOURCE].concat();
-    let mut known: Vec<&str> = FACTORIES.iter().map(|factory| factory.name).collect();
+    let here = [&SIGNED_FOR_ALL_CHAINS[..], &FROM_LIBRARIES, &COMPILED_BY_OTHERS, &FROM_SOURCE].concat();
+    let mut tried = [&here[..], &wallets::SAFES, &wallets::ACCOUNTS].concat();
+    let mut known: Vec<&str> = FACTORIES.iter().map(|factory| factory.name.as_str()).collect();
     tried.sort_unstable();
     known.sort_unstable();
     assert_eq!(tried, known);

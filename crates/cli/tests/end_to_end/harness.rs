@@ -40,6 +40,13 @@ impl Run {
         self
     }
 
+    /// The run, if stdout has this.
+    #[track_caller]
+    pub fn stdout_says(self, fragment: &str) -> Run {
+        assert!(self.stdout.contains(fragment), "stdout lacks \"{fragment}\": {self:?}");
+        self
+    }
+
     /// stdout as JSON documents.
     #[track_caller]
     pub fn documents(&self) -> Vec<Value> {

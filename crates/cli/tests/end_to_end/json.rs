@@ -124,6 +124,7 @@ fn printed() -> Vec<Value> {
     fs::write(&result, &mined.stdout).unwrap();
     run(&["join", "--secret-key-file", &path("other.key"), &result]);
     run(&["verify", &key]);
+    run(&["create2", "explain", "--factory", "arachnid", "--init-code-hash", &hash, "--salt", &hash]);
     run(&["db", "build", &database, &list]);
     let set = path("utxo.dat");
     fs::write(&set, utxo_set("f9beb4d9")).unwrap();

@@ -20,8 +20,8 @@ fn commands() -> Vec<(Vec<String>, String)> {
         let words = name.split('-').skip(1).map(str::to_owned).collect();
         (words, fs::read_to_string(page).unwrap())
     });
-    // What has commands of its own does nothing by itself.
-    named.filter(|(_, page)| !page.contains(".SH SUBCOMMANDS")).collect()
+    // What has commands of its own does nothing by itself, but for searches that can be explained.
+    named.filter(|(_, page)| !page.contains(".SH SUBCOMMANDS") || has(page, "--device")).collect()
 }
 
 fn has(page: &str, flag: &str) -> bool {
@@ -81,8 +81,11 @@ fn whole() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut lines: Vec<(&str, Vec<&str>)> = vec![
         ("create2", vec!["cafe", "--deployer", DEPLOYER, "--init-code-hash", hash, "--patterns", "NONE"]),
         ("create2", vec!["cafe", "--deployer", DEPLOYER, "--init-code", "NONE"]),
-        ("create2", vec!["--deployer", DEPLOYER, "--init-code-hash", hash, "--score-file", "NONE"]),
+        ("create2", vec!["cafe", "--rule", "NONE"]),
         ("create3", vec!["cafe", "--deployer", DEPLOYER, "--patterns", "NONE"]),
+        ("create2 explain", vec!["--rule", "NONE", "--salt", "7"]),
+        ("create3 explain", vec!["--rule", "NONE", "--salt", "7"]),
+        ("create2", vec!["--deployer", DEPLOYER, "--init-code-hash", hash, "--score-file", "NONE"]),
         ("create3", vec!["--deployer", DEPLOYER, "--score-file", "NONE"]),
         ("eth", vec!["--score-file", "NONE"]),
         ("serve-salts", vec!["--listen", "127.0.0.1:0", "--token-file", "NONE"]),
@@ -231,7 +234,7 @@ fn a_pattern_that_cannot_be_is_2_everywhere_and_every_suggestion_is_possible() {
 #[test]
 fn where_one_of_several_flags_is_needed_all_are_named() {
     let cases: &[(&[&str], &[&str])] = &[
-        (&["create2", "cafe", "--deployer", DEPLOYER], &["--init-code-hash", "--init-code <FILE>"]),
+        (&["create2", "cafe", "--deployer", DEPLOYER], &["--init-code-hash", "--init-code FILE"]),
         (&["create2", "cafe", "--init-code-hash", "0x00"], &["--deployer", "--factory"]),
         (
             &["create2", "cafe", "--deployer", DEPLOYER, "--init-code-hash", "0x00"],

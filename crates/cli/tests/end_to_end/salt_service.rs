@@ -98,6 +98,20 @@ fn requests_are_answered_with_salts_that_hold() {
         assert!(text(&result, "salt").len() == 66, "{result}");
         assert_holds(&result);
     }
+    // A factory of one's own, by its rule.
+    let rule = format!(
+        "name = \"ours\"\ndeployer = \"{caller}\"\ncreate2 = \"make(address,bytes32)\"\n\
+         guard = \"keccak256(abi.encode(salt, owner))\"\n[inputs]\nowner = \"address\"\n"
+    );
+    let (status, result) = service.ask(&json!({
+        "rule": rule, "inputs": {"owner": caller}, "init_code_hash": hash(), "patterns": ["b"], "deadline_s": 60
+    }));
+    assert_eq!((status, text(&result, "event")), (200, "match"), "{result}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("rule.toml"), &rule).unwrap();
+    std::fs::write(path("result.json"), result.to_string()).unwrap();
+    warpsmith(&["verify", &path("result.json"), "--rule", &path("rule.toml")]).code(0);
     // The best in time is the answer, however good it is.
     let (status, result) = service
         .ask(&json!({"factory": "arachnid", "init_code_hash": hash(), "best": "zeros", "deadline_s": 0.5}));
@@ -112,7 +126,7 @@ fn requests_are_answered_with_salts_that_hold() {
         service.metrics.expect("it was asked for"),
         "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n",
     );
-    assert!(told.contains("warpsmith_salts_requests_total{how=\"found\"} 7"), "{told}");
+    assert!(told.contains("warpsmith_salts_requests_total{how=\"found\"} 8"), "{told}");
     assert!(told.contains("warpsmith_salts_requests_total{how=\"nothing\"} 1"), "{told}");
 }
 

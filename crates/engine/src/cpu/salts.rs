@@ -28,13 +28,13 @@ struct Message {
 }
 
 impl Message {
-    /// A message that ends within one block; its salt, with this counter's mask, begins at `salt`.
-    fn new(message: &[u8], salt: usize, mask: &SaltMask) -> Message {
+    /// A message that ends within one block; of its salt, with this counter's mask, the bytes from `first` on begin at `salt`.
+    fn new(message: &[u8], salt: usize, first: usize, mask: &SaltMask) -> Message {
         let block: [u8; RATE] = padded(message);
         let word = |i: usize| std::array::from_fn(|byte| block[8 * i + byte]);
         Message {
             words: std::array::from_fn(|i| [u64::from_le_bytes(word(i)); 8]),
-            counted: mask.counted().map(|byte| salt + byte).collect(),
+            counted: mask.counted().map(|byte| salt + byte - first).collect(),
         }
     }
 
@@ -77,12 +77,12 @@ impl Counting {
         let mask = &salted.salt;
         let salt = mask.fill(&lease.base, lease.first);
         let create2 = [&[0xff], &salted.deployer[..], &salt, &salted.code_hash].concat();
-        let create2 = Message::new(&create2, SALT, mask);
+        let create2 = Message::new(&create2, SALT, 0, mask);
         let (counted, guarded) = match &salted.guard {
             Guard::None => (create2, None),
-            Guard::Prefixed(with) => {
-                let guard = [&with[..], &salt].concat();
-                (Message::new(&guard, with.len(), mask), Some(create2))
+            Guard::Hashed(hashed) => {
+                let (before, first) = (hashed.before.len(), hashed.salt.start);
+                (Message::new(&hashed.message(&salt), before, first, mask), Some(create2))
             }
         };
         Counting { counted, guarded, next: Some(lease.first), last: lease.last, fresh: true }
@@ -177,7 +177,7 @@ mod tests {
     use crate::worker::Hit;
     use sha3::Digest as _;
     use std::collections::BTreeMap;
-    use warpsmith_chain::Digest;
+    use warpsmith_chain::{Digest, Hashed};
     use warpsmith_pattern::{Filter, Interval};
 
     fn keccak256(bytes: &[u8]) -> [u8; 32] {
@@ -189,7 +189,9 @@ mod tests {
         let last20 = |hash: [u8; 32]| -> [u8; 20] { hash[12..].try_into().expect("twenty bytes") };
         let salt = match &salted.guard {
             Guard::None => salt,
-            Guard::Prefixed(with) => keccak256(&[&with[..], &salt].concat()),
+            Guard::Hashed(Hashed { before, salt: own, after }) => {
+                keccak256(&[&before[..], &salt[own.start..own.end], after].concat())
+            }
         };
         let address = last20(keccak256(&[&[0xff], &salted.deployer[..], &salt, &salted.code_hash].concat()));
         let first = || last20(keccak256(&[&[0xd6, 0x94], &address[..], &[0x01]].concat()));
@@ -241,9 +243,14 @@ mod tests {
             SaltMask::parse(&format!("0x??11??{}??22", "00".repeat(27))).expect("a mask"),
             SaltMask::parse(&format!("0x{}{}", "??".repeat(9), "77".repeat(23))).expect("a mask"),
         ];
-        // No guard; a factory's; the longest there is; lengths around a word.
+        // No guard; a factory's; the longest there are; lengths around a word; something behind the salt.
         let mut guards = vec![Guard::None];
-        guards.extend([0, 7, 8, 32, Guard::MOST].map(|len| Guard::Prefixed((0..len as u8).collect())));
+        let lengths =
+            [(0, 0), (7, 0), (8, 0), (32, 0), (103, 0), (0, 32), (20, 1), (0, 103), (32, 32), (51, 52)];
+        guards.extend(lengths.map(|(before, after)| {
+            let (before, after) = ((0..before).collect(), (0x80..0x80 + after).collect());
+            Guard::Hashed(Hashed { before, salt: 0..32, after })
+        }));
         for (i, mask) in masks.into_iter().enumerate() {
             for guard in &guards {
                 for create in [false, true] {
@@ -259,6 +266,26 @@ mod tests {
                     check(&salted, Lease { base, first, last: first + 37 });
                 }
             }
+        }
+    }
+
+    /// A factory that takes fewer bytes than CREATE2 does, of either kind.
+    #[test]
+    fn a_part_of_the_salt_is_hashed_where_the_factory_takes_no_more() {
+        let base = [0x5a; 32];
+        for (own, before, after) in
+            [(20..32, 20, 0), (20..32, 0, 123), (0..12, 3, 7), (31..32, 134, 0), (0..8, 0, 0)]
+        {
+            let hashed = Hashed { before: vec![0xbe; before], salt: own.clone(), after: vec![0xaf; after] };
+            let salted = Salted {
+                guard: Guard::Hashed(hashed),
+                deployer: [0x33; 20],
+                code_hash: [0x44; 32],
+                create: false,
+                salt: SaltMask::within(&[0; 32], own.clone()),
+            };
+            let first = if own.len() > 1 { 0xfff0 } else { 0 };
+            check(&salted, Lease { base, first, last: first + 40 });
         }
     }
 

@@ -3,10 +3,10 @@
 //! The device is given the message with the mask's fixed bytes, a stretch of counters and a filter; it knows digests
 //! exactly, so a record is a hit. A launch whose hits did not fit is done again in smaller pieces.
 
-use warpsmith_chain::{Guard, Salted};
+use warpsmith_chain::{Guard, Hashed, Salted};
 use warpsmith_device::{Arg, Buffer, Kernel, Queue};
 use warpsmith_kernel::Program;
-use warpsmith_kernel::salts::{SALTS_PER_STEP, Salts};
+use warpsmith_kernel::salts::{Guarded, SALTS_PER_STEP, Salts};
 use warpsmith_pattern::Filter;
 
 use super::flight::{Flights, Landed, MOST_STEPS};
@@ -39,7 +39,9 @@ pub(super) struct SaltsWorker {
 fn described(salted: &Salted, base: &[u8; 32]) -> Salts {
     let guard = match &salted.guard {
         Guard::None => None,
-        Guard::Prefixed(prefix) => Some(prefix.clone()),
+        Guard::Hashed(Hashed { before, salt, after }) => {
+            Some(Guarded { before: before.clone(), salt: salt.clone(), after: after.clone() })
+        }
     };
     let (fixed, free) = (salted.salt.fixed(), *salted.salt.free());
     let base = std::array::from_fn(|i| if free[i] { base[i] } else { fixed[i] });

@@ -17,7 +17,7 @@ fn deployment(free: usize) -> Deployment {
     let factory = Factory::find("plain").expect("known");
     let mask = SaltMask::beginning(&vec![7; 32 - free]);
     let request = SaltRequest { mask: Some(mask), ..SaltRequest::default() };
-    Deployment::create2(factory, Some([0x11; 20]), [0x22; 32], &request).expect("possible")
+    Deployment::create2(factory, Some([0x11; 20]), Some([0x22; 32]), &request).expect("possible")
 }
 
 /// Tests one salt after the other with the target's own code.

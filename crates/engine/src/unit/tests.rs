@@ -167,7 +167,7 @@ fn floods_are_told_whole() {
 #[test]
 fn units_of_salts_are_exact_and_scores_are_too() {
     let factory = Factory::find("createx").expect("known");
-    let request = SaltRequest { caller: Some([0x22; 20]), chain_id: None, mask: None };
+    let request = SaltRequest { caller: Some([0x22; 20]), ..SaltRequest::default() };
     let target = Deployment::create3(factory, None, None, &request).expect("free bytes");
     let subject = Subject::Salt(&target);
     let leading = Ranking::new(Feature::LeadingZeros);

@@ -5,7 +5,7 @@
  * at SALT_BYTE of the first message, so all of the first round before chi is done once, and each salt changes
  * 11 lanes of it.
  *
- * Stages: keccak(prefix, salt) takes the salt's place (SALT_GUARD), the CREATE2 address, and the contract which
+ * Stages: keccak(before, salt, after) takes the salt's place (SALT_GUARD), the CREATE2 address, and the contract which
  * that address creates at nonce 1 (SALT_CREATE).
  *
  * params, in words: 34 of the first message, with its padding and zeros where the counter stands; how many

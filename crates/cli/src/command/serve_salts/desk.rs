@@ -150,8 +150,8 @@ fn samples() -> Vec<Deployment> {
     let of = |name: &str| Factory::find(name).expect("it is built in");
     let request = SaltRequest { caller: Some([0x11; 20]), ..SaltRequest::default() };
     let made = [
-        Deployment::create2(of("arachnid"), None, [0x22; 32], &SaltRequest::default()),
-        Deployment::create2(of("createx"), None, [0x22; 32], &request),
+        Deployment::create2(of("arachnid"), None, Some([0x22; 32]), &SaltRequest::default()),
+        Deployment::create2(of("createx"), None, Some([0x22; 32]), &request),
         Deployment::create3(of("solmate"), Some([0x33; 20]), None, &SaltRequest::default()),
         Deployment::create3(of("createx"), None, None, &request),
     ];

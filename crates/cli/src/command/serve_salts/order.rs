@@ -1,5 +1,6 @@
 //! What a request asks for, read and checked.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,11 @@ pub(super) struct Request {
     with: Option<String>,
     #[serde(default)]
     factory: Option<String>,
+    /// The text of a rule, in place of a factory's name, and what it asks for.
+    #[serde(default)]
+    rule: Option<String>,
+    #[serde(default)]
+    inputs: BTreeMap<String, String>,
     #[serde(default)]
     deployer: Option<String>,
     #[serde(default)]
@@ -105,15 +111,13 @@ impl Request {
         let with = match (self.with.as_deref(), &self.init_code_hash) {
             (Some(with), _) => with,
             (None, Some(_)) => "create2",
+            (None, None) if self.rule.is_some() || !self.inputs.is_empty() => "create2",
             (None, None) => "create3",
         };
         let (code_hash, other) = match with {
             "create2" => (&self.init_code_hash, self.proxy_code_hash.is_some()),
             _ => (&self.proxy_code_hash, self.init_code_hash.is_some()),
         };
-        if with == "create2" && code_hash.is_none() {
-            return Err("create2 needs init_code_hash, the Keccak-256 of the creation code".to_owned());
-        }
         if other {
             return Err("init_code_hash is for create2 and proxy_code_hash for create3; leave the other out"
                 .to_owned());
@@ -122,13 +126,15 @@ impl Request {
         let sought = Sought::Salt {
             with: with.to_owned(),
             factory: self.factory.clone().unwrap_or_else(|| usual.to_owned()),
+            rule: self.rule.clone(),
+            inputs: self.inputs.clone(),
             deployer: self.deployer.clone(),
             code_hash: code_hash.clone(),
             caller: self.caller.clone(),
             chain_id: self.chain_id,
             mask: self.salt.clone(),
         };
-        match sought.target().map_err(|error| error.to_string())? {
+        match sought.target().map_err(|error| in_fields(&error.to_string()))? {
             AnyTarget::Salt(target) => Ok(target),
             AnyTarget::Key(_) => unreachable!("a salt was sought"),
         }
@@ -158,6 +164,21 @@ impl Request {
         }
         Ok(Wish::Best { ranking: Box::new(ranking), show, enough: self.score })
     }
+}
+
+/// What is said of flags, of the fields that stand for them.
+fn in_fields(text: &str) -> String {
+    let names = [
+        ("--init-code FILE, or its hash with --init-code-hash 0x..", "init_code_hash"),
+        ("--init-code-hash", "init_code_hash"),
+        ("--salt-layout caller:0x..", "caller"),
+        ("--deployer 0x..", "deployer"),
+        ("--input NAME=VALUE", "inputs"),
+        ("--chain-id", "chain_id"),
+        ("--factory", "factory"),
+        ("--salt", "salt"),
+    ];
+    names.iter().fold(text.to_owned(), |text, (flag, field)| text.replace(flag, field))
 }
 
 impl Order {

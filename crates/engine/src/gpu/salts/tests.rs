@@ -48,9 +48,14 @@ impl SaltTarget for Any {
     }
 }
 
-fn salted(mask: &str, prefix: Option<usize>, create: bool) -> Salted {
+/// With a guard that hashes so many bytes before the salt and behind it.
+fn salted(mask: &str, guard: Option<(u8, u8)>, create: bool) -> Salted {
+    let hashed = |(before, after)| {
+        let (before, after) = ((1..=before).collect(), (0x80..0x80 + after).collect());
+        Guard::Hashed(Hashed { before, salt: 0..32, after })
+    };
     Salted {
-        guard: prefix.map_or(Guard::None, |length| Guard::Prefixed((1..=length as u8).collect())),
+        guard: guard.map_or(Guard::None, hashed),
         deployer: std::array::from_fn(|i| 0x40 + i as u8),
         code_hash: std::array::from_fn(|i| 0x90 + i as u8),
         create,
@@ -107,9 +112,14 @@ fn one_in(share: u64) -> Filter {
 #[test]
 fn salts_prove_themselves_on_the_processor() {
     let Some(gpu) = pocl() else { return };
-    let any = |mask: &str, prefix, create| Box::leak(Box::new(Any(salted(mask, prefix, create))));
+    let any = |mask: &str, guard, create| Box::leak(Box::new(Any(salted(mask, guard, create))));
     let all = "??".repeat(32);
-    for (name, target) in [("create2", any(&all, None, false)), ("create3", any(&all, Some(52), true))] {
+    let behind = any(&all, Some((20, 32)), false);
+    for (name, target) in [
+        ("create2", any(&all, None, false)),
+        ("create3", any(&all, Some((52, 0)), true)),
+        ("create2", behind),
+    ] {
         let mut cases = 0;
         prove(&gpu, &Sample { name, subject: Subject::Salt(target) }, &mut |test| {
             assert!(test.planted > 2, "{test:?}");
@@ -143,10 +153,24 @@ fn every_salt_of_a_lease_is_tested_once_wherever_it_begins_and_ends() {
     }
 }
 
+/// A factory that takes fewer bytes than CREATE2 does, at the end of a word or at its start.
+#[test]
+fn a_part_of_the_salt_is_hashed_where_the_factory_takes_no_more() {
+    let Some(gpu) = pocl() else { return };
+    for (own, before, after) in [(20..32, 20, 0), (0..12, 5, 32)] {
+        let hashed = Hashed { before: vec![0xbe; before], salt: own.clone(), after: vec![0xaf; after] };
+        let salt = SaltMask::within(&[0; 32], own);
+        let salted = Salted { guard: Guard::Hashed(hashed), salt, ..salted(&"??".repeat(32), None, false) };
+        let lease = Lease { base: [7; 32], first: 65_000, last: 75_000 };
+        let filter = one_in(64);
+        assert_eq!(search(&gpu, &salted, &filter, lease), expected(&salted, &filter, lease));
+    }
+}
+
 #[test]
 fn hits_that_do_not_fit_are_found_in_pieces() {
     let Some(gpu) = pocl() else { return };
-    let salted = salted(&mask(&[5, 6, 7, 8]), Some(20), false);
+    let salted = salted(&mask(&[5, 6, 7, 8]), Some((20, 0)), false);
     let lease = Lease { base: [7; 32], first: 1_000_003, last: 1_000_003 + 50_000 };
     // Every salt passes, or every second one: more than a launch has room for, and more than a piece.
     for share in [1, 2] {
