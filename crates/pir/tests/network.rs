@@ -5,3 +5,4 @@ mod connections;
 mod server;
 mod server_damage;
 mod support;
+mod transport;

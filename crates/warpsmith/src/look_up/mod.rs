@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 ///
 /// `examples/private_look_up.rs` does it with a server of its own.
 pub fn look_up(server: impl Into<String>, state: impl Into<PathBuf>) -> LookUp {
-    LookUp { server: server.into(), state: state.into(), devices: None, queries: None }
+    LookUp { server: server.into(), state: state.into(), proxy: None, devices: None, queries: None }
 }
 
 /// A look-up that was described and not begun: see [`look_up`](fn@crate::look_up).
@@ -43,11 +43,17 @@ pub fn look_up(server: impl Into<String>, state: impl Into<PathBuf>) -> LookUp {
 pub struct LookUp {
     server: String,
     state: PathBuf,
+    proxy: Option<String>,
     devices: Option<Devices>,
     queries: Option<u64>,
 }
 
 impl LookUp {
+    /// Reaches the server through a SOCKS5 proxy, such as Tor's at `socks5://127.0.0.1:9050`.
+    pub fn through(self, proxy: impl Into<String>) -> LookUp {
+        LookUp { proxy: Some(proxy.into()), ..self }
+    }
+
     /// Makes hints on the first of these devices; without it on a GPU, or else the processor.
     pub fn on(self, devices: Devices) -> LookUp {
         LookUp { devices: Some(devices), ..self }
@@ -66,7 +72,10 @@ impl LookUp {
     /// When the server cannot be reached, has another database than the hints are for or answers no queries, and when the
     /// hints can be neither read nor made.
     pub fn open(self) -> Result<Library> {
-        let remote = Remote::new(&self.server)?;
+        let mut remote = Remote::new(&self.server)?;
+        if let Some(proxy) = &self.proxy {
+            remote = remote.through(proxy)?;
+        }
         let offer = remote.offer()?;
         if offer.batch == 0 {
             let text = "makes hints and answers no queries; give the server that answers";
@@ -201,7 +210,19 @@ impl Library {
         }
     }
 
-    /// Brings the hints to the server's newest epoch; it says from which one, if they were older.
+    /// Asks the server which epoch is its newest by now, for [`Library::catch_up`].
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached, or has another database than before.
+    pub fn look_around(&mut self) -> Result<()> {
+        let offer = self.remote.offer()?;
+        same_database(&offer.description, &self.client, "server")?;
+        self.offer = offer;
+        Ok(())
+    }
+
+    /// Brings the hints to the newest epoch that the server told of; it says from which one, if they were older.
     ///
     /// # Errors
     ///
@@ -214,7 +235,10 @@ impl Library {
                 self.offer.epoch
             )));
         }
-        self.remote.synchronise(&mut self.client)?;
+        // An epoch that began since is of no concern: the server answers as of the one that a query names.
+        if before < self.offer.epoch {
+            self.remote.synchronise(&mut self.client)?;
+        }
         self.client.tidy()?;
         Ok((self.client.version().epoch > before).then_some(before))
     }

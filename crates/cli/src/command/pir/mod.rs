@@ -107,9 +107,23 @@ fn open_state(path: &Path) -> Result<Client, Failure> {
     })
 }
 
-/// A server by the address a person gave.
-fn remote(url: &str) -> Result<Remote, Failure> {
-    Remote::new(url).map_err(|error| Failure::Usage(error.to_string()))
+/// How servers are reached.
+#[derive(Args)]
+struct Route {
+    /// Reach servers through this SOCKS5 proxy, such as Tor's: socks5://127.0.0.1:9050. Names are looked up by the proxy
+    #[arg(long, value_name = "URL")]
+    proxy: Option<String>,
+}
+
+impl Route {
+    /// A server by the address a person gave.
+    fn to(&self, url: &str) -> Result<Remote, Failure> {
+        let remote = Remote::new(url).map_err(|error| Failure::Usage(error.to_string()))?;
+        match &self.proxy {
+            None => Ok(remote),
+            Some(proxy) => remote.through(proxy).map_err(|error| Failure::Usage(format!("--proxy {error}"))),
+        }
+    }
 }
 
 /// The instruction sets of this processor.
