@@ -304,6 +304,6 @@ impl Build {
     /// Tagged entries, of whole words: the sums of other sizes take longer.
     fn plan(&self, layout: Layout, keys: u64, value_size: u32) -> Plan {
         let entry_size = (TAG_BYTES as u32 + value_size).next_multiple_of(8);
-        Plan { layout, places: 3, keys, entry_size, block_size: self.block_size, epoch: self.epoch }
+        Plan { layout, places: 3, keys, room: 0, entry_size, block_size: self.block_size, epoch: self.epoch }
     }
 }
