@@ -29,6 +29,7 @@ use self::transport::{Response, is_hang_up};
 use crate::client::{Asked, Client, Fetched};
 use crate::database::{Description, HEAD_BYTES, SEGMENT_BYTES};
 use crate::error::{Error, Result};
+use crate::ethereum::ChainHead;
 use crate::memory;
 use crate::params::Params;
 use crate::token::Token;
@@ -64,6 +65,8 @@ pub struct Remote {
     token: Option<Token>,
     /// Whether keys may travel in clear.
     allows_plain: bool,
+    /// Whether errors leave its path out.
+    hides_path: bool,
     /// What stands between, and its host and port.
     proxy: Option<(Proxy, String)>,
     /// Keeps the connections, from the first request on: or why there can be none.
@@ -79,6 +82,8 @@ pub struct Offer {
     pub epoch: u64,
     /// The most queries of one request; 0 where it does not answer queries.
     pub batch: usize,
+    /// The block of a chain that the newest epoch is of, where it is a state that tells.
+    pub head: Option<ChainHead>,
 }
 
 /// An answer that was read.
@@ -86,6 +91,7 @@ struct Whole {
     bytes: Vec<u8>,
     epoch: Option<u64>,
     batch: Option<u64>,
+    head: Option<ChainHead>,
 }
 
 impl Remote {
@@ -118,6 +124,7 @@ impl Remote {
             prefix,
             token: None,
             allows_plain: false,
+            hides_path: false,
             proxy: None,
             agent: Arc::default(),
         };
@@ -160,6 +167,13 @@ impl Remote {
         self
     }
 
+    /// The same, and errors do not repeat the path of its address: addresses of nodes often have a key there.
+    #[must_use]
+    pub fn hiding_path(mut self) -> Remote {
+        self.hides_path = true;
+        self
+    }
+
     /// Whether nobody on the way can read what is sent: it is encrypted, or does not leave this machine.
     pub fn is_private(&self) -> bool {
         match &self.proxy {
@@ -181,7 +195,11 @@ impl Remote {
     /// An error of this server. Whatever it said is made fit to be shown here.
     fn failed(&self, reason: impl AsRef<str>) -> Error {
         let through = self.proxy.as_ref().map(|(_, proxy)| format!(" (through the proxy at {proxy})"));
-        let server = format!("{}{}", self.url(), through.unwrap_or_default());
+        let mut server = self.url();
+        if self.hides_path {
+            server.truncate(server.len() - self.prefix.len());
+        }
+        server.push_str(&through.unwrap_or_default());
         Error::Remote { server, reason: shown(reason.as_ref()) }
     }
 
@@ -200,6 +218,9 @@ impl Remote {
         let mut request = HttpRequest::builder().method(method).uri(format!("{}{path}", self.url()));
         if let Some(range) = range {
             request = request.header(header::RANGE, range);
+        }
+        if path.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
         }
         if let Some(token) = self.token.as_ref().filter(|_| path == HINTS) {
             request = request.header(header::AUTHORIZATION, bearer(token)?);
@@ -223,7 +244,7 @@ impl Remote {
                 std::thread::sleep(Duration::from_millis(250 << attempt));
             }
             let result = self.send(method, path, None, body, longest).and_then(|response| {
-                let Response { status, epoch, batch, location, mut body } = response;
+                let Response { status, epoch, batch, head, location, mut body } = response;
                 let bytes = if status == 200 {
                     let mut bytes = Vec::new();
                     body.read_to_end(&mut bytes)?;
@@ -231,7 +252,7 @@ impl Remote {
                 } else {
                     message(body)
                 };
-                Ok((status, Whole { bytes, epoch, batch }, location))
+                Ok((status, Whole { bytes, epoch, batch, head }, location))
             });
             let (status, whole, location) = match result {
                 Ok(answer) => answer,
@@ -262,17 +283,26 @@ impl Remote {
         Err(self.failed(last))
     }
 
+    /// What a node says to a call of JSON-RPC, which is sent to the address itself; at most so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be reached, refuses, or says more.
+    pub fn post_json(&self, call: &[u8], longest: u64) -> Result<Vec<u8>> {
+        Ok(self.ask("POST", "", call, longest)?.bytes)
+    }
+
     /// What the server has.
     ///
     /// # Errors
     ///
     /// When it cannot be reached or says something else.
     pub fn offer(&self) -> Result<Offer> {
-        let Whole { bytes, epoch, batch } = self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
+        let Whole { bytes, epoch, batch, head } = self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
         let description = Description::read(&self.authority, &bytes)?;
         believable(&description, memory::of_machine()).map_err(|reason| self.failed(reason))?;
         let batch = batch.unwrap_or(0).min(MOST_BATCH) as usize;
-        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, description })
+        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, head, description })
     }
 
     /// Streams all entries of the database's file to `push`, each segment once its digest is found right.

@@ -3,6 +3,7 @@
 mod damage;
 mod guard;
 mod network;
+mod proxy;
 
 use std::collections::BTreeMap;
 use std::fs;

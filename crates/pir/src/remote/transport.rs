@@ -16,6 +16,8 @@ use ureq::unversioned::transport::{
 use ureq::{Agent, AsSendBody, Body, BodyReader, Proxy, Timeout};
 use zeroize::Zeroize;
 
+use crate::ethereum::ChainHead;
+
 /// Time after which an attempt to connect is given up.
 const CONNECTING: Duration = Duration::from_secs(30);
 /// Time without a request after which a connection is not used again: our servers close it after a minute.
@@ -54,6 +56,7 @@ pub(super) struct Response {
     pub status: u16,
     pub epoch: Option<u64>,
     pub batch: Option<u64>,
+    pub head: Option<ChainHead>,
     pub location: Option<String>,
     pub body: Bounded,
 }
@@ -92,6 +95,7 @@ pub(super) fn send(
         status: head.status.as_u16(),
         epoch: number("warpsmith-epoch"),
         batch: number("warpsmith-batch"),
+        head: text("warpsmith-head").and_then(|head| head.parse().ok()),
         location: text("location").map(|place| place.into_owned()),
         body: Bounded::new(body, left),
     })

@@ -12,6 +12,7 @@ pub use query::{Answer, Query, amount_bytes, key_of, parse_hex, parse_key};
 use warpsmith_engine::{Devices, Runner};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::device::{OnDevice, Tuning};
+use warpsmith_pir::ethereum::ChainHead;
 use warpsmith_pir::hints::make::{Make, Processor};
 use warpsmith_pir::keyword::{TableShape, is_at_home};
 use warpsmith_pir::remote::{Offer, Remote};
@@ -185,6 +186,16 @@ impl Library {
         &self.client
     }
 
+    /// The newest epoch that the server told of.
+    pub fn epoch(&self) -> u64 {
+        self.offer.epoch
+    }
+
+    /// The block of a chain that this epoch is of, where the database is a state that tells.
+    pub fn head(&self) -> Option<&ChainHead> {
+        self.offer.head.as_ref()
+    }
+
     /// Queries that can still be made with these hints.
     pub fn remaining(&self) -> u64 {
         self.client.remaining()
@@ -266,6 +277,31 @@ impl Library {
             answers.push(answer);
             Ok::<(), Error>(())
         })?;
+        Ok(answers)
+    }
+
+    /// Reads as [`Library::get_all`] does, with look-ups of random keys after those that are asked for, until they are `count`: so
+    /// the server does not learn how many there were.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Library::get_all`], and when the system gives no random numbers.
+    pub fn get_padded(&mut self, queries: &[Query], count: usize) -> Result<Vec<Answered>> {
+        let mut all = queries.to_vec();
+        while all.len() < count {
+            let mut random = [0; 20];
+            warpsmith_entropy::fill(&mut random).map_err(|error| Error::Query(error.to_string()))?;
+            all.push(match self.description().keyword {
+                // As of an account that nobody has.
+                Some(_) => Query::Key { text: String::new(), key: random.to_vec() },
+                None => {
+                    let number = u64::from_le_bytes(*random.first_chunk().expect("twenty bytes"));
+                    Query::Index(number % self.description().params.entries())
+                }
+            });
+        }
+        let mut answers = self.get_all(&all)?;
+        answers.truncate(queries.len());
         Ok(answers)
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use clap::{ArgGroup, Args, ValueEnum};
 use warpsmith::look_up::{amount_bytes, key_of};
 use warpsmith::pir::database::{Builder, Description};
-use warpsmith::pir::ethereum::{self, Folder, Synthetic};
+use warpsmith::pir::ethereum::{self, ChainHead, Folder, Synthetic};
 use warpsmith::pir::keyword::{self, Layout, Plan, TAG_BYTES};
 use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store;
@@ -35,7 +35,8 @@ Examples:
   warpsmith pir build data.pir entries.bin --entry-size 40
   warpsmith pir build keys.pir pairs.txt --value-size 32
   warpsmith pir build coins.pir addresses.db
-  warpsmith pir build state.pir --synthetic 1000000";
+  warpsmith pir build state.pir --synthetic 1000000
+  warpsmith pir build state.pir folder --chain-id 1 --block-number 23876768 --block-hash 0xd46b...";
 
 /// Build a database, read by index or by key
 ///
@@ -79,6 +80,9 @@ pub(crate) struct Build {
     #[arg(long, value_name = "N", default_value_t = 0)]
     epoch: u64,
 
+    #[command(flatten)]
+    head: HeadFlags,
+
     /// Print JSON
     #[arg(short, long)]
     json: bool,
@@ -86,6 +90,42 @@ pub(crate) struct Build {
     /// Print nothing on stderr but warnings and errors
     #[arg(short, long)]
     quiet: bool,
+}
+
+/// The block that a state is of.
+#[derive(Args)]
+struct HeadFlags {
+    /// State: the id of the chain it is of, for wallets; 1 is Ethereum's own
+    #[arg(long, value_name = "N", requires_all = ["block_number", "block_hash"])]
+    chain_id: Option<u64>,
+
+    /// State: the block after which it is so
+    #[arg(long, value_name = "N", requires = "chain_id")]
+    block_number: Option<u64>,
+
+    /// State: the hash of that block, 64 hex digits
+    #[arg(long, value_name = "HASH", requires = "chain_id", value_parser = parse_hash)]
+    block_hash: Option<[u8; 32]>,
+
+    /// State: when that block was made, in seconds since 1970
+    #[arg(long, value_name = "N", requires = "chain_id", default_value_t = 0)]
+    block_time: u64,
+}
+
+impl HeadFlags {
+    fn head(&self) -> Option<ChainHead> {
+        Some(ChainHead {
+            chain_id: self.chain_id?,
+            number: self.block_number?,
+            time: self.block_time,
+            hash: self.block_hash?,
+        })
+    }
+}
+
+fn parse_hash(text: &str) -> std::result::Result<[u8; 32], String> {
+    let bytes = const_hex::decode(text).ok().and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or_else(|| "a hash is 64 hex digits".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -168,10 +208,23 @@ impl Build {
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
         let synthetic = Synthetic::new(records, self.seed)?;
-        let plan = ethereum::plan(synthetic.keys(), self.block_size, self.epoch);
-        Ok(keyword::build(&self.database, &plan, &mut |take| synthetic.each(take), &mut |share| {
-            watch.tell(Some(share))
-        })?)
+        self.build_state(synthetic.keys(), &|take| synthetic.each(take), watch)
+    }
+
+    /// A state, and of which block it is where that is known.
+    fn build_state(
+        &self,
+        keys: u64,
+        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let head: Vec<_> = self.head.head().iter().flat_map(ChainHead::records).collect();
+        let plan = ethereum::plan(keys + head.len() as u64, self.block_size, self.epoch);
+        let mut source = |take: &mut keyword::Take<'_>| {
+            head.iter().try_for_each(|(key, record)| take(key, record))?;
+            each(take)
+        };
+        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?)
     }
 
     fn build_input(&self, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
@@ -181,6 +234,11 @@ impl Build {
             None => self.guess(input)?,
         };
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+        if format != Format::State && self.head.chain_id.is_some() {
+            return usage(
+                "--chain-id and --block-number are for states of Ethereum; other databases are of no block",
+            );
+        }
         match (format, self.entry_size) {
             (Format::Flat, None) => usage("a flat file needs --entry-size N: the bytes of each entry"),
             (Format::Flat, Some(size)) => self.build_flat(input, size, watch),
@@ -194,10 +252,7 @@ impl Build {
             (Format::Addresses, None) => self.build_addresses(input, watch),
             (Format::State, None) => {
                 let folder = Folder::open(input)?;
-                let plan = ethereum::plan(folder.keys(), self.block_size, self.epoch);
-                Ok(keyword::build(&self.database, &plan, &mut |take| folder.each(take), &mut |share| {
-                    watch.tell(Some(share))
-                })?)
+                self.build_state(folder.keys(), &|take| folder.each(take), watch)
             }
         }
     }

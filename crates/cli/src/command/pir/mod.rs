@@ -10,6 +10,7 @@ mod keys;
 mod limits;
 mod maker;
 mod pairs;
+mod proxy;
 mod serve;
 mod update;
 
@@ -33,6 +34,8 @@ Examples:
                                                                prepare: stream the database once
   warpsmith pir get --server http://127.0.0.1:8080 --state my.state 17 4711
                                                                read entries; the server does not learn which
+  warpsmith pir proxy --server http://127.0.0.1:8080 --state my.state
+                                                               answer the wallets of this machine like a node
   warpsmith pir info data.pir                                  sizes, chances, costs";
 
 /// Read entries of a database without telling its server which
@@ -53,6 +56,7 @@ enum Command {
     Update(update::Update),
     Hint(hint::Hint),
     Get(get::Get),
+    Proxy(proxy::Proxy),
     Info(info::Info),
     Bench(bench::Bench),
 }
@@ -65,6 +69,7 @@ impl Pir {
             Command::Update(update) => update.run(stdout),
             Command::Hint(hint) => hint.run(stdout),
             Command::Get(get) => get.run(stdout),
+            Command::Proxy(proxy) => proxy.run(stdout),
             Command::Info(info) => info.run(stdout),
             Command::Bench(bench) => bench.run(stdout),
         }
