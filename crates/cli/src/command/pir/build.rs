@@ -10,13 +10,14 @@ use clap::{ArgGroup, Args, ValueEnum};
 use warpsmith::look_up::{amount_bytes, key_of};
 use warpsmith::pir::database::{Builder, Description};
 use warpsmith::pir::ethereum::{self, ChainHead, Folder, Synthetic};
-use warpsmith::pir::keyword::{self, Layout, Plan, TAG_BYTES};
+use warpsmith::pir::keyword::{self, Layout, Names, Plan, TAG_BYTES};
 use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store;
 
 use super::info::{DatabaseLine, database_text};
+use super::node::Node;
 use super::pairs::Pairs;
-use super::refuse_existing;
+use super::{Route, refuse_existing};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
@@ -36,6 +37,7 @@ Examples:
   warpsmith pir build keys.pir pairs.txt --value-size 32
   warpsmith pir build coins.pir addresses.db
   warpsmith pir build state.pir --synthetic 1000000
+  warpsmith pir build state.pir --rpc http://127.0.0.1:8545 --room 100000
   warpsmith pir build state.pir folder --chain-id 1 --block-number 23876768 --block-hash 0xd46b...";
 
 /// Build a database, read by index or by key
@@ -59,6 +61,21 @@ pub(crate) struct Build {
     /// Make a synthetic state of so many records, which looks like Ethereum's and belongs to nobody
     #[arg(long, value_name = "N", group = "source")]
     synthetic: Option<u64>,
+
+    /// Ask this node for its whole state: http://HOST:PORT of an anvil, whose chain is for trials
+    #[arg(long, value_name = "URL", group = "source", conflicts_with_all = ["chain_id", "entry_size", "value_size"])]
+    rpc: Option<String>,
+
+    #[command(flatten)]
+    route: Route,
+
+    /// State: leave room for so many more keys
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    room: u64,
+
+    /// State: write down which records are whose (DBFILE.names), so that `warpsmith pir follow` can move them
+    #[arg(long)]
+    names: bool,
 
     /// Which synthetic state
     #[arg(long, value_name = "N", default_value_t = 1, requires = "synthetic")]
@@ -161,15 +178,20 @@ impl Build {
     pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<Ending, Failure> {
         let started = Instant::now();
         refuse_existing(&self.database, "a database")?;
-        let mut updates = self.database.as_os_str().to_owned();
-        updates.push(".updates");
-        refuse_existing(Path::new(&updates), "the list of a database's updates")?;
+        for (suffix, what) in
+            [(".updates", "the list of a database's updates"), (".names", "the list of its names")]
+        {
+            let mut beside = self.database.as_os_str().to_owned();
+            beside.push(suffix);
+            refuse_existing(Path::new(&beside), what)?;
+        }
         let stop = interrupt()?;
         let mut screen = Screen::new(self.quiet);
         let mut watch = Watch { stop: &stop, screen: &mut screen };
-        let built = match self.synthetic {
-            Some(records) => self.build_synthetic(records, &mut watch),
-            None => self.build_input(&mut watch),
+        let built = match (self.synthetic, &self.rpc) {
+            (Some(records), _) => self.build_synthetic(records, &mut watch),
+            (None, Some(url)) => self.build_node(url, &mut watch),
+            (None, None) => self.build_input(&mut watch),
         };
         screen.clear();
         let description = built?;
@@ -218,13 +240,48 @@ impl Build {
         each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let head: Vec<_> = self.head.head().iter().flat_map(ChainHead::records).collect();
+        self.build_state_of(self.head.head(), keys, each, watch)
+    }
+
+    fn build_state_of(
+        &self,
+        head: Option<ChainHead>,
+        keys: u64,
+        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let head: Vec<_> = head.iter().flat_map(ChainHead::records).collect();
         let plan = ethereum::plan(keys + head.len() as u64, self.block_size, self.epoch);
+        let plan = Plan { room: self.room, ..plan };
         let mut source = |take: &mut keyword::Take<'_>| {
             head.iter().try_for_each(|(key, record)| take(key, record))?;
             each(take)
         };
-        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?)
+        let built = keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?;
+        if self.names || self.rpc.is_some() {
+            let mut names = Names::create(&self.database, &built.identity)?;
+            let mut keys: Vec<Vec<u8>> = Vec::new();
+            source(&mut |key, _| {
+                keys.push(key.to_vec());
+                if keys.len() == 1 << 16 {
+                    names.add(keys.iter().map(Vec::as_slice))?;
+                    keys.clear();
+                }
+                Ok(())
+            })?;
+            names.add(keys.iter().map(Vec::as_slice))?;
+        }
+        Ok(built)
+    }
+
+    /// The whole state of a node.
+    fn build_node(&self, url: &str, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
+        let node = Node::new(self.route.to(url)?);
+        let (head, records) = node.dump().map_err(|error| Failure::Other(format!("--rpc: {error}")))?;
+        let records: Vec<_> = records.into_iter().filter_map(|(key, record)| Some((key, record?))).collect();
+        let each =
+            |take: &mut keyword::Take<'_>| records.iter().try_for_each(|(key, record)| take(key, record));
+        self.build_state_of(Some(head), records.len() as u64, &each, watch)
     }
 
     fn build_input(&self, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
@@ -234,6 +291,9 @@ impl Build {
             None => self.guess(input)?,
         };
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+        if format != Format::State && (self.names || self.room > 0) {
+            return usage("--names and --room are for states of Ethereum");
+        }
         if format != Format::State && self.head.chain_id.is_some() {
             return usage(
                 "--chain-id and --block-number are for states of Ethereum; other databases are of no block",

@@ -3,12 +3,14 @@
 mod bench;
 mod build;
 mod changes;
+mod follow;
 mod get;
 mod hint;
 mod info;
 mod keys;
 mod limits;
 mod maker;
+mod node;
 mod pairs;
 mod proxy;
 mod serve;
@@ -54,6 +56,7 @@ enum Command {
     Build(build::Build),
     Serve(serve::Serve),
     Update(update::Update),
+    Follow(follow::Follow),
     Hint(hint::Hint),
     Get(get::Get),
     Proxy(proxy::Proxy),
@@ -67,6 +70,7 @@ impl Pir {
             Command::Build(build) => build.run(stdout),
             Command::Serve(serve) => serve.run(stdout),
             Command::Update(update) => update.run(stdout),
+            Command::Follow(follow) => follow.run(stdout),
             Command::Hint(hint) => hint.run(stdout),
             Command::Get(get) => get.run(stdout),
             Command::Proxy(proxy) => proxy.run(stdout),
