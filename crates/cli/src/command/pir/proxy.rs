@@ -15,7 +15,7 @@ use serde::Serialize;
 use warpsmith::look_up::Library;
 use warpsmith::pir::keyword::Layout;
 
-use self::rounds::{Known, Rhythm, catch_up};
+use self::rounds::{Known, News, Rhythm, catch_up};
 use self::web::{Fallback, Front};
 use super::{Route, open_state};
 use crate::ending::{Ending, Failure};
@@ -160,12 +160,13 @@ impl Proxy {
         let origins =
             self.allow_origin.iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect();
         web::answer(listener, Front { wants, known: Arc::clone(&known), fallback, origins })?;
-        let mut trouble = String::new();
+        // What stays wrong is told once.
+        let (mut away, mut lost) = (String::new(), String::new());
         let ended = rounds::run(&mut library, &wanted, &known, rhythm, &stop, &mut |news| match news {
-            Ok(now) => {
-                if !trouble.is_empty() {
+            News::Epoch(now) => {
+                if !away.is_empty() {
                     screen.note("the server answers again");
-                    trouble.clear();
+                    away.clear();
                 }
                 if now > epoch {
                     let block = known.head().map_or(String::new(), |head| format!(", block {}", head.number));
@@ -173,11 +174,11 @@ impl Proxy {
                     epoch = now;
                 }
             }
-            // What stays wrong is told once.
-            Err(reason) => {
-                if trouble != reason {
+            News::Away(reason) | News::Lost(reason) => {
+                let told = if matches!(news, News::Away(_)) { &mut away } else { &mut lost };
+                if told != reason {
                     screen.warn(reason);
-                    reason.clone_into(&mut trouble);
+                    reason.clone_into(told);
                 }
             }
         });

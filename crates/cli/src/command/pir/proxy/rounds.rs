@@ -53,14 +53,24 @@ pub(super) struct Rhythm {
     pub every: Option<Duration>,
 }
 
-/// Does what is wanted until `stop` is raised. `tell` hears of troubles with the server, and of their end.
+/// What happens beside the answers.
+pub(super) enum News<'a> {
+    /// The server was asked, and the hints are of this epoch.
+    Epoch(u64),
+    /// The server could not be asked for what is new.
+    Away(&'a str),
+    /// A round brought nothing.
+    Lost(&'a str),
+}
+
+/// Does what is wanted until `stop` is raised, and tells what happens.
 pub(super) fn run(
     library: &mut Library,
     wanted: &Receiver<Wanted>,
     known: &Known,
     rhythm: Rhythm,
     stop: &AtomicBool,
-    tell: &mut dyn FnMut(Result<u64, &str>),
+    tell: &mut dyn FnMut(News<'_>),
 ) -> Result<(), Error> {
     let mut waiting: VecDeque<Wanted> = VecDeque::new();
     let (mut look_at, mut round_at) = (Instant::now() + LOOK, Instant::now());
@@ -81,8 +91,8 @@ pub(super) fn run(
         if Instant::now() >= look_at {
             look_at = Instant::now() + LOOK;
             match catch_up(library, known) {
-                Ok(epoch) => tell(Ok(epoch)),
-                Err(error) => tell(Err(&error.to_string())),
+                Ok(epoch) => tell(News::Epoch(epoch)),
+                Err(error) => tell(News::Away(&error.to_string())),
             }
         }
         match rhythm.every {
@@ -91,12 +101,16 @@ pub(super) fn run(
                 while round_at <= Instant::now() {
                     round_at += every;
                 }
-                go(library, &mut waiting, known, rhythm.round)?;
+                if let Some(reason) = go(library, &mut waiting, known, rhythm.round)? {
+                    tell(News::Lost(&reason));
+                }
             }
             Some(_) => {}
             None => {
                 while !waiting.is_empty() && !stop.load(Ordering::Relaxed) {
-                    go(library, &mut waiting, known, rhythm.round)?;
+                    if let Some(reason) = go(library, &mut waiting, known, rhythm.round)? {
+                        tell(News::Lost(&reason));
+                    }
                 }
             }
         }
@@ -119,13 +133,13 @@ pub(super) fn catch_up(library: &mut Library, known: &Known) -> Result<u64, Erro
     Ok(library.client().version().epoch)
 }
 
-/// One round: as many look-ups as it has, those that wait first.
+/// One round: as many look-ups as it has, those that wait first. Says why it brought nothing, if so.
 fn go(
     library: &mut Library,
     waiting: &mut VecDeque<Wanted>,
     known: &Known,
     round: usize,
-) -> Result<(), Error> {
+) -> Result<Option<String>, Error> {
     let mut now = Vec::new();
     while now.len() < round {
         let Some(wanted) = waiting.pop_front() else { break };
@@ -144,7 +158,7 @@ fn go(
         Ok(answers) => {
             // Whoever does not wait any more is not told.
             now.into_iter().zip(answers).for_each(|(wanted, answer)| drop(wanted.answer.send(answer)));
-            Ok(())
+            Ok(None)
         }
         Err(error) => {
             let reason = error.to_string();
@@ -153,7 +167,7 @@ fn go(
             match error {
                 Error::Unanswered(_)
                 | Error::Query(_)
-                | Error::Retrieval(warpsmith::pir::Error::Remote { .. }) => Ok(()),
+                | Error::Retrieval(warpsmith::pir::Error::Remote { .. }) => Ok(Some(reason)),
                 error => Err(error),
             }
         }
