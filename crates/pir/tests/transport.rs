@@ -8,35 +8,43 @@ use crate::support::running::{Running, start};
 use warpsmith_pir::remote::Remote;
 use warpsmith_pir::server::{Limits, Role};
 
-/// Passes bytes on to a server, and keeps all connections that came.
-struct Forwarder {
-    address: SocketAddr,
+/// Passes bytes on to a server, and keeps all connections that came and all that was said on them.
+pub struct Forwarder {
+    pub address: SocketAddr,
+    pub heard: Arc<Mutex<Vec<u8>>>,
     came: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+/// A stream of which is kept what it gives.
+struct Overheard(TcpStream, Arc<Mutex<Vec<u8>>>);
+
+impl Read for Overheard {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        self.1.lock().unwrap().extend_from_slice(&buffer[..read]);
+        Ok(read)
+    }
 }
 
 impl Forwarder {
     /// `greet` speaks with whoever comes before the server does.
-    fn before(server: &Running, greet: impl Fn(&mut TcpStream) + Send + 'static) -> Forwarder {
+    pub fn before(server: &Running, greet: impl Fn(&mut TcpStream) + Send + 'static) -> Forwarder {
         let (listener, target) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.address);
         let (address, came) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<TcpStream>>>::default());
-        let kept = Arc::clone(&came);
+        let (kept, heard) = (Arc::clone(&came), Arc::<Mutex<Vec<u8>>>::default());
+        let hears = Arc::clone(&heard);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 kept.lock().unwrap().push(stream.try_clone().unwrap());
                 greet(&mut stream);
                 let to = TcpStream::connect(target).unwrap();
-                for (mut from, mut to) in
-                    [(stream.try_clone().unwrap(), to.try_clone().unwrap()), (to, stream)]
-                {
-                    std::thread::spawn(move || {
-                        let _ = std::io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(Shutdown::Both);
-                    });
-                }
+                let asks = Overheard(stream.try_clone().unwrap(), Arc::clone(&hears));
+                pass(asks, to.try_clone().unwrap());
+                pass(to, stream);
             }
         });
-        Forwarder { address, came }
+        Forwarder { address, heard, came }
     }
 
     fn count(&self) -> usize {
@@ -47,6 +55,13 @@ impl Forwarder {
     fn hang_up(&self) {
         self.came.lock().unwrap().iter().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
     }
+}
+
+fn pass(mut from: impl Read + Send + 'static, mut to: TcpStream) {
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Both);
+    });
 }
 
 /// Offers, changes and batches of queries, and what came is right.

@@ -8,6 +8,9 @@ use crate::ethereum::ChainHead;
 use crate::keyword::Layout;
 use crate::wire::Update;
 
+/// The entries at all places of the two records that tell the block, each with its place.
+type HeadRecords = [Vec<(u64, Vec<u8>)>; 2];
+
 impl Live {
     /// The newest epoch, and the block of a chain that its entries tell of, if they do.
     pub fn newest(&self) -> (u64, Option<ChainHead>) {
@@ -34,7 +37,7 @@ impl Live {
     }
 
     /// The entries at the places of the two records that tell the block; none of a database that is no state.
-    fn head_records(&self, now: &Now) -> Option<[Vec<(u64, Vec<u8>)>; 2]> {
+    fn head_records(&self, now: &Now) -> Option<HeadRecords> {
         let shape = self.base.description().keyword.as_ref()?;
         let records = (shape.layout == Layout::State).then(ChainHead::keys)?.map(|key| {
             let places = shape.places_of(&key).into_iter();
@@ -66,7 +69,7 @@ impl Live {
     }
 }
 
-fn find(records: &[Vec<(u64, Vec<u8>)>; 2]) -> Option<ChainHead> {
+fn find(records: &HeadRecords) -> Option<ChainHead> {
     let records = records
         .each_ref()
         .map(|records| records.iter().map(|(_, record)| record.clone()).collect::<Vec<_>>());
