@@ -82,9 +82,12 @@ pub(super) fn send(
     let number = |name: &str| text(name).and_then(|value| value.trim().parse::<u64>().ok());
     let is_success = matches!(head.status.as_u16(), 200 | 206);
     let length = number("content-length");
-    if is_success && length.is_none() && !is_chunked(&head.headers) {
+    match (length.is_some(), is_chunked(&head.headers)) {
         // Its end could not be told from a connection that broke.
-        return Err(invalid("no length came back"));
+        (false, false) if is_success => return Err(invalid("no length came back")),
+        // Who stands between may take the other of them for true.
+        (true, true) => return Err(invalid("a length came back, and chunks too")),
+        _ => {}
     }
     if let Some(length) = length.filter(|length| is_success && *length > longest) {
         return Err(invalid(format!("an answer of {length} bytes, where at most {longest} were asked for")));
