@@ -1,4 +1,4 @@
-//! A listener for those who watch: metrics, and the page of a fleet. On a thread of its own, which ends with the program.
+//! A listener for those who watch (metrics, and the page of a fleet) and for wallets of this machine. On a thread of its own, which ends with the program.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
@@ -30,10 +30,19 @@ pub(crate) fn listen(flag: &str, address: &str) -> Result<(TcpListener, SocketAd
 
 /// Answers those who ask there, until the program ends.
 pub(crate) fn answer(listener: TcpListener, router: Router) -> Result<(), Failure> {
+    answer_within(PATIENCE, listener, router)
+}
+
+/// The same where an answer may take longer.
+pub(crate) fn answer_within(
+    patience: Duration,
+    listener: TcpListener,
+    router: Router,
+) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Other(format!("nobody can be answered: {error}"));
     listener.set_nonblocking(true).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let router = router.layer(from_fn(guard));
+    let router = router.layer(from_fn(move |request, next| guard(patience, request, next)));
     let serve = move || {
         runtime.block_on(async {
             // The program ends with its own exit code, whatever becomes of those who watch.
@@ -47,13 +56,13 @@ pub(crate) fn answer(listener: TcpListener, router: Router) -> Result<(), Failur
 
 /// What goes for every request: it names the machine by its number, so that no web page elsewhere can ask under a name of its own
 /// (DNS rebinding); and what is answered is shown, kept and embedded nowhere else.
-async fn guard(request: Request, next: Next) -> Response {
+async fn guard(patience: Duration, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     if !host.is_some_and(is_plain) {
         let why = "ask by the address or by localhost, not by another name\n";
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
-    let answered = tokio::time::timeout(PATIENCE, next.run(request)).await;
+    let answered = tokio::time::timeout(patience, next.run(request)).await;
     let mut response = answered.unwrap_or_else(|_| StatusCode::SERVICE_UNAVAILABLE.into_response());
     for (name, value) in HEADERS {
         let name = HeaderName::from_static(name);

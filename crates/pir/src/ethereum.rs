@@ -12,6 +12,7 @@
 //!
 //! Numbers are little-endian. A balance above 2^128 - 1 wei cannot occur: all ether there is has fewer than 88 bits.
 
+mod head;
 mod synthetic;
 
 use std::fs::File;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use warpsmith_hash::keccak::keccak256;
 
+pub use self::head::ChainHead;
 pub use self::synthetic::Synthetic;
 use crate::database::Description;
 use crate::error::{Error, Result};
@@ -233,7 +235,7 @@ fn whole(path: &Path, length: u64, each: usize) -> Result<u64> {
 
 /// What a database of this many keys is built by.
 pub fn plan(keys: u64, block_size: Option<u32>, epoch: u64) -> Plan {
-    Plan { layout: Layout::State, places: 3, keys, entry_size: RECORD as u32, block_size, epoch }
+    Plan { layout: Layout::State, places: 3, keys, room: 0, entry_size: RECORD as u32, block_size, epoch }
 }
 
 /// Builds a database looked up by key from a folder in the format above.

@@ -15,11 +15,13 @@
 
 mod build;
 mod change;
+mod names;
 
 use sha2::{Digest, Sha256};
 
 pub use self::build::{Plan, Take, build};
-pub use self::change::{Change, entries_of_changes};
+pub use self::change::{Change, entries_of_changes, entries_of_changes_moving, standing};
+pub use self::names::Names;
 use crate::error::{Error, Result};
 use crate::random;
 use crate::wire::{u32_at, u64_at};

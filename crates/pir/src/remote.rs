@@ -1,31 +1,37 @@
-//! A server as its clients see it, over HTTP/1.1, plain or with TLS: one connection a request.
+//! A server as its clients see it, over HTTP/1.1, plain or with TLS, directly or through a SOCKS proxy. Connections stay open from
+//! one request to the next.
 //!
 //! A server is not believed. What comes is checked: blocks against the digests, digests against the identity, the shape of
 //! the database against what this machine can hold, all lengths against what was asked for, before anything is allocated.
 //! Nothing it says is shown as it came. Redirects are not followed. A download that breaks off goes on where it was; a query is
 //! repeated byte for byte.
 
-mod connection;
-mod http;
+mod claim;
 mod overlay;
 mod text;
+mod transport;
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
+use ureq::http::{HeaderValue, Request as HttpRequest, Uri, header};
+use ureq::{Agent, Proxy};
 use zeroize::Zeroizing;
 
-use self::http::Response;
+use self::claim::believable;
 use self::overlay::Overlay;
 use self::text::shown;
+use self::transport::{Response, is_hang_up};
 use crate::client::{Asked, Client, Fetched};
 use crate::database::{Description, HEAD_BYTES, SEGMENT_BYTES};
 use crate::error::{Error, Result};
-use crate::hints;
+use crate::ethereum::ChainHead;
 use crate::memory;
-use crate::params::{Choice, Params};
+use crate::params::Params;
 use crate::token::Token;
 use crate::two_server::Request;
 use crate::wire::{self, Update, read_updates};
@@ -59,6 +65,12 @@ pub struct Remote {
     token: Option<Token>,
     /// Whether keys may travel in clear.
     allows_plain: bool,
+    /// Whether errors leave its path out.
+    hides_path: bool,
+    /// What stands between, and its host and port.
+    proxy: Option<(Proxy, String)>,
+    /// Keeps the connections, from the first request on: or why there can be none.
+    agent: Arc<OnceLock<std::result::Result<Agent, String>>>,
 }
 
 /// What a server has, and what it allows.
@@ -70,6 +82,8 @@ pub struct Offer {
     pub epoch: u64,
     /// The most queries of one request; 0 where it does not answer queries.
     pub batch: usize,
+    /// The block of a chain that the newest epoch is of, where it is a state that tells.
+    pub head: Option<ChainHead>,
 }
 
 /// An answer that was read.
@@ -77,6 +91,7 @@ struct Whole {
     bytes: Vec<u8>,
     epoch: Option<u64>,
     batch: Option<u64>,
+    head: Option<ChainHead>,
 }
 
 impl Remote {
@@ -103,7 +118,39 @@ impl Remote {
         let authority = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
         let prefix = path.trim_end_matches('/');
         let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
-        Ok(Remote { authority, secure, prefix, token: None, allows_plain: false })
+        let remote = Remote {
+            authority,
+            secure,
+            prefix,
+            token: None,
+            allows_plain: false,
+            hides_path: false,
+            proxy: None,
+            agent: Arc::default(),
+        };
+        if remote.url().parse::<Uri>().is_err() {
+            return Err(wrong("it has a character that no address has"));
+        }
+        Ok(remote)
+    }
+
+    /// The same through a SOCKS proxy, such as Tor's: `socks5://HOST:PORT`. Names are resolved by the proxy, never here.
+    ///
+    /// # Errors
+    ///
+    /// When the proxy's address is not of that form.
+    pub fn through(self, proxy: &str) -> Result<Remote> {
+        let wrong = |reason: &str| Error::Remote { server: shown(proxy), reason: reason.to_owned() };
+        let rest = proxy.strip_prefix("socks5://").or_else(|| proxy.strip_prefix("socks5h://"));
+        let rest = rest.ok_or_else(|| wrong("a proxy is given as socks5://HOST:PORT"))?;
+        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty() && !host.contains(['@', '/']) && port.parse::<u16>().is_ok()
+        });
+        // SEC: `socks5h` hands the proxy the name. With `socks5` the name would be looked up here, for all to see.
+        let parsed = Proxy::new(&format!("socks5h://{authority}")).ok().filter(|_| has_port);
+        let parsed = parsed.ok_or_else(|| wrong("a proxy is given as socks5://HOST:PORT"))?;
+        Ok(Remote { proxy: Some((parsed, authority.to_owned())), agent: Arc::default(), ..self })
     }
 
     /// The same with a token, which goes along with requests for hints and with no other.
@@ -120,19 +167,39 @@ impl Remote {
         self
     }
 
+    /// The same, and errors do not repeat the path of its address: addresses of nodes often have a key there.
+    #[must_use]
+    pub fn hiding_path(mut self) -> Remote {
+        self.hides_path = true;
+        self
+    }
+
     /// Whether nobody on the way can read what is sent: it is encrypted, or does not leave this machine.
     pub fn is_private(&self) -> bool {
-        let host = self.authority.rsplit_once(':').map_or(&self.authority[..], |(host, _)| host);
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let here = host.eq_ignore_ascii_case("localhost")
-            || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
-        self.secure || here
+        match &self.proxy {
+            None => self.secure || is_here(&self.authority),
+            // What is local is so to the proxy's machine. An onion service is reached encrypted, from the proxy on.
+            Some((_, proxy)) => {
+                let is_onion = host_of(&self.authority).to_ascii_lowercase().ends_with(".onion");
+                self.secure || is_onion && is_here(proxy)
+            }
+        }
+    }
+
+    /// Its address, in full.
+    fn url(&self) -> String {
+        let scheme = if self.secure { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority, self.prefix)
     }
 
     /// An error of this server. Whatever it said is made fit to be shown here.
     fn failed(&self, reason: impl AsRef<str>) -> Error {
-        let scheme = if self.secure { "https" } else { "http" };
-        let server = format!("{scheme}://{}{}", self.authority, self.prefix);
+        let through = self.proxy.as_ref().map(|(_, proxy)| format!(" (through the proxy at {proxy})"));
+        let mut server = self.url();
+        if self.hides_path {
+            server.truncate(server.len() - self.prefix.len());
+        }
+        server.push_str(&through.unwrap_or_default());
         Error::Remote { server, reason: shown(reason.as_ref()) }
     }
 
@@ -140,41 +207,44 @@ impl Remote {
         &self,
         method: &str,
         path: &str,
-        headers: &str,
+        range: Option<String>,
         body: &[u8],
         longest: u64,
-    ) -> std::io::Result<Response> {
-        let silence = if path == HINTS { SILENCE_OF_MAKERS } else { SILENCE };
-        let mut stream = connection::open(&self.authority, self.secure, silence)?;
-        let (host, prefix, length) = (&self.authority, &self.prefix, body.len());
-        let start = format!(
-            "{method} {prefix}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}"
-        );
-        let token = self.token.as_ref().filter(|_| path == HINTS).map_or("", Token::expose);
-        // It may hold a key and a token: with room from the start, so that growing leaves no copy.
-        let mut request = Zeroizing::new(Vec::with_capacity(start.len() + token.len() + body.len() + 64));
-        request.extend_from_slice(start.as_bytes());
-        if !token.is_empty() {
-            request.extend_from_slice(b"Authorization: Bearer ");
-            request.extend_from_slice(token.as_bytes());
-            request.extend_from_slice(b"\r\n");
+    ) -> io::Result<Response> {
+        let agent = self
+            .agent
+            .get_or_init(|| transport::agent(self.secure, self.proxy.as_ref().map(|(proxy, _)| proxy)));
+        let agent = agent.as_ref().map_err(|why| io::Error::new(ErrorKind::InvalidData, why.clone()))?;
+        let mut request = HttpRequest::builder().method(method).uri(format!("{}{path}", self.url()));
+        if let Some(range) = range {
+            request = request.header(header::RANGE, range);
         }
-        request.extend_from_slice(b"\r\n");
-        request.extend_from_slice(body);
-        stream.write_all(&request)?;
-        stream.flush()?;
-        Response::read(stream, silence, longest)
+        if path.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        if let Some(token) = self.token.as_ref().filter(|_| path == HINTS) {
+            request = request.header(header::AUTHORIZATION, bearer(token)?);
+        }
+        let silence = if path == HINTS { SILENCE_OF_MAKERS } else { SILENCE };
+        if method == "GET" {
+            transport::send(agent, request.body(()).map_err(io::Error::other)?, silence, longest)
+        } else {
+            transport::send(agent, request.body(body).map_err(io::Error::other)?, silence, longest)
+        }
     }
 
     /// A request whose whole answer is read; repeated where the network fails or the server is busy.
     fn ask(&self, method: &str, path: &str, body: &[u8], longest: u64) -> Result<Whole> {
-        let mut last = String::new();
+        let what = format!("{method} {path}");
+        let what = what.trim_end();
+        let (mut last, mut hung_up) = (String::new(), false);
         for attempt in 0..ATTEMPTS {
-            if attempt > 0 {
+            // A connection that was kept may have been closed meanwhile: the first time another is opened at once.
+            if attempt > 1 || attempt == 1 && !hung_up {
                 std::thread::sleep(Duration::from_millis(250 << attempt));
             }
-            let result = self.send(method, path, "", body, longest).and_then(|response| {
-                let Response { status, epoch, batch, location, mut body } = response;
+            let result = self.send(method, path, None, body, longest).and_then(|response| {
+                let Response { status, epoch, batch, head, location, mut body } = response;
                 let bytes = if status == 200 {
                     let mut bytes = Vec::new();
                     body.read_to_end(&mut bytes)?;
@@ -182,16 +252,17 @@ impl Remote {
                 } else {
                     message(body)
                 };
-                Ok((status, Whole { bytes, epoch, batch }, location))
+                Ok((status, Whole { bytes, epoch, batch, head }, location))
             });
             let (status, whole, location) = match result {
                 Ok(answer) => answer,
                 // Another attempt would bring the same.
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    return Err(self.failed(format!("{method} {path}: {error}")));
+                    return Err(self.failed(format!("{what}: {error}")));
                 }
                 Err(error) => {
-                    last = format!("{method} {path}: {error}");
+                    hung_up = is_hang_up(&error);
+                    last = format!("{what}: {error}");
                     continue;
                 }
             };
@@ -203,13 +274,22 @@ impl Remote {
                     continue;
                 }
                 (300..400, Some(place)) => format!(
-                    "{method} {path}: {status}, which leads to {place}; that is not followed, so give the address itself"
+                    "{what}: {status}, which leads to {place}; that is not followed, so give the address itself"
                 ),
-                _ => format!("{method} {path}: {status} {}", text.trim()),
+                _ => format!("{what}: {status} {}", text.trim()),
             };
             return Err(if status == 409 { Error::Mismatch(shown(&reason)) } else { self.failed(reason) });
         }
         Err(self.failed(last))
+    }
+
+    /// What a node says to a call of JSON-RPC, which is sent to the address itself; at most so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be reached, refuses, or says more.
+    pub fn post_json(&self, call: &[u8], longest: u64) -> Result<Vec<u8>> {
+        Ok(self.ask("POST", "", call, longest)?.bytes)
     }
 
     /// What the server has.
@@ -218,11 +298,11 @@ impl Remote {
     ///
     /// When it cannot be reached or says something else.
     pub fn offer(&self) -> Result<Offer> {
-        let Whole { bytes, epoch, batch } = self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
+        let Whole { bytes, epoch, batch, head } = self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
         let description = Description::read(&self.authority, &bytes)?;
         believable(&description, memory::of_machine()).map_err(|reason| self.failed(reason))?;
         let batch = batch.unwrap_or(0).min(MOST_BATCH) as usize;
-        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, description })
+        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, head, description })
     }
 
     /// Streams all entries of the database's file to `push`, each segment once its digest is found right.
@@ -315,8 +395,8 @@ impl Remote {
         at: &mut u64,
         push: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<Option<String>> {
-        let (range, longest) = (format!("Range: bytes={at}-\r\n"), description.data_bytes() - *at);
-        let mut response = match self.send("GET", "/v1/blocks", &range, b"", longest) {
+        let (range, longest) = (format!("bytes={at}-"), description.data_bytes() - *at);
+        let mut response = match self.send("GET", "/v1/blocks", Some(range), b"", longest) {
             Ok(response) if response.status == 206 => response,
             Ok(response) if matches!(response.status, 429 | 503) => {
                 return Ok(Some(busy(response.status, &message(response.body))));
@@ -424,6 +504,28 @@ impl Remote {
     }
 }
 
+/// The host of a host and port.
+fn host_of(authority: &str) -> &str {
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+}
+
+/// Whether a host and port are of this machine.
+fn is_here(authority: &str) -> bool {
+    let host = host_of(authority);
+    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+/// A token as it travels, of which nothing is left in memory afterwards.
+fn bearer(token: &Token) -> io::Result<HeaderValue> {
+    let mut value = Zeroizing::new(Vec::with_capacity(7 + token.expose().len()));
+    value.extend_from_slice(b"Bearer ");
+    value.extend_from_slice(token.expose().as_bytes());
+    let mut value = HeaderValue::from_maybe_shared(Bytes::from_owner(value)).map_err(io::Error::other)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
 /// What came with an answer that is no success: only for the message, and what does not come is not missed.
 fn message(body: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -436,35 +538,11 @@ fn busy(status: u16, message: &[u8]) -> String {
     format!("it is busy ({status}): {}", String::from_utf8_lossy(message).trim())
 }
 
-/// Whether a database that a server describes can be one, and one that this machine can have hints for; else what is wrong.
-/// Nothing is allocated by what the server says before this.
-fn believable(description: &Description, machine: u64) -> std::result::Result<(), String> {
-    let params = &description.params;
-    let claim = || {
-        let (entries, size, blocks) = (params.entries(), params.entry_size(), params.blocks());
-        format!("it claims {entries} entries of {size} bytes in {blocks} blocks")
-    };
-    if let Some(table) = description.keyword.as_ref().filter(|table| table.entries > params.entries()) {
-        return Err(format!("{}, and a table of {} entries in them", claim(), table.entries));
-    }
-    // The fewest hints there can be, one thread to make them, the digests of all segments, and one query as it is made.
-    let least = Params::new(Choice { lambda: 1, backups: Some(1), ..params.choice() })
-        .map_err(|error| error.to_string())?;
-    let hints = hints::making_bytes(&least, least.regular(), least.backups(), 1);
-    let digests = 32 * description.segments();
-    let needed = hints.saturating_add(digests).saturating_add(8 * u64::from(params.blocks()));
-    if needed > machine {
-        return Err(format!(
-            "{}; to read it takes at least {needed} bytes of memory, and this machine gives {machine}",
-            claim()
-        ));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hints;
+    use crate::params::Choice;
 
     #[test]
     fn addresses() {
@@ -490,8 +568,26 @@ mod tests {
             "http://a b",
             "http://a\r\nX: y",
             "http://u@a",
+            "http://a|b",
         ] {
             assert!(Remote::new(url).is_err(), "{url}");
+        }
+        let through = |proxy: &str| Remote::new("http://a").unwrap().through(proxy);
+        for proxy in ["socks5://127.0.0.1:9050", "socks5h://tor:9050/", "socks5://[::1]:9050"] {
+            assert!(through(proxy).is_ok(), "{proxy}");
+        }
+        for proxy in [
+            "",
+            "127.0.0.1:9050",
+            "http://127.0.0.1:9050",
+            "socks5://127.0.0.1",
+            "socks5://:9050",
+            "socks5://me:secret@tor:9050",
+            "socks5://tor:9050/x",
+            "socks5://tor:99999",
+        ] {
+            let refused = through(proxy).unwrap_err().to_string();
+            assert!(refused.contains("socks5://HOST:PORT"), "{refused}");
         }
     }
 
@@ -521,6 +617,15 @@ mod tests {
         ] {
             assert!(!is_private(url), "{url}");
         }
+        // Through a proxy nothing is local, but an onion service is reached encrypted.
+        let through = |url: &str, proxy: &str| Remote::new(url).unwrap().through(proxy).unwrap().is_private();
+        let (tor, elsewhere) = ("socks5://127.0.0.1:9050", "socks5://10.0.0.1:9050");
+        assert!(through("https://a", elsewhere) && through("http://abc.onion", tor));
+        for (url, proxy) in
+            [("http://localhost", tor), ("http://abc.onion", elsewhere), ("http://abc.onion.to", tor)]
+        {
+            assert!(!through(url, proxy), "{url} through {proxy}");
+        }
         let (key, params) = (crate::Key::random().unwrap(), Params::new(Choice::new(10, 8)).unwrap());
         let request = Request { key, lambda: 80, regular: true, first: params.regular(), pairs: 16 };
         // A port where nobody listens would be another error.
@@ -528,29 +633,10 @@ mod tests {
         assert!(refused.to_string().contains("in clear"), "{refused}");
     }
 
-    #[test]
-    fn what_no_machine_can_hold_is_not_believed() {
-        let description = |entries, block_size| Description {
-            params: Params::new(Choice { block_size: Some(block_size), ..Choice::new(entries, 40) }).unwrap(),
-            epoch: 0,
-            keyword: None,
-            identity: [0; 32],
-        };
-        let gigabytes = |count: u64| count << 30;
-        assert_eq!(believable(&description(1 << 31, 1 << 16), gigabytes(4)), Ok(()));
-        for (entries, block_size) in [(1 << 40, 1 << 10), (1 << 44, 1 << 20), (1 << 30, 1)] {
-            let why = believable(&description(entries, block_size), gigabytes(16)).unwrap_err();
-            assert!(
-                why.contains(&format!("{entries} entries of 40 bytes")) && why.contains("17179869184"),
-                "{why}"
-            );
-        }
-    }
-
     /// A server that always has one epoch more: what came until then is kept, and it is told.
     #[test]
     fn a_client_is_not_held_for_ever() {
-        use std::io::BufRead;
+        use std::io::{BufRead, Write};
         let params = Params::new(Choice { lambda: 2, backups: Some(16), ..Choice::new(100, 8) }).unwrap();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let remote = Remote::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();

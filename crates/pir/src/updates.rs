@@ -7,6 +7,7 @@
 //! they [`refresh`](Live::refresh).
 
 mod entries;
+mod history;
 mod log;
 mod room;
 

@@ -15,8 +15,15 @@ use crate::support::{Bench, fast_folder, flipped, put};
 /// A database of twenty keys, so that its head has all it can have.
 fn small_database(folder: &Path) -> PathBuf {
     let path = folder.join("data");
-    let plan =
-        Plan { layout: Layout::Tagged, places: 3, keys: 20, entry_size: 24, block_size: None, epoch: 0 };
+    let plan = Plan {
+        layout: Layout::Tagged,
+        places: 3,
+        keys: 20,
+        room: 0,
+        entry_size: 24,
+        block_size: None,
+        epoch: 0,
+    };
     let mut source = |take: &mut keyword::Take<'_>| {
         (0..20u64).try_for_each(|number| take(&number.to_le_bytes(), &number.to_le_bytes()))
     };

@@ -2,8 +2,10 @@
 
 use warpsmith_hash::Lanes;
 use warpsmith_pir::database::{Builder, Database};
-use warpsmith_pir::ethereum::{self, RECORD, Synthetic};
-use warpsmith_pir::keyword::{Layout, Plan, TableShape, Take, build, entries_of_changes, tagged_value};
+use warpsmith_pir::ethereum::{self, Account, RECORD, Synthetic};
+use warpsmith_pir::keyword::{
+    Change, Layout, Plan, TableShape, Take, build, entries_of_changes, tagged_value,
+};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Client, Params, Version};
 
@@ -88,8 +90,15 @@ fn pairs_of_keys_and_values() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
     let keys: Vec<String> = (0..300).map(|i| format!("key number {i}")).collect();
-    let plan =
-        Plan { layout: Layout::Tagged, places: 2, keys: 300, entry_size: 24, block_size: None, epoch: 0 };
+    let plan = Plan {
+        layout: Layout::Tagged,
+        places: 2,
+        keys: 300,
+        room: 0,
+        entry_size: 24,
+        block_size: None,
+        epoch: 0,
+    };
     let mut source = |take: &mut Take<'_>| {
         keys.iter().zip(0u64..).try_for_each(|(key, i)| take(key.as_bytes(), &i.to_be_bytes()))
     };
@@ -109,8 +118,15 @@ fn pairs_of_keys_and_values() {
 fn keys_come_change_and_go() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
-    let plan =
-        Plan { layout: Layout::Tagged, places: 3, keys: 400, entry_size: 24, block_size: None, epoch: 0 };
+    let plan = Plan {
+        layout: Layout::Tagged,
+        places: 3,
+        keys: 400,
+        room: 0,
+        entry_size: 24,
+        block_size: None,
+        epoch: 0,
+    };
     let mut source =
         |take: &mut Take<'_>| (0..400u32).try_for_each(|i| take(&i.to_le_bytes(), &i.to_be_bytes()));
     let shape = build(&path, &plan, &mut source, &mut |_| Ok(())).unwrap().keyword.unwrap();
@@ -250,4 +266,65 @@ fn damaged_databases_are_refused() {
     assert!(Live::open(&path, Lanes::detect(), 100).is_err());
     std::fs::write(&log, &updates).unwrap();
     assert_eq!(Live::open(&path, Lanes::detect(), 100).unwrap().epoch(), 6);
+}
+
+/// With their names, records of a state move to make room; and an epoch leads back to where it was.
+#[test]
+fn records_of_a_state_move_by_their_names_and_epochs_lead_back() {
+    use warpsmith_pir::ethereum::ChainHead;
+    use warpsmith_pir::keyword::{Names, entries_of_changes_moving, standing};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    let key =
+        |i: u16| -> ethereum::Address { std::array::from_fn(|at| (i >> (8 * (at % 2))) as u8 ^ at as u8) };
+    let record = |i: u16, balance: u128| {
+        ethereum::account_record(&key(i), &Account { balance, nonce: 1, code: 0 }).to_vec()
+    };
+    let head = |number: u64| ChainHead { chain_id: 1, number, time: 0, hash: [number as u8; 32] };
+    let plan = Plan { room: 500, ..ethereum::plan(12, None, 0) };
+    let mut source = |take: &mut Take<'_>| {
+        head(0).records().iter().try_for_each(|(key, record)| take(key, record))?;
+        (0..10).try_for_each(|i| take(&key(i), &record(i, 1)))
+    };
+    let built = build(&path, &plan, &mut source, &mut |_| Ok(())).unwrap();
+    let shape = built.keyword.clone().unwrap();
+    assert_eq!((shape.keys, shape.entries > 512), (12, true));
+    let mut names = Names::create(&path, &built.identity).unwrap();
+    let first: Vec<Vec<u8>> = ChainHead::keys().into_iter().chain((0..10).map(|i| key(i).to_vec())).collect();
+    names.add(first.iter().map(Vec::as_slice)).unwrap();
+    let live = Live::open(&path, Lanes::detect(), 0).unwrap();
+    // 25 new accounts a block, up to five of six places of the table.
+    let last = 19;
+    for block in 1..=last {
+        let (from, to) = (10 + 25 * (block as u16 - 1), 10 + 25 * block as u16);
+        let mut changes: Vec<Change> =
+            (from..to).map(|i| (key(i).to_vec(), Some(record(i, u128::from(block))))).collect();
+        changes.extend(head(block).records().map(|(key, record)| (key, Some(record.to_vec()))));
+        if block == last {
+            // Without them there is no way: of so many, one has all its places taken.
+            assert!(entries_of_changes(&live, &shape, &changes).is_err());
+        }
+        names.add(changes.iter().map(|(key, _)| &key[..])).unwrap();
+        let values = entries_of_changes_moving(&live, &shape, &changes, &|record| names.of(record)).unwrap();
+        live.update(live.difference(&values).unwrap()).unwrap();
+        assert_eq!(live.newest(), (block, Some(head(block))));
+    }
+    let all_are_there = |blocks: u64| {
+        for i in 0..10 + 25 * last as u16 {
+            let block = if i < 10 { 0 } else { 1 + (u64::from(i) - 10) / 25 };
+            let expected = (block <= blocks).then(|| record(i, u128::from(block.max(1))));
+            assert_eq!(standing(&live, &shape, &key(i)).unwrap(), expected, "account {i}");
+        }
+    };
+    all_are_there(last);
+    let heads: Vec<_> = (0..=last).rev().map(|block| (block, Some(head(block)))).collect();
+    assert_eq!(live.heads(), heads);
+    live.update(live.back_to(7).unwrap()).unwrap();
+    assert_eq!(live.newest(), (last + 1, Some(head(7))));
+    all_are_there(7);
+    assert!(live.back_to(99).is_err());
+    // Back again: what an epoch took back is kept in it.
+    live.update(live.back_to(last).unwrap()).unwrap();
+    all_are_there(last);
+    assert_eq!(live.heads()[..2], [(last + 2, Some(head(last))), (last + 1, Some(head(7)))]);
 }

@@ -2,6 +2,8 @@
 //! these wait for each other by the clock.
 
 mod connections;
+mod seen;
 mod server;
 mod server_damage;
 mod support;
+mod transport;

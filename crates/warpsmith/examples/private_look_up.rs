@@ -64,6 +64,7 @@ fn make_squares(path: &Path) -> warpsmith::pir::Result<()> {
         layout: Layout::Tagged,
         places: 3,
         keys: NUMBERS.into(),
+        room: 0,
         // The value and a tag of 16 bytes.
         entry_size: 20,
         block_size: None,

@@ -144,7 +144,8 @@ fn printed() -> Vec<Value> {
     let (entries, data, state) = (path("entries"), path("data"), path("state"));
     fs::write(&entries, [7; 64 * 40]).unwrap();
     run(&["pir", "build", &data, &entries, "--entry-size", "40"]);
-    run(&["pir", "build", &path("synthetic"), "--synthetic", "1000"]);
+    let block = ["--chain-id", "1", "--block-number", "7", "--block-hash", &hash];
+    run(&[&["pir", "build", &path("synthetic"), "--synthetic", "1000"], &block[..]].concat());
     run(&["pir", "hint", "--database", &data, "--state", &state, "--device", "cpu", "--threads", "1"]);
     run(&["pir", "info", &data, "--verify"]);
     run(&["pir", "info", &path("synthetic")]);

@@ -1,8 +1,10 @@
 //! Private retrieval: servers and clients as processes of their own, killed, restarted, misused, and always right.
 
 mod damage;
+mod follow;
 mod guard;
 mod network;
+mod proxy;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -32,6 +32,8 @@ pub struct Plan {
     pub places: u8,
     /// Keys that will come.
     pub keys: u64,
+    /// Keys that may be added later: there is room for so many more.
+    pub room: u64,
     /// Bytes an entry.
     pub entry_size: u32,
     /// Entries a block; without it the usual choice.
@@ -57,7 +59,8 @@ pub fn build(
     watch: &mut dyn FnMut(f64) -> Result<()>,
 ) -> Result<Description> {
     for _ in 0..SEEDS {
-        let shape = TableShape::new(plan.keys, plan.places, plan.layout)?;
+        let shape = TableShape::new(plan.keys.saturating_add(plan.room), plan.places, plan.layout)?;
+        let shape = TableShape { keys: plan.keys, ..shape };
         if let Some(description) = build_with(path, plan, shape, source, watch)? {
             return Ok(description);
         }
@@ -223,7 +226,7 @@ mod tests {
     }
 
     fn plan(keys: u64, places: u8) -> Plan {
-        Plan { layout: Layout::Tagged, places, keys, entry_size: 24, block_size: None, epoch: 0 }
+        Plan { layout: Layout::Tagged, places, keys, room: 0, entry_size: 24, block_size: None, epoch: 0 }
     }
 
     fn all_of(keys: u64) -> impl FnMut(&mut Take<'_>) -> Result<()> {

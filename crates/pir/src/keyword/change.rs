@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Layout, TableShape, name, tag_of, tagged_entry};
+use super::{Layout, Name, TableShape, name, tag_of, tagged_entry};
 use crate::error::{Error, Result};
 use crate::ethereum;
 use crate::updates::Live;
@@ -25,7 +25,21 @@ pub fn entries_of_changes(
     shape: &TableShape,
     changes: &[Change],
 ) -> Result<Vec<(u64, Vec<u8>)>> {
-    let mut table = NewTable { live, shape, changed: BTreeMap::new() };
+    entries_of_changes_moving(live, shape, changes, &|_| None)
+}
+
+/// As [`entries_of_changes`], where somebody knows the names of a state's records ([`Names`](super::Names)): then these move too.
+///
+/// # Errors
+///
+/// The same.
+pub fn entries_of_changes_moving(
+    live: &Live,
+    shape: &TableShape,
+    changes: &[Change],
+    name_of: &dyn Fn(&[u8]) -> Option<Name>,
+) -> Result<Vec<(u64, Vec<u8>)>> {
+    let mut table = NewTable { live, shape, name_of, changed: BTreeMap::new() };
     for (number, (key, value)) in changes.iter().enumerate() {
         let refuse = |reason: String| Err(Error::format(format!("change {number}"), reason));
         let size = live.params().entry_size();
@@ -52,10 +66,22 @@ pub fn entries_of_changes(
     Ok(table.changed.into_iter().collect())
 }
 
+/// The entry of a key as it is, if the key is there.
+///
+/// # Errors
+///
+/// When an entry cannot be read.
+pub fn standing(live: &Live, shape: &TableShape, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    let table = NewTable { live, shape, name_of: &|_| None, changed: BTreeMap::new() };
+    table.place_of(key)?.map(|place| live.entry(place)).transpose()
+}
+
 /// The entries as they will be.
 struct NewTable<'a> {
     live: &'a Live,
     shape: &'a TableShape,
+    /// The names of entries that do not carry them.
+    name_of: &'a dyn Fn(&[u8]) -> Option<Name>,
     changed: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -100,12 +126,17 @@ impl NewTable<'_> {
                 }
                 return Ok(true);
             }
-            if self.shape.layout == Layout::State {
-                continue;
-            }
-            let name =
-                tag_of(&standing).ok_or_else(|| Error::format("entry", format!("{place} has no tag")))?;
-            for next in self.shape.places_of_name(name) {
+            let name = match self.shape.layout {
+                // Whose it is, somebody may know. It moves only if it stands where that name may stand.
+                Layout::State => {
+                    (self.name_of)(&standing).filter(|name| self.shape.places_of_name(name).contains(&place))
+                }
+                _ => Some(
+                    *tag_of(&standing)
+                        .ok_or_else(|| Error::format("entry", format!("{place} has no tag")))?,
+                ),
+            };
+            for next in name.iter().flat_map(|name| self.shape.places_of_name(name)) {
                 if seen.len() < PATIENCE && !seen.contains_key(&next) {
                     seen.insert(next, Some(place));
                     waiting.push_back(next);

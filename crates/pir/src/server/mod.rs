@@ -5,7 +5,7 @@
 //!
 //! | request | role | answer |
 //! |---|---|---|
-//! | `GET /v1/info` | both | the head of the database file, 4096 bytes; the newest epoch in `warpsmith-epoch` |
+//! | `GET /v1/info` | both | the head of the database file, 4096 bytes; the newest epoch in `warpsmith-epoch`, and of a state that tells its block that in `warpsmith-head` |
 //! | `GET /v1/digests` | library | SHA-256 of each MiB of the blocks |
 //! | `GET /v1/blocks` | library | the blocks; with `Range: bytes=..` a part of them |
 //! | `GET /v1/updates/EPOCH` | both | changes after that epoch, as many epochs as fit one answer |

@@ -134,7 +134,11 @@ async fn metrics(State(shared): App) -> Response {
 
 async fn info(State(shared): App) -> Response {
     let mut response = (BINARY, shared.live.base().description().to_bytes()).into_response();
-    response.headers_mut().insert("warpsmith-epoch", shared.live.epoch().into());
+    let (epoch, head) = shared.live.newest();
+    response.headers_mut().insert("warpsmith-epoch", epoch.into());
+    if let Some(head) = head.and_then(|head| head.to_string().parse().ok()) {
+        response.headers_mut().insert("warpsmith-head", head);
+    }
     if matches!(shared.role, Role::Library) {
         response.headers_mut().insert("warpsmith-batch", shared.limits.batch.into());
     }

@@ -33,10 +33,16 @@ pub fn start(role: Role, limits: Limits) -> Running {
 
 /// The same, with something more.
 pub fn start_with(role: Role, limits: Limits, with: impl FnOnce(Server) -> Server) -> Running {
+    start_on(Choice::new(ENTRIES, 40), role, limits, with)
+}
+
+/// The same for a database of another shape.
+pub fn start_on(choice: Choice, role: Role, limits: Limits, with: impl FnOnce(Server) -> Server) -> Running {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
-    let mut builder = Builder::new(&path, Choice::new(ENTRIES, 40), 0, None).unwrap();
-    builder.push(&pseudorandom(ENTRIES as usize * 40)).unwrap();
+    let mut builder = Builder::new(&path, choice, 0, None).unwrap();
+    let bytes = builder.params().entries() as usize * builder.params().entry_size();
+    builder.push(&pseudorandom(bytes)).unwrap();
     builder.finish().unwrap();
     let live = Arc::new(Live::open(&path, Lanes::detect(), 10_000).unwrap());
     let (stop, stopped) = oneshot::channel();

@@ -12,6 +12,7 @@ pub use query::{Answer, Query, amount_bytes, key_of, parse_hex, parse_key};
 use warpsmith_engine::{Devices, Runner};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::device::{OnDevice, Tuning};
+use warpsmith_pir::ethereum::ChainHead;
 use warpsmith_pir::hints::make::{Make, Processor};
 use warpsmith_pir::keyword::{TableShape, is_at_home};
 use warpsmith_pir::remote::{Offer, Remote};
@@ -34,7 +35,7 @@ use crate::error::{Error, Result};
 ///
 /// `examples/private_look_up.rs` does it with a server of its own.
 pub fn look_up(server: impl Into<String>, state: impl Into<PathBuf>) -> LookUp {
-    LookUp { server: server.into(), state: state.into(), devices: None, queries: None }
+    LookUp { server: server.into(), state: state.into(), proxy: None, devices: None, queries: None }
 }
 
 /// A look-up that was described and not begun: see [`look_up`](fn@crate::look_up).
@@ -43,11 +44,17 @@ pub fn look_up(server: impl Into<String>, state: impl Into<PathBuf>) -> LookUp {
 pub struct LookUp {
     server: String,
     state: PathBuf,
+    proxy: Option<String>,
     devices: Option<Devices>,
     queries: Option<u64>,
 }
 
 impl LookUp {
+    /// Reaches the server through a SOCKS5 proxy, such as Tor's at `socks5://127.0.0.1:9050`.
+    pub fn through(self, proxy: impl Into<String>) -> LookUp {
+        LookUp { proxy: Some(proxy.into()), ..self }
+    }
+
     /// Makes hints on the first of these devices; without it on a GPU, or else the processor.
     pub fn on(self, devices: Devices) -> LookUp {
         LookUp { devices: Some(devices), ..self }
@@ -66,7 +73,10 @@ impl LookUp {
     /// When the server cannot be reached, has another database than the hints are for or answers no queries, and when the
     /// hints can be neither read nor made.
     pub fn open(self) -> Result<Library> {
-        let remote = Remote::new(&self.server)?;
+        let mut remote = Remote::new(&self.server)?;
+        if let Some(proxy) = &self.proxy {
+            remote = remote.through(proxy)?;
+        }
         let offer = remote.offer()?;
         if offer.batch == 0 {
             let text = "makes hints and answers no queries; give the server that answers";
@@ -176,6 +186,16 @@ impl Library {
         &self.client
     }
 
+    /// The newest epoch that the server told of.
+    pub fn epoch(&self) -> u64 {
+        self.offer.epoch
+    }
+
+    /// The block of a chain that this epoch is of, where the database is a state that tells.
+    pub fn head(&self) -> Option<&ChainHead> {
+        self.offer.head.as_ref()
+    }
+
     /// Queries that can still be made with these hints.
     pub fn remaining(&self) -> u64 {
         self.client.remaining()
@@ -201,7 +221,19 @@ impl Library {
         }
     }
 
-    /// Brings the hints to the server's newest epoch; it says from which one, if they were older.
+    /// Asks the server which epoch is its newest by now, for [`Library::catch_up`].
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached, or has another database than before.
+    pub fn look_around(&mut self) -> Result<()> {
+        let offer = self.remote.offer()?;
+        same_database(&offer.description, &self.client, "server")?;
+        self.offer = offer;
+        Ok(())
+    }
+
+    /// Brings the hints to the newest epoch that the server told of; it says from which one, if they were older.
     ///
     /// # Errors
     ///
@@ -214,7 +246,10 @@ impl Library {
                 self.offer.epoch
             )));
         }
-        self.remote.synchronise(&mut self.client)?;
+        // An epoch that began since is of no concern: the server answers as of the one that a query names.
+        if before < self.offer.epoch {
+            self.remote.synchronise(&mut self.client)?;
+        }
         self.client.tidy()?;
         Ok((self.client.version().epoch > before).then_some(before))
     }
@@ -242,6 +277,31 @@ impl Library {
             answers.push(answer);
             Ok::<(), Error>(())
         })?;
+        Ok(answers)
+    }
+
+    /// Reads as [`Library::get_all`] does, with look-ups of random keys after those that are asked for, until they are `count`: so
+    /// the server does not learn how many there were.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Library::get_all`], and when the system gives no random numbers.
+    pub fn get_padded(&mut self, queries: &[Query], count: usize) -> Result<Vec<Answered>> {
+        let mut all = queries.to_vec();
+        while all.len() < count {
+            let mut random = [0; 20];
+            warpsmith_entropy::fill(&mut random).map_err(|error| Error::Query(error.to_string()))?;
+            all.push(match self.description().keyword {
+                // As of an account that nobody has.
+                Some(_) => Query::Key { text: String::new(), key: random.to_vec() },
+                None => {
+                    let number = u64::from_le_bytes(*random.first_chunk().expect("twenty bytes"));
+                    Query::Index(number % self.description().params.entries())
+                }
+            });
+        }
+        let mut answers = self.get_all(&all)?;
+        answers.truncate(queries.len());
         Ok(answers)
     }
 

@@ -9,14 +9,15 @@ use std::time::Instant;
 use clap::{ArgGroup, Args, ValueEnum};
 use warpsmith::look_up::{amount_bytes, key_of};
 use warpsmith::pir::database::{Builder, Description};
-use warpsmith::pir::ethereum::{self, Folder, Synthetic};
-use warpsmith::pir::keyword::{self, Layout, Plan, TAG_BYTES};
+use warpsmith::pir::ethereum::{self, ChainHead, Folder, Synthetic};
+use warpsmith::pir::keyword::{self, Layout, Names, Plan, TAG_BYTES};
 use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store;
 
 use super::info::{DatabaseLine, database_text};
+use super::node::Node;
 use super::pairs::Pairs;
-use super::refuse_existing;
+use super::{Route, refuse_existing};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
@@ -35,7 +36,9 @@ Examples:
   warpsmith pir build data.pir entries.bin --entry-size 40
   warpsmith pir build keys.pir pairs.txt --value-size 32
   warpsmith pir build coins.pir addresses.db
-  warpsmith pir build state.pir --synthetic 1000000";
+  warpsmith pir build state.pir --synthetic 1000000
+  warpsmith pir build state.pir --rpc http://127.0.0.1:8545 --room 100000
+  warpsmith pir build state.pir folder --chain-id 1 --block-number 23876768 --block-hash 0xd46b...";
 
 /// Build a database, read by index or by key
 ///
@@ -59,6 +62,21 @@ pub(crate) struct Build {
     #[arg(long, value_name = "N", group = "source")]
     synthetic: Option<u64>,
 
+    /// Ask this node for its whole state: http://HOST:PORT of an anvil, whose chain is for trials
+    #[arg(long, value_name = "URL", group = "source", conflicts_with_all = ["chain_id", "entry_size", "value_size"])]
+    rpc: Option<String>,
+
+    #[command(flatten)]
+    route: Route,
+
+    /// State: leave room for so many more keys
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    room: u64,
+
+    /// State: write down which records are whose (DBFILE.names), so that `warpsmith pir follow` can move them
+    #[arg(long)]
+    names: bool,
+
     /// Which synthetic state
     #[arg(long, value_name = "N", default_value_t = 1, requires = "synthetic")]
     seed: u64,
@@ -79,6 +97,9 @@ pub(crate) struct Build {
     #[arg(long, value_name = "N", default_value_t = 0)]
     epoch: u64,
 
+    #[command(flatten)]
+    head: HeadFlags,
+
     /// Print JSON
     #[arg(short, long)]
     json: bool,
@@ -86,6 +107,42 @@ pub(crate) struct Build {
     /// Print nothing on stderr but warnings and errors
     #[arg(short, long)]
     quiet: bool,
+}
+
+/// The block that a state is of.
+#[derive(Args)]
+struct HeadFlags {
+    /// State: the id of the chain it is of, for wallets; 1 is Ethereum's own
+    #[arg(long, value_name = "N", requires_all = ["block_number", "block_hash"])]
+    chain_id: Option<u64>,
+
+    /// State: the block after which it is so
+    #[arg(long, value_name = "N", requires = "chain_id")]
+    block_number: Option<u64>,
+
+    /// State: the hash of that block, 64 hex digits
+    #[arg(long, value_name = "HASH", requires = "chain_id", value_parser = parse_hash)]
+    block_hash: Option<[u8; 32]>,
+
+    /// State: when that block was made, in seconds since 1970
+    #[arg(long, value_name = "N", requires = "chain_id", default_value_t = 0)]
+    block_time: u64,
+}
+
+impl HeadFlags {
+    fn head(&self) -> Option<ChainHead> {
+        Some(ChainHead {
+            chain_id: self.chain_id?,
+            number: self.block_number?,
+            time: self.block_time,
+            hash: self.block_hash?,
+        })
+    }
+}
+
+fn parse_hash(text: &str) -> std::result::Result<[u8; 32], String> {
+    let bytes = const_hex::decode(text).ok().and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or_else(|| "a hash is 64 hex digits".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -121,15 +178,20 @@ impl Build {
     pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<Ending, Failure> {
         let started = Instant::now();
         refuse_existing(&self.database, "a database")?;
-        let mut updates = self.database.as_os_str().to_owned();
-        updates.push(".updates");
-        refuse_existing(Path::new(&updates), "the list of a database's updates")?;
+        for (suffix, what) in
+            [(".updates", "the list of a database's updates"), (".names", "the list of its names")]
+        {
+            let mut beside = self.database.as_os_str().to_owned();
+            beside.push(suffix);
+            refuse_existing(Path::new(&beside), what)?;
+        }
         let stop = interrupt()?;
         let mut screen = Screen::new(self.quiet);
         let mut watch = Watch { stop: &stop, screen: &mut screen };
-        let built = match self.synthetic {
-            Some(records) => self.build_synthetic(records, &mut watch),
-            None => self.build_input(&mut watch),
+        let built = match (self.synthetic, &self.rpc) {
+            (Some(records), _) => self.build_synthetic(records, &mut watch),
+            (None, Some(url)) => self.build_node(url, &mut watch),
+            (None, None) => self.build_input(&mut watch),
         };
         screen.clear();
         let description = built?;
@@ -168,10 +230,58 @@ impl Build {
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
         let synthetic = Synthetic::new(records, self.seed)?;
-        let plan = ethereum::plan(synthetic.keys(), self.block_size, self.epoch);
-        Ok(keyword::build(&self.database, &plan, &mut |take| synthetic.each(take), &mut |share| {
-            watch.tell(Some(share))
-        })?)
+        self.build_state(synthetic.keys(), &|take| synthetic.each(take), watch)
+    }
+
+    /// A state, and of which block it is where that is known.
+    fn build_state(
+        &self,
+        keys: u64,
+        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        self.build_state_of(self.head.head(), keys, each, watch)
+    }
+
+    fn build_state_of(
+        &self,
+        head: Option<ChainHead>,
+        keys: u64,
+        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let head: Vec<_> = head.iter().flat_map(ChainHead::records).collect();
+        let plan = ethereum::plan(keys + head.len() as u64, self.block_size, self.epoch);
+        let plan = Plan { room: self.room, ..plan };
+        let mut source = |take: &mut keyword::Take<'_>| {
+            head.iter().try_for_each(|(key, record)| take(key, record))?;
+            each(take)
+        };
+        let built = keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?;
+        if self.names || self.rpc.is_some() {
+            let mut names = Names::create(&self.database, &built.identity)?;
+            let mut keys: Vec<Vec<u8>> = Vec::new();
+            source(&mut |key, _| {
+                keys.push(key.to_vec());
+                if keys.len() == 1 << 16 {
+                    names.add(keys.iter().map(Vec::as_slice))?;
+                    keys.clear();
+                }
+                Ok(())
+            })?;
+            names.add(keys.iter().map(Vec::as_slice))?;
+        }
+        Ok(built)
+    }
+
+    /// The whole state of a node.
+    fn build_node(&self, url: &str, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
+        let node = Node::new(self.route.to(url)?);
+        let (head, records) = node.dump().map_err(|error| Failure::Other(format!("--rpc: {error}")))?;
+        let records: Vec<_> = records.into_iter().filter_map(|(key, record)| Some((key, record?))).collect();
+        let each =
+            |take: &mut keyword::Take<'_>| records.iter().try_for_each(|(key, record)| take(key, record));
+        self.build_state_of(Some(head), records.len() as u64, &each, watch)
     }
 
     fn build_input(&self, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
@@ -181,6 +291,14 @@ impl Build {
             None => self.guess(input)?,
         };
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+        if format != Format::State && (self.names || self.room > 0) {
+            return usage("--names and --room are for states of Ethereum");
+        }
+        if format != Format::State && self.head.chain_id.is_some() {
+            return usage(
+                "--chain-id and --block-number are for states of Ethereum; other databases are of no block",
+            );
+        }
         match (format, self.entry_size) {
             (Format::Flat, None) => usage("a flat file needs --entry-size N: the bytes of each entry"),
             (Format::Flat, Some(size)) => self.build_flat(input, size, watch),
@@ -194,10 +312,7 @@ impl Build {
             (Format::Addresses, None) => self.build_addresses(input, watch),
             (Format::State, None) => {
                 let folder = Folder::open(input)?;
-                let plan = ethereum::plan(folder.keys(), self.block_size, self.epoch);
-                Ok(keyword::build(&self.database, &plan, &mut |take| folder.each(take), &mut |share| {
-                    watch.tell(Some(share))
-                })?)
+                self.build_state(folder.keys(), &|take| folder.each(take), watch)
             }
         }
     }
@@ -304,6 +419,6 @@ impl Build {
     /// Tagged entries, of whole words: the sums of other sizes take longer.
     fn plan(&self, layout: Layout, keys: u64, value_size: u32) -> Plan {
         let entry_size = (TAG_BYTES as u32 + value_size).next_multiple_of(8);
-        Plan { layout, places: 3, keys, entry_size, block_size: self.block_size, epoch: self.epoch }
+        Plan { layout, places: 3, keys, room: 0, entry_size, block_size: self.block_size, epoch: self.epoch }
     }
 }

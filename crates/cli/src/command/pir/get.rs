@@ -8,7 +8,7 @@ use warpsmith::Error;
 use warpsmith::look_up::{Library, Query, Resumed};
 
 use super::keys::EntryLine;
-use super::{open_state, remote};
+use super::{Route, open_state};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::screen::Screen;
@@ -19,6 +19,7 @@ Examples:
   warpsmith pir get --server http://127.0.0.1:8080 --state my.state 17
   warpsmith pir get --server http://127.0.0.1:8080 --state my.state 17 4711 17 --json
   warpsmith pir get --server http://127.0.0.1:8080 --state my.state 0x00000000219ab540356cbb839cbe05303d7705fa
+  warpsmith pir get --server http://library.onion --proxy socks5://127.0.0.1:9050 --state my.state 17
 
 Every query uses up a hint, also for what was asked before. A lookup by key asks for all places of the key, whether
 it is there or not. The server sees how many queries are made, and when; nothing else depends on what is asked.
@@ -35,6 +36,9 @@ pub(crate) struct Get {
     /// The state that `warpsmith pir hint` made
     #[arg(long, value_name = "FILE")]
     state: PathBuf,
+
+    #[command(flatten)]
+    route: Route,
 
     /// What to read: the index of an entry, or a key, as the database has it
     #[arg(value_name = "INDEX|KEY", required = true, num_args = 1..)]
@@ -58,7 +62,7 @@ struct GotLine {
 impl Get {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let mut screen = Screen::new(self.quiet);
-        let remote = remote(&self.server)?;
+        let remote = self.route.to(&self.server)?;
         let client = open_state(&self.state)?;
         let offer = remote.offer()?;
         let batch = offer.batch;

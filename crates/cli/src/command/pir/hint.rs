@@ -18,7 +18,7 @@ use warpsmith::pir::{Client, Error, Key, Params, Version};
 
 use super::info::ShapeFlags;
 use super::maker::Maker;
-use super::{bytes, lanes, open_state, remote};
+use super::{Route, bytes, lanes, open_state};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::{DeviceFlags, interrupt};
@@ -77,6 +77,9 @@ pub(crate) struct Hint {
     /// Print how large the hints would be and how long making them would take, and stop
     #[arg(long, conflicts_with_all = ["hint_maker", "top_up"])]
     estimate: bool,
+
+    #[command(flatten)]
+    route: Route,
 
     #[command(flatten)]
     shape: ShapeFlags,
@@ -147,7 +150,7 @@ impl Hint {
                 Starting::new(self.quiet, "interrupted: no hint was made yet; nothing is lost by stopping");
             let watched = Watched { stop: &stop, starting, measured: None };
             let made = match (&self.server, &self.database, &hint_maker) {
-                (Some(url), ..) => self.stream_server(&remote(url)?, watched, &mut screen)?,
+                (Some(url), ..) => self.stream_server(&self.route.to(url)?, watched, &mut screen)?,
                 (_, Some(_), _) => self.stream_database(watched, &mut screen)?,
                 (.., Some(maker)) => self.ask_maker(maker, &mut screen)?,
                 (None, None, None) => unreachable!("clap asks for one of them"),
@@ -181,7 +184,7 @@ impl Hint {
         let watched = Watched { stop, starting, measured: Some(&measured) };
         let begun = Instant::now();
         let made = match &self.server {
-            Some(url) => self.stream_server(&remote(url)?, watched, screen),
+            Some(url) => self.stream_server(&self.route.to(url)?, watched, screen),
             None => self.stream_database(watched, screen),
         };
         screen.clear();
@@ -192,7 +195,7 @@ impl Hint {
                 if !stop.load(Ordering::Relaxed) && done > 0 =>
             {
                 let description = match (&self.server, &self.database) {
-                    (Some(url), _) => remote(url)?.offer()?.description,
+                    (Some(url), _) => self.route.to(url)?.offer()?.description,
                     (None, Some(path)) => Live::open(path, lanes(), 0)?.base().description().clone(),
                     (None, None) => unreachable!("clap asks for one of them"),
                 };
@@ -228,7 +231,7 @@ impl Hint {
 
     /// A hint maker, to which a key may be sent.
     fn hint_maker(&self, url: &str) -> Result<Remote, Failure> {
-        let mut maker = remote(url)?;
+        let mut maker = self.route.to(url)?;
         if self.allow_plain_http {
             maker = maker.allowing_plain_http();
         } else if !maker.is_private() {

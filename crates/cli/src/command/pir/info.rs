@@ -158,6 +158,12 @@ pub(super) struct DatabaseLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     keyword: Option<KeywordFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    chain_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_number: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<Figures>,
@@ -195,6 +201,9 @@ impl DatabaseLine {
                 places: shape.places,
                 partitions: shape.partitions,
             }),
+            chain_id: None,
+            block_number: None,
+            block_hash: None,
             verified: None,
             client: None,
             seconds: None,
@@ -285,9 +294,13 @@ impl Info {
         let live = Live::open(&self.file, lanes(), 0)?;
         let description = live.base().description();
         let figures = Figures::new(&self.shape.params(&description.params)?);
+        let (epoch, head) = live.newest();
         if self.json {
             let line = DatabaseLine {
-                newest_epoch: Some(live.epoch()),
+                newest_epoch: Some(epoch),
+                chain_id: head.map(|head| head.chain_id),
+                block_number: head.map(|head| head.number),
+                block_hash: head.map(|head| format!("0x{}", const_hex::encode(head.hash))),
                 verified: self.verify.then_some(true),
                 client: Some(figures),
                 ..DatabaseLine::new("database", &self.file, description)
@@ -295,13 +308,13 @@ impl Info {
             return stdout.show_json(&line);
         }
         let mut text = database_text(&self.file, description);
-        if live.epoch() > description.epoch {
-            let _ = writeln!(
-                text,
-                "updates    to epoch {}: {} changes",
-                live.epoch(),
-                human::count(live.changes() as f64)
-            );
+        if epoch > description.epoch {
+            let changes = human::count(live.changes() as f64);
+            let _ = writeln!(text, "updates    to epoch {epoch}: {changes} changes");
+        }
+        if let Some(head) = head {
+            let hash = const_hex::encode(head.hash);
+            let _ = writeln!(text, "block      {} of chain {}, 0x{hash}", head.number, head.chain_id);
         }
         if self.verify {
             text += "verified   every entry is as it was built\n";

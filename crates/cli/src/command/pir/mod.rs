@@ -3,13 +3,16 @@
 mod bench;
 mod build;
 mod changes;
+mod follow;
 mod get;
 mod hint;
 mod info;
 mod keys;
 mod limits;
 mod maker;
+mod node;
 mod pairs;
+mod proxy;
 mod serve;
 mod update;
 
@@ -33,6 +36,8 @@ Examples:
                                                                prepare: stream the database once
   warpsmith pir get --server http://127.0.0.1:8080 --state my.state 17 4711
                                                                read entries; the server does not learn which
+  warpsmith pir proxy --server http://127.0.0.1:8080 --state my.state
+                                                               answer the wallets of this machine like a node
   warpsmith pir info data.pir                                  sizes, chances, costs";
 
 /// Read entries of a database without telling its server which
@@ -51,8 +56,10 @@ enum Command {
     Build(build::Build),
     Serve(serve::Serve),
     Update(update::Update),
+    Follow(follow::Follow),
     Hint(hint::Hint),
     Get(get::Get),
+    Proxy(proxy::Proxy),
     Info(info::Info),
     Bench(bench::Bench),
 }
@@ -63,8 +70,10 @@ impl Pir {
             Command::Build(build) => build.run(stdout),
             Command::Serve(serve) => serve.run(stdout),
             Command::Update(update) => update.run(stdout),
+            Command::Follow(follow) => follow.run(stdout),
             Command::Hint(hint) => hint.run(stdout),
             Command::Get(get) => get.run(stdout),
+            Command::Proxy(proxy) => proxy.run(stdout),
             Command::Info(info) => info.run(stdout),
             Command::Bench(bench) => bench.run(stdout),
         }
@@ -107,9 +116,23 @@ fn open_state(path: &Path) -> Result<Client, Failure> {
     })
 }
 
-/// A server by the address a person gave.
-fn remote(url: &str) -> Result<Remote, Failure> {
-    Remote::new(url).map_err(|error| Failure::Usage(error.to_string()))
+/// How servers are reached.
+#[derive(Args)]
+struct Route {
+    /// Reach servers through this SOCKS5 proxy, such as Tor's: socks5://127.0.0.1:9050. Names are looked up by the proxy
+    #[arg(long, value_name = "URL")]
+    proxy: Option<String>,
+}
+
+impl Route {
+    /// A server by the address a person gave.
+    fn to(&self, url: &str) -> Result<Remote, Failure> {
+        let remote = Remote::new(url).map_err(|error| Failure::Usage(error.to_string()))?;
+        match &self.proxy {
+            None => Ok(remote),
+            Some(proxy) => remote.through(proxy).map_err(|error| Failure::Usage(format!("--proxy {error}"))),
+        }
+    }
 }
 
 /// The instruction sets of this processor.

@@ -180,7 +180,8 @@ fn nothing_a_server_says_is_printed_raw() {
     let desk = Desk::new();
     for (answer, says) in [
         ("HTTP/1.1 500 X\r\nContent-Length: 24\r\n\r\n\u{1b}]0;owned\u{7}\u{1b}[2Jtrust me\r\n", "trust me"),
-        ("HTTP/1.1 301 X\r\nLocation: http://evil/\u{1b}[2J\r\nContent-Length: 0\r\n\r\n", "not followed"),
+        ("HTTP/1.1 301 X\r\nLocation: http://evil/\u{9b}2J\r\nContent-Length: 0\r\n\r\n", "not followed"),
+        ("HTTP/1.1 301 X\r\nLocation: http://evil/\u{1b}[2J\r\nContent-Length: 0\r\n\r\n", "no HTTP"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

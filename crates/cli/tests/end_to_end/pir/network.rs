@@ -1,6 +1,6 @@
 //! What may happen between a client and its server: the client dies with a query on its way, TLS, a stranger's certificate.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +11,14 @@ use super::{Desk, Server, assert_entries, pir};
 use crate::harness::{BINARY, PATIENCE, Run, warpsmith_with};
 
 /// Passes requests on to a server, remembers the bodies of queries, and on wish lets them go unanswered.
-struct Proxy {
-    url: String,
+pub(super) struct Proxy {
+    pub(super) url: String,
     holding: Arc<AtomicBool>,
-    queries: Arc<Mutex<Vec<Vec<u8>>>>,
+    pub(super) queries: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Proxy {
-    fn before(server: &Server) -> Proxy {
+    pub(super) fn before(server: &Server) -> Proxy {
         let (listener, target) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.address());
         let url = format!("http://{}", listener.local_addr().unwrap());
         let proxy = Proxy { url, holding: Arc::default(), queries: Arc::default() };
@@ -28,11 +28,7 @@ impl Proxy {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 let mut reader = BufReader::new(stream.try_clone().unwrap());
-                let mut head = String::new();
-                while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
-                let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
-                let mut body = vec![0; length.parse().unwrap()];
-                reader.read_exact(&mut body).unwrap();
+                let Some((head, body)) = read_request(&mut reader) else { continue };
                 if head.starts_with("POST /v1/query") {
                     queries.lock().unwrap().push(body.clone());
                     if holding.load(Ordering::SeqCst) {
@@ -48,6 +44,22 @@ impl Proxy {
         });
         proxy
     }
+}
+
+/// One request, which asks for an answer that ends its connection: so whoever passes it on sees where the answer ends.
+pub(super) fn read_request(from: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if from.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let length =
+        head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    from.read_exact(&mut body).ok()?;
+    let head = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
+    Some((head, body))
 }
 
 #[test]
@@ -116,13 +128,11 @@ fn tls_before(server: &Server) -> u16 {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
-            let mut tls = rustls::StreamOwned::new(connection, stream.unwrap());
-            let mut request = vec![0; 1 << 16];
-            // The head and the body come in one piece each, or together.
-            let Ok(length) = tls.read(&mut request) else { continue };
+            let mut tls = BufReader::new(rustls::StreamOwned::new(connection, stream.unwrap()));
+            let Some((head, body)) = read_request(&mut tls) else { continue };
             let mut to = TcpStream::connect(target).unwrap();
-            to.write_all(&request[..length]).unwrap();
-            let _ = std::io::copy(&mut to, &mut tls);
+            to.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+            let _ = std::io::copy(&mut to, tls.get_mut());
         }
     });
     port

@@ -1,0 +1,279 @@
+//! `warpsmith pir follow`: keeps a database of Ethereum's state up with its chain.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::pir::ethereum::ChainHead;
+use warpsmith::pir::keyword::{Change, Layout, Names, TableShape, entries_of_changes_moving, standing};
+use warpsmith::pir::updates::Live;
+
+use super::node::{Node, Told};
+use super::{Route, lanes};
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::running::interrupt;
+use crate::screen::Screen;
+use crate::stdout::{AsAsked, Stdout};
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith pir follow state.pir --rpc http://127.0.0.1:8545
+  warpsmith pir follow state.pir --rpc http://127.0.0.1:8545 --behind 2
+  warpsmith pir follow state.pir --rpc http://127.0.0.1:8545 --until 23876768
+
+The node must trace blocks (debug_traceBlockByNumber with prestateTracer) and know the state after each. Every block is an epoch, which
+a running `warpsmith pir serve` has a second or two later. Where the chain takes back blocks, one epoch takes back theirs. It can be
+stopped at any time, and goes on from the database's own block.";
+
+/// Keep a database of Ethereum's state up with its chain
+///
+/// Runs until it is interrupted.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Follow {
+    /// The database, which says of which block it is (`warpsmith pir build --rpc` or --chain-id)
+    #[arg(value_name = "DBFILE")]
+    database: PathBuf,
+
+    /// The node: http://HOST:PORT, or https://
+    #[arg(long, value_name = "URL")]
+    rpc: String,
+
+    #[command(flatten)]
+    route: Route,
+
+    /// Stay so many blocks behind the newest: fewer are taken back again
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    behind: u64,
+
+    /// How often the node is asked for a new block, as 1s or 500ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = human::parse_duration)]
+    poll: Duration,
+
+    /// End when the database is at this block
+    #[arg(long, value_name = "NUMBER")]
+    until: Option<u64>,
+
+    /// Print a line of JSON for every epoch
+    #[arg(short, long)]
+    json: bool,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Serialize)]
+struct FollowedLine {
+    event: &'static str,
+    epoch: u64,
+    changes: usize,
+    block_number: u64,
+    block_hash: String,
+    /// Whether this epoch takes blocks back.
+    taken_back: bool,
+}
+
+/// What was done about the chain.
+enum Step {
+    /// An epoch, with so many changes; it may take blocks back.
+    Epoch { head: ChainHead, changes: usize, taken_back: bool },
+    /// There is nothing new.
+    Still,
+}
+
+impl Follow {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let mut screen = Screen::new(self.quiet);
+        let node = Node::new(self.route.to(&self.rpc)?);
+        let live = Live::open(&self.database, lanes(), 0)?;
+        let description = live.base().description();
+        let shape = description.keyword.as_ref().filter(|shape| shape.layout == Layout::State);
+        let (Some(shape), (_, Some(head))) = (shape, live.newest()) else {
+            return Err(Failure::Usage(format!(
+                "{} does not say of which chain and block it is; build it with --rpc, or from a state with --chain-id, \
+                 --block-number and --block-hash",
+                self.database.display()
+            )));
+        };
+        let stop = interrupt()?;
+        let names = Names::open(&self.database, &description.identity)?;
+        if names.is_none() {
+            screen.warn(
+                "the database has no list of its names (.names): records cannot move, so a new key whose places are taken ends \
+                 this; `warpsmith pir build --names` writes the list",
+            );
+        }
+        let chain_id = node.chain_id().map_err(|error| self.failure(&error))?;
+        if chain_id != head.chain_id {
+            return Err(Failure::Usage(format!(
+                "--rpc {} is of chain {chain_id}, and {} of chain {}; give a node of the same chain",
+                self.rpc,
+                self.database.display(),
+                head.chain_id
+            )));
+        }
+        screen.say(format_args!(
+            "database  at block {} of chain {chain_id}, epoch {}",
+            head.number,
+            live.epoch()
+        ));
+        let mut follower = Follower { live: &live, shape, node: &node, names, behind: self.behind };
+        let mut trouble = String::new();
+        loop {
+            let at = live.newest().1.map(|head| head.number);
+            if stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| at >= Some(until)) {
+                break;
+            }
+            match follower.step()? {
+                Ok(Step::Still) => trouble.clear(),
+                Ok(Step::Epoch { head, changes, taken_back }) => {
+                    trouble.clear();
+                    self.tell(&live, &head, changes, taken_back, &mut screen, stdout)?;
+                    continue;
+                }
+                // A node that is away may come back; what stays wrong is told once.
+                Err(reason) => {
+                    if trouble != reason {
+                        screen.warn(&format!("{reason}; the node is asked again"));
+                        trouble = reason;
+                    }
+                }
+            }
+            pause(self.poll, &stop);
+        }
+        stdout.done(self.json, &AsAsked {})?;
+        Ok(if stop.load(Ordering::Relaxed) { Ending::Interrupted } else { Ending::Done })
+    }
+
+    fn tell(
+        &self,
+        live: &Live,
+        head: &ChainHead,
+        changes: usize,
+        taken_back: bool,
+        screen: &mut Screen,
+        stdout: &mut Stdout,
+    ) -> Result<(), Failure> {
+        let epoch = live.epoch();
+        if self.json {
+            return stdout.show_json(&FollowedLine {
+                event: "followed",
+                epoch,
+                changes,
+                block_number: head.number,
+                block_hash: format!("0x{}", const_hex::encode(head.hash)),
+                taken_back,
+            });
+        }
+        let what = if taken_back { "taken back to block" } else { "block" };
+        screen.say(format_args!(
+            "{what} {}: epoch {epoch}, {} changes",
+            head.number,
+            human::count(changes as f64)
+        ));
+        Ok(())
+    }
+
+    fn failure(&self, reason: &str) -> Failure {
+        Failure::Other(format!("--rpc: {reason}"))
+    }
+}
+
+/// Waits, unless a person does not want to.
+fn pause(time: Duration, stop: &AtomicBool) {
+    let until = Instant::now() + time;
+    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(50).min(until.saturating_duration_since(Instant::now())));
+    }
+}
+
+struct Follower<'a> {
+    live: &'a Live,
+    shape: &'a TableShape,
+    node: &'a Node,
+    names: Option<Names>,
+    behind: u64,
+}
+
+impl Follower<'_> {
+    /// The next epoch, if there is one. What the node does not do is the inner error, and may pass.
+    fn step(&mut self) -> Result<Told<Step>, Failure> {
+        let (_, Some(head)) = self.live.newest() else {
+            return Err(Failure::Other("the database does not say of which block it is any more".to_owned()));
+        };
+        match self.next(&head) {
+            Err(told) => Ok(Err(told)),
+            Ok(Next::Still) => Ok(Ok(Step::Still)),
+            Ok(Next::Back) => self.back(&head),
+            Ok(Next::Block(head, changes)) => self.append(head, changes).map(Ok),
+        }
+    }
+
+    /// What follows a block of ours.
+    fn next(&self, head: &ChainHead) -> Told<Next> {
+        let ours = self.node.block(head.chain_id, head.number)?;
+        if ours.is_none_or(|ours| ours.head.hash != head.hash) {
+            return Ok(Next::Back);
+        }
+        if self.node.newest()? < head.number + 1 + self.behind {
+            return Ok(Next::Still);
+        }
+        let Some(block) = self.node.block(head.chain_id, head.number + 1)? else { return Ok(Next::Still) };
+        if block.parent != head.hash {
+            return Ok(Next::Still);
+        }
+        Ok(self.node.changes(&block)?.map_or(Next::Still, |changes| Next::Block(block.head, changes)))
+    }
+
+    /// Goes back to the newest epoch whose block is of the chain.
+    fn back(&self, head: &ChainHead) -> Result<Told<Step>, Failure> {
+        for (epoch, earlier) in self.live.heads() {
+            let Some(earlier) = earlier else { continue };
+            let block = match self.node.block(head.chain_id, earlier.number) {
+                Ok(block) => block,
+                Err(told) => return Ok(Err(told)),
+            };
+            if block.is_some_and(|block| block.head.hash == earlier.hash) {
+                let update = self.live.back_to(epoch)?;
+                let changes = update.indices.len();
+                self.live.update(update)?;
+                return Ok(Ok(Step::Epoch { head: earlier, changes, taken_back: true }));
+            }
+        }
+        Err(Failure::Other(
+            "the chain has taken back more blocks than the database's file and its updates hold, or it is another chain; build \
+             the database anew"
+                .to_owned(),
+        ))
+    }
+
+    fn append(&mut self, head: ChainHead, mut changes: Vec<Change>) -> Result<Step, Failure> {
+        changes.extend(head.records().map(|(key, record)| (key, Some(record.to_vec()))));
+        // What stays as it is costs clients nothing.
+        let mut news = Vec::with_capacity(changes.len());
+        for (key, record) in changes {
+            if standing(self.live, self.shape, &key)? != record {
+                news.push((key, record));
+            }
+        }
+        if let Some(names) = &mut self.names {
+            names.add(news.iter().filter(|(_, record)| record.is_some()).map(|(key, _)| &key[..]))?;
+        }
+        let name_of = |record: &[u8]| self.names.as_ref().and_then(|names| names.of(record));
+        let values = entries_of_changes_moving(self.live, self.shape, &news, &name_of)?;
+        let update = self.live.difference(&values)?;
+        let changes = update.indices.len();
+        self.live.update(update)?;
+        Ok(Step::Epoch { head, changes, taken_back: false })
+    }
+}
+
+enum Next {
+    Still,
+    Back,
+    Block(ChainHead, Vec<Change>),
+}

@@ -1,0 +1,253 @@
+//! `warpsmith pir proxy`: a node of Ethereum for the wallets of this machine, whose answers are looked up privately.
+
+mod rounds;
+mod rpc;
+mod web;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use warpsmith::look_up::Library;
+use warpsmith::pir::keyword::Layout;
+
+use self::rounds::{Known, News, Rhythm, catch_up};
+use self::web::{Fallback, Front};
+use super::{Route, open_state};
+use crate::ending::{Ending, Failure};
+use crate::human;
+use crate::running::interrupt;
+use crate::screen::Screen;
+use crate::stdout::{AsAsked, Stdout};
+use crate::web::listen;
+
+const EXAMPLES: &str = "\
+Examples:
+  warpsmith pir proxy --server https://library.example.org --state my.state
+  warpsmith pir proxy --server http://library.onion --proxy socks5://127.0.0.1:9050 --state my.state --every 15s
+  warpsmith pir proxy --server https://library.example.org --state my.state \\
+    --fallback https://node.example.org --allow eth_call,eth_estimateGas,eth_gasPrice,eth_sendRawTransaction
+  cast balance 0x00000000219ab540356cbb839cbe05303d7705fa --rpc-url http://127.0.0.1:8545
+
+Privately answered: eth_getBalance, eth_getTransactionCount, eth_getStorageAt, and eth_getCode of accounts without code; each
+is one look-up. Look-ups leave in rounds of --round, filled up with others at random, so the server learns that something
+was asked and not what, nor by which method. With --every it does not learn when, either. Chain id and number of the block come with
+the database. Everything else is refused, unless --allow passes it to --fallback.";
+
+/// Answer the wallets of this machine like a node, by private look-ups
+///
+/// Speaks JSON-RPC over HTTP and runs until it is interrupted. The server has Ethereum's state; it does not learn which accounts are asked for.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Proxy {
+    /// Where wallets find it: an address and a port, 0 for any free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8545")]
+    listen: String,
+
+    /// The server that answers: http://HOST:PORT, or https://
+    #[arg(long, value_name = "URL")]
+    server: String,
+
+    /// The state that `warpsmith pir hint` made
+    #[arg(long, value_name = "FILE")]
+    state: PathBuf,
+
+    #[command(flatten)]
+    route: Route,
+
+    /// Look-ups of a round: so many leave together, however few are asked for
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    round: u16,
+
+    /// Send a round so often, whether anything is asked or not, and at no other time: 15s, 1m
+    #[arg(long, value_name = "TIME", value_parser = parse_every)]
+    every: Option<Duration>,
+
+    /// A node that gets what --allow names
+    #[arg(long, value_name = "URL", requires = "allow")]
+    fallback: Option<String>,
+
+    /// Methods to pass to --fallback as they are: it learns what they say, and from where they come
+    #[arg(long, value_name = "METHOD", requires = "fallback", value_delimiter = ',')]
+    allow: Vec<String>,
+
+    /// Answer web pages and browser extensions of this origin, such as https://wallet.example.org; others are refused
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+
+    /// Print where it listens as JSON
+    #[arg(short, long)]
+    json: bool,
+
+    /// Print nothing on stderr but warnings and errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+fn parse_every(text: &str) -> Result<Duration, String> {
+    let time = human::parse_duration(text)?;
+    match time >= Duration::from_millis(100) {
+        true => Ok(time),
+        false => Err("give 100ms or more".to_owned()),
+    }
+}
+
+#[derive(Serialize)]
+struct ListeningLine {
+    event: &'static str,
+    address: String,
+    url: String,
+    role: &'static str,
+    epoch: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chain_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_number: Option<u64>,
+}
+
+/// Look-ups that may wait: more than a wallet asks at once.
+const MOST_WAITING: usize = 1000;
+
+impl Proxy {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+        let mut screen = Screen::new(self.quiet);
+        let (remote, fallback) = (self.route.to(&self.server)?, self.fallback()?);
+        let stop = interrupt()?;
+        let client = open_state(&self.state)?;
+        let (listener, address) = listen("--listen", &self.listen)?;
+        let offer = remote.offer()?;
+        let (batch, layout) = (offer.batch, offer.description.keyword.as_ref().map(|shape| shape.layout));
+        let mut library = Library::new(remote, offer, client)?;
+        let places = library.description().keyword.as_ref().map_or(1, |shape| usize::from(shape.places));
+        let rhythm = Rhythm { round: usize::from(self.round), every: self.every };
+        self.check(layout, batch, places)?;
+        let known = Arc::new(Known::default());
+        let mut epoch = catch_up(&mut library, &known)?;
+        let head = known.head();
+        self.warn(&address, &mut screen);
+        screen.say(format_args!("answering http://{address}; Ctrl-C ends it"));
+        match head {
+            Some(head) => screen.say(format_args!("state     chain {}, block {}", head.chain_id, head.number)),
+            None => screen.warn(
+                "the database does not say of which chain and block it is: eth_chainId and eth_blockNumber are refused, and \
+                 most wallets ask for them first",
+            ),
+        }
+        screen.say(format_args!(
+            "rounds    {} look-ups each{}; {} queries remain, enough for {} rounds",
+            rhythm.round,
+            self.every
+                .map_or(String::new(), |every| format!(", one in {}", human::seconds(every.as_secs_f64()))),
+            human::count(library.remaining() as f64),
+            human::count((library.remaining() / (rhythm.round * places) as u64) as f64)
+        ));
+        if self.json {
+            stdout.show_json(&ListeningLine {
+                event: "listening",
+                address: address.to_string(),
+                url: format!("http://{address}"),
+                role: "proxy",
+                epoch,
+                chain_id: head.map(|head| head.chain_id),
+                block_number: head.map(|head| head.number),
+            })?;
+        }
+        let (wants, wanted) = sync_channel(MOST_WAITING);
+        let origins =
+            self.allow_origin.iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect();
+        web::answer(listener, Front { wants, known: Arc::clone(&known), fallback, origins })?;
+        // What stays wrong is told once.
+        let (mut away, mut lost) = (String::new(), String::new());
+        let ended = rounds::run(&mut library, &wanted, &known, rhythm, &stop, &mut |news| match news {
+            News::Epoch(now) => {
+                if !away.is_empty() {
+                    screen.note("the server answers again");
+                    away.clear();
+                }
+                if now > epoch {
+                    let block = known.head().map_or(String::new(), |head| format!(", block {}", head.number));
+                    screen.say(format_args!("state     epoch {now}{block}"));
+                    epoch = now;
+                }
+            }
+            News::Away(reason) | News::Lost(reason) => {
+                let told = if matches!(news, News::Away(_)) { &mut away } else { &mut lost };
+                if told != reason {
+                    screen.warn(reason);
+                    reason.clone_into(told);
+                }
+            }
+        });
+        ended?;
+        screen.say(format_args!("stopped; {} queries remain", human::count(library.remaining() as f64)));
+        stdout.done(self.json, &AsAsked {})?;
+        Ok(Ending::Interrupted)
+    }
+
+    /// Refuses a database that has nothing for wallets, and rounds that the server would not take in one request.
+    fn check(&self, layout: Option<Layout>, batch: usize, places: usize) -> Result<(), Failure> {
+        let server = &self.server;
+        if layout != Some(Layout::State) {
+            return Err(Failure::Usage(format!(
+                "--server {server} has no state of Ethereum; give one whose database was built from a state (`warpsmith pir \
+                 build --help`)"
+            )));
+        }
+        if batch == 0 {
+            return Err(Failure::Usage(format!(
+                "--server {server} makes hints and answers no queries; give the server that answers"
+            )));
+        }
+        if usize::from(self.round) * places > batch {
+            return Err(Failure::Usage(format!(
+                "--round {} takes {} queries, and the server takes {batch} at once; give at most {}",
+                self.round,
+                usize::from(self.round) * places,
+                batch / places
+            )));
+        }
+        Ok(())
+    }
+
+    /// Where the rest goes.
+    fn fallback(&self) -> Result<Option<Fallback>, Failure> {
+        let Some(url) = &self.fallback else { return Ok(None) };
+        let allowed: BTreeSet<String> = self.allow.iter().cloned().collect();
+        for method in &allowed {
+            if !method.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') || method.is_empty() {
+                return Err(Failure::Usage(
+                    "--allow takes names of methods, separated by commas, such as eth_call,eth_gasPrice"
+                        .to_owned(),
+                ));
+            }
+            if method != "eth_getCode" && rpc::PRIVATE.iter().any(|(private, _)| private == method) {
+                return Err(Failure::Usage(format!(
+                    "--allow {method} would tell the node what is answered privately here; leave it out"
+                )));
+            }
+        }
+        Ok(Some(Fallback { node: self.route.to(url)?.hiding_path(), allowed }))
+    }
+
+    fn warn(&self, address: &std::net::SocketAddr, screen: &mut Screen) {
+        if !address.ip().is_loopback() {
+            screen.warn(&format!(
+                "{address} can be reached from other machines: what they ask travels in clear, and uses up your hints"
+            ));
+        }
+        if self.fallback.is_some() {
+            screen.warn(&format!(
+                "{} go to --fallback as they are: that node learns which accounts and contracts they name, and {}",
+                self.allow.join(", "),
+                match self.route.proxy {
+                    Some(_) => "that they belong together",
+                    None => "the address of this machine",
+                }
+            ));
+        }
+    }
+}

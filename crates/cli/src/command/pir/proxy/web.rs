@@ -1,0 +1,197 @@
+//! The face to wallets: HTTP on this machine. A web page elsewhere must not use it: its browser says where a page is from.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodRouter, post};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use warpsmith::look_up::Answered;
+use warpsmith::pir::remote::Remote;
+
+use super::rounds::{Known, Wanted};
+use super::rpc::{self, Call, Part, Plan, Wrong};
+use crate::ending::Failure;
+use crate::web;
+
+/// Bytes of a request.
+const MOST_BYTES: usize = 1 << 20;
+/// Bytes of a node's answer.
+const MOST_ANSWER: u64 = 64 << 20;
+/// How long a call may take: a server that is busy is asked again, and rounds by the clock wait for their time.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A node that gets some methods as they are.
+#[derive(Debug)]
+pub(super) struct Fallback {
+    pub node: Remote,
+    pub allowed: BTreeSet<String>,
+}
+
+/// What answers calls.
+pub(super) struct Front {
+    pub wants: SyncSender<Wanted>,
+    pub known: Arc<Known>,
+    pub fallback: Option<Fallback>,
+    /// Whose pages may ask.
+    pub origins: BTreeSet<String>,
+}
+
+/// Answers wallets there until the program ends.
+pub(super) fn answer(listener: TcpListener, front: Front) -> Result<(), Failure> {
+    let front = Arc::new(front);
+    let calls: MethodRouter<Arc<Front>> = post(calls).options(preflight);
+    let router = Router::new()
+        .route("/", calls.fallback(only_posts))
+        .layer(DefaultBodyLimit::max(MOST_BYTES))
+        .layer(from_fn_with_state(Arc::clone(&front), of_whom))
+        .with_state(front);
+    web::answer_within(PATIENCE, listener, router)
+}
+
+async fn only_posts() -> (StatusCode, &'static str) {
+    (StatusCode::METHOD_NOT_ALLOWED, "JSON-RPC is asked by POST\n")
+}
+
+/// Refuses pages of strangers, and tells the browser of a page that may ask.
+async fn of_whom(State(front): State<Arc<Front>>, request: Request, next: Next) -> Response {
+    let Some(origin) = request.headers().get(header::ORIGIN).cloned() else { return next.run(request).await };
+    if !origin.to_str().is_ok_and(|origin| front.origins.contains(origin)) {
+        let why = "web pages are not answered; `warpsmith pir proxy --allow-origin ORIGIN` answers those of one origin\n";
+        return (StatusCode::FORBIDDEN, why).into_response();
+    }
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    response
+}
+
+/// What a browser asks before its page may.
+async fn preflight() -> Response {
+    let allowed = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "POST"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "content-type"),
+        (header::HeaderName::from_static("access-control-allow-private-network"), "true"),
+    ];
+    (StatusCode::NO_CONTENT, allowed).into_response()
+}
+
+async fn calls(State(front): State<Arc<Front>>, headers: HeaderMap, body: Bytes) -> Response {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content-type of a call is application/json\n")
+            .into_response();
+    }
+    let refuse = |code, message: &str| Some(rpc::reply(&Value::Null, Err(Wrong::new(code, message))));
+    let answer = match serde_json::from_slice(&body) {
+        Err(_) => refuse(rpc::PARSE, "this is no JSON"),
+        Ok(Value::Array(calls)) if calls.is_empty() => refuse(rpc::INVALID, "there is no call in it"),
+        Ok(Value::Array(calls)) if calls.len() > rpc::MOST_CALLS => {
+            refuse(rpc::INVALID, &format!("{} calls at once; at most {}", calls.len(), rpc::MOST_CALLS))
+        }
+        Ok(Value::Array(calls)) => {
+            let answers = all(&front, calls).await;
+            (!answers.is_empty()).then_some(Value::Array(answers))
+        }
+        Ok(call) => all(&front, vec![call]).await.pop(),
+    };
+    match answer {
+        // Notifications alone.
+        None => StatusCode::NO_CONTENT.into_response(),
+        Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
+    }
+}
+
+/// What becomes of a call before it is waited for.
+enum Begun {
+    Ready(Result<Value, Wrong>),
+    Waits(Part, oneshot::Receiver<Answered>),
+    Passed(tokio::task::JoinHandle<Result<Value, Wrong>>),
+}
+
+/// Begins all calls, then waits for them: look-ups that come together leave together.
+async fn all(front: &Arc<Front>, calls: Vec<Value>) -> Vec<Value> {
+    let mut begun = Vec::new();
+    for call in calls {
+        match rpc::read(call) {
+            Err((id, wrong)) => begun.push((id, Begun::Ready(Err(wrong)))),
+            // Nobody waits for the answer to a notification.
+            Ok(Call { id: None, .. }) => {}
+            Ok(Call { id: Some(id), method, params }) => begun.push((id, begin(front, method, params))),
+        }
+    }
+    let mut answers = Vec::with_capacity(begun.len());
+    for (id, begun) in begun {
+        let ended = || Wrong::new(rpc::FAILED, "the proxy ends");
+        let outcome = match begun {
+            Begun::Ready(outcome) => outcome,
+            Begun::Waits(part, answer) => match answer.await {
+                Ok(answer) => rpc::found(part, answer),
+                Err(_) => Err(ended()),
+            },
+            Begun::Passed(answer) => answer.await.unwrap_or_else(|_| Err(ended())),
+        };
+        answers.push(rpc::reply(&id, outcome));
+    }
+    answers
+}
+
+fn begin(front: &Arc<Front>, method: String, params: Vec<Value>) -> Begun {
+    let passes = |method: &str| front.fallback.as_ref().is_some_and(|other| other.allowed.contains(method));
+    match rpc::plan(&method, &params, front.known.head().as_ref(), passes) {
+        Err(wrong) => Begun::Ready(Err(wrong)),
+        Ok(Plan::Known(value)) => Begun::Ready(Ok(value)),
+        Ok(Plan::LookUp { query, part, block }) => {
+            let (answer, waits) = oneshot::channel();
+            match front.wants.try_send(Wanted { query, block, answer }) {
+                Ok(()) => Begun::Waits(part, waits),
+                Err(TrySendError::Full(_)) => {
+                    Begun::Ready(Err(Wrong::new(rpc::FAILED, "too many look-ups wait already; come again")))
+                }
+                Err(TrySendError::Disconnected(_)) => {
+                    Begun::Ready(Err(Wrong::new(rpc::FAILED, "the proxy ends")))
+                }
+            }
+        }
+        Ok(Plan::Pass) => {
+            let front = Arc::clone(front);
+            Begun::Passed(tokio::task::spawn_blocking(move || pass(&front, &method, &params)))
+        }
+    }
+}
+
+/// Asks the node.
+fn pass(front: &Front, method: &str, params: &[Value]) -> Result<Value, Wrong> {
+    let failed = |reason: String| Wrong::new(rpc::FAILED, reason);
+    let Some(Fallback { node, .. }) = &front.fallback else {
+        return Err(failed("there is no node".to_owned()));
+    };
+    // With an id of our own: what a wallet counts is not the node's business.
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let answer = node
+        .post_json(call.to_string().as_bytes(), MOST_ANSWER)
+        .map_err(|error| failed(error.to_string()))?;
+    let mut answer: Value =
+        serde_json::from_slice(&answer).map_err(|_| failed("the node's answer is no JSON".to_owned()))?;
+    match (answer.get_mut("result").map(Value::take), answer.get("error")) {
+        (_, Some(error)) if !error.is_null() => {
+            let code = error["code"].as_i64().unwrap_or(rpc::FAILED);
+            let message = error["message"].as_str().unwrap_or("the node refuses").to_owned();
+            // What a contract says when it reverts.
+            Err(Wrong { code, message, data: error.get("data").cloned() })
+        }
+        (Some(result), _) => Ok(result),
+        (None, _) => Err(failed("the node's answer has no result".to_owned())),
+    }
+}

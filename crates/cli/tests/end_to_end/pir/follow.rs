@@ -1,0 +1,221 @@
+//! A database that follows a chain: after every stretch of blocks, and whatever the chain took back, what is asked privately is what
+//! the node says.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Desk, Server, pir};
+use crate::anvil::{ACCOUNT, Anvil};
+use crate::harness::{BINARY, PATIENCE, text};
+
+/// Writes the second word of its data into the slot that the first names.
+const WRITER: &str = "6008600c60003960086000f36020356000355500";
+
+/// What a node answers.
+fn rpc(anvil: &Anvil, method: &str, params: Value) -> Value {
+    let address = anvil.url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let head = format!(
+        "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let answer: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert!(answer.get("error").is_none(), "{method}: {answer}");
+    answer["result"].clone()
+}
+
+/// A transaction of anvil's first account, in a block of its own; the contract it made, if it did.
+fn send(anvil: &Anvil, to: Option<&str>, value: u64, data: &str) -> Option<String> {
+    let mut call = json!({"from": ACCOUNT, "value": format!("{value:#x}"), "data": format!("0x{data}"), "gas": "0x100000"});
+    if let Some(to) = to {
+        call["to"] = to.into();
+    }
+    let hash = rpc(anvil, "eth_sendTransaction", json!([call]));
+    let begin = Instant::now();
+    let receipt = loop {
+        let receipt = rpc(anvil, "eth_getTransactionReceipt", json!([hash]));
+        if !receipt.is_null() {
+            break receipt;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{call} has no block");
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert_eq!(receipt["status"], "0x1", "{receipt}");
+    receipt["contractAddress"].as_str().map(str::to_owned)
+}
+
+/// A process that follows, killed with the value.
+struct Following(Child);
+
+impl Following {
+    fn start(database: &str, anvil: &Anvil) -> Following {
+        let mut command = Command::new(BINARY);
+        command.args(["pir", "follow", database, "--rpc", &anvil.url, "--poll", "50ms", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        std::thread::spawn(move || lines.for_each(drop));
+        Following(child)
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Trial {
+    desk: Desk,
+    anvil: Anvil,
+    database: String,
+    server: Server,
+    accounts: BTreeSet<String>,
+    slots: BTreeSet<(String, u64)>,
+}
+
+impl Trial {
+    /// Waits until the database is at the node's newest block, and its server too.
+    fn settle(&self) {
+        let begin = Instant::now();
+        let epoch = loop {
+            let newest = rpc(&self.anvil, "eth_getBlockByNumber", json!(["latest", false]));
+            let about = pir(&["info", &self.database, "--json"]).code(0).json().remove(0);
+            if about["block_hash"] == newest["hash"] {
+                break about["newest_epoch"].as_u64().unwrap();
+            }
+            assert!(begin.elapsed() < PATIENCE, "{about} does not come to {}", newest["number"]);
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        self.server.wait_for_epoch(epoch);
+    }
+
+    /// Asks for everything that was ever touched, privately and at the node.
+    fn compare(&self, when: &str) {
+        self.settle();
+        let state = self.desk.path("my.state");
+        let accounts: Vec<&str> = self.accounts.iter().map(String::as_str).collect();
+        let slots: Vec<String> =
+            self.slots.iter().map(|(contract, slot)| format!("{contract}:{slot:#x}")).collect();
+        let keys: Vec<&str> = accounts.iter().copied().chain(slots.iter().map(String::as_str)).collect();
+        let run = self.server.get(&state, &keys);
+        assert!(matches!(run.code, Some(0 | 1)), "{when}: {run:?}");
+        let lines = run.json();
+        assert_eq!(lines.len(), keys.len(), "{when}");
+        let number = |value: &Value| {
+            u128::from_str_radix(value.as_str().unwrap().strip_prefix("0x").unwrap(), 16).unwrap()
+        };
+        for (line, account) in lines.iter().zip(&accounts) {
+            let balance = number(&rpc(&self.anvil, "eth_getBalance", json!([account, "latest"])));
+            let nonce = number(&rpc(&self.anvil, "eth_getTransactionCount", json!([account, "latest"])));
+            let has_code = rpc(&self.anvil, "eth_getCode", json!([account, "latest"])) != "0x";
+            let found = balance > 0 || nonce > 0 || has_code;
+            assert_eq!(line["found"], found, "{when}: {account}: {line}");
+            if found {
+                assert_eq!(text(line, "balance"), balance.to_string(), "{when}: {account}");
+                assert_eq!(u128::from(line["nonce"].as_u64().unwrap()), nonce, "{when}: {account}");
+                assert_eq!(line["code"] != 0, has_code, "{when}: {account}");
+            }
+        }
+        for (line, (contract, slot)) in lines[accounts.len()..].iter().zip(&self.slots) {
+            let value =
+                rpc(&self.anvil, "eth_getStorageAt", json!([contract, format!("{slot:#x}"), "latest"]));
+            let ours = line["value"].as_str().map_or("0".repeat(64), str::to_owned);
+            assert_eq!(Some(format!("0x{ours}").as_str()), value.as_str(), "{when}: {contract}:{slot}");
+        }
+    }
+
+    fn account(&mut self, number: u64) -> String {
+        let address = format!("0x{:040x}", 0xacc0_0000_0000u64 + number);
+        self.accounts.insert(address.clone());
+        address
+    }
+}
+
+#[test]
+fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
+    let Some(anvil) = Anvil::start() else { return };
+    let (desk, mut writers) = (Desk::new(), Vec::new());
+    // A chain that has something already.
+    let mut accounts = BTreeSet::from([ACCOUNT.to_lowercase(), format!("0x{}", "00".repeat(20))]);
+    writers.extend(send(&anvil, None, 0, WRITER));
+    send(&anvil, Some(&writers[0]), 0, &format!("{:064x}{:064x}", 1, 77));
+    accounts.insert(writers[0].clone());
+    let database = desk.path("state.pir");
+    let built =
+        pir(&["build", &database, "--rpc", &anvil.url, "--room", "900", "--json"]).code(0).json().remove(0);
+    assert_eq!(text(&built["keyword"], "layout"), "state");
+    let server = Server::start(&database, &[]);
+    server.hint(&desk.path("my.state"), &["--queries", "12000"]).code(0);
+    let history = ("0x0000f90827f1c53a10cb7a02335b175320002935".to_owned(), 1);
+    let slots = BTreeSet::from([(writers[0].clone(), 1), history]);
+    let mut trial = Trial { desk, anvil, database, server, accounts, slots };
+    trial.compare("as built");
+    let mut following = Following::start(&trial.database, &trial.anvil);
+    // Many new accounts and slots, more than a table of which no record can move would take; some slots are cleared again.
+    for block in 0..220u64 {
+        match block % 4 {
+            0 | 1 => {
+                let to = trial.account(block);
+                send(&trial.anvil, Some(&to), 1000 + block, "");
+            }
+            _ => {
+                let writer = &writers[(block / 50) as usize % writers.len()];
+                let value = if block % 16 == 3 { 0 } else { block * 1_000_003 };
+                send(&trial.anvil, Some(writer), 0, &format!("{:064x}{value:064x}", block % 120));
+                trial.slots.insert((writer.clone(), block % 120));
+            }
+        }
+        if block % 60 == 30 {
+            writers.extend(send(&trial.anvil, None, 0, WRITER));
+            trial.accounts.insert(writers.last().unwrap().clone());
+        }
+        if block == 110 {
+            // Killed in the middle, and begun again.
+            drop(following);
+            following = Following::start(&trial.database, &trial.anvil);
+        }
+    }
+    trial.compare("after 220 blocks");
+    // Contracts that destroy themselves: as they are made, and later.
+    let heir = trial.account(5000);
+    let gone = send(&trial.anvil, None, 555, &format!("73{}ff", &heir[2..])).unwrap();
+    let later = send(&trial.anvil, None, 0, &format!("6016600c60003960166000f373{}ff", &heir[2..])).unwrap();
+    trial.accounts.extend([gone, later.clone()]);
+    trial.compare("after a contract that was gone at once");
+    send(&trial.anvil, Some(&later), 321, "");
+    trial.compare("after a contract that destroyed itself");
+    // The chain takes blocks back: accounts, slots and contracts of theirs are as before, or were never there.
+    for (depth, more) in [(1, 0), (5, 3), (12, 20)] {
+        for block in 0..depth + 2 {
+            let to = trial.account(7000 + 100 * depth + block);
+            send(&trial.anvil, Some(&to), 9, "");
+            send(&trial.anvil, Some(&writers[0]), 0, &format!("{:064x}{:064x}", block, depth * 7919 + block));
+            trial.slots.insert((writers[0].clone(), block));
+        }
+        trial.settle();
+        rpc(&trial.anvil, "anvil_reorg", json!([depth, []]));
+        trial.compare("after blocks were taken back");
+        for block in 0..more {
+            let to = trial.account(9000 + 100 * depth + block);
+            send(&trial.anvil, Some(&to), 4, "");
+        }
+        trial.compare("after others came in their place");
+    }
+    drop(following);
+    // Taken back while nobody looked.
+    rpc(&trial.anvil, "anvil_reorg", json!([4, []]));
+    let _following = Following::start(&trial.database, &trial.anvil);
+    trial.compare("after blocks were taken back meanwhile");
+    assert!(pir(&["info", &trial.database, "--json", "--verify"]).code(0).json()[0]["verified"] == true);
+}

@@ -1,0 +1,132 @@
+//! The names of a state's records, which do not say whose they are: with them records can move, so that a new key finds a place.
+//!
+//! ```text
+//! FILE.names   "WPIRNAM1", identity of the database [32], then for each key: tag of its record [8], name [14]
+//! ```
+//!
+//! Names of keys that never came to be, or are gone, do no harm, so they are appended before the keys are. A wrong one does none
+//! either: a record moves only if it stands where its name may stand.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use warpsmith_files::with_suffix;
+
+use super::{Name, name};
+use crate::error::{Error, Result};
+use crate::ethereum::{RECORD, tag};
+
+const MAGIC: &[u8; 8] = b"WPIRNAM1";
+const HEAD: usize = 40;
+const EACH: usize = 22;
+
+/// The names of a state's keys, beside its database.
+pub struct Names {
+    path: PathBuf,
+    file: File,
+    by_tag: HashMap<[u8; 8], Name>,
+}
+
+impl Names {
+    /// Begins the list of a database.
+    ///
+    /// # Errors
+    ///
+    /// When it is there already, or cannot be written.
+    pub fn create(database: &Path, identity: &[u8; 32]) -> Result<Names> {
+        let path = with_suffix(database, ".names");
+        let mut file = File::create_new(&path).map_err(Error::io(&path))?;
+        file.write_all(&[&MAGIC[..], identity].concat()).map_err(Error::io(&path))?;
+        Ok(Names { path, file, by_tag: HashMap::new() })
+    }
+
+    /// Reads the list of a database; none where there is no list.
+    ///
+    /// # Errors
+    ///
+    /// When it is of another database, or cannot be read.
+    pub fn open(database: &Path, identity: &[u8; 32]) -> Result<Option<Names>> {
+        let path = with_suffix(database, ".names");
+        let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(&path)(error)),
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(Error::io(&path))?;
+        if bytes.len() < HEAD || bytes[..8] != *MAGIC || bytes[8..HEAD] != *identity {
+            return Err(Error::damaged(&path, "it is not the list of this database's names; remove it"));
+        }
+        let names = bytes[HEAD..].chunks_exact(EACH).map(|line| {
+            let (tag, name) = line.split_at(8);
+            (tag.try_into().expect("eight bytes"), name.try_into().expect("fourteen bytes"))
+        });
+        let by_tag: HashMap<[u8; 8], Name> = names.collect();
+        // What a crash left of a name is written over.
+        let whole = HEAD + (bytes.len() - HEAD) / EACH * EACH;
+        file.seek(SeekFrom::Start(whole as u64)).map_err(Error::io(&path))?;
+        Ok(Some(Names { path, file, by_tag }))
+    }
+
+    /// Adds keys, durably.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written.
+    pub fn add<'a>(&mut self, keys: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
+        let mut bytes = Vec::new();
+        for key in keys {
+            let (tag, name) = (tag(key), name(key));
+            if self.by_tag.insert(tag, name) != Some(name) {
+                bytes.extend_from_slice(&tag);
+                bytes.extend_from_slice(&name);
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
+        written.map_err(Error::io(&self.path))
+    }
+
+    /// The name of the key that a record is of, if it is known.
+    pub fn of(&self, record: &[u8]) -> Option<Name> {
+        let record: &[u8; RECORD] = record.try_into().ok()?;
+        let of_slot: [u8; 8] = *record.last_chunk()?;
+        // The last bytes of an account's are zeros.
+        let tag = if of_slot == [0; 8] { *record[24..].first_chunk()? } else { of_slot };
+        self.by_tag.get(&tag).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ethereum::{Account, account_record, slot_key, slot_record};
+
+    #[test]
+    fn records_are_known_again_after_a_crash_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("data");
+        let (address, slot) = ([7; 20], slot_key(&[7; 20], &[3; 32]));
+        let account = account_record(&address, &Account { balance: 5, nonce: 1, code: 0 });
+        let mut names = Names::create(&database, &[1; 32]).unwrap();
+        names.add([&address[..], &slot]).unwrap();
+        drop(names);
+        let path = folder.path().join("data.names");
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(whole.len(), HEAD + 2 * EACH);
+        for cut in [whole.len(), whole.len() - 1, whole.len() - EACH + 1] {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let mut names = Names::open(&database, &[1; 32]).unwrap().unwrap();
+            assert_eq!(names.of(&account), Some(name(&address)));
+            names.add([&slot[..]]).unwrap();
+            assert_eq!(names.of(&slot_record(&slot, &[9; 32])), Some(name(&slot)));
+            assert_eq!(std::fs::read(&path).unwrap(), whole);
+        }
+        assert!(Names::open(&database, &[2; 32]).is_err());
+        assert!(Names::open(&folder.path().join("other"), &[1; 32]).unwrap().is_none());
+    }
+}
