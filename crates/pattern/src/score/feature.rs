@@ -163,7 +163,7 @@ fn uniswap(d: [u64; 3]) -> u32 {
     let shift = 4 * (zeros % 16);
     let next = d.get(at + 1).copied().unwrap_or(0);
     let window = word << shift | next.checked_shr(64 - shift).unwrap_or(0);
-    let fours = (window ^ 4 * LOWEST).leading_zeros() / 4;
+    let fours = (window ^ (4 * LOWEST)).leading_zeros() / 4;
     let start = match fours {
         0 => return 0,
         1..=3 => 0,

@@ -61,7 +61,7 @@ pub(super) struct Order {
 }
 
 enum Wish {
-    Patterns(Patterns),
+    Patterns(Box<Patterns>),
     Best { ranking: Box<Ranking>, show: Show, enough: Option<u32> },
 }
 
@@ -148,7 +148,7 @@ impl Request {
                 return Err("score and min_score are for best, which says what is counted".to_owned());
             }
             let patterns = patterns.ok_or("say what is wanted: patterns, hook_flags or best")?;
-            return Ok(Wish::Patterns(patterns));
+            return Ok(Wish::Patterns(Box::new(patterns)));
         };
         let ranking = match patterns {
             Some(patterns) => Ranking::among(score, patterns),
