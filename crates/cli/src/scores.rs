@@ -31,7 +31,7 @@ pub(crate) struct ScoreFlags {
         help_heading = HEADING)]
     best: Option<Score>,
 
-    /// Search for the most of a sum that FILE gives: a TOML table [weights] with lines as leading-zeros = 10
+    /// Search for the most of a sum that FILE gives: a TOML table `weights` with lines as leading-zeros = 10
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = HEADING)]
     score_file: Option<PathBuf>,
 

@@ -75,7 +75,7 @@ pub(crate) struct Proxy {
     #[arg(long, value_name = "METHOD", requires = "fallback", value_delimiter = ',')]
     allow: Vec<String>,
 
-    /// Answer web pages and browser extensions of this origin, such as https://wallet.example.org; others are refused
+    /// Answer web pages and browser extensions of this origin, such as `https://wallet.example.org`; others are refused
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
 
