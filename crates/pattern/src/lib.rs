@@ -26,7 +26,10 @@ pub use filter::{Filter, Parity, ScoreFilter, Term};
 pub use habit::Habit;
 pub use interval::{Interval, Words};
 pub use kind::{KINDS, Kind};
-pub use score::{Feature, Likeness, MOST_PARTS, Part, Ranking, SCORES, Score, ScoreError, ScoreKind};
+pub use score::{
+    Feature, Likeness, MOST_PARTS, MOST_SCORE, MOST_WEIGHT, Part, Ranking, SCORES, Score, ScoreError,
+    ScoreKind,
+};
 pub use set::{Patterns, compile, compile_possible};
 
 /// How patterns are read.
