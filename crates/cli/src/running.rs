@@ -26,7 +26,7 @@ pub(crate) const WHEN: &str = "When it ends";
 pub(crate) const DEVICES: &str = "Devices";
 pub(crate) const RESULTS: &str = "Results";
 pub(crate) const MEANWHILE: &str = "While it runs";
-pub(crate) const SCORES: &str = "Scores, in place of a pattern";
+pub(crate) const SCORES: &str = "Scores, in place of a pattern or beside one";
 pub(crate) const CONTRACT: &str = "The contract";
 
 /// How a search or a scan runs.

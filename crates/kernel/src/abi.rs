@@ -66,7 +66,8 @@ pub const TABLE_WORDS: usize = 60;
 pub const GROUP_MAX: u32 = 65535;
 /// Words before the first hit record: count, capacity, [`HITS_LOST`], [`HITS_BEST`].
 pub const HITS_HEADER: usize = 4;
-/// Where in the header a SCORE filter keeps the best score: the host writes the score to beat, the device raises it.
+/// Where in the header a SCORE filter keeps the best score: the host writes the score to beat, the device raises it. With EACH it is the
+/// score to reach, and stays.
 pub const HITS_BEST: usize = 3;
 /// Where the number of blocks stands whose survivors did not fit. Nothing of such a block was settled.
 pub const HITS_LOST: usize = 2;

@@ -151,8 +151,8 @@ pub struct Wanted {
     pub intervals: Vec<(u64, u64)>,
     /// Conjunctions.
     pub terms: Vec<Term>,
-    /// What is scored: accepted is what beats a score that the hit buffer's header gives ([`crate::abi::HITS_BEST`]), each such
-    /// digest or one that beats everything before it in the launch.
+    /// What is scored: accepted is what beats everything before it in the launch, from a score on that the hit buffer's header gives
+    /// ([`crate::abi::HITS_BEST`]), or each that reaches that score.
     pub score: Option<Score>,
 }
 

@@ -15,10 +15,12 @@ fn commands() -> Vec<(Vec<String>, String)> {
     warpsmith(&["man", "--folder", folder.path().to_str().unwrap()]).code(0);
     let pages = fs::read_dir(folder.path()).unwrap().map(|page| page.unwrap().path());
     let pages: BTreeSet<_> = pages.collect();
-    let named = pages.iter().map(|page| {
-        let name = page.file_stem().unwrap().to_str().unwrap();
-        let words = name.split('-').skip(1).map(str::to_owned).collect();
-        (words, fs::read_to_string(page).unwrap())
+    let named = pages.iter().map(|path| {
+        let page = fs::read_to_string(path).unwrap();
+        // A name may have a hyphen, as the file's has between its words.
+        let name = page.split(".SH SYNOPSIS\n\\fB").nth(1).and_then(|rest| rest.split("\\fR").next());
+        let name = name.unwrap_or_else(|| panic!("{path:?} has no synopsis")).replace("\\-", "-");
+        (name.split_whitespace().skip(1).map(str::to_owned).collect(), page)
     });
     // What has commands of its own does nothing by itself, but for searches that can be explained.
     named.filter(|(_, page)| !page.contains(".SH SUBCOMMANDS") || has(page, "--device")).collect()

@@ -21,7 +21,7 @@ use super::shapes::Kind;
 use super::walker::{Quest, Walker};
 use super::{Gpu, LaunchShape, Outcome, build, place_table, point_table, timing, tweaks, upload};
 use crate::forms;
-use crate::prefilter::{digest_test, digest_words, score_to_beat};
+use crate::prefilter::{bar, digest_test, digest_words, first_bar};
 use crate::worker::measure::{Part, Profile};
 use crate::worker::{Fault, Hit, Search, Spot};
 
@@ -39,7 +39,7 @@ pub(super) struct Points<'a> {
     scratch: Buffer,
     filter_words: Buffer,
     filter: Filter,
-    /// The score to beat.
+    /// The score to beat, or to reach where each is told.
     beat: u32,
     /// Whether only the walk is launched, to be timed.
     walks_only: bool,
@@ -141,7 +141,7 @@ pub(super) fn worker<'a>(gpu: &'a Gpu, search: &Search<'_>) -> Outcome<PointsWor
         scratch: queue.alloc(4 * points::scratch_words(spec.group, lanes) as u64)?,
         filter_words: upload(queue.as_mut(), &digest_words(search.filter, made.words()))?,
         filter: search.filter.clone(),
-        beat: score_to_beat(search.filter),
+        beat: first_bar(search.filter),
         walks_only: false,
     };
     Walker::new(gpu, shape, queue, MOST_STEPS, points)
@@ -181,9 +181,10 @@ impl Points<'_> {
                         let words = digest.words();
                         let scored = self.filter.score.as_ref();
                         let score = scored.map(|wanted| wanted.score.of_words(&words));
+                        let least = self.beat + u32::from(!scored.is_some_and(|wanted| wanted.each));
                         let fits = !self.filter.is_parted() || self.filter.accepts_unscored(&words);
                         let wanted =
-                            score.map_or_else(|| self.filter.accepts(&words), |s| fits && s > self.beat);
+                            score.map_or_else(|| self.filter.accepts(&words), |s| fits && s >= least);
                         if wanted {
                             let place = Place { lane, step, index, minus, orbit: 0, image, negate };
                             let score = score.unwrap_or(0);
@@ -214,6 +215,11 @@ impl Quest for Points<'_> {
 
     fn raise_to(&mut self, beat: u32) {
         self.beat = self.beat.max(beat);
+    }
+
+    fn raise(&mut self, at_least: u32) {
+        let each = self.filter.score.as_ref().is_some_and(|wanted| wanted.each);
+        self.raise_to(bar(each, at_least));
     }
 
     fn launch(

@@ -13,7 +13,7 @@ use super::flight::{Flights, Landed, MOST_STEPS};
 use super::shapes::Kind;
 use super::timing::{self, Time};
 use super::{CAPACITY, Gpu, LaunchShape, Outcome, as_bytes, build, upload};
-use crate::prefilter::{digest_test, digest_words, score_to_beat};
+use crate::prefilter::{bar, digest_test, digest_words, first_bar};
 use crate::space::Lease;
 use crate::worker::measure::{Part, Profile};
 use crate::worker::{Batch, Fault, Hit, Numbering, Search, Spot, Start, Worker};
@@ -26,7 +26,9 @@ pub(super) struct SaltsWorker {
     params: Buffer,
     filter_words: Buffer,
     scored: bool,
-    /// The score to beat.
+    /// Whether each that scores enough is told.
+    each: bool,
+    /// The score to beat, or to reach where each is told.
     beat: u32,
     /// The last counter of the lease.
     last: u64,
@@ -78,7 +80,8 @@ impl SaltsWorker {
             params: upload(queue.as_mut(), &salts.words())?,
             filter_words: upload(queue.as_mut(), &digest_words(search.filter, DIGEST_WORDS))?,
             scored: search.filter.score.is_some(),
-            beat: score_to_beat(search.filter),
+            beat: first_bar(search.filter),
+            each: search.filter.score.as_ref().is_some_and(|wanted| wanted.each),
             last: 0,
             next: None,
             flights: Flights::new(queue.as_mut(), MOST_STEPS, gpu.launch_ms, CAPACITY)?,
@@ -236,7 +239,7 @@ impl Worker for SaltsWorker {
     }
 
     fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
-        self.beat = self.beat.max(at_least.saturating_sub(1));
+        self.beat = self.beat.max(bar(self.each, at_least));
         Ok(())
     }
 }

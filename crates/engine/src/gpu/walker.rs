@@ -40,6 +40,8 @@ pub(super) trait Quest: Send {
     }
     /// From now on only higher scores are wanted.
     fn raise_to(&mut self, _beat: u32) {}
+    /// From now on only scores of at least this are.
+    fn raise(&mut self, _at_least: u32) {}
     /// Enqueues so many steps of so many lanes from these centres.
     fn launch(
         &self,
@@ -374,7 +376,7 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
     }
 
     fn raise(&mut self, at_least: u32) -> Result<(), Fault> {
-        self.quest.raise_to(at_least.saturating_sub(1));
+        self.quest.raise(at_least);
         Ok(())
     }
 

@@ -69,9 +69,15 @@ pub(crate) fn digest_words(filter: &Filter, digest_words: usize) -> Vec<u32> {
     digest_filter::build(&wanted(filter), digest_words).1
 }
 
-/// The score to beat at the start of a search; 0 where none is scored.
-pub(crate) fn score_to_beat(filter: &Filter) -> u32 {
-    filter.score.as_ref().map_or(0, |wanted| wanted.at_least.saturating_sub(1))
+/// What a card is given for a search in which scores of at least this are wanted: the score to reach where each of them is told, or else
+/// the one to beat.
+pub(crate) fn bar(each: bool, at_least: u32) -> u32 {
+    if each { at_least } else { at_least.saturating_sub(1) }
+}
+
+/// The same at the start of a search; 0 where none is scored.
+pub(crate) fn first_bar(filter: &Filter) -> u32 {
+    filter.score.as_ref().map_or(0, |wanted| bar(wanted.each, wanted.at_least))
 }
 
 fn intervals(filter: &Filter) -> Vec<(u64, u64)> {

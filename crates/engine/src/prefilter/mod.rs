@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use warpsmith_curve::walk::Sieve;
 use warpsmith_pattern::Filter;
 
-pub(crate) use card::{XWords, digest_test, digest_words, score_to_beat, x_test, x_tests};
+pub(crate) use card::{XWords, bar, digest_test, digest_words, first_bar, x_test, x_tests};
 pub(crate) use digests::Sought;
 pub(crate) use scan::{Everything, Fuse, MayHold, ScanFilter, TopList};
 pub(crate) use walk::sieve;

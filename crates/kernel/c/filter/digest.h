@@ -5,7 +5,7 @@
  *     SET     very many intervals of the top 64 bits: a bitmap, then a sorted list
  *     TERMS   conjunctions: bits under a mask have a value, and parities of bits hold
  *     SCORE   counts how good a digest is (1 zero bytes, 2 zero bytes at the start, 3 a digit's run at the start, 4 a sum of
- *             parts, score.h); accepts only what beats everything before, or with EACH whatever beats what the host said
+ *             parts, score.h); accepts only what beats everything before, or with EACH whatever reaches what the host said
  *
  * Filter buffer: DIGEST_HEADER words, the ranges (first high, first low, width high, width low; a range accepts
  * top when top - first <= width), then the sections the header points to. src/digest_filter.rs writes it.
@@ -37,7 +37,7 @@ typedef struct {
 #endif
 } filter_state;
 
-/* hits[HITS_BEST] is the score to beat. */
+/* hits[HITS_BEST] is the score to beat, or with EACH to reach. */
 DEV void filter_load(filter_state *f, GLOBAL const u32 *filter, GLOBAL const u32 *hits) {
     f->filter = filter;
 #if RANGES
@@ -162,12 +162,12 @@ DEV u32 filter_score(const filter_state *f, const u32 *d) {
 /* Whether this digest raises the best score of the launch, and its score. At most one lane is told so for each score, which
  * bounds the records of a flood, and the best is always told; a tie is not. A lane asks for the launch's best only
  * when it beats what it knows of it: lanes learn, so that even the first launch, where all is an
- * improvement, comes to few atomics. With EACH every digest is told that beats what the launch began with. */
+ * improvement, comes to few atomics. With EACH every digest is told that reaches what the launch began with. */
 DEV u32 filter_raise(filter_state *f, const u32 *d, GLOBAL u32 *hits, u32 *told) {
     u32 score = filter_score(f, d), raised = 0;
     *told = score;
 #if EACH
-    raised = score > f->best;
+    raised = score >= f->best;
     (void)hits;
 #else
     if (score > f->best) {
