@@ -8,11 +8,31 @@ use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
 
 use crate::ending::Failure;
 
 /// How long a request may take: what is told lies in memory.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is said in JSON by whoever listens: where, and what it is besides.
+#[derive(Serialize)]
+pub(crate) struct ListeningLine<T: Serialize> {
+    event: &'static str,
+    address: String,
+    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<String>,
+    #[serde(flatten)]
+    more: T,
+}
+
+impl<T: Serialize> ListeningLine<T> {
+    pub fn new(address: SocketAddr, metrics: Option<SocketAddr>, more: T) -> Self {
+        let (metrics, url) = (metrics.map(|metrics| metrics.to_string()), format!("http://{address}"));
+        ListeningLine { event: "listening", address: address.to_string(), url, metrics, more }
+    }
+}
 
 /// A listener, and where it is.
 pub(crate) fn listen(flag: &str, address: &str) -> Result<(TcpListener, SocketAddr), Failure> {

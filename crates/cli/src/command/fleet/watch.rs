@@ -16,6 +16,7 @@ use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
 use crate::stdout::{AsAsked, Stdout};
+use crate::web::ListeningLine;
 
 /// Show how jobs and workers stand
 #[derive(Args)]
@@ -51,12 +52,6 @@ pub(crate) struct Watch {
 #[derive(Serialize)]
 struct Unheard {
     error: String,
-}
-
-#[derive(Serialize)]
-struct ListeningLine {
-    event: &'static str,
-    url: String,
 }
 
 #[derive(Serialize)]
@@ -156,10 +151,10 @@ impl Watch {
         let stop = interrupt()?;
         let told = Told::default();
         if let Some(listen) = &self.listen {
-            let url = format!("http://{}/", page::show(listen, &told)?);
+            let address = page::show(listen, &told)?;
             match self.status.json {
-                true => stdout.show_json(&ListeningLine { event: "listening", url })?,
-                false => stdout.show(format!("{url}\n").as_bytes())?,
+                true => stdout.show_json(&ListeningLine::new(address, None, ()))?,
+                false => stdout.show(format!("http://{address}/\n").as_bytes())?,
             }
         }
         while !stop.load(Ordering::Relaxed) {

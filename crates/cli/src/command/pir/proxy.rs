@@ -23,7 +23,7 @@ use crate::human;
 use crate::running::interrupt;
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
-use crate::web::listen;
+use crate::web::{ListeningLine, listen};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,10 +97,7 @@ fn parse_every(text: &str) -> Result<Duration, String> {
 }
 
 #[derive(Serialize)]
-struct ListeningLine {
-    event: &'static str,
-    address: String,
-    url: String,
+struct Serving {
     role: &'static str,
     epoch: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,15 +143,9 @@ impl Proxy {
             human::count((library.remaining() / (rhythm.round * places) as u64) as f64)
         ));
         if self.json {
-            stdout.show_json(&ListeningLine {
-                event: "listening",
-                address: address.to_string(),
-                url: format!("http://{address}"),
-                role: "proxy",
-                epoch,
-                chain_id: head.map(|head| head.chain_id),
-                block_number: head.map(|head| head.number),
-            })?;
+            let (chain_id, block_number) = (head.map(|head| head.chain_id), head.map(|head| head.number));
+            let serving = Serving { role: "proxy", epoch, chain_id, block_number };
+            stdout.show_json(&ListeningLine::new(address, None, serving))?;
         }
         let (wants, wanted) = sync_channel(MOST_WAITING);
         let origins =

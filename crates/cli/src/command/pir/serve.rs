@@ -23,7 +23,7 @@ use crate::running::{DeviceFlags, interrupt};
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
 use crate::token::read_token;
-use crate::web::listen;
+use crate::web::{ListeningLine, listen};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,14 +96,9 @@ enum EntriesIn {
 }
 
 #[derive(Serialize)]
-struct ListeningLine {
-    event: &'static str,
-    address: String,
-    url: String,
+struct Serving {
     role: &'static str,
     epoch: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metrics: Option<String>,
 }
 
 impl Serve {
@@ -151,11 +146,9 @@ impl Serve {
             ));
         }
         if self.json {
-            let (address, url) = (address.to_string(), format!("http://{address}"));
-            let metrics = watchers.as_ref().map(|(_, address)| address.to_string());
-            let line =
-                ListeningLine { event: "listening", address, url, role: name, epoch: live.epoch(), metrics };
-            stdout.show_json(&line)?;
+            let metrics = watchers.as_ref().map(|(_, address)| *address);
+            let serving = Serving { role: name, epoch: live.epoch() };
+            stdout.show_json(&ListeningLine::new(address, metrics, serving))?;
         }
         // What is wrong stays wrong: it is told once.
         let told = Mutex::new(BTreeSet::new());

@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
 
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -22,7 +21,7 @@ use crate::running::{DeviceFlags, interrupt};
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
 use crate::token::read_token;
-use crate::web::listen;
+use crate::web::{ListeningLine, listen};
 use desk::{Desk, Numbers};
 
 const EXAMPLES: &str = "\
@@ -82,15 +81,6 @@ pub(crate) struct ServeSalts {
     quiet: bool,
 }
 
-#[derive(Serialize)]
-struct ListeningLine {
-    event: &'static str,
-    address: String,
-    url: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metrics: Option<String>,
-}
-
 impl ServeSalts {
     pub fn run(&self, mut stdout: Stdout) -> Result<Ending, Failure> {
         let stop = interrupt()?;
@@ -148,9 +138,7 @@ impl ServeSalts {
             human::seconds(self.longest.as_secs_f64())
         ));
         if self.json {
-            let (address, url) = (address.to_string(), format!("http://{address}"));
-            let metrics = metrics.map(|metrics| metrics.to_string());
-            stdout.show_json(&ListeningLine { event: "listening", address, url, metrics })?;
+            stdout.show_json(&ListeningLine::new(address, metrics, ()))?;
         }
         Ok(())
     }
