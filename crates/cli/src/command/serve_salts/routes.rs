@@ -143,15 +143,11 @@ async fn salts(State(service): State<Arc<Service>>, request: HttpRequest) -> Res
             response
         }
         Err(refused) => {
-            service.rules.numbers.ended(if refused.code == 429 || refused.code == 503 {
-                "turned away"
-            } else {
-                "refused"
-            });
-            let retry = (refused.code == 429 || refused.code == 503).then_some([(header::RETRY_AFTER, "1")]);
-            match retry {
-                Some(retry) => (retry, refused.answer()).into_response(),
-                None => refused.answer(),
+            let is_for_now = refused.code == 429 || refused.code == 503;
+            service.rules.numbers.ended(if is_for_now { "turned away" } else { "refused" });
+            match is_for_now {
+                true => ([(header::RETRY_AFTER, "1")], refused.answer()).into_response(),
+                false => refused.answer(),
             }
         }
     }
@@ -186,10 +182,11 @@ impl Service {
         })?;
         let gone = Arc::new(AtomicBool::new(false));
         let (interest, interrupt) = (Interest(Arc::clone(&gone)), gone);
-        // What ends the service ends its searches.
+        // What ends the service ends its searches. The deadline ends one whose device is still being made ready, too, of which the search's
+        // own clock knows nothing.
         let (stop, watched) = (Arc::clone(&self.stop), Arc::clone(&interrupt));
         let watch = async move {
-            while !stop.load(Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) && Instant::now() < until {
                 tokio::time::sleep(LOOK).await;
             }
             watched.store(true, Ordering::Relaxed);
