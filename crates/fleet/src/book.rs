@@ -52,6 +52,8 @@ pub enum Taken {
         parts: Vec<f64>,
         /// How many shares were expected.
         expected: f64,
+        /// Of so many candidates.
+        candidates: u128,
     },
     /// All that was planted in it was found.
     Scanned(Scanned),
@@ -497,8 +499,9 @@ impl Book {
         if parts.len() < shares.len() {
             return Err(Wrong::False("a share is false".to_owned()));
         }
-        let expected = unit.candidates() as f64 * (-f64::from(lease.bits)).exp2();
-        Ok(Taken::True { parts, expected })
+        let candidates = unit.candidates();
+        let expected = candidates as f64 * (-f64::from(lease.bits)).exp2();
+        Ok(Taken::True { parts, expected, candidates })
     }
 
     /// Takes the first so many numbers of a unit as done, and the rest back. Says whether that is new.

@@ -242,12 +242,12 @@ impl Coordinator {
                 // Extras differ each time: two are not compared.
                 self.counted(worker, report, false, false)
             }
-            Ok(Taken::True { parts, expected }) => {
+            Ok(Taken::True { parts, expected, candidates }) => {
                 // A true match is one whatever else is thought of the worker.
                 for spot in &report.matches {
                     book.keep(&report.lease, *spot, seconds)?;
                 }
-                let verdict = info.record.take(&parts, expected);
+                let verdict = info.record.take(&parts, expected, candidates);
                 if let Trust::Aside(why) = info.record.trust().clone() {
                     self.set_aside(worker, &why)?;
                     return Ok(Verdict::Refused { why });
