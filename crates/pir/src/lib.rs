@@ -18,6 +18,8 @@ mod error;
 pub mod ethereum;
 pub mod hints;
 pub mod keyword;
+#[cfg(feature = "server")]
+pub mod load;
 pub mod memory;
 mod params;
 mod prf;

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::params::Params;
+use crate::random::Random;
 
 const QUERIES: &[u8; 4] = b"WPQ1";
 const ANSWERS: &[u8; 4] = b"WPA1";
@@ -45,6 +46,18 @@ impl Query {
             }
         }
         Query(bytes)
+    }
+
+    /// A query for nothing, distributed as all others: a balanced mask and uniform offsets.
+    pub(crate) fn random(params: &Params, random: &mut Random) -> Result<Query> {
+        let c = params.blocks();
+        let mut colours: Vec<bool> = (0..c).map(|block| block % 2 == 0).collect();
+        // Fisher and Yates.
+        for block in (1..c).rev() {
+            colours.swap(block as usize, random.below(block + 1)? as usize);
+        }
+        let offsets = (0..c / 2).map(|_| random.below(params.block_size())).collect::<Result<Vec<u32>>>()?;
+        Ok(Query::new(params, &colours, &offsets))
     }
 
     /// The bytes.
@@ -278,7 +291,6 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::params::Choice;
-    use crate::random::Random;
 
     #[test]
     fn queries_come_back_as_they_were_sent() {

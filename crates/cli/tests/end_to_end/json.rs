@@ -167,6 +167,7 @@ fn printed() -> Vec<Value> {
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     let listening: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     run(&["pir", "get", "--server", text(&listening, "url"), "--state", &state, "3"]);
+    run(&["pir", "load", text(&listening, "url"), "--connections", "2", "--rate", "10", "--time", "1s"]);
     run(&["pir", "update", &data, &path("changes")]);
     signal(&server, "TERM");
     all.push(listening);

@@ -127,6 +127,7 @@ fn whole() -> Vec<(&'static str, Vec<&'static str>)> {
         ("pir proxy", vec!["--listen", "127.0.0.1:0", "--server", "http://127.0.0.1:1", "--state", "NONE"]),
         ("pir follow", vec!["NONE", "--rpc", "http://127.0.0.1:1"]),
         ("pir info", vec!["NONE"]),
+        ("pir load", vec!["http://127.0.0.1:1", "--database", "NONE"]),
         ("fleet invite", vec!["NONE", "me"]),
         ("fleet remove", vec!["NONE", "me"]),
         ("fleet work", vec!["NONE"]),

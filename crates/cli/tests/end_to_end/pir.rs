@@ -3,6 +3,7 @@
 mod damage;
 mod follow;
 mod guard;
+mod load;
 mod network;
 mod proxy;
 

@@ -290,7 +290,7 @@ impl Client {
                 None => {
                     // SEC: a miss looks like any other query.
                     records.push(Record::Missed { query });
-                    queries.push(random_query(self.params(), &mut random)?);
+                    queries.push(Query::random(self.params(), &mut random)?);
                     sent.push(Sent::Miss);
                 }
             }
@@ -538,16 +538,4 @@ fn apply(head: &mut Head, table: &mut Table, record: &Record) -> Result<u64> {
         }
     }
     Ok(0)
-}
-
-/// A query for nothing, distributed as all others: a balanced mask and uniform offsets.
-fn random_query(params: &Params, random: &mut Random) -> Result<Query> {
-    let c = params.blocks();
-    let mut colours: Vec<bool> = (0..c).map(|block| block % 2 == 0).collect();
-    // Fisher and Yates.
-    for block in (1..c).rev() {
-        colours.swap(block as usize, random.below(block + 1)? as usize);
-    }
-    let offsets = (0..c / 2).map(|_| random.below(params.block_size())).collect::<Result<Vec<u32>>>()?;
-    Ok(Query::new(params, &colours, &offsets))
 }

@@ -106,7 +106,7 @@ impl LimitFlags {
 }
 
 /// Lets this process have so many open files, or as many as it may; says how many.
-fn raise_open_files(wanted: u64) -> u64 {
+pub(super) fn raise_open_files(wanted: u64) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer leads to a `rlimit` of this function, which is written and nothing else.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 || limit.rlim_cur >= wanted {
@@ -121,7 +121,7 @@ fn raise_open_files(wanted: u64) -> u64 {
     }
 }
 
-fn parse_rate(text: &str) -> Result<f64, String> {
+pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| (0.001..=1e9).contains(rate));
     rate.ok_or_else(|| "give a number from 0.001 to 1000000000".to_owned())
 }

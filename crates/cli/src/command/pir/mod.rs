@@ -9,6 +9,7 @@ mod hint;
 mod info;
 mod keys;
 mod limits;
+mod load;
 mod maker;
 mod node;
 mod pairs;
@@ -62,6 +63,7 @@ enum Command {
     Proxy(proxy::Proxy),
     Info(info::Info),
     Bench(bench::Bench),
+    Load(load::Load),
 }
 
 impl Pir {
@@ -76,6 +78,7 @@ impl Pir {
             Command::Proxy(proxy) => proxy.run(stdout),
             Command::Info(info) => info.run(stdout),
             Command::Bench(bench) => bench.run(stdout),
+            Command::Load(load) => load.run(stdout),
         }
     }
 }
