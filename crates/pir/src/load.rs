@@ -164,6 +164,8 @@ impl Target {
             tasks.spawn(async move {
                 let connection = target.open().await;
                 let _ = opened.send(connection.as_ref().err().map(ToString::to_string));
+                // Who waits for all of these waits for the last sender to go.
+                drop(opened);
                 target.converse(number, connection.ok(), start).await
             });
         }
