@@ -284,6 +284,23 @@ pub trait Queue: Send {
     /// Returns without waiting for the device, unless 16 pieces of up to 4 MiB are under way already.
     fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()>;
 
+    /// As [`Queue::write`], but beside launches: neither waits for the other, in whatever order they are enqueued, but for
+    /// [`Queue::launches_follow`] and [`Queue::copies_follow`]. So the next part of a long input travels while the device works on this one. A
+    /// queue that has no such way copies in order with launches.
+    fn write_beside(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
+        self.write(buffer, offset, data)
+    }
+
+    /// Launches from now on wait for the copies beside that were enqueued so far.
+    fn launches_follow(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Copies beside from now on wait for the launches that were enqueued so far.
+    fn copies_follow(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Copies from a buffer, after all that is enqueued, and waits for it.
     fn read(&mut self, buffer: Buffer, offset: u64, data: &mut [u8]) -> Result<()>;
 

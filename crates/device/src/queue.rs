@@ -33,7 +33,16 @@ pub(crate) enum RawArg<'a, M> {
     U64(u64),
 }
 
-/// What an interface supplies. One value is one in-order stream of work; its objects release themselves.
+/// The two sequences of work. Each is in order; [`Raw::follow`] orders one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Launches, and copies in order with them.
+    Launches,
+    /// Copies to the device beside launches.
+    Copies,
+}
+
+/// What an interface supplies. One value is one in-order stream of work, and one of copies beside it; its objects release themselves.
 pub(crate) trait Raw: Send {
     type Program: Send;
     type Kernel: Send;
@@ -57,6 +66,7 @@ pub(crate) trait Raw: Send {
     /// Both ranges lie within their memory. The block is neither dropped nor written to before the event.
     unsafe fn copy_in(
         &self,
+        side: Side,
         to: &Self::Memory,
         offset: u64,
         from: &Self::Host,
@@ -85,14 +95,16 @@ pub(crate) trait Raw: Send {
         block: u32,
         args: &[RawArg<'_, Self::Memory>],
     ) -> Result<()>;
-    /// Enqueues an event that keeps the time.
+    /// What is enqueued on this side from now on waits for all that is enqueued on the other.
+    fn follow(&self, side: Side) -> Result<()>;
+    /// Enqueues an event that keeps the time, among launches.
     fn record(&self) -> Result<Self::Event>;
     fn is_done(&self, event: &Self::Event) -> Result<bool>;
     /// Sleeps until the event has happened.
     fn wait(&self, event: &Self::Event) -> Result<()>;
     /// Milliseconds between two events of [`Raw::record`] that have happened.
     fn elapsed(&self, from: &Self::Event, to: &Self::Event) -> Result<f32>;
-    /// Sleeps until the stream is empty.
+    /// Sleeps until both sides are empty.
     fn finish(&self) -> Result<()>;
 }
 
@@ -206,6 +218,7 @@ impl<R: Raw> InOrder<R> {
     /// The memory has room for the data at `offset`.
     unsafe fn send(
         raw: &R,
+        side: Side,
         writes: &mut VecDeque<(R::Event, R::Host)>,
         host: R::Host,
         (memory, offset): (&R::Memory, u64),
@@ -215,7 +228,7 @@ impl<R: Raw> InOrder<R> {
         // SAFETY: The block has room and is ours alone, so it does not overlap the caller's memory.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), host.pointer(), data.len()) };
         // SAFETY: The caller vouches for the range; the block stays in `writes` until the event, or is leaked.
-        match unsafe { raw.copy_in(memory, offset, &host, data.len()) } {
+        match unsafe { raw.copy_in(side, memory, offset, &host, data.len()) } {
             Ok(event) => {
                 writes.push_back((event, host));
                 Ok(())
@@ -225,6 +238,20 @@ impl<R: Raw> InOrder<R> {
                 Err(error)
             }
         }
+    }
+
+    /// Copies into a buffer, piece by piece.
+    fn put(&mut self, side: Side, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
+        self.range(buffer, offset, data.len() as u64)?;
+        for (i, piece) in data.chunks(PIECE).enumerate() {
+            let host = self.take_host(piece.len())?;
+            if let Some((memory, _)) = &self.buffers[buffer.index as usize] {
+                let place = (memory, offset + (i * PIECE) as u64);
+                // SAFETY: The buffer has room for all of the data, as was checked.
+                unsafe { Self::send(&self.raw, side, &mut self.writes, host, place, piece)? };
+            }
+        }
+        Ok(())
     }
 
     fn begin_read(&mut self, buffer: Buffer, offset: u64, bytes: u64) -> Result<Pending<R>> {
@@ -289,8 +316,9 @@ impl<R: Raw> Queue for InOrder<R> {
         }
         for (i, piece) in data.chunks(PIECE).enumerate() {
             let host = self.take_host(piece.len())?;
+            let place = (&memory, (i * PIECE) as u64);
             // SAFETY: The symbol has room for all of the data, as was checked.
-            unsafe { Self::send(&self.raw, &mut self.writes, host, (&memory, (i * PIECE) as u64), piece)? };
+            unsafe { Self::send(&self.raw, Side::Launches, &mut self.writes, host, place, piece)? };
         }
         Ok(())
     }
@@ -311,16 +339,19 @@ impl<R: Raw> Queue for InOrder<R> {
     }
 
     fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
-        self.range(buffer, offset, data.len() as u64)?;
-        for (i, piece) in data.chunks(PIECE).enumerate() {
-            let host = self.take_host(piece.len())?;
-            if let Some((memory, _)) = &self.buffers[buffer.index as usize] {
-                let at = offset + (i * PIECE) as u64;
-                // SAFETY: The buffer has room for all of the data, as was checked.
-                unsafe { Self::send(&self.raw, &mut self.writes, host, (memory, at), piece)? };
-            }
-        }
-        Ok(())
+        self.put(Side::Launches, buffer, offset, data)
+    }
+
+    fn write_beside(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
+        self.put(Side::Copies, buffer, offset, data)
+    }
+
+    fn launches_follow(&mut self) -> Result<()> {
+        self.raw.follow(Side::Launches)
+    }
+
+    fn copies_follow(&mut self) -> Result<()> {
+        self.raw.follow(Side::Copies)
     }
 
     fn read(&mut self, buffer: Buffer, offset: u64, data: &mut [u8]) -> Result<()> {

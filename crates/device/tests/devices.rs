@@ -167,6 +167,36 @@ fn many_small_writes_keep_their_order(device: &dyn Device) {
     }
 }
 
+/// Each part of an input that travels beside the work comes after the launch that read the part before it, and before the one that
+/// reads it; and it does not wait for what is behind that launch.
+fn copies_beside_are_in_order_where_that_is_asked(device: &dyn Device) {
+    let mut queue = open(device);
+    let (blend, slow) = (kernel(&mut *queue, "blend"), kernel(&mut *queue, "slow"));
+    let [input, output, other] = [256, 512, 256].map(|size| queue.alloc(size).unwrap());
+    queue.zero(other, 0, 256).unwrap();
+    let mut laters = Vec::new();
+    for i in 0..40 {
+        queue.write_beside(input, 0, &bytes(&[i; 64])).unwrap();
+        queue.launches_follow().unwrap();
+        let args = [Arg::Buffer(output), Arg::Buffer(input), Arg::U32(3), Arg::U64(5), Arg::U32(0)];
+        queue.launch(blend, 1, 64, &args).unwrap();
+        queue.copies_follow().unwrap();
+        laters.push(queue.read_later(output, 0, 512).unwrap());
+        queue.launch(slow, 1, 64, &[Arg::Buffer(other), Arg::U32(20_000)]).unwrap();
+    }
+    let mut out = Vec::new();
+    for (i, later) in laters.into_iter().enumerate() {
+        queue.finish_later(later, &mut out).unwrap();
+        let want = (3 * i as u64 + 5).to_ne_bytes();
+        assert!(out.chunks_exact(8).all(|value| value == want), "part {i}");
+    }
+    for (offset, count) in [(0, 257), (256, 1), (u64::MAX, 2)] {
+        assert!(queue.write_beside(input, offset, &vec![0; count]).is_err());
+    }
+    // What is under way at the end is no harm.
+    queue.write_beside(input, 0, &[7; 256]).unwrap();
+}
+
 fn marks_tell_the_time_and_grow_old(device: &dyn Device) {
     let mut queue = open(device);
     let slow = kernel(&mut *queue, "slow");
@@ -399,6 +429,7 @@ cases! {
     large_copies_come_back_whole
     reads_in_flight_keep_their_place_in_the_order
     many_small_writes_keep_their_order
+    copies_beside_are_in_order_where_that_is_asked
     marks_tell_the_time_and_grow_old
     waiting_does_not_burn_the_processor
     a_failing_compile_shows_the_whole_log

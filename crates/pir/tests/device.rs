@@ -222,6 +222,15 @@ impl Queue for Lying {
     fn write(&mut self, buffer: api::Buffer, offset: u64, data: &[u8]) -> api::Result<()> {
         self.0.write(buffer, offset, data)
     }
+    fn write_beside(&mut self, buffer: api::Buffer, offset: u64, data: &[u8]) -> api::Result<()> {
+        self.0.write_beside(buffer, offset, data)
+    }
+    fn launches_follow(&mut self) -> api::Result<()> {
+        self.0.launches_follow()
+    }
+    fn copies_follow(&mut self) -> api::Result<()> {
+        self.0.copies_follow()
+    }
     fn zero(&mut self, buffer: api::Buffer, offset: u64, bytes: u64) -> api::Result<()> {
         self.0.zero(buffer, offset, bytes)
     }

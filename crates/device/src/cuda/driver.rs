@@ -47,6 +47,7 @@ table! {
         stream_create = "cuStreamCreate"(stream: *mut Handle, flags: c_uint);
         stream_destroy = "cuStreamDestroy_v2"(stream: Handle);
         stream_wait = "cuStreamSynchronize"(stream: Handle);
+        stream_follow = "cuStreamWaitEvent"(stream: Handle, event: Handle, flags: c_uint);
         event_create = "cuEventCreate"(event: *mut Handle, flags: c_uint);
         event_destroy = "cuEventDestroy_v2"(event: Handle);
         event_record = "cuEventRecord"(event: Handle, stream: Handle);

@@ -1,4 +1,4 @@
-//! One CUDA stream: modules, memory, launches and events.
+//! One CUDA stream, and one for copies beside it: modules, memory, launches and events.
 //!
 //! Each stream retains the device's primary context by itself. When the last stream of a device is dropped the
 //! driver destroys the context, and the next stream gets a fresh one: that is how a crashed device comes back.
@@ -13,7 +13,7 @@ use super::nvrtc::{Architecture, Nvrtc, Outcome};
 use crate::cache::CacheEntry;
 use crate::dylib::Status;
 use crate::error::{Error, Result};
-use crate::queue::{Host, Raw, RawArg};
+use crate::queue::{Host, Raw, RawArg, Side};
 use crate::{Build, Device, Options, Resources, Source};
 
 /// CU_CTX_SCHED_BLOCKING_SYNC: a waiting thread sleeps.
@@ -148,9 +148,10 @@ impl Drop for Pinned {
     }
 }
 
-/// One stream.
+/// One stream, with another for copies beside it.
 pub(crate) struct Stream {
     stream: Owned,
+    beside: Owned,
     context: Arc<Context>,
     nvrtc: Arc<std::result::Result<Nvrtc, String>>,
     target: std::result::Result<Architecture, String>,
@@ -176,11 +177,16 @@ impl Stream {
         unsafe { driver.context_retain(&mut handle, number) }.map_err(|s| driver.error(&info.id, s))?;
         let context = Arc::new(Context { driver, device: number, handle, id: info.id.clone() });
         context.enter()?;
-        let mut stream = 0;
-        // SAFETY: The pointer is to a live integer, and the context is current.
-        unsafe { context.driver.stream_create(&mut stream, STREAM_ALONE) }.map_err(|s| context.error(s))?;
+        let stream = || {
+            let mut handle = 0;
+            // SAFETY: The pointer is to a live integer, and the context is current.
+            unsafe { context.driver.stream_create(&mut handle, STREAM_ALONE) }
+                .map_err(|status| context.error(status))?;
+            Ok(Owned { handle, context: Arc::clone(&context) })
+        };
         Ok(Stream {
-            stream: Owned { handle: stream, context: Arc::clone(&context) },
+            stream: stream()?,
+            beside: stream()?,
             nvrtc: Arc::clone(&device.nvrtc),
             target: device.compiler().map(|(_, target)| target).map_err(|error| match error {
                 Error::Library { reason, .. } => reason,
@@ -201,13 +207,20 @@ impl Stream {
         self.context.error(status)
     }
 
-    fn event(&self, flags: u32) -> Result<Event> {
+    fn side(&self, side: Side) -> Handle {
+        match side {
+            Side::Launches => self.stream.handle,
+            Side::Copies => self.beside.handle,
+        }
+    }
+
+    fn event(&self, side: Side, flags: u32) -> Result<Event> {
         let mut handle = 0;
         // SAFETY: The pointer is to a live integer, and the context is current.
         unsafe { self.driver().event_create(&mut handle, flags) }.map_err(|s| self.error(s))?;
         let event = Event { handle, context: Arc::clone(&self.context) };
         // SAFETY: Event and stream are live and of one context.
-        unsafe { self.driver().event_record(handle, self.stream.handle) }.map_err(|s| self.error(s))?;
+        unsafe { self.driver().event_record(handle, self.side(side)) }.map_err(|s| self.error(s))?;
         Ok(event)
     }
 
@@ -393,13 +406,28 @@ impl Raw for Stream {
         Ok(Pinned { pointer, bytes, context: Arc::clone(&self.context) })
     }
 
-    unsafe fn copy_in(&self, to: &Memory, offset: u64, from: &Pinned, bytes: usize) -> Result<Event> {
+    unsafe fn copy_in(
+        &self,
+        side: Side,
+        to: &Memory,
+        offset: u64,
+        from: &Pinned,
+        bytes: usize,
+    ) -> Result<Event> {
         self.context.enter()?;
         let address = to.address + offset;
         // SAFETY: The caller vouches for both ranges and for the block until the event.
-        unsafe { self.driver().copy_in(address, from.pointer, bytes, self.stream.handle) }
+        unsafe { self.driver().copy_in(address, from.pointer, bytes, self.side(side)) }
             .map_err(|s| self.error(s))?;
-        self.event(EVENT_SLEEPS | EVENT_NO_TIME)
+        self.event(side, EVENT_SLEEPS | EVENT_NO_TIME)
+    }
+
+    fn follow(&self, side: Side) -> Result<()> {
+        self.context.enter()?;
+        let other = if side == Side::Launches { Side::Copies } else { Side::Launches };
+        let event = self.event(other, EVENT_SLEEPS | EVENT_NO_TIME)?;
+        // SAFETY: Stream and event are live and of one context; the wait outlasts the event's handle.
+        unsafe { self.driver().stream_follow(self.side(side), event.handle, 0) }.map_err(|s| self.error(s))
     }
 
     unsafe fn copy_out(&self, from: &Memory, offset: u64, to: &Pinned, bytes: usize) -> Result<Event> {
@@ -408,7 +436,7 @@ impl Raw for Stream {
         // SAFETY: The caller vouches for both ranges and for the block until the event.
         unsafe { self.driver().copy_out(to.pointer, address, bytes, self.stream.handle) }
             .map_err(|s| self.error(s))?;
-        self.event(EVENT_SLEEPS | EVENT_NO_TIME)
+        self.event(Side::Launches, EVENT_SLEEPS | EVENT_NO_TIME)
     }
 
     fn zero(&self, memory: &Memory, offset: u64, bytes: u64) -> Result<()> {
@@ -458,7 +486,7 @@ impl Raw for Stream {
 
     fn record(&self) -> Result<Event> {
         self.context.enter()?;
-        self.event(EVENT_SLEEPS)
+        self.event(Side::Launches, EVENT_SLEEPS)
     }
 
     fn is_done(&self, event: &Event) -> Result<bool> {
@@ -488,8 +516,11 @@ impl Raw for Stream {
 
     fn finish(&self) -> Result<()> {
         self.context.enter()?;
-        // SAFETY: The stream is live.
-        unsafe { self.driver().stream_wait(self.stream.handle) }.map_err(|s| self.error(s))
+        for stream in [&self.stream, &self.beside] {
+            // SAFETY: The stream is live.
+            unsafe { self.driver().stream_wait(stream.handle) }.map_err(|s| self.error(s))?;
+        }
+        Ok(())
     }
 }
 

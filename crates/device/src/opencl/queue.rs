@@ -2,7 +2,8 @@
 //!
 //! A context holds one device. Profiling is on, so that marks keep the time. Nothing here blocks inside the
 //! driver: NVIDIA's clWaitForEvents and clFinish keep a core spinning, so waiting is asking the event's status
-//! with sleeps between. A second queue serves only to map host memory, which would otherwise wait for the first.
+//! with sleeps between. A second queue is for copies beside launches, and a third serves only to map host memory, which would otherwise
+//! wait for the first.
 
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use cl3::{command_queue as cq, context, event, kernel, memory, program, types::*
 use super::{Id, OpenCl, number, text};
 use crate::cache::CacheEntry;
 use crate::error::{Error, Result};
-use crate::queue::{Host, Raw, RawArg};
+use crate::queue::{Host, Raw, RawArg, Side};
 use crate::{Build, Device, Info, Options, Resources, Source};
 
 const PROFILING: u64 = 2;
@@ -41,6 +42,7 @@ fn name(code: cl_int) -> &'static str {
 struct Context {
     context: cl_context,
     queue: cl_command_queue,
+    beside: cl_command_queue,
     side: cl_command_queue,
     device: Id,
     info: Info,
@@ -87,6 +89,7 @@ impl Drop for Context {
         // was made in the context keeps it alive.
         unsafe {
             let _ = cq::release_command_queue(self.queue);
+            let _ = cq::release_command_queue(self.beside);
             let _ = cq::release_command_queue(self.side);
             let _ = context::release_context(self.context);
         }
@@ -185,20 +188,25 @@ impl Stream {
         let id = device.device.0;
         let context = context::create_context(&[id], std::ptr::null(), None, std::ptr::null_mut())
             .map_err(|code| failed("clCreateContext", code))?;
-        let release = |code| {
-            // SAFETY: The context was just created, and nothing else holds it.
-            let _ = unsafe { context::release_context(context) };
-            failed("clCreateCommandQueue", code)
-        };
-        // SAFETY: The device belongs to the context.
-        let queue = unsafe { cq::create_command_queue(context, id, PROFILING) }.map_err(release)?;
-        // SAFETY: As above.
-        let side = unsafe { cq::create_command_queue(context, id, 0) }.map_err(|code| {
-            // SAFETY: The queue was just created, and nothing else holds it.
-            let _ = unsafe { cq::release_command_queue(queue) };
-            release(code)
-        })?;
-        let context = Arc::new(Context { context, queue, side, device: device.device, info });
+        let mut queues = Vec::with_capacity(3);
+        for properties in [PROFILING, 0, 0] {
+            // SAFETY: The device belongs to the context.
+            match unsafe { cq::create_command_queue(context, id, properties) } {
+                Ok(queue) => queues.push(queue),
+                Err(code) => {
+                    // SAFETY: All of these were just created, and nothing else holds them.
+                    unsafe {
+                        for queue in queues {
+                            let _ = cq::release_command_queue(queue);
+                        }
+                        let _ = context::release_context(context);
+                    }
+                    return Err(failed("clCreateCommandQueue", code));
+                }
+            }
+        }
+        let (queue, beside, side) = (queues[0], queues[1], queues[2]);
+        let context = Arc::new(Context { context, queue, beside, side, device: device.device, info });
         Ok(Stream { scratch: create(&context, READ_WRITE, 4)?, context })
     }
 
@@ -210,9 +218,29 @@ impl Stream {
         self.context.error(call, code)
     }
 
+    fn side(&self, side: Side) -> cl_command_queue {
+        match side {
+            Side::Launches => self.context.queue,
+            Side::Copies => self.context.beside,
+        }
+    }
+
     /// Sends what is enqueued to the device; drivers may hold it back otherwise.
     fn flush(&self) -> Result<()> {
-        cq::flush(self.context.queue).map_err(|code| self.error("clFlush", code))
+        self.flush_side(Side::Launches)
+    }
+
+    fn flush_side(&self, side: Side) -> Result<()> {
+        cq::flush(self.side(side)).map_err(|code| self.error("clFlush", code))
+    }
+
+    /// An event that happens when all that is enqueued on a side is done.
+    fn end_of(&self, side: Side) -> Result<Event> {
+        // SAFETY: The queue is live, and there is no list.
+        let marked = unsafe { cq::enqueue_marker_with_wait_list(self.side(side), 0, std::ptr::null()) };
+        let event = marked.map(Event).map_err(|code| self.error("clEnqueueMarkerWithWaitList", code))?;
+        self.flush_side(side)?;
+        Ok(event)
     }
 
     fn fill(&self, memory: &Memory, offset: u64, bytes: u64) -> Result<Event> {
@@ -398,15 +426,31 @@ impl Raw for Stream {
         Ok(Pinned { memory, pointer, bytes, context: Arc::clone(&self.context) })
     }
 
-    unsafe fn copy_in(&self, to: &Memory, offset: u64, from: &Pinned, bytes: usize) -> Result<Event> {
+    unsafe fn copy_in(
+        &self,
+        side: Side,
+        to: &Memory,
+        offset: u64,
+        from: &Pinned,
+        bytes: usize,
+    ) -> Result<Event> {
         // SAFETY: The caller vouches for both ranges and for the block until the event.
         let copied = unsafe {
-            let (queue, none) = (self.context.queue, std::ptr::null());
+            let (queue, none) = (self.side(side), std::ptr::null());
             cq::enqueue_write_buffer(queue, to.0, CL_FALSE, offset as usize, bytes, from.pointer, 0, none)
         };
         let event = copied.map(Event).map_err(|code| self.error("clEnqueueWriteBuffer", code))?;
-        self.flush()?;
+        self.flush_side(side)?;
         Ok(event)
+    }
+
+    fn follow(&self, side: Side) -> Result<()> {
+        let other = if side == Side::Launches { Side::Copies } else { Side::Launches };
+        let before = self.end_of(other)?;
+        // SAFETY: The list is of one live event, and is read during the call, which keeps the event as long as it is needed.
+        let waits = unsafe { cq::enqueue_barrier_with_wait_list(self.side(side), 1, &before.0) };
+        drop(waits.map(Event).map_err(|code| self.error("clEnqueueBarrierWithWaitList", code))?);
+        self.flush_side(side)
     }
 
     unsafe fn copy_out(&self, from: &Memory, offset: u64, to: &Pinned, bytes: usize) -> Result<Event> {
@@ -505,6 +549,7 @@ impl Raw for Stream {
     }
 
     fn finish(&self) -> Result<()> {
+        self.wait(&self.end_of(Side::Copies)?)?;
         self.wait(&self.record()?)
     }
 }

@@ -223,11 +223,11 @@ impl Store {
         })
     }
 
-    /// Takes what fits into the window; the rest comes back.
+    /// Takes what fits into the window, beside the work on the window before; the rest comes back.
     pub fn push<'a>(&mut self, card: &mut Card, bytes: &'a [u8]) -> Result<&'a [u8]> {
         let room = u64::from(self.blocks) * self.block_bytes - self.filled;
         let (now, later) = bytes.split_at(room.min(bytes.len() as u64) as usize);
-        card.queue.write(self.packed, self.filled, now)?;
+        card.queue.write_beside(self.packed, self.filled, now)?;
         self.filled += now.len() as u64;
         Ok(later)
     }
@@ -247,7 +247,10 @@ impl Store {
         let to = if self.keeps { u64::from(self.first) * card.shape.block_words() } else { 0 };
         let numbers = [self.filled, words, to].map(Arg::U64);
         let args = [&[Arg::Buffer(self.packed), Arg::Buffer(self.database)][..], &numbers].concat();
+        // What comes next may travel as soon as this is spread, while the device works on it.
+        card.queue.launches_follow()?;
         card.launch_all(card.spread, &[&args[..], &card.layout()].concat())?;
+        card.queue.copies_follow()?;
         let window = Window { database: self.database, first: self.first, blocks };
         self.first += blocks;
         self.filled = 0;
