@@ -1,7 +1,7 @@
 //! Where requests wait, and the devices they share.
 //!
-//! So many are searched for at a time, each by a search of its own on all devices: the system shares a processor evenly among
-//! threads, and drivers share a card evenly among its queues. The others wait in the order they came.
+//! So many are searched for at a time, each by a search of its own on all devices, of which all get the same time ([`Turns`]). The others
+//! wait in the order they came.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -23,17 +23,22 @@ use warpsmith::Devices;
 use warpsmith::chain::ethereum::{Deployment, Factory, SaltRequest};
 use warpsmith::pattern::{Options, compile};
 use warpsmith::proof::quick_rate;
-use warpsmith::search::{Event, Job, Match, Subject, Wanted, run};
+use warpsmith::search::{Event, Job, Match, Pause, Subject, Wanted, run};
 
 use super::order::Order;
+use super::turns::Turns;
 use crate::ending::Failure;
 use crate::web;
+
+/// How often searches are compared.
+const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) struct Desk {
     devices: Devices,
     /// Salts a second, by the hashes between a salt and its address.
     rates: BTreeMap<(bool, bool), f64>,
     seats: Semaphore,
+    turns: Turns,
     jobs: usize,
     queue: usize,
     waiting: AtomicUsize,
@@ -78,7 +83,7 @@ impl Desk {
             rates.insert(target.stages(), rate);
         }
         let (seats, waiting) = (Semaphore::new(jobs), AtomicUsize::new(0));
-        Ok(Desk { devices, rates, seats, jobs, queue, waiting })
+        Ok(Desk { devices, rates, seats, turns: Turns::default(), jobs, queue, waiting })
     }
 
     /// What was measured, in words.
@@ -103,8 +108,12 @@ impl Desk {
 
     /// Salts a second that a request gets now.
     pub fn share(&self, order: &Order) -> f64 {
-        let rate = self.rates.get(&order.stages()).copied().unwrap_or(0.0);
-        rate / (self.busy() + 1).min(self.jobs) as f64
+        self.rate(order) / (self.busy() + 1).min(self.jobs) as f64
+    }
+
+    /// Salts a second of the devices, for it alone.
+    fn rate(&self, order: &Order) -> f64 {
+        self.rates.get(&order.stages()).copied().unwrap_or(0.0)
     }
 
     /// Waits for a seat, in turn, until the time is over.
@@ -126,22 +135,27 @@ impl Desk {
 
     /// Searches until the time is over; of scores the best that was found by then.
     pub fn search(&self, order: &Order, until: Instant, interrupt: &AtomicBool) -> Result<Done, String> {
-        let limit = until.saturating_duration_since(Instant::now());
+        let (began, pause) = (Instant::now(), Pause::default());
         let job = Job {
             count: order.count(),
-            time_limit: Some(limit),
-            interval: Duration::from_secs(3600),
+            // Its clock stands still while it rests; the deadline is kept by whoever interrupts it.
+            time_limit: Some(until.saturating_duration_since(began)),
+            interval: LOOK,
+            pause: Some(&pause),
             ..Job::new(order.subject(), order.wanted())
         };
+        let turn = self.turns.join(self.rate(order));
         let mut best = None;
         let outcome = run(&job, &self.devices, interrupt, &mut |event| {
-            if let Event::Found(found) = event {
-                best = found.into_iter().last().or(best.take());
+            match event {
+                Event::Found(found) => best = found.into_iter().last().or(best.take()),
+                Event::Progress(progress) => pause.set(turn.told(progress.tried, Instant::now())),
+                _ => {}
             }
             Ok(())
         });
         let outcome = outcome.map_err(|error| error.to_string())?;
-        Ok(Done { found: best, tried: outcome.tried, elapsed: outcome.elapsed })
+        Ok(Done { found: best, tried: outcome.tried, elapsed: began.elapsed() })
     }
 }
 

@@ -6,6 +6,7 @@
 mod desk;
 mod order;
 mod routes;
+mod turns;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
