@@ -5,6 +5,7 @@
 //! codes are decided in `ending.rs` and nowhere else.
 
 mod artifact;
+mod authorities;
 mod checks;
 mod command;
 mod config;
@@ -106,6 +107,7 @@ enum Command {
 
 fn main() -> ExitCode {
     hardening::begin();
+    authorities::do_without();
     signals::remember();
     if let Err(failure) = config::load() {
         return ExitCode::from(failure.report(asks_for_json()).code());

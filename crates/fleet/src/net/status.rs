@@ -145,7 +145,8 @@ impl Status {
             return status;
         }
         let active = heard().filter(|(_, info)| !info.removed && seen(info) + LATELY > now);
-        status.claimed = active.clone().map(|(_, info)| rate(info)).sum();
+        // A sum of nothing is -0.
+        status.claimed = active.clone().map(|(_, info)| rate(info)).fold(0.0, |sum, rate| sum + rate);
         (status.known, status.active) = (heard().count(), active.count());
         let jobs = coordinator.books().iter().take(MOST_JOBS);
         status.jobs = jobs.map(|book| job(book, coordinator)).collect();
