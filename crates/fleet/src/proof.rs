@@ -120,7 +120,15 @@ pub struct Record {
 
 impl Default for Record {
     fn default() -> Record {
-        Record { units: 0, shares: 0, expected: 0.0, bins: [0; BINS], binned: 0.0, refused: 0, trust: Trust::Honest }
+        Record {
+            units: 0,
+            shares: 0,
+            expected: 0.0,
+            bins: [0; BINS],
+            binned: 0.0,
+            refused: 0,
+            trust: Trust::Honest,
+        }
     }
 }
 

@@ -86,6 +86,14 @@ pub struct Offer {
     pub head: Option<ChainHead>,
 }
 
+/// A file of a database, by its tag, and the byte from which it is wanted: so a stream goes on with the same one when the server
+/// has folded it meanwhile.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    file: &'a str,
+    from: Option<u64>,
+}
+
 /// An answer that was read.
 struct Whole {
     bytes: Vec<u8>,
@@ -207,7 +215,7 @@ impl Remote {
         &self,
         method: &str,
         path: &str,
-        range: Option<String>,
+        of: Option<Of<'_>>,
         body: &[u8],
         longest: u64,
     ) -> io::Result<Response> {
@@ -216,8 +224,11 @@ impl Remote {
             .get_or_init(|| transport::agent(self.secure, self.proxy.as_ref().map(|(proxy, _)| proxy)));
         let agent = agent.as_ref().map_err(|why| io::Error::new(ErrorKind::InvalidData, why.clone()))?;
         let mut request = HttpRequest::builder().method(method).uri(format!("{}{path}", self.url()));
-        if let Some(range) = range {
-            request = request.header(header::RANGE, range);
+        if let Some(Of { file, from }) = of {
+            request = request.header(header::IF_MATCH, file);
+            if let Some(from) = from {
+                request = request.header(header::RANGE, format!("bytes={from}-"));
+            }
         }
         if path.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");
@@ -235,6 +246,18 @@ impl Remote {
 
     /// A request whose whole answer is read; repeated where the network fails or the server is busy.
     fn ask(&self, method: &str, path: &str, body: &[u8], longest: u64) -> Result<Whole> {
+        self.ask_of(None, method, path, body, longest)
+    }
+
+    /// The same, of one file of the database.
+    fn ask_of(
+        &self,
+        of: Option<Of<'_>>,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        longest: u64,
+    ) -> Result<Whole> {
         let what = format!("{method} {path}");
         let what = what.trim_end();
         let (mut last, mut hung_up) = (String::new(), false);
@@ -243,7 +266,7 @@ impl Remote {
             if attempt > 1 || attempt == 1 && !hung_up {
                 std::thread::sleep(Duration::from_millis(250 << attempt));
             }
-            let result = self.send(method, path, None, body, longest).and_then(|response| {
+            let result = self.send(method, path, of, body, longest).and_then(|response| {
                 let Response { status, epoch, batch, head, location, mut body } = response;
                 let bytes = if status == 200 {
                     let mut bytes = Vec::new();
@@ -315,7 +338,9 @@ impl Remote {
         description: &Description,
         push: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let digests = self.ask("GET", "/v1/digests", b"", 32 * description.segments())?.bytes;
+        let tag = description.tag();
+        let of = Of { file: &tag, from: None };
+        let digests = self.ask_of(Some(of), "GET", "/v1/digests", b"", 32 * description.segments())?.bytes;
         if digests.len() as u64 != 32 * description.segments()
             || description.identity_of(&digests) != description.identity
         {
@@ -395,11 +420,17 @@ impl Remote {
         at: &mut u64,
         push: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<Option<String>> {
-        let (range, longest) = (format!("bytes={at}-"), description.data_bytes() - *at);
-        let mut response = match self.send("GET", "/v1/blocks", Some(range), b"", longest) {
+        let (tag, longest) = (description.tag(), description.data_bytes() - *at);
+        let of = Of { file: &tag, from: Some(*at) };
+        let mut response = match self.send("GET", "/v1/blocks", Some(of), b"", longest) {
             Ok(response) if response.status == 206 => response,
             Ok(response) if matches!(response.status, 429 | 503) => {
                 return Ok(Some(busy(response.status, &message(response.body))));
+            }
+            Ok(response) if response.status == 412 => {
+                let text = "the server's database was folded twice since this began, and what came cannot be completed; run \
+                            this again";
+                return Err(self.failed(text));
             }
             Ok(response) => {
                 return Err(self.failed(format!("no ranges of blocks: status {}", response.status)));

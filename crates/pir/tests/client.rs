@@ -325,7 +325,7 @@ fn states_are_private_and_never_written_over() {
         let path = bench.folder.path().join(file);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{file}");
     }
-    let (key, hints) = crate::support::offline(bench.live.base(), &bench.params);
+    let (key, hints) = crate::support::offline(&bench.live.base(), &bench.params);
     assert_eq!(format!("{key:?}"), "Key(..)");
     assert!(
         Client::create(&bench.state(), bench.params, bench.version(), key, hints, Lanes::detect()).is_err()

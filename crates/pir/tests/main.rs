@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 #[cfg(feature = "device")]
 mod device;
+mod fold;
 mod hints;
 mod hostile;
 mod keyword;

@@ -168,6 +168,8 @@ fn printed() -> Vec<Value> {
     let listening: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     run(&["pir", "get", "--server", text(&listening, "url"), "--state", &state, "3"]);
     run(&["pir", "update", &data, &path("changes")]);
+    run(&["pir", "fold", &data]);
+    run(&["pir", "info", &data]);
     signal(&server, "TERM");
     all.push(listening);
     all.extend(lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));

@@ -32,7 +32,8 @@ impl Builder {
     /// When the shape is impossible or the file cannot be written.
     pub fn new(path: &Path, choice: Choice, epoch: u64, keyword: Option<TableShape>) -> Result<Builder> {
         let params = Params::new(Choice { lambda: 80, backups: None, ..choice })?;
-        let description = Description { params, epoch, keyword, identity: [0; 32] };
+        let description =
+            Description { params, epoch, keyword, identity: [0; 32], origin: None, predecessor: None };
         let unfinished = with_suffix(path, ".new");
         let create = || {
             // What an interrupted build left, or a link that somebody put there: removed, never written through.
@@ -56,6 +57,27 @@ impl Builder {
             written: 0,
             finished: false,
         })
+    }
+
+    /// Makes it a later file of a lineage: entries that were reached from those of another file by updates.
+    #[must_use]
+    pub fn folded_from(mut self, lineage: [u8; 32]) -> Builder {
+        self.description.origin = Some(lineage);
+        self
+    }
+
+    /// Makes it what a lineage went over to: the same keys and values in another table.
+    #[must_use]
+    pub fn in_place_of(mut self, lineage: [u8; 32]) -> Builder {
+        self.description.predecessor = Some(lineage);
+        self
+    }
+
+    /// Says how many keys the table has by now.
+    pub(crate) fn set_keys(&mut self, keys: u64) {
+        if let Some(shape) = &mut self.description.keyword {
+            shape.keys = keys;
+        }
     }
 
     /// The parameters.

@@ -1,7 +1,7 @@
 //! The names of a state's records, which do not say whose they are: with them records can move, so that a new key finds a place.
 //!
 //! ```text
-//! FILE.names   "WPIRNAM1", identity of the database [32], then for each key: tag of its record [8], name [14]
+//! FILE.names   "WPIRNAM1", lineage of the database [32], then for each key: tag of its record [8], name [14]
 //! ```
 //!
 //! Names of keys that never came to be, or are gone, do no harm, so they are appended before the keys are. A wrong one does none
@@ -35,10 +35,10 @@ impl Names {
     /// # Errors
     ///
     /// When it is there already, or cannot be written.
-    pub fn create(database: &Path, identity: &[u8; 32]) -> Result<Names> {
+    pub fn create(database: &Path, lineage: &[u8; 32]) -> Result<Names> {
         let path = with_suffix(database, ".names");
         let mut file = File::create_new(&path).map_err(Error::io(&path))?;
-        file.write_all(&[&MAGIC[..], identity].concat()).map_err(Error::io(&path))?;
+        file.write_all(&[&MAGIC[..], lineage].concat()).map_err(Error::io(&path))?;
         Ok(Names { path, file, by_tag: HashMap::new() })
     }
 
@@ -47,7 +47,7 @@ impl Names {
     /// # Errors
     ///
     /// When it is of another database, or cannot be read.
-    pub fn open(database: &Path, identity: &[u8; 32]) -> Result<Option<Names>> {
+    pub fn open(database: &Path, lineage: &[u8; 32]) -> Result<Option<Names>> {
         let path = with_suffix(database, ".names");
         let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
             Ok(file) => file,
@@ -56,7 +56,7 @@ impl Names {
         };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(Error::io(&path))?;
-        if bytes.len() < HEAD || bytes[..8] != *MAGIC || bytes[8..HEAD] != *identity {
+        if bytes.len() < HEAD || bytes[..8] != *MAGIC || bytes[8..HEAD] != *lineage {
             return Err(Error::damaged(&path, "it is not the list of this database's names; remove it"));
         }
         let names = bytes[HEAD..].chunks_exact(EACH).map(|line| {

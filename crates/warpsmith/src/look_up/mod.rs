@@ -106,7 +106,7 @@ impl LookUp {
             epoch = remote.newest_entries(description, push)?;
             Ok(())
         })?;
-        let version = Version { database: description.identity, epoch };
+        let version = Version { database: description.lineage(), epoch };
         let client = Client::create(&self.state, params, version, key, hints, Lanes::detect())?;
         drop(reserved);
         Ok(client)
@@ -391,8 +391,8 @@ pub enum Resumed {
 ///
 /// That is the error: see [`Library::new`], which begins with it.
 pub fn same_database(description: &Description, client: &Client, who: &str) -> Result<()> {
-    if description.identity == client.version().database {
-        // The identity is only what the server says; a shape that belongs to another is a lie.
+    if description.lineage() == client.version().database {
+        // The lineage is only what the server says; a shape that belongs to another is a lie.
         let shape = |params: &Params| (params.entries(), params.entry_size(), params.block_size());
         if shape(&description.params) == shape(client.params()) {
             return Ok(());
@@ -405,7 +405,7 @@ pub fn same_database(description: &Description, client: &Client, who: &str) -> R
     Err(Error::Query(format!(
         "this {who} has the database {}..., and the state is for {}...; ask the right one, or make a new state with \
          `warpsmith pir hint`",
-        short(&description.identity),
+        short(&description.lineage()),
         short(&client.version().database)
     )))
 }

@@ -16,9 +16,9 @@ const GONE: &str = "-";
 
 /// What the lines of a list make of some entries.
 pub(super) fn read(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64, Vec<u8>)>> {
-    match &live.base().description().keyword {
+    match live.base().description().keyword.clone() {
         None => by_index(live, name, from),
-        Some(shape) => by_key(live, shape, name, from),
+        Some(shape) => by_key(live, &shape, name, from),
     }
 }
 

@@ -10,6 +10,7 @@ use warpsmith::pir::ethereum::ChainHead;
 use warpsmith::pir::keyword::{Change, Layout, Names, TableShape, entries_of_changes_moving, standing};
 use warpsmith::pir::updates::Live;
 
+use super::fold::{self, FoldedLine, Folding, KeepFlags};
 use super::node::{Node, Told};
 use super::{Route, lanes};
 use crate::ending::{Ending, Failure};
@@ -26,7 +27,8 @@ Examples:
 
 The node must trace blocks (debug_traceBlockByNumber with prestateTracer) and know the state after each. Every block is an epoch, which
 a running `warpsmith pir serve` has a second or two later. Where the chain takes back blocks, one epoch takes back theirs. It can be
-stopped at any time, and goes on from the database's own block.";
+stopped at any time, and goes on from the database's own block. Now and then it folds the epochs into the database's file, as
+`warpsmith pir fold` does, and goes on meanwhile.";
 
 /// Keep a database of Ethereum's state up with its chain
 ///
@@ -56,6 +58,13 @@ pub(crate) struct Follow {
     /// End when the database is at this block
     #[arg(long, value_name = "NUMBER")]
     until: Option<u64>,
+
+    /// Fold after so many epochs; 0 for never [default: when the changes take a quarter of the database's bytes, or 64 MiB]
+    #[arg(long, value_name = "N")]
+    fold_every: Option<u64>,
+
+    #[command(flatten)]
+    keep: KeepFlags,
 
     /// Print a line of JSON for every epoch
     #[arg(short, long)]
@@ -90,9 +99,8 @@ impl Follow {
         let mut screen = Screen::new(self.quiet);
         let node = Node::new(self.route.to(&self.rpc)?);
         let live = Live::open(&self.database, lanes(), 0)?;
-        let description = live.base().description();
-        let shape = description.keyword.as_ref().filter(|shape| shape.layout == Layout::State);
-        let (Some(shape), (_, Some(head))) = (shape, live.newest()) else {
+        let (description, _, head) = live.offer();
+        let (Some(_), Some(head)) = (shape_of(&live), head) else {
             return Err(Failure::Usage(format!(
                 "{} does not say of which chain and block it is; build it with --rpc, or from a state with --chain-id, \
                  --block-number and --block-hash",
@@ -100,7 +108,7 @@ impl Follow {
             )));
         };
         let stop = interrupt()?;
-        let names = Names::open(&self.database, &description.identity)?;
+        let names = Names::open(&self.database, &description.lineage())?;
         if names.is_none() {
             screen.warn(
                 "the database has no list of its names (.names): records cannot move, so a new key whose places are taken ends \
@@ -121,12 +129,21 @@ impl Follow {
             head.number,
             live.epoch()
         ));
-        let mut follower = Follower { live: &live, shape, node: &node, names, behind: self.behind };
+        let mut follower = Follower { live: &live, node: &node, names, behind: self.behind };
+        let mut folding = Folding::new(&self.database, self.fold_every, self.keep.keep());
         let mut trouble = String::new();
         loop {
             let at = live.newest().1.map(|head| head.number);
             if stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| at >= Some(until)) {
                 break;
+            }
+            // Somebody else may have folded the database.
+            live.refresh()?;
+            if let Some((folded, seconds)) = folding.look(&live)? {
+                match self.json {
+                    true => stdout.show_json(&FoldedLine::new(&self.database, &folded, seconds))?,
+                    false => screen.say(format_args!("{}", fold::text(&folded))),
+                }
             }
             match follower.step()? {
                 Ok(Step::Still) => trouble.clear(),
@@ -191,9 +208,13 @@ fn pause(time: Duration, stop: &AtomicBool) {
     }
 }
 
+/// The table of a state.
+fn shape_of(live: &Live) -> Option<TableShape> {
+    live.base().description().keyword.clone().filter(|shape| shape.layout == Layout::State)
+}
+
 struct Follower<'a> {
     live: &'a Live,
-    shape: &'a TableShape,
     node: &'a Node,
     names: Option<Names>,
     behind: u64,
@@ -245,18 +266,19 @@ impl Follower<'_> {
             }
         }
         Err(Failure::Other(
-            "the chain has taken back more blocks than the database's file and its updates hold, or it is another chain; build \
-             the database anew"
+            "the chain has taken back more blocks than the database's updates hold (a fold keeps as many as --keep says), or it \
+             is another chain; build the database anew"
                 .to_owned(),
         ))
     }
 
     fn append(&mut self, head: ChainHead, mut changes: Vec<Change>) -> Result<Step, Failure> {
+        let shape = shape_of(self.live).expect("it was one when this began");
         changes.extend(head.records().map(|(key, record)| (key, Some(record.to_vec()))));
         // What stays as it is costs clients nothing.
         let mut news = Vec::with_capacity(changes.len());
         for (key, record) in changes {
-            if standing(self.live, self.shape, &key)? != record {
+            if standing(self.live, &shape, &key)? != record {
                 news.push((key, record));
             }
         }
@@ -264,7 +286,7 @@ impl Follower<'_> {
             names.add(news.iter().filter(|(_, record)| record.is_some()).map(|(key, _)| &key[..]))?;
         }
         let name_of = |record: &[u8]| self.names.as_ref().and_then(|names| names.of(record));
-        let values = entries_of_changes_moving(self.live, self.shape, &news, &name_of)?;
+        let values = entries_of_changes_moving(self.live, &shape, &news, &name_of)?;
         let update = self.live.difference(&values)?;
         let changes = update.indices.len();
         self.live.update(update)?;

@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod changes;
+mod fold;
 mod follow;
 mod get;
 mod hint;
@@ -56,6 +57,7 @@ enum Command {
     Build(build::Build),
     Serve(serve::Serve),
     Update(update::Update),
+    Fold(fold::Fold),
     Follow(follow::Follow),
     Hint(hint::Hint),
     Get(get::Get),
@@ -70,6 +72,7 @@ impl Pir {
             Command::Build(build) => build.run(stdout),
             Command::Serve(serve) => serve.run(stdout),
             Command::Update(update) => update.run(stdout),
+            Command::Fold(fold) => fold.run(stdout),
             Command::Follow(follow) => follow.run(stdout),
             Command::Hint(hint) => hint.run(stdout),
             Command::Get(get) => get.run(stdout),
