@@ -6,6 +6,7 @@
 //! Nothing it says is shown as it came. Redirects are not followed. A download that breaks off goes on where it was; a query is
 //! repeated byte for byte.
 
+mod catch_up;
 mod claim;
 mod overlay;
 mod text;
@@ -22,6 +23,7 @@ use ureq::http::{HeaderValue, Request as HttpRequest, Uri, header};
 use ureq::{Agent, Proxy};
 use zeroize::Zeroizing;
 
+pub use self::catch_up::{CaughtUp, Cost, Weighed};
 use self::claim::believable;
 use self::overlay::Overlay;
 use self::text::shown;
@@ -84,6 +86,8 @@ pub struct Offer {
     pub batch: usize,
     /// The block of a chain that the newest epoch is of, where it is a state that tells.
     pub head: Option<ChainHead>,
+    /// Changes since the file, which a new client downloads too; 0 where it does not say.
+    pub changes: u64,
 }
 
 /// A file of a database, by its tag, and the byte from which it is wanted: so a stream goes on with the same one when the server
@@ -100,6 +104,7 @@ struct Whole {
     epoch: Option<u64>,
     batch: Option<u64>,
     head: Option<ChainHead>,
+    changes: Option<u64>,
 }
 
 impl Remote {
@@ -267,7 +272,7 @@ impl Remote {
                 std::thread::sleep(Duration::from_millis(250 << attempt));
             }
             let result = self.send(method, path, of, body, longest).and_then(|response| {
-                let Response { status, epoch, batch, head, location, mut body } = response;
+                let Response { status, epoch, batch, head, changes, location, mut body } = response;
                 let bytes = if status == 200 {
                     let mut bytes = Vec::new();
                     body.read_to_end(&mut bytes)?;
@@ -275,7 +280,7 @@ impl Remote {
                 } else {
                     message(body)
                 };
-                Ok((status, Whole { bytes, epoch, batch, head }, location))
+                Ok((status, Whole { bytes, epoch, batch, head, changes }, location))
             });
             let (status, whole, location) = match result {
                 Ok(answer) => answer,
@@ -321,11 +326,13 @@ impl Remote {
     ///
     /// When it cannot be reached or says something else.
     pub fn offer(&self) -> Result<Offer> {
-        let Whole { bytes, epoch, batch, head } = self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
+        let Whole { bytes, epoch, batch, head, changes } =
+            self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
         let description = Description::read(&self.authority, &bytes)?;
         believable(&description, memory::of_machine()).map_err(|reason| self.failed(reason))?;
         let batch = batch.unwrap_or(0).min(MOST_BATCH) as usize;
-        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, head, description })
+        let changes = changes.unwrap_or(0);
+        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, head, changes, description })
     }
 
     /// Streams all entries of the database's file to `push`, each segment once its digest is found right.
@@ -461,15 +468,20 @@ impl Remote {
     ///
     /// When the server does not know the epoch, or cannot be reached.
     pub fn updates(&self, params: &Params, epoch: u64) -> Result<Vec<Update>> {
+        Ok(self.updates_and_rest(params, epoch)?.0)
+    }
+
+    /// The same, and how many changes there are in all after that epoch, if the server says so.
+    fn updates_and_rest(&self, params: &Params, epoch: u64) -> Result<(Vec<Update>, Option<u64>)> {
         let longest = LONGEST.min(memory::of_machine() / 8);
-        let updates =
-            read_updates(params, &self.ask("GET", &format!("/v1/updates/{epoch}"), b"", longest)?.bytes)?;
+        let answer = self.ask("GET", &format!("/v1/updates/{epoch}"), b"", longest)?;
+        let updates = read_updates(params, &answer.bytes)?;
         for (update, next) in updates.iter().zip(epoch + 1..) {
             if update.number != next {
                 return Err(self.failed(format!("it sent update {} instead of {next}", update.number)));
             }
         }
-        Ok(updates)
+        Ok((updates, answer.changes))
     }
 
     /// Hints of a database from a hint maker, as [`crate::two_server::read`] takes them.

@@ -5,10 +5,12 @@
 //!
 //! Several processes may have a database open: whoever appends holds the file's lock, and the others see what is new when
 //! they [`refresh`](Live::refresh). Now and then a [`fold`](fold()) puts a file of a newer epoch in the place of the old one, and
-//! leaves the changes out that nobody is likely to need any more. Epochs go on as before.
+//! leaves the changes out that nobody is likely to need any more. Epochs go on as before. A table that is full can
+//! [`grow`](Live::grow).
 
 mod entries;
 mod fold;
+mod grow;
 mod history;
 mod log;
 mod room;
@@ -28,7 +30,7 @@ use crate::database::{Database, Description};
 use crate::error::{Error, Result};
 use crate::ethereum::ChainHead;
 use crate::params::Params;
-use crate::wire::{Picks, Update, answers_body, read_queries, updates_body};
+use crate::wire::{Picks, Update, answers_body, epoch_of, read_queries, updates_body};
 
 /// A database with its updates, from which queries are answered.
 pub struct Live {
@@ -211,7 +213,9 @@ impl Live {
         };
         let is_behind = matches!(taken, Ok(Taken::Behind));
         if !self.base().is_in_its_place() {
-            self.take_file(&mut log, is_behind)?;
+            if self.take_file(&mut log, is_behind)? == Taken::Anew {
+                return Ok((self.epoch() - before) as usize);
+            }
         } else if is_behind {
             return Err(log.damaged(format!(
                 "it begins after epoch {}, and {before} is the newest known",
@@ -242,13 +246,16 @@ impl Live {
     }
 
     /// Goes over to the file that is in the place of the one that is open. All of it is compared with its digests first.
-    fn take_file(&self, log: &mut Log, is_behind: bool) -> Result<()> {
+    fn take_file(&self, log: &mut Log, is_behind: bool) -> Result<Taken> {
         let base = Database::open(&self.path)?;
         let mut refused = self.refused.lock().expect("nothing panics with it");
         if let Some((_, reason)) = refused.as_ref().filter(|(id, _)| *id == base.id()) {
             return Err(Error::damaged(&self.path, reason));
         }
-        let refusal = if base.description().lineage() != self.base().description().lineage() {
+        let (lineage, epoch) = (self.base().description().lineage(), self.epoch());
+        let is_larger = base.description().predecessor == Some(lineage) && base.description().epoch > epoch;
+        let is_same = base.description().lineage() == lineage;
+        let refusal = if !is_same && !is_larger {
             Some("another database was put in its place; start again with that one".to_owned())
         } else {
             base.verify().err().map(|error| format!("what was put in its place cannot be taken: {error}"))
@@ -257,17 +264,17 @@ impl Live {
             *refused = Some((base.id(), reason.clone()));
             return Err(Error::damaged(&self.path, reason));
         }
-        if !is_behind && base.description().epoch <= self.epoch() {
+        if is_same && !is_behind && base.description().epoch <= epoch {
             self.now.write().expect("no update failed half-way").move_to(base, log.first());
-            return Ok(());
+            return Ok(Taken::All);
         }
-        // So far behind that the updates in between are gone: from the file on.
+        // A larger table; or so far behind that the updates in between are gone: from the file on.
         let (mut now, fresh) = Now::open(&self.path)?;
         load(&mut now, self.is_in_memory(), &mut |_| Ok(()))?;
         now.previous = Some(self.base());
         *self.now.write().expect("no update failed half-way") = now;
         *log = fresh;
-        Ok(())
+        Ok(Taken::Anew)
     }
 
     /// The file that the entries are of, at present.
@@ -307,6 +314,16 @@ impl Live {
         let now = self.read();
         let until = (now.base.description().epoch - now.first) as usize;
         now.changes.last().copied().unwrap_or(0) - now.changes.get(until).copied().unwrap_or(0)
+    }
+
+    /// Changes after an epoch, in all epochs together.
+    ///
+    /// # Errors
+    ///
+    /// When the epoch lies before the oldest that is kept, or after the newest.
+    pub fn changes_after(&self, epoch: u64) -> Result<u64> {
+        let now = self.read();
+        Ok(now.changes.last().copied().unwrap_or(0) - now.changes[now.since(epoch)?])
     }
 
     /// Bytes of the longest update there is.
@@ -425,6 +442,8 @@ impl Live {
     pub fn answer(&self, body: &[u8], most: usize) -> Result<Vec<u8>> {
         let now = self.read();
         let params = now.params();
+        // Before their length: in a table that has grown since, queries of the one before are longer or shorter.
+        now.since(epoch_of(body)?)?;
         let (epoch, queries) = read_queries(params, body)?;
         if queries.len() > most {
             return Err(Error::format("queries", format!("{} at once; at most {most}", queries.len())));
@@ -455,6 +474,8 @@ enum Taken {
     All,
     /// They begin later than what is known ends.
     Behind,
+    /// All was read again, from the file on.
+    Anew,
 }
 
 /// Reads the entries of the file and compares them with their digests; see [`Live::load`].

@@ -7,6 +7,7 @@ mod damage;
 #[cfg(feature = "device")]
 mod device;
 mod fold;
+mod grow;
 mod hints;
 mod hostile;
 mod keyword;

@@ -68,7 +68,7 @@ fn the_whole_protocol() {
 fn a_remote_client() {
     let server = start(Role::Library, Limits { updates_bytes: 300, ..Limits::default() });
     let remote = Remote::new(&format!("http://{}", server.address)).unwrap();
-    let Offer { description, epoch, batch, head } = remote.offer().unwrap();
+    let Offer { description, epoch, batch, head, .. } = remote.offer().unwrap();
     assert_eq!((&description, epoch, batch, head), (server.live.base().description(), 0, 64, None));
     let params =
         Params::new(Choice { lambda: 40, backups: Some(64), ..description.params.choice() }).unwrap();

@@ -5,11 +5,11 @@
 //!
 //! | request | role | answer |
 //! |---|---|---|
-//! | `GET /v1/info` | both | the head of the database file, 4096 bytes; the newest epoch in `warpsmith-epoch`, and of a state that tells its block that in `warpsmith-head` |
+//! | `GET /v1/info` | both | the head of the database file, 4096 bytes; the newest epoch in `warpsmith-epoch`, the changes since the file in `warpsmith-changes`, and of a state that tells its block that in `warpsmith-head` |
 //! | `GET /v1/digests` | library | SHA-256 of each MiB of the blocks |
 //! | `GET /v1/blocks` | library | the blocks; with `Range: bytes=..` a part of them |
 //! | the same, with `If-Match: "IDENTITY"` | library | those of that file, also when another was folded from it meanwhile |
-//! | `GET /v1/updates/EPOCH` | both | changes after that epoch, as many epochs as fit one answer |
+//! | `GET /v1/updates/EPOCH` | both | changes after that epoch, as many epochs as fit one answer; how many changes there are in all in `warpsmith-changes` |
 //! | `POST /v1/query` | library | answers to a batch of queries |
 //! | `POST /v1/hints` | hint maker | hints |
 //! | `GET /health` | both | `ok` |

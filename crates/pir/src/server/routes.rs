@@ -137,6 +137,7 @@ async fn info(State(shared): App) -> Response {
     let (description, epoch, head) = shared.live.offer();
     let mut response = (BINARY, description.to_bytes()).into_response();
     response.headers_mut().insert("warpsmith-epoch", epoch.into());
+    response.headers_mut().insert("warpsmith-changes", shared.live.changes().into());
     if let Some(head) = head.and_then(|head| head.to_string().parse().ok()) {
         response.headers_mut().insert("warpsmith-head", head);
     }
@@ -171,11 +172,15 @@ async fn updates(State(shared): App, Extension(peer): Extension<Peer>, Path(epoc
     let longest = (limit as u64).max(shared.live.longest_update());
     let mut share = memory(&shared, peer, 2 * longest + 8)?;
     let body = work(&shared, move |shared| {
+        let changes = shared.live.changes_after(epoch)?;
         let body = shared.live.updates_after(epoch, limit)?;
         share.shrink(body.len() as u64);
-        Ok(held(body, share))
+        Ok((changes, held(body, share)))
     });
-    Ok((BINARY, body.await?).into_response())
+    let (changes, body) = body.await?;
+    let mut response = (BINARY, body).into_response();
+    response.headers_mut().insert("warpsmith-changes", changes.into());
+    Ok(response)
 }
 
 /// The blocks of the file, whole or a range of their bytes. They never change, so a download can go on where it broke off.

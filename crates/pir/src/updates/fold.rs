@@ -160,7 +160,7 @@ fn oldest_kept(seen: &[Seen], epochs: u64, most: u64, first: u64) -> u64 {
 }
 
 /// The file of the database, for whom it is folded by.
-fn hold(path: &Path) -> Result<File> {
+pub(super) fn hold(path: &Path) -> Result<File> {
     let is_link = path.symlink_metadata().map_err(Error::io(path))?.file_type().is_symlink();
     if is_link {
         let reason = "it is a link, in whose place the new file would be put; give the file itself";

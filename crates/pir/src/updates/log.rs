@@ -46,9 +46,11 @@ pub(super) const START: usize = 3 * SECTOR;
 pub(super) struct Log {
     path: PathBuf,
     lineage: [u8; 32],
+    /// The lineage whose place this one took: its list may be there still.
+    predecessor: Option<[u8; 32]>,
     /// The epoch of the database's file.
     base: u64,
-    /// Whether the database's file was made by a fold.
+    /// Whether the database's file was made of another.
     folded: bool,
     /// Which file was read: its device and number.
     seen: Option<(u64, u64)>,
@@ -92,7 +94,7 @@ impl Mark {
 
 /// What head and marks of a file say.
 struct Marks {
-    /// The epoch before its first update, where the head says it.
+    /// The epoch before its first update, where that is known without a look at it.
     first: Option<u64>,
     newest: Mark,
     /// One of them does not fit its sum.
@@ -115,8 +117,9 @@ impl Log {
         Log {
             path: with_suffix(database, ".updates"),
             lineage: description.lineage(),
+            predecessor: description.predecessor,
             base: description.epoch,
-            folded: description.origin.is_some(),
+            folded: description.origin.is_some() || description.predecessor.is_some(),
             seen: None,
             first: description.epoch,
             count: 0,
@@ -144,7 +147,11 @@ impl Log {
             file.lock_shared().map_err(Error::io(&self.path))?;
             // A fold may have put a shorter one in its place meanwhile.
             if is_at(&file, &self.path) {
-                return self.read_on(&mut file, params);
+                return if self.is_left_over(&file)? {
+                    Ok(Vec::new())
+                } else {
+                    self.read_on(&mut file, params)
+                };
             }
         }
     }
@@ -171,18 +178,56 @@ impl Log {
                 other => other.map_err(Error::io(&self.path))?,
             };
             file.lock().map_err(Error::io(&self.path))?;
+            if !is_at(&file, &self.path) {
+                continue;
+            }
+            if self.is_left_over(&file)? {
+                self.begin_anew()?;
+                continue;
+            }
+            return Ok(Writer { log: self, file });
+        }
+    }
+
+    /// Whether a file is the list of the lineage whose place this one took: of no use, since a crash came before it was replaced.
+    fn is_left_over(&self, file: &File) -> Result<bool> {
+        let Some(predecessor) = self.predecessor.filter(|_| self.read == 0) else { return Ok(false) };
+        let mut head = [0; SECTOR];
+        match file.read_exact_at(&mut head, 0) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(Error::io(&self.path)(error)),
+            Ok(()) => Ok(head[..8] == *MAGIC
+                && head[12..44] == predecessor
+                && checksum(&[&head[..SECTOR - 8]]) == head[SECTOR - 8..]),
+        }
+    }
+
+    /// Keeps others from appending for as long as the file is held; all can read it.
+    pub(super) fn freeze(&mut self) -> Result<File> {
+        drop(self.writer()?);
+        loop {
+            let file = File::open(&self.path).map_err(Error::io(&self.path))?;
+            file.lock_shared().map_err(Error::io(&self.path))?;
             if is_at(&file, &self.path) {
-                return Ok(Writer { log: self, file });
+                return Ok(file);
             }
         }
     }
 
+    /// Puts an empty list in the place of whatever is there.
+    pub(super) fn begin_anew(&self) -> Result<()> {
+        files::replace(&self.path, 0o644, |to| to.write_all(&self.empty()))?;
+        Ok(())
+    }
+
+    fn empty(&self) -> Vec<u8> {
+        let none = Mark { count: 0, end: START as u64 }.to_bytes(&self.lineage);
+        [self.head(self.folded.then_some(self.base)), none, none].concat()
+    }
+
     /// Makes a file without updates. It has its name only when it is whole, so that no crash leaves less of it.
     fn create(&self) -> Result<()> {
-        let none = Mark { count: 0, end: START as u64 }.to_bytes(&self.lineage);
-        let head = self.head(self.folded.then_some(self.base));
-        let made =
-            Locked::create(&self.path, Sharing::Readable, |to| to.write_all(&[head, none, none].concat()));
+        let made = Locked::create(&self.path, Sharing::Readable, |to| to.write_all(&self.empty()));
         match made {
             // Another process was faster.
             Ok(_) | Err(files::Error::Exists { .. }) => Ok(()),
@@ -214,8 +259,8 @@ impl Log {
         if start.len() < START && !is_of_version_1 {
             return Err(self.damaged(format!("it has {length} bytes, and its head alone {START}")));
         }
-        let first = (!is_of_version_1 && u32_at(&start, 8) == TRIMMED).then(|| u64_at(&start, 44));
-        if is_of_version_1 || start[..SECTOR] != self.head(first) {
+        let said = (!is_of_version_1 && u32_at(&start, 8) == TRIMMED).then(|| u64_at(&start, 44));
+        if is_of_version_1 || start[..SECTOR] != self.head(said) {
             let reason = if is_of_version_1 {
                 "it was written in version 1 of the format, in which an update that was damaged could not be told from one \
                  that was never finished; build the database anew"
@@ -230,6 +275,8 @@ impl Log {
             };
             return Err(Error::format(self.path.display().to_string(), reason));
         }
+        // Nothing was ever left out beside a file that was built.
+        let first = said.or((!self.folded).then_some(self.base));
         let mark = |number: usize| Mark::read(&start[number * SECTOR..][..SECTOR], &self.lineage);
         let (newest, one_is_bad) = match (mark(1), mark(2)) {
             (None, None) => {
@@ -323,6 +370,9 @@ impl Log {
             other => other.map_err(Error::io(&self.path))?,
         };
         file.lock_shared().map_err(Error::io(&self.path))?;
+        if self.is_left_over(&file)? {
+            return Ok(None);
+        }
         let length = file.metadata().map_err(Error::io(&self.path))?.len();
         let Marks { first, newest, .. } = self.marks(&file, length)?;
         // Somebody else may have written it and been killed: what is built on it must not outlive it.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
@@ -127,6 +127,8 @@ fn go_on(stop: &AtomicBool) -> Result<()> {
     if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
 }
 
+/// Time after a fold that failed before another is tried.
+const AFTER_FAILURE: Duration = Duration::from_secs(600);
 /// Updates of fewer bytes are not folded unasked.
 const FEW_BYTES: u64 = 64 << 20;
 
@@ -137,27 +139,40 @@ pub(super) struct Folding {
     every: Option<u64>,
     keep: Keep,
     running: Option<(Instant, JoinHandle<Result<Folded>>)>,
+    failed: Option<Instant>,
     stop: Arc<AtomicBool>,
 }
 
 impl Folding {
     pub(super) fn new(database: &Path, every: Option<u64>, keep: Keep) -> Folding {
-        Folding { database: database.to_owned(), every, keep, running: None, stop: Arc::default() }
+        let (running, failed, stop) = (None, None, Arc::default());
+        Folding { database: database.to_owned(), every, keep, running, failed, stop }
     }
 
-    /// Begins a fold where one is due, and says what one that has ended did, and in how many seconds.
-    pub(super) fn look(&mut self, live: &Live) -> Result<Option<(Folded, f64)>> {
+    /// Begins a fold where one is due, and says what one that has ended did, and in how many seconds. One that failed left everything
+    /// as it was, and another is tried later.
+    pub(super) fn look(&mut self, live: &Live) -> Option<Result<(Folded, f64)>> {
         if let Some((started, running)) = self.running.take_if(|(_, running)| running.is_finished()) {
-            let folded = running.join().expect("a fold does not panic")?;
-            live.refresh()?;
-            return Ok(Some((folded, started.elapsed().as_secs_f64())));
+            let folded = running.join().expect("a fold does not panic");
+            self.failed = folded.is_err().then(Instant::now);
+            return Some(folded.map(|folded| (folded, started.elapsed().as_secs_f64())));
         }
-        if self.running.is_none() && self.is_due(live) {
+        let may_try = self.failed.is_none_or(|failed| failed.elapsed() >= AFTER_FAILURE);
+        if self.running.is_none() && may_try && self.is_due(live) {
             let (database, keep, stop) = (self.database.clone(), self.keep, Arc::clone(&self.stop));
             let work = move || fold(&database, keep, &mut |_| go_on(&stop));
             self.running = Some((Instant::now(), std::thread::spawn(work)));
         }
-        Ok(None)
+        None
+    }
+
+    /// Ends a fold that is under way, which leaves everything as it was.
+    pub(super) fn give_up(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some((_, running)) = self.running.take() {
+            let _ = running.join();
+        }
+        self.stop.store(false, Ordering::Relaxed);
     }
 
     fn is_due(&self, live: &Live) -> bool {
@@ -178,9 +193,6 @@ impl Folding {
 /// A fold that is not wanted any more leaves everything as it was.
 impl Drop for Folding {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some((_, running)) = self.running.take() {
-            let _ = running.join();
-        }
+        self.give_up();
     }
 }

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
+use warpsmith::pir::Error;
 use warpsmith::pir::ethereum::ChainHead;
 use warpsmith::pir::keyword::{Change, Layout, Names, TableShape, entries_of_changes_moving, standing};
 use warpsmith::pir::updates::Live;
 
 use super::fold::{self, FoldedLine, Folding, KeepFlags};
+use super::growth::{Telling, grow};
 use super::node::{Node, Told};
 use super::{Route, lanes};
 use crate::ending::{Ending, Failure};
@@ -28,7 +30,7 @@ Examples:
 The node must trace blocks (debug_traceBlockByNumber with prestateTracer) and know the state after each. Every block is an epoch, which
 a running `warpsmith pir serve` has a second or two later. Where the chain takes back blocks, one epoch takes back theirs. It can be
 stopped at any time, and goes on from the database's own block. Now and then it folds the epochs into the database's file, as
-`warpsmith pir fold` does, and goes on meanwhile.";
+`warpsmith pir fold` does, and goes on meanwhile. A table that is full grows, and clients must then make new hints.";
 
 /// Keep a database of Ethereum's state up with its chain
 ///
@@ -90,6 +92,8 @@ struct FollowedLine {
 enum Step {
     /// An epoch, with so many changes; it may take blocks back.
     Epoch { head: ChainHead, changes: usize, taken_back: bool },
+    /// One of so many changes is of a new key that has no place: the table must grow.
+    Full { new: usize },
     /// There is nothing new.
     Still,
 }
@@ -108,11 +112,11 @@ impl Follow {
             )));
         };
         let stop = interrupt()?;
-        let names = Names::open(&self.database, &description.lineage())?;
+        let names = Names::open(&self.database, &description.lineage(), description.predecessor.as_ref())?;
         if names.is_none() {
             screen.warn(
-                "the database has no list of its names (.names): records cannot move, so a new key whose places are taken ends \
-                 this; `warpsmith pir build --names` writes the list",
+                "the database has no list of its names (.names): records cannot move, nor the table grow, so a new key whose \
+                 places are taken ends this; `warpsmith pir build --names` writes the list",
             );
         }
         let chain_id = node.chain_id().map_err(|error| self.failure(&error))?;
@@ -137,16 +141,28 @@ impl Follow {
             if stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| at >= Some(until)) {
                 break;
             }
-            // Somebody else may have folded the database.
-            live.refresh()?;
-            if let Some((folded, seconds)) = folding.look(&live)? {
-                match self.json {
-                    true => stdout.show_json(&FoldedLine::new(&self.database, &folded, seconds))?,
-                    false => screen.say(format_args!("{}", fold::text(&folded))),
+            match folding.look(&live) {
+                None => {}
+                Some(Ok((folded, seconds))) if self.json => {
+                    stdout.show_json(&FoldedLine::new(&self.database, &folded, seconds))?;
+                }
+                Some(Ok((folded, _))) => screen.say(format_args!("{}", fold::text(&folded))),
+                Some(Err(error)) => {
+                    screen.warn(&format!(
+                        "the database was not folded: {error}; it is tried again in ten minutes"
+                    ));
                 }
             }
+            // Somebody else may have folded the database too.
+            live.refresh()?;
             match follower.step()? {
                 Ok(Step::Still) => trouble.clear(),
+                Ok(Step::Full { new }) => {
+                    folding.give_up();
+                    let telling = Telling { json: self.json, stop: &stop, screen: &mut screen, stdout };
+                    grow(&self.database, &live, &mut follower.names, new, telling)?;
+                    continue;
+                }
                 Ok(Step::Epoch { head, changes, taken_back }) => {
                     trouble.clear();
                     self.tell(&live, &head, changes, taken_back, &mut screen, stdout)?;
@@ -266,8 +282,8 @@ impl Follower<'_> {
             }
         }
         Err(Failure::Other(
-            "the chain has taken back more blocks than the database's updates hold (a fold keeps as many as --keep says), or it \
-             is another chain; build the database anew"
+            "the chain has taken back more blocks than the database's updates hold (a fold keeps as many as --keep says, and a \
+             table that grows begins anew), or it is another chain; build the database anew"
                 .to_owned(),
         ))
     }
@@ -286,7 +302,15 @@ impl Follower<'_> {
             names.add(news.iter().filter(|(_, record)| record.is_some()).map(|(key, _)| &key[..]))?;
         }
         let name_of = |record: &[u8]| self.names.as_ref().and_then(|names| names.of(record));
-        let values = entries_of_changes_moving(self.live, &shape, &news, &name_of)?;
+        let values = match entries_of_changes_moving(self.live, &shape, &news, &name_of) {
+            Err(Error::Full(_)) if self.names.is_some() => return Ok(Step::Full { new: news.len() }),
+            Err(Error::Full(_)) => {
+                let text = "a new key has no place, and the table cannot grow without the list of its names (.names); build it anew \
+                            with --names, or with more --room";
+                return Err(Failure::Other(text.to_owned()));
+            }
+            other => other?,
+        };
         let update = self.live.difference(&values)?;
         let changes = update.indices.len();
         self.live.update(update)?;

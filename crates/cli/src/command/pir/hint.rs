@@ -322,6 +322,10 @@ impl Hint {
         let (lambda, first, pairs) = (params.lambda(), params.regular(), params.backups());
         let request = Request { key: key.clone(), lambda, regular: true, first, pairs };
         let (epoch, hints) = read(&params, &remote.hints(&request, &params)?)?;
+        if remote.offer()?.description.lineage() != description.lineage() {
+            let text = "the hint maker's database moved to a larger table meanwhile; run this again";
+            return Err(Failure::Other(text.to_owned()));
+        }
         let version = Version { database: description.lineage(), epoch };
         Ok(Made { version, params, key, hints, device: "hint maker".to_owned() })
     }

@@ -2,10 +2,12 @@
 
 mod bench;
 mod build;
+mod catching;
 mod changes;
 mod fold;
 mod follow;
 mod get;
+mod growth;
 mod hint;
 mod info;
 mod keys;

@@ -184,7 +184,7 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
             // Killed in the middle, and begun again: from here on it folds, also between blocks that are taken back.
             drop(following);
             following =
-                Following::start(&trial.database, &trial.anvil, &["--fold-every", "7", "--keep", "40"]);
+                Following::start(&trial.database, &trial.anvil, &["--fold-every", "7", "--keep", "300"]);
         }
     }
     trial.compare("after 220 blocks");
@@ -235,4 +235,37 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     pir(&["follow", &trial.database, "--rpc", &trial.anvil.url])
         .code(4)
         .says(&["taken back more blocks than the database's updates hold", "--keep"]);
+}
+
+/// A table without room: it grows while the chain goes on, and the follower with it.
+#[test]
+fn a_follower_goes_on_in_a_larger_table() {
+    let Some(anvil) = Anvil::start() else { return };
+    let desk = Desk::new();
+    let database = desk.path("state.pir");
+    let built = pir(&["build", &database, "--rpc", &anvil.url, "--json"]).code(0).json().remove(0);
+    let server = Server::start(&database, &[]);
+    server.hint(&desk.path("my.state"), &["--queries", "3000"]).code(0);
+    let accounts = BTreeSet::from([ACCOUNT.to_lowercase()]);
+    let mut trial = Trial { desk, anvil, database, server, accounts, slots: BTreeSet::new() };
+    trial.compare("as built");
+    let following = Following::start(&trial.database, &trial.anvil, &["--fold-every", "9"]);
+    for block in 0..80u64 {
+        let to = trial.account(block);
+        send(&trial.anvil, Some(&to), 1000 + block, "");
+    }
+    trial.settle();
+    let grown = pir(&["info", &trial.database, "--json", "--verify"]).code(0).json().remove(0);
+    assert!(grown["entries"].as_u64() > built["entries"].as_u64(), "{grown}");
+    let state = trial.desk.path("my.state");
+    trial.server.get(&state, &[ACCOUNT, "--no-new-hints"]).code(4).says(&["larger table"]);
+    trial.compare("in a larger table");
+    drop(following);
+    // Begun again, and blocks that are taken back since.
+    let _following = Following::start(&trial.database, &trial.anvil, &[]);
+    let to = trial.account(1000);
+    send(&trial.anvil, Some(&to), 5, "");
+    trial.compare("begun again");
+    rpc(&trial.anvil, "anvil_reorg", json!([1, []]));
+    trial.compare("after a block was taken back");
 }
