@@ -3,7 +3,7 @@
 //! ```text
 //! head, 4096 bytes: "WPIRDATA", version u32, entry size u32, entries u64, block size u32, segment bytes u32, epoch u64,
 //!                   keyword table (24 bytes and a seed, see the keyword module), identity [32],
-//!                   of version 2: lineage [32], predecessor [32]; zeros, sum [8]
+//!                   of version 2: lineage [32] or zeros, up to 64 predecessors [32]; zeros, sum [8]
 //! entries, padded with zero entries to an even number of full blocks
 //! SHA-256 of each segment of the entries
 //! ```
@@ -33,6 +33,8 @@ const MAGIC: &[u8; 8] = b"WPIRDATA";
 const BUILT: u32 = 1;
 /// What was made of another file.
 const DERIVED: u32 = 2;
+/// The most tables before this one that are known. Each was smaller by a third.
+const PREDECESSORS: usize = 64;
 /// Where the entries begin.
 pub const HEAD_BYTES: usize = 4096;
 /// Bytes of the entries that have a digest of their own.
@@ -52,8 +54,8 @@ pub struct Description {
     pub identity: [u8; 32],
     /// The identity of the file that was built, where this one was folded from it.
     pub origin: Option<[u8; 32]>,
-    /// The lineage whose entries moved here, where this is a larger table in the place of one that was full.
-    pub predecessor: Option<[u8; 32]>,
+    /// The lineages whose entries moved here, where this is a larger table in the place of one that was full; the newest first.
+    pub predecessors: Vec<[u8; 32]>,
 }
 
 impl Description {
@@ -80,9 +82,9 @@ impl Description {
 
     /// What a head of version 2 has after the identity; nothing in version 1.
     fn descent(&self) -> Vec<u8> {
-        match (self.origin, self.predecessor) {
-            (None, None) => Vec::new(),
-            (origin, predecessor) => [origin.unwrap_or_default(), predecessor.unwrap_or_default()].concat(),
+        match (self.origin, &self.predecessors[..]) {
+            (None, []) => Vec::new(),
+            (origin, predecessors) => [&origin.unwrap_or_default()[..], &predecessors.concat()].concat(),
         }
     }
 
@@ -145,7 +147,7 @@ impl Description {
             keyword: TableShape::read(&head[40..BEFORE_IDENTITY])?,
             identity: *head[BEFORE_IDENTITY..].first_chunk().expect("the length was checked"),
             origin: named(32),
-            predecessor: named(64),
+            predecessors: (0..PREDECESSORS).map_while(|number| named(64 + 32 * number)).collect(),
         })
     }
 

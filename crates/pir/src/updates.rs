@@ -253,7 +253,8 @@ impl Live {
             return Err(Error::damaged(&self.path, reason));
         }
         let (lineage, epoch) = (self.base().description().lineage(), self.epoch());
-        let is_larger = base.description().predecessor == Some(lineage) && base.description().epoch > epoch;
+        let is_larger =
+            base.description().predecessors.contains(&lineage) && base.description().epoch > epoch;
         let is_same = base.description().lineage() == lineage;
         let refusal = if !is_same && !is_larger {
             Some("another database was put in its place; start again with that one".to_owned())

@@ -58,7 +58,7 @@ fn a_table_that_is_full_grows_and_keeps_every_key() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
         make(&path, layout, 300);
-        let (live, mut server) = (open(&path), open(&path));
+        let (live, mut server, asleep) = (open(&path), open(&path), open(&path));
         server.load(true, &mut |_| Ok(())).unwrap();
         let lineage = live.base().description().lineage();
         let mut names = Names::create(&path, &lineage).unwrap();
@@ -99,7 +99,8 @@ fn a_table_that_is_full_grows_and_keeps_every_key() {
                     live.grow(u64::from(keys) / 2, &name_of, &mut |_| Ok(())).unwrap();
                     grown += 1;
                     let after = live.base().description().clone();
-                    assert_eq!(after.predecessor, Some(before.lineage()));
+                    assert_eq!(after.predecessors[0], before.lineage());
+                    assert_eq!(after.predecessors[1..], before.predecessors);
                     assert!(
                         after.params.entries() > before.params.entries()
                             && !lineages.contains(&after.lineage())
@@ -133,7 +134,12 @@ fn a_table_that_is_full_grows_and_keeps_every_key() {
         assert_keys(&server, layout, keys);
         let fresh = open(&path);
         assert_eq!(fresh.base().description().lineage(), *lineages.last().unwrap());
-        assert_eq!(fresh.base().description().predecessor, lineages.iter().rev().nth(1).copied());
+        let before: Vec<_> = lineages.iter().rev().skip(1).copied().collect();
+        assert_eq!(fresh.base().description().predecessors, before);
+        // Who slept through all of it goes over at once.
+        assert_eq!(asleep.epoch(), 0);
+        asleep.refresh().unwrap();
+        assert_keys(&asleep, layout, keys);
         assert_keys(&fresh, layout, keys);
     }
 }

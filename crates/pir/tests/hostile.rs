@@ -53,7 +53,7 @@ fn description(choice: Choice) -> Description {
         keyword: None,
         identity: [7; 32],
         origin: None,
-        predecessor: None,
+        predecessors: Vec::new(),
     }
 }
 

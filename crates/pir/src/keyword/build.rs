@@ -58,7 +58,7 @@ pub fn build(
     source: &mut dyn FnMut(&mut Take<'_>) -> Result<()>,
     watch: &mut dyn FnMut(f64) -> Result<()>,
 ) -> Result<Description> {
-    build_entries(path, plan, None, &mut entries_of(plan, source), watch)
+    build_entries(path, plan, &[], &mut entries_of(plan, source), watch)
 }
 
 /// Takes the name of a key and its entry.
@@ -82,18 +82,18 @@ fn entries_of<'a>(
     }
 }
 
-/// As [`build`], of names and entries; and in place of another lineage, where one is given.
+/// As [`build`], of names and entries; and in place of other lineages, where some are given.
 pub(crate) fn build_entries(
     path: &Path,
     plan: &Plan,
-    predecessor: Option<[u8; 32]>,
+    predecessors: &[[u8; 32]],
     source: &mut dyn FnMut(&mut TakeEntry<'_>) -> Result<()>,
     watch: &mut dyn FnMut(f64) -> Result<()>,
 ) -> Result<Description> {
     for _ in 0..SEEDS {
         let shape = TableShape::new(plan.keys.saturating_add(plan.room), plan.places, plan.layout)?;
         let shape = TableShape { keys: plan.keys, ..shape };
-        if let Some(description) = build_with(path, plan, predecessor, shape, source, watch)? {
+        if let Some(description) = build_with(path, plan, predecessors, shape, source, watch)? {
             return Ok(description);
         }
     }
@@ -104,7 +104,7 @@ pub(crate) fn build_entries(
 fn build_with(
     path: &Path,
     plan: &Plan,
-    predecessor: Option<[u8; 32]>,
+    predecessors: &[[u8; 32]],
     shape: TableShape,
     source: &mut dyn FnMut(&mut TakeEntry<'_>) -> Result<()>,
     watch: &mut dyn FnMut(f64) -> Result<()>,
@@ -112,9 +112,7 @@ fn build_with(
     let entry_size = plan.entry_size as usize;
     let choice = Choice { block_size: plan.block_size, ..Choice::new(shape.entries, plan.entry_size) };
     let mut builder = Builder::new(path, choice, plan.epoch, Some(shape.clone()))?;
-    if let Some(predecessor) = predecessor {
-        builder = builder.in_place_of(predecessor);
-    }
+    builder = builder.in_place_of(predecessors.to_vec());
     let mut parts = Parts::new(path, shape.partitions)?;
     let mut count = 0;
     source(&mut |name, entry| {
@@ -279,7 +277,7 @@ mod tests {
                             build_with(
                                 &path,
                                 &plan,
-                                None,
+                                &[],
                                 shape,
                                 &mut entries_of(&plan, &mut all),
                                 &mut |_| Ok(()),

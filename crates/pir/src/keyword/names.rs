@@ -43,17 +43,13 @@ impl Names {
         Ok(Names { path, file, by_tag: HashMap::new() })
     }
 
-    /// Reads the list of a database; none where there is no list. That of a table from which the keys moved to this one is taken
+    /// Reads the list of a database; none where there is no list. That of a table from which the keys came to this one is taken
     /// over: names are the same in every table.
     ///
     /// # Errors
     ///
     /// When it is of another database, or cannot be read.
-    pub fn open(
-        database: &Path,
-        lineage: &[u8; 32],
-        predecessor: Option<&[u8; 32]>,
-    ) -> Result<Option<Names>> {
+    pub fn open(database: &Path, lineage: &[u8; 32], predecessors: &[[u8; 32]]) -> Result<Option<Names>> {
         let path = with_suffix(database, ".names");
         let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
             Ok(file) => file,
@@ -63,7 +59,7 @@ impl Names {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(Error::io(&path))?;
         let is_of = |lineage: &[u8; 32]| bytes[8..HEAD] == *lineage;
-        if bytes.len() < HEAD || bytes[..8] != *MAGIC || !is_of(lineage) && !predecessor.is_some_and(is_of) {
+        if bytes.len() < HEAD || bytes[..8] != *MAGIC || !is_of(lineage) && !predecessors.iter().any(is_of) {
             return Err(Error::damaged(&path, "it is not the list of this database's names; remove it"));
         }
         if !is_of(lineage) {
@@ -140,17 +136,19 @@ mod tests {
         assert_eq!(whole.len(), HEAD + 2 * EACH);
         for cut in [whole.len(), whole.len() - 1, whole.len() - EACH + 1] {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let mut names = Names::open(&database, &[1; 32], None).unwrap().unwrap();
+            let mut names = Names::open(&database, &[1; 32], &[]).unwrap().unwrap();
             assert_eq!(names.of(&account), Some(name(&address)));
             names.add([&slot[..]]).unwrap();
             assert_eq!(names.of(&slot_record(&slot, &[9; 32])), Some(name(&slot)));
             assert_eq!(std::fs::read(&path).unwrap(), whole);
         }
-        assert!(Names::open(&database, &[2; 32], Some(&[3; 32])).is_err());
+        assert!(Names::open(&database, &[2; 32], &[[3; 32]]).is_err());
         // Taken over from the table before, once and for all.
-        assert!(Names::open(&database, &[2; 32], Some(&[1; 32])).unwrap().unwrap().of(&account).is_some());
-        assert!(Names::open(&database, &[1; 32], None).is_err());
-        assert!(Names::open(&database, &[2; 32], None).unwrap().is_some());
-        assert!(Names::open(&folder.path().join("other"), &[1; 32], None).unwrap().is_none());
+        assert!(
+            Names::open(&database, &[2; 32], &[[3; 32], [1; 32]]).unwrap().unwrap().of(&account).is_some()
+        );
+        assert!(Names::open(&database, &[1; 32], &[]).is_err());
+        assert!(Names::open(&database, &[2; 32], &[]).unwrap().is_some());
+        assert!(Names::open(&folder.path().join("other"), &[1; 32], &[]).unwrap().is_none());
     }
 }

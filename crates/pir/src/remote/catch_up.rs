@@ -160,7 +160,7 @@ mod tests {
             keyword: None,
             identity: [0; 32],
             origin: None,
-            predecessor: None,
+            predecessors: Vec::new(),
         };
         let offer = Offer { description, epoch: 9, batch: 64, head: None, changes: 1000 };
         // A millisecond a change, and ten megabytes a second: the blocks are 4096.

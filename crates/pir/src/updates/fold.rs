@@ -193,9 +193,7 @@ fn write(
     let (params, size) = (description.params, description.params.entry_size());
     let mut builder = Builder::new(path, params.choice(), epoch, description.keyword.clone())?
         .folded_from(description.lineage());
-    if let Some(predecessor) = description.predecessor {
-        builder = builder.in_place_of(predecessor);
-    }
+    builder = builder.in_place_of(description.predecessors.clone());
     let whole = params.entries() * size as u64;
     let stretch_bytes = (stretches.entries * size as u64).min(whole) as usize;
     let (mut stretch, mut number, mut read, mut keys) = (Vec::with_capacity(stretch_bytes), 0, 0, 0);

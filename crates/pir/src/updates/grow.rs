@@ -1,7 +1,7 @@
 //! A larger table in the place of one that is full: the same keys and values, at other places.
 //!
 //! The places of a key follow from the table's size and seed, so hints of the old table are of no use in the new one: it is a lineage
-//! of its own, which names the old one as its predecessor, and its epochs go on where those ended. No epoch is of both, so a client of
+//! of its own, which names the old one as its predecessor (and those before it), and its epochs go on where those ended. No epoch is of both, so a client of
 //! the one never gets an answer from the other.
 //!
 //! Nobody appends while it is built, and the old file is served on. Then the new file takes its place, and the list of updates is
@@ -37,6 +37,9 @@ impl Live {
         let Some(shape) = &description.keyword else {
             return Err(Error::Mismatch("entries that are read by their index have no table to grow".into()));
         };
+        // All of them: who slept through several moves finds itself among them.
+        let mut predecessors = vec![description.lineage()];
+        predecessors.extend(&description.predecessors);
         let size = description.params.entry_size();
         let name = |place: u64, entry: &[u8]| {
             let name = match shape.layout {
@@ -68,7 +71,7 @@ impl Live {
             let mut source = |take: &mut TakeEntry<'_>| {
                 each_entry(newest, size, &mut |place, entry| take(&name(place, entry)?, entry))
             };
-            build_entries(&self.path, &plan, Some(description.lineage()), &mut source, watch)
+            build_entries(&self.path, &plan, &predecessors, &mut source, watch)
         })?;
         Log::new(&self.path, &built).begin_anew()?;
         drop((frozen, alone));

@@ -46,8 +46,8 @@ pub(super) const START: usize = 3 * SECTOR;
 pub(super) struct Log {
     path: PathBuf,
     lineage: [u8; 32],
-    /// The lineage whose place this one took: its list may be there still.
-    predecessor: Option<[u8; 32]>,
+    /// The lineages whose place this one took: the list of one may be there still.
+    predecessors: Vec<[u8; 32]>,
     /// The epoch of the database's file.
     base: u64,
     /// Whether the database's file was made of another.
@@ -117,9 +117,9 @@ impl Log {
         Log {
             path: with_suffix(database, ".updates"),
             lineage: description.lineage(),
-            predecessor: description.predecessor,
+            predecessors: description.predecessors.clone(),
             base: description.epoch,
-            folded: description.origin.is_some() || description.predecessor.is_some(),
+            folded: description.origin.is_some() || !description.predecessors.is_empty(),
             seen: None,
             first: description.epoch,
             count: 0,
@@ -189,15 +189,17 @@ impl Log {
         }
     }
 
-    /// Whether a file is the list of the lineage whose place this one took: of no use, since a crash came before it was replaced.
+    /// Whether a file is the list of a lineage whose place this one took: of no use, since a crash came before it was replaced.
     fn is_left_over(&self, file: &File) -> Result<bool> {
-        let Some(predecessor) = self.predecessor.filter(|_| self.read == 0) else { return Ok(false) };
+        if self.predecessors.is_empty() || self.read > 0 {
+            return Ok(false);
+        }
         let mut head = [0; SECTOR];
         match file.read_exact_at(&mut head, 0) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
             Err(error) => Err(Error::io(&self.path)(error)),
             Ok(()) => Ok(head[..8] == *MAGIC
-                && head[12..44] == predecessor
+                && self.predecessors.iter().any(|lineage| head[12..44] == *lineage)
                 && checksum(&[&head[..SECTOR - 8]]) == head[SECTOR - 8..]),
         }
     }

@@ -452,7 +452,7 @@ pub enum Resumed {
 
 /// The same, or the table that took the place of the one the hints are for.
 fn same_or_larger(description: &Description, client: &Client) -> Result<()> {
-    match description.predecessor == Some(client.version().database) {
+    match description.predecessors.contains(&client.version().database) {
         true => Ok(()),
         false => same_database(description, client, "server"),
     }
@@ -475,7 +475,7 @@ pub fn same_database(description: &Description, client: &Client, who: &str) -> R
         )));
     }
     let short = |identity: &[u8; 32]| const_hex::encode(&identity[..8]);
-    if description.predecessor == Some(client.version().database) {
+    if description.predecessors.contains(&client.version().database) {
         return Err(Error::Query(format!(
             "the database of this {who} has moved to a larger table, and hints of the one before are of no use in it; make a new \
              state with `warpsmith pir hint`"

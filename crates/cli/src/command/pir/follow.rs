@@ -112,7 +112,7 @@ impl Follow {
             )));
         };
         let stop = interrupt()?;
-        let names = Names::open(&self.database, &description.lineage(), description.predecessor.as_ref())?;
+        let names = Names::open(&self.database, &description.lineage(), &description.predecessors)?;
         if names.is_none() {
             screen.warn(
                 "the database has no list of its names (.names): records cannot move, nor the table grow, so a new key whose \

@@ -117,8 +117,8 @@ impl Serve {
         }
         let (live, screen) = (Arc::new(live), Mutex::new(screen));
         let say = |text: std::fmt::Arguments<'_>| screen.lock().expect("nothing panics with it").say(text);
-        let base = live.base();
-        let description = base.description();
+        // Not the file itself, which would stay open after it was folded away.
+        let description = live.base().description().clone();
         say(format_args!(
             "database  {}: {} entries of {} bytes, {}, epoch {}",
             self.database.display(),

@@ -118,7 +118,7 @@ impl Update {
         let description = base.description();
         let is_state = description.keyword.as_ref().is_some_and(|shape| shape.layout == Layout::State);
         let mut names = match is_state {
-            true => Names::open(&self.database, &description.lineage(), description.predecessor.as_ref())?,
+            true => Names::open(&self.database, &description.lineage(), &description.predecessors)?,
             false => None,
         };
         if let Some(names) = &mut names {
