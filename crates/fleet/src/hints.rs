@@ -175,7 +175,7 @@ impl HintTask {
 
     /// Whether this is the database, as the job wants it.
     pub fn fits(&self, live: &Live) -> bool {
-        live.base().description().identity == self.version.database && live.epoch() == self.version.epoch
+        live.base().description().lineage() == self.version.database && live.epoch() == self.version.epoch
     }
 
     /// Makes the hints of a unit, as a report has them; none if it is no unit of this job.

@@ -116,7 +116,7 @@ static PIR: LazyLock<Pir> = LazyLock::new(|| {
     builder.finish().expect("the database is finished");
     let live = Live::open(&path, Lanes::detect(), 1000).expect("it opens");
     let (key, made) = hints::offline(&params, Lanes::detect(), 1, |push| push(&entries)).expect("hints");
-    let description = live.base().description();
+    let description = live.base().description().clone();
     let version = Version { database: description.identity, epoch: description.epoch };
     let mut client = Client::create(&state, params, version, key, made, Lanes::detect()).expect("a client");
     for index in CHANGED {

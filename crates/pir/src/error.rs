@@ -80,6 +80,9 @@ pub enum Error {
     /// Two keys of a table are the same, or have the same name.
     #[error("a key occurs twice, or two keys have the same name (of their SHA-256)")]
     SameKey([u8; 14]),
+    /// All places of a new key are taken, and nothing in them can move: the table must grow.
+    #[error("change {0}: there is no place for this new key; the table must grow")]
+    Full(usize),
     /// More memory than this machine has: a server's word is not believed before that is looked at.
     #[error("{what} takes {needed} bytes of memory, and this machine gives {machine}; {advice}")]
     Memory {

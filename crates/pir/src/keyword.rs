@@ -20,6 +20,7 @@ mod names;
 use sha2::{Digest, Sha256};
 
 pub use self::build::{Plan, Take, build};
+pub(crate) use self::build::{TakeEntry, build_entries};
 pub use self::change::{Change, entries_of_changes, entries_of_changes_moving, standing};
 pub use self::names::Names;
 use crate::error::{Error, Result};

@@ -6,6 +6,7 @@
 //! Nothing it says is shown as it came. Redirects are not followed. A download that breaks off goes on where it was; a query is
 //! repeated byte for byte.
 
+mod catch_up;
 mod claim;
 mod overlay;
 mod text;
@@ -22,6 +23,7 @@ use ureq::http::{HeaderValue, Request as HttpRequest, Uri, header};
 use ureq::{Agent, Proxy};
 use zeroize::Zeroizing;
 
+pub use self::catch_up::{CaughtUp, Cost, Weighed};
 use self::claim::believable;
 use self::overlay::Overlay;
 use self::text::shown;
@@ -84,6 +86,16 @@ pub struct Offer {
     pub batch: usize,
     /// The block of a chain that the newest epoch is of, where it is a state that tells.
     pub head: Option<ChainHead>,
+    /// Changes since the file, which a new client downloads too; 0 where it does not say.
+    pub changes: u64,
+}
+
+/// A file of a database, by its tag, and the byte from which it is wanted: so a stream goes on with the same one when the server
+/// has folded it meanwhile.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    file: &'a str,
+    from: Option<u64>,
 }
 
 /// An answer that was read.
@@ -92,6 +104,7 @@ struct Whole {
     epoch: Option<u64>,
     batch: Option<u64>,
     head: Option<ChainHead>,
+    changes: Option<u64>,
 }
 
 impl Remote {
@@ -207,7 +220,7 @@ impl Remote {
         &self,
         method: &str,
         path: &str,
-        range: Option<String>,
+        of: Option<Of<'_>>,
         body: &[u8],
         longest: u64,
     ) -> io::Result<Response> {
@@ -216,8 +229,11 @@ impl Remote {
             .get_or_init(|| transport::agent(self.secure, self.proxy.as_ref().map(|(proxy, _)| proxy)));
         let agent = agent.as_ref().map_err(|why| io::Error::new(ErrorKind::InvalidData, why.clone()))?;
         let mut request = HttpRequest::builder().method(method).uri(format!("{}{path}", self.url()));
-        if let Some(range) = range {
-            request = request.header(header::RANGE, range);
+        if let Some(Of { file, from }) = of {
+            request = request.header(header::IF_MATCH, file);
+            if let Some(from) = from {
+                request = request.header(header::RANGE, format!("bytes={from}-"));
+            }
         }
         if path.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");
@@ -235,6 +251,18 @@ impl Remote {
 
     /// A request whose whole answer is read; repeated where the network fails or the server is busy.
     fn ask(&self, method: &str, path: &str, body: &[u8], longest: u64) -> Result<Whole> {
+        self.ask_of(None, method, path, body, longest)
+    }
+
+    /// The same, of one file of the database.
+    fn ask_of(
+        &self,
+        of: Option<Of<'_>>,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        longest: u64,
+    ) -> Result<Whole> {
         let what = format!("{method} {path}");
         let what = what.trim_end();
         let (mut last, mut hung_up) = (String::new(), false);
@@ -243,8 +271,8 @@ impl Remote {
             if attempt > 1 || attempt == 1 && !hung_up {
                 std::thread::sleep(Duration::from_millis(250 << attempt));
             }
-            let result = self.send(method, path, None, body, longest).and_then(|response| {
-                let Response { status, epoch, batch, head, location, mut body } = response;
+            let result = self.send(method, path, of, body, longest).and_then(|response| {
+                let Response { status, epoch, batch, head, changes, location, mut body } = response;
                 let bytes = if status == 200 {
                     let mut bytes = Vec::new();
                     body.read_to_end(&mut bytes)?;
@@ -252,7 +280,7 @@ impl Remote {
                 } else {
                     message(body)
                 };
-                Ok((status, Whole { bytes, epoch, batch, head }, location))
+                Ok((status, Whole { bytes, epoch, batch, head, changes }, location))
             });
             let (status, whole, location) = match result {
                 Ok(answer) => answer,
@@ -298,11 +326,13 @@ impl Remote {
     ///
     /// When it cannot be reached or says something else.
     pub fn offer(&self) -> Result<Offer> {
-        let Whole { bytes, epoch, batch, head } = self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
+        let Whole { bytes, epoch, batch, head, changes } =
+            self.ask("GET", "/v1/info", b"", HEAD_BYTES as u64)?;
         let description = Description::read(&self.authority, &bytes)?;
         believable(&description, memory::of_machine()).map_err(|reason| self.failed(reason))?;
         let batch = batch.unwrap_or(0).min(MOST_BATCH) as usize;
-        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, head, description })
+        let changes = changes.unwrap_or(0);
+        Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, head, changes, description })
     }
 
     /// Streams all entries of the database's file to `push`, each segment once its digest is found right.
@@ -315,7 +345,9 @@ impl Remote {
         description: &Description,
         push: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let digests = self.ask("GET", "/v1/digests", b"", 32 * description.segments())?.bytes;
+        let tag = description.tag();
+        let of = Of { file: &tag, from: None };
+        let digests = self.ask_of(Some(of), "GET", "/v1/digests", b"", 32 * description.segments())?.bytes;
         if digests.len() as u64 != 32 * description.segments()
             || description.identity_of(&digests) != description.identity
         {
@@ -395,11 +427,17 @@ impl Remote {
         at: &mut u64,
         push: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<Option<String>> {
-        let (range, longest) = (format!("bytes={at}-"), description.data_bytes() - *at);
-        let mut response = match self.send("GET", "/v1/blocks", Some(range), b"", longest) {
+        let (tag, longest) = (description.tag(), description.data_bytes() - *at);
+        let of = Of { file: &tag, from: Some(*at) };
+        let mut response = match self.send("GET", "/v1/blocks", Some(of), b"", longest) {
             Ok(response) if response.status == 206 => response,
             Ok(response) if matches!(response.status, 429 | 503) => {
                 return Ok(Some(busy(response.status, &message(response.body))));
+            }
+            Ok(response) if response.status == 412 => {
+                let text = "the server's database was folded twice since this began, and what came cannot be completed; run \
+                            this again";
+                return Err(self.failed(text));
             }
             Ok(response) => {
                 return Err(self.failed(format!("no ranges of blocks: status {}", response.status)));
@@ -430,15 +468,20 @@ impl Remote {
     ///
     /// When the server does not know the epoch, or cannot be reached.
     pub fn updates(&self, params: &Params, epoch: u64) -> Result<Vec<Update>> {
+        Ok(self.updates_and_rest(params, epoch)?.0)
+    }
+
+    /// The same, and how many changes there are in all after that epoch, if the server says so.
+    fn updates_and_rest(&self, params: &Params, epoch: u64) -> Result<(Vec<Update>, Option<u64>)> {
         let longest = LONGEST.min(memory::of_machine() / 8);
-        let updates =
-            read_updates(params, &self.ask("GET", &format!("/v1/updates/{epoch}"), b"", longest)?.bytes)?;
+        let answer = self.ask("GET", &format!("/v1/updates/{epoch}"), b"", longest)?;
+        let updates = read_updates(params, &answer.bytes)?;
         for (update, next) in updates.iter().zip(epoch + 1..) {
             if update.number != next {
                 return Err(self.failed(format!("it sent update {} instead of {next}", update.number)));
             }
         }
-        Ok(updates)
+        Ok((updates, answer.changes))
     }
 
     /// Hints of a database from a hint maker, as [`crate::two_server::read`] takes them.

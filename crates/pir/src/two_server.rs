@@ -103,10 +103,10 @@ impl Request {
     /// When lambda cannot be.
     pub fn memory(&self, live: &Live, make: &dyn Make) -> Result<u64> {
         let database = live.params();
-        let params = self.params(database)?;
+        let params = self.params(&database)?;
         let regular = if self.regular { params.regular() } else { 0 };
         let answering =
-            hints::bytes(&params, regular, self.pairs).saturating_add(self.answer_bytes(database)?);
+            hints::bytes(&params, regular, self.pairs).saturating_add(self.answer_bytes(&database)?);
         let making = make.memory(&params, regular, self.pairs).saturating_add(live.reading_bytes());
         Ok(making.max(answering))
     }
@@ -133,13 +133,13 @@ impl Request {
     ///
     /// When the request cannot be, or what makes the hints fails.
     pub fn fulfil(&self, live: &Live, make: &dyn Make, stop: &AtomicBool) -> Result<(u64, Hints)> {
-        let params = self.params(live.params())?;
+        let params = self.params(&live.params())?;
         let regular = 0..if self.regular { params.regular() } else { 0 };
         if self.first < params.regular() {
             return Err(Error::Mismatch(format!("pairs begin after the {} regular hints", params.regular())));
         }
         let backups = self.first..self.first + self.pairs;
-        let database = live.base().description().identity;
+        let database = live.base().description().lineage();
         live.with_entries(|epoch, entries| {
             let version = Version { database, epoch };
             let order = Order { params: &params, key: &self.key, regular, backups, stop };

@@ -4,54 +4,154 @@
 //! one for an older epoch is answered from the newest entries, and the changes since are taken back.
 //!
 //! Several processes may have a database open: whoever appends holds the file's lock, and the others see what is new when
-//! they [`refresh`](Live::refresh).
+//! they [`refresh`](Live::refresh). Now and then a [`fold`](fold()) puts a file of a newer epoch in the place of the old one, and
+//! leaves the changes out that nobody is likely to need any more. Epochs go on as before. A table that is full can
+//! [`grow`](Live::grow).
 
 mod entries;
+mod fold;
+mod grow;
 mod history;
 mod log;
 mod room;
+mod stream;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
 use warpsmith_hash::Lanes;
 
 use self::entries::Entries;
 pub use self::entries::Newest;
+pub use self::fold::{Folded, Keep, fold, worth_keeping};
 use self::log::Log;
 use crate::answer::take_back;
-use crate::database::Database;
+use crate::database::{Database, Description};
 use crate::error::{Error, Result};
+use crate::ethereum::ChainHead;
 use crate::params::Params;
-use crate::wire::{Picks, Update, answers_body, read_queries, updates_body};
+use crate::wire::{Picks, Update, answers_body, epoch_of, read_queries, updates_body};
 
 /// A database with its updates, from which queries are answered.
 pub struct Live {
-    base: Database,
+    path: PathBuf,
     lanes: Lanes,
     log: Mutex<Log>,
     now: RwLock<Now>,
+    /// A file that came into the place of the one that is open and cannot be taken, and why: it is not read again and again.
+    refused: Mutex<Option<(FileId, String)>>,
     /// Changes that may be taken back for one query: beyond, the client must update first.
     most_taken_back: u64,
 }
 
+/// What tells a file from another.
+type FileId = (u64, (i64, i64));
+
 /// The newest entries.
 struct Now {
+    base: Arc<Database>,
+    /// The file before the last fold, for those who are still reading it.
+    previous: Option<Arc<Database>>,
     entries: Entries,
     epoch: u64,
-    /// All changes since the file, in order.
+    /// The oldest epoch that is known.
+    first: u64,
+    /// All changes since that one, in order.
     updates: Vec<Arc<Update>>,
-    /// How many changes happened up to each epoch, the file's first.
+    /// How many changes happened up to each epoch, from the oldest on.
     changes: Vec<u64>,
 }
 
 impl Now {
-    fn apply(&mut self, params: &Params, update: Update) {
-        self.entries.apply(params.entry_size(), &update);
+    /// The entries of a file and its list of updates as they are.
+    fn open(path: &Path) -> Result<(Now, Log)> {
+        loop {
+            let base = Database::open(path)?;
+            let description = base.description();
+            let (params, epoch) = (description.params, description.epoch);
+            let mut log = Log::new(path, description);
+            let news = log.news(&params)?;
+            if log.first() > epoch {
+                // Folded between the one reading and the other.
+                if !base.is_in_its_place() {
+                    continue;
+                }
+                let reason = format!(
+                    "it is of epoch {epoch}, and the updates beside it begin after epoch {}: it is an older copy; put the newer \
+                     file back, or build the database anew",
+                    log.first()
+                );
+                return Err(Error::damaged(path, reason));
+            }
+            let (base, entries) = (Arc::new(base), Entries::in_file());
+            let (updates, changes) = (Vec::new(), vec![0]);
+            let mut now = Now { base, previous: None, entries, epoch, first: log.first(), updates, changes };
+            for update in news {
+                // Those before the file only tell where others come from.
+                if update.number > epoch {
+                    now.entries.apply(params.entry_size(), &update);
+                    now.epoch = update.number;
+                }
+                now.remember(update);
+            }
+            return Ok((now, log));
+        }
+    }
+
+    fn params(&self) -> &Params {
+        &self.base.description().params
+    }
+
+    fn apply(&mut self, update: Update) {
+        self.entries.apply(self.base.description().params.entry_size(), &update);
         self.epoch = update.number;
+        self.remember(update);
+    }
+
+    fn remember(&mut self, update: Update) {
         let before = self.changes.last().copied().unwrap_or(0);
         self.changes.push(before + update.indices.len() as u64);
         self.updates.push(Arc::new(update));
+    }
+
+    /// Forgets the updates up to an epoch.
+    fn forget(&mut self, first: u64) {
+        if first > self.first {
+            let gone = (first - self.first) as usize;
+            self.updates.drain(..gone);
+            self.changes.drain(..gone);
+            self.first = first;
+        }
+    }
+
+    /// The updates after an epoch, and where they begin.
+    fn since(&self, epoch: u64) -> Result<usize> {
+        if epoch < self.first {
+            return Err(Error::Mismatch(format!(
+                "epoch {epoch} is not known any more; there are {} to {}: make a new state with `warpsmith pir hint`",
+                self.first, self.epoch
+            )));
+        }
+        if epoch > self.epoch {
+            return Err(Error::Mismatch(format!(
+                "epoch {epoch} is not known; there are {} to {}",
+                self.first, self.epoch
+            )));
+        }
+        Ok((epoch - self.first) as usize)
+    }
+
+    /// The entries as the same epoch has them, with another file under them.
+    fn move_to(&mut self, base: Database, first: u64) {
+        let (epoch, size) = (base.description().epoch, base.description().params.entry_size());
+        if let Entries::File(_) = self.entries {
+            self.entries = Entries::in_file();
+            for update in self.updates.iter().filter(|update| update.number > epoch) {
+                self.entries.apply(size, update);
+            }
+        }
+        self.previous = Some(std::mem::replace(&mut self.base, Arc::new(base)));
+        self.forget(first.min(epoch));
     }
 }
 
@@ -65,18 +165,14 @@ impl Live {
     ///
     /// When a file is damaged or belongs to another database.
     pub fn open(path: &Path, lanes: Lanes, most_taken_back: u64) -> Result<Live> {
-        let base = Database::open(path)?;
-        let epoch = base.description().epoch;
-        let now = Now { entries: Entries::in_file(), epoch, updates: Vec::new(), changes: vec![0] };
-        let log = Mutex::new(Log::new(path, base.description()));
-        let live = Live { base, lanes, log, now: RwLock::new(now), most_taken_back };
-        live.refresh()?;
-        Ok(live)
+        let (now, log) = Now::open(path)?;
+        let (log, now) = (Mutex::new(log), RwLock::new(now));
+        Ok(Live { path: path.to_owned(), lanes, log, now, refused: Mutex::default(), most_taken_back })
     }
 
     /// Whether a copy of the entries, with some to spare, has room in the memory that is free now.
     pub fn has_room(&self) -> bool {
-        self.base.description().data_bytes() <= room::free() / 4 * 3
+        self.base().description().data_bytes() <= room::free() / 4 * 3
     }
 
     /// Reads all entries and compares them with their digests, so that what is damaged already is found before anything is
@@ -88,10 +184,7 @@ impl Live {
     /// When the file is damaged or cannot be read, or `tell` fails.
     pub fn load(&mut self, in_memory: bool, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
         let now = self.now.get_mut().expect("no update failed half-way");
-        now.entries = Entries::load(&self.base, in_memory, tell)?;
-        let size = self.base.description().params.entry_size();
-        now.updates.iter().for_each(|update| now.entries.apply(size, update));
-        Ok(())
+        load(now, in_memory, tell)
     }
 
     /// Whether the entries are in memory.
@@ -101,42 +194,104 @@ impl Live {
 
     /// The most memory that handing over all entries takes: none where they are in memory already.
     pub fn reading_bytes(&self) -> u64 {
-        if self.is_in_memory() { 0 } else { self.base.reading_bytes() }
+        if self.is_in_memory() { 0 } else { self.base().reading_bytes() }
     }
 
-    /// Takes over what another process appended meanwhile. Says how many epochs that were.
+    /// Takes over what another process did meanwhile: epochs that were appended, and a file that a fold put in the place of the one
+    /// that is open. Says how many epochs that were.
     ///
     /// # Errors
     ///
     /// When the file of the updates is damaged or was replaced, or the database turned out damaged meanwhile; then the entries
     /// stay as they are.
     pub fn refresh(&self) -> Result<usize> {
-        let news = {
-            let mut log = self.log.lock().expect("no update failed half-way");
-            let news = log.news(self.params(), self.epoch() + 1)?;
-            self.take_over(news)
+        let mut log = self.log.lock().expect("no update failed half-way");
+        let before = self.epoch();
+        let taken = match log.news(&self.params()) {
+            Ok(news) => self.take_over(log.first(), news),
+            Err(error) => Err(error),
         };
-        match news {
-            0 => self.base.check().map(|()| 0),
-            news => Ok(news),
+        let is_behind = matches!(taken, Ok(Taken::Behind));
+        if !self.base().is_in_its_place() {
+            if self.take_file(&mut log, is_behind)? == Taken::Anew {
+                return Ok((self.epoch() - before) as usize);
+            }
+        } else if is_behind {
+            return Err(log.damaged(format!(
+                "it begins after epoch {}, and {before} is the newest known",
+                log.first()
+            )));
+        }
+        match self.epoch() - before {
+            _ if taken.is_err() => taken.map(|_| 0),
+            0 => self.base().check().map(|()| 0),
+            news => Ok(news as usize),
         }
     }
 
-    fn take_over(&self, news: Vec<Update>) -> usize {
-        let count = news.len();
+    /// Takes over updates of the list that begins after the epoch `first`.
+    fn take_over(&self, first: u64, news: Vec<Update>) -> Result<Taken> {
         let mut now = self.now.write().expect("no update failed half-way");
-        news.into_iter().for_each(|update| now.apply(self.params(), update));
-        count
+        if first > now.epoch {
+            return Ok(Taken::Behind);
+        }
+        for update in news {
+            if update.number > now.epoch {
+                now.apply(update);
+            }
+        }
+        let base = now.base.description().epoch;
+        now.forget(first.min(base));
+        Ok(Taken::All)
     }
 
-    /// The file the updates started from.
-    pub fn base(&self) -> &Database {
-        &self.base
+    /// Goes over to the file that is in the place of the one that is open. All of it is compared with its digests first.
+    fn take_file(&self, log: &mut Log, is_behind: bool) -> Result<Taken> {
+        let base = Database::open(&self.path)?;
+        let mut refused = self.refused.lock().expect("nothing panics with it");
+        if let Some((_, reason)) = refused.as_ref().filter(|(id, _)| *id == base.id()) {
+            return Err(Error::damaged(&self.path, reason));
+        }
+        let (lineage, epoch) = (self.base().description().lineage(), self.epoch());
+        let is_larger =
+            base.description().predecessors.contains(&lineage) && base.description().epoch > epoch;
+        let is_same = base.description().lineage() == lineage;
+        let refusal = if !is_same && !is_larger {
+            Some("another database was put in its place; start again with that one".to_owned())
+        } else {
+            base.verify().err().map(|error| format!("what was put in its place cannot be taken: {error}"))
+        };
+        if let Some(reason) = refusal {
+            *refused = Some((base.id(), reason.clone()));
+            return Err(Error::damaged(&self.path, reason));
+        }
+        if is_same && !is_behind && base.description().epoch <= epoch {
+            self.now.write().expect("no update failed half-way").move_to(base, log.first());
+            return Ok(Taken::All);
+        }
+        // A larger table; or so far behind that the updates in between are gone: from the file on.
+        let (mut now, fresh) = Now::open(&self.path)?;
+        load(&mut now, self.is_in_memory(), &mut |_| Ok(()))?;
+        now.previous = Some(self.base());
+        *self.now.write().expect("no update failed half-way") = now;
+        *log = fresh;
+        Ok(Taken::Anew)
+    }
+
+    /// The file that the entries are of, at present.
+    pub fn base(&self) -> Arc<Database> {
+        Arc::clone(&self.read().base)
+    }
+
+    /// The files that can be read: the present one, and the one before the last fold, which some may still be reading.
+    pub fn files(&self) -> impl Iterator<Item = Arc<Database>> {
+        let now = self.read();
+        [Some(Arc::clone(&now.base)), now.previous.clone()].into_iter().flatten()
     }
 
     /// The parameters.
-    pub fn params(&self) -> &Params {
-        &self.base.description().params
+    pub fn params(&self) -> Params {
+        *self.read().params()
     }
 
     /// The newest epoch.
@@ -144,9 +299,32 @@ impl Live {
         self.read().epoch
     }
 
+    /// The oldest epoch that clients can come from.
+    pub fn oldest(&self) -> u64 {
+        self.read().first
+    }
+
+    /// What the file's head says, the newest epoch, and the block of a chain that it is of, if it tells: all of one moment.
+    pub fn offer(&self) -> (Description, u64, Option<ChainHead>) {
+        let now = self.read();
+        (now.base.description().clone(), now.epoch, now.head())
+    }
+
     /// Changes since the file, in all epochs together.
     pub fn changes(&self) -> u64 {
-        self.read().changes.last().copied().unwrap_or(0)
+        let now = self.read();
+        let until = (now.base.description().epoch - now.first) as usize;
+        now.changes.last().copied().unwrap_or(0) - now.changes.get(until).copied().unwrap_or(0)
+    }
+
+    /// Changes after an epoch, in all epochs together.
+    ///
+    /// # Errors
+    ///
+    /// When the epoch lies before the oldest that is kept, or after the newest.
+    pub fn changes_after(&self, epoch: u64) -> Result<u64> {
+        let now = self.read();
+        Ok(now.changes.last().copied().unwrap_or(0) - now.changes[now.since(epoch)?])
     }
 
     /// Bytes of the longest update there is.
@@ -178,14 +356,15 @@ impl Live {
         let mut log = self.log.lock().expect("no update failed half-way");
         let mut writer = log.writer()?;
         // Another process may have been faster.
-        self.take_over(writer.news(params, self.epoch() + 1)?);
+        let news = writer.news(&params)?;
+        let first = writer.first();
+        let taken = self.take_over(first, news)?;
         let epoch = self.epoch();
-        if update.number != epoch + 1 {
+        if update.number != epoch + 1 || taken == Taken::Behind {
             return Err(Error::Mismatch(format!("update {} does not follow epoch {epoch}", update.number)));
         }
         writer.append(&update.to_bytes(size))?;
-        self.take_over(vec![update]);
-        Ok(())
+        self.take_over(first, vec![update]).map(drop)
     }
 
     /// The update that gives some entries new values.
@@ -194,19 +373,19 @@ impl Live {
     ///
     /// When there is no such entry or a value has the wrong size.
     pub fn difference(&self, values: &[(u64, Vec<u8>)]) -> Result<Update> {
-        let size = self.params().entry_size();
         let now = self.read();
+        let size = now.params().entry_size();
         let mut update = Update { number: now.epoch + 1, indices: Vec::new(), deltas: Vec::new() };
         let mut changed = std::collections::BTreeMap::new();
         for (index, value) in values {
-            self.params().place(*index)?;
+            now.params().place(*index)?;
             if value.len() != size {
                 return Err(Error::format("value", format!("{} bytes instead of {size}", value.len())));
             }
             changed.insert(*index, value);
         }
         for (index, value) in changed {
-            let old = now.entries.entry(&self.base, index)?;
+            let old = now.entries.entry(&now.base, index)?;
             update.indices.push(index);
             update.deltas.extend(old.iter().zip(value).map(|(old, new)| old ^ new));
         }
@@ -217,7 +396,7 @@ impl Live {
     /// until it returns.
     pub fn with_entries<T>(&self, with: impl FnOnce(u64, &Newest<'_>) -> T) -> T {
         let now = self.read();
-        with(now.epoch, &Newest::new(&self.base, &now.entries))
+        with(now.epoch, &Newest::new(&now.base, &now.entries))
     }
 
     /// The newest value of an entry.
@@ -226,22 +405,22 @@ impl Live {
     ///
     /// When there is no such entry, or it cannot be read.
     pub fn entry(&self, index: u64) -> Result<Vec<u8>> {
-        self.params().place(index)?;
-        self.read().entries.entry(&self.base, index)
+        let now = self.read();
+        now.params().place(index)?;
+        now.entries.entry(&now.base, index)
     }
 
     /// The body with all updates after an epoch, as many as fit in `limit` bytes, but at least one if there is any.
     ///
     /// # Errors
     ///
-    /// When the epoch lies before the file's or after the newest.
+    /// When the epoch lies before the oldest that is kept, or after the newest.
     pub fn updates_after(&self, epoch: u64, limit: usize) -> Result<Vec<u8>> {
-        let updates = {
+        let (params, updates) = {
             let now = self.read();
-            let first = self.position(&now, epoch)?;
-            now.updates[first..].to_vec()
+            (*now.params(), now.updates[now.since(epoch)?..].to_vec())
         };
-        let size = self.params().entry_size();
+        let size = params.entry_size();
         let mut room = limit;
         let mut parts = Vec::new();
         for update in &updates {
@@ -252,19 +431,7 @@ impl Live {
             room = room.saturating_sub(length);
             parts.push(update.to_bytes(size));
         }
-        Ok(updates_body(self.params(), parts.iter().map(Vec::as_slice)))
-    }
-
-    /// Where the updates after an epoch begin.
-    fn position(&self, now: &Now, epoch: u64) -> Result<usize> {
-        let first = self.base.description().epoch;
-        if epoch < first || epoch > now.epoch {
-            return Err(Error::Mismatch(format!(
-                "epoch {epoch} is not known; there are {first} to {}",
-                now.epoch
-            )));
-        }
-        Ok((epoch - first) as usize)
+        Ok(updates_body(&params, parts.iter().map(Vec::as_slice)))
     }
 
     /// Answers a batch of queries, all against the epoch it names.
@@ -274,14 +441,16 @@ impl Live {
     /// When the body is malformed, has more queries than `most`, or its epoch is unknown or too old; and when the entries
     /// are in a file that turns out damaged.
     pub fn answer(&self, body: &[u8], most: usize) -> Result<Vec<u8>> {
-        let params = self.params();
+        let now = self.read();
+        let params = now.params();
+        // Before their length: in a table that has grown since, queries of the one before are longer or shorter.
+        now.since(epoch_of(body)?)?;
         let (epoch, queries) = read_queries(params, body)?;
         if queries.len() > most {
             return Err(Error::format("queries", format!("{} at once; at most {most}", queries.len())));
         }
         let picks = queries.map(|query| Picks::read(params, query)).collect::<Result<Vec<Picks>>>()?;
-        let now = self.read();
-        let first = self.position(&now, epoch)?;
+        let first = now.since(epoch)?;
         let behind = now.changes[now.changes.len() - 1] - now.changes[first];
         if behind > self.most_taken_back {
             return Err(Error::Mismatch(format!(
@@ -290,7 +459,7 @@ impl Live {
         }
         let mut answers = Vec::with_capacity(picks.len());
         for picks in &picks {
-            let mut sums = now.entries.answer(&self.base, self.lanes, picks)?;
+            let mut sums = now.entries.answer(&now.base, self.lanes, picks)?;
             for update in &now.updates[first..] {
                 take_back(params, picks, update, &mut sums);
             }
@@ -298,4 +467,24 @@ impl Live {
         }
         Ok(answers_body(epoch, &answers))
     }
+}
+
+/// Whether updates could be taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    All,
+    /// They begin later than what is known ends.
+    Behind,
+    /// All was read again, from the file on.
+    Anew,
+}
+
+/// Reads the entries of the file and compares them with their digests; see [`Live::load`].
+fn load(now: &mut Now, in_memory: bool, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+    let (epoch, size) = (now.base.description().epoch, now.params().entry_size());
+    now.entries = Entries::load(&now.base, in_memory, tell)?;
+    for update in now.updates.iter().filter(|update| update.number > epoch) {
+        now.entries.apply(size, update);
+    }
+    Ok(())
 }

@@ -156,6 +156,14 @@ pub fn queries_body(params: &Params, epoch: u64, queries: &[Query]) -> Vec<u8> {
     body
 }
 
+/// The epoch of a batch of queries, whose length is of no concern yet.
+pub(crate) fn epoch_of(body: &[u8]) -> Result<u64> {
+    match body.len() >= HEAD_BYTES && body[..4] == *QUERIES {
+        true => Ok(u64_at(body, 4)),
+        false => Err(Error::format("queries", "the body does not begin as it should")),
+    }
+}
+
 /// Reads a batch: its epoch and the bytes of each query.
 ///
 /// # Errors

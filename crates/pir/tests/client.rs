@@ -8,7 +8,7 @@ use warpsmith_pir::hints::make::Processor;
 use warpsmith_pir::wire::{Picks, read_queries};
 use warpsmith_pir::{Choice, Client, Error, Key, Version};
 
-use crate::support::{Bench, Dice, open};
+use crate::support::{Bench, Dice, open, put};
 
 fn small() -> Choice {
     Choice { lambda: 60, block_size: Some(16), backups: Some(700), ..Choice::new(500, 40) }
@@ -325,7 +325,7 @@ fn states_are_private_and_never_written_over() {
         let path = bench.folder.path().join(file);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{file}");
     }
-    let (key, hints) = crate::support::offline(bench.live.base(), &bench.params);
+    let (key, hints) = crate::support::offline(&bench.live.base(), &bench.params);
     assert_eq!(format!("{key:?}"), "Key(..)");
     assert!(
         Client::create(&bench.state(), bench.params, bench.version(), key, hints, Lanes::detect()).is_err()
@@ -444,4 +444,50 @@ fn a_place_for_a_state_is_reserved() {
         Client::reserve(&bench.state()).is_err_and(|error| error.to_string().contains("never written over"))
     );
     assert!(Client::reserve(&bench.folder.path().join("nowhere/state")).is_err());
+}
+
+/// New hints in the place of the old ones: of another epoch, with another key, and nothing of before can be sent again.
+#[test]
+fn a_state_is_renewed_whole_or_not_at_all() {
+    let choice = Choice { lambda: 60, block_size: Some(16), backups: Some(64), ..Choice::new(300, 24) };
+    let bench = Bench::new(choice);
+    let (state, journal) = (bench.state(), bench.folder.path().join("state.journal"));
+    let mut client = bench.client();
+    bench.fetch(&mut client, &[1, 2, 3]);
+    bench.live.update(bench.live.difference(&[(2, vec![9; 24])]).unwrap()).unwrap();
+    let version = Version { epoch: bench.live.epoch(), ..bench.version() };
+    let fresh = || {
+        bench.live.with_entries(|_, newest| {
+            warpsmith_pir::hints::offline(&bench.params, Lanes::detect(), 1, |push| newest.stream(push))
+                .unwrap()
+        })
+    };
+    // Not while a query waits.
+    client.ask(&[5]).unwrap();
+    let (key, hints) = fresh();
+    let refused = client.renew(bench.params, version, key, hints, Lanes::detect());
+    assert!(matches!(refused, Err(Error::Mismatch(_))));
+    client.abandon().unwrap();
+    let before = [&state, &journal].map(|path| std::fs::read(path).unwrap());
+    let (key, hints) = fresh();
+    client.renew(bench.params, version, key, hints, Lanes::detect()).unwrap();
+    assert_eq!((client.version(), client.made(), client.remaining(), client.waiting()), (version, 4, 64, 0));
+    drop(client);
+    // A crash after the state was written and before its journal was begun.
+    put(&journal, &before[1]).unwrap();
+    let mut client = open(&state);
+    assert_eq!((client.version(), client.remaining()), (version, 64));
+    bench.fetch(&mut client, &[1, 2, 2, 299]);
+    drop(client);
+    let mut client = open(&state);
+    bench.fetch(&mut client, &[2, 5]);
+    assert_eq!((client.made(), client.remaining()), (10, 58));
+    drop(client);
+    // The old state beside the new journal, and the new state beside the old journal, are both told.
+    let after = [&state, &journal].map(|path| std::fs::read(path).unwrap());
+    for (one, two) in [(&before[0], &after[1]), (&after[0], &before[1])] {
+        put(&state, one).unwrap();
+        put(&journal, two).unwrap();
+        assert!(matches!(Client::open(&state, Lanes::detect()), Err(Error::Stale { .. })));
+    }
 }

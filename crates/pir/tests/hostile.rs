@@ -47,7 +47,14 @@ fn small() -> Choice {
 }
 
 fn description(choice: Choice) -> Description {
-    Description { params: Params::new(choice).unwrap(), epoch: 0, keyword: None, identity: [7; 32] }
+    Description {
+        params: Params::new(choice).unwrap(),
+        epoch: 0,
+        keyword: None,
+        identity: [7; 32],
+        origin: None,
+        predecessors: Vec::new(),
+    }
 }
 
 #[track_caller]

@@ -21,9 +21,9 @@ fn fetch(live: &Live, client: &mut Client, shape: &TableShape, key: &[u8]) -> Ve
 }
 
 fn client(live: &Live, folder: &tempfile::TempDir, backups: u64) -> Client {
-    let description = live.base().description();
+    let description = live.base().description().clone();
     let params = Params::new(Choice { backups: Some(backups), ..description.params.choice() }).unwrap();
-    let (key, hints) = crate::support::offline(live.base(), &params);
+    let (key, hints) = crate::support::offline(&live.base(), &params);
     let version = Version { database: description.identity, epoch: description.epoch };
     Client::create(&folder.path().join("state"), params, version, key, hints, Lanes::detect()).unwrap()
 }

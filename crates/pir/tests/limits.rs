@@ -109,7 +109,7 @@ fn memory_is_known_beforehand() {
         let spare = 64 << 10;
         assert!(taken <= expected + spare, "{taken} bytes, and {expected} were expected");
         assert!(expected <= taken + reading + spare, "{taken} bytes, and {expected} were expected");
-        assert_eq!(body.len() as u64, request.answer_bytes(server.live.params()).unwrap());
+        assert_eq!(body.len() as u64, request.answer_bytes(&server.live.params()).unwrap());
     }
 }
 
@@ -346,9 +346,9 @@ fn hints_for_those_who_have_the_token() {
     }
     assert_eq!(ask(&format!("Authorization: Bearer {word}\r\n")).status, 200);
     let remote = warpsmith_pir::remote::Remote::new(&format!("http://{}", server.address)).unwrap();
-    let refused = remote.hints(&request, server.live.params()).unwrap_err().to_string();
+    let refused = remote.hints(&request, &server.live.params()).unwrap_err().to_string();
     assert!(refused.contains("401") && refused.contains("--token-file"), "{refused}");
-    remote.with_token(token).hints(&request, server.live.params()).unwrap();
+    remote.with_token(token).hints(&request, &server.live.params()).unwrap();
     // What everybody may know needs none.
     assert_eq!(get(server.address, "/v1/info", "").status, 200);
     assert_eq!(get(server.address, "/v1/updates/0", "").status, 200);

@@ -6,6 +6,8 @@ mod crash;
 mod damage;
 #[cfg(feature = "device")]
 mod device;
+mod fold;
+mod grow;
 mod hints;
 mod hostile;
 mod keyword;

@@ -22,7 +22,7 @@ const ENTRY: u64 = 9;
 fn recorded(server: &Running, mut index: impl FnMut() -> u64) -> Vec<(String, Vec<u8>)> {
     let choice = Choice { backups: Some((REQUESTS * EACH) as u64), ..server.live.params().choice() };
     let params = Params::new(Choice { lambda: 80, ..choice }).unwrap();
-    let (key, hints) = offline(server.live.base(), &params);
+    let (key, hints) = offline(&server.live.base(), &params);
     let version = Version { database: server.live.base().description().identity, epoch: 0 };
     let folder = fast_folder();
     let path = folder.path().join("state");
@@ -79,7 +79,7 @@ fn requests_for_one_entry_and_for_random_ones_cannot_be_told_apart() {
     let limits = Limits { rate: 1e6, burst: 1e6, ..Limits::default() };
     let server = start_on(choice, Role::Library, limits, |server| server);
     let mut dice = Dice::new();
-    let params = *server.live.params();
+    let params = server.live.params();
     assert_eq!((params.blocks(), params.query_bytes()), (4, 2));
     let one = recorded(&server, || ENTRY);
     let random = recorded(&server, || dice.below(16));

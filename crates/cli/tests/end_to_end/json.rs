@@ -169,6 +169,13 @@ fn printed() -> Vec<Value> {
     run(&["pir", "get", "--server", text(&listening, "url"), "--state", &state, "3"]);
     run(&["pir", "load", text(&listening, "url"), "--connections", "2", "--rate", "10", "--time", "1s"]);
     run(&["pir", "update", &data, &path("changes")]);
+    run(&["pir", "fold", &data]);
+    let (pairs, more) = (path("pairs"), path("more"));
+    fs::write(&pairs, "01 02\n").unwrap();
+    fs::write(&more, (2..60).map(|i| format!("{i:02x} 07\n")).collect::<String>()).unwrap();
+    run(&["pir", "build", &path("table"), &pairs]);
+    run(&["pir", "update", &path("table"), &more]);
+    run(&["pir", "info", &data]);
     signal(&server, "TERM");
     all.push(listening);
     all.extend(lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));

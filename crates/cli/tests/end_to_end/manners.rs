@@ -122,6 +122,7 @@ fn whole() -> Vec<(&'static str, Vec<&'static str>)> {
             ],
         ),
         ("pir update", vec!["NONE", "FILE"]),
+        ("pir fold", vec!["NONE"]),
         ("pir hint", vec!["--database", "NONE", "--state", "NEW", "--device", "cpu"]),
         ("pir get", vec!["--server", "http://127.0.0.1:1", "--state", "NONE", "1"]),
         ("pir proxy", vec!["--listen", "127.0.0.1:0", "--server", "http://127.0.0.1:1", "--state", "NONE"]),

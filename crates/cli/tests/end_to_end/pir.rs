@@ -1,6 +1,7 @@
 //! Private retrieval: servers and clients as processes of their own, killed, restarted, misused, and always right.
 
 mod damage;
+mod fold;
 mod follow;
 mod guard;
 mod load;

@@ -411,6 +411,31 @@ impl Client {
         self.record(&[record])
     }
 
+    /// Goes over to other hints, of another epoch or of another database: nothing is left of those there were. The key must be the
+    /// one the new ones were made with.
+    ///
+    /// # Errors
+    ///
+    /// When queries wait for answers, the hints do not fit, or a file cannot be written.
+    pub fn renew(
+        &mut self,
+        params: Params,
+        version: Version,
+        key: Key,
+        hints: Hints,
+        lanes: Lanes,
+    ) -> Result<()> {
+        self.check()?;
+        if !self.table.pending.is_empty() {
+            return Err(Error::Mismatch("queries wait for answers: receive or abandon them first".into()));
+        }
+        // SEC: the key is another, so no hint of before can be sent again. State and generation go on, so that after a crash the
+        // journal of before is known to be older.
+        let table = Table::new(params, Prf::new(&key, &params, lanes), hints)?;
+        let head = Head { database: version.database, epoch: version.epoch, key, ..self.head.clone() };
+        self.rewrite(head, Some(table))
+    }
+
     /// Writes the state anew and begins an empty journal.
     ///
     /// # Errors
@@ -424,14 +449,21 @@ impl Client {
         if self.journal.is_empty() {
             return Ok(());
         }
-        let mut head = self.head.clone();
+        self.rewrite(self.head.clone(), None)
+    }
+
+    /// Writes a state of the next generation, with other hints if there are any, and begins its journal.
+    fn rewrite(&mut self, mut head: Head, hints: Option<Table>) -> Result<()> {
         head.generation += 1;
         self.broken = true;
-        let (mut sum, table) = ([0; 32], &self.table);
+        let (mut sum, table) = ([0; 32], hints.as_ref().unwrap_or(&self.table));
         self.state.replace(|to| {
             sum = snapshot::write(to, &head, table)?;
             Ok(())
         })?;
+        if let Some(table) = hints {
+            self.table = table;
+        }
         self.newest_mark = 0;
         self.journal = Journal::create(&self.path, &head, sum)?;
         self.head = head;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use warpsmith_files::{sync_folder_of, with_suffix};
 
-use super::{Description, HEAD_BYTES, SEGMENT_BYTES};
+use super::{Description, HEAD_BYTES, PREDECESSORS, SEGMENT_BYTES};
 use crate::error::{Error, Result};
 use crate::keyword::TableShape;
 use crate::params::{Choice, Params};
@@ -32,7 +32,8 @@ impl Builder {
     /// When the shape is impossible or the file cannot be written.
     pub fn new(path: &Path, choice: Choice, epoch: u64, keyword: Option<TableShape>) -> Result<Builder> {
         let params = Params::new(Choice { lambda: 80, backups: None, ..choice })?;
-        let description = Description { params, epoch, keyword, identity: [0; 32] };
+        let description =
+            Description { params, epoch, keyword, identity: [0; 32], origin: None, predecessors: Vec::new() };
         let unfinished = with_suffix(path, ".new");
         let create = || {
             // What an interrupted build left, or a link that somebody put there: removed, never written through.
@@ -56,6 +57,28 @@ impl Builder {
             written: 0,
             finished: false,
         })
+    }
+
+    /// Makes it a later file of a lineage: entries that were reached from those of another file by updates.
+    #[must_use]
+    pub fn folded_from(mut self, lineage: [u8; 32]) -> Builder {
+        self.description.origin = Some(lineage);
+        self
+    }
+
+    /// Makes it what lineages went over to, the newest first: the same keys and values in another table.
+    #[must_use]
+    pub fn in_place_of(mut self, mut lineages: Vec<[u8; 32]>) -> Builder {
+        lineages.truncate(PREDECESSORS);
+        self.description.predecessors = lineages;
+        self
+    }
+
+    /// Says how many keys the table has by now.
+    pub(crate) fn set_keys(&mut self, keys: u64) {
+        if let Some(shape) = &mut self.description.keyword {
+            shape.keys = keys;
+        }
     }
 
     /// The parameters.

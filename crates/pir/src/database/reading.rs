@@ -77,6 +77,21 @@ impl Database {
         Ok(Database { description, path: path.to_owned(), file, digests, facts, checked, trouble })
     }
 
+    /// Whether the name it was opened by still leads to it: a fold puts another file there. One that was removed is missed by
+    /// nobody who has it open.
+    pub(crate) fn is_in_its_place(&self) -> bool {
+        let id = |facts: std::fs::Metadata| (facts.dev(), facts.ino());
+        match (self.file.metadata(), std::fs::metadata(&self.path)) {
+            (Ok(open), Ok(there)) => id(open) == id(there),
+            _ => true,
+        }
+    }
+
+    /// What a file is told from others by that may come into its place.
+    pub(crate) fn id(&self) -> (u64, (i64, i64)) {
+        (self.file.metadata().map_or(0, |facts| facts.ino()), self.facts.modified)
+    }
+
     /// What its head says.
     pub fn description(&self) -> &Description {
         &self.description

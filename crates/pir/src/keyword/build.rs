@@ -58,44 +58,69 @@ pub fn build(
     source: &mut dyn FnMut(&mut Take<'_>) -> Result<()>,
     watch: &mut dyn FnMut(f64) -> Result<()>,
 ) -> Result<Description> {
+    build_entries(path, plan, &[], &mut entries_of(plan, source), watch)
+}
+
+/// Takes the name of a key and its entry.
+pub(crate) type TakeEntry<'a> = dyn FnMut(&Name, &[u8]) -> Result<()> + 'a;
+
+/// What hands over names and entries, of what hands over keys and values.
+fn entries_of<'a>(
+    plan: &'a Plan,
+    source: &'a mut dyn FnMut(&mut Take<'_>) -> Result<()>,
+) -> impl FnMut(&mut TakeEntry<'_>) -> Result<()> + 'a {
+    let entry_size = plan.entry_size as usize;
+    move |take| {
+        source(&mut |key, value| match plan.layout {
+            Layout::Tagged | Layout::Address => {
+                let entry = tagged_entry(key, value, entry_size);
+                take(&name(key), &entry.ok_or_else(|| too_long(value, entry_size))?)
+            }
+            Layout::State if value.len() == entry_size => take(&name(key), value),
+            Layout::State => Err(too_long(value, entry_size)),
+        })
+    }
+}
+
+/// As [`build`], of names and entries; and in place of other lineages, where some are given.
+pub(crate) fn build_entries(
+    path: &Path,
+    plan: &Plan,
+    predecessors: &[[u8; 32]],
+    source: &mut dyn FnMut(&mut TakeEntry<'_>) -> Result<()>,
+    watch: &mut dyn FnMut(f64) -> Result<()>,
+) -> Result<Description> {
     for _ in 0..SEEDS {
         let shape = TableShape::new(plan.keys.saturating_add(plan.room), plan.places, plan.layout)?;
         let shape = TableShape { keys: plan.keys, ..shape };
-        if let Some(description) = build_with(path, plan, shape, source, watch)? {
+        if let Some(description) = build_with(path, plan, predecessors, shape, source, watch)? {
             return Ok(description);
         }
     }
     Err(Error::format("keyword table", format!("none of {SEEDS} seeds gives every key a place")))
 }
 
-/// As [`build`], with one seed; none when it does not do.
+/// As [`build_entries`], with one seed; none when it does not do.
 fn build_with(
     path: &Path,
     plan: &Plan,
+    predecessors: &[[u8; 32]],
     shape: TableShape,
-    source: &mut dyn FnMut(&mut Take<'_>) -> Result<()>,
+    source: &mut dyn FnMut(&mut TakeEntry<'_>) -> Result<()>,
     watch: &mut dyn FnMut(f64) -> Result<()>,
 ) -> Result<Option<Description>> {
     let entry_size = plan.entry_size as usize;
     let choice = Choice { block_size: plan.block_size, ..Choice::new(shape.entries, plan.entry_size) };
     let mut builder = Builder::new(path, choice, plan.epoch, Some(shape.clone()))?;
+    builder = builder.in_place_of(predecessors.to_vec());
     let mut parts = Parts::new(path, shape.partitions)?;
     let mut count = 0;
-    source(&mut |key, value| {
+    source(&mut |name, entry| {
         if count % BETWEEN == 0 {
             watch(READING * count as f64 / plan.keys as f64)?;
         }
         count += 1;
-        let name = name(key);
-        let partition = shape.spot(&name).partition;
-        match plan.layout {
-            Layout::Tagged | Layout::Address => {
-                let entry = tagged_entry(key, value, entry_size);
-                parts.write(partition, &name, &entry.ok_or_else(|| too_long(value, entry_size))?)
-            }
-            Layout::State if value.len() == entry_size => parts.write(partition, &name, value),
-            Layout::State => Err(too_long(value, entry_size)),
-        }
+        parts.write(shape.spot(name).partition, name, entry)
     })?;
     if count != plan.keys {
         let reason = format!("{count} keys where {} were counted before: it changed meanwhile", plan.keys);
@@ -247,8 +272,18 @@ mod tests {
                     .find_map(|_| {
                         let shape =
                             TableShape::in_partitions(count, places, Layout::Tagged, partitions).unwrap();
-                        build_with(&path, &plan(count, places), shape, &mut all_of(count), &mut |_| Ok(()))
+                        {
+                            let (plan, mut all) = (plan(count, places), all_of(count));
+                            build_with(
+                                &path,
+                                &plan,
+                                &[],
+                                shape,
+                                &mut entries_of(&plan, &mut all),
+                                &mut |_| Ok(()),
+                            )
                             .unwrap()
+                        }
                     })
                     .expect("one of twenty seeds does");
                 let shape = description.keyword.unwrap();

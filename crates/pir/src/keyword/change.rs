@@ -18,8 +18,8 @@ pub type Change = (Vec<u8>, Option<Vec<u8>>);
 ///
 /// # Errors
 ///
-/// When a key that is taken out is not there, a value does not fit, or there is no place for a new key. The message names
-/// the change by its number, counted from 0.
+/// When a key that is taken out is not there, or a value does not fit: the message names the change by its number, counted from 0.
+/// [`Error::Full`] when there is no place for a new key: then [`Live::grow`] makes a larger table.
 pub fn entries_of_changes(
     live: &Live,
     shape: &TableShape,
@@ -58,7 +58,7 @@ pub fn entries_of_changes_moving(
             (Some(_), Some(entry), Some(place)) => drop(table.changed.insert(place, entry)),
             (Some(_), Some(entry), None) => {
                 if !table.insert(shape.places_of(key), entry)? {
-                    return refuse("there is no place for this new key; build the database anew".into());
+                    return Err(Error::Full(number));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The names of a state's records, which do not say whose they are: with them records can move, so that a new key finds a place.
 //!
 //! ```text
-//! FILE.names   "WPIRNAM1", identity of the database [32], then for each key: tag of its record [8], name [14]
+//! FILE.names   "WPIRNAM1", lineage of the database [32], then for each key: tag of its record [8], name [14]
 //! ```
 //!
 //! Names of keys that never came to be, or are gone, do no harm, so they are appended before the keys are. A wrong one does none
@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use warpsmith_files::with_suffix;
@@ -35,19 +36,20 @@ impl Names {
     /// # Errors
     ///
     /// When it is there already, or cannot be written.
-    pub fn create(database: &Path, identity: &[u8; 32]) -> Result<Names> {
+    pub fn create(database: &Path, lineage: &[u8; 32]) -> Result<Names> {
         let path = with_suffix(database, ".names");
         let mut file = File::create_new(&path).map_err(Error::io(&path))?;
-        file.write_all(&[&MAGIC[..], identity].concat()).map_err(Error::io(&path))?;
+        file.write_all(&[&MAGIC[..], lineage].concat()).map_err(Error::io(&path))?;
         Ok(Names { path, file, by_tag: HashMap::new() })
     }
 
-    /// Reads the list of a database; none where there is no list.
+    /// Reads the list of a database; none where there is no list. That of a table from which the keys came to this one is taken
+    /// over: names are the same in every table.
     ///
     /// # Errors
     ///
     /// When it is of another database, or cannot be read.
-    pub fn open(database: &Path, identity: &[u8; 32]) -> Result<Option<Names>> {
+    pub fn open(database: &Path, lineage: &[u8; 32], predecessors: &[[u8; 32]]) -> Result<Option<Names>> {
         let path = with_suffix(database, ".names");
         let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
             Ok(file) => file,
@@ -56,8 +58,12 @@ impl Names {
         };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(Error::io(&path))?;
-        if bytes.len() < HEAD || bytes[..8] != *MAGIC || bytes[8..HEAD] != *identity {
+        let is_of = |lineage: &[u8; 32]| bytes[8..HEAD] == *lineage;
+        if bytes.len() < HEAD || bytes[..8] != *MAGIC || !is_of(lineage) && !predecessors.iter().any(is_of) {
             return Err(Error::damaged(&path, "it is not the list of this database's names; remove it"));
+        }
+        if !is_of(lineage) {
+            file.write_all_at(lineage, 8).and_then(|()| file.sync_data()).map_err(Error::io(&path))?;
         }
         let names = bytes[HEAD..].chunks_exact(EACH).map(|line| {
             let (tag, name) = line.split_at(8);
@@ -68,6 +74,16 @@ impl Names {
         let whole = HEAD + (bytes.len() - HEAD) / EACH * EACH;
         file.seek(SeekFrom::Start(whole as u64)).map_err(Error::io(&path))?;
         Ok(Some(Names { path, file, by_tag }))
+    }
+
+    /// Makes it the list of the table that the keys have moved to.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn move_to(&mut self, lineage: &[u8; 32]) -> Result<()> {
+        let written = self.file.write_all_at(lineage, 8).and_then(|()| self.file.sync_data());
+        written.map_err(Error::io(&self.path))
     }
 
     /// Adds keys, durably.
@@ -120,13 +136,19 @@ mod tests {
         assert_eq!(whole.len(), HEAD + 2 * EACH);
         for cut in [whole.len(), whole.len() - 1, whole.len() - EACH + 1] {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let mut names = Names::open(&database, &[1; 32]).unwrap().unwrap();
+            let mut names = Names::open(&database, &[1; 32], &[]).unwrap().unwrap();
             assert_eq!(names.of(&account), Some(name(&address)));
             names.add([&slot[..]]).unwrap();
             assert_eq!(names.of(&slot_record(&slot, &[9; 32])), Some(name(&slot)));
             assert_eq!(std::fs::read(&path).unwrap(), whole);
         }
-        assert!(Names::open(&database, &[2; 32]).is_err());
-        assert!(Names::open(&folder.path().join("other"), &[1; 32]).unwrap().is_none());
+        assert!(Names::open(&database, &[2; 32], &[[3; 32]]).is_err());
+        // Taken over from the table before, once and for all.
+        assert!(
+            Names::open(&database, &[2; 32], &[[3; 32], [1; 32]]).unwrap().unwrap().of(&account).is_some()
+        );
+        assert!(Names::open(&database, &[1; 32], &[]).is_err());
+        assert!(Names::open(&database, &[2; 32], &[]).unwrap().is_some());
+        assert!(Names::open(&folder.path().join("other"), &[1; 32], &[]).unwrap().is_none());
     }
 }

@@ -41,6 +41,8 @@ mod tests {
             epoch: 0,
             keyword: None,
             identity: [0; 32],
+            origin: None,
+            predecessors: Vec::new(),
         };
         let gigabytes = |count: u64| count << 30;
         assert_eq!(believable(&description(1 << 31, 1 << 16), gigabytes(4)), Ok(()));

@@ -57,6 +57,7 @@ pub(super) struct Response {
     pub epoch: Option<u64>,
     pub batch: Option<u64>,
     pub head: Option<ChainHead>,
+    pub changes: Option<u64>,
     pub location: Option<String>,
     pub body: Bounded,
 }
@@ -98,6 +99,7 @@ pub(super) fn send(
         status: head.status.as_u16(),
         epoch: number("warpsmith-epoch"),
         batch: number("warpsmith-batch"),
+        changes: number("warpsmith-changes"),
         head: text("warpsmith-head").and_then(|head| head.parse().ok()),
         location: text("location").map(|place| place.into_owned()),
         body: Bounded::new(body, left),

@@ -10,9 +10,8 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
 
 use super::quota::Share;
-use crate::database::SEGMENT_BYTES;
+use crate::database::{Database, SEGMENT_BYTES};
 use crate::error::{Error, Result};
-use crate::updates::Live;
 
 /// Bytes that a connection is given at a time. It keeps a few such pieces, whatever it still has to send.
 const PIECE: u64 = 1 << 16;
@@ -69,9 +68,9 @@ pub(super) enum Part {
     Digests,
 }
 
-/// A part of the file, read as the connection takes it.
+/// A part of the file, read as the connection takes it. The file is that one to the end, whatever is folded meanwhile.
 pub(super) struct Stretch {
-    live: Arc<Live>,
+    base: Arc<Database>,
     part: Part,
     left: Range<u64>,
     /// What was read already.
@@ -81,8 +80,8 @@ pub(super) struct Stretch {
 
 impl Stretch {
     /// Reads the first piece before anything is promised: a part that is damaged further on can only be broken off.
-    pub fn begin(live: Arc<Live>, part: Part, left: Range<u64>, share: Share) -> Result<Stretch> {
-        let mut stretch = Stretch { live, part, left, first: None, _share: share };
+    pub fn begin(base: Arc<Database>, part: Part, left: Range<u64>, share: Share) -> Result<Stretch> {
+        let mut stretch = Stretch { base, part, left, first: None, _share: share };
         stretch.first = stretch.next()?;
         Ok(stretch)
     }
@@ -93,14 +92,13 @@ impl Stretch {
         if length == 0 {
             return Ok(None);
         }
-        let base = self.live.base();
         let bytes = match self.part {
             Part::Blocks => {
                 let mut bytes = vec![0; length as usize];
-                base.read(at, &mut bytes)?;
+                self.base.read(at, &mut bytes)?;
                 bytes.into()
             }
-            Part::Digests => Bytes::copy_from_slice(&base.digests()[at as usize..][..length as usize]),
+            Part::Digests => Bytes::copy_from_slice(&self.base.digests()[at as usize..][..length as usize]),
         };
         self.left.start += length;
         Ok(Some(bytes))

@@ -5,17 +5,18 @@
 //!
 //! | request | role | answer |
 //! |---|---|---|
-//! | `GET /v1/info` | both | the head of the database file, 4096 bytes; the newest epoch in `warpsmith-epoch`, and of a state that tells its block that in `warpsmith-head` |
+//! | `GET /v1/info` | both | the head of the database file, 4096 bytes; the newest epoch in `warpsmith-epoch`, the changes since the file in `warpsmith-changes`, and of a state that tells its block that in `warpsmith-head` |
 //! | `GET /v1/digests` | library | SHA-256 of each MiB of the blocks |
 //! | `GET /v1/blocks` | library | the blocks; with `Range: bytes=..` a part of them |
-//! | `GET /v1/updates/EPOCH` | both | changes after that epoch, as many epochs as fit one answer |
+//! | the same, with `If-Match: "IDENTITY"` | library | those of that file, also when another was folded from it meanwhile |
+//! | `GET /v1/updates/EPOCH` | both | changes after that epoch, as many epochs as fit one answer; how many changes there are in all in `warpsmith-changes` |
 //! | `POST /v1/query` | library | answers to a batch of queries |
 //! | `POST /v1/hints` | hint maker | hints |
 //! | `GET /health` | both | `ok` |
 //! | `GET /metrics` | on a listener of its own | Prometheus |
 //!
 //! Refusals are short texts: 400 malformed, 401 without the token, 404, 408 too slow, 409 an epoch that is not served, 413 too
-//! large, 416 a range outside, 429 too many requests from one address, 503 too many at once.
+//! large, 412 a file that was folded away, 416 a range outside, 429 too many requests from one address, 503 too many at once.
 //!
 //! What a request takes is known before anything is allocated for it, and is its own until the last byte of the answer has
 //! gone: memory of all requests, of each, and of those of one address ([`Limits`]).
@@ -226,8 +227,9 @@ const LOOK: Duration = Duration::from_millis(50);
 const REFRESH: Duration = Duration::from_secs(1);
 
 impl Server {
-    /// Serves until `stop` is raised, on threads of its own, and takes over what other processes add to the updates; `news`
-    /// is told how many epochs came, or why they could not be read.
+    /// Serves until `stop` is raised, on threads of its own, and takes over what other processes add to the updates, and the file
+    /// that they fold them into; `news` is told how many epochs came, none where only the file is another, or why they could not
+    /// be read.
     ///
     /// # Errors
     ///
@@ -251,8 +253,9 @@ impl Server {
                         looked = Instant::now();
                         // While hints are made there is no new epoch; the next look finds it.
                         let Ok(_alone) = shared.refreshing.try_write() else { continue };
+                        let before = shared.live.base();
                         match shared.live.refresh() {
-                            Ok(0) => {}
+                            Ok(0) if Arc::ptr_eq(&before, &shared.live.base()) => {}
                             other => news(other),
                         }
                     }

@@ -17,6 +17,7 @@ use super::body::{Part, STREAM_BYTES, Stretch, held};
 use super::metrics::Reason;
 use super::quota::{Full, Share};
 use super::{Peer, Role, Shared};
+use crate::database::Database;
 use crate::error::Error;
 use crate::two_server::{self, REQUEST_BYTES};
 use crate::wire::HEAD_BYTES;
@@ -133,9 +134,10 @@ async fn metrics(State(shared): App) -> Response {
 }
 
 async fn info(State(shared): App) -> Response {
-    let mut response = (BINARY, shared.live.base().description().to_bytes()).into_response();
-    let (epoch, head) = shared.live.newest();
+    let (description, epoch, head) = shared.live.offer();
+    let mut response = (BINARY, description.to_bytes()).into_response();
     response.headers_mut().insert("warpsmith-epoch", epoch.into());
+    response.headers_mut().insert("warpsmith-changes", shared.live.changes().into());
     if let Some(head) = head.and_then(|head| head.to_string().parse().ok()) {
         response.headers_mut().insert("warpsmith-head", head);
     }
@@ -145,10 +147,22 @@ async fn info(State(shared): App) -> Response {
     response
 }
 
-async fn digests(State(shared): App, Extension(peer): Extension<Peer>) -> Answer {
+/// The file that a request wants: the one it names (RFC 9110, If-Match), or else the present one. Who streams a file has begun
+/// with its head, and cannot go on with another that a fold put in its place.
+fn wanted(shared: &Shared, headers: &HeaderMap) -> Result<Arc<Database>, Refused> {
+    let Some(named) = headers.get(header::IF_MATCH) else { return Ok(shared.live.base()) };
+    let file = shared.live.files().find(|file| file.description().tag().as_bytes() == named.as_bytes());
+    file.ok_or_else(|| {
+        let text = "the database was folded, and this file of it is gone; begin again with the present one";
+        Refused(StatusCode::PRECONDITION_FAILED, Reason::Epoch, text.into())
+    })
+}
+
+async fn digests(State(shared): App, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Answer {
+    let base = wanted(&shared, &headers)?;
     let share = memory(&shared, peer, STREAM_BYTES)?;
-    let end = shared.live.base().digests().len() as u64;
-    let stretch = Stretch::begin(shared.live.clone(), Part::Digests, 0..end, share)?;
+    let end = base.digests().len() as u64;
+    let stretch = Stretch::begin(base, Part::Digests, 0..end, share)?;
     Ok((BINARY, Body::new(stretch)).into_response())
 }
 
@@ -158,19 +172,23 @@ async fn updates(State(shared): App, Extension(peer): Extension<Peer>, Path(epoc
     let longest = (limit as u64).max(shared.live.longest_update());
     let mut share = memory(&shared, peer, 2 * longest + 8)?;
     let body = work(&shared, move |shared| {
+        let changes = shared.live.changes_after(epoch)?;
         let body = shared.live.updates_after(epoch, limit)?;
         share.shrink(body.len() as u64);
-        Ok(held(body, share))
+        Ok((changes, held(body, share)))
     });
-    Ok((BINARY, body.await?).into_response())
+    let (changes, body) = body.await?;
+    let mut response = (BINARY, body).into_response();
+    response.headers_mut().insert("warpsmith-changes", changes.into());
+    Ok(response)
 }
 
 /// The blocks of the file, whole or a range of their bytes. They never change, so a download can go on where it broke off.
 async fn blocks(State(shared): App, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Answer {
-    let description = shared.live.base().description();
+    let base = wanted(&shared, &headers)?;
+    let description = base.description();
     let whole = description.data_bytes();
-    let tag: String = description.identity.iter().map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("\"{tag}\"");
+    let tag = description.tag();
     // A range of another database would be of no use: then the whole of this one is sent, as RFC 9110 says.
     let same = headers.get(header::IF_RANGE).is_none_or(|condition| condition.as_bytes() == tag.as_bytes());
     let range = headers.get(header::RANGE).filter(|_| same).and_then(|range| range.to_str().ok());
@@ -183,7 +201,7 @@ async fn blocks(State(shared): App, Extension(peer): Extension<Peer>, headers: H
         }
     };
     let share = memory(&shared, peer, STREAM_BYTES)?;
-    let stretch = Stretch::begin(shared.live.clone(), Part::Blocks, start..end, share)?;
+    let stretch = Stretch::begin(base, Part::Blocks, start..end, share)?;
     shared.metrics.streamed.inc_by(end - start);
     let mut response = Body::new(stretch).into_response();
     *response.status_mut() = status;
@@ -305,7 +323,7 @@ async fn hints(State(shared): App, Extension(peer): Extension<Peer>, request: Re
     }
     let body = body(&shared, request, REQUEST_BYTES).await?;
     let request = two_server::Request::read(&body)?;
-    let (cost, most) = (request.cost(shared.live.params())?, shared.limits.hint_pairs);
+    let (cost, most) = (request.cost(&shared.live.params())?, shared.limits.hint_pairs);
     if cost > most {
         let text = format!(
             "this takes {cost} pairs of a hint and a block, and one request may take {most}; ask for less at a time"

@@ -61,13 +61,13 @@ impl Bench {
 
     /// The offline phase, from the database's file.
     pub fn client(&self) -> Client {
-        let (key, hints) = offline(self.live.base(), &self.params);
+        let (key, hints) = offline(&self.live.base(), &self.params);
         Client::create(&self.state(), self.params, self.version(), key, hints, Lanes::detect()).unwrap()
     }
 
     pub fn version(&self) -> Version {
-        let description = self.live.base().description();
-        Version { database: description.identity, epoch: description.epoch }
+        let base = self.live.base();
+        Version { database: base.description().lineage(), epoch: base.description().epoch }
     }
 
     /// Asks, answers, and checks every entry.

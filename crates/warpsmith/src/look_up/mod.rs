@@ -15,6 +15,7 @@ use warpsmith_pir::device::{OnDevice, Tuning};
 use warpsmith_pir::ethereum::ChainHead;
 use warpsmith_pir::hints::make::{Make, Processor};
 use warpsmith_pir::keyword::{TableShape, is_at_home};
+pub use warpsmith_pir::remote::{CaughtUp, Cost, Weighed};
 use warpsmith_pir::remote::{Offer, Remote};
 use warpsmith_pir::{Choice, Client, Fetched, Lanes, Params, Version};
 
@@ -106,7 +107,7 @@ impl LookUp {
             epoch = remote.newest_entries(description, push)?;
             Ok(())
         })?;
-        let version = Version { database: description.identity, epoch };
+        let version = Version { database: description.lineage(), epoch };
         let client = Client::create(&self.state, params, version, key, hints, Lanes::detect())?;
         drop(reserved);
         Ok(client)
@@ -170,9 +171,10 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// When the hints are for another database, or for this one in another shape than the server says it has.
+    /// When the hints are for another database, or for this one in another shape than the server says it has. Those for a table that
+    /// this one took the place of are good for nothing but [`Library::renew`].
     pub fn new(remote: Remote, offer: Offer, client: Client) -> Result<Library> {
-        same_database(&offer.description, &client, "server")?;
+        same_or_larger(&offer.description, &client)?;
         Ok(Library { remote, offer, client })
     }
 
@@ -228,7 +230,69 @@ impl Library {
     /// When the server cannot be reached, or has another database than before.
     pub fn look_around(&mut self) -> Result<()> {
         let offer = self.remote.offer()?;
-        same_database(&offer.description, &self.client, "server")?;
+        same_or_larger(&offer.description, &self.client)?;
+        self.offer = offer;
+        Ok(())
+    }
+
+    /// Brings the hints to the newest epoch that the server told of, as long as that takes less time than to make new ones: then, and
+    /// where the server has not all of the changes any more, it says so, and [`Library::renew`] makes them. None where they are
+    /// of that epoch already.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Library::catch_up`].
+    pub fn catch_up_if_cheaper(&mut self) -> Result<Option<CaughtUp>> {
+        if let Err(error) = same_database(&self.offer.description, &self.client, "server") {
+            return Ok(Some(CaughtUp::Gone(error.to_string())));
+        }
+        let before = self.client.version().epoch;
+        if before >= self.offer.epoch {
+            self.catch_up()?;
+            return Ok(None);
+        }
+        let threads = available_parallelism().map_or(1, |n| n.get());
+        let caught_up = self.remote.catch_up(&mut self.client, &self.offer, threads)?;
+        self.client.tidy()?;
+        Ok(Some(caught_up))
+    }
+
+    /// Makes new hints of the newest epoch, as many as there were, in the place of those there are: streams the database once.
+    /// Queries that wait for an answer are given up. `watch` is told the share of the database that was read, and may end it with
+    /// an error; then the hints are as before.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached, the hints cannot be made, or the state cannot be written.
+    pub fn renew(
+        &mut self,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(f64) -> warpsmith_pir::Result<()>,
+    ) -> Result<()> {
+        let offer = self.remote.offer()?;
+        same_or_larger(&offer.description, &self.client)?;
+        let (description, old) = (&offer.description, self.client.params());
+        let choice =
+            Choice { lambda: old.lambda(), backups: Some(old.backups()), ..description.params.choice() };
+        let params = Params::new(choice)?;
+        let lanes = Lanes::detect();
+        let maker = Processor { lanes, threads: available_parallelism().map_or(1, |n| n.get()) };
+        let whole = (params.entries() * params.entry_size() as u64) as f64;
+        let (mut epoch, mut read) = (description.epoch, 0);
+        let (key, hints) = maker.offline(&params, stop, &mut |push| {
+            epoch = self.remote.newest_entries(description, &mut |part| {
+                read += part.len();
+                watch(read as f64 / whole)?;
+                push(part)
+            })?;
+            Ok(())
+        })?;
+        if self.client.waiting() > 0 {
+            self.client.abandon()?;
+        }
+        let version = Version { database: description.lineage(), epoch };
+        self.client.renew(params, version, key, hints, lanes)?;
+        // Its epoch may be older than that of the hints by now: who asks for the block must look around again.
         self.offer = offer;
         Ok(())
     }
@@ -315,6 +379,7 @@ impl Library {
         queries: &[Query],
         take: &mut dyn FnMut(&Query, Answered) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
+        same_database(&self.offer.description, &self.client, "server")?;
         let shape = self.offer.description.keyword.clone();
         let each = shape.as_ref().map_or(1, |shape| usize::from(shape.places));
         let needed = queries.len() * each;
@@ -385,14 +450,22 @@ pub enum Resumed {
     },
 }
 
+/// The same, or the table that took the place of the one the hints are for.
+fn same_or_larger(description: &Description, client: &Client) -> Result<()> {
+    match description.predecessors.contains(&client.version().database) {
+        true => Ok(()),
+        false => same_database(description, client, "server"),
+    }
+}
+
 /// Refuses a server, or another `who`, with another database than a state is for.
 ///
 /// # Errors
 ///
 /// That is the error: see [`Library::new`], which begins with it.
 pub fn same_database(description: &Description, client: &Client, who: &str) -> Result<()> {
-    if description.identity == client.version().database {
-        // The identity is only what the server says; a shape that belongs to another is a lie.
+    if description.lineage() == client.version().database {
+        // The lineage is only what the server says; a shape that belongs to another is a lie.
         let shape = |params: &Params| (params.entries(), params.entry_size(), params.block_size());
         if shape(&description.params) == shape(client.params()) {
             return Ok(());
@@ -402,10 +475,16 @@ pub fn same_database(description: &Description, client: &Client, who: &str) -> R
         )));
     }
     let short = |identity: &[u8; 32]| const_hex::encode(&identity[..8]);
+    if description.predecessors.contains(&client.version().database) {
+        return Err(Error::Query(format!(
+            "the database of this {who} has moved to a larger table, and hints of the one before are of no use in it; make a new \
+             state with `warpsmith pir hint`"
+        )));
+    }
     Err(Error::Query(format!(
         "this {who} has the database {}..., and the state is for {}...; ask the right one, or make a new state with \
          `warpsmith pir hint`",
-        short(&description.identity),
+        short(&description.lineage()),
         short(&client.version().database)
     )))
 }

@@ -79,8 +79,8 @@ impl FleetHint {
             ));
         }
         let live = Live::open(&self.database, Lanes::detect(), 0)?;
-        let params = self.shape.params(live.params())?;
-        let version = Version { database: live.base().description().identity, epoch: live.epoch() };
+        let params = self.shape.params(&live.params())?;
+        let version = Version { database: live.base().description().lineage(), epoch: live.epoch() };
         let order = HintOrder::new(version, &params);
         // What workers will make of it is tried here first.
         HintTask::open(&order)?;

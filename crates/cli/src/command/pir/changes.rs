@@ -1,11 +1,11 @@
 //! A list of changes: one per line, an index or a key and its new value.
 
 use std::io::BufRead;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use warpsmith::look_up::{amount_bytes, parse_hex, parse_key};
 use warpsmith::pir::ethereum::{self, Account};
-use warpsmith::pir::keyword::{Change, Layout, TableShape, entries_of_changes};
+use warpsmith::pir::keyword::{Change, Layout, Name, TableShape, entries_of_changes_moving};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Error, Result};
 
@@ -14,11 +14,54 @@ use super::pairs::{Wrong, each_line, quoted};
 /// The word that takes a key out.
 const GONE: &str = "-";
 
-/// What the lines of a list make of some entries.
-pub(super) fn read(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64, Vec<u8>)>> {
-    match &live.base().description().keyword {
-        None => by_index(live, name, from),
-        Some(shape) => by_key(live, shape, name, from),
+/// What the lines of a list say.
+pub(super) enum Listed {
+    /// Entries by their index, and what they become.
+    Entries(Vec<(u64, Vec<u8>)>),
+    /// Keys and what becomes of them.
+    Keys(Keys),
+}
+
+/// Changes of keys, each with the line it came from.
+pub(super) struct Keys {
+    pub changes: Vec<Change>,
+    lines: Vec<u64>,
+    list: PathBuf,
+}
+
+/// Reads a list.
+pub(super) fn read(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Listed> {
+    match live.base().description().keyword.clone() {
+        None => by_index(live, name, from).map(Listed::Entries),
+        Some(shape) => by_key(&shape, name, from).map(Listed::Keys),
+    }
+}
+
+impl Keys {
+    /// What they make of which entries, in the table as it is by now.
+    pub(super) fn entries(
+        &self,
+        live: &Live,
+        name_of: &dyn Fn(&[u8]) -> Option<Name>,
+    ) -> Result<Vec<(u64, Vec<u8>)>> {
+        let shape = live.base().description().keyword.clone();
+        let shape = shape.expect("keys are only read for a table");
+        entries_of_changes_moving(live, &shape, &self.changes, name_of).map_err(|error| match error {
+            // The library counts changes, a person lines.
+            Error::Format { what, reason } => {
+                let number = what.strip_prefix("change ").and_then(|number| number.parse::<usize>().ok());
+                match number.filter(|number| *number < self.lines.len()) {
+                    Some(number) => Error::Format { what: self.place(number), reason },
+                    None => Error::Format { what, reason },
+                }
+            }
+            other => other,
+        })
+    }
+
+    /// Where a change stands in the list.
+    pub(super) fn place(&self, number: usize) -> String {
+        format!("{}:{}", self.list.display(), self.lines[number])
     }
 }
 
@@ -42,12 +85,7 @@ fn by_index(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64
     Ok(values)
 }
 
-fn by_key(
-    live: &Live,
-    shape: &TableShape,
-    name: &Path,
-    from: &mut dyn BufRead,
-) -> Result<Vec<(u64, Vec<u8>)>> {
+fn by_key(shape: &TableShape, name: &Path, from: &mut dyn BufRead) -> Result<Keys> {
     let (mut changes, mut lines) = (Vec::new(), Vec::new());
     each_line(name, from, &mut |line| {
         let [key, value] = line.words[..] else {
@@ -65,17 +103,7 @@ fn by_key(
         lines.push(line.number);
         Ok(())
     })?;
-    entries_of_changes(live, shape, &changes).map_err(|error| match error {
-        // The library counts changes, a person lines.
-        Error::Format { what, reason } => {
-            let number = what.strip_prefix("change ").and_then(|number| number.parse::<usize>().ok());
-            match number.and_then(|number| lines.get(number)) {
-                Some(line) => Error::Format { what: format!("{}:{line}", name.display()), reason },
-                None => Error::Format { what, reason },
-            }
-        }
-        other => other,
-    })
+    Ok(Keys { changes, lines, list: name.to_owned() })
 }
 
 fn parse_value(shape: &TableShape, key: &[u8], text: &str) -> std::result::Result<Vec<u8>, String> {

@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
+use warpsmith::pir::Error;
 use warpsmith::pir::ethereum::ChainHead;
 use warpsmith::pir::keyword::{Change, Layout, Names, TableShape, entries_of_changes_moving, standing};
 use warpsmith::pir::updates::Live;
 
+use super::fold::{self, FoldedLine, Folding, KeepFlags};
+use super::growth::{Telling, grow};
 use super::node::{Node, Told};
 use super::{Route, lanes};
 use crate::ending::{Ending, Failure};
@@ -26,7 +29,8 @@ Examples:
 
 The node must trace blocks (debug_traceBlockByNumber with prestateTracer) and know the state after each. Every block is an epoch, which
 a running `warpsmith pir serve` has a second or two later. Where the chain takes back blocks, one epoch takes back theirs. It can be
-stopped at any time, and goes on from the database's own block.";
+stopped at any time, and goes on from the database's own block. Now and then it folds the epochs into the database's file, as
+`warpsmith pir fold` does, and goes on meanwhile. A table that is full grows, and clients must then make new hints.";
 
 /// Keep a database of Ethereum's state up with its chain
 ///
@@ -57,6 +61,13 @@ pub(crate) struct Follow {
     #[arg(long, value_name = "NUMBER")]
     until: Option<u64>,
 
+    /// Fold after so many epochs; 0 for never [default: when the changes take a quarter of the database's bytes, or 64 MiB]
+    #[arg(long, value_name = "N")]
+    fold_every: Option<u64>,
+
+    #[command(flatten)]
+    keep: KeepFlags,
+
     /// Print a line of JSON for every epoch
     #[arg(short, long)]
     json: bool,
@@ -81,6 +92,8 @@ struct FollowedLine {
 enum Step {
     /// An epoch, with so many changes; it may take blocks back.
     Epoch { head: ChainHead, changes: usize, taken_back: bool },
+    /// One of so many changes is of a new key that has no place: the table must grow.
+    Full { new: usize },
     /// There is nothing new.
     Still,
 }
@@ -90,9 +103,8 @@ impl Follow {
         let mut screen = Screen::new(self.quiet);
         let node = Node::new(self.route.to(&self.rpc)?);
         let live = Live::open(&self.database, lanes(), 0)?;
-        let description = live.base().description();
-        let shape = description.keyword.as_ref().filter(|shape| shape.layout == Layout::State);
-        let (Some(shape), (_, Some(head))) = (shape, live.newest()) else {
+        let (description, _, head) = live.offer();
+        let (Some(_), Some(head)) = (shape_of(&live), head) else {
             return Err(Failure::Usage(format!(
                 "{} does not say of which chain and block it is; build it with --rpc, or from a state with --chain-id, \
                  --block-number and --block-hash",
@@ -100,11 +112,11 @@ impl Follow {
             )));
         };
         let stop = interrupt()?;
-        let names = Names::open(&self.database, &description.identity)?;
+        let names = Names::open(&self.database, &description.lineage(), &description.predecessors)?;
         if names.is_none() {
             screen.warn(
-                "the database has no list of its names (.names): records cannot move, so a new key whose places are taken ends \
-                 this; `warpsmith pir build --names` writes the list",
+                "the database has no list of its names (.names): records cannot move, nor the table grow, so a new key whose \
+                 places are taken ends this; `warpsmith pir build --names` writes the list",
             );
         }
         let chain_id = node.chain_id().map_err(|error| self.failure(&error))?;
@@ -121,15 +133,36 @@ impl Follow {
             head.number,
             live.epoch()
         ));
-        let mut follower = Follower { live: &live, shape, node: &node, names, behind: self.behind };
+        let mut follower = Follower { live: &live, node: &node, names, behind: self.behind };
+        let mut folding = Folding::new(&self.database, self.fold_every, self.keep.keep());
         let mut trouble = String::new();
         loop {
             let at = live.newest().1.map(|head| head.number);
             if stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| at >= Some(until)) {
                 break;
             }
+            match folding.look(&live) {
+                None => {}
+                Some(Ok((folded, seconds))) if self.json => {
+                    stdout.show_json(&FoldedLine::new(&self.database, &folded, seconds))?;
+                }
+                Some(Ok((folded, _))) => screen.say(format_args!("{}", fold::text(&folded))),
+                Some(Err(error)) => {
+                    screen.warn(&format!(
+                        "the database was not folded: {error}; it is tried again in ten minutes"
+                    ));
+                }
+            }
+            // Somebody else may have folded the database too.
+            live.refresh()?;
             match follower.step()? {
                 Ok(Step::Still) => trouble.clear(),
+                Ok(Step::Full { new }) => {
+                    folding.give_up();
+                    let telling = Telling { json: self.json, stop: &stop, screen: &mut screen, stdout };
+                    grow(&self.database, &live, &mut follower.names, new, telling)?;
+                    continue;
+                }
                 Ok(Step::Epoch { head, changes, taken_back }) => {
                     trouble.clear();
                     self.tell(&live, &head, changes, taken_back, &mut screen, stdout)?;
@@ -191,9 +224,13 @@ fn pause(time: Duration, stop: &AtomicBool) {
     }
 }
 
+/// The table of a state.
+fn shape_of(live: &Live) -> Option<TableShape> {
+    live.base().description().keyword.clone().filter(|shape| shape.layout == Layout::State)
+}
+
 struct Follower<'a> {
     live: &'a Live,
-    shape: &'a TableShape,
     node: &'a Node,
     names: Option<Names>,
     behind: u64,
@@ -245,18 +282,19 @@ impl Follower<'_> {
             }
         }
         Err(Failure::Other(
-            "the chain has taken back more blocks than the database's file and its updates hold, or it is another chain; build \
-             the database anew"
+            "the chain has taken back more blocks than the database's updates hold (a fold keeps as many as --keep says, and a \
+             table that grows begins anew), or it is another chain; build the database anew"
                 .to_owned(),
         ))
     }
 
     fn append(&mut self, head: ChainHead, mut changes: Vec<Change>) -> Result<Step, Failure> {
+        let shape = shape_of(self.live).expect("it was one when this began");
         changes.extend(head.records().map(|(key, record)| (key, Some(record.to_vec()))));
         // What stays as it is costs clients nothing.
         let mut news = Vec::with_capacity(changes.len());
         for (key, record) in changes {
-            if standing(self.live, self.shape, &key)? != record {
+            if standing(self.live, &shape, &key)? != record {
                 news.push((key, record));
             }
         }
@@ -264,7 +302,15 @@ impl Follower<'_> {
             names.add(news.iter().filter(|(_, record)| record.is_some()).map(|(key, _)| &key[..]))?;
         }
         let name_of = |record: &[u8]| self.names.as_ref().and_then(|names| names.of(record));
-        let values = entries_of_changes_moving(self.live, self.shape, &news, &name_of)?;
+        let values = match entries_of_changes_moving(self.live, &shape, &news, &name_of) {
+            Err(Error::Full(_)) if self.names.is_some() => return Ok(Step::Full { new: news.len() }),
+            Err(Error::Full(_)) => {
+                let text = "a new key has no place, and the table cannot grow without the list of its names (.names); build it anew \
+                            with --names, or with more --room";
+                return Err(Failure::Other(text.to_owned()));
+            }
+            other => other?,
+        };
         let update = self.live.difference(&values)?;
         let changes = update.indices.len();
         self.live.update(update)?;

@@ -1,12 +1,14 @@
 //! `warpsmith pir get`: reads entries; the server does not learn which.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use serde::Serialize;
 use warpsmith::Error;
 use warpsmith::look_up::{Library, Query, Resumed};
 
+use super::catching::{CaughtUpFields, NewHintsFlag};
 use super::keys::EntryLine;
 use super::{Route, open_state};
 use crate::ending::{Ending, Failure};
@@ -40,6 +42,9 @@ pub(crate) struct Get {
     #[command(flatten)]
     route: Route,
 
+    #[command(flatten)]
+    new_hints: NewHintsFlag,
+
     /// What to read: the index of an entry, or a key, as the database has it
     #[arg(value_name = "INDEX|KEY", required = true, num_args = 1..)]
     wanted: Vec<String>,
@@ -57,6 +62,9 @@ pub(crate) struct Get {
 struct GotLine {
     /// Queries that can still be made.
     remaining: u64,
+    /// How the hints came to the newest epoch, where they were older.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caught_up: Option<CaughtUpFields>,
 }
 
 impl Get {
@@ -73,7 +81,7 @@ impl Get {
         }
         let queries = self.wanted.iter().map(|text| Query::parse(library.description(), text));
         let queries: Vec<Query> = queries.collect::<Result<_, _>>().map_err(Failure::Usage)?;
-        catch_up(&mut library, &mut screen)?;
+        let caught_up = self.catch_up(&mut library, &mut screen)?;
         let (mut all_found, mut failed) = (true, false);
         let read = library.get_each(&queries, &mut |query, answer| {
             match answer {
@@ -98,7 +106,7 @@ impl Get {
         if failed {
             return Err(Failure::Other("not everything could be read; see above".to_owned()));
         }
-        stdout.done(self.json, &GotLine { remaining })?;
+        stdout.done(self.json, &GotLine { remaining, caught_up })?;
         Ok(if all_found { Ending::Done } else { Ending::NoMatch })
     }
 
@@ -135,22 +143,25 @@ impl From<Error> for Stopped {
     }
 }
 
-/// Completes what an earlier run left, and brings the hints to the server's epoch.
-fn catch_up(library: &mut Library, screen: &mut Screen) -> Result<(), Failure> {
-    match library.resume()? {
-        None => {}
-        Some(Resumed::Answered(count)) => screen.say(format_args!(
-            "{count} queries of an interrupted run were sent again as they were, and answered"
-        )),
-        Some(Resumed::GivenUp { count, reason }) => {
-            screen.warn(&format!("{count} queries of an interrupted run were given up: {reason}"));
+impl Get {
+    /// Completes what an earlier run left, and brings the hints to the server's epoch.
+    fn catch_up(
+        &self,
+        library: &mut Library,
+        screen: &mut Screen,
+    ) -> Result<Option<CaughtUpFields>, Failure> {
+        match library.resume()? {
+            None => {}
+            Some(Resumed::Answered(count)) => screen.say(format_args!(
+                "{count} queries of an interrupted run were sent again as they were, and answered"
+            )),
+            Some(Resumed::GivenUp { count, reason }) => {
+                screen.warn(&format!("{count} queries of an interrupted run were given up: {reason}"));
+            }
         }
+        // Whoever does not want to wait ends the program: there is nothing to put away.
+        self.new_hints.catch_up_on(library, &AtomicBool::new(false), screen)
     }
-    if let Some(before) = library.catch_up()? {
-        let now = library.client().version().epoch;
-        screen.say(format_args!("hints brought from epoch {before} to {now}"));
-    }
-    Ok(())
 }
 
 fn name(query: &Query) -> String {

@@ -269,16 +269,16 @@ impl Hint {
                 Ok(())
             })?
         };
-        let version = Version { database: description.identity, epoch };
+        let version = Version { database: description.lineage(), epoch };
         Ok(Made { version, params, key, hints, device: maker.id })
     }
 
     fn stream_database(&self, watched: Watched<'_>, screen: &mut Screen) -> Result<Made, Failure> {
         let path = self.database.as_deref().expect("the caller looked");
         let live = Live::open(path, lanes(), 0)?;
-        let description = live.base().description();
+        let description = live.base().description().clone();
         let maker = Maker::open(&self.devices)?;
-        let params = self.begin(description, &maker, screen)?;
+        let params = self.begin(&description, &maker, screen)?;
         let mut newest = 0;
         let stop = watched.stop;
         let (key, hints) = {
@@ -294,7 +294,7 @@ impl Hint {
                 })
             })?
         };
-        let version = Version { database: description.identity, epoch: newest };
+        let version = Version { database: description.lineage(), epoch: newest };
         Ok(Made { version, params, key, hints, device: maker.id })
     }
 
@@ -322,7 +322,11 @@ impl Hint {
         let (lambda, first, pairs) = (params.lambda(), params.regular(), params.backups());
         let request = Request { key: key.clone(), lambda, regular: true, first, pairs };
         let (epoch, hints) = read(&params, &remote.hints(&request, &params)?)?;
-        let version = Version { database: description.identity, epoch };
+        if remote.offer()?.description.lineage() != description.lineage() {
+            let text = "the hint maker's database moved to a larger table meanwhile; run this again";
+            return Err(Failure::Other(text.to_owned()));
+        }
+        let version = Version { database: description.lineage(), epoch };
         Ok(Made { version, params, key, hints, device: "hint maker".to_owned() })
     }
 

@@ -155,6 +155,12 @@ pub(super) struct DatabaseLine {
     epoch: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     newest_epoch: Option<u64>,
+    /// The oldest epoch that clients can come from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest_epoch: Option<u64>,
+    /// The identity of the file that was built, which states know it by, where this one was folded from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keyword: Option<KeywordFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,6 +201,8 @@ impl DatabaseLine {
             bytes: HEAD_BYTES as u64 + description.data_bytes() + 32 * description.segments(),
             epoch: description.epoch,
             newest_epoch: None,
+            oldest_epoch: None,
+            origin: description.origin.map(const_hex::encode),
             keyword: description.keyword.as_ref().map(|shape| KeywordFields {
                 layout: layout_name(shape),
                 keys: shape.keys,
@@ -227,6 +235,9 @@ pub(super) fn database_text(path: &Path, description: &Description) -> String {
         bytes(description.data_bytes()),
         description.epoch,
     );
+    if let Some(origin) = &description.origin {
+        let _ = writeln!(text, "origin     {}, as states know it", const_hex::encode(origin));
+    }
     if let Some(shape) = &description.keyword {
         let what = match shape.layout {
             Layout::Tagged => "keys with values",
@@ -292,12 +303,14 @@ impl Info {
             screen.clear();
         }
         let live = Live::open(&self.file, lanes(), 0)?;
-        let description = live.base().description();
+        let base = live.base();
+        let description = base.description();
         let figures = Figures::new(&self.shape.params(&description.params)?);
         let (epoch, head) = live.newest();
         if self.json {
             let line = DatabaseLine {
                 newest_epoch: Some(epoch),
+                oldest_epoch: Some(live.oldest()),
                 chain_id: head.map(|head| head.chain_id),
                 block_number: head.map(|head| head.number),
                 block_hash: head.map(|head| format!("0x{}", const_hex::encode(head.hash))),
@@ -311,6 +324,9 @@ impl Info {
         if epoch > description.epoch {
             let changes = human::count(live.changes() as f64);
             let _ = writeln!(text, "updates    to epoch {epoch}: {changes} changes");
+        }
+        if description.origin.is_some() {
+            let _ = writeln!(text, "folded     clients can come from epoch {} on", live.oldest());
         }
         if let Some(head) = head {
             let hash = const_hex::encode(head.hash);

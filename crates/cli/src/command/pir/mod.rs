@@ -2,9 +2,12 @@
 
 mod bench;
 mod build;
+mod catching;
 mod changes;
+mod fold;
 mod follow;
 mod get;
+mod growth;
 mod hint;
 mod info;
 mod keys;
@@ -57,6 +60,7 @@ enum Command {
     Build(build::Build),
     Serve(serve::Serve),
     Update(update::Update),
+    Fold(fold::Fold),
     Follow(follow::Follow),
     Hint(hint::Hint),
     Get(get::Get),
@@ -72,6 +76,7 @@ impl Pir {
             Command::Build(build) => build.run(stdout),
             Command::Serve(serve) => serve.run(stdout),
             Command::Update(update) => update.run(stdout),
+            Command::Fold(fold) => fold.run(stdout),
             Command::Follow(follow) => follow.run(stdout),
             Command::Hint(hint) => hint.run(stdout),
             Command::Get(get) => get.run(stdout),

@@ -17,6 +17,7 @@ use warpsmith::pir::keyword::Layout;
 
 use self::rounds::{Known, News, Rhythm, catch_up};
 use self::web::{Fallback, Front};
+use super::catching::NewHintsFlag;
 use super::{Route, open_state};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -58,6 +59,9 @@ pub(crate) struct Proxy {
 
     #[command(flatten)]
     route: Route,
+
+    #[command(flatten)]
+    new_hints: NewHintsFlag,
 
     /// Look-ups of a round: so many leave together, however few are asked for
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -123,7 +127,12 @@ impl Proxy {
         let rhythm = Rhythm { round: usize::from(self.round), every: self.every };
         self.check(layout, batch, places)?;
         let known = Arc::new(Known::default());
-        let mut epoch = catch_up(&mut library, &known)?;
+        let mut told = |news: News<'_>| {
+            if let News::Hints(text) = news {
+                screen.say(format_args!("{text}"));
+            }
+        };
+        let mut epoch = catch_up(&mut library, &known, self.new_hints, &stop, &mut told)?;
         let head = known.head();
         self.warn(&address, &mut screen);
         screen.say(format_args!("answering http://{address}; Ctrl-C ends it"));
@@ -153,26 +162,37 @@ impl Proxy {
         web::answer(listener, Front { wants, known: Arc::clone(&known), fallback, origins })?;
         // What stays wrong is told once.
         let (mut away, mut lost) = (String::new(), String::new());
-        let ended = rounds::run(&mut library, &wanted, &known, rhythm, &stop, &mut |news| match news {
-            News::Epoch(now) => {
-                if !away.is_empty() {
-                    screen.note("the server answers again");
-                    away.clear();
-                }
-                if now > epoch {
-                    let block = known.head().map_or(String::new(), |head| format!(", block {}", head.number));
-                    screen.say(format_args!("state     epoch {now}{block}"));
-                    epoch = now;
-                }
-            }
-            News::Away(reason) | News::Lost(reason) => {
-                let told = if matches!(news, News::Away(_)) { &mut away } else { &mut lost };
-                if told != reason {
-                    screen.warn(reason);
-                    reason.clone_into(told);
-                }
-            }
-        });
+        let ended =
+            rounds::run(
+                &mut library,
+                &wanted,
+                &known,
+                rhythm,
+                self.new_hints,
+                &stop,
+                &mut |news| match news {
+                    News::Hints(text) => screen.say(format_args!("{text}")),
+                    News::Epoch(now) => {
+                        if !away.is_empty() {
+                            screen.note("the server answers again");
+                            away.clear();
+                        }
+                        if now > epoch {
+                            let block =
+                                known.head().map_or(String::new(), |head| format!(", block {}", head.number));
+                            screen.say(format_args!("state     epoch {now}{block}"));
+                            epoch = now;
+                        }
+                    }
+                    News::Away(reason) | News::Lost(reason) => {
+                        let told = if matches!(news, News::Away(_)) { &mut away } else { &mut lost };
+                        if told != reason {
+                            screen.warn(reason);
+                            reason.clone_into(told);
+                        }
+                    }
+                },
+            );
         ended?;
         screen.say(format_args!("stopped; {} queries remain", human::count(library.remaining() as f64)));
         stdout.done(self.json, &AsAsked {})?;

@@ -35,7 +35,7 @@ Examples:
 Plain HTTP/1.1 and HTTP/2. For TLS put a proxy before it (docs/private-retrieval.md has two); clients take https://.
 Behind a proxy all clients have its address: raise the limits of one address to those of all. GET /health says that it
 runs. One signal ends it within five seconds, whatever is connected. What `warpsmith pir update` appends is served within a
-second or two.
+second or two, and the file that `warpsmith pir fold` makes of it too.
 
 A hint maker sees no queries and holds its clients' keys: whoever runs it must not run, nor speak with, the server
 that answers them.";
@@ -117,7 +117,8 @@ impl Serve {
         }
         let (live, screen) = (Arc::new(live), Mutex::new(screen));
         let say = |text: std::fmt::Arguments<'_>| screen.lock().expect("nothing panics with it").say(text);
-        let description = live.base().description();
+        // Not the file itself, which would stay open after it was folded away.
+        let description = live.base().description().clone();
         say(format_args!(
             "database  {}: {} entries of {} bytes, {}, epoch {}",
             self.database.display(),
@@ -152,7 +153,13 @@ impl Serve {
         }
         // What is wrong stays wrong: it is told once.
         let told = Mutex::new(BTreeSet::new());
+        let of_file = Mutex::new(description.epoch);
         let news = |news: warpsmith::pir::Result<usize>| match news {
+            Ok(_) if is_folded(&live, &of_file) => say(format_args!(
+                "folded    the file is of epoch {} now; clients can come from epoch {} on",
+                live.base().description().epoch,
+                live.oldest()
+            )),
             Ok(_) => say(format_args!(
                 "updates   epoch {}; entries changed since the file: {}",
                 live.epoch(),
@@ -220,6 +227,13 @@ impl Serve {
             false => Ok((Role::Library, "library")),
         }
     }
+}
+
+/// Whether the database has another file than when it was last asked.
+fn is_folded(live: &Live, of_file: &Mutex<u64>) -> bool {
+    let mut known = of_file.lock().expect("nothing panics with it");
+    let before = std::mem::replace(&mut *known, live.base().description().epoch);
+    before != *known
 }
 
 /// Says so beforehand if the usual client of this database would be refused.

@@ -5,11 +5,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::ethereum;
+use warpsmith::pir::keyword::{Layout, Names};
 use warpsmith::pir::updates::Live;
+use warpsmith::pir::{Error, ethereum};
 
-use super::{changes, lanes};
+use super::changes::{self, Keys, Listed};
+use super::growth::{Telling, grow};
+use super::lanes;
 use crate::ending::{Ending, Failure};
+use crate::running::interrupt;
+use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
@@ -19,7 +24,8 @@ A line of CHANGES is an index or a key, blanks, and the new value; lines that be
   addresses        1Love... 5000          the amount
   state            0xabc...:0x2a 00ff...  the 32 bytes of a slot
                    0xabc... 1000,5,0      balance, nonce and code of an account
-A key with - instead of a value is taken out. New keys are put in.
+A key with - instead of a value is taken out. New keys are put in; where one has no place, all keys move to a larger table, and
+clients must make new hints. Of a state this needs the list of its names (`warpsmith pir build --names`).
 
 Examples:
   warpsmith pir update data.pir changes.txt
@@ -72,11 +78,15 @@ impl Update {
             }
             ethereum::read_delta(live.epoch() + 1, &std::fs::read(&self.changes).map_err(failed)?)?
         } else {
-            let values = if self.changes == Path::new("-") {
+            let listed = if self.changes == Path::new("-") {
                 changes::read(&live, Path::new("standard input"), &mut std::io::stdin().lock())?
             } else {
                 let file = std::fs::File::open(&self.changes).map_err(failed)?;
                 changes::read(&live, &self.changes, &mut BufReader::new(file))?
+            };
+            let values = match listed {
+                Listed::Entries(values) => values,
+                Listed::Keys(keys) => self.places(&live, &keys, stdout)?,
             };
             live.difference(&values)?
         };
@@ -100,5 +110,35 @@ impl Update {
         }
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
+    }
+
+    /// The entries that change, in a larger table if need be.
+    fn places(&self, live: &Live, keys: &Keys, stdout: &mut Stdout) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
+        let base = live.base();
+        let description = base.description();
+        let is_state = description.keyword.as_ref().is_some_and(|shape| shape.layout == Layout::State);
+        let mut names = match is_state {
+            true => Names::open(&self.database, &description.lineage(), &description.predecessors)?,
+            false => None,
+        };
+        if let Some(names) = &mut names {
+            names.add(keys.changes.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| &key[..]))?;
+        }
+        let name_of =
+            |names: &Option<Names>, record: &[u8]| names.as_ref().and_then(|names| names.of(record));
+        match keys.entries(live, &|record| name_of(&names, record)) {
+            Err(Error::Full(number)) if is_state && names.is_none() => Err(Failure::Other(format!(
+                "{}: there is no place for this new key, and the table cannot grow, since the database has no list of its names \
+                 (.names); build it anew with --names, or with more --room",
+                keys.place(number)
+            ))),
+            Err(Error::Full(_)) => {
+                let (stop, mut screen) = (interrupt()?, Screen::new(false));
+                let telling = Telling { json: self.json, stop: &stop, screen: &mut screen, stdout };
+                grow(&self.database, live, &mut names, keys.changes.len(), telling)?;
+                Ok(keys.entries(live, &|record| name_of(&names, record))?)
+            }
+            other => Ok(other?),
+        }
     }
 }

@@ -58,9 +58,9 @@ fn send(anvil: &Anvil, to: Option<&str>, value: u64, data: &str) -> Option<Strin
 struct Following(Child);
 
 impl Following {
-    fn start(database: &str, anvil: &Anvil) -> Following {
+    fn start(database: &str, anvil: &Anvil, more: &[&str]) -> Following {
         let mut command = Command::new(BINARY);
-        command.args(["pir", "follow", database, "--rpc", &anvil.url, "--poll", "50ms", "--json"]);
+        command.args(["pir", "follow", database, "--rpc", &anvil.url, "--poll", "50ms", "--json"]).args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         std::thread::spawn(move || lines.for_each(drop));
@@ -161,7 +161,7 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     let slots = BTreeSet::from([(writers[0].clone(), 1), history]);
     let mut trial = Trial { desk, anvil, database, server, accounts, slots };
     trial.compare("as built");
-    let mut following = Following::start(&trial.database, &trial.anvil);
+    let mut following = Following::start(&trial.database, &trial.anvil, &[]);
     // Many new accounts and slots, more than a table of which no record can move would take; some slots are cleared again.
     for block in 0..220u64 {
         match block % 4 {
@@ -181,9 +181,10 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
             trial.accounts.insert(writers.last().unwrap().clone());
         }
         if block == 110 {
-            // Killed in the middle, and begun again.
+            // Killed in the middle, and begun again: from here on it folds, also between blocks that are taken back.
             drop(following);
-            following = Following::start(&trial.database, &trial.anvil);
+            following =
+                Following::start(&trial.database, &trial.anvil, &["--fold-every", "7", "--keep", "300"]);
         }
     }
     trial.compare("after 220 blocks");
@@ -215,7 +216,56 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     drop(following);
     // Taken back while nobody looked.
     rpc(&trial.anvil, "anvil_reorg", json!([4, []]));
-    let _following = Following::start(&trial.database, &trial.anvil);
+    let following = Following::start(&trial.database, &trial.anvil, &["--fold-every", "0"]);
     trial.compare("after blocks were taken back meanwhile");
-    assert!(pir(&["info", &trial.database, "--json", "--verify"]).code(0).json()[0]["verified"] == true);
+    // Folded by somebody else, across what is taken back next.
+    let folded =
+        pir(&["fold", &trial.database, "--keep", "20", "--keep-changes", "0", "--json"]).code(0).json();
+    assert!(folded[0]["changes"].as_u64() > Some(0), "{folded:?}");
+    rpc(&trial.anvil, "anvil_reorg", json!([6, []]));
+    trial.compare("after blocks before the fold were taken back");
+    drop(following);
+    let about = pir(&["info", &trial.database, "--json", "--verify"]).code(0).json().remove(0);
+    assert!(about["verified"] == true && about["epoch"].as_u64() > Some(100), "{about}");
+    // More than is kept: that is told, and nothing is made of it.
+    let head =
+        &pir(&["fold", &trial.database, "--keep", "1", "--keep-changes", "0", "--json"]).code(0).json()[0];
+    assert_eq!(head["oldest_epoch"].as_u64().map(|epoch| epoch + 1), head["epoch"].as_u64());
+    rpc(&trial.anvil, "anvil_reorg", json!([6, []]));
+    pir(&["follow", &trial.database, "--rpc", &trial.anvil.url])
+        .code(4)
+        .says(&["taken back more blocks than the database's updates hold", "--keep"]);
+}
+
+/// A table without room: it grows while the chain goes on, and the follower with it.
+#[test]
+fn a_follower_goes_on_in_a_larger_table() {
+    let Some(anvil) = Anvil::start() else { return };
+    let desk = Desk::new();
+    let database = desk.path("state.pir");
+    let built = pir(&["build", &database, "--rpc", &anvil.url, "--json"]).code(0).json().remove(0);
+    let server = Server::start(&database, &[]);
+    server.hint(&desk.path("my.state"), &["--queries", "3000"]).code(0);
+    let accounts = BTreeSet::from([ACCOUNT.to_lowercase()]);
+    let mut trial = Trial { desk, anvil, database, server, accounts, slots: BTreeSet::new() };
+    trial.compare("as built");
+    let following = Following::start(&trial.database, &trial.anvil, &["--fold-every", "9"]);
+    for block in 0..80u64 {
+        let to = trial.account(block);
+        send(&trial.anvil, Some(&to), 1000 + block, "");
+    }
+    trial.settle();
+    let grown = pir(&["info", &trial.database, "--json", "--verify"]).code(0).json().remove(0);
+    assert!(grown["entries"].as_u64() > built["entries"].as_u64(), "{grown}");
+    let state = trial.desk.path("my.state");
+    trial.server.get(&state, &[ACCOUNT, "--no-new-hints"]).code(4).says(&["larger table"]);
+    trial.compare("in a larger table");
+    drop(following);
+    // Begun again, and blocks that are taken back since.
+    let _following = Following::start(&trial.database, &trial.anvil, &[]);
+    let to = trial.account(1000);
+    send(&trial.anvil, Some(&to), 5, "");
+    trial.compare("begun again");
+    rpc(&trial.anvil, "anvil_reorg", json!([1, []]));
+    trial.compare("after a block was taken back");
 }

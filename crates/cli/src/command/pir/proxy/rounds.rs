@@ -15,6 +15,8 @@ use warpsmith::Error;
 use warpsmith::look_up::{Answered, Library, Query};
 use warpsmith::pir::ethereum::ChainHead;
 
+use super::super::catching::NewHintsFlag;
+
 /// How often the server is asked whether there is a new epoch.
 const LOOK: Duration = Duration::from_secs(4);
 /// How often it is looked whether a person wants it to end.
@@ -61,6 +63,8 @@ pub(super) enum News<'a> {
     Away(&'a str),
     /// A round brought nothing.
     Lost(&'a str),
+    /// The hints were brought forward, or are made anew: how and why.
+    Hints(&'a str),
 }
 
 /// Does what is wanted until `stop` is raised, and tells what happens.
@@ -69,6 +73,7 @@ pub(super) fn run(
     wanted: &Receiver<Wanted>,
     known: &Known,
     rhythm: Rhythm,
+    new_hints: NewHintsFlag,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<(), Error> {
@@ -90,7 +95,7 @@ pub(super) fn run(
         }
         if Instant::now() >= look_at {
             look_at = Instant::now() + LOOK;
-            match catch_up(library, known) {
+            match catch_up(library, known, new_hints, stop, tell) {
                 Ok(epoch) => tell(News::Epoch(epoch)),
                 Err(error) => tell(News::Away(&error.to_string())),
             }
@@ -119,12 +124,23 @@ pub(super) fn run(
 }
 
 /// Completes what was left without an answer, and brings the hints to the newest epoch; says which that is.
-pub(super) fn catch_up(library: &mut Library, known: &Known) -> Result<u64, Error> {
+pub(super) fn catch_up(
+    library: &mut Library,
+    known: &Known,
+    new_hints: NewHintsFlag,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<u64, Error> {
     library.resume()?;
     // Epochs may come faster than their changes are added: what is said of the block must fit the hints.
     for _ in 0..3 {
         library.look_around()?;
-        library.catch_up()?;
+        let mut begin = |text: &str| tell(News::Hints(text));
+        if let Some(caught_up) = new_hints.catch_up(library, stop, &mut begin, &mut |_| ())?
+            && caught_up.is_news()
+        {
+            tell(News::Hints(&caught_up.text()));
+        }
         if library.client().version().epoch == library.epoch() {
             break;
         }
