@@ -126,6 +126,7 @@ fn whole() -> Vec<(&'static str, Vec<&'static str>)> {
         ("pir get", vec!["--server", "http://127.0.0.1:1", "--state", "NONE", "1"]),
         ("pir proxy", vec!["--listen", "127.0.0.1:0", "--server", "http://127.0.0.1:1", "--state", "NONE"]),
         ("pir follow", vec!["NONE", "--rpc", "http://127.0.0.1:1"]),
+        ("pir build", vec!["NEW", "NONE", "--format", "codes"]),
         ("pir info", vec!["NONE"]),
         ("fleet invite", vec!["NONE", "me"]),
         ("fleet remove", vec!["NONE", "me"]),

@@ -1,5 +1,6 @@
 //! Private retrieval: servers and clients as processes of their own, killed, restarted, misused, and always right.
 
+mod codes;
 mod damage;
 mod follow;
 mod guard;

@@ -3,7 +3,7 @@
 use warpsmith_chain::{Address, AddressKind, Shown, identify};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::ethereum::{self, Account};
-use warpsmith_pir::keyword::{Layout, TableShape, tagged_value};
+use warpsmith_pir::keyword::{Layout, TableShape, chunked_value, tagged_value};
 
 /// One thing that is asked for.
 ///
@@ -44,7 +44,7 @@ impl Query {
     /// The entries to ask for: always as many, whether a key is there or not.
     pub(super) fn places(&self, shape: Option<&TableShape>) -> Vec<u64> {
         match (self, shape) {
-            (Query::Key { key, .. }, Some(shape)) => shape.places_of(key),
+            (Query::Key { key, .. }, Some(shape)) => shape.look_up(key),
             (Query::Index(index), _) => vec![*index],
             (Query::Key { .. }, None) => Vec::new(),
         }
@@ -73,21 +73,29 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// What the entries of all places of a query say.
-    pub(super) fn new(query: &Query, shape: Option<&TableShape>, entries: &[Vec<u8>]) -> Answer {
+    /// What the entries of all places of a query say, or why that makes no sense.
+    pub(super) fn new(
+        query: &Query,
+        shape: Option<&TableShape>,
+        entries: &[Vec<u8>],
+    ) -> Result<Answer, String> {
         let (key, shape) = match (query, shape) {
             (Query::Key { key, .. }, Some(shape)) => (key, shape),
-            (Query::Index(_), _) => return Answer::Entry(entries.first().cloned().unwrap_or_default()),
+            (Query::Index(_), _) => return Ok(Answer::Entry(entries.first().cloned().unwrap_or_default())),
             (Query::Key { .. }, None) => unreachable!("keys are read for tables only"),
         };
-        match shape.layout {
+        Ok(match shape.layout {
             Layout::Tagged => Answer::Value(tagged_value(key, entries)),
+            Layout::Chunked(_) | Layout::Text(_) => {
+                let value = chunked_value(shape, key, entries);
+                Answer::Value(value.map_err(|error| format!("the server's answer is wrong: {error}"))?)
+            }
             Layout::Address => Answer::Address(tagged_value(key, entries).as_deref().map(amount_of)),
             Layout::State => match <&ethereum::Address>::try_from(key.as_slice()) {
                 Ok(address) => Answer::Account(ethereum::find_account(address, entries)),
                 Err(_) => Answer::Value(ethereum::find_slot(key, entries).map(|value| value.to_vec())),
             },
-        }
+        })
     }
 
     /// Whether what was asked for is there.
@@ -119,7 +127,13 @@ impl Answer {
 /// ```
 pub fn parse_key(shape: &TableShape, text: &str) -> Result<Vec<u8>, String> {
     match shape.layout {
-        Layout::Tagged => parse_hex(text).map_err(|why| format!("this database is read by key: {why}")),
+        Layout::Tagged | Layout::Chunked(_) => {
+            parse_hex(text).map_err(|why| format!("this database is read by key: {why}"))
+        }
+        Layout::Text(_) => match text.is_empty() {
+            false => Ok(text.as_bytes().to_vec()),
+            true => Err("this database is read by text, and nothing is none; give a key".to_owned()),
+        },
         Layout::State => state_key(text),
         Layout::Address => address_key(text),
     }

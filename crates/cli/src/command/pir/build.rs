@@ -9,14 +9,15 @@ use std::time::Instant;
 use clap::{ArgGroup, Args, ValueEnum};
 use warpsmith::look_up::{amount_bytes, key_of};
 use warpsmith::pir::database::{Builder, Description};
-use warpsmith::pir::ethereum::{self, ChainHead, Folder, Synthetic};
+use warpsmith::pir::ethereum::{self, CODE_ENTRY, ChainHead, CodeList, Folder, Synthetic, code_hash_record};
 use warpsmith::pir::keyword::{self, Layout, Names, Plan, TAG_BYTES};
 use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store;
 
+use super::codes::CodeFlags;
 use super::info::{DatabaseLine, database_text};
 use super::node::Node;
-use super::pairs::Pairs;
+use super::pairs::{Form, Pairs};
 use super::{Route, refuse_existing};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -31,13 +32,15 @@ What INPUT is:
   a file of `warpsmith db`      addresses: the amount of an address, read by address
   a folder with database.bin, account-mapping.bin and storage-mapping.bin
                                 state: Ethereum's accounts and slots in 40-byte records, read by address or ADDRESS:SLOT
+  a text file, with --format codes
+                                codes: one code of a contract in hex per line, read by its hash
 
 Examples:
   warpsmith pir build data.pir entries.bin --entry-size 40
   warpsmith pir build keys.pir pairs.txt --value-size 32
   warpsmith pir build coins.pir addresses.db
   warpsmith pir build state.pir --synthetic 1000000
-  warpsmith pir build state.pir --rpc http://127.0.0.1:8545 --room 100000
+  warpsmith pir build state.pir --rpc http://127.0.0.1:8545 --room 100000 --codes codes.pir
   warpsmith pir build state.pir folder --chain-id 1 --block-number 23876768 --block-hash 0xd46b...";
 
 /// Build a database, read by index or by key
@@ -76,6 +79,17 @@ pub(crate) struct Build {
     /// State: write down which records are whose (DBFILE.names), so that `warpsmith pir follow` can move them
     #[arg(long)]
     names: bool,
+
+    /// State: tell the hashes of contracts' codes, for eth_getCode; a folder has them in code_store.bin, --rpc always tells them
+    #[arg(long, conflicts_with = "synthetic")]
+    code_hashes: bool,
+
+    /// With --rpc: write the codes of contracts, too, to a database of their own
+    #[arg(long, value_name = "DBFILE")]
+    codes: Option<PathBuf>,
+
+    #[command(flatten)]
+    code_flags: CodeFlags,
 
     /// Which synthetic state
     #[arg(long, value_name = "N", default_value_t = 1, requires = "synthetic")]
@@ -151,6 +165,7 @@ enum Format {
     Pairs,
     Addresses,
     State,
+    Codes,
 }
 
 fn parse_entry_size(text: &str) -> std::result::Result<u32, String> {
@@ -177,13 +192,20 @@ impl Watch<'_> {
 impl Build {
     pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<Ending, Failure> {
         let started = Instant::now();
-        refuse_existing(&self.database, "a database")?;
-        for (suffix, what) in
-            [(".updates", "the list of a database's updates"), (".names", "the list of its names")]
-        {
-            let mut beside = self.database.as_os_str().to_owned();
-            beside.push(suffix);
-            refuse_existing(Path::new(&beside), what)?;
+        // Of what excludes each other clap forgets what else is asked for.
+        if self.codes.is_some() && self.rpc.is_none() {
+            let text = "--codes is for --rpc URL; from a text of codes --format codes makes such a database";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+        for database in [Some(&self.database), self.codes.as_ref()].into_iter().flatten() {
+            refuse_existing(database, "a database")?;
+            for (suffix, what) in
+                [(".updates", "the list of a database's updates"), (".names", "the list of its names")]
+            {
+                let mut beside = database.as_os_str().to_owned();
+                beside.push(suffix);
+                refuse_existing(Path::new(&beside), what)?;
+            }
         }
         let stop = interrupt()?;
         let mut screen = Screen::new(self.quiet);
@@ -277,8 +299,12 @@ impl Build {
     /// The whole state of a node.
     fn build_node(&self, url: &str, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
         let node = Node::new(self.route.to(url)?);
-        let (head, records) = node.dump().map_err(|error| Failure::Other(format!("--rpc: {error}")))?;
-        let records: Vec<_> = records.into_iter().filter_map(|(key, record)| Some((key, record?))).collect();
+        let (head, dump) = node.dump().map_err(|error| Failure::Other(format!("--rpc: {error}")))?;
+        if let Some(codes) = &self.codes {
+            self.code_flags.build(codes, &dump.codes, &mut |_| watch.tell(None))?;
+        }
+        let records: Vec<_> =
+            dump.records.into_iter().filter_map(|(key, record)| Some((key, record?))).collect();
         let each =
             |take: &mut keyword::Take<'_>| records.iter().try_for_each(|(key, record)| take(key, record));
         self.build_state_of(Some(head), records.len() as u64, &each, watch)
@@ -291,8 +317,8 @@ impl Build {
             None => self.guess(input)?,
         };
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
-        if format != Format::State && (self.names || self.room > 0) {
-            return usage("--names and --room are for states of Ethereum");
+        if format != Format::State && (self.names || self.room > 0 || self.code_hashes) {
+            return usage("--names, --room and --code-hashes are for states of Ethereum");
         }
         if format != Format::State && self.head.chain_id.is_some() {
             return usage(
@@ -310,11 +336,34 @@ impl Build {
                 usage("--value-size is for keys and values; elsewhere it follows from the records")
             }
             (Format::Addresses, None) => self.build_addresses(input, watch),
-            (Format::State, None) => {
-                let folder = Folder::open(input)?;
-                self.build_state(folder.keys(), &|take| folder.each(take), watch)
-            }
+            (Format::Codes, None) => self.build_codes(input, watch),
+            (Format::State, None) => self.build_folder(input, watch),
         }
+    }
+
+    fn build_folder(&self, input: &Path, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
+        let folder = Folder::open(input)?;
+        if !self.code_hashes {
+            return self.build_state(folder.keys(), &|take| folder.each(take), watch);
+        }
+        let codes = CodeList::open(input)?;
+        // How many contracts there are no file says.
+        let mut contracts = 0;
+        folder.each(&mut |key, record| {
+            contracts += u64::from(key.len() == 20 && codes.of(record)?.is_some());
+            Ok(())
+        })?;
+        let each = |take: &mut keyword::Take<'_>| {
+            folder.each(&mut |key, record| {
+                take(key, record)?;
+                let Ok(address) = <&ethereum::Address>::try_from(key) else { return Ok(()) };
+                match codes.of(record)?.map(|hash| code_hash_record(address, &hash)) {
+                    Some((key, record)) => take(&key, &record),
+                    None => Ok(()),
+                }
+            })
+        };
+        self.build_state(folder.keys() + contracts, &each, watch)
     }
 
     fn guess(&self, input: &Path) -> std::result::Result<Format, Failure> {
@@ -368,7 +417,7 @@ impl Build {
     }
 
     fn build_pairs(&self, input: &Path, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
-        let pairs = Pairs::survey(input, &mut || watch.tell(None))?;
+        let pairs = Pairs::survey(input, Form::Hex, &mut || watch.tell(None))?;
         if pairs.keys == 0 {
             return Err(Failure::Other(format!(
                 "{} has no keys; give a line with a key and a value, both in hex, for each",
@@ -386,7 +435,17 @@ impl Build {
         let built = keyword::build(&self.database, &plan, &mut |take| pairs.each(take), &mut |share| {
             watch.tell(Some(share))
         });
-        Ok(built.map_err(|error| pairs.with_lines(error))?)
+        Ok(built.map_err(|error| pairs.with_lines(error, None))?)
+    }
+
+    fn build_codes(&self, input: &Path, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
+        let codes = Pairs::survey(input, Form::Code, &mut || watch.tell(None))?;
+        let chunks = codes.chunks(CODE_ENTRY, &mut || watch.tell(None))?;
+        let plan = self.code_flags.plan(chunks, codes.longest, self.block_size, self.epoch);
+        let built = keyword::build(&self.database, &plan, &mut |take| codes.each(take), &mut |share| {
+            watch.tell(Some(share))
+        });
+        Ok(built.map_err(|error| codes.with_lines(error, Some(CODE_ENTRY)))?)
     }
 
     fn build_addresses(

@@ -52,7 +52,8 @@ fn by_key(
     each_line(name, from, &mut |line| {
         let [key, value] = line.words[..] else {
             let form = match shape.layout {
-                Layout::Tagged => "KEY VALUE, both in hex",
+                Layout::Tagged | Layout::Chunked(_) => "KEY VALUE, both in hex",
+                Layout::Text(_) => "KEY VALUE, a tab between them",
                 Layout::State => "ADDRESS BALANCE,NONCE,CODE, or ADDRESS:SLOT VALUE",
                 Layout::Address => "ADDRESS AMOUNT",
             };
@@ -80,7 +81,8 @@ fn by_key(
 
 fn parse_value(shape: &TableShape, key: &[u8], text: &str) -> std::result::Result<Vec<u8>, String> {
     match (shape.layout, <&ethereum::Address>::try_from(key)) {
-        (Layout::Tagged, _) => parse_hex(text),
+        (Layout::Tagged | Layout::Chunked(_), _) => parse_hex(text),
+        (Layout::Text(_), _) => Ok(text.as_bytes().to_vec()),
         (Layout::Address, _) => match text.parse() {
             Ok(amount) => Ok(amount_bytes(Some(amount))),
             Err(_) => Err(format!("{} is no amount; give a whole number of the smallest unit", quoted(text))),

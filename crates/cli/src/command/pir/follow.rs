@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::pir::ethereum::ChainHead;
-use warpsmith::pir::keyword::{Change, Layout, Names, TableShape, entries_of_changes_moving, standing};
+use warpsmith::pir::keyword::{Layout, Names, TableShape, entries_of_changes_moving, standing};
 use warpsmith::pir::updates::Live;
 
-use super::node::{Node, Told};
+use super::codes::Codes;
+use super::node::{Node, Records, Told};
 use super::{Route, lanes};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -22,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   warpsmith pir follow state.pir --rpc http://127.0.0.1:8545
   warpsmith pir follow state.pir --rpc http://127.0.0.1:8545 --behind 2
+  warpsmith pir follow state.pir --rpc http://127.0.0.1:8545 --codes codes.pir
   warpsmith pir follow state.pir --rpc http://127.0.0.1:8545 --until 23876768
 
 The node must trace blocks (debug_traceBlockByNumber with prestateTracer) and know the state after each. Every block is an epoch, which
@@ -44,6 +46,10 @@ pub(crate) struct Follow {
 
     #[command(flatten)]
     route: Route,
+
+    /// The database of codes that belongs to it (`warpsmith pir build --rpc URL --codes FILE`): gets those of new contracts
+    #[arg(long, value_name = "DBFILE")]
+    codes: Option<PathBuf>,
 
     /// Stay so many blocks behind the newest: fewer are taken back again
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -90,6 +96,7 @@ impl Follow {
         let mut screen = Screen::new(self.quiet);
         let node = Node::new(self.route.to(&self.rpc)?);
         let live = Live::open(&self.database, lanes(), 0)?;
+        let codes = self.codes.as_deref().map(Codes::open).transpose()?;
         let description = live.base().description();
         let shape = description.keyword.as_ref().filter(|shape| shape.layout == Layout::State);
         let (Some(shape), (_, Some(head))) = (shape, live.newest()) else {
@@ -121,7 +128,7 @@ impl Follow {
             head.number,
             live.epoch()
         ));
-        let mut follower = Follower { live: &live, shape, node: &node, names, behind: self.behind };
+        let mut follower = Follower { live: &live, shape, node: &node, names, codes, behind: self.behind };
         let mut trouble = String::new();
         loop {
             let at = live.newest().1.map(|head| head.number);
@@ -196,6 +203,7 @@ struct Follower<'a> {
     shape: &'a TableShape,
     node: &'a Node,
     names: Option<Names>,
+    codes: Option<Codes>,
     behind: u64,
 }
 
@@ -251,7 +259,12 @@ impl Follower<'_> {
         ))
     }
 
-    fn append(&mut self, head: ChainHead, mut changes: Vec<Change>) -> Result<Step, Failure> {
+    fn append(&mut self, head: ChainHead, changes: Records) -> Result<Step, Failure> {
+        let Records { records: mut changes, codes } = changes;
+        // Before the state tells of them.
+        if let Some(known) = &self.codes {
+            known.add(codes).map_err(|error| Failure::Other(format!("--codes: {error}")))?;
+        }
         changes.extend(head.records().map(|(key, record)| (key, Some(record.to_vec()))));
         // What stays as it is costs clients nothing.
         let mut news = Vec::with_capacity(changes.len());
@@ -275,5 +288,5 @@ impl Follower<'_> {
 enum Next {
     Still,
     Back,
-    Block(ChainHead, Vec<Change>),
+    Block(ChainHead, Records),
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod changes;
+mod codes;
 mod follow;
 mod get;
 mod hint;

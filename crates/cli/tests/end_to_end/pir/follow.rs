@@ -17,7 +17,7 @@ use crate::harness::{BINARY, PATIENCE, text};
 const WRITER: &str = "6008600c60003960086000f36020356000355500";
 
 /// What a node answers.
-fn rpc(anvil: &Anvil, method: &str, params: Value) -> Value {
+pub(super) fn rpc(anvil: &Anvil, method: &str, params: Value) -> Value {
     let address = anvil.url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -35,7 +35,7 @@ fn rpc(anvil: &Anvil, method: &str, params: Value) -> Value {
 }
 
 /// A transaction of anvil's first account, in a block of its own; the contract it made, if it did.
-fn send(anvil: &Anvil, to: Option<&str>, value: u64, data: &str) -> Option<String> {
+pub(super) fn send(anvil: &Anvil, to: Option<&str>, value: u64, data: &str) -> Option<String> {
     let mut call = json!({"from": ACCOUNT, "value": format!("{value:#x}"), "data": format!("0x{data}"), "gas": "0x100000"});
     if let Some(to) = to {
         call["to"] = to.into();
@@ -55,12 +55,12 @@ fn send(anvil: &Anvil, to: Option<&str>, value: u64, data: &str) -> Option<Strin
 }
 
 /// A process that follows, killed with the value.
-struct Following(Child);
+pub(super) struct Following(Child);
 
 impl Following {
-    fn start(database: &str, anvil: &Anvil) -> Following {
+    pub(super) fn start(database: &str, anvil: &Anvil, more: &[&str]) -> Following {
         let mut command = Command::new(BINARY);
-        command.args(["pir", "follow", database, "--rpc", &anvil.url, "--poll", "50ms", "--json"]);
+        command.args(["pir", "follow", database, "--rpc", &anvil.url, "--poll", "50ms", "--json"]).args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         std::thread::spawn(move || lines.for_each(drop));
@@ -161,7 +161,7 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     let slots = BTreeSet::from([(writers[0].clone(), 1), history]);
     let mut trial = Trial { desk, anvil, database, server, accounts, slots };
     trial.compare("as built");
-    let mut following = Following::start(&trial.database, &trial.anvil);
+    let mut following = Following::start(&trial.database, &trial.anvil, &[]);
     // Many new accounts and slots, more than a table of which no record can move would take; some slots are cleared again.
     for block in 0..220u64 {
         match block % 4 {
@@ -183,7 +183,7 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
         if block == 110 {
             // Killed in the middle, and begun again.
             drop(following);
-            following = Following::start(&trial.database, &trial.anvil);
+            following = Following::start(&trial.database, &trial.anvil, &[]);
         }
     }
     trial.compare("after 220 blocks");
@@ -215,7 +215,7 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     drop(following);
     // Taken back while nobody looked.
     rpc(&trial.anvil, "anvil_reorg", json!([4, []]));
-    let _following = Following::start(&trial.database, &trial.anvil);
+    let _following = Following::start(&trial.database, &trial.anvil, &[]);
     trial.compare("after blocks were taken back meanwhile");
     assert!(pir(&["info", &trial.database, "--json", "--verify"]).code(0).json()[0]["verified"] == true);
 }
