@@ -15,6 +15,7 @@
 mod code;
 mod head;
 mod synthetic;
+mod words;
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -28,6 +29,7 @@ pub use self::code::{
 };
 pub use self::head::ChainHead;
 pub use self::synthetic::Synthetic;
+pub use self::words::WordFolder;
 use crate::database::Description;
 use crate::error::{Error, Result};
 use crate::keyword::{self, Layout, Plan, Take};

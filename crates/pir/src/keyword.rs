@@ -57,6 +57,9 @@ pub enum Layout {
     Chunked(u16),
     /// The same, where keys are text.
     Text(u16),
+    /// Tagged entries; a key is the SHA-256 of an output script of Bitcoin, a value what its coins are worth (u64) and how many they
+    /// are (u32).
+    Script,
 }
 
 impl Layout {
@@ -68,6 +71,7 @@ impl Layout {
             Layout::Address => (3, 0),
             Layout::Chunked(chunks) => (4, chunks),
             Layout::Text(chunks) => (5, chunks),
+            Layout::Script => (6, 0),
         }
     }
 
@@ -78,6 +82,7 @@ impl Layout {
             (3, 0) => Layout::Address,
             (4, 1..) => Layout::Chunked(chunks),
             (5, 1..) => Layout::Text(chunks),
+            (6, 0) => Layout::Script,
             _ => {
                 let reason = format!("unknown layout {number} with {chunks} chunks");
                 return Err(Error::format("keyword table", reason));
@@ -89,7 +94,7 @@ impl Layout {
     pub fn chunks(self) -> Option<u16> {
         match self {
             Layout::Chunked(chunks) | Layout::Text(chunks) => Some(chunks),
-            Layout::Tagged | Layout::State | Layout::Address => None,
+            Layout::Tagged | Layout::State | Layout::Address | Layout::Script => None,
         }
     }
 }
@@ -329,12 +334,18 @@ mod tests {
         }
         assert_eq!(TableShape::read(&TableShape::to_bytes(None)).unwrap(), None);
         let good = TableShape::to_bytes(Some(&TableShape::new(1000, 3, Layout::State).unwrap()));
-        for (at, byte) in [(0, 1), (0, 5), (1, 4), (1, 5), (1, 6), (2, 1), (3, 1), (4, 0), (4, 7), (23, 1)] {
+        for (at, byte) in [(0, 1), (0, 5), (1, 4), (1, 5), (1, 7), (2, 1), (3, 1), (4, 0), (4, 7), (23, 1)] {
             let mut bad = good;
             bad[at] = byte;
             assert!(TableShape::read(&bad).is_err(), "byte {at} set to {byte}");
         }
-        for layout in [Layout::Chunked(1), Layout::Chunked(7), Layout::Text(300), Layout::Text(u16::MAX)] {
+        for layout in [
+            Layout::Chunked(1),
+            Layout::Chunked(7),
+            Layout::Text(300),
+            Layout::Text(u16::MAX),
+            Layout::Script,
+        ] {
             let shape = TableShape::new(1000, 3, layout).unwrap();
             assert_eq!(TableShape::read(&TableShape::to_bytes(Some(&shape))).unwrap(), Some(shape));
         }

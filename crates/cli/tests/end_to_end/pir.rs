@@ -4,6 +4,7 @@ mod codes;
 mod damage;
 mod follow;
 mod guard;
+mod imports;
 mod network;
 mod proxy;
 

@@ -93,7 +93,9 @@ fn build_with(
     };
     source(&mut |key, value| match plan.layout {
         Layout::State => put(key, Some(value), value),
-        Layout::Tagged | Layout::Address => put(key, tagged_entry(key, value, entry_size).as_deref(), value),
+        Layout::Tagged | Layout::Address | Layout::Script => {
+            put(key, tagged_entry(key, value, entry_size).as_deref(), value)
+        }
         Layout::Chunked(most) | Layout::Text(most) => {
             split(value, entry_size).zip(0u64..).try_for_each(|(chunk, number)| {
                 let number = u16::try_from(number).ok().filter(|number| *number < most);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 
-pub use query::{Answer, Query, amount_bytes, key_of, parse_hex, parse_key};
+pub use query::{Answer, Query, amount_bytes, coins_bytes, key_of, parse_hex, parse_key};
 use warpsmith_engine::{Devices, Runner};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::device::{OnDevice, Tuning};

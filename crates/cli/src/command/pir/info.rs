@@ -183,6 +183,7 @@ fn layout_name(shape: &TableShape) -> &'static str {
         Layout::Address => "addresses",
         Layout::Chunked(_) => "chunks",
         Layout::Text(_) => "text",
+        Layout::Script => "scripts",
     }
 }
 
@@ -239,6 +240,7 @@ pub(super) fn database_text(path: &Path, description: &Description) -> String {
             Layout::State => "keys of a state",
             Layout::Address => "addresses",
             Layout::Chunked(_) | Layout::Text(_) => "chunks of values",
+            Layout::Script => "output scripts",
         };
         let load = human::percent(shape.keys as f64 / shape.entries as f64);
         let _ = writeln!(

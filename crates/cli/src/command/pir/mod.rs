@@ -1,5 +1,6 @@
 //! `warpsmith pir`: a database that is read without telling its server what is read.
 
+mod accounts;
 mod bench;
 mod build;
 mod changes;

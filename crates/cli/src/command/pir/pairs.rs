@@ -1,4 +1,4 @@
-//! Text with one key and value a line. Empty lines and lines that begin with `#` are skipped.
+//! Text with one key and value a line. Empty lines are skipped, and where keys are no text of their own, lines that begin with `#`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -11,16 +11,36 @@ use warpsmith::pir::keyword::{Name, Take, chunk_key, chunks_of, name};
 use warpsmith::pir::{Error, Result};
 
 /// The longest line that is read.
-const LONGEST: usize = 1 << 20;
+const LONGEST: usize = 64 << 20;
 
 /// A line that says something.
 pub(super) struct Line<'a> {
     pub number: u64,
-    pub words: Vec<&'a str>,
+    /// All of it, without its end.
+    pub text: &'a str,
 }
 
-/// Calls `take` for every line that says something; what it finds wrong is told with file and line.
+impl<'a> Line<'a> {
+    /// What blanks separate.
+    pub fn words(&self) -> Vec<&'a str> {
+        self.text.split_whitespace().collect()
+    }
+}
+
+/// Calls `take` for every line that says something and is no remark; what it finds wrong is told with file and line.
 pub(super) fn each_line(
+    path: &Path,
+    from: &mut dyn BufRead,
+    take: &mut dyn FnMut(Line<'_>) -> std::result::Result<(), Wrong>,
+) -> Result<()> {
+    each_whole_line(path, from, &mut |line| match line.text.trim_start().starts_with('#') {
+        true => Ok(()),
+        false => take(line),
+    })
+}
+
+/// Calls `take` for every line that is not empty.
+pub(super) fn each_whole_line(
     path: &Path,
     from: &mut dyn BufRead,
     take: &mut dyn FnMut(Line<'_>) -> std::result::Result<(), Wrong>,
@@ -36,15 +56,16 @@ pub(super) fn each_line(
         let at = || format!("{}:{number}", path.display());
         let wrong = |reason: &str| Error::Format { what: at(), reason: reason.to_owned() };
         if line.len() == LONGEST {
-            return Err(wrong("the line is longer than a mebibyte; is this a text of keys and values?"));
+            return Err(wrong("the line is longer than 64 MiB; is this a text of keys and values?"));
         }
         let text = std::str::from_utf8(&line)
             .map_err(|_| wrong("this is no text; a flat file needs --entry-size"))?;
-        let text = text.trim();
-        if text.is_empty() || text.starts_with('#') {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        if text.trim().is_empty() {
             continue;
         }
-        match take(Line { number, words: text.split_whitespace().collect() }) {
+        match take(Line { number, text }) {
             Ok(()) => {}
             Err(Wrong::Here(reason)) => return Err(wrong(&reason)),
             Err(Wrong::Elsewhere(error)) => return Err(error),
@@ -67,29 +88,43 @@ pub(super) enum Form {
     Hex,
     /// The code of a contract in hex, whose key is its hash.
     Code,
+    /// A key, a tab, and the value, as they are.
+    Text,
 }
 
 impl Form {
     fn read(self, line: &Line<'_>) -> std::result::Result<(Vec<u8>, Vec<u8>), String> {
-        match (self, &line.words[..]) {
-            (Form::Hex, [key, value]) => Ok((parse_hex(key)?, parse_hex(value)?)),
+        if self == Form::Text {
+            let (key, value) = split_text(line.text)?;
+            let value = value.ok_or("there is no tab; a line is a key, a tab and the value")?;
+            return Ok((key.as_bytes().to_vec(), value.as_bytes().to_vec()));
+        }
+        match (self, &line.words()[..]) {
             (Form::Code, [code]) => {
                 let code = parse_hex(code)?;
                 Ok((code_hash(&code).to_vec(), code))
             }
-            (Form::Hex, words) => {
-                Err(format!("{} words; a line is a key and a value, both in hex", words.len()))
-            }
             (Form::Code, words) => Err(format!("{} words; a line is a code in hex", words.len())),
+            (_, [key, value]) => Ok((parse_hex(key)?, parse_hex(value)?)),
+            (_, words) => Err(format!("{} words; a line is a key and a value, both in hex", words.len())),
         }
     }
 
     /// What must not be there twice.
     fn what(self) -> &'static str {
         match self {
-            Form::Hex => "key",
+            Form::Hex | Form::Text => "key",
             Form::Code => "code",
         }
+    }
+}
+
+/// A key as it is and what follows the first tab, if there is one.
+pub(super) fn split_text(line: &str) -> std::result::Result<(&str, Option<&str>), String> {
+    let (key, value) = line.split_once('\t').map_or((line, None), |(key, value)| (key, Some(value)));
+    match key.is_empty() {
+        false => Ok((key, value)),
+        true => Err("there is no key before the tab".to_owned()),
     }
 }
 
@@ -134,7 +169,9 @@ impl Pairs {
 
     fn each_pair(&self, mut take: impl FnMut(u64, &[u8], &[u8]) -> Result<()>) -> Result<()> {
         let opened = File::open(&self.path).map_err(|source| Error::Io { path: self.path.clone(), source });
-        each_line(&self.path, &mut BufReader::with_capacity(1 << 20, opened?), &mut |line| {
+        // A key may begin with whatever it likes.
+        let each = if self.form == Form::Text { each_whole_line } else { each_line };
+        each(&self.path, &mut BufReader::with_capacity(1 << 20, opened?), &mut |line| {
             let (key, value) = self.form.read(&line).map_err(Wrong::Here)?;
             take(line.number, &key, &value).map_err(Wrong::Elsewhere)
         })
