@@ -12,8 +12,10 @@
 //!
 //! Numbers are little-endian. A balance above 2^128 - 1 wei cannot occur: all ether there is has fewer than 88 bits.
 
+mod code;
 mod head;
 mod synthetic;
+mod words;
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -22,8 +24,12 @@ use std::path::{Path, PathBuf};
 
 use warpsmith_hash::keccak::keccak256;
 
+pub use self::code::{
+    CODE_CHUNKS, CODE_ENTRY, CodeList, code_hash, code_hash_key, code_hash_record, code_number,
+};
 pub use self::head::ChainHead;
 pub use self::synthetic::Synthetic;
+pub use self::words::WordFolder;
 use crate::database::Description;
 use crate::error::{Error, Result};
 use crate::keyword::{self, Layout, Plan, Take};

@@ -11,10 +11,12 @@
 //! length of the value u16, name [14], value, zeros
 //! ```
 //!
-//! so an entry says whose it is and where else it may stand, and a value comes back as long as it was.
+//! so an entry says whose it is and where else it may stand, and a value comes back as long as it was. Values longer than an
+//! entry stand in several, as chunks ([`chunk_key`]).
 
 mod build;
 mod change;
+mod chunks;
 mod names;
 
 use sha2::{Digest, Sha256};
@@ -22,6 +24,7 @@ use sha2::{Digest, Sha256};
 pub use self::build::{Plan, Take, build};
 pub(crate) use self::build::{TakeEntry, build_entries};
 pub use self::change::{Change, entries_of_changes, entries_of_changes_moving, standing};
+pub use self::chunks::{chunk_key, chunked_value, chunks_of};
 pub use self::names::Names;
 use crate::error::{Error, Result};
 use crate::random;
@@ -43,15 +46,58 @@ pub type Name = [u8; 14];
 
 /// What entries look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Layout {
     /// Tagged entries; keys and values are any bytes.
-    Tagged = 1,
+    Tagged,
     /// The 40-byte records of Ethereum's state.
-    State = 2,
+    State,
     /// Tagged entries; a key is the kind of an address and its digest, a value its amount, least significant byte first
     /// and no longer than it needs to be, or nothing where no amount is known.
-    Address = 3,
+    Address,
+    /// Tagged entries that are chunks of values of any length; a value has at most so many. Keys are any bytes.
+    Chunked(u16),
+    /// The same, where keys are text.
+    Text(u16),
+    /// Tagged entries; a key is the SHA-256 of an output script of Bitcoin, a value what its coins are worth (u64) and how many they
+    /// are (u32).
+    Script,
+}
+
+impl Layout {
+    /// Its number in a database's head, and that of its chunks.
+    fn numbers(self) -> (u8, u16) {
+        match self {
+            Layout::Tagged => (1, 0),
+            Layout::State => (2, 0),
+            Layout::Address => (3, 0),
+            Layout::Chunked(chunks) => (4, chunks),
+            Layout::Text(chunks) => (5, chunks),
+            Layout::Script => (6, 0),
+        }
+    }
+
+    fn of_numbers(number: u8, chunks: u16) -> Result<Layout> {
+        Ok(match (number, chunks) {
+            (1, 0) => Layout::Tagged,
+            (2, 0) => Layout::State,
+            (3, 0) => Layout::Address,
+            (4, 1..) => Layout::Chunked(chunks),
+            (5, 1..) => Layout::Text(chunks),
+            (6, 0) => Layout::Script,
+            _ => {
+                let reason = format!("unknown layout {number} with {chunks} chunks");
+                return Err(Error::format("keyword table", reason));
+            }
+        })
+    }
+
+    /// The most chunks of a value, where values stand in chunks.
+    pub fn chunks(self) -> Option<u16> {
+        match self {
+            Layout::Chunked(chunks) | Layout::Text(chunks) => Some(chunks),
+            Layout::Tagged | Layout::State | Layout::Address | Layout::Script => None,
+        }
+    }
 }
 
 /// The shape of a table. It is public, the seed too: it only spreads the keys.
@@ -111,7 +157,9 @@ impl TableShape {
         let mut bytes = [0; TableShape::BYTES];
         if let Some(shape) = shape {
             bytes[0] = shape.places;
-            bytes[1] = shape.layout as u8;
+            let (layout, chunks) = shape.layout.numbers();
+            bytes[1] = layout;
+            bytes[2..4].copy_from_slice(&chunks.to_le_bytes());
             bytes[4..8].copy_from_slice(&shape.partitions.to_le_bytes());
             bytes[8..16].copy_from_slice(&shape.keys.to_le_bytes());
             bytes[16..24].copy_from_slice(&shape.entries.to_le_bytes());
@@ -124,15 +172,9 @@ impl TableShape {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        let layout = match bytes[1] {
-            1 => Layout::Tagged,
-            2 => Layout::State,
-            3 => Layout::Address,
-            other => return Err(Error::format("keyword table", format!("unknown layout {other}"))),
-        };
         let shape = TableShape {
             places: bytes[0],
-            layout,
+            layout: Layout::of_numbers(bytes[1], u16::from_le_bytes([bytes[2], bytes[3]]))?,
             partitions: u32_at(bytes, 4),
             keys: u64_at(bytes, 8),
             entries: u64_at(bytes, 16),
@@ -177,6 +219,20 @@ impl TableShape {
     /// All places of a key.
     pub fn places_of(&self, key: &[u8]) -> Vec<u64> {
         self.places_of_name(&name(key))
+    }
+
+    /// Queries of a look-up: all places of all chunks that a value may have.
+    pub fn queries(&self) -> usize {
+        usize::from(self.places) * usize::from(self.layout.chunks().unwrap_or(1))
+    }
+
+    /// What a look-up asks for, in this order: [`TableShape::queries`] places, however long the value is, and whether the key is
+    /// there or not.
+    pub fn look_up(&self, key: &[u8]) -> Vec<u64> {
+        match self.layout.chunks() {
+            None => self.places_of(key),
+            Some(chunks) => (0..chunks).flat_map(|number| self.places_of(&chunk_key(key, number))).collect(),
+        }
     }
 }
 
@@ -279,10 +335,20 @@ mod tests {
         }
         assert_eq!(TableShape::read(&TableShape::to_bytes(None)).unwrap(), None);
         let good = TableShape::to_bytes(Some(&TableShape::new(1000, 3, Layout::State).unwrap()));
-        for (at, byte) in [(0, 1), (0, 5), (1, 4), (4, 0), (4, 7), (23, 1)] {
+        for (at, byte) in [(0, 1), (0, 5), (1, 4), (1, 5), (1, 7), (2, 1), (3, 1), (4, 0), (4, 7), (23, 1)] {
             let mut bad = good;
             bad[at] = byte;
             assert!(TableShape::read(&bad).is_err(), "byte {at} set to {byte}");
+        }
+        for layout in [
+            Layout::Chunked(1),
+            Layout::Chunked(7),
+            Layout::Text(300),
+            Layout::Text(u16::MAX),
+            Layout::Script,
+        ] {
+            let shape = TableShape::new(1000, 3, layout).unwrap();
+            assert_eq!(TableShape::read(&TableShape::to_bytes(Some(&shape))).unwrap(), Some(shape));
         }
     }
 

@@ -16,8 +16,8 @@ mod record;
 mod targets;
 
 pub use database::{
-    About, BuildOptions, Built, Database, Databases, Difference, Differences, Progress, Reader, Snapshot,
-    Stage,
+    About, BuildOptions, Built, Database, Databases, Difference, Differences, Progress, Reader, ScriptCoins,
+    Snapshot, Stage,
 };
 pub use error::Error;
 pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose, key_of};

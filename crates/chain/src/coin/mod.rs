@@ -11,7 +11,7 @@ mod rows;
 
 pub use export::{Wif, decode_wif, descriptor_checksum, wif_versions};
 pub use infer::{Inference, Refusal, infer};
-pub use output::Outputs;
+pub use output::{Outputs, output_script};
 pub use rows::{BITCOIN, BITCOIN_CASH, COINS, DOGECOIN, LITECOIN};
 
 use std::sync::Arc;

@@ -2,8 +2,11 @@
 //!
 //! The counterpart of [`identify`](crate::identify) for those who read chains instead of lists.
 
+use bech32::primitives::decode::SegwitHrpstring;
+
 use super::Network;
 use crate::hash::hash160;
+use crate::text::base58;
 use crate::{Address, AddressKind, Digest};
 
 /// Reads output scripts of one network.
@@ -61,6 +64,37 @@ impl Outputs {
     }
 }
 
+/// The output script of a Bitcoin address of any network, that of a hash of a script too; none where the text is no such address.
+///
+/// ```
+/// use warpsmith_chain::coin::output_script;
+///
+/// let script = output_script("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4").unwrap();
+/// assert_eq!(script[..2], [0x00, 0x14], "version 0, and 20 bytes of a hash");
+/// assert_eq!(output_script("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5"), None);
+/// ```
+pub fn output_script(address: &str) -> Option<Vec<u8>> {
+    if let Some([version, hash @ ..]) = base58::address_payload(address) {
+        // Main network, and the test networks, which share theirs.
+        return match version {
+            0x00 | 0x6f => Some([&[0x76, 0xa9, 0x14][..], &hash, &[0x88, 0xac]].concat()),
+            0x05 | 0xc4 => Some([&[0xa9, 0x14][..], &hash, &[0x87]].concat()),
+            _ => None,
+        };
+    }
+    let parsed = SegwitHrpstring::new(address).ok()?;
+    if !["bc", "tb", "bcrt"].contains(&parsed.hrp().to_lowercase().as_str()) {
+        return None;
+    }
+    let program: Vec<u8> = parsed.byte_iter().collect();
+    // OP_0, or OP_1 to OP_16; then the push of the program.
+    let version = match parsed.witness_version().to_u8() {
+        0 => 0,
+        version => 0x50 + version,
+    };
+    Some([&[version, program.len() as u8][..], &program].concat())
+}
+
 /// Whether a key is on the curve: some outputs are to what only looks like a key.
 fn is_point(public: &[u8]) -> bool {
     secp256k1::PublicKey::from_slice(public).is_ok()
@@ -100,6 +134,7 @@ mod tests {
                     let expected = identify(&address.to_string()).unwrap();
                     assert!(matches!(expected, Address::Key(..)));
                     assert_eq!(outputs.address(address.script_pubkey().as_bytes()), expected, "{address}");
+                    assert_eq!(output_script(&address.to_string()), Some(address.script_pubkey().to_bytes()));
                 }
                 // A bare key is paid as its hash is.
                 for (key, address) in [(public, &all[0]), (uncompressed, &all[1])] {
@@ -107,6 +142,31 @@ mod tests {
                     assert_eq!(outputs.address(script.as_bytes()), identify(&address.to_string()).unwrap());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn addresses_of_scripts_and_of_versions_to_come_have_scripts_too() {
+        let (p2wsh, p2sh) =
+            (ScriptBuf::new_p2wsh(&WScriptHash::all_zeros()), ScriptBuf::new_op_return([]).to_p2sh());
+        for network in [bitcoin::Network::Bitcoin, bitcoin::Network::Testnet, bitcoin::Network::Regtest] {
+            for script in [&p2wsh, &p2sh] {
+                let address = bitcoin::Address::from_script(script, network).unwrap().to_string();
+                assert_eq!(output_script(&address), Some(script.to_bytes()), "{address}");
+                assert_eq!(output_script(&address.to_uppercase()).is_some(), script == &p2wsh);
+            }
+        }
+        // BIP-350: OP_16 with two bytes.
+        assert_eq!(output_script("BC1SW50QGDZ25J"), Some(vec![0x60, 2, 0x75, 0x1e]));
+        for wrong in [
+            "",
+            "bob",
+            "0x00000000219ab540356cbb839cbe05303d7705fa",
+            "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9",
+            "LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1",
+            "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMJ",
+        ] {
+            assert_eq!(output_script(wrong), None, "{wrong}");
         }
     }
 

@@ -1,9 +1,11 @@
 //! Private retrieval: servers and clients as processes of their own, killed, restarted, misused, and always right.
 
+mod codes;
 mod damage;
 mod fold;
 mod follow;
 mod guard;
+mod imports;
 mod load;
 mod network;
 mod proxy;

@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io::{BufWriter, IntoInnerError, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Layout, Name, TableShape, name, tagged_entry};
+use super::chunks::split;
+use super::{Layout, Name, TableShape, chunk_key, name, tagged_entry};
 use crate::database::{Builder, Description};
 use crate::error::{Error, Result};
 use crate::params::Choice;
@@ -30,7 +31,7 @@ pub struct Plan {
     pub layout: Layout,
     /// Places of each key: three, as a rule.
     pub places: u8,
-    /// Keys that will come.
+    /// Keys that will come; where values stand in chunks, their chunks.
     pub keys: u64,
     /// Keys that may be added later: there is room for so many more.
     pub room: u64,
@@ -71,13 +72,23 @@ fn entries_of<'a>(
 ) -> impl FnMut(&mut TakeEntry<'_>) -> Result<()> + 'a {
     let entry_size = plan.entry_size as usize;
     move |take| {
+        let mut put = |key: &[u8], entry: Option<&[u8]>, value: &[u8]| {
+            let entry = entry.filter(|entry| entry.len() == entry_size);
+            take(&name(key), entry.ok_or_else(|| too_long(value, entry_size))?)
+        };
         source(&mut |key, value| match plan.layout {
-            Layout::Tagged | Layout::Address => {
-                let entry = tagged_entry(key, value, entry_size);
-                take(&name(key), &entry.ok_or_else(|| too_long(value, entry_size))?)
+            Layout::State => put(key, Some(value), value),
+            Layout::Tagged | Layout::Address | Layout::Script => {
+                put(key, tagged_entry(key, value, entry_size).as_deref(), value)
             }
-            Layout::State if value.len() == entry_size => take(&name(key), value),
-            Layout::State => Err(too_long(value, entry_size)),
+            Layout::Chunked(most) | Layout::Text(most) => {
+                split(value, entry_size).zip(0u64..).try_for_each(|(chunk, number)| {
+                    let number = u16::try_from(number).ok().filter(|number| *number < most);
+                    let key = number.map(|number| chunk_key(key, number));
+                    let entry = key.as_ref().and_then(|key| tagged_entry(key, chunk, entry_size));
+                    put(&key.unwrap_or_default(), entry.as_deref(), value)
+                })
+            }
         })
     }
 }
@@ -139,7 +150,7 @@ fn build_with(
 }
 
 fn too_long(value: &[u8], entry_size: usize) -> Error {
-    Error::format("value", format!("{} bytes do not fit an entry of {entry_size}", value.len()))
+    Error::format("value", format!("{} bytes do not fit entries of {entry_size}", value.len()))
 }
 
 /// The files of the partitions.
@@ -244,7 +255,7 @@ fn arrange(shape: &TableShape, records: &Records) -> Result<Option<Vec<u32>>> {
 mod tests {
     use super::*;
     use crate::database::Database;
-    use crate::keyword::{PLACES, tagged_value};
+    use crate::keyword::{PLACES, chunked_value, chunks_of, tagged_value};
 
     fn key(number: u64) -> [u8; 8] {
         (number * number + 7).to_le_bytes()
@@ -309,6 +320,35 @@ mod tests {
             }
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing but the database");
+    }
+
+    #[test]
+    fn values_of_any_length_stand_in_chunks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let value = |number: u64| vec![number as u8; (number * 7 % 60) as usize];
+        let keys = (0..500).map(|number| chunks_of(value(number).len(), 24) as u64).sum();
+        let plan = Plan { layout: Layout::Chunked(8), ..plan(keys, 3) };
+        let mut source =
+            |take: &mut Take<'_>| (0..500).try_for_each(|number| take(&key(number), &value(number)));
+        let built = build(&path, &plan, &mut source, &mut |_| Ok(())).unwrap();
+        let shape = built.keyword.unwrap();
+        assert_eq!((shape.keys, shape.layout), (keys, Layout::Chunked(8)));
+        let blocks = Database::open(&path).unwrap().read_all().unwrap();
+        let entries = |key: &[u8]| -> Vec<Vec<u8>> {
+            let places = shape.look_up(key).into_iter();
+            places.map(|place| blocks[place as usize * 24..][..24].to_vec()).collect()
+        };
+        for number in 0..500 {
+            let found = chunked_value(&shape, &key(number), &entries(&key(number))).unwrap();
+            assert_eq!(found, Some(value(number)), "{number}");
+        }
+        assert_eq!(chunked_value(&shape, &key(500), &entries(&key(500))).unwrap(), None);
+        // Longer than the table has chunks for.
+        let short = Plan { layout: Layout::Chunked(7), ..plan };
+        std::fs::remove_file(&path).unwrap();
+        let error = build(&path, &short, &mut source, &mut |_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("do not fit"), "{error}");
     }
 
     #[test]

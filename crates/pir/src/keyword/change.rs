@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Layout, Name, TableShape, name, tag_of, tagged_entry};
+use super::chunks::split;
+use super::{Layout, Name, TableShape, chunk_key, name, tag_of, tagged_entry};
 use crate::error::{Error, Result};
 use crate::ethereum;
 use crate::updates::Live;
@@ -41,26 +42,14 @@ pub fn entries_of_changes_moving(
 ) -> Result<Vec<(u64, Vec<u8>)>> {
     let mut table = NewTable { live, shape, name_of, changed: BTreeMap::new() };
     for (number, (key, value)) in changes.iter().enumerate() {
-        let refuse = |reason: String| Err(Error::format(format!("change {number}"), reason));
-        let size = live.params().entry_size();
-        let old = table.place_of(key)?;
-        let entry = match (value, shape.layout) {
-            (None, _) => None,
-            (Some(record), Layout::State) => Some(record.clone()).filter(|record| record.len() == size),
-            (Some(value), _) => tagged_entry(key, value, size),
+        let set = match shape.layout.chunks() {
+            None => table.set(key, value.as_deref())?,
+            Some(most) => table.set_chunks(key, value.as_deref(), most)?,
         };
-        match (value, entry, old) {
-            (None, _, None) => return refuse("there is no such key to take out".into()),
-            (None, _, Some(place)) => drop(table.changed.insert(place, vec![0; size])),
-            (Some(value), None, _) => {
-                return refuse(format!("a value of {} bytes does not fit an entry of {size}", value.len()));
-            }
-            (Some(_), Some(entry), Some(place)) => drop(table.changed.insert(place, entry)),
-            (Some(_), Some(entry), None) => {
-                if !table.insert(shape.places_of(key), entry)? {
-                    return Err(Error::Full(number));
-                }
-            }
+        match set {
+            Ok(()) => {}
+            Err(NotSet::Full) => return Err(Error::Full(number)),
+            Err(NotSet::Wrong(reason)) => return Err(Error::format(format!("change {number}"), reason)),
         }
     }
     Ok(table.changed.into_iter().collect())
@@ -76,6 +65,14 @@ pub fn standing(live: &Live, shape: &TableShape, key: &[u8]) -> Result<Option<Ve
     table.place_of(key)?.map(|place| live.entry(place)).transpose()
 }
 
+/// Why a key has not its new value.
+enum NotSet {
+    /// All its places are taken.
+    Full,
+    /// It cannot have it.
+    Wrong(String),
+}
+
 /// The entries as they will be.
 struct NewTable<'a> {
     live: &'a Live,
@@ -86,6 +83,61 @@ struct NewTable<'a> {
 }
 
 impl NewTable<'_> {
+    /// Gives a key a new value, or takes it out; the inner error says why not.
+    fn set(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<std::result::Result<(), NotSet>> {
+        let size = self.live.params().entry_size();
+        let old = self.place_of(key)?;
+        let entry = match (value, self.shape.layout) {
+            (None, _) => None,
+            (Some(record), Layout::State) => Some(record.to_vec()).filter(|record| record.len() == size),
+            (Some(value), _) => tagged_entry(key, value, size),
+        };
+        match (value, entry, old) {
+            (None, _, None) => return Ok(Err(NotSet::Wrong("there is no such key to take out".into()))),
+            (None, _, Some(place)) => drop(self.changed.insert(place, vec![0; size])),
+            (Some(value), None, _) => {
+                let reason = format!("a value of {} bytes does not fit an entry of {size}", value.len());
+                return Ok(Err(NotSet::Wrong(reason)));
+            }
+            (Some(_), Some(entry), Some(place)) => drop(self.changed.insert(place, entry)),
+            (Some(_), Some(entry), None) => {
+                if !self.insert(self.shape.places_of(key), entry)? {
+                    return Ok(Err(NotSet::Full));
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// The same, chunk by chunk; those that the new value does not have are taken out.
+    fn set_chunks(
+        &mut self,
+        key: &[u8],
+        value: Option<&[u8]>,
+        most: u16,
+    ) -> Result<std::result::Result<(), NotSet>> {
+        let size = self.live.params().entry_size();
+        let chunks: Vec<&[u8]> = value.iter().flat_map(|value| split(value, size)).collect();
+        if chunks.len() > usize::from(most) {
+            let length = value.map_or(0, <[u8]>::len);
+            return Ok(Err(NotSet::Wrong(format!(
+                "a value of {length} bytes has {} chunks, and a look-up asks for {most}; build the database anew",
+                chunks.len()
+            ))));
+        }
+        for number in 0..most {
+            let (key, chunk) = (chunk_key(key, number), chunks.get(usize::from(number)).copied());
+            // A key that is taken out has its first chunk at the least.
+            let is_needed = chunk.is_some() || (value.is_none() && number == 0);
+            if (is_needed || self.place_of(&key)?.is_some())
+                && let Err(reason) = self.set(&key, chunk)?
+            {
+                return Ok(Err(reason));
+            }
+        }
+        Ok(Ok(()))
+    }
+
     fn entry(&self, place: u64) -> Result<Vec<u8>> {
         self.changed.get(&place).map_or_else(|| self.live.entry(place), |entry| Ok(entry.clone()))
     }
@@ -96,8 +148,8 @@ impl NewTable<'_> {
         for place in self.shape.places_of_name(&name) {
             let entry = self.entry(place)?;
             let is_its = match self.shape.layout {
-                Layout::Tagged | Layout::Address => tag_of(&entry) == Some(&name),
                 Layout::State => ethereum::belongs_to(key, &entry),
+                _ => tag_of(&entry) == Some(&name),
             };
             if is_its {
                 return Ok(Some(place));

@@ -21,7 +21,7 @@ use warpsmith_files::{Draft, with_suffix};
 
 use super::about::Summary;
 use super::layout::{CHUNK, amount_bytes};
-use super::snapshot::Snapshot;
+use super::snapshot::{By, Snapshot};
 use super::sort::{Amounts, Runs};
 use super::write::Writer;
 use super::{About, Database, coins, lmdb, snapshot};
@@ -233,7 +233,7 @@ fn read(
             }
             let add_up = |source: &mut dyn Read| {
                 let hand_on = |entries| send(Work::Entries(path.to_owned(), entries, Vec::new()));
-                coins::add_up(path, source, scratch, options, &goes_on, hand_on)
+                coins::add_up(path, source, By::Address, scratch, options, &goes_on, hand_on)
             };
             match feed(path, read, send, add_up) {
                 Ok(snapshot) => snapshots.extend(snapshot.map(|snapshot| (path.to_owned(), snapshot))),

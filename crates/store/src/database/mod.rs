@@ -20,6 +20,7 @@ mod write;
 
 pub use about::About;
 pub use build::{BuildOptions, Built, Progress, Stage};
+pub use coins::ScriptCoins;
 pub use diff::{Difference, Differences};
 pub use snapshot::Snapshot;
 pub use together::Databases;

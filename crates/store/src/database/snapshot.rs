@@ -20,8 +20,9 @@
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use sha2::{Digest as _, Sha256};
 use warpsmith_chain::coin::{Network, Outputs};
-use warpsmith_chain::{Address, PublicPoint};
+use warpsmith_chain::{Address, AddressKind, PublicPoint};
 
 use crate::Error;
 use crate::record::Entry;
@@ -84,10 +85,38 @@ pub(super) fn old(path: &Path) -> Error {
     Error::Snapshot { path: path.to_owned(), reason }
 }
 
-/// Hands on every coin that a single key may spend, as its address and amount, until `take` says no.
+/// What coins are told by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The address that a single key may have, with the amount.
+    Address,
+    /// The SHA-256 of any script, as though it were the x coordinate of an output key; in the upper half of the amount is the
+    /// number of coins, so that both add up.
+    Script,
+}
+
+impl By {
+    fn entry(self, outputs: &Outputs, script: &[u8], satoshi: u64) -> Option<Entry> {
+        match self {
+            By::Address => match outputs.address(script) {
+                Address::Key(kind, digest) => {
+                    Some(Entry::from_parts(kind, digest.as_bytes(), Some(satoshi.into())))
+                }
+                Address::Script(_) => None,
+            },
+            By::Script => {
+                let hash = Sha256::digest(script);
+                Some(Entry::from_parts(AddressKind::P2TR, &hash, Some(u128::from(satoshi) | 1 << 64)))
+            }
+        }
+    }
+}
+
+/// Hands on every coin, or every coin that a single key may spend, until `take` says no.
 pub(super) fn read(
     path: &Path,
     source: impl Read,
+    by: By,
     mut take: impl FnMut(Vec<Entry>) -> bool,
 ) -> Result<Snapshot, Error> {
     let mut source = Source { path, inner: source, at: 0, coins: 0 };
@@ -112,11 +141,9 @@ pub(super) fn read(
             let satoshi = satoshi.ok_or_else(|| source.wrong("a coin is of more than there is"))?;
             source.script(&mut script)?;
             source.coins += 1;
-            match outputs.address(&script) {
-                Address::Key(kind, digest) => {
-                    entries.push(Entry::from_parts(kind, digest.as_bytes(), Some(satoshi.into())));
-                }
-                Address::Script(_) => snapshot.scripts += 1,
+            match by.entry(&outputs, &script, satoshi) {
+                Some(entry) => entries.push(entry),
+                None => snapshot.scripts += 1,
             }
             if entries.len() == TOGETHER
                 && !take(std::mem::replace(&mut entries, Vec::with_capacity(TOGETHER)))

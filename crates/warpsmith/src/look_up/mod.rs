@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 
-pub use query::{Answer, Query, amount_bytes, key_of, parse_hex, parse_key};
+pub use query::{Answer, Query, amount_bytes, coins_bytes, key_of, parse_hex, parse_key};
 use warpsmith_engine::{Devices, Runner};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::device::{OnDevice, Tuning};
@@ -381,7 +381,7 @@ impl Library {
     ) -> std::result::Result<(), E> {
         same_database(&self.offer.description, &self.client, "server")?;
         let shape = self.offer.description.keyword.clone();
-        let each = shape.as_ref().map_or(1, |shape| usize::from(shape.places));
+        let each = shape.as_ref().map_or(1, TableShape::queries);
         let needed = queries.len() * each;
         if needed as u64 > self.remaining() {
             return Err(E::from(Error::Query(format!(
@@ -391,12 +391,16 @@ impl Library {
         }
         for queries in queries.chunks((self.offer.batch / each).max(1)) {
             let places: Vec<u64> = queries.iter().flat_map(|query| query.places(shape.as_ref())).collect();
-            let asked = self.client.ask(&places).map_err(Error::from)?;
-            let fetched = self.remote.fetch(&mut self.client, &asked).map_err(Error::Unanswered)?;
+            let mut fetched = Vec::with_capacity(places.len());
+            // One look-up may have more queries than the server takes at once.
+            for places in places.chunks(self.offer.batch.max(1)) {
+                let asked = self.client.ask(places).map_err(Error::from)?;
+                fetched.extend(self.remote.fetch(&mut self.client, &asked).map_err(Error::Unanswered)?);
+            }
             let parts = places.chunks(each).zip(fetched.chunks(each));
             for (query, (places, fetched)) in queries.iter().zip(parts) {
                 let entries = self.entries(shape.as_ref(), places, fetched)?;
-                take(query, entries.map(|entries| Answer::new(query, shape.as_ref(), &entries)))?;
+                take(query, entries.and_then(|entries| Answer::new(query, shape.as_ref(), &entries)))?;
             }
         }
         self.client.tidy().map_err(Error::from)?;

@@ -1,9 +1,11 @@
 //! What a person writes to say which entry, and what the entries say: both follow from the database's table.
 
+use sha2::{Digest as _, Sha256};
+use warpsmith_chain::coin::output_script;
 use warpsmith_chain::{Address, AddressKind, Shown, identify};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::ethereum::{self, Account};
-use warpsmith_pir::keyword::{Layout, TableShape, tagged_value};
+use warpsmith_pir::keyword::{Layout, TableShape, chunked_value, tagged_value};
 
 /// One thing that is asked for.
 ///
@@ -44,7 +46,7 @@ impl Query {
     /// The entries to ask for: always as many, whether a key is there or not.
     pub(super) fn places(&self, shape: Option<&TableShape>) -> Vec<u64> {
         match (self, shape) {
-            (Query::Key { key, .. }, Some(shape)) => shape.places_of(key),
+            (Query::Key { key, .. }, Some(shape)) => shape.look_up(key),
             (Query::Index(index), _) => vec![*index],
             (Query::Key { .. }, None) => Vec::new(),
         }
@@ -70,24 +72,35 @@ pub enum Answer {
     Address(Option<Option<u128>>),
     /// An account of Ethereum's state.
     Account(Option<Account>),
+    /// What the coins of an output script are worth, in satoshi, and how many they are.
+    Coins(Option<(u64, u32)>),
 }
 
 impl Answer {
-    /// What the entries of all places of a query say.
-    pub(super) fn new(query: &Query, shape: Option<&TableShape>, entries: &[Vec<u8>]) -> Answer {
+    /// What the entries of all places of a query say, or why that makes no sense.
+    pub(super) fn new(
+        query: &Query,
+        shape: Option<&TableShape>,
+        entries: &[Vec<u8>],
+    ) -> Result<Answer, String> {
         let (key, shape) = match (query, shape) {
             (Query::Key { key, .. }, Some(shape)) => (key, shape),
-            (Query::Index(_), _) => return Answer::Entry(entries.first().cloned().unwrap_or_default()),
+            (Query::Index(_), _) => return Ok(Answer::Entry(entries.first().cloned().unwrap_or_default())),
             (Query::Key { .. }, None) => unreachable!("keys are read for tables only"),
         };
-        match shape.layout {
+        Ok(match shape.layout {
             Layout::Tagged => Answer::Value(tagged_value(key, entries)),
+            Layout::Chunked(_) | Layout::Text(_) => {
+                let value = chunked_value(shape, key, entries);
+                Answer::Value(value.map_err(|error| format!("the server's answer is wrong: {error}"))?)
+            }
+            Layout::Script => Answer::Coins(tagged_value(key, entries).as_deref().and_then(coins_of)),
             Layout::Address => Answer::Address(tagged_value(key, entries).as_deref().map(amount_of)),
             Layout::State => match <&ethereum::Address>::try_from(key.as_slice()) {
                 Ok(address) => Answer::Account(ethereum::find_account(address, entries)),
                 Err(_) => Answer::Value(ethereum::find_slot(key, entries).map(|value| value.to_vec())),
             },
-        }
+        })
     }
 
     /// Whether what was asked for is there.
@@ -97,6 +110,7 @@ impl Answer {
             Answer::Value(value) => value.is_some(),
             Answer::Address(amount) => amount.is_some(),
             Answer::Account(account) => account.is_some(),
+            Answer::Coins(coins) => coins.is_some(),
         }
     }
 }
@@ -119,8 +133,15 @@ impl Answer {
 /// ```
 pub fn parse_key(shape: &TableShape, text: &str) -> Result<Vec<u8>, String> {
     match shape.layout {
-        Layout::Tagged => parse_hex(text).map_err(|why| format!("this database is read by key: {why}")),
+        Layout::Tagged | Layout::Chunked(_) => {
+            parse_hex(text).map_err(|why| format!("this database is read by key: {why}"))
+        }
+        Layout::Text(_) => match text.is_empty() {
+            false => Ok(text.as_bytes().to_vec()),
+            true => Err("this database is read by text, and nothing is none; give a key".to_owned()),
+        },
         Layout::State => state_key(text),
+        Layout::Script => script_key(text),
         Layout::Address => address_key(text),
     }
 }
@@ -159,6 +180,38 @@ fn address_key(text: &str) -> Result<Vec<u8>, String> {
             Err(format!("'{}' is the address of a script; no address database has it", Shown(text)))
         }
     }
+}
+
+/// The hash of an output script: that of an address, or one in hex.
+fn script_key(text: &str) -> Result<Vec<u8>, String> {
+    let script = match text.strip_prefix("script:") {
+        Some(digits) => parse_hex(digits).ok(),
+        None => output_script(text),
+    };
+    let script = script.ok_or_else(|| {
+        let text = Shown(text);
+        format!("'{text}' is no address of Bitcoin; give one, or script: and an output script in hex")
+    })?;
+    Ok(Sha256::digest(script).to_vec())
+}
+
+/// The value of an output script's coins: what they are worth, and how many they are.
+///
+/// ```
+/// use warpsmith::look_up::coins_bytes;
+///
+/// assert_eq!(coins_bytes(258, 3), [2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0]);
+/// ```
+pub fn coins_bytes(satoshi: u64, coins: u32) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&satoshi.to_le_bytes());
+    bytes[8..].copy_from_slice(&coins.to_le_bytes());
+    bytes
+}
+
+fn coins_of(value: &[u8]) -> Option<(u64, u32)> {
+    let (satoshi, coins) = value.split_first_chunk()?;
+    Some((u64::from_le_bytes(*satoshi), u32::from_le_bytes(coins.try_into().ok()?)))
 }
 
 /// The key of an address in a table.
@@ -232,6 +285,24 @@ mod tests {
         );
         assert_eq!(amount_of(&[]), None);
         assert_eq!(amount_of(&[0; 17]), None);
+    }
+
+    #[test]
+    fn scripts_are_known_by_their_hash_however_they_are_written() {
+        let address = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4";
+        let script = "script:0014751e76e8199196d454941c45d1b3a323f1433bd6";
+        // By sha256sum, of these 22 bytes.
+        let hash = "8838f796bf4970b148779c05b74b8c49515b322d04035f7faa5d9b2375df2396";
+        assert_eq!(const_hex::encode(script_key(address).unwrap()), hash);
+        assert_eq!(script_key(script), script_key(address));
+        for wrong in ["", "bob", "script:", "script:0", "0x00000000219ab540356cbb839cbe05303d7705fa"] {
+            assert!(
+                script_key(wrong).is_err_and(|why| why.contains("script: and an output script")),
+                "{wrong}"
+            );
+        }
+        assert_eq!(coins_of(&coins_bytes(21_000_000 * 100_000_000, 7)), Some((2_100_000_000_000_000, 7)));
+        assert_eq!((coins_of(&[0; 11]), coins_of(&[0; 13])), (None, None));
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! `warpsmith pir build`: a database from a flat file, keys and values, an address database, or Ethereum's state.
+//! `warpsmith pir build`: a database from a flat file, keys and values, an address database, Ethereum's state, or Bitcoin's coins.
+
+mod state;
+mod values;
 
 use std::fs::File;
 use std::io::Read;
@@ -7,16 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use warpsmith::look_up::{amount_bytes, key_of};
 use warpsmith::pir::database::{Builder, Description};
-use warpsmith::pir::ethereum::{self, ChainHead, Folder, Synthetic};
-use warpsmith::pir::keyword::{self, Layout, Names, Plan, TAG_BYTES};
+use warpsmith::pir::ethereum::{ChainHead, Synthetic, WordFolder};
 use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
-use warpsmith::store;
+use warpsmith::store::{self, Snapshot};
 
+use super::codes::CodeFlags;
 use super::info::{DatabaseLine, database_text};
-use super::node::Node;
-use super::pairs::Pairs;
+use super::pairs::Form;
 use super::{Route, refuse_existing};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -25,19 +26,28 @@ use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
 
 const EXAMPLES: &str = "\
-What INPUT is:
+What INPUT is, with the name for --format where it does not look like it:
   a file, with --entry-size     flat: entries of so many bytes, one after the other, read by index
   a text file                   pairs: one key and one value in hex per line, separated by blanks, read by key
+  a text file                   text: a key, a tab and the value per line, as they are, read by key; name the format
+  a text file                   accounts: CSV with the columns address, balance, nonce and code_hash, read by address; name it
+  a text file                   codes: one code of a contract in hex per line, read by its hash; name it
   a file of `warpsmith db`      addresses: the amount of an address, read by address
+  a file of `bitcoin-cli dumptxoutset`
+                                coins: what an output script of Bitcoin has, read by address or script:HEX
   a folder with database.bin, account-mapping.bin and storage-mapping.bin
                                 state: Ethereum's accounts and slots in 40-byte records, read by address or ADDRESS:SLOT
+                                words: the same in words of 32 bytes, as older extractors write them
 
 Examples:
   warpsmith pir build data.pir entries.bin --entry-size 40
   warpsmith pir build keys.pir pairs.txt --value-size 32
-  warpsmith pir build coins.pir addresses.db
+  warpsmith pir build pages.pir pages.tsv --format text
+  warpsmith pir build amounts.pir addresses.db
+  warpsmith pir build coins.pir utxo.dat
+  warpsmith pir build state.pir accounts.csv --format accounts --chain-id 1 --block-number 23876768 --block-hash 0xd46b...
   warpsmith pir build state.pir --synthetic 1000000
-  warpsmith pir build state.pir --rpc http://127.0.0.1:8545 --room 100000
+  warpsmith pir build state.pir --rpc http://127.0.0.1:8545 --room 100000 --codes codes.pir
   warpsmith pir build state.pir folder --chain-id 1 --block-number 23876768 --block-hash 0xd46b...";
 
 /// Build a database, read by index or by key
@@ -77,16 +87,27 @@ pub(crate) struct Build {
     #[arg(long)]
     names: bool,
 
+    /// State: tell the hashes of contracts' codes, for eth_getCode; a folder has them in code_store.bin, --rpc always tells them
+    #[arg(long, conflicts_with = "synthetic")]
+    code_hashes: bool,
+
+    /// With --rpc: write the codes of contracts, too, to a database of their own
+    #[arg(long, value_name = "DBFILE")]
+    codes: Option<PathBuf>,
+
+    #[command(flatten)]
+    code_flags: CodeFlags,
+
     /// Which synthetic state
     #[arg(long, value_name = "N", default_value_t = 1, requires = "synthetic")]
     seed: u64,
 
     /// What INPUT is, where it is not what it looks like
-    #[arg(long, value_name = "FORMAT", conflicts_with = "synthetic")]
+    #[arg(long, visible_alias = "from", value_name = "FORMAT", conflicts_with = "synthetic")]
     format: Option<Format>,
 
-    /// Pairs: room for values of so many bytes, so that later ones may be longer [default: the longest there is]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4080))]
+    /// Pairs and text: room for values of so many bytes, so that later ones may be longer [default: the longest there is]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1 << 26))]
     value_size: Option<u32>,
 
     /// Entries a block [default: the power of two next to the square root of their number]
@@ -151,6 +172,18 @@ enum Format {
     Pairs,
     Addresses,
     State,
+    Codes,
+    Text,
+    Accounts,
+    Words,
+    Coins,
+}
+
+impl Format {
+    /// Whether a state of Ethereum comes of it.
+    fn is_state(self) -> bool {
+        matches!(self, Format::State | Format::Accounts | Format::Words)
+    }
 }
 
 fn parse_entry_size(text: &str) -> std::result::Result<u32, String> {
@@ -177,13 +210,20 @@ impl Watch<'_> {
 impl Build {
     pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<Ending, Failure> {
         let started = Instant::now();
-        refuse_existing(&self.database, "a database")?;
-        for (suffix, what) in
-            [(".updates", "the list of a database's updates"), (".names", "the list of its names")]
-        {
-            let mut beside = self.database.as_os_str().to_owned();
-            beside.push(suffix);
-            refuse_existing(Path::new(&beside), what)?;
+        // Of what excludes each other clap forgets what else is asked for.
+        if self.codes.is_some() && self.rpc.is_none() {
+            let text = "--codes is for --rpc URL; from a text of codes --format codes makes such a database";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+        for database in [Some(&self.database), self.codes.as_ref()].into_iter().flatten() {
+            refuse_existing(database, "a database")?;
+            for (suffix, what) in
+                [(".updates", "the list of a database's updates"), (".names", "the list of its names")]
+            {
+                let mut beside = database.as_os_str().to_owned();
+                beside.push(suffix);
+                refuse_existing(Path::new(&beside), what)?;
+            }
         }
         let stop = interrupt()?;
         let mut screen = Screen::new(self.quiet);
@@ -224,66 +264,6 @@ impl Build {
         Some(keys)
     }
 
-    fn build_synthetic(
-        &self,
-        records: u64,
-        watch: &mut Watch<'_>,
-    ) -> std::result::Result<Description, Failure> {
-        let synthetic = Synthetic::new(records, self.seed)?;
-        self.build_state(synthetic.keys(), &|take| synthetic.each(take), watch)
-    }
-
-    /// A state, and of which block it is where that is known.
-    fn build_state(
-        &self,
-        keys: u64,
-        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
-        watch: &mut Watch<'_>,
-    ) -> std::result::Result<Description, Failure> {
-        self.build_state_of(self.head.head(), keys, each, watch)
-    }
-
-    fn build_state_of(
-        &self,
-        head: Option<ChainHead>,
-        keys: u64,
-        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
-        watch: &mut Watch<'_>,
-    ) -> std::result::Result<Description, Failure> {
-        let head: Vec<_> = head.iter().flat_map(ChainHead::records).collect();
-        let plan = ethereum::plan(keys + head.len() as u64, self.block_size, self.epoch);
-        let plan = Plan { room: self.room, ..plan };
-        let mut source = |take: &mut keyword::Take<'_>| {
-            head.iter().try_for_each(|(key, record)| take(key, record))?;
-            each(take)
-        };
-        let built = keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?;
-        if self.names || self.rpc.is_some() {
-            let mut names = Names::create(&self.database, &built.identity)?;
-            let mut keys: Vec<Vec<u8>> = Vec::new();
-            source(&mut |key, _| {
-                keys.push(key.to_vec());
-                if keys.len() == 1 << 16 {
-                    names.add(keys.iter().map(Vec::as_slice))?;
-                    keys.clear();
-                }
-                Ok(())
-            })?;
-            names.add(keys.iter().map(Vec::as_slice))?;
-        }
-        Ok(built)
-    }
-
-    /// The whole state of a node.
-    fn build_node(&self, url: &str, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
-        let node = Node::new(self.route.to(url)?);
-        let (head, records) = node.dump().map_err(|error| Failure::Other(format!("--rpc: {error}")))?;
-        let records: Vec<_> = records.into_iter().filter_map(|(key, record)| Some((key, record?))).collect();
-        let each =
-            |take: &mut keyword::Take<'_>| records.iter().try_for_each(|(key, record)| take(key, record));
-        self.build_state_of(Some(head), records.len() as u64, &each, watch)
-    }
-
     fn build_input(&self, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
         let input = self.input.as_deref().expect("clap asks for INPUT where there is no --synthetic");
         let format = match self.format {
@@ -291,10 +271,15 @@ impl Build {
             None => self.guess(input)?,
         };
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
-        if format != Format::State && (self.names || self.room > 0) {
+        if !format.is_state() && (self.names || self.room > 0) {
             return usage("--names and --room are for states of Ethereum");
         }
-        if format != Format::State && self.head.chain_id.is_some() {
+        if format != Format::State && self.code_hashes {
+            return usage(
+                "--code-hashes is for folders of records; the other formats tell the hashes where they have them",
+            );
+        }
+        if !format.is_state() && self.head.chain_id.is_some() {
             return usage(
                 "--chain-id and --block-number are for states of Ethereum; other databases are of no block",
             );
@@ -305,15 +290,17 @@ impl Build {
             (_, Some(_)) => {
                 usage("--entry-size is for flat files; in the other formats it follows from the records")
             }
-            (Format::Pairs, None) => self.build_pairs(input, watch),
+            (Format::Pairs, None) => self.build_pairs(input, Form::Hex, watch),
+            (Format::Text, None) => self.build_pairs(input, Form::Text, watch),
             _ if self.value_size.is_some() => {
                 usage("--value-size is for keys and values; elsewhere it follows from the records")
             }
             (Format::Addresses, None) => self.build_addresses(input, watch),
-            (Format::State, None) => {
-                let folder = Folder::open(input)?;
-                self.build_state(folder.keys(), &|take| folder.each(take), watch)
-            }
+            (Format::Codes, None) => self.build_codes(input, watch),
+            (Format::State, None) => self.build_folder(input, watch),
+            (Format::Words, None) => self.build_words(input, watch),
+            (Format::Accounts, None) => self.build_accounts(input, watch),
+            (Format::Coins, None) => self.build_coins(input, watch),
         }
     }
 
@@ -323,11 +310,13 @@ impl Build {
             return Ok(match self.entry_size {
                 Some(_) => Format::Flat,
                 None if store::Database::is_at(input) => Format::Addresses,
+                None if Snapshot::is_at(input) => Format::Coins,
                 None => Format::Pairs,
             });
         }
         let has = |name: &str| input.join(name).exists();
         match (has("database.bin"), has("data.mdb")) {
+            (true, _) if WordFolder::is_at(input) => Ok(Format::Words),
             (true, _) => Ok(Format::State),
             // Which is told how to make one of it.
             (false, true) => Ok(Format::Addresses),
@@ -365,60 +354,5 @@ impl Build {
             builder.push(&buffer[..read])?;
             done += read;
         }
-    }
-
-    fn build_pairs(&self, input: &Path, watch: &mut Watch<'_>) -> std::result::Result<Description, Failure> {
-        let pairs = Pairs::survey(input, &mut || watch.tell(None))?;
-        if pairs.keys == 0 {
-            return Err(Failure::Other(format!(
-                "{} has no keys; give a line with a key and a value, both in hex, for each",
-                input.display()
-            )));
-        }
-        let value_size = self.value_size.unwrap_or(pairs.longest as u32);
-        if (value_size as usize) < pairs.longest {
-            return Err(Failure::Usage(format!(
-                "--value-size {value_size} is too small: there are values of {} bytes",
-                pairs.longest
-            )));
-        }
-        let plan = self.plan(Layout::Tagged, pairs.keys, value_size);
-        let built = keyword::build(&self.database, &plan, &mut |take| pairs.each(take), &mut |share| {
-            watch.tell(Some(share))
-        });
-        Ok(built.map_err(|error| pairs.with_lines(error))?)
-    }
-
-    fn build_addresses(
-        &self,
-        input: &Path,
-        watch: &mut Watch<'_>,
-    ) -> std::result::Result<Description, Failure> {
-        let foreign = |error: store::Error| Error::Format {
-            what: "address database".into(),
-            reason: error.to_string(),
-        };
-        let addresses = store::Database::open(input).map_err(foreign)?;
-        let mut longest = 0;
-        for (i, record) in addresses.records().enumerate() {
-            longest = longest.max(amount_bytes(record.map_err(foreign)?.amount).len());
-            if i % (1 << 14) == 0 {
-                watch.tell(None)?;
-            }
-        }
-        let plan = self.plan(Layout::Address, addresses.about().records, longest as u32);
-        let mut source = |take: &mut keyword::Take<'_>| {
-            addresses.records().try_for_each(|record| {
-                let record = record.map_err(foreign)?;
-                take(&key_of(record.kind, record.digest.as_bytes()), &amount_bytes(record.amount))
-            })
-        };
-        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?)
-    }
-
-    /// Tagged entries, of whole words: the sums of other sizes take longer.
-    fn plan(&self, layout: Layout, keys: u64, value_size: u32) -> Plan {
-        let entry_size = (TAG_BYTES as u32 + value_size).next_multiple_of(8);
-        Plan { layout, places: 3, keys, room: 0, entry_size, block_size: self.block_size, epoch: self.epoch }
     }
 }

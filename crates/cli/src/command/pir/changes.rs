@@ -3,13 +3,13 @@
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use warpsmith::look_up::{amount_bytes, parse_hex, parse_key};
+use warpsmith::look_up::{amount_bytes, coins_bytes, parse_hex, parse_key};
 use warpsmith::pir::ethereum::{self, Account};
 use warpsmith::pir::keyword::{Change, Layout, Name, TableShape, entries_of_changes_moving};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Error, Result};
 
-use super::pairs::{Wrong, each_line, quoted};
+use super::pairs::{Wrong, each_line, each_whole_line, quoted, split_text};
 
 /// The word that takes a key out.
 const GONE: &str = "-";
@@ -69,7 +69,7 @@ fn by_index(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64
     let (entries, size) = (live.params().entries(), live.params().entry_size());
     let mut values = Vec::new();
     each_line(name, from, &mut |line| {
-        let [index, value] = line.words[..] else {
+        let [index, value] = line.words()[..] else {
             return Err(Wrong::Here("a line is an index and the entry's new value in hex".into()));
         };
         let index = index.parse().ok().filter(|index| *index < entries).ok_or_else(|| {
@@ -87,28 +87,52 @@ fn by_index(live: &Live, name: &Path, from: &mut dyn BufRead) -> Result<Vec<(u64
 
 fn by_key(shape: &TableShape, name: &Path, from: &mut dyn BufRead) -> Result<Keys> {
     let (mut changes, mut lines) = (Vec::new(), Vec::new());
-    each_line(name, from, &mut |line| {
-        let [key, value] = line.words[..] else {
-            let form = match shape.layout {
-                Layout::Tagged => "KEY VALUE, both in hex",
-                Layout::State => "ADDRESS BALANCE,NONCE,CODE, or ADDRESS:SLOT VALUE",
-                Layout::Address => "ADDRESS AMOUNT",
-            };
-            return Err(Wrong::Here(format!("a line is {form}; or a key and {GONE} to take it out")));
+    let is_text = matches!(shape.layout, Layout::Text(_));
+    let each = if is_text { each_whole_line } else { each_line };
+    each(name, from, &mut |line| {
+        let change = if is_text {
+            // Any value may be meant, so a key alone is one that goes.
+            let (key, value) = split_text(line.text).map_err(Wrong::Here)?;
+            (key.as_bytes().to_vec(), value.map(|value| value.as_bytes().to_vec()))
+        } else {
+            parse_change(shape, &line.words()).map_err(Wrong::Here)?
         };
-        let key = parse_key(shape, key).map_err(Wrong::Here)?;
-        let value =
-            if value == GONE { None } else { Some(parse_value(shape, &key, value).map_err(Wrong::Here)?) };
-        changes.push((key, value) as Change);
+        changes.push(change as Change);
         lines.push(line.number);
         Ok(())
     })?;
     Ok(Keys { changes, lines, list: name.to_owned() })
 }
 
+/// A key and its new value, or - where it goes.
+fn parse_change(shape: &TableShape, words: &[&str]) -> std::result::Result<Change, String> {
+    let [key, value] = words[..] else {
+        let form = match shape.layout {
+            Layout::State => "ADDRESS BALANCE,NONCE,CODE, or ADDRESS:SLOT VALUE",
+            Layout::Address => "ADDRESS AMOUNT",
+            Layout::Script => "ADDRESS AMOUNT,COINS",
+            _ => "KEY VALUE, both in hex",
+        };
+        return Err(format!("a line is {form}; or a key and {GONE} to take it out"));
+    };
+    let key = parse_key(shape, key)?;
+    let value = if value == GONE { None } else { Some(parse_value(shape, &key, value)?) };
+    Ok((key, value))
+}
+
 fn parse_value(shape: &TableShape, key: &[u8], text: &str) -> std::result::Result<Vec<u8>, String> {
     match (shape.layout, <&ethereum::Address>::try_from(key)) {
-        (Layout::Tagged, _) => parse_hex(text),
+        (Layout::Tagged | Layout::Chunked(_), _) => parse_hex(text),
+        (Layout::Text(_), _) => Ok(text.as_bytes().to_vec()),
+        (Layout::Script, _) => {
+            let numbers = text.split_once(',');
+            let numbers =
+                numbers.and_then(|(amount, coins)| Some((amount.parse().ok()?, coins.parse().ok()?)));
+            let (amount, coins) = numbers.ok_or_else(|| {
+                format!("{} is no AMOUNT,COINS; give whole numbers, such as 5000,2", quoted(text))
+            })?;
+            Ok(coins_bytes(amount, coins).to_vec())
+        }
         (Layout::Address, _) => match text.parse() {
             Ok(amount) => Ok(amount_bytes(Some(amount))),
             Err(_) => Err(format!("{} is no amount; give a whole number of the smallest unit", quoted(text))),

@@ -8,12 +8,13 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::pir::Error;
 use warpsmith::pir::ethereum::ChainHead;
-use warpsmith::pir::keyword::{Change, Layout, Names, TableShape, entries_of_changes_moving, standing};
+use warpsmith::pir::keyword::{Layout, Names, TableShape, entries_of_changes_moving, standing};
 use warpsmith::pir::updates::Live;
 
+use super::codes::Codes;
 use super::fold::{self, FoldedLine, Folding, KeepFlags};
 use super::growth::{Telling, grow};
-use super::node::{Node, Told};
+use super::node::{Node, Records, Told};
 use super::{Route, lanes};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -25,6 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   warpsmith pir follow state.pir --rpc http://127.0.0.1:8545
   warpsmith pir follow state.pir --rpc http://127.0.0.1:8545 --behind 2
+  warpsmith pir follow state.pir --rpc http://127.0.0.1:8545 --codes codes.pir
   warpsmith pir follow state.pir --rpc http://127.0.0.1:8545 --until 23876768
 
 The node must trace blocks (debug_traceBlockByNumber with prestateTracer) and know the state after each. Every block is an epoch, which
@@ -48,6 +50,10 @@ pub(crate) struct Follow {
 
     #[command(flatten)]
     route: Route,
+
+    /// The database of codes that belongs to it (`warpsmith pir build --rpc URL --codes FILE`): gets those of new contracts
+    #[arg(long, value_name = "DBFILE")]
+    codes: Option<PathBuf>,
 
     /// Stay so many blocks behind the newest: fewer are taken back again
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -103,6 +109,7 @@ impl Follow {
         let mut screen = Screen::new(self.quiet);
         let node = Node::new(self.route.to(&self.rpc)?);
         let live = Live::open(&self.database, lanes(), 0)?;
+        let codes = self.codes.as_deref().map(Codes::open).transpose()?;
         let (description, _, head) = live.offer();
         let (Some(_), Some(head)) = (shape_of(&live), head) else {
             return Err(Failure::Usage(format!(
@@ -133,7 +140,7 @@ impl Follow {
             head.number,
             live.epoch()
         ));
-        let mut follower = Follower { live: &live, node: &node, names, behind: self.behind };
+        let mut follower = Follower { live: &live, node: &node, names, codes, behind: self.behind };
         let mut folding = Folding::new(&self.database, self.fold_every, self.keep.keep());
         let mut trouble = String::new();
         loop {
@@ -233,6 +240,7 @@ struct Follower<'a> {
     live: &'a Live,
     node: &'a Node,
     names: Option<Names>,
+    codes: Option<Codes>,
     behind: u64,
 }
 
@@ -288,7 +296,12 @@ impl Follower<'_> {
         ))
     }
 
-    fn append(&mut self, head: ChainHead, mut changes: Vec<Change>) -> Result<Step, Failure> {
+    fn append(&mut self, head: ChainHead, changes: Records) -> Result<Step, Failure> {
+        let Records { records: mut changes, codes } = changes;
+        // Before the state tells of them.
+        if let Some(known) = &self.codes {
+            known.add(codes).map_err(|error| Failure::Other(format!("--codes: {error}")))?;
+        }
         let shape = shape_of(self.live).expect("it was one when this began");
         changes.extend(head.records().map(|(key, record)| (key, Some(record.to_vec()))));
         // What stays as it is costs clients nothing.
@@ -321,5 +334,5 @@ impl Follower<'_> {
 enum Next {
     Still,
     Back,
-    Block(ChainHead, Vec<Change>),
+    Block(ChainHead, Records),
 }

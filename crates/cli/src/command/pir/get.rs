@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use serde::Serialize;
 use warpsmith::Error;
-use warpsmith::look_up::{Library, Query, Resumed};
+use warpsmith::look_up::{Answer, Library, Query, Resumed};
+use warpsmith::pir::keyword::Layout;
 
 use super::catching::{CaughtUpFields, NewHintsFlag};
 use super::keys::EntryLine;
@@ -21,6 +22,7 @@ Examples:
   warpsmith pir get --server http://127.0.0.1:8080 --state my.state 17
   warpsmith pir get --server http://127.0.0.1:8080 --state my.state 17 4711 17 --json
   warpsmith pir get --server http://127.0.0.1:8080 --state my.state 0x00000000219ab540356cbb839cbe05303d7705fa
+  warpsmith pir get --server http://127.0.0.1:8080 --state my.state Privacy --raw > privacy.txt
   warpsmith pir get --server http://library.onion --proxy socks5://127.0.0.1:9050 --state my.state 17
 
 Every query uses up a hint, also for what was asked before. A lookup by key asks for all places of the key, whether
@@ -48,6 +50,10 @@ pub(crate) struct Get {
     /// What to read: the index of an entry, or a key, as the database has it
     #[arg(value_name = "INDEX|KEY", required = true, num_args = 1..)]
     wanted: Vec<String>,
+
+    /// Write the bytes of the one value asked for to stdout, as they are, and nothing else
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
 
     /// Print JSON, one document per line
     #[arg(short, long)]
@@ -81,16 +87,27 @@ impl Get {
         }
         let queries = self.wanted.iter().map(|text| Query::parse(library.description(), text));
         let queries: Vec<Query> = queries.collect::<Result<_, _>>().map_err(Failure::Usage)?;
+        let layout = library.description().keyword.as_ref().map(|shape| shape.layout);
+        if self.raw {
+            check_raw(layout, &queries)?;
+        }
+        let is_text = matches!(layout, Some(Layout::Text(_)));
         let caught_up = self.catch_up(&mut library, &mut screen)?;
         let (mut all_found, mut failed) = (true, false);
         let read = library.get_each(&queries, &mut |query, answer| {
             match answer {
                 Ok(answer) => {
-                    let line = EntryLine::new(query, &answer);
-                    all_found &= line.found != Some(false);
-                    match self.json {
-                        true => stdout.show_json(&line)?,
-                        false => stdout.show(line.text().as_bytes())?,
+                    all_found &= answer.is_there();
+                    match (self.raw, answer) {
+                        (true, Answer::Entry(value) | Answer::Value(Some(value))) => stdout.show(&value)?,
+                        (true, _) => screen.warn(&format!("{}: not there", name(query))),
+                        (false, answer) => {
+                            let line = EntryLine::new(query, &answer, is_text);
+                            match self.json {
+                                true => stdout.show_json(&line)?,
+                                false => stdout.show(line.for_people().as_bytes())?,
+                            }
+                        }
                     }
                 }
                 Err(reason) => {
@@ -121,6 +138,21 @@ impl Get {
             )),
             Stopped::Library(error) => error.into(),
         }
+    }
+}
+
+/// Refuses what has no bytes of its own, and several values, whose ends nobody would see.
+fn check_raw(layout: Option<Layout>, queries: &[Query]) -> Result<(), Failure> {
+    let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+    match (layout, queries) {
+        (Some(Layout::Address | Layout::Script), _) => {
+            usage("--raw is for values, and this database has amounts; leave it out")
+        }
+        (Some(Layout::State), [Query::Key { key, .. }]) if key.len() == 20 => {
+            usage("--raw is for values, and this is an account; leave it out, or give ADDRESS:SLOT")
+        }
+        (_, [_]) => Ok(()),
+        _ => usage("--raw writes one value; give one key or index"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::pir::database::{Database, Description, HEAD_BYTES};
-use warpsmith::pir::keyword::{Layout, TableShape};
+use warpsmith::pir::keyword::{Layout, TAG_BYTES, TableShape};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Choice, Client, Params};
 
@@ -102,12 +102,12 @@ impl Figures {
         }
     }
 
-    fn text(&self, places: Option<u8>) -> String {
+    fn text(&self, each: Option<usize>) -> String {
         let count = |number: u64| human::count(number as f64);
-        let lookups = match places {
-            Some(places) => {
-                let lookups = count(self.queries / u64::from(places));
-                format!("; a lookup by key takes {places}, so {lookups} lookups")
+        let lookups = match each {
+            Some(each) => {
+                let lookups = count(self.queries / each as u64);
+                format!("; a lookup by key takes {each}, so {lookups} lookups")
             }
             None => String::new(),
         };
@@ -139,6 +139,9 @@ struct KeywordFields {
     keys: u64,
     places: u8,
     partitions: u32,
+    /// Where values stand in chunks: those that a look-up asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks: Option<u16>,
 }
 
 /// What a database is.
@@ -184,6 +187,9 @@ fn layout_name(shape: &TableShape) -> &'static str {
         Layout::Tagged => "pairs",
         Layout::State => "state",
         Layout::Address => "addresses",
+        Layout::Chunked(_) => "chunks",
+        Layout::Text(_) => "text",
+        Layout::Script => "scripts",
     }
 }
 
@@ -208,6 +214,7 @@ impl DatabaseLine {
                 keys: shape.keys,
                 places: shape.places,
                 partitions: shape.partitions,
+                chunks: shape.layout.chunks(),
             }),
             chain_id: None,
             block_number: None,
@@ -243,6 +250,8 @@ pub(super) fn database_text(path: &Path, description: &Description) -> String {
             Layout::Tagged => "keys with values",
             Layout::State => "keys of a state",
             Layout::Address => "addresses",
+            Layout::Chunked(_) | Layout::Text(_) => "chunks of values",
+            Layout::Script => "output scripts",
         };
         let load = human::percent(shape.keys as f64 / shape.entries as f64);
         let _ = writeln!(
@@ -251,6 +260,14 @@ pub(super) fn database_text(path: &Path, description: &Description) -> String {
             count(shape.keys),
             shape.places
         );
+        if let Some(chunks) = shape.layout.chunks() {
+            let longest = usize::from(chunks) * (params.entry_size() - TAG_BYTES) - 1;
+            let longest = count(longest as u64);
+            let _ = writeln!(
+                text,
+                "values     up to {longest} bytes; a look-up asks for {chunks} chunks, always"
+            );
+        }
     }
     text
 }
@@ -335,7 +352,7 @@ impl Info {
         if self.verify {
             text += "verified   every entry is as it was built\n";
         }
-        text += &figures.text(description.keyword.as_ref().map(|shape| shape.places));
+        text += &figures.text(description.keyword.as_ref().map(TableShape::queries));
         stdout.show(text.as_bytes())
     }
 

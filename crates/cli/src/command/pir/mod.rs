@@ -1,9 +1,11 @@
 //! `warpsmith pir`: a database that is read without telling its server what is read.
 
+mod accounts;
 mod bench;
 mod build;
 mod catching;
 mod changes;
+mod codes;
 mod fold;
 mod follow;
 mod get;

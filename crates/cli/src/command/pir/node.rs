@@ -5,8 +5,13 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
-use warpsmith::pir::ethereum::{Account, Address, ChainHead, account_record, slot_key, slot_record, tag};
+use warpsmith::pir::ethereum::{
+    Account, Address, ChainHead, account_record, code_hash, code_hash_key, code_hash_record, code_number,
+    slot_key, slot_record,
+};
 use warpsmith::pir::remote::Remote;
+
+use super::codes::ByHash;
 
 /// Bytes of an answer that are taken: a trace of a block is some megabytes.
 const MOST_ANSWER: u64 = 1 << 30;
@@ -18,6 +23,14 @@ pub(super) type Told<T> = Result<T, String>;
 
 /// A key of the state and its record; none where the state has nothing there.
 pub(super) type Record = (Vec<u8>, Option<Vec<u8>>);
+
+/// What a node says of accounts and slots.
+#[derive(Default)]
+pub(super) struct Records {
+    pub records: Vec<Record>,
+    /// The codes of those that are contracts.
+    pub codes: ByHash,
+}
 
 /// A node.
 pub(super) struct Node(Remote);
@@ -105,7 +118,7 @@ impl Node {
 
     /// The records after a block of all that it may have changed. Which these are is traced; what they are is asked, so
     /// that tracers may leave out whatever they like of values. None when the chain has gone another way meanwhile.
-    pub fn changes(&self, block: &Block) -> Told<Option<Vec<Record>>> {
+    pub fn changes(&self, block: &Block) -> Told<Option<Records>> {
         let height = format!("{:#x}", block.head.number);
         let tracer = json!({"tracer": "prestateTracer", "tracerConfig": {"diffMode": true}});
         let traces = self.call("debug_traceBlockByNumber", &json!([height, tracer]))?;
@@ -132,7 +145,7 @@ impl Node {
     }
 
     /// What the state says of accounts and slots after a block.
-    fn records(&self, touched: &Touched, height: &str) -> Told<Vec<Record>> {
+    fn records(&self, touched: &Touched, height: &str) -> Told<Records> {
         let mut calls = Vec::new();
         for (address, slots) in touched {
             let address = format!("0x{}", const_hex::encode(address));
@@ -148,18 +161,18 @@ impl Node {
         }
         let mut answers = self.calls(&calls)?.into_iter();
         let mut next = || answers.next().expect("an answer for each call");
-        let mut records = Vec::new();
+        let mut all = Records::default();
         for (address, slots) in touched {
-            records.push(account(address, &next(), &next(), &next())?);
+            account(address, &next(), &next(), &next(), &mut all)?;
             for slot in slots {
-                records.push(storage(address, slot, word(&next())?));
+                all.records.push(storage(address, slot, word(&next())?));
             }
         }
-        Ok(records)
+        Ok(all)
     }
 
     /// The whole state of a chain for trials, and its block. Only anvil tells it so; of other chains there are dumps.
-    pub fn dump(&self) -> Told<(ChainHead, Vec<Record>)> {
+    pub fn dump(&self) -> Told<(ChainHead, Records)> {
         let chain_id = self.chain_id()?;
         loop {
             let before = self.newest()?;
@@ -219,7 +232,8 @@ fn by_the_protocol(head: &ChainHead, touched: &mut Touched) {
     }
 }
 
-fn account(address: &Address, balance: &Value, nonce: &Value, code: &Value) -> Told<Record> {
+/// Adds the record of an account, and the one that tells of its code, or that there is none.
+fn account(address: &Address, balance: &Value, nonce: &Value, code: &Value, all: &mut Records) -> Told<()> {
     let balance = balance.as_str().and_then(|text| u128::from_str_radix(text.strip_prefix("0x")?, 16).ok());
     let balance = balance.ok_or("a balance of the node's is no number of 128 bits")?;
     let nonce = u32::try_from(number(nonce)?).map_err(|_| "a nonce of the node's has more than 32 bits")?;
@@ -227,15 +241,19 @@ fn account(address: &Address, balance: &Value, nonce: &Value, code: &Value) -> T
         .as_str()
         .and_then(|text| const_hex::decode(text).ok())
         .ok_or("a code of the node's is no hex")?;
-    let code = if code.is_empty() {
-        0
-    } else {
-        // The node has no list of codes to number them by: the first bytes of the hash tell them apart as far as that goes.
-        u32::from_be_bytes(*tag(&code).first_chunk().expect("eight bytes")).max(1)
-    };
-    let account = Account { balance, nonce, code };
+    let hash = (!code.is_empty()).then(|| code_hash(&code));
+    let account = Account { balance, nonce, code: hash.as_ref().map_or(0, code_number) };
     let is_there = account != Account { balance: 0, nonce: 0, code: 0 };
-    Ok((address.to_vec(), is_there.then(|| account_record(address, &account).to_vec())))
+    all.records.push((address.to_vec(), is_there.then(|| account_record(address, &account).to_vec())));
+    match hash {
+        None => all.records.push((code_hash_key(address), None)),
+        Some(hash) => {
+            let (key, record) = code_hash_record(address, &hash);
+            all.records.push((key, Some(record.to_vec())));
+            all.codes.insert(hash, code);
+        }
+    }
+    Ok(())
 }
 
 fn storage(address: &Address, slot: &[u8; 32], value: [u8; 32]) -> Record {

@@ -1,4 +1,4 @@
-//! Text with one key and value a line, separated by blanks. Empty lines and lines that begin with `#` are skipped.
+//! Text with one key and value a line. Empty lines are skipped, and where keys are no text of their own, lines that begin with `#`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -6,20 +6,41 @@ use std::path::{Path, PathBuf};
 
 use warpsmith::chain::Shown;
 use warpsmith::look_up::parse_hex;
-use warpsmith::pir::keyword::{Name, Take, name};
+use warpsmith::pir::ethereum::code_hash;
+use warpsmith::pir::keyword::{Name, Take, chunk_key, chunks_of, name};
 use warpsmith::pir::{Error, Result};
 
 /// The longest line that is read.
-const LONGEST: usize = 1 << 20;
+const LONGEST: usize = 64 << 20;
 
 /// A line that says something.
 pub(super) struct Line<'a> {
     pub number: u64,
-    pub words: Vec<&'a str>,
+    /// All of it, without its end.
+    pub text: &'a str,
 }
 
-/// Calls `take` for every line that says something; what it finds wrong is told with file and line.
+impl<'a> Line<'a> {
+    /// What blanks separate.
+    pub fn words(&self) -> Vec<&'a str> {
+        self.text.split_whitespace().collect()
+    }
+}
+
+/// Calls `take` for every line that says something and is no remark; what it finds wrong is told with file and line.
 pub(super) fn each_line(
+    path: &Path,
+    from: &mut dyn BufRead,
+    take: &mut dyn FnMut(Line<'_>) -> std::result::Result<(), Wrong>,
+) -> Result<()> {
+    each_whole_line(path, from, &mut |line| match line.text.trim_start().starts_with('#') {
+        true => Ok(()),
+        false => take(line),
+    })
+}
+
+/// Calls `take` for every line that is not empty.
+pub(super) fn each_whole_line(
     path: &Path,
     from: &mut dyn BufRead,
     take: &mut dyn FnMut(Line<'_>) -> std::result::Result<(), Wrong>,
@@ -35,15 +56,16 @@ pub(super) fn each_line(
         let at = || format!("{}:{number}", path.display());
         let wrong = |reason: &str| Error::Format { what: at(), reason: reason.to_owned() };
         if line.len() == LONGEST {
-            return Err(wrong("the line is longer than a mebibyte; is this a text of keys and values?"));
+            return Err(wrong("the line is longer than 64 MiB; is this a text of keys and values?"));
         }
         let text = std::str::from_utf8(&line)
             .map_err(|_| wrong("this is no text; a flat file needs --entry-size"))?;
-        let text = text.trim();
-        if text.is_empty() || text.starts_with('#') {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        if text.trim().is_empty() {
             continue;
         }
-        match take(Line { number, words: text.split_whitespace().collect() }) {
+        match take(Line { number, text }) {
             Ok(()) => {}
             Err(Wrong::Here(reason)) => return Err(wrong(&reason)),
             Err(Wrong::Elsewhere(error)) => return Err(error),
@@ -59,9 +81,57 @@ pub(super) enum Wrong {
     Elsewhere(Error),
 }
 
-/// A file of keys and values in hex.
+/// What a line has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A key and a value, both in hex.
+    Hex,
+    /// The code of a contract in hex, whose key is its hash.
+    Code,
+    /// A key, a tab, and the value, as they are.
+    Text,
+}
+
+impl Form {
+    fn read(self, line: &Line<'_>) -> std::result::Result<(Vec<u8>, Vec<u8>), String> {
+        if self == Form::Text {
+            let (key, value) = split_text(line.text)?;
+            let value = value.ok_or("there is no tab; a line is a key, a tab and the value")?;
+            return Ok((key.as_bytes().to_vec(), value.as_bytes().to_vec()));
+        }
+        match (self, &line.words()[..]) {
+            (Form::Code, [code]) => {
+                let code = parse_hex(code)?;
+                Ok((code_hash(&code).to_vec(), code))
+            }
+            (Form::Code, words) => Err(format!("{} words; a line is a code in hex", words.len())),
+            (_, [key, value]) => Ok((parse_hex(key)?, parse_hex(value)?)),
+            (_, words) => Err(format!("{} words; a line is a key and a value, both in hex", words.len())),
+        }
+    }
+
+    /// What must not be there twice.
+    fn what(self) -> &'static str {
+        match self {
+            Form::Hex | Form::Text => "key",
+            Form::Code => "code",
+        }
+    }
+}
+
+/// A key as it is and what follows the first tab, if there is one.
+pub(super) fn split_text(line: &str) -> std::result::Result<(&str, Option<&str>), String> {
+    let (key, value) = line.split_once('\t').map_or((line, None), |(key, value)| (key, Some(value)));
+    match key.is_empty() {
+        false => Ok((key, value)),
+        true => Err("there is no key before the tab".to_owned()),
+    }
+}
+
+/// A file of keys and values.
 pub(super) struct Pairs {
     path: PathBuf,
+    form: Form,
     pub keys: u64,
     /// The longest value.
     pub longest: usize,
@@ -69,8 +139,8 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// Reads the whole file once: nothing is built from one with a wrong line.
-    pub(super) fn survey(path: &Path, watch: &mut dyn FnMut() -> Result<()>) -> Result<Pairs> {
-        let mut pairs = Pairs { path: path.to_owned(), keys: 0, longest: 0 };
+    pub(super) fn survey(path: &Path, form: Form, watch: &mut dyn FnMut() -> Result<()>) -> Result<Pairs> {
+        let mut pairs = Pairs { path: path.to_owned(), form, keys: 0, longest: 0 };
         let (mut keys, mut longest) = (0, 0);
         pairs.each(&mut |_, value| {
             keys += 1;
@@ -81,6 +151,17 @@ impl Pairs {
         Ok(pairs)
     }
 
+    /// How many chunks all values have, in entries of this size: the file is read again.
+    pub(super) fn chunks(&self, entry_size: u32, watch: &mut dyn FnMut() -> Result<()>) -> Result<u64> {
+        let (mut keys, mut chunks) = (0u64, 0);
+        self.each(&mut |_, value| {
+            keys += 1;
+            chunks += chunks_of(value.len(), entry_size as usize) as u64;
+            if keys % (1 << 14) == 0 { watch() } else { Ok(()) }
+        })?;
+        Ok(chunks)
+    }
+
     /// Hands over all keys and values.
     pub(super) fn each(&self, take: &mut Take<'_>) -> Result<()> {
         self.each_pair(|_, key, value| take(key, value))
@@ -88,32 +169,40 @@ impl Pairs {
 
     fn each_pair(&self, mut take: impl FnMut(u64, &[u8], &[u8]) -> Result<()>) -> Result<()> {
         let opened = File::open(&self.path).map_err(|source| Error::Io { path: self.path.clone(), source });
-        each_line(&self.path, &mut BufReader::with_capacity(1 << 20, opened?), &mut |line| {
-            let [key, value] = line.words[..] else {
-                let words = line.words.len();
-                return Err(Wrong::Here(format!("{words} words; a line is a key and a value, both in hex")));
-            };
-            let bytes = |text: &str| parse_hex(text).map_err(Wrong::Here);
-            take(line.number, &bytes(key)?, &bytes(value)?).map_err(Wrong::Elsewhere)
+        // A key may begin with whatever it likes.
+        let each = if self.form == Form::Text { each_whole_line } else { each_line };
+        each(&self.path, &mut BufReader::with_capacity(1 << 20, opened?), &mut |line| {
+            let (key, value) = self.form.read(&line).map_err(Wrong::Here)?;
+            take(line.number, &key, &value).map_err(Wrong::Elsewhere)
         })
     }
 
-    /// An error with the lines of a key that occurs twice, where that is what went wrong.
-    pub(super) fn with_lines(&self, error: Error) -> Error {
+    /// An error with the lines of a key that occurs twice, where that is what went wrong. The values may stand in chunks, in entries
+    /// of this size.
+    pub(super) fn with_lines(&self, error: Error, chunked: Option<u32>) -> Error {
         let Error::SameKey(twice) = error else { return error };
-        match self.lines_of(&twice).as_deref() {
+        let what = self.form.what();
+        match self.lines_of(&twice, chunked).as_deref() {
             Ok([first, second, ..]) => Error::Format {
                 what: format!("{}:{second}", self.path.display()),
-                reason: format!("this key is that of line {first}; give each key once"),
+                reason: format!("this {what} is that of line {first}; give each {what} once"),
             },
             _ => error,
         }
     }
 
-    fn lines_of(&self, wanted: &Name) -> Result<Vec<u64>> {
+    /// The lines whose key has this name, or a chunk of whose value has it.
+    fn lines_of(&self, wanted: &Name, chunked: Option<u32>) -> Result<Vec<u64>> {
         let mut lines = Vec::new();
-        self.each_pair(|line, key, _| {
-            if name(key) == *wanted {
+        self.each_pair(|line, key, value| {
+            let is_wanted = match chunked {
+                None => name(key) == *wanted,
+                Some(entry_size) => {
+                    let chunks = chunks_of(value.len(), entry_size as usize);
+                    (0..=u16::MAX).take(chunks).any(|number| name(&chunk_key(key, number)) == *wanted)
+                }
+            };
+            if is_wanted {
                 lines.push(line);
             }
             Ok(())

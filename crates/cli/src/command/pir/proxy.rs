@@ -13,9 +13,9 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use warpsmith::look_up::Library;
-use warpsmith::pir::keyword::Layout;
+use warpsmith::pir::keyword::{Layout, TableShape};
 
-use self::rounds::{Known, News, Rhythm, catch_up};
+use self::rounds::{Known, Libraries, News, Rhythm, catch_up};
 use self::web::{Fallback, Front};
 use super::catching::NewHintsFlag;
 use super::{Route, open_state};
@@ -35,7 +35,7 @@ Examples:
   cast balance 0x00000000219ab540356cbb839cbe05303d7705fa --rpc-url http://127.0.0.1:8545
 
 Privately answered: eth_getBalance, eth_getTransactionCount, eth_getStorageAt, and eth_getCode of accounts without code; each
-is one look-up. Look-ups leave in rounds of --round, filled up with others at random, so the server learns that something
+is one look-up. With --codes the codes of contracts are, too: two look-ups, and one in the database of codes. Look-ups leave in rounds of --round, filled up with others at random, so the server learns that something
 was asked and not what, nor by which method. With --every it does not learn when, either. Chain id and number of the block come with
 the database. Everything else is refused, unless --allow passes it to --fallback.";
 
@@ -62,6 +62,13 @@ pub(crate) struct Proxy {
 
     #[command(flatten)]
     new_hints: NewHintsFlag,
+    /// The server of the database of codes, for eth_getCode: http://HOST:PORT, or https://
+    #[arg(long, value_name = "URL", requires = "codes_state")]
+    codes: Option<String>,
+
+    /// The state that `warpsmith pir hint` made for --codes
+    #[arg(long, value_name = "FILE", requires = "codes")]
+    codes_state: Option<PathBuf>,
 
     /// Look-ups of a round: so many leave together, however few are asked for
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -90,6 +97,11 @@ pub(crate) struct Proxy {
     /// Print nothing on stderr but warnings and errors
     #[arg(short, long)]
     quiet: bool,
+}
+
+/// Queries of a look-up.
+fn queries_of(library: &Library) -> usize {
+    library.description().keyword.as_ref().map_or(1, TableShape::queries)
 }
 
 fn parse_every(text: &str) -> Result<Duration, String> {
@@ -122,17 +134,18 @@ impl Proxy {
         let (listener, address) = listen("--listen", &self.listen)?;
         let offer = remote.offer()?;
         let (batch, layout) = (offer.batch, offer.description.keyword.as_ref().map(|shape| shape.layout));
-        let mut library = Library::new(remote, offer, client)?;
-        let places = library.description().keyword.as_ref().map_or(1, |shape| usize::from(shape.places));
+        let library = Library::new(remote, offer, client)?;
+        let places = queries_of(&library);
         let rhythm = Rhythm { round: usize::from(self.round), every: self.every };
         self.check(layout, batch, places)?;
         let known = Arc::new(Known::default());
+        let mut libraries = Libraries { state: library, codes: self.code_library()? };
         let mut told = |news: News<'_>| {
             if let News::Hints(text) = news {
                 screen.say(format_args!("{text}"));
             }
         };
-        let mut epoch = catch_up(&mut library, &known, self.new_hints, &stop, &mut told)?;
+        let mut epoch = catch_up(&mut libraries, &known, self.new_hints, &stop, &mut told)?;
         let head = known.head();
         self.warn(&address, &mut screen);
         screen.say(format_args!("answering http://{address}; Ctrl-C ends it"));
@@ -148,9 +161,17 @@ impl Proxy {
             rhythm.round,
             self.every
                 .map_or(String::new(), |every| format!(", one in {}", human::seconds(every.as_secs_f64()))),
-            human::count(library.remaining() as f64),
-            human::count((library.remaining() / (rhythm.round * places) as u64) as f64)
+            human::count(libraries.state.remaining() as f64),
+            human::count((libraries.state.remaining() / (rhythm.round * places) as u64) as f64)
         ));
+        if let Some(codes) = &libraries.codes {
+            let each = queries_of(codes);
+            screen.say(format_args!(
+                "codes     {each} queries each; {} remain, enough for {} codes",
+                human::count(codes.remaining() as f64),
+                human::count((codes.remaining() / each as u64) as f64)
+            ));
+        }
         if self.json {
             let (chain_id, block_number) = (head.map(|head| head.chain_id), head.map(|head| head.number));
             let serving = Serving { role: "proxy", epoch, chain_id, block_number };
@@ -159,42 +180,43 @@ impl Proxy {
         let (wants, wanted) = sync_channel(MOST_WAITING);
         let origins =
             self.allow_origin.iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect();
-        web::answer(listener, Front { wants, known: Arc::clone(&known), fallback, origins })?;
+        let has_codes = libraries.codes.is_some();
+        web::answer(listener, Front { wants, known: Arc::clone(&known), has_codes, fallback, origins })?;
         // What stays wrong is told once.
         let (mut away, mut lost) = (String::new(), String::new());
-        let ended =
-            rounds::run(
-                &mut library,
-                &wanted,
-                &known,
-                rhythm,
-                self.new_hints,
-                &stop,
-                &mut |news| match news {
-                    News::Hints(text) => screen.say(format_args!("{text}")),
-                    News::Epoch(now) => {
-                        if !away.is_empty() {
-                            screen.note("the server answers again");
-                            away.clear();
-                        }
-                        if now > epoch {
-                            let block =
-                                known.head().map_or(String::new(), |head| format!(", block {}", head.number));
-                            screen.say(format_args!("state     epoch {now}{block}"));
-                            epoch = now;
-                        }
+        let ended = rounds::run(
+            &mut libraries,
+            &wanted,
+            &known,
+            rhythm,
+            self.new_hints,
+            &stop,
+            &mut |news| match news {
+                News::Hints(text) => screen.say(format_args!("{text}")),
+                News::Epoch(now) => {
+                    if !away.is_empty() {
+                        screen.note("the server answers again");
+                        away.clear();
                     }
-                    News::Away(reason) | News::Lost(reason) => {
-                        let told = if matches!(news, News::Away(_)) { &mut away } else { &mut lost };
-                        if told != reason {
-                            screen.warn(reason);
-                            reason.clone_into(told);
-                        }
+                    if now > epoch {
+                        let block =
+                            known.head().map_or(String::new(), |head| format!(", block {}", head.number));
+                        screen.say(format_args!("state     epoch {now}{block}"));
+                        epoch = now;
                     }
-                },
-            );
+                }
+                News::Away(reason) | News::Lost(reason) => {
+                    let told = if matches!(news, News::Away(_)) { &mut away } else { &mut lost };
+                    if told != reason {
+                        screen.warn(reason);
+                        reason.clone_into(told);
+                    }
+                }
+            },
+        );
         ended?;
-        screen.say(format_args!("stopped; {} queries remain", human::count(library.remaining() as f64)));
+        let remaining = human::count(libraries.state.remaining() as f64);
+        screen.say(format_args!("stopped; {remaining} queries remain"));
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Interrupted)
     }
@@ -221,7 +243,27 @@ impl Proxy {
                 batch / places
             )));
         }
+        if self.codes.is_some() && self.round < 2 {
+            return Err(Failure::Usage(
+                "--round 1 has no room for eth_getCode, which takes two look-ups with --codes; give 2 or more".to_owned(),
+            ));
+        }
         Ok(())
+    }
+
+    /// The database of codes, where one was given.
+    fn code_library(&self) -> Result<Option<Library>, Failure> {
+        let (Some(url), Some(state)) = (&self.codes, &self.codes_state) else { return Ok(None) };
+        let (remote, client) = (self.route.to(url)?, open_state(state)?);
+        let offer = remote.offer()?;
+        let layout = offer.description.keyword.as_ref().map(|shape| shape.layout);
+        if !matches!(layout, Some(Layout::Chunked(_))) || offer.batch == 0 {
+            return Err(Failure::Usage(format!(
+                "--codes {url} does not answer for a database of codes; give the server of one (`warpsmith pir build --rpc URL \
+                 --codes FILE` makes it)"
+            )));
+        }
+        Ok(Some(Library::new(remote, offer, client)?))
     }
 
     /// Where the rest goes.
@@ -235,7 +277,8 @@ impl Proxy {
                         .to_owned(),
                 ));
             }
-            if method != "eth_getCode" && rpc::PRIVATE.iter().any(|(private, _)| private == method) {
+            let is_told = method == "eth_getCode" && self.codes.is_none();
+            if !is_told && rpc::PRIVATE.iter().any(|(private, _)| private == method) {
                 return Err(Failure::Usage(format!(
                     "--allow {method} would tell the node what is answered privately here; leave it out"
                 )));

@@ -21,7 +21,9 @@ const EXAMPLES: &str = "\
 A line of CHANGES is an index or a key, blanks, and the new value; lines that begin with # are skipped:
   flat database    17 00ff...             the entry's new value in hex
   pairs            a1b2 00ff              a value no longer than the database has room for
+  text             a page<TAB>its text    all of it after the first tab; a key without a tab is taken out
   addresses        1Love... 5000          the amount
+  coins            1Love... 5000,2        the amount and the number of coins
   state            0xabc...:0x2a 00ff...  the 32 bytes of a slot
                    0xabc... 1000,5,0      balance, nonce and code of an account
 A key with - instead of a value is taken out. New keys are put in; where one has no place, all keys move to a larger table, and

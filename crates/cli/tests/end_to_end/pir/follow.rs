@@ -17,7 +17,7 @@ use crate::harness::{BINARY, PATIENCE, text};
 const WRITER: &str = "6008600c60003960086000f36020356000355500";
 
 /// What a node answers.
-fn rpc(anvil: &Anvil, method: &str, params: Value) -> Value {
+pub(super) fn rpc(anvil: &Anvil, method: &str, params: Value) -> Value {
     let address = anvil.url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -35,7 +35,7 @@ fn rpc(anvil: &Anvil, method: &str, params: Value) -> Value {
 }
 
 /// A transaction of anvil's first account, in a block of its own; the contract it made, if it did.
-fn send(anvil: &Anvil, to: Option<&str>, value: u64, data: &str) -> Option<String> {
+pub(super) fn send(anvil: &Anvil, to: Option<&str>, value: u64, data: &str) -> Option<String> {
     let mut call = json!({"from": ACCOUNT, "value": format!("{value:#x}"), "data": format!("0x{data}"), "gas": "0x100000"});
     if let Some(to) = to {
         call["to"] = to.into();
@@ -55,10 +55,10 @@ fn send(anvil: &Anvil, to: Option<&str>, value: u64, data: &str) -> Option<Strin
 }
 
 /// A process that follows, killed with the value.
-struct Following(Child);
+pub(super) struct Following(Child);
 
 impl Following {
-    fn start(database: &str, anvil: &Anvil, more: &[&str]) -> Following {
+    pub(super) fn start(database: &str, anvil: &Anvil, more: &[&str]) -> Following {
         let mut command = Command::new(BINARY);
         command.args(["pir", "follow", database, "--rpc", &anvil.url, "--poll", "50ms", "--json"]).args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();

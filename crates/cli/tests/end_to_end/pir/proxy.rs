@@ -36,13 +36,20 @@ fn state(desk: &Desk) -> String {
 }
 
 /// A proxy process.
-struct Running {
+pub(super) struct Running {
     child: Child,
     address: String,
 }
 
 impl Running {
     fn start(server: &str, state: &str, more: &[&str]) -> Running {
+        let (running, line) = Running::start_with(server, state, more);
+        assert_eq!((&line["chain_id"], &line["block_number"]), (&CHAIN.into(), &BLOCK.into()));
+        running
+    }
+
+    /// The same of any chain, and what it says.
+    pub(super) fn start_with(server: &str, state: &str, more: &[&str]) -> (Running, Value) {
         let mut command = Command::new(BINARY);
         command.args([
             "pir",
@@ -64,11 +71,10 @@ impl Running {
             panic!("{line}: {said}");
         };
         assert_eq!((text(&line, "event"), text(&line, "role")), ("listening", "proxy"));
-        assert_eq!((&line["chain_id"], &line["block_number"]), (&CHAIN.into(), &BLOCK.into()));
-        Running { child, address: text(&line, "address").to_owned() }
+        (Running { child, address: text(&line, "address").to_owned() }, line)
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
@@ -88,7 +94,7 @@ impl Running {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_lowercase(), body.to_owned())
     }
 
-    fn post(&self, body: &str) -> String {
+    pub(super) fn post(&self, body: &str) -> String {
         let lines = "Host: 127.0.0.1\r\nContent-Type: application/json\r\n";
         let (status, head, answer) = self.exchange("POST /", lines, body);
         assert!(status == 200 && head.contains("content-type: application/json"), "{head} {answer}");
@@ -96,7 +102,7 @@ impl Running {
     }
 
     /// What comes of a call: the result, or the error.
-    fn call(&self, method: &str, params: Value) -> Result<Value, (i64, String)> {
+    pub(super) fn call(&self, method: &str, params: Value) -> Result<Value, (i64, String)> {
         let call = json!({"jsonrpc": "2.0", "id": "x", "method": method, "params": params});
         let answer: Value = serde_json::from_str(&self.post(&call.to_string())).unwrap();
         assert_eq!((&answer["jsonrpc"], &answer["id"]), (&"2.0".into(), &"x".into()), "{answer}");
@@ -106,7 +112,7 @@ impl Running {
         }
     }
 
-    fn stop(mut self) -> String {
+    pub(super) fn stop(mut self) -> String {
         signal(&self.child, "INT");
         assert_eq!(self.child.wait().unwrap().code(), Some(130));
         let mut said = String::new();

@@ -185,7 +185,7 @@ const FIRST_ADDRESS: &str = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
 /// What a snapshot has, by its address.
 fn sums(bytes: &[u8]) -> Result<(Snapshot, BTreeMap<String, u128>), Error> {
     let mut sums = BTreeMap::new();
-    let snapshot = read(Path::new("set"), bytes, |entries| {
+    let snapshot = read(Path::new("set"), bytes, By::Address, |entries| {
         for entry in entries {
             *sums.entry(entry.record().text()).or_default() += entry.amount().unwrap();
         }
@@ -289,6 +289,27 @@ fn coins_of_an_address_are_added_up_and_sources_are_not() {
     }
     let set = shop.file("set", snapshot(MAIN, &transactions));
     let packed = shop.file("set.zst", zstd::encode_all(&fs::read(&set).unwrap()[..], 1).unwrap());
+    // By script too, with how many there are.
+    let mut by_script: BTreeMap<[u8; 32], (u64, u64)> = BTreeMap::new();
+    for coin in transactions.iter().flatten() {
+        let script = match coin.paid {
+            Paid::Hash(fill) => [&[0x76, 0xa9, 20][..], &[fill; 20], &[0x88, 0xac]].concat(),
+            Paid::Script(fill) => [&[0xa9, 20][..], &[fill; 20], &[0x87]].concat(),
+            _ => unreachable!("no others were made"),
+        };
+        let sum = by_script.entry(Sha256::digest(script).into()).or_default();
+        *sum = (sum.0 + coin.satoshi, sum.1 + 1);
+    }
+    for set in [&set, &packed] {
+        let options = BuildOptions { threads: 2, memory: 1 << 20, ..Default::default() };
+        let mut told = Vec::new();
+        let read = Snapshot::each_script(set, &shop.path("beside"), &options, &mut |script| {
+            told.push((script.script, (script.satoshi, script.coins)));
+            true
+        });
+        assert_eq!((read.unwrap().coins, Snapshot::is_at(set)), (60_000, true));
+        assert!(told.iter().copied().eq(by_script.iter().map(|(script, sum)| (*script, *sum))), "in order");
+    }
     let build = |name: &str, sources: &[_]| -> Built {
         let options = BuildOptions { threads: 2, memory: 1 << 20, ..Default::default() };
         Database::build(&shop.path(name), sources, &options).unwrap()

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use warpsmith::look_up::{Answer, Answered, Query};
-use warpsmith::pir::ethereum::{Account, ChainHead, slot_key};
+use warpsmith::pir::ethereum::{Account, ChainHead, code_hash_key, slot_key};
 
 /// Calls of one batch.
 pub(super) const MOST_CALLS: usize = 100;
@@ -44,13 +44,15 @@ pub(super) enum Part {
 pub(super) enum Plan {
     /// Known already, and no secret.
     Known(Value),
-    /// Looked up privately: one look-up, whatever the method. Where a block was named, the state must still be of this one.
-    LookUp { query: Query, part: Part, block: Option<u64> },
+    /// Looked up privately, by as many look-ups as the method has, whatever is found. Where a block was named, the state must
+    /// still be of this one.
+    LookUp { queries: Vec<Query>, part: Part, block: Option<u64> },
     /// Passed on.
     Pass,
 }
 
-/// Methods that are answered by a private look-up, each by exactly one.
+/// Methods that are answered by a private look-up, each by exactly one; but for code, where there is a database of codes: that takes
+/// two for the account and the hash, and then the code.
 pub(super) const PRIVATE: [(&str, Part); 4] = [
     ("eth_getBalance", Part::Balance),
     ("eth_getTransactionCount", Part::Nonce),
@@ -58,18 +60,19 @@ pub(super) const PRIVATE: [(&str, Part); 4] = [
     ("eth_getStorageAt", Part::Storage),
 ];
 
-/// Decides about a call. `passes` says whether a method is passed on.
+/// Decides about a call. `has_codes` says whether codes can be looked up, `passes` whether a method is passed on.
 pub(super) fn plan(
     method: &str,
     params: &[Value],
     head: Option<&ChainHead>,
+    has_codes: bool,
     passes: impl Fn(&str) -> bool,
 ) -> Result<Plan, Wrong> {
     if passes(method) {
         return Ok(Plan::Pass);
     }
     if let Some((_, part)) = PRIVATE.iter().find(|(name, _)| *name == method) {
-        return look_up(*part, params, head);
+        return look_up(*part, params, head, has_codes);
     }
     let head = || {
         let reason = "the server's database does not say of which chain and block it is";
@@ -97,7 +100,7 @@ pub(super) fn plan(
     }))
 }
 
-fn look_up(part: Part, params: &[Value], head: Option<&ChainHead>) -> Result<Plan, Wrong> {
+fn look_up(part: Part, params: &[Value], head: Option<&ChainHead>, has_codes: bool) -> Result<Plan, Wrong> {
     let wrong = |reason: &str| Wrong::new(PARAMS, reason);
     let slots = usize::from(part == Part::Storage);
     if params.is_empty() || params.len() < 1 + slots || params.len() > 2 + slots {
@@ -111,7 +114,7 @@ fn look_up(part: Part, params: &[Value], head: Option<&ChainHead>) -> Result<Pla
     let address: [u8; 20] = address
         .and_then(|bytes| bytes.try_into().ok())
         .ok_or_else(|| wrong("an address is 0x and 40 hex digits"))?;
-    let key = match part {
+    let keys = match part {
         Part::Storage => {
             let slot = params[1].as_str().and_then(|text| text.strip_prefix("0x"));
             let slot = slot.filter(|digits| (1..=64).contains(&digits.len()));
@@ -119,13 +122,15 @@ fn look_up(part: Part, params: &[Value], head: Option<&ChainHead>) -> Result<Pla
             let slot: [u8; 32] = slot
                 .and_then(|bytes| bytes.try_into().ok())
                 .ok_or_else(|| wrong("a slot is 0x and up to 64 hex digits"))?;
-            slot_key(&address, &slot)
+            vec![slot_key(&address, &slot)]
         }
-        _ => address.to_vec(),
+        Part::Code if has_codes => vec![address.to_vec(), code_hash_key(&address)],
+        _ => vec![address.to_vec()],
     };
     let block = block(params.get(1 + slots), head)?;
     // The text is for messages, and nothing of what is asked belongs there.
-    Ok(Plan::LookUp { query: Query::Key { text: String::new(), key }, part, block })
+    let queries = keys.into_iter().map(|key| Query::Key { text: String::new(), key }).collect();
+    Ok(Plan::LookUp { queries, part, block })
 }
 
 /// The number of the block that is named, where one is: the database has the state after its own block and no other.
@@ -176,22 +181,23 @@ fn block(named: Option<&Value>, head: Option<&ChainHead>) -> Result<Option<u64>,
 /// What a look-up found, as nodes write it. What is not in the state is zero.
 pub(super) fn found(part: Part, answer: Answered) -> Result<Value, Wrong> {
     let answer = answer.map_err(|reason| Wrong::new(FAILED, reason))?;
-    let (account, slot) = match answer {
-        Answer::Account(account) => (account, None),
-        Answer::Value(value) => (None, value),
+    let hex = |bytes: Vec<u8>| Ok(format!("0x{}", const_hex::encode(bytes)).into());
+    let account = match (part, answer) {
+        (Part::Storage, Answer::Value(value)) => return hex(value.unwrap_or(vec![0; 32])),
+        (Part::Code, Answer::Value(code)) => return hex(code.unwrap_or_default()),
+        (Part::Balance | Part::Nonce | Part::Code, Answer::Account(account)) => account,
         _ => return Err(Wrong::new(FAILED, "the database is no state of Ethereum")),
     };
     let Account { balance, nonce, code } = account.unwrap_or(Account { balance: 0, nonce: 0, code: 0 });
     match part {
-        Part::Balance => Ok(quantity(balance)),
         Part::Nonce => Ok(quantity(nonce.into())),
         Part::Code if code == 0 => Ok("0x".into()),
         Part::Code => Err(Wrong::new(
             FAILED,
-            "this is a contract, and the database has no code; `--fallback URL --allow eth_getCode` asks a node, which then \
-             learns of all accounts whose code is asked for",
+            "this is a contract, and the database has no code; `--codes URL --codes-state FILE` looks codes up privately; \
+             `--fallback URL --allow eth_getCode` asks a node, which then learns of all accounts whose code is asked for",
         )),
-        Part::Storage => Ok(format!("0x{}", const_hex::encode(slot.unwrap_or(vec![0; 32]))).into()),
+        Part::Balance | Part::Storage => Ok(quantity(balance)),
     }
 }
 

@@ -41,6 +41,8 @@ pub(super) struct Fallback {
 pub(super) struct Front {
     pub wants: SyncSender<Wanted>,
     pub known: Arc<Known>,
+    /// Whether codes can be looked up.
+    pub has_codes: bool,
     pub fallback: Option<Fallback>,
     /// Whose pages may ask.
     pub origins: BTreeSet<String>,
@@ -149,12 +151,13 @@ async fn all(front: &Arc<Front>, calls: Vec<Value>) -> Vec<Value> {
 
 fn begin(front: &Arc<Front>, method: String, params: Vec<Value>) -> Begun {
     let passes = |method: &str| front.fallback.as_ref().is_some_and(|other| other.allowed.contains(method));
-    match rpc::plan(&method, &params, front.known.head().as_ref(), passes) {
+    match rpc::plan(&method, &params, front.known.head().as_ref(), front.has_codes, passes) {
         Err(wrong) => Begun::Ready(Err(wrong)),
         Ok(Plan::Known(value)) => Begun::Ready(Ok(value)),
-        Ok(Plan::LookUp { query, part, block }) => {
+        Ok(Plan::LookUp { queries, part, block }) => {
             let (answer, waits) = oneshot::channel();
-            match front.wants.try_send(Wanted { query, block, answer }) {
+            let wants_code = part == Part::Code && front.has_codes;
+            match front.wants.try_send(Wanted { queries, wants_code, block, answer }) {
                 Ok(()) => Begun::Waits(part, waits),
                 Err(TrySendError::Full(_)) => {
                     Begun::Ready(Err(Wrong::new(rpc::FAILED, "too many look-ups wait already; come again")))

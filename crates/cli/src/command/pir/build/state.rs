@@ -1,0 +1,149 @@
+//! States of Ethereum: from folders of extractors, from accounts in CSV, from a node, or made up.
+
+use std::path::Path;
+
+use warpsmith::pir::Result;
+use warpsmith::pir::database::Description;
+use warpsmith::pir::ethereum::{self, ChainHead, CodeList, Folder, Synthetic, WordFolder, code_hash_record};
+use warpsmith::pir::keyword::{self, Names, Plan};
+
+use super::super::accounts::Accounts;
+use super::super::node::Node;
+use super::super::pairs::quoted;
+use super::{Build, Watch};
+use crate::ending::Failure;
+
+impl Build {
+    pub(super) fn build_synthetic(
+        &self,
+        records: u64,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let synthetic = Synthetic::new(records, self.seed)?;
+        Ok(self.build_state(synthetic.keys(), &|take| synthetic.each(take), watch)?)
+    }
+
+    /// A state, and of which block it is where that is known.
+    fn build_state(
+        &self,
+        keys: u64,
+        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Description> {
+        self.build_state_of(self.head.head(), keys, each, watch)
+    }
+
+    fn build_state_of(
+        &self,
+        head: Option<ChainHead>,
+        keys: u64,
+        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Description> {
+        let head: Vec<_> = head.iter().flat_map(ChainHead::records).collect();
+        let plan = ethereum::plan(keys + head.len() as u64, self.block_size, self.epoch);
+        let plan = Plan { room: self.room, ..plan };
+        let mut source = |take: &mut keyword::Take<'_>| {
+            head.iter().try_for_each(|(key, record)| take(key, record))?;
+            each(take)
+        };
+        let built = keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?;
+        if self.names || self.rpc.is_some() {
+            let mut names = Names::create(&self.database, &built.identity)?;
+            let mut keys: Vec<Vec<u8>> = Vec::new();
+            source(&mut |key, _| {
+                keys.push(key.to_vec());
+                if keys.len() == 1 << 16 {
+                    names.add(keys.iter().map(Vec::as_slice))?;
+                    keys.clear();
+                }
+                Ok(())
+            })?;
+            names.add(keys.iter().map(Vec::as_slice))?;
+        }
+        Ok(built)
+    }
+
+    /// The whole state of a node.
+    pub(super) fn build_node(
+        &self,
+        url: &str,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let node = Node::new(self.route.to(url)?);
+        let (head, dump) = node.dump().map_err(|error| Failure::Other(format!("--rpc: {error}")))?;
+        if let Some(codes) = &self.codes {
+            self.code_flags.build(codes, &dump.codes, &mut |_| watch.tell(None))?;
+        }
+        let records: Vec<_> =
+            dump.records.into_iter().filter_map(|(key, record)| Some((key, record?))).collect();
+        let each =
+            |take: &mut keyword::Take<'_>| records.iter().try_for_each(|(key, record)| take(key, record));
+        Ok(self.build_state_of(Some(head), records.len() as u64, &each, watch)?)
+    }
+
+    pub(super) fn build_folder(
+        &self,
+        input: &Path,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let folder = Folder::open(input)?;
+        if !self.code_hashes {
+            return Ok(self.build_state(folder.keys(), &|take| folder.each(take), watch)?);
+        }
+        let codes = CodeList::open(input)?;
+        // How many contracts there are no file says.
+        let mut contracts = 0;
+        folder.each(&mut |key, record| {
+            contracts += u64::from(key.len() == 20 && codes.of(record)?.is_some());
+            Ok(())
+        })?;
+        let each = |take: &mut keyword::Take<'_>| {
+            folder.each(&mut |key, record| {
+                take(key, record)?;
+                let Ok(address) = <&ethereum::Address>::try_from(key) else { return Ok(()) };
+                match codes.of(record)?.map(|hash| code_hash_record(address, &hash)) {
+                    Some((key, record)) => take(&key, &record),
+                    None => Ok(()),
+                }
+            })
+        };
+        Ok(self.build_state(folder.keys() + contracts, &each, watch)?)
+    }
+
+    /// Words of an older extractor.
+    pub(super) fn build_words(
+        &self,
+        input: &Path,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let folder = WordFolder::open(input)?;
+        let mut keys = 0;
+        folder.each(&mut |_, _| {
+            keys += 1;
+            if keys % (1 << 14) == 0 { watch.tell(None) } else { Ok(()) }
+        })?;
+        Ok(self.build_state(keys, &|take| folder.each(take), watch)?)
+    }
+
+    /// Accounts in CSV.
+    pub(super) fn build_accounts(
+        &self,
+        input: &Path,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let accounts = Accounts::survey(input, &mut || watch.tell(None))?;
+        if accounts.keys == 0 {
+            return Err(Failure::Other(format!(
+                "{} has no accounts; give a line with the names of the columns, and one for each account",
+                input.display()
+            )));
+        }
+        if !accounts.left_out.is_empty() {
+            let columns = accounts.left_out.iter().map(|title| quoted(title)).collect::<Vec<_>>().join(", ");
+            watch.screen.note(&format!("a state has no place for {columns}: left out"));
+        }
+        let built = self.build_state(accounts.keys, &|take| accounts.each(take), watch);
+        Ok(built.map_err(|error| accounts.with_lines(error))?)
+    }
+}

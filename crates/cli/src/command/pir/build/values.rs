@@ -1,0 +1,182 @@
+//! Databases of keys and values: pairs, text, codes, addresses and Bitcoin's coins.
+
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use warpsmith::look_up::{amount_bytes, coins_bytes, key_of};
+use warpsmith::pir::database::Description;
+use warpsmith::pir::ethereum::CODE_ENTRY;
+use warpsmith::pir::keyword::{self, Layout, Plan, TAG_BYTES, chunks_of};
+use warpsmith::pir::{Error, Result};
+use warpsmith::store::{self, BuildOptions, Progress, Snapshot};
+
+use super::super::pairs::{Form, Pairs};
+use super::{Build, Watch};
+use crate::ending::Failure;
+use crate::human;
+
+/// The most bytes of an entry whose value is a chunk: longer ones save queries of long values, and shorter ones the download of short
+/// values.
+const CHUNK_ENTRY: u32 = 1024;
+/// The longest value that stands in one entry.
+const LONGEST_ENTRY: u32 = 4080;
+/// Bytes of the hash of a script and of what its coins are.
+const SCRIPT_BYTES: usize = 32 + 12;
+
+impl Build {
+    /// Keys and values, both in hex or both as they are.
+    pub(super) fn build_pairs(
+        &self,
+        input: &Path,
+        form: Form,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let pairs = Pairs::survey(input, form, &mut || watch.tell(None))?;
+        if pairs.keys == 0 {
+            let line = match form {
+                Form::Text => "a key, a tab and a value",
+                _ => "a key and a value, both in hex",
+            };
+            return Err(Failure::Other(format!(
+                "{} has no keys; give a line with {line} for each",
+                input.display()
+            )));
+        }
+        let value_size = self.value_size.unwrap_or(pairs.longest as u32);
+        if (value_size as usize) < pairs.longest {
+            return Err(Failure::Usage(format!(
+                "--value-size {value_size} is too small: there are values of {} bytes",
+                pairs.longest
+            )));
+        }
+        let plan = if form == Form::Hex && value_size <= LONGEST_ENTRY {
+            self.plan(Layout::Tagged, pairs.keys, value_size)
+        } else {
+            // The last chunk is never full, so that a value of the longest takes a byte more.
+            let plan = self.plan(Layout::Tagged, 0, (value_size + 1).min(CHUNK_ENTRY - TAG_BYTES as u32));
+            let most = chunks_of(value_size as usize, plan.entry_size as usize);
+            let most = u16::try_from(most).map_err(|_| {
+                Failure::Usage(format!(
+                    "values of {value_size} bytes have more chunks than a table can have (65,535)"
+                ))
+            })?;
+            let layout = if form == Form::Text { Layout::Text(most) } else { Layout::Chunked(most) };
+            Plan { layout, keys: pairs.chunks(plan.entry_size, &mut || watch.tell(None))?, ..plan }
+        };
+        let chunked = plan.layout.chunks().map(|_| plan.entry_size);
+        let built = keyword::build(&self.database, &plan, &mut |take| pairs.each(take), &mut |share| {
+            watch.tell(Some(share))
+        });
+        Ok(built.map_err(|error| pairs.with_lines(error, chunked))?)
+    }
+
+    /// Codes of contracts, by their hashes.
+    pub(super) fn build_codes(
+        &self,
+        input: &Path,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let codes = Pairs::survey(input, Form::Code, &mut || watch.tell(None))?;
+        let chunks = codes.chunks(CODE_ENTRY, &mut || watch.tell(None))?;
+        let plan = self.code_flags.plan(chunks, codes.longest, self.block_size, self.epoch);
+        let built = keyword::build(&self.database, &plan, &mut |take| codes.each(take), &mut |share| {
+            watch.tell(Some(share))
+        });
+        Ok(built.map_err(|error| codes.with_lines(error, Some(CODE_ENTRY)))?)
+    }
+
+    /// The amounts of a database of addresses.
+    pub(super) fn build_addresses(
+        &self,
+        input: &Path,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let foreign = |error: store::Error| Error::Format {
+            what: "address database".into(),
+            reason: error.to_string(),
+        };
+        let addresses = store::Database::open(input).map_err(foreign)?;
+        let mut longest = 0;
+        for (i, record) in addresses.records().enumerate() {
+            longest = longest.max(amount_bytes(record.map_err(foreign)?.amount).len());
+            if i % (1 << 14) == 0 {
+                watch.tell(None)?;
+            }
+        }
+        let plan = self.plan(Layout::Address, addresses.about().records, longest as u32);
+        let mut source = |take: &mut keyword::Take<'_>| {
+            addresses.records().try_for_each(|record| {
+                let record = record.map_err(foreign)?;
+                take(&key_of(record.kind, record.digest.as_bytes()), &amount_bytes(record.amount))
+            })
+        };
+        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?)
+    }
+
+    /// What the scripts of a UTXO set have. Its coins are added up first, in a file without a name, and the sums go to another: they
+    /// are read as often as it takes to find places for them.
+    pub(super) fn build_coins(
+        &self,
+        input: &Path,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let failed = |source| Error::Io { path: self.database.clone(), source };
+        let mut sums =
+            BufWriter::with_capacity(1 << 20, warpsmith_files::scratch(&self.database).map_err(Error::from)?);
+        let (mut scripts, mut written) = (0u64, Ok(()));
+        let stop = watch.stop;
+        let screen = Mutex::new(&mut *watch.screen);
+        let progress = |progress: Progress| {
+            if let Ok(mut screen) = screen.try_lock() {
+                let share = progress.done as f64 / (progress.total as f64).max(1.0);
+                screen.bar("coins read", Some(share), "");
+            }
+        };
+        let options = BuildOptions { stop, progress: &progress, ..BuildOptions::default() };
+        let read = Snapshot::each_script(input, &self.database, &options, &mut |script| {
+            // 2^32 coins are more than there are.
+            let coins = coins_bytes(script.satoshi, u32::try_from(script.coins).unwrap_or(u32::MAX));
+            written = sums.write_all(&script.script).and_then(|()| sums.write_all(&coins));
+            scripts += 1;
+            written.is_ok()
+        });
+        written.map_err(failed)?;
+        if stop.load(Ordering::Relaxed) && read.is_err() {
+            return Err(Error::Stopped.into());
+        }
+        let set = read.map_err(|error| Failure::of("", &error))?;
+        if scripts == 0 {
+            return Err(Failure::Other(format!("{} has no coins", input.display())));
+        }
+        // SEC: 64 hex digits may be a key to whoever reads along, so a block goes by its last ones.
+        watch.screen.say(format_args!(
+            "{}: the UTXO set of {} behind the block that ends with {}, {} coins of {} scripts",
+            input.display(),
+            set.network,
+            &set.block[set.block.len() - 16..],
+            human::count(set.coins as f64),
+            human::count(scripts as f64)
+        ));
+        let mut sums = sums.into_inner().map_err(|error| failed(error.into_error()))?;
+        let plan = self.plan(Layout::Script, scripts, 12);
+        let mut source = |take: &mut keyword::Take<'_>| -> Result<()> {
+            sums.rewind().map_err(failed)?;
+            let mut sums = BufReader::with_capacity(1 << 20, &sums);
+            let mut line = [0; SCRIPT_BYTES];
+            for _ in 0..scripts {
+                sums.read_exact(&mut line).map_err(failed)?;
+                take(&line[..32], &line[32..])?;
+            }
+            Ok(())
+        };
+        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?)
+    }
+
+    /// Tagged entries, of whole words: the sums of other sizes take longer.
+    fn plan(&self, layout: Layout, keys: u64, value_size: u32) -> Plan {
+        let entry_size = (TAG_BYTES as u32 + value_size).next_multiple_of(8);
+        Plan { layout, places: 3, keys, room: 0, entry_size, block_size: self.block_size, epoch: self.epoch }
+    }
+}
