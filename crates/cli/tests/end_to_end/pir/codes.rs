@@ -256,6 +256,48 @@ fn codes_of_a_dump_come_from_a_list_and_wrong_ones_are_noticed() {
     answers[1..].iter().for_each(|answer| says(answer, "--code-hashes"));
 }
 
+/// What a server of codes sees by the clock does not tell whether any code was asked for.
+#[test]
+fn by_the_clock_every_round_has_one_look_up_among_the_codes() {
+    let desk = Desk::new();
+    let (first, second) = (code_of(100), code_of(9000));
+    let (folder, addresses) = folder(&desk, &[&first, &second]);
+    let (database, codes, hash) = (desk.path("state.pir"), desk.path("codes.pir"), "11".repeat(32));
+    let of_block = ["--chain-id", "1", "--block-number", "7", "--block-hash", &hash];
+    pir(&[&["build", &database, &folder, "--code-hashes"], &of_block[..]].concat()).code(0);
+    let list = desk.write("codes.txt", const_hex::encode(&first) + "\n" + &const_hex::encode(&second));
+    pir(&["build", &codes, &list, "--format", "codes"]).code(0);
+    let (server, of_codes) = (Server::start(&database, &[]), Server::start(&codes, &[]));
+    let (mine, codes_state) = (desk.path("mine.state"), desk.path("codes.state"));
+    server.hint(&mine, &["--queries", "12000"]).code(0);
+    of_codes.hint(&codes_state, &["--queries", "21000"]).code(0);
+    let (seen, seen_codes) = (Recorder::before(&server), Recorder::before(&of_codes));
+    let flags = ["--codes", &seen_codes.url, "--codes-state", &codes_state, "--every", "100ms"];
+    let (proxy, _) = Running::start_with(&seen.url, &mine, &flags);
+    let wait_for = |rounds: usize| {
+        let begin = Instant::now();
+        while seen_codes.queries.lock().unwrap().len() < rounds {
+            assert!(begin.elapsed() < PATIENCE, "no rounds");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    wait_for(3);
+    // Three at once wait for three beats.
+    let call = |id: u8| json!({"jsonrpc": "2.0", "id": id, "method": "eth_getCode", "params": [hex(&addresses[usize::from(id)]), "latest"]});
+    let batch = Value::from_iter([0, 1, 2].map(call));
+    let answers: Value = serde_json::from_str(&proxy.post(&batch.to_string())).unwrap();
+    let found: Vec<&Value> = (0..3).map(|id| &answers[id]["result"]).collect();
+    assert_eq!(found, [&json!("0x"), &json!(hex(&first)), &json!(hex(&second))]);
+    let so_far = seen_codes.queries.lock().unwrap().len();
+    wait_for(so_far + 3);
+    proxy.stop();
+    let (rounds, of_codes) = (seen.queries.lock().unwrap(), seen_codes.queries.lock().unwrap());
+    assert_eq!(rounds.len(), of_codes.len(), "one of each at every beat");
+    for all in [&rounds, &of_codes] {
+        assert!(all.iter().all(|body| body.len() == all[0].len()));
+    }
+}
+
 #[test]
 fn what_cannot_be_about_codes_is_refused() {
     let desk = Desk::new();
