@@ -1,6 +1,7 @@
 //! Private retrieval in a line: entries of a server's database, without telling the server which.
 
 mod query;
+mod renewal;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 
 pub use query::{Answer, Query, amount_bytes, coins_bytes, key_of, parse_hex, parse_key};
+pub use renewal::{NextHints, Renewal};
 use warpsmith_engine::{Devices, Runner};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::device::{OnDevice, Tuning};
@@ -258,7 +260,7 @@ impl Library {
     }
 
     /// Makes new hints of the newest epoch, as many as there were, in the place of those there are: streams the database once.
-    /// Queries that wait for an answer are given up. `watch` is told the share of the database that was read, and may end it with
+    /// `watch` is told the share of the database that was read, and may end it with
     /// an error; then the hints are as before.
     ///
     /// # Errors
@@ -269,32 +271,9 @@ impl Library {
         stop: &AtomicBool,
         watch: &mut dyn FnMut(f64) -> warpsmith_pir::Result<()>,
     ) -> Result<()> {
-        let offer = self.remote.offer()?;
-        same_or_larger(&offer.description, &self.client)?;
-        let (description, old) = (&offer.description, self.client.params());
-        let choice =
-            Choice { lambda: old.lambda(), backups: Some(old.backups()), ..description.params.choice() };
-        let params = Params::new(choice)?;
-        let lanes = Lanes::detect();
-        let maker = Processor { lanes, threads: available_parallelism().map_or(1, |n| n.get()) };
-        let whole = (params.entries() * params.entry_size() as u64) as f64;
-        let (mut epoch, mut read) = (description.epoch, 0);
-        let (key, hints) = maker.offline(&params, stop, &mut |push| {
-            epoch = self.remote.newest_entries(description, &mut |part| {
-                read += part.len();
-                watch(read as f64 / whole)?;
-                push(part)
-            })?;
-            Ok(())
-        })?;
-        if self.client.waiting() > 0 {
-            self.client.abandon()?;
-        }
-        let version = Version { database: description.lineage(), epoch };
-        self.client.renew(params, version, key, hints, lanes)?;
-        // Its epoch may be older than that of the hints by now: who asks for the block must look around again.
-        self.offer = offer;
-        Ok(())
+        let threads = available_parallelism().map_or(1, |n| n.get());
+        let next = self.renewal().make(threads, stop, watch)?;
+        self.adopt(next)
     }
 
     /// Brings the hints to the newest epoch that the server told of; it says from which one, if they were older.

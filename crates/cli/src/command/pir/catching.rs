@@ -97,6 +97,11 @@ fn reason(caught_up: &CaughtUp) -> String {
 }
 
 impl NewHintsFlag {
+    /// Whether hints may be made anew.
+    pub(super) fn allows(self) -> bool {
+        !self.no_new_hints
+    }
+
     /// Brings hints to the newest epoch that the server told of, the cheaper way, and says which one that is and why. None where
     /// they are of that epoch already. `begin` is told why new hints are made, before that begins, and `watch` the share of the
     /// database that was read for them.

@@ -2,6 +2,7 @@
 
 mod rounds;
 mod rpc;
+mod spares;
 mod web;
 
 use std::collections::BTreeSet;

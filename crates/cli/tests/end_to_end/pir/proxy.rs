@@ -458,3 +458,33 @@ fn wallets_of_others_take_it_for_a_node() {
     let (contract, slot) = (text(&given, "contract"), text(&given, "slot"));
     assert_eq!(cast(&["rpc", "eth_getStorageAt", contract, slot, "latest"]), format!("\"{}\"", hex(&value)));
 }
+
+/// A state of 480 queries, 40 rounds, that is asked for 90: new hints are made before the old are used up, and nobody waits for them.
+#[test]
+fn hints_are_made_before_they_are_used_up() {
+    let desk = Desk::new();
+    let server = Server::start(&state(&desk), &[]);
+    let path = desk.path("my.state");
+    server.hint(&path, &["--queries", "480"]).code(0);
+    let mut proxy = Running::start(&server.url, &path, &[]);
+    let said = BufReader::new(proxy.child.stderr.take().unwrap());
+    let (send, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || said.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    let synthetic = synthetic();
+    let mut asked = 0;
+    for _ in 0..3 {
+        // Three quarters of what there is, and a little more.
+        for _ in 0..31 {
+            let (address, account) = synthetic.account(asked);
+            let balance = proxy.call("eth_getBalance", json!([hex(&address), "latest"]));
+            assert_eq!(balance, Ok(format!("{:#x}", account.balance).into()), "{asked}");
+            asked += 1;
+        }
+        let mut lines = std::iter::from_fn(|| told.recv_timeout(PATIENCE).ok());
+        assert!(lines.any(|line| line.contains("new hints are in use")), "after {asked}");
+    }
+    signal(&proxy.child, "INT");
+    assert_eq!(proxy.child.wait().unwrap().code(), Some(130));
+    let about = pir(&["info", &path, "--json"]).code(0).json().remove(0);
+    assert!(about["remaining"].as_u64() > Some(360), "{about}");
+}

@@ -17,6 +17,7 @@ use warpsmith::look_up::{Answer, Answered, Library, Query};
 use warpsmith::pir::ethereum::{ChainHead, code_hash};
 
 use super::super::catching::NewHintsFlag;
+use super::spares::Spares;
 
 /// How often the server is asked whether there is a new epoch.
 const LOOK: Duration = Duration::from_secs(4);
@@ -101,9 +102,30 @@ pub(super) fn run(
     stop: &AtomicBool,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<(), Error> {
+    std::thread::scope(|scope| {
+        let mut spares = Spares::new(scope, new_hints, stop);
+        run_with(&mut spares, libraries, wanted, known, rhythm, new_hints, stop, tell)
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "those of `run`, and one")]
+fn run_with(
+    spares: &mut Spares<'_, '_>,
+    libraries: &mut Libraries,
+    wanted: &Receiver<Wanted>,
+    known: &Known,
+    rhythm: Rhythm,
+    new_hints: NewHintsFlag,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<(), Error> {
     let mut waiting = Waiting::default();
     let (mut look_at, mut round_at) = (Instant::now() + LOOK, Instant::now());
     while !stop.load(Ordering::Relaxed) {
+        if spares.look_after(libraries, tell)? {
+            known.set(None);
+            look_at = Instant::now();
+        }
         let until = [Some(look_at), rhythm.every.map(|_| round_at)].into_iter().flatten().min();
         let pause = until.map_or(BEAT, |until| until.saturating_duration_since(Instant::now()).min(BEAT));
         match wanted.recv_timeout(pause) {
