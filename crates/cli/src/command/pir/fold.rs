@@ -104,23 +104,35 @@ pub(super) fn text(folded: &Folded) -> String {
 
 impl Fold {
     pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<Ending, Failure> {
-        let (started, stop) = (Instant::now(), interrupt()?);
         let mut screen = Screen::new(self.quiet);
-        let folded = fold(&self.database, self.keep.keep(), &mut |share| {
-            screen.bar("folded", Some(share), "");
-            go_on(&stop)
-        });
-        screen.clear();
-        let folded = folded?;
-        let seconds = started.elapsed().as_secs_f64();
-        match self.json {
-            true => stdout.show_json(&FoldedLine::new(&self.database, &folded, seconds))?,
-            false => stdout.show(format!("{}\n", text(&folded)).as_bytes())?,
-        }
-        screen.say(format_args!("done in {}", human::seconds(seconds)));
+        fold_and_tell(&self.database, self.keep.keep(), self.json, &mut screen, stdout)?;
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
     }
+}
+
+/// Folds a database, and says what was done.
+pub(super) fn fold_and_tell(
+    database: &Path,
+    keep: Keep,
+    json: bool,
+    screen: &mut Screen,
+    stdout: &mut Stdout,
+) -> std::result::Result<(), Failure> {
+    let (started, stop) = (Instant::now(), interrupt()?);
+    let folded = fold(database, keep, &mut |share| {
+        screen.bar("folded", Some(share), "");
+        go_on(&stop)
+    });
+    screen.clear();
+    let folded = folded?;
+    let seconds = started.elapsed().as_secs_f64();
+    match json {
+        true => stdout.show_json(&FoldedLine::new(database, &folded, seconds))?,
+        false => stdout.show(format!("{}\n", text(&folded)).as_bytes())?,
+    }
+    screen.say(format_args!("done in {}", human::seconds(seconds)));
+    Ok(())
 }
 
 fn go_on(stop: &AtomicBool) -> Result<()> {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::pir::keyword::{Layout, Names};
-use warpsmith::pir::updates::Live;
+use warpsmith::pir::updates::{Keep, Live};
 use warpsmith::pir::{Error, ethereum};
 
 use super::changes::{self, Keys, Listed};
+use super::fold::fold_and_tell;
 use super::growth::{Telling, grow};
 use super::lanes;
 use crate::ending::{Ending, Failure};
@@ -34,6 +35,11 @@ Examples:
   echo '17 0011223344556677' | warpsmith pir update data.pir -
   warpsmith pir update state.bin.pir block-100.delta --delta";
 
+/// Changes that are not folded yet, from which on they are. Whoever opens the database has them in memory, some 170 bytes each.
+const FOLD_AFTER: u64 = 4_000_000;
+/// What is kept of them then: as many as are cheaper than new hints, and the last epoch at the least.
+const KEPT: Keep = Keep { epochs: 1, changes: None };
+
 /// Append an epoch of changes to a database
 ///
 /// A server that has it open serves them within a second or two; clients bring their hints forward by themselves. The
@@ -52,6 +58,10 @@ pub(crate) struct Update {
     /// CHANGES is a delta file of plinko-rs or rms24-rs, for a flat database of 40-byte records
     #[arg(long)]
     delta: bool,
+
+    /// Fold the database, as `warpsmith pir fold` does, when so many changes are not folded yet; 0 for never
+    #[arg(long, value_name = "N", default_value_t = FOLD_AFTER)]
+    fold_after: u64,
 
     /// Print JSON
     #[arg(short, long)]
@@ -109,6 +119,16 @@ impl Update {
                 format!("{changes} entries changed")
             };
             stdout.show(format!("epoch {}: {entries}\n", live.epoch()).as_bytes())?;
+        }
+        // What is unfolded beside the file, before its memory goes back.
+        let unfolded = live.changes();
+        drop(live);
+        if self.fold_after > 0 && unfolded >= self.fold_after {
+            let mut screen = Screen::new(false);
+            // The changes count, whatever becomes of this.
+            if let Err(failure) = fold_and_tell(&self.database, KEPT, self.json, &mut screen, stdout) {
+                screen.warn(&format!("the changes are there, and were not folded: {failure}"));
+            }
         }
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)

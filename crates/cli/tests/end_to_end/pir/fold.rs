@@ -247,3 +247,32 @@ fn the_cheaper_way_to_the_newest_epoch_is_taken_and_told() {
     // Unless that is not wanted.
     assert_entries(server.get(&few, &["17", "--no-new-hints"]), &[17], &bytes);
 }
+
+/// An update folds what has become too much, and only then; entries and states stay good.
+#[test]
+fn updates_fold_by_themselves() {
+    let desk = Desk::new();
+    let (database, mut bytes) = desk.flat("data.pir", 3000);
+    let server = Server::start(&database, &[]);
+    let mine = desk.path("mine.state");
+    server.hint(&mine, &["--queries", "64"]).code(0);
+    for round in 1..=5u8 {
+        let index = 100 * usize::from(round);
+        bytes[24 * index..][..48].fill(round);
+        let value = const_hex::encode([round; 24]);
+        let changes = desk.write("changes", format!("{index} {value}\n{} {value}\n", index + 1));
+        let lines = pir(&["update", &database, &changes, "--fold-after", "4", "--json"]).code(0).json();
+        let events: Vec<&str> = lines.iter().map(|line| text(line, "event")).collect();
+        // Two changes each: four of them with every second.
+        let wanted: &[&str] = if round % 2 == 0 { &["updated", "folded"] } else { &["updated"] };
+        assert_eq!(events, wanted, "{round}");
+    }
+    let about = pir(&["info", &database, "--json", "--verify"]).code(0).json().remove(0);
+    assert_eq!((&about["epoch"], &about["newest_epoch"]), (&4.into(), &5.into()));
+    server.wait_for_epoch(5);
+    assert_entries(
+        server.get(&mine, &["100", "201", "300", "501", "502"]),
+        &[100, 201, 300, 501, 502],
+        &bytes,
+    );
+}
