@@ -258,8 +258,12 @@ fn a_failing_compile_shows_the_whole_log(device: &dyn Device) {
     let error = queue.build(&source(&text), &uncached()).unwrap_err();
     assert!(matches!(error, Error::Compile { .. }), "{error}");
     let shown = error.to_string();
-    assert!(shown.contains("undeclared_thing") && shown.contains("walk.h"), "{shown}");
-    assert!(shown.contains("41"), "{shown}");
+    assert!(shown.contains("undeclared_thing"), "{shown}");
+    // NVIDIA's OpenCL counts the lines of the whole text, whatever that says of itself.
+    let info = device.info();
+    if (info.api, info.vendor) != (Api::OpenCl, Vendor::Nvidia) {
+        assert!(shown.contains("walk.h") && shown.contains("41"), "{shown}");
+    }
 }
 
 fn options_reach_the_compiler(device: &dyn Device) {

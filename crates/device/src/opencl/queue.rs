@@ -6,7 +6,7 @@
 //! wait for the first.
 
 use std::ffi::{CString, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cl3::{command_queue as cq, context, event, kernel, memory, program, types::*};
@@ -42,7 +42,8 @@ fn name(code: cl_int) -> &'static str {
 struct Context {
     context: cl_context,
     queue: cl_command_queue,
-    beside: cl_command_queue,
+    /// From the first copy beside launches on: whoever has none is served as if there were no such thing.
+    beside: OnceLock<cl_command_queue>,
     side: cl_command_queue,
     device: Id,
     info: Info,
@@ -89,7 +90,9 @@ impl Drop for Context {
         // was made in the context keeps it alive.
         unsafe {
             let _ = cq::release_command_queue(self.queue);
-            let _ = cq::release_command_queue(self.beside);
+            if let Some(beside) = self.beside.take() {
+                let _ = cq::release_command_queue(beside);
+            }
             let _ = cq::release_command_queue(self.side);
             let _ = context::release_context(self.context);
         }
@@ -188,24 +191,20 @@ impl Stream {
         let id = device.device.0;
         let context = context::create_context(&[id], std::ptr::null(), None, std::ptr::null_mut())
             .map_err(|code| failed("clCreateContext", code))?;
-        let mut queues = Vec::with_capacity(3);
-        for properties in [PROFILING, 0, 0] {
-            // SAFETY: The device belongs to the context.
-            match unsafe { cq::create_command_queue(context, id, properties) } {
-                Ok(queue) => queues.push(queue),
-                Err(code) => {
-                    // SAFETY: All of these were just created, and nothing else holds them.
-                    unsafe {
-                        for queue in queues {
-                            let _ = cq::release_command_queue(queue);
-                        }
-                        let _ = context::release_context(context);
-                    }
-                    return Err(failed("clCreateCommandQueue", code));
-                }
-            }
-        }
-        let (queue, beside, side) = (queues[0], queues[1], queues[2]);
+        let release = |code| {
+            // SAFETY: The context was just created, and nothing else holds it.
+            let _ = unsafe { context::release_context(context) };
+            failed("clCreateCommandQueue", code)
+        };
+        // SAFETY: The device belongs to the context.
+        let queue = unsafe { cq::create_command_queue(context, id, PROFILING) }.map_err(release)?;
+        // SAFETY: As above.
+        let side = unsafe { cq::create_command_queue(context, id, 0) }.map_err(|code| {
+            // SAFETY: The queue was just created, and nothing else holds it.
+            let _ = unsafe { cq::release_command_queue(queue) };
+            release(code)
+        })?;
+        let beside = OnceLock::new();
         let context = Arc::new(Context { context, queue, beside, side, device: device.device, info });
         Ok(Stream { scratch: create(&context, READ_WRITE, 4)?, context })
     }
@@ -218,10 +217,18 @@ impl Stream {
         self.context.error(call, code)
     }
 
-    fn side(&self, side: Side) -> cl_command_queue {
-        match side {
-            Side::Launches => self.context.queue,
-            Side::Copies => self.context.beside,
+    /// The queue of a side.
+    fn side(&self, side: Side) -> Result<cl_command_queue> {
+        let Context { context, queue, beside, device, .. } = &*self.context;
+        match (side, beside.get()) {
+            (Side::Launches, _) => Ok(*queue),
+            (Side::Copies, Some(beside)) => Ok(*beside),
+            (Side::Copies, None) => {
+                // SAFETY: The device belongs to the context. Nobody else makes it meanwhile: a stream is one thread's at a time.
+                let made = unsafe { cq::create_command_queue(*context, device.0, 0) };
+                let made = made.map_err(|code| self.error("clCreateCommandQueue", code))?;
+                Ok(*beside.get_or_init(|| made))
+            }
         }
     }
 
@@ -231,13 +238,13 @@ impl Stream {
     }
 
     fn flush_side(&self, side: Side) -> Result<()> {
-        cq::flush(self.side(side)).map_err(|code| self.error("clFlush", code))
+        cq::flush(self.side(side)?).map_err(|code| self.error("clFlush", code))
     }
 
     /// An event that happens when all that is enqueued on a side is done.
     fn end_of(&self, side: Side) -> Result<Event> {
         // SAFETY: The queue is live, and there is no list.
-        let marked = unsafe { cq::enqueue_marker_with_wait_list(self.side(side), 0, std::ptr::null()) };
+        let marked = unsafe { cq::enqueue_marker_with_wait_list(self.side(side)?, 0, std::ptr::null()) };
         let event = marked.map(Event).map_err(|code| self.error("clEnqueueMarkerWithWaitList", code))?;
         self.flush_side(side)?;
         Ok(event)
@@ -436,7 +443,7 @@ impl Raw for Stream {
     ) -> Result<Event> {
         // SAFETY: The caller vouches for both ranges and for the block until the event.
         let copied = unsafe {
-            let (queue, none) = (self.side(side), std::ptr::null());
+            let (queue, none) = (self.side(side)?, std::ptr::null());
             cq::enqueue_write_buffer(queue, to.0, CL_FALSE, offset as usize, bytes, from.pointer, 0, none)
         };
         let event = copied.map(Event).map_err(|code| self.error("clEnqueueWriteBuffer", code))?;
@@ -448,7 +455,7 @@ impl Raw for Stream {
         let other = if side == Side::Launches { Side::Copies } else { Side::Launches };
         let before = self.end_of(other)?;
         // SAFETY: The list is of one live event, and is read during the call, which keeps the event as long as it is needed.
-        let waits = unsafe { cq::enqueue_barrier_with_wait_list(self.side(side), 1, &before.0) };
+        let waits = unsafe { cq::enqueue_barrier_with_wait_list(self.side(side)?, 1, &before.0) };
         drop(waits.map(Event).map_err(|code| self.error("clEnqueueBarrierWithWaitList", code))?);
         self.flush_side(side)
     }
@@ -549,7 +556,9 @@ impl Raw for Stream {
     }
 
     fn finish(&self) -> Result<()> {
-        self.wait(&self.end_of(Side::Copies)?)?;
+        if self.context.beside.get().is_some() {
+            self.wait(&self.end_of(Side::Copies)?)?;
+        }
         self.wait(&self.record()?)
     }
 }
