@@ -16,7 +16,7 @@ use serde::Serialize;
 use warpsmith::look_up::Library;
 use warpsmith::pir::keyword::{Layout, TableShape};
 
-use self::rounds::{Known, Libraries, News, Rhythm, catch_up};
+use self::rounds::{Known, Libraries, News, Rhythm, Terms, catch_up};
 use self::web::{Fallback, Front};
 use super::catching::NewHintsFlag;
 use super::{Route, open_state};
@@ -185,36 +185,28 @@ impl Proxy {
         web::answer(listener, Front { wants, known: Arc::clone(&known), has_codes, fallback, origins })?;
         // What stays wrong is told once.
         let (mut away, mut lost) = (String::new(), String::new());
-        let ended = rounds::run(
-            &mut libraries,
-            &wanted,
-            &known,
-            rhythm,
-            self.new_hints,
-            &stop,
-            &mut |news| match news {
-                News::Hints(text) => screen.say(format_args!("{text}")),
-                News::Epoch(now) => {
-                    if !away.is_empty() {
-                        screen.note("the server answers again");
-                        away.clear();
-                    }
-                    if now > epoch {
-                        let block =
-                            known.head().map_or(String::new(), |head| format!(", block {}", head.number));
-                        screen.say(format_args!("state     epoch {now}{block}"));
-                        epoch = now;
-                    }
+        let terms = Terms { known: &known, rhythm, new_hints: self.new_hints, stop: &stop };
+        let ended = rounds::run(&mut libraries, &wanted, terms, &mut |news| match news {
+            News::Hints(text) => screen.say(format_args!("{text}")),
+            News::Epoch(now) => {
+                if !away.is_empty() {
+                    screen.note("the server answers again");
+                    away.clear();
                 }
-                News::Away(reason) | News::Lost(reason) => {
-                    let told = if matches!(news, News::Away(_)) { &mut away } else { &mut lost };
-                    if told != reason {
-                        screen.warn(reason);
-                        reason.clone_into(told);
-                    }
+                if now > epoch {
+                    let block = known.head().map_or(String::new(), |head| format!(", block {}", head.number));
+                    screen.say(format_args!("state     epoch {now}{block}"));
+                    epoch = now;
                 }
-            },
-        );
+            }
+            News::Away(reason) | News::Lost(reason) => {
+                let told = if matches!(news, News::Away(_)) { &mut away } else { &mut lost };
+                if told != reason {
+                    screen.warn(reason);
+                    reason.clone_into(told);
+                }
+            }
+        });
         ended?;
         let remaining = human::count(libraries.state.remaining() as f64);
         screen.say(format_args!("stopped; {remaining} queries remain"));

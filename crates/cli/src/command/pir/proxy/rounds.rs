@@ -92,31 +92,36 @@ pub(super) enum News<'a> {
     Hints(&'a str),
 }
 
+/// What rounds are made by.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'a> {
+    pub known: &'a Known,
+    pub rhythm: Rhythm,
+    pub new_hints: NewHintsFlag,
+    pub stop: &'a AtomicBool,
+}
+
 /// Does what is wanted until `stop` is raised, and tells what happens.
 pub(super) fn run(
     libraries: &mut Libraries,
     wanted: &Receiver<Wanted>,
-    known: &Known,
-    rhythm: Rhythm,
-    new_hints: NewHintsFlag,
-    stop: &AtomicBool,
+    terms: Terms<'_>,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<(), Error> {
     std::thread::scope(|scope| {
-        let mut spares = Spares::new(scope, new_hints, stop);
-        run_with(&mut spares, libraries, wanted, known, rhythm, new_hints, stop, tell)
+        let mut spares = Spares::new(scope, terms.new_hints, terms.stop);
+        let ended = go_round(&mut spares, libraries, wanted, terms, tell);
+        // Hints in the making are of no use any more, also where something failed.
+        terms.stop.store(true, Ordering::Relaxed);
+        ended
     })
 }
 
-#[allow(clippy::too_many_arguments, reason = "those of `run`, and one")]
-fn run_with(
+fn go_round(
     spares: &mut Spares<'_, '_>,
     libraries: &mut Libraries,
     wanted: &Receiver<Wanted>,
-    known: &Known,
-    rhythm: Rhythm,
-    new_hints: NewHintsFlag,
-    stop: &AtomicBool,
+    Terms { known, rhythm, new_hints, stop }: Terms<'_>,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<(), Error> {
     let mut waiting = Waiting::default();
