@@ -6,6 +6,7 @@
 //! Nothing it says is shown as it came. Redirects are not followed. A download that breaks off goes on where it was; a query is
 //! repeated byte for byte.
 
+mod blocks;
 mod catch_up;
 mod claim;
 mod overlay;
@@ -14,11 +15,11 @@ mod transport;
 
 use std::io::{self, ErrorKind, Read};
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 use ureq::http::{HeaderValue, Request as HttpRequest, Uri, header};
 use ureq::{Agent, Proxy};
 use zeroize::Zeroizing;
@@ -29,7 +30,7 @@ use self::overlay::Overlay;
 use self::text::shown;
 use self::transport::{Response, is_hang_up};
 use crate::client::{Asked, Client, Fetched};
-use crate::database::{Description, HEAD_BYTES, SEGMENT_BYTES};
+use crate::database::{Description, HEAD_BYTES};
 use crate::error::{Error, Result};
 use crate::ethereum::ChainHead;
 use crate::memory;
@@ -90,12 +91,12 @@ pub struct Offer {
     pub changes: u64,
 }
 
-/// A file of a database, by its tag, and the byte from which it is wanted: so a stream goes on with the same one when the server
+/// A file of a database, by its tag, and the bytes of it that are wanted: so a stream goes on with the same one when the server
 /// has folded it meanwhile.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Of<'a> {
     file: &'a str,
-    from: Option<u64>,
+    range: Option<Range<u64>>,
 }
 
 /// An answer that was read.
@@ -229,10 +230,10 @@ impl Remote {
             .get_or_init(|| transport::agent(self.secure, self.proxy.as_ref().map(|(proxy, _)| proxy)));
         let agent = agent.as_ref().map_err(|why| io::Error::new(ErrorKind::InvalidData, why.clone()))?;
         let mut request = HttpRequest::builder().method(method).uri(format!("{}{path}", self.url()));
-        if let Some(Of { file, from }) = of {
+        if let Some(Of { file, range }) = of {
             request = request.header(header::IF_MATCH, file);
-            if let Some(from) = from {
-                request = request.header(header::RANGE, format!("bytes={from}-"));
+            if let Some(Range { start, end }) = range {
+                request = request.header(header::RANGE, format!("bytes={start}-{}", end - 1));
             }
         }
         if path.is_empty() {
@@ -271,7 +272,7 @@ impl Remote {
             if attempt > 1 || attempt == 1 && !hung_up {
                 std::thread::sleep(Duration::from_millis(250 << attempt));
             }
-            let result = self.send(method, path, of, body, longest).and_then(|response| {
+            let result = self.send(method, path, of.clone(), body, longest).and_then(|response| {
                 let Response { status, epoch, batch, head, changes, location, mut body } = response;
                 let bytes = if status == 200 {
                     let mut bytes = Vec::new();
@@ -335,43 +336,6 @@ impl Remote {
         Ok(Offer { epoch: epoch.unwrap_or(description.epoch), batch, head, changes, description })
     }
 
-    /// Streams all entries of the database's file to `push`, each segment once its digest is found right.
-    ///
-    /// # Errors
-    ///
-    /// When the server sends something else than it described, or the network fails for good.
-    pub fn entries(
-        &self,
-        description: &Description,
-        push: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let tag = description.tag();
-        let of = Of { file: &tag, from: None };
-        let digests = self.ask_of(Some(of), "GET", "/v1/digests", b"", 32 * description.segments())?.bytes;
-        if digests.len() as u64 != 32 * description.segments()
-            || description.identity_of(&digests) != description.identity
-        {
-            return Err(self.failed("the digests are not those of the database it described"));
-        }
-        // Zero entries that only fill the last blocks are not needed.
-        let wanted = description.params.entries() * description.params.entry_size() as u64;
-        let (whole, mut at, mut failures) = (description.data_bytes(), 0, 0);
-        while at < wanted {
-            let before = at;
-            let error = match self.stretch(description, &digests, wanted, &mut at, push)? {
-                None => continue,
-                Some(error) => error,
-            };
-            failures = if at > before { 0 } else { failures + 1 };
-            if failures == ATTEMPTS {
-                return Err(self
-                    .failed(format!("the stream of the blocks ended after {at} of {whole} bytes: {error}")));
-            }
-            std::thread::sleep(Duration::from_millis(250 << failures));
-        }
-        Ok(())
-    }
-
     /// Streams all entries as they are in the newest epoch, and says which that is. The changes are fetched first: to apply
     /// them to the stream is far less work than to hints.
     ///
@@ -410,56 +374,16 @@ impl Remote {
         }
         let mut at = 0;
         self.entries(description, &mut |bytes| {
+            let part = at..at + bytes.len() as u64;
+            at = part.end;
+            if !overlay.reaches(&part) {
+                return push(bytes);
+            }
             let mut bytes = bytes.to_vec();
-            overlay.apply(at, &mut bytes);
-            at += bytes.len() as u64;
+            overlay.apply(part.start, &mut bytes);
             push(&bytes)
         })?;
         Ok(epoch)
-    }
-
-    /// One connection's worth of blocks from `at` on; what ended it, if not the end.
-    fn stretch(
-        &self,
-        description: &Description,
-        digests: &[u8],
-        wanted: u64,
-        at: &mut u64,
-        push: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<Option<String>> {
-        let (tag, longest) = (description.tag(), description.data_bytes() - *at);
-        let of = Of { file: &tag, from: Some(*at) };
-        let mut response = match self.send("GET", "/v1/blocks", Some(of), b"", longest) {
-            Ok(response) if response.status == 206 => response,
-            Ok(response) if matches!(response.status, 429 | 503) => {
-                return Ok(Some(busy(response.status, &message(response.body))));
-            }
-            Ok(response) if response.status == 412 => {
-                let text = "the server's database was folded twice since this began, and what came cannot be completed; run \
-                            this again";
-                return Err(self.failed(text));
-            }
-            Ok(response) => {
-                return Err(self.failed(format!("no ranges of blocks: status {}", response.status)));
-            }
-            Err(error) => return Ok(Some(error.to_string())),
-        };
-        let mut segment = vec![0; SEGMENT_BYTES];
-        while *at < wanted {
-            let length = (description.data_bytes() - *at).min(SEGMENT_BYTES as u64) as usize;
-            if let Err(error) = response.body.read_exact(&mut segment[..length]) {
-                return Ok(Some(error.to_string()));
-            }
-            let number = (*at / SEGMENT_BYTES as u64) as usize;
-            if <[u8; 32]>::from(Sha256::digest(&segment[..length])) != digests[32 * number..][..32] {
-                return Err(
-                    self.failed(format!("segment {number} of the blocks is not what its digest says"))
-                );
-            }
-            push(&segment[..length.min((wanted - *at) as usize)])?;
-            *at += length as u64;
-        }
-        Ok(None)
     }
 
     /// Changes after an epoch: as many epochs as the server sends at once; none when there are no more.

@@ -2,6 +2,7 @@
 //! these wait for each other by the clock.
 
 mod connections;
+mod download;
 mod seen;
 mod server;
 mod server_damage;

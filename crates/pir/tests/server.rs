@@ -15,7 +15,7 @@ use warpsmith_pir::hints::make::Processor;
 use warpsmith_pir::remote::{Offer, Remote};
 use warpsmith_pir::server::{Limits, Role, Server};
 use warpsmith_pir::two_server::{self, Request};
-use warpsmith_pir::updates::{Keep, Live, fold};
+use warpsmith_pir::updates::Live;
 use warpsmith_pir::wire::read_updates;
 use warpsmith_pir::{Choice, Client, Error, Key, Params, Version};
 
@@ -110,34 +110,6 @@ fn a_remote_client() {
     assert!(matches!(remote.updates(client.params(), 99), Err(Error::Mismatch(_))));
     let other = Description { epoch: 1, ..description };
     assert!(matches!(remote.entries(&other, &mut |_| Ok(())), Err(Error::Remote { .. })));
-}
-
-/// A connection that breaks off in the middle of a segment, again and again.
-#[test]
-fn a_download_goes_on_where_it_broke_off() {
-    let server = start(Role::Library, Limits::default());
-    let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = proxy.local_addr().unwrap();
-    let target = server.address;
-    std::thread::spawn(move || {
-        for (i, from) in proxy.incoming().enumerate() {
-            let (mut from, mut to) = (from.unwrap(), TcpStream::connect(target).unwrap());
-            let mut request = vec![0; 4096];
-            let length = from.read(&mut request).unwrap();
-            to.write_all(&request[..length]).unwrap();
-            // The second connection (after that for the digests) passes 1.2 MB, the third none, others all.
-            let limit = [u64::MAX, 1_200_000, 0, u64::MAX][i.min(3)];
-            let _ = std::io::copy(&mut to.take(limit), &mut from);
-        }
-    });
-    let remote = Remote::new(&format!("http://{address}")).unwrap();
-    let mut bytes = Vec::new();
-    let mut push = |part: &[u8]| {
-        bytes.extend_from_slice(part);
-        Ok(())
-    };
-    remote.entries(server.live.base().description(), &mut push).unwrap();
-    assert_eq!(bytes, server.live.base().read_all().unwrap()[..ENTRIES as usize * 40]);
 }
 
 #[test]
@@ -363,49 +335,4 @@ fn two_servers() {
     assert_eq!(post(maker.address, "/v1/hints", &greedy.to_bytes()).status, 413);
     let early = Request { first: 0, ..request };
     assert_eq!(post(maker.address, "/v1/hints", &early.to_bytes()).status, 409);
-}
-
-/// Who streams a file has it to its end, whatever is folded meanwhile; and who asks for the present one gets that.
-#[test]
-fn a_download_goes_on_across_a_fold() {
-    let server = start(Role::Library, Limits::default());
-    let path = server.folder.path().join("data");
-    let remote = Remote::new(&format!("http://{}", server.address)).unwrap();
-    let fold_one = |byte: u8| {
-        let update = server.live.difference(&[(3, vec![byte; 40]), (ENTRIES - 1, vec![byte; 40])]).unwrap();
-        server.live.update(update).unwrap();
-        fold(&path, Keep::default(), &mut |_| Ok(())).unwrap();
-        server.live.refresh().unwrap();
-    };
-    let entries_of = |description: &Description| {
-        let mut bytes = Vec::new();
-        remote.entries(description, &mut |part| {
-            bytes.extend_from_slice(part);
-            Ok(())
-        })?;
-        Ok::<_, warpsmith_pir::Error>(bytes)
-    };
-    let (first, old) = (remote.offer().unwrap().description, server.live.base());
-    fold_one(1);
-    let second = remote.offer().unwrap();
-    assert_eq!((second.description.epoch, second.description.lineage()), (1, first.identity));
-    assert_ne!(second.description.identity, first.identity);
-    let whole = ENTRIES as usize * 40;
-    assert_eq!(entries_of(&first).unwrap(), old.read_all().unwrap()[..whole]);
-    let new = entries_of(&second.description).unwrap();
-    assert_eq!(new, server.live.base().read_all().unwrap()[..whole]);
-    assert_eq!((&new[3 * 40..4 * 40], &new[whole - 40..]), (&[1; 40][..], &[1; 40][..]));
-    // A fold later the first one is gone, and that is said.
-    fold_one(2);
-    let told = entries_of(&first).unwrap_err().to_string();
-    assert!(told.contains("412") && told.contains("folded"), "{told}");
-    assert_eq!(entries_of(&second.description).unwrap(), new);
-    let (newest, mut count) = (remote.offer().unwrap().description, 0);
-    let epoch = remote
-        .newest_entries(&newest, &mut |part| {
-            count += part.len();
-            Ok(())
-        })
-        .unwrap();
-    assert_eq!((epoch, count), (2, whole));
 }

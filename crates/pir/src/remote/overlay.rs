@@ -1,6 +1,7 @@
 //! Changes that are applied to a stream of entries as it goes by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
+use std::ops::Range;
 
 use crate::wire::Update;
 
@@ -27,13 +28,23 @@ impl Overlay {
         self.deltas.len() as u64 * (self.size as u64 + 64)
     }
 
+    /// The entries of which any byte is in this part.
+    fn within(&self, part: &Range<u64>) -> btree_map::Range<'_, u64, Vec<u8>> {
+        let size = self.size as u64;
+        self.deltas.range(part.start / size..part.end.div_ceil(size))
+    }
+
+    /// Whether anything of a part is changed.
+    pub(super) fn reaches(&self, part: &Range<u64>) -> bool {
+        self.within(part).next().is_some()
+    }
+
     /// Changes a part of the entries' bytes, which begins anywhere, also within an entry.
     pub(super) fn apply(&self, at: u64, bytes: &mut [u8]) {
-        let size = self.size as u64;
-        let end = at + bytes.len() as u64;
-        for (index, delta) in self.deltas.range(at / size..end.div_ceil(size)) {
-            for (place, byte) in (index * size..).zip(delta) {
-                if (at..end).contains(&place) {
+        let part = at..at + bytes.len() as u64;
+        for (index, delta) in self.within(&part) {
+            for (place, byte) in (index * self.size as u64..).zip(delta) {
+                if part.contains(&place) {
                     bytes[(place - at) as usize] ^= byte;
                 }
             }
@@ -61,9 +72,14 @@ mod tests {
         for piece in 1..=50 {
             let mut bytes = vec![0; 50];
             for (i, bytes) in bytes.chunks_mut(piece).enumerate() {
-                overlay.apply((i * piece) as u64, bytes);
+                let at = (i * piece) as u64;
+                let part = at..at + bytes.len() as u64;
+                let before = bytes.to_vec();
+                overlay.apply(at, bytes);
+                assert!(overlay.reaches(&part) || bytes == before, "{part:?}");
             }
             assert_eq!(bytes, expected, "pieces of {piece}");
         }
+        assert!(overlay.reaches(&(19..20)) && !overlay.reaches(&(20..45)) && !overlay.reaches(&(5..15)));
     }
 }

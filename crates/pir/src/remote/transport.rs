@@ -39,6 +39,7 @@ pub(super) fn agent(secure: bool, proxy: Option<&Proxy>) -> Result<Agent, String
         .accept_encoding("")
         .timeout_connect(Some(CONNECTING))
         .max_idle_age(IDLE)
+        .max_idle_connections_per_host(super::blocks::CONNECTIONS)
         .proxy(proxy.cloned());
     #[cfg(feature = "tls")]
     let config = if secure { config.tls_config(tls::config()?) } else { config };

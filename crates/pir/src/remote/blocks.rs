@@ -1,0 +1,317 @@
+//! The blocks of a server's database, over several connections at once. One alone brings less than a card takes: whoever
+//! receives a segment also compares it with its digest. They are handed over in order.
+//!
+//! How much is asked for at once follows what the line bears, as TCP does it: one segment at first, more while they come
+//! quickly, fewer when they come slowly or the server is busy. So a slow line is not shared by many connections of which none
+//! gets on, and a server that allows one connection is content.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use super::transport::Response;
+use super::{ATTEMPTS, Of, Remote, busy, message};
+use crate::database::{Description, SEGMENT_BYTES};
+use crate::error::Result;
+
+/// The most connections. They are kept from one lot to the next.
+pub(super) const CONNECTIONS: usize = 8;
+/// The most segments of one request. A server counts requests (200 a second by default), and each connection holds one lot.
+const LOT: u64 = 16;
+/// Bytes after which a connection looks whether anybody still wants what it reads.
+const LOOK: usize = 1 << 16;
+/// A lot that came within the first is quick, and one that took longer than the second is slow.
+const QUICK: Duration = Duration::from_millis(250);
+const SLOW: Duration = Duration::from_secs(2);
+
+/// What is streamed.
+struct Stream<'a> {
+    description: &'a Description,
+    tag: String,
+    digests: Vec<u8>,
+}
+
+impl Stream<'_> {
+    /// The bytes of a segment.
+    fn place(&self, segment: u64) -> Range<u64> {
+        let start = segment * SEGMENT_BYTES as u64;
+        start..self.description.data_bytes().min(start + SEGMENT_BYTES as u64)
+    }
+
+    fn fits(&self, segment: u64, bytes: &[u8]) -> bool {
+        Sha256::digest(bytes)[..] == self.digests[32 * segment as usize..][..32]
+    }
+}
+
+impl Remote {
+    /// Streams all entries of the database's file to `push`, each segment once its digest is found right.
+    ///
+    /// # Errors
+    ///
+    /// When the server sends something else than it described, or the network fails for good. Nothing after that was pushed.
+    pub fn entries(
+        &self,
+        description: &Description,
+        push: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let tag = description.tag();
+        let of = Of { file: &tag, range: None };
+        let digests = self.ask_of(Some(of), "GET", "/v1/digests", b"", 32 * description.segments())?.bytes;
+        if digests.len() as u64 != 32 * description.segments()
+            || description.identity_of(&digests) != description.identity
+        {
+            return Err(self.failed("the digests are not those of the database it described"));
+        }
+        // Zero entries that only fill the last blocks are not needed.
+        let wanted = description.params.entries() * description.params.entry_size() as u64;
+        let stream = Stream { description, tag, digests };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(CONNECTIONS);
+        let shelf = Shelf::new(wanted.div_ceil(SEGMENT_BYTES as u64), threads as u64);
+        std::thread::scope(|scope| {
+            let _end = End { shelf: &shelf, only_by_panic: false };
+            for _ in 0..threads {
+                scope.spawn(|| self.connection(&stream, &shelf));
+            }
+            let mut left = wanted;
+            while left > 0 {
+                for segment in shelf.take()?.chunks(SEGMENT_BYTES) {
+                    let length = left.min(segment.len() as u64);
+                    push(&segment[..length as usize])?;
+                    left -= length;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Fetches lot after lot until there are no more, or nobody wants them.
+    fn connection(&self, stream: &Stream<'_>, shelf: &Shelf) {
+        let _end = End { shelf, only_by_panic: true };
+        while let Some(segments) = shelf.claim() {
+            let (first, began) = (segments.start, Instant::now());
+            let Some(lot) = self.lot(stream, segments, shelf).transpose() else { return };
+            let failed = lot.is_err();
+            shelf.put(first, lot, began.elapsed());
+            if failed {
+                return;
+            }
+        }
+    }
+
+    /// One lot, over as many connections as it takes; nothing when nobody wants it any more.
+    fn lot(&self, stream: &Stream<'_>, segments: Range<u64>, shelf: &Shelf) -> Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::with_capacity((segments.end - segments.start) as usize * SEGMENT_BYTES);
+        let (mut failures, mut received) = (0, shelf.received());
+        while !shelf.is_over() {
+            let error = match self.stretch(stream, &segments, &mut bytes, shelf)? {
+                None => return Ok(Some(bytes)),
+                Some(error) => error,
+            };
+            // What others receive counts too: a server that has no room for this connection still serves.
+            failures = if shelf.received() > received { 0 } else { failures + 1 };
+            received = shelf.received();
+            if failures == ATTEMPTS {
+                let (at, whole) = (stream.place(segments.start).start, stream.description.data_bytes());
+                let at = at + bytes.len() as u64;
+                return Err(self
+                    .failed(format!("the stream of the blocks ended after {at} of {whole} bytes: {error}")));
+            }
+            shelf.slow_down();
+            shelf.rest(Duration::from_millis(250 << failures));
+        }
+        Ok(None)
+    }
+
+    /// One request's worth of a lot, after the bytes that are there; what ended it, if not the end.
+    fn stretch(
+        &self,
+        stream: &Stream<'_>,
+        segments: &Range<u64>,
+        bytes: &mut Vec<u8>,
+        shelf: &Shelf,
+    ) -> Result<Option<String>> {
+        let start = stream.place(segments.start).start + bytes.len() as u64;
+        let range = start..stream.place(segments.end - 1).end;
+        let longest = range.end - range.start;
+        let of = Of { file: &stream.tag, range: Some(range) };
+        let mut response = match self.send("GET", "/v1/blocks", Some(of), b"", longest) {
+            Ok(response) if response.status == 206 => response,
+            Ok(Response { status, body, .. }) if matches!(status, 429 | 503) => {
+                return Ok(Some(busy(status, &message(body))));
+            }
+            Ok(response) if response.status == 412 => {
+                let text = "the server's database was folded twice since this began, and what came cannot be completed; run \
+                            this again";
+                return Err(self.failed(text));
+            }
+            Ok(response) => {
+                return Err(self.failed(format!("no ranges of blocks: status {}", response.status)));
+            }
+            // Another attempt would bring the same.
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return Err(self.failed(format!("GET /v1/blocks: {error}")));
+            }
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        while bytes.len() as u64 + stream.place(segments.start).start < stream.place(segments.end - 1).end {
+            let at = bytes.len();
+            let number = segments.start + (at / SEGMENT_BYTES) as u64;
+            let place = stream.place(number);
+            bytes.resize(at + (place.end - place.start) as usize, 0);
+            for piece in bytes[at..].chunks_mut(LOOK) {
+                let read = if shelf.is_over() { Ok(()) } else { response.body.read_exact(piece) };
+                if let Err(error) = read {
+                    bytes.truncate(at);
+                    return Ok(Some(error.to_string()));
+                }
+            }
+            if shelf.is_over() {
+                return Ok(Some(String::new()));
+            }
+            if !stream.fits(number, &bytes[at..]) {
+                return Err(
+                    self.failed(format!("segment {number} of the blocks is not what its digest says"))
+                );
+            }
+            shelf.receive();
+        }
+        Ok(None)
+    }
+}
+
+/// Where connections put what they fetched, and one takes it in order.
+struct Shelf {
+    /// Segments in all.
+    segments: u64,
+    connections: u64,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Segments that came, in whatever order.
+    received: AtomicU64,
+}
+
+struct State {
+    /// Segments that somebody fetches or has fetched.
+    claimed: u64,
+    /// Segments that were taken.
+    taken: u64,
+    /// Segments that may be claimed and not yet taken.
+    window: u64,
+    /// By their first segments: what came, and how long it took.
+    ready: BTreeMap<u64, (Result<Vec<u8>>, Duration)>,
+    /// Nobody takes anything any more.
+    over: bool,
+}
+
+impl Shelf {
+    fn new(segments: u64, connections: u64) -> Shelf {
+        let state = State { claimed: 0, taken: 0, window: 1, ready: BTreeMap::new(), over: false };
+        let received = AtomicU64::new(0);
+        Shelf { segments, connections, state: Mutex::new(state), changed: Condvar::new(), received }
+    }
+
+    /// Whole at every moment: what a panic elsewhere left behind is as good as before.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next lot that nobody fetches, once it may be; none when there are no more.
+    fn claim(&self) -> Option<Range<u64>> {
+        let mut state = self.lock();
+        while !state.over && state.claimed < self.segments {
+            let room = (state.taken + state.window).min(self.segments).saturating_sub(state.claimed);
+            if room > 0 {
+                let lot = (state.window / self.connections).clamp(1, LOT).min(room);
+                state.claimed += lot;
+                return Some(state.claimed - lot..state.claimed);
+            }
+            state = self.wait(state);
+        }
+        None
+    }
+
+    /// What was fetched from this segment on, or why it was not.
+    fn put(&self, first: u64, lot: Result<Vec<u8>>, took: Duration) {
+        self.lock().ready.insert(first, (lot, took));
+        self.changed.notify_all();
+    }
+
+    /// The next lot in order.
+    fn take(&self) -> Result<Vec<u8>> {
+        let mut state = self.lock();
+        loop {
+            let next = state.taken;
+            let Some((lot, took)) = state.ready.remove(&next) else {
+                assert!(!state.over, "a connection's thread panicked");
+                state = self.wait(state);
+                continue;
+            };
+            let lot = lot?;
+            let segments = lot.len().div_ceil(SEGMENT_BYTES) as u64;
+            state.taken += segments;
+            if took < QUICK {
+                state.window = (state.window + segments).min(LOT * self.connections);
+            } else if took > SLOW {
+                state.window = state.window.saturating_sub(segments).max(1);
+            }
+            drop(state);
+            self.changed.notify_all();
+            return Ok(lot);
+        }
+    }
+
+    fn receive(&self) {
+        self.received.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// After a failure.
+    fn slow_down(&self) {
+        let mut state = self.lock();
+        state.window = (state.window / 2).max(1);
+    }
+
+    fn is_over(&self) -> bool {
+        self.lock().over
+    }
+
+    /// Waits, unless there is nothing more to wait for.
+    fn rest(&self, time: Duration) {
+        let state = self.lock();
+        let _state = self
+            .changed
+            .wait_timeout_while(state, time, |state| !state.over)
+            .unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// Ends it for all when this is dropped.
+struct End<'a> {
+    shelf: &'a Shelf,
+    /// Only if its thread panics: nobody shall wait for what it had claimed.
+    only_by_panic: bool,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() || !self.only_by_panic {
+            self.shelf.lock().over = true;
+            self.shelf.changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
