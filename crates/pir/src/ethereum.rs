@@ -3,7 +3,7 @@
 //! ```text
 //! database.bin          records: accounts first, then storage slots
 //!   account             balance u128, nonce u32, code id u32, tag [8] = keccak256(address)[..8], zeros [8]
-//!   slot                value [32], tag [8] = keccak256(address, slot)[..8]
+//!   slot                value u256, tag [8] = keccak256(address, slot)[..8]
 //! account-mapping.bin   address [20], index u32
 //! storage-mapping.bin   address [20], slot [32], index u32
 //! code_store.bin        count u32, code hashes [32]
@@ -11,6 +11,9 @@
 //! ```
 //!
 //! Numbers are little-endian. A balance above 2^128 - 1 wei cannot occur: all ether there is has fewer than 88 bits.
+//!
+//! A database has the same records, but values of slots as nodes say them, the first byte first: codes' hashes and the chain's head
+//! are kept as slots too, and are no numbers.
 
 mod code;
 mod head;
@@ -168,8 +171,8 @@ impl Folder {
         self.mappings.iter().map(|mapping| mapping.keys).sum()
     }
 
-    /// Hands over every key with its record. Memory does not grow with the files: the records are read as they are needed,
-    /// one after the other where the mappings are in their order.
+    /// Hands over every key with its record, the value of a slot turned, so that it is as a node says it. Memory does not grow with
+    /// the files: the records are read as they are needed, one after the other where the mappings are in their order.
     ///
     /// # Errors
     ///
@@ -184,7 +187,8 @@ impl Folder {
                 let (key, index) = (&line[..*key_bytes], u32_at(&line, *key_bytes));
                 let record = self.record(&mut window, index)?;
                 match record.filter(|record| record[*tag_at..tag_at + 8] == tag(key)) {
-                    Some(record) => take(key, record)?,
+                    Some(record) if key.len() == 20 => take(key, record)?,
+                    Some(record) => take(key, &turned(record))?,
                     None => {
                         let reason = format!("record {index} does not carry the tag of its key");
                         return Err(Error::format(self.path.display().to_string(), reason));
@@ -194,6 +198,13 @@ impl Folder {
         }
         Ok(())
     }
+}
+
+/// The record of a slot with its value the other way round: as files have it, and as databases do.
+fn turned(record: &[u8]) -> Vec<u8> {
+    let mut record = record.to_vec();
+    record[..32].reverse();
+    record
 }
 
 /// Some records in memory.

@@ -1,6 +1,7 @@
 //! Lookups by key, end to end: a synthetic state, its table, and a client that asks for every place every time.
 
 use warpsmith_hash::Lanes;
+use warpsmith_hash::keccak::keccak256;
 use warpsmith_pir::database::{Builder, Database};
 use warpsmith_pir::ethereum::{self, Account, RECORD, Synthetic};
 use warpsmith_pir::keyword::{
@@ -57,7 +58,8 @@ fn a_synthetic_state_is_read_by_address_and_slot() {
         let index = dice.below(1500) as usize;
         let key = &slots[56 * index..][..52];
         let value = ethereum::find_slot(key, &fetch(&live, &mut client, &shape, key)).unwrap();
-        assert_eq!(value, records[(500 + index) * RECORD..][..32]);
+        assert!(value.iter().rev().eq(&records[(500 + index) * RECORD..][..32]));
+        assert_eq!((key.to_vec(), value), synthetic.slot(index as u32));
         // Keys that are not there look the same from outside.
         let mut absent = address;
         absent[3] ^= 1;
@@ -83,6 +85,38 @@ fn a_synthetic_state_is_read_by_address_and_slot() {
     assert!(ethereum::build(&source, &data, 0).is_err());
     // The database from before is as it was.
     Database::open(&data).unwrap().verify().unwrap();
+}
+
+/// Bytes by hand: an account with 2^64 + 3 wei and nonce 5, and its slot 7 with the value 0x0102.
+#[test]
+fn numbers_of_a_folder_are_little_endian() {
+    let folder = tempfile::tempdir().unwrap();
+    let (address, mut slot) = ([0x11; 20], [0; 32]);
+    slot[31] = 7;
+    let key = [&address[..], &slot].concat();
+    let tag = |key: &[u8]| keccak256(key)[..8].to_vec();
+    let account =
+        [&[3, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0; 7], &[5, 0, 0, 0], &[0; 4], &tag(&address), &[0; 8]];
+    let value = [&[2, 1][..], &[0; 30], &tag(&key)];
+    for (name, bytes) in [
+        ("database.bin", [account.concat(), value.concat()].concat()),
+        ("account-mapping.bin", [&address[..], &[0, 0, 0, 0]].concat()),
+        ("storage-mapping.bin", [&key[..], &[1, 0, 0, 0]].concat()),
+    ] {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    let mut met = Vec::new();
+    let take = &mut |key: &[u8], record: &[u8]| {
+        met.push((key.to_vec(), vec![record.to_vec()]));
+        Ok(())
+    };
+    ethereum::Folder::open(folder.path()).unwrap().each(take).unwrap();
+    let [(first, account), (second, value)] = &met[..] else { panic!("{met:?}") };
+    let account = ethereum::find_account(first[..].try_into().unwrap(), account).unwrap();
+    assert_eq!(account, ethereum::Account { balance: (1 << 64) + 3, nonce: 5, code: 0 });
+    let mut expected = [0; 32];
+    expected[30..].copy_from_slice(&[1, 2]);
+    assert_eq!((second, ethereum::find_slot(second, value)), (&key, Some(expected)));
 }
 
 #[test]

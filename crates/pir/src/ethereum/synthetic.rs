@@ -10,7 +10,7 @@ use std::path::Path;
 
 use warpsmith_hash::chacha;
 
-use super::{Account, Address, RECORD, account_record, slot_key, slot_record};
+use super::{Account, Address, RECORD, account_record, slot_key, slot_record, turned};
 use crate::error::{Error, Result};
 use crate::keyword::Take;
 
@@ -152,15 +152,18 @@ impl Synthetic {
         let (mut slots, mut codes) = (create("storage-mapping.bin")?, create("code_store.bin")?);
         let mut index = 0u32;
         self.each(&mut |key, record| {
-            let mapping = if index < self.accounts { &mut accounts } else { &mut slots };
-            let written = records.write_all(record).and_then(|()| mapping.write_all(key));
+            let (mapping, record) = match index < self.accounts {
+                true => (&mut accounts, record.to_vec()),
+                false => (&mut slots, turned(record)),
+            };
+            let written = records.write_all(&record).and_then(|()| mapping.write_all(key));
             written.and_then(|()| mapping.write_all(&index.to_le_bytes())).map_err(Error::io(folder))?;
             index += 1;
             Ok(())
         })?;
         let Synthetic { accounts: number, slots: of_slots, seed } = self;
         let metadata = format!(
-            "{{\"schema_version\":3,\"record_size\":{RECORD},\"num_accounts\":{number},\"num_storage_slots\":{of_slots},\"synthetic_seed\":{seed}}}\n"
+            "{{\"schema_version\":3,\"entry_size_bytes\":{RECORD},\"accounts\":{number},\"storage_slots\":{of_slots},\"synthetic\":true,\"seed\":{seed}}}\n"
         );
         let mut end = || {
             codes.write_all(&self.codes().to_le_bytes())?;
