@@ -2,6 +2,7 @@
 
 mod codes;
 mod damage;
+mod dumps;
 mod fold;
 mod follow;
 mod guard;

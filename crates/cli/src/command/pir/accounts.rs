@@ -12,7 +12,7 @@ use warpsmith::pir::{Error, Result};
 use super::pairs::{Wrong, each_line, quoted};
 
 /// A key and its record.
-type KeyRecord = (Vec<u8>, Vec<u8>);
+pub(super) type KeyRecord = (Vec<u8>, Vec<u8>);
 
 /// What is read of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn read(columns: &[Column], fields: &[String]) -> std::result::Result<Vec<KeyRec
     if fields.len() != columns.len() {
         return Err(format!("{} fields, and the first line names {} columns", fields.len(), columns.len()));
     }
-    let (mut address, mut account, mut hash) = (None, Account { balance: 0, nonce: 0, code: 0 }, None);
+    let (mut address, mut balance, mut nonce, mut hash) = (None, 0, 0, None);
     for (column, field) in columns.iter().zip(fields.iter().map(|field| field.trim())) {
         match column {
             Column::Address => {
@@ -144,12 +144,12 @@ fn read(columns: &[Column], fields: &[String]) -> std::result::Result<Vec<KeyRec
                     })?);
             }
             Column::Balance => {
-                account.balance = number(field)
+                balance = number(field)
                     .ok_or_else(|| format!("{} is no balance; give a whole number of wei", quoted(field)))?;
             }
             Column::Nonce => {
-                let nonce = number(field).and_then(|nonce| u32::try_from(nonce).ok());
-                account.nonce = nonce
+                nonce = number(field)
+                    .and_then(|nonce| u32::try_from(nonce).ok())
                     .ok_or_else(|| format!("{} is no nonce; give a number below 2^32", quoted(field)))?;
             }
             Column::CodeHash if field.is_empty() => {}
@@ -163,17 +163,27 @@ fn read(columns: &[Column], fields: &[String]) -> std::result::Result<Vec<KeyRec
         }
     }
     let address = address.ok_or("there is no address")?;
-    account.code = hash.as_ref().map_or(0, code_number);
-    let mut records = vec![(address.to_vec(), account_record(&address, &account).to_vec())];
+    Ok(account_records(&address, balance, nonce, hash))
+}
+
+/// The record of an account, and where it has a code the one that tells its hash.
+pub(super) fn account_records(
+    address: &Address,
+    balance: u128,
+    nonce: u32,
+    hash: Option<[u8; 32]>,
+) -> Vec<KeyRecord> {
+    let account = Account { balance, nonce, code: hash.as_ref().map_or(0, code_number) };
+    let mut records = vec![(address.to_vec(), account_record(address, &account).to_vec())];
     records.extend(hash.map(|hash| {
-        let (key, record) = code_hash_record(&address, &hash);
+        let (key, record) = code_hash_record(address, &hash);
         (key, record.to_vec())
     }));
-    Ok(records)
+    records
 }
 
 /// A number in digits, or in hex after 0x; nothing is none of either.
-fn number(text: &str) -> Option<u128> {
+pub(super) fn number(text: &str) -> Option<u128> {
     match text.strip_prefix("0x") {
         _ if text.is_empty() => Some(0),
         Some(digits) if !digits.starts_with('+') => u128::from_str_radix(digits, 16).ok(),

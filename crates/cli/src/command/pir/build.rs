@@ -16,6 +16,7 @@ use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store::{self, Snapshot};
 
 use super::codes::CodeFlags;
+use super::dump::Dump;
 use super::info::{DatabaseLine, database_text};
 use super::pairs::Form;
 use super::{Route, refuse_existing};
@@ -31,6 +32,8 @@ What INPUT is, with the name for --format where it does not look like it:
   a text file                   pairs: one key and one value in hex per line, separated by blanks, read by key
   a text file                   text: a key, a tab and the value per line, as they are, read by key; name the format
   a text file                   accounts: CSV with the columns address, balance, nonce and code_hash, read by address; name it
+  JSON of a node                dump: accounts and slots as `geth dump --iterative`, `anvil --dump-state` or a genesis file has
+                                them, read by address or ADDRESS:SLOT
   a text file                   codes: one code of a contract in hex per line, read by its hash; name it
   a file of `warpsmith db`      addresses: the amount of an address, read by address
   a file of `bitcoin-cli dumptxoutset`
@@ -46,6 +49,7 @@ Examples:
   warpsmith pir build amounts.pir addresses.db
   warpsmith pir build coins.pir utxo.dat
   warpsmith pir build state.pir accounts.csv --format accounts --chain-id 1 --block-number 23876768 --block-hash 0xd46b...
+  warpsmith pir build state.pir dump.jsonl --names --chain-id 1 --block-number 23876768 --block-hash 0xd46b...
   warpsmith pir build state.pir --synthetic 1000000
   warpsmith pir build state.pir --rpc http://127.0.0.1:8545 --room 100000 --codes codes.pir
   warpsmith pir build state.pir folder --chain-id 1 --block-number 23876768 --block-hash 0xd46b...";
@@ -175,6 +179,7 @@ enum Format {
     Codes,
     Text,
     Accounts,
+    Dump,
     Words,
     Coins,
 }
@@ -182,7 +187,7 @@ enum Format {
 impl Format {
     /// Whether a state of Ethereum comes of it.
     fn is_state(self) -> bool {
-        matches!(self, Format::State | Format::Accounts | Format::Words)
+        matches!(self, Format::State | Format::Accounts | Format::Dump | Format::Words)
     }
 }
 
@@ -300,6 +305,7 @@ impl Build {
             (Format::State, None) => self.build_folder(input, watch),
             (Format::Words, None) => self.build_words(input, watch),
             (Format::Accounts, None) => self.build_accounts(input, watch),
+            (Format::Dump, None) => self.build_dump(input, watch),
             (Format::Coins, None) => self.build_coins(input, watch),
         }
     }
@@ -311,6 +317,7 @@ impl Build {
                 Some(_) => Format::Flat,
                 None if store::Database::is_at(input) => Format::Addresses,
                 None if Snapshot::is_at(input) => Format::Coins,
+                None if Dump::is_at(input) => Format::Dump,
                 None => Format::Pairs,
             });
         }

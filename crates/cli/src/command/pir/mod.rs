@@ -6,6 +6,7 @@ mod build;
 mod catching;
 mod changes;
 mod codes;
+mod dump;
 mod fold;
 mod follow;
 mod get;

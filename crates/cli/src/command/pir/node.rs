@@ -177,7 +177,7 @@ impl Node {
         loop {
             let before = self.newest()?;
             let dump = self.call("anvil_dumpState", &json!([])).map_err(|error| {
-                format!("{error}; a node that cannot be asked for its whole state needs a dump: `pir build DBFILE FOLDER`")
+                format!("{error}; a node that cannot be asked for its whole state needs a dump: `pir build DBFILE DUMP`")
             })?;
             let packed = dump.as_str().and_then(|text| const_hex::decode(text).ok());
             let packed = packed.ok_or("anvil_dumpState: the node's answer is no hex")?;

@@ -1,4 +1,4 @@
-//! States of Ethereum: from folders of extractors, from accounts in CSV, from a node, or made up.
+//! States of Ethereum: from folders of extractors, from accounts in CSV, from dumps of nodes, from a node, or made up.
 
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use warpsmith::pir::ethereum::{self, ChainHead, CodeList, Folder, Synthetic, Wor
 use warpsmith::pir::keyword::{self, Names, Plan};
 
 use super::super::accounts::Accounts;
+use super::super::dump::Dump;
 use super::super::node::Node;
 use super::super::pairs::quoted;
 use super::{Build, Watch};
@@ -145,5 +146,29 @@ impl Build {
         }
         let built = self.build_state(accounts.keys, &|take| accounts.each(take), watch);
         Ok(built.map_err(|error| accounts.with_lines(error))?)
+    }
+
+    /// A dump of a node.
+    pub(super) fn build_dump(
+        &self,
+        input: &Path,
+        watch: &mut Watch<'_>,
+    ) -> std::result::Result<Description, Failure> {
+        let dump = Dump::survey(input, &mut || watch.tell(None))?;
+        if dump.keys == 0 {
+            return Err(Failure::Other(format!(
+                "{} has no accounts; give what `geth dump --iterative` prints or `anvil --dump-state` writes",
+                input.display()
+            )));
+        }
+        if dump.without_slots > 0 {
+            let accounts = dump.without_slots;
+            watch.screen.note(&format!(
+                "{accounts} accounts have slots that the dump leaves out, and that would be answered as zero; dump them without \
+                 --nostorage"
+            ));
+        }
+        let built = self.build_state(dump.keys, &|take| dump.each(take), watch);
+        Ok(built.map_err(|error| dump.with_key(error))?)
     }
 }
