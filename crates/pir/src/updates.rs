@@ -10,6 +10,7 @@
 
 mod entries;
 mod fold;
+mod former;
 mod grow;
 mod history;
 mod log;
@@ -18,12 +19,14 @@ mod stream;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
+use std::time::Instant;
 
 use warpsmith_hash::Lanes;
 
 use self::entries::Entries;
 pub use self::entries::Newest;
 pub use self::fold::{Folded, Keep, fold, worth_keeping};
+use self::former::Former;
 use self::log::Log;
 use crate::answer::take_back;
 use crate::database::{Database, Description};
@@ -44,14 +47,19 @@ pub struct Live {
     most_taken_back: u64,
 }
 
+/// Whether a copy of the entries, with some to spare, has room in the memory that is free now.
+fn has_room(base: &Database) -> bool {
+    base.description().data_bytes() <= room::free() / 4 * 3
+}
+
 /// What tells a file from another.
 type FileId = (u64, (i64, i64));
 
 /// The newest entries.
 struct Now {
     base: Arc<Database>,
-    /// The file before the last fold, for those who are still reading it.
-    previous: Option<Arc<Database>>,
+    /// The files before it, for those who are still reading them.
+    former: Former,
     entries: Entries,
     epoch: u64,
     /// The oldest epoch that is known.
@@ -85,7 +93,8 @@ impl Now {
             }
             let (base, entries) = (Arc::new(base), Entries::in_file());
             let (updates, changes) = (Vec::new(), vec![0]);
-            let mut now = Now { base, previous: None, entries, epoch, first: log.first(), updates, changes };
+            let mut now =
+                Now { base, former: Former::default(), entries, epoch, first: log.first(), updates, changes };
             for update in news {
                 // Those before the file only tell where others come from.
                 if update.number > epoch {
@@ -150,7 +159,8 @@ impl Now {
                 self.entries.apply(size, update);
             }
         }
-        self.previous = Some(std::mem::replace(&mut self.base, Arc::new(base)));
+        let former = std::mem::replace(&mut self.base, Arc::new(base));
+        self.former.add(former, Instant::now());
         self.forget(first.min(epoch));
     }
 }
@@ -172,7 +182,7 @@ impl Live {
 
     /// Whether a copy of the entries, with some to spare, has room in the memory that is free now.
     pub fn has_room(&self) -> bool {
-        self.base().description().data_bytes() <= room::free() / 4 * 3
+        has_room(&self.base())
     }
 
     /// Reads all entries and compares them with their digests, so that what is damaged already is found before anything is
@@ -206,6 +216,9 @@ impl Live {
     /// stay as they are.
     pub fn refresh(&self) -> Result<usize> {
         let mut log = self.log.lock().expect("no update failed half-way");
+        if self.read().former.is_too_long(Instant::now()) {
+            self.now.write().expect("no update failed half-way").former.give_up(Instant::now());
+        }
         let before = self.epoch();
         let taken = match log.news(&self.params()) {
             Ok(news) => self.take_over(log.first(), news),
@@ -271,9 +284,14 @@ impl Live {
         }
         // A larger table; or so far behind that the updates in between are gone: from the file on.
         let (mut now, fresh) = Now::open(&self.path)?;
-        load(&mut now, self.is_in_memory(), &mut |_| Ok(()))?;
-        now.previous = Some(self.base());
-        *self.now.write().expect("no update failed half-way") = now;
+        // The old copy stays until the new one is whole: both must have room, or the entries are read from the file from now on.
+        let in_memory = self.is_in_memory() && has_room(&now.base);
+        load(&mut now, in_memory, &mut |_| Ok(()))?;
+        let mut current = self.now.write().expect("no update failed half-way");
+        let old = std::mem::replace(&mut *current, now);
+        current.former = old.former;
+        current.former.add(old.base, Instant::now());
+        drop(current);
         *log = fresh;
         Ok(Taken::Anew)
     }
@@ -283,10 +301,13 @@ impl Live {
         Arc::clone(&self.read().base)
     }
 
-    /// The files that can be read: the present one, and the one before the last fold, which some may still be reading.
-    pub fn files(&self) -> impl Iterator<Item = Arc<Database>> {
+    /// The file with this tag: the present one, or one that a fold took the place of and that somebody was reading until lately.
+    pub fn file(&self, tag: &[u8]) -> Option<Arc<Database>> {
         let now = self.read();
-        [Some(Arc::clone(&now.base)), now.previous.clone()].into_iter().flatten()
+        match now.base.description().tag().as_bytes() == tag {
+            true => Some(Arc::clone(&now.base)),
+            false => now.former.get(tag, Instant::now()),
+        }
     }
 
     /// The parameters.

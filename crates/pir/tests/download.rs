@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::support::running::{ENTRIES, Running, start, start_on};
 use warpsmith_pir::database::{Database, Description, SEGMENT_BYTES};
@@ -88,6 +89,73 @@ fn a_download_has_every_segment_in_its_place() {
         result.unwrap();
         assert!(bytes == entries_of(&base));
     }
+}
+
+/// A line on which every byte takes its time, and many can be on the way: connections are kept, and several are used at once.
+#[test]
+fn a_long_line_is_not_a_slow_one() {
+    const ONE_WAY: Duration = Duration::from_millis(60);
+    let server = many(Limits::default());
+    let base = server.live.base();
+    let (opened, at_once) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let address = long_line(server.address, ONE_WAY, Arc::clone(&opened), Arc::clone(&at_once));
+    let (bytes, result) = download(&remote(address), base.description());
+    result.unwrap();
+    assert!(bytes == entries_of(&base));
+    let (opened, at_once) = (opened.load(Ordering::SeqCst), at_once.load(Ordering::SeqCst));
+    // Forty requests or so.
+    assert!(opened <= 9 && at_once >= 4, "{opened} connections, {at_once} answers at once");
+}
+
+/// Passes connections on, each byte after a while. Counts them, and the most that were answered at the same time.
+fn long_line(
+    target: SocketAddr,
+    one_way: Duration,
+    opened: Arc<AtomicUsize>,
+    at_once: Arc<AtomicUsize>,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let pass = move |mut from: TcpStream, mut to: TcpStream, each: Box<dyn Fn() + Send>| {
+        let (send, receive) = channel::<(Instant, Vec<u8>)>();
+        std::thread::spawn(move || {
+            for (due, bytes) in receive {
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                if to.write_all(&bytes).is_err() {
+                    return;
+                }
+                each();
+            }
+            let _ = to.shutdown(Shutdown::Write);
+        });
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(length @ 1..) = from.read(&mut buffer) {
+                if send.send((Instant::now() + one_way, buffer[..length].to_vec())).is_err() {
+                    return;
+                }
+            }
+        });
+    };
+    std::thread::spawn(move || {
+        // When each connection passed something last.
+        let lately = Arc::new(Mutex::new(Vec::<Option<Instant>>::new()));
+        for (i, near) in listener.incoming().enumerate() {
+            let (near, far) = (near.unwrap(), TcpStream::connect(target).unwrap());
+            opened.fetch_add(1, Ordering::SeqCst);
+            lately.lock().unwrap().push(None);
+            let (lately, at_once) = (Arc::clone(&lately), Arc::clone(&at_once));
+            let each = Box::new(move || {
+                let mut lately = lately.lock().unwrap();
+                lately[i] = Some(Instant::now());
+                let busy = lately.iter().flatten().filter(|last| last.elapsed() < 2 * one_way).count();
+                at_once.fetch_max(busy, Ordering::SeqCst);
+            });
+            pass(near.try_clone().unwrap(), far.try_clone().unwrap(), Box::new(|| ()));
+            pass(far, near, each);
+        }
+    });
+    address
 }
 
 /// Connections that break off in the middle of a segment, again and again, and some that bring nothing.
@@ -189,8 +257,11 @@ fn a_download_goes_on_across_a_fold() {
     let new = streamed(&second.description).unwrap();
     assert_eq!(new, server.live.base().read_all().unwrap()[..whole]);
     assert_eq!((&new[3 * 40..4 * 40], &new[whole - 40..]), (&[1; 40][..], &[1; 40][..]));
-    // A fold later the first one is gone, and that is said.
+    // Who reads it goes on however many folds there are; four files are kept, and of one before them it is said.
     fold_one(2);
+    assert_eq!(streamed(&first).unwrap(), old.read_all().unwrap()[..whole]);
+    assert_eq!(streamed(&second.description).unwrap(), new);
+    (3..6).for_each(fold_one);
     let told = streamed(&first).unwrap_err().to_string();
     assert!(told.contains("412") && told.contains("folded"), "{told}");
     assert_eq!(streamed(&second.description).unwrap(), new);
@@ -201,7 +272,7 @@ fn a_download_goes_on_across_a_fold() {
             Ok(())
         })
         .unwrap();
-    assert_eq!((epoch, count), (2, whole));
+    assert_eq!((epoch, count), (5, whole));
 }
 
 /// Bytes a second from a server in this process, compared with their digests and handed over.

@@ -19,15 +19,16 @@ use super::{ATTEMPTS, Of, Remote, busy, message};
 use crate::database::{Description, SEGMENT_BYTES};
 use crate::error::Result;
 
-/// The most connections. They are kept from one lot to the next.
+/// The most connections, which are kept from one lot to the next. Whatever the machine is, as a server sees how many there are.
 pub(super) const CONNECTIONS: usize = 8;
 /// The most segments of one request. A server counts requests (200 a second by default), and each connection holds one lot.
 const LOT: u64 = 16;
 /// Bytes after which a connection looks whether anybody still wants what it reads.
 const LOOK: usize = 1 << 16;
-/// A lot that came within the first is quick, and one that took longer than the second is slow.
-const QUICK: Duration = Duration::from_millis(250);
-const SLOW: Duration = Duration::from_secs(2);
+/// A lot that came within the first is quick, and one that took longer than the second is slow: counted from the first byte on, so that
+/// a line which is only long is not taken for a slow one. About so much is under way at most as comes in that time.
+const QUICK: Duration = Duration::from_secs(1);
+const SLOW: Duration = Duration::from_secs(4);
 
 /// What is streamed.
 struct Stream<'a> {
@@ -70,11 +71,10 @@ impl Remote {
         // Zero entries that only fill the last blocks are not needed.
         let wanted = description.params.entries() * description.params.entry_size() as u64;
         let stream = Stream { description, tag, digests };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(CONNECTIONS);
-        let shelf = Shelf::new(wanted.div_ceil(SEGMENT_BYTES as u64), threads as u64);
+        let shelf = Shelf::new(wanted.div_ceil(SEGMENT_BYTES as u64), CONNECTIONS as u64);
         std::thread::scope(|scope| {
             let _end = End { shelf: &shelf, only_by_panic: false };
-            for _ in 0..threads {
+            for _ in 0..CONNECTIONS {
                 scope.spawn(|| self.connection(&stream, &shelf));
             }
             let mut left = wanted;
@@ -93,25 +93,36 @@ impl Remote {
     fn connection(&self, stream: &Stream<'_>, shelf: &Shelf) {
         let _end = End { shelf, only_by_panic: true };
         while let Some(segments) = shelf.claim() {
-            let (first, began) = (segments.start, Instant::now());
-            let Some(lot) = self.lot(stream, segments, shelf).transpose() else { return };
+            let (first, mut took) = (segments.start, Duration::ZERO);
+            let Some(lot) = self.lot(stream, segments, shelf, &mut took).transpose() else { return };
             let failed = lot.is_err();
-            shelf.put(first, lot, began.elapsed());
+            shelf.put(first, lot, took);
             if failed {
                 return;
             }
         }
     }
 
-    /// One lot, over as many connections as it takes; nothing when nobody wants it any more.
-    fn lot(&self, stream: &Stream<'_>, segments: Range<u64>, shelf: &Shelf) -> Result<Option<Vec<u8>>> {
+    /// One lot, over as many connections as it takes; nothing when nobody wants it any more. Adds up the time it took to come.
+    fn lot(
+        &self,
+        stream: &Stream<'_>,
+        segments: Range<u64>,
+        shelf: &Shelf,
+        took: &mut Duration,
+    ) -> Result<Option<Vec<u8>>> {
         let mut bytes = Vec::with_capacity((segments.end - segments.start) as usize * SEGMENT_BYTES);
         let (mut failures, mut received) = (0, shelf.received());
         while !shelf.is_over() {
-            let error = match self.stretch(stream, &segments, &mut bytes, shelf)? {
-                None => return Ok(Some(bytes)),
-                Some(error) => error,
+            let response = self.request(stream, &segments, bytes.len() as u64)?;
+            let began = Instant::now();
+            let error = match response {
+                Ok(response) => receive(stream, &segments, response, &mut bytes, shelf)
+                    .map_err(|reason| self.failed(reason))?,
+                Err(error) => Some(error),
             };
+            *took += began.elapsed();
+            let Some(error) = error else { return Ok(Some(bytes)) };
             // What others receive counts too: a server that has no room for this connection still serves.
             failures = if shelf.received() > received { 0 } else { failures + 1 };
             received = shelf.received();
@@ -127,25 +138,23 @@ impl Remote {
         Ok(None)
     }
 
-    /// One request's worth of a lot, after the bytes that are there; what ended it, if not the end.
-    fn stretch(
+    /// Asks for a lot but for the bytes that are there already. An answer, or why there is none and may be one another time.
+    fn request(
         &self,
         stream: &Stream<'_>,
         segments: &Range<u64>,
-        bytes: &mut Vec<u8>,
-        shelf: &Shelf,
-    ) -> Result<Option<String>> {
-        let start = stream.place(segments.start).start + bytes.len() as u64;
-        let range = start..stream.place(segments.end - 1).end;
+        there: u64,
+    ) -> Result<std::result::Result<Response, String>> {
+        let range = stream.place(segments.start).start + there..stream.place(segments.end - 1).end;
         let longest = range.end - range.start;
         let of = Of { file: &stream.tag, range: Some(range) };
-        let mut response = match self.send("GET", "/v1/blocks", Some(of), b"", longest) {
-            Ok(response) if response.status == 206 => response,
+        Ok(match self.send("GET", "/v1/blocks", Some(of), b"", longest) {
+            Ok(response) if response.status == 206 => Ok(response),
             Ok(Response { status, body, .. }) if matches!(status, 429 | 503) => {
-                return Ok(Some(busy(status, &message(body))));
+                Err(busy(status, &message(body)))
             }
             Ok(response) if response.status == 412 => {
-                let text = "the server's database was folded twice since this began, and what came cannot be completed; run \
+                let text = "the server's database was folded since this began, and it has the file no longer that this was of; run \
                             this again";
                 return Err(self.failed(text));
             }
@@ -156,32 +165,41 @@ impl Remote {
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return Err(self.failed(format!("GET /v1/blocks: {error}")));
             }
-            Err(error) => return Ok(Some(error.to_string())),
-        };
-        while bytes.len() as u64 + stream.place(segments.start).start < stream.place(segments.end - 1).end {
-            let at = bytes.len();
-            let number = segments.start + (at / SEGMENT_BYTES) as u64;
-            let place = stream.place(number);
-            bytes.resize(at + (place.end - place.start) as usize, 0);
-            for piece in bytes[at..].chunks_mut(LOOK) {
-                let read = if shelf.is_over() { Ok(()) } else { response.body.read_exact(piece) };
-                if let Err(error) = read {
-                    bytes.truncate(at);
-                    return Ok(Some(error.to_string()));
-                }
-            }
-            if shelf.is_over() {
-                return Ok(Some(String::new()));
-            }
-            if !stream.fits(number, &bytes[at..]) {
-                return Err(
-                    self.failed(format!("segment {number} of the blocks is not what its digest says"))
-                );
-            }
-            shelf.receive();
-        }
-        Ok(None)
+            Err(error) => Err(error.to_string()),
+        })
     }
+}
+
+/// Reads what is missing of a lot; what ended it, if not the end. An error is what another attempt would not mend.
+fn receive(
+    stream: &Stream<'_>,
+    segments: &Range<u64>,
+    mut response: Response,
+    bytes: &mut Vec<u8>,
+    shelf: &Shelf,
+) -> std::result::Result<Option<String>, String> {
+    for number in segments.start + (bytes.len() / SEGMENT_BYTES) as u64..segments.end {
+        let (at, place) = (bytes.len(), stream.place(number));
+        bytes.resize(at + (place.end - place.start) as usize, 0);
+        for piece in bytes[at..].chunks_mut(LOOK) {
+            let read = if shelf.is_over() {
+                Err(ErrorKind::Interrupted.into())
+            } else {
+                response.body.read_exact(piece)
+            };
+            if let Err(error) = read {
+                bytes.truncate(at);
+                return Ok(Some(error.to_string()));
+            }
+        }
+        if !stream.fits(number, &bytes[at..]) {
+            return Err(format!("segment {number} of the blocks is not what its digest says"));
+        }
+        shelf.receive();
+    }
+    // A connection can be used again once the end of an answer was seen. All that is wanted is here, whatever comes of this.
+    let _ = response.body.read(&mut [0]);
+    Ok(None)
 }
 
 /// Where connections put what they fetched, and one takes it in order.

@@ -151,8 +151,7 @@ async fn info(State(shared): App) -> Response {
 /// with its head, and cannot go on with another that a fold put in its place.
 fn wanted(shared: &Shared, headers: &HeaderMap) -> Result<Arc<Database>, Refused> {
     let Some(named) = headers.get(header::IF_MATCH) else { return Ok(shared.live.base()) };
-    let file = shared.live.files().find(|file| file.description().tag().as_bytes() == named.as_bytes());
-    file.ok_or_else(|| {
+    shared.live.file(named.as_bytes()).ok_or_else(|| {
         let text = "the database was folded, and this file of it is gone; begin again with the present one";
         Refused(StatusCode::PRECONDITION_FAILED, Reason::Epoch, text.into())
     })
