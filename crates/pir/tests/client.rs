@@ -399,7 +399,7 @@ fn answers_are_taken_in_an_order_that_works() {
 /// A long journal makes way for a new state file; a short one stays, and so does one with queries that wait.
 #[test]
 fn a_long_journal_is_folded_into_the_state() {
-    let bench = Bench::new(Choice { lambda: 20, backups: Some(64), ..Choice::new(500, 40) });
+    let bench = Bench::new(Choice { lambda: 60, backups: Some(64), ..Choice::new(500, 40) });
     let mut client = bench.client();
     bench.fetch(&mut client, &[1]);
     let short = client.journal_bytes();

@@ -306,10 +306,10 @@ fn two_servers() {
     // Both hold the same database.
     assert_eq!(library.live.base().description(), maker.live.base().description());
     let params =
-        Params::new(Choice { lambda: 30, backups: Some(16), ..library.live.params().choice() }).unwrap();
+        Params::new(Choice { lambda: 60, backups: Some(16), ..library.live.params().choice() }).unwrap();
     let request = Request {
         key: Key::random().unwrap(),
-        lambda: 30,
+        lambda: 60,
         regular: true,
         first: params.regular(),
         pairs: 16,

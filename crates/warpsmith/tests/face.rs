@@ -99,7 +99,7 @@ fn errors_come_through_the_iterator_once() {
 
 #[test]
 fn a_time_limit_ends_a_search_with_an_outcome() {
-    let search = || mine(npub(), ["qqqqqqqqqqqqqqqqqqqq"]).on(cpu()).time_limit(Duration::from_millis(50));
+    let search = || mine(npub(), ["qqqqqqqqqqqqqqqqqqqq"]).on(cpu()).time_limit(Duration::from_secs(1));
     let mut matches = search().into_iter();
     assert!(matches.next().is_none());
     assert_eq!(matches.outcome().map(|outcome| outcome.ended), Some(Ended::TimeLimit));

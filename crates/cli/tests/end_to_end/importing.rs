@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::tempdir;
 
 use crate::foreign;
-use crate::harness::{text, warpsmith, write_private};
+use crate::harness::{free_port, text, warpsmith, write_private};
 
 #[test]
 fn electrum_shows_the_same_addresses() {
@@ -81,7 +81,7 @@ struct LitecoinCore {
 impl LitecoinCore {
     fn start() -> Option<LitecoinCore> {
         let folder = tempdir().unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let settings =
             format!("server=1\nconnect=0\nlisten=0\ndnsseed=0\ndbcache=4\nprune=550\nrpcport={port}\n");
         std::fs::write(folder.path().join("litecoin.conf"), settings).unwrap();

@@ -60,7 +60,10 @@ fn a_range_is_scanned_by_a_fleet() {
                 }
                 looked += 1;
                 let bytes = String::from_utf8_lossy(&std::fs::read(&entry).expect("read")).into_owned();
-                assert!(!bytes.contains(&point[2..]) && !bytes.contains("beef"), "{}", entry.display());
+                // The key with its zeros, or as a number of its own: its four digits alone are in much that is random.
+                let is_told =
+                    [&point[2..], "00000000beef", "\"beef\""].iter().any(|text| bytes.contains(text));
+                assert!(!is_told, "{}", entry.display());
             }
         }
     }

@@ -317,11 +317,12 @@ fn ties_floors_and_the_best_among_patterns_are_those_of_all_salts() {
 fn what_the_last_batch_held_is_not_lost() {
     let target = deployment(32);
     let patterns = compile(["a"], &target as &dyn Target, &Options::default()).expect("possible");
-    // Far longer than a busy machine keeps a thread from noticing that its time is up.
+    // A second until the time is up, and two more until the batch is done: far longer than a busy machine keeps a thread from
+    // beginning, or from noticing.
     let pace = Duration::from_secs(3);
     let slow = Reference { id: "slow", pace, ..Reference::new(&target, FOREVER) };
     let job = Job {
-        time_limit: Some(Duration::from_millis(20)),
+        time_limit: Some(Duration::from_secs(1)),
         interval: Duration::from_secs(60),
         ..Job::new(Subject::Salt(&target), Wanted::Patterns(&patterns))
     };

@@ -100,12 +100,15 @@ fn liars_are_not_believed() {
         let lease = worker.lease(&mut coordinator, 1);
         let other = worker.lease(&mut coordinator, 2);
         let (honest, of_other) = (worker.work(&lease), worker.work(&other));
-        assert!((40..180).contains(&honest.shares.len()), "{} shares", honest.shares.len());
+        assert!((25..180).contains(&honest.shares.len()), "{} shares", honest.shares.len());
         let Work::Keys { steps, .. } = lease.work else { panic!("keys") };
         let sorted = |mut shares: Vec<u64>| {
             shares.sort_unstable();
             shares
         };
+        // Two units may have a share at the same spot: that would be no lie.
+        let elsewhere: Vec<u64> =
+            of_other.shares.iter().copied().filter(|spot| !honest.shares.contains(spot)).collect();
         type Lie<'l> = Box<dyn Fn(&mut Random) -> Report + 'l>;
         let with = |shares: Vec<u64>| Report { shares: sorted(shares), ..honest.clone() };
         let forge = |at: usize, spot: u64| {
@@ -132,10 +135,7 @@ fn liars_are_not_believed() {
             ("k = 0: a place that is none", Box::new(|r| forge(0, r.below(8) << 3 | 7))),
             (
                 "share of another unit",
-                Box::new(|r| {
-                    let at = r.below(of_other.shares.len() as u64) as usize;
-                    forge(0, of_other.shares[at])
-                }),
+                Box::new(|r| forge(0, elsewhere[r.below(elsewhere.len() as u64) as usize])),
             ),
             ("another's report", Box::new(|_| of_other.clone())),
             (
@@ -217,7 +217,8 @@ fn a_false_share_costs_all() {
             let lease = worker.lease(&mut coordinator, 5);
             let mut report = worker.work(&lease);
             if n == 2 {
-                report.shares[3] += 1 << 6;
+                // Beyond the last one there is no true one, and the order stays.
+                *report.shares.last_mut().expect("shares") += 1 << 6;
             }
             coordinator.put(5, &report, 0.0).expect("taken");
             assert_eq!(coordinator.books()[0].ledger().standing().units, [1, 2, 0][n]);
@@ -398,8 +399,9 @@ fn made_up_shares_are_found_by_lot() {
             }
         });
     }
-    // Each unit catches it with a chance above a half.
+    // A third of what is turned has no image any more and is dropped, so that a fifteenth of a list is false: each unit catches
+    // it with a chance of two fifths.
     caught_after.sort_unstable();
     assert_eq!(caught_after.len() as u64, trials.div_ceil(2));
-    assert!(caught_after[caught_after.len() / 2] <= 3 && caught_after.last() < Some(&25), "{caught_after:?}");
+    assert!(caught_after[caught_after.len() / 2] <= 8 && caught_after.last() < Some(&60), "{caught_after:?}");
 }

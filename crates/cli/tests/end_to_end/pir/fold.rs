@@ -110,7 +110,7 @@ fn a_fold_that_is_killed_is_of_no_consequence() {
     pir(&["build", &database, &input, "--entry-size", "24"]).code(0);
     let server = Server::start(&database, &[]);
     let mine = desk.path("mine.state");
-    server.hint(&mine, &["--lambda", "20", "--queries", "64"]).code(0);
+    server.hint(&mine, &["--lambda", "60", "--queries", "64"]).code(0);
     let (mut killed, mut delay) = (0, Duration::from_millis(1));
     for round in 1..=12usize {
         change(&desk, &database, &mut bytes, round);

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use super::{Desk, Server, pir};
+use crate::harness::free_port;
 
 const TOKEN: &str = "s3cret-token-of-the-test-0123456789";
 
@@ -116,7 +117,7 @@ fn metrics_have_an_address_of_their_own() {
     let (database, _) = desk.flat("data.pir", 1000);
     let plain = Server::start(&database, &[]);
     assert!(get(plain.address(), "/metrics").starts_with("HTTP/1.1 404"));
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let watched = Server::start(&database, &["--metrics", &free.to_string()]);
     assert!(get(watched.address(), "/metrics").starts_with("HTTP/1.1 404"));
     let text = get(free, "/metrics");
@@ -171,7 +172,8 @@ fn one_signal_ends_a_server_whatever_is_connected() {
     let (code, said) = server.stop("INT");
     let took = begin.elapsed();
     assert_eq!(code, Some(130), "{said}");
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    // Five seconds, and what a slow machine needs beside.
+    assert!(took < Duration::from_secs(9), "{took:?}");
 }
 
 /// A server that writes escape sequences, one that claims more than anyone can hold, and one that leads elsewhere.

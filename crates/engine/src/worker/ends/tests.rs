@@ -94,7 +94,9 @@ fn rows_say_where_lanes_are() {
     assert_eq!(far.lanes(9), near.lanes(9));
     assert_eq!((0..9).map(|lane| far.lane(lane)).collect::<Vec<_>>(), near.lanes(9));
     assert_eq!((far.check(&centres), near.check(&centres)), (Ok(()), Ok(())));
-    assert!(row.check(&centres).is_err() && far.check(&centres[1..]).is_err());
+    // Where all lanes are wrong, a check misses them once in 65,536 times.
+    assert!((0..3).any(|_| row.check(&centres).is_err()));
+    assert!((0..3).any(|_| far.check(&centres[1..]).is_err()));
 }
 
 /// None of a thousand honest walks is blamed, and each of a thousand single flipped bits is found.
@@ -123,7 +125,8 @@ fn lanes_on_the_curve_but_elsewhere_are_found() {
         let wrong = |change: &dyn Fn(&mut Vec<Affine>), count: usize| {
             let mut centres = honest.clone();
             change(&mut centres);
-            let told = row.check(&centres).expect_err("a lane was moved");
+            // Several wrong lanes pass one check in 2^16.
+            let told = (0..3).find_map(|_| row.check(&centres).err()).expect("a lane was moved");
             assert!(told.contains(&format!("{count} of 16 lanes")), "{told}");
         };
         let moved = |point: Affine, by: Affine| point.plus(by).expect("not infinity");
