@@ -46,6 +46,8 @@ const SILENCE: Duration = Duration::from_secs(60);
 const SILENCE_OF_MAKERS: Duration = Duration::from_secs(3600);
 /// Where hints are asked for.
 const HINTS: &str = "/v1/hints";
+/// Where changes are asked for.
+const UPDATES: &str = "/v1/updates/";
 /// The longest answer with updates: one epoch may be long.
 const LONGEST: u64 = 1 << 30;
 /// Epochs and changes that one call takes at most, or a little more: beyond that it is cheaper to make new hints. A server that
@@ -307,7 +309,9 @@ impl Remote {
                 ),
                 _ => format!("{what}: {status} {}", text.trim()),
             };
-            return Err(if status == 409 { Error::Mismatch(shown(&reason)) } else { self.failed(reason) });
+            // An epoch too long for the server to send is as good as gone.
+            let is_gone = status == 409 || status == 413 && path.starts_with(UPDATES);
+            return Err(if is_gone { Error::Mismatch(shown(&reason)) } else { self.failed(reason) });
         }
         Err(self.failed(last))
     }
@@ -398,7 +402,7 @@ impl Remote {
     /// The same, and how many changes there are in all after that epoch, if the server says so.
     fn updates_and_rest(&self, params: &Params, epoch: u64) -> Result<(Vec<Update>, Option<u64>)> {
         let longest = LONGEST.min(memory::of_machine() / 8);
-        let answer = self.ask("GET", &format!("/v1/updates/{epoch}"), b"", longest)?;
+        let answer = self.ask("GET", &format!("{UPDATES}{epoch}"), b"", longest)?;
         let updates = read_updates(params, &answer.bytes)?;
         for (update, next) in updates.iter().zip(epoch + 1..) {
             if update.number != next {

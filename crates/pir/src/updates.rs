@@ -348,10 +348,21 @@ impl Live {
         Ok(now.changes.last().copied().unwrap_or(0) - now.changes[now.since(epoch)?])
     }
 
-    /// Bytes of the longest update there is.
-    pub fn longest_update(&self) -> u64 {
-        let most = self.read().changes.windows(2).map(|pair| pair[1] - pair[0]).max();
-        most.map_or(0, |changes| 24 + changes * (8 + self.params().entry_size() as u64))
+    /// The most bytes that [`Live::updates_after`] gives with this limit: less where there are fewer, more where a single one is longer.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Live::changes_after`].
+    pub fn updates_bytes(&self, epoch: u64, limit: u64) -> Result<u64> {
+        let now = self.read();
+        let changes = &now.changes[now.since(epoch)?..];
+        let each = 8 + now.params().entry_size() as u64;
+        let (mut all, mut longest) = (0, 0);
+        for pair in changes.windows(2) {
+            let bytes = 24 + (pair[1] - pair[0]) * each;
+            (all, longest) = (all + bytes, longest.max(bytes));
+        }
+        Ok(all.min(limit.max(longest)))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Now> {

@@ -112,6 +112,27 @@ fn a_remote_client() {
     assert!(matches!(remote.entries(&other, &mut |_| Ok(())), Err(Error::Remote { .. })));
 }
 
+/// An epoch that is too long for the memory of an answer is so for those who need it, and for nobody else.
+#[test]
+fn one_long_epoch_is_in_nobodys_way_who_has_it() {
+    let memory = 100_000;
+    let limits = Limits { memory, request_memory: memory, address_memory: memory, ..Limits::default() };
+    let server = start(Role::Library, limits);
+    for (epoch, changes) in [(1u8, 3), (2, 3000), (3, 3)] {
+        let values: Vec<_> = (0..changes).map(|index| (index, vec![epoch; 40])).collect();
+        server.live.update(server.live.difference(&values).unwrap()).unwrap();
+    }
+    let status = |epoch| get(server.address, &format!("/v1/updates/{epoch}"), "").status;
+    assert_eq!((status(1), status(2), status(3), status(4)), (413, 200, 200, 409));
+    // The first alone is short, but both are asked for.
+    assert_eq!(status(0), 413);
+    // A client makes new hints then, as if it were gone.
+    let remote = Remote::new(&format!("http://{}", server.address)).unwrap();
+    let params = server.live.params();
+    assert!(matches!(remote.updates(&params, 1), Err(Error::Mismatch(_))));
+    assert_eq!(remote.updates(&params, 2).unwrap().len(), 1);
+}
+
 #[test]
 fn http_2_on_the_same_port() {
     let server = start(Role::Library, Limits::default());

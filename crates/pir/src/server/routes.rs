@@ -167,9 +167,10 @@ async fn digests(State(shared): App, Extension(peer): Extension<Peer>, headers: 
 
 async fn updates(State(shared): App, Extension(peer): Extension<Peer>, Path(epoch): Path<u64>) -> Answer {
     let limit = shared.limits.updates_bytes.min((most_memory(&shared) / 4) as usize);
-    // Each update is copied once on its way to the body. A single one may be longer than the limit.
-    let longest = (limit as u64).max(shared.live.longest_update());
-    let mut share = memory(&shared, peer, 2 * longest + 8)?;
+    // Each update is copied once on its way to the body. What others ask for does not count: one long epoch is in nobody's way who
+    // has it already.
+    let longest = shared.live.updates_bytes(epoch, limit as u64)?;
+    let mut share = memory(&shared, peer, 2 * longest + 64)?;
     let body = work(&shared, move |shared| {
         let changes = shared.live.changes_after(epoch)?;
         let body = shared.live.updates_after(epoch, limit)?;

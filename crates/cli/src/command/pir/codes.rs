@@ -1,15 +1,13 @@
 //! The database of contracts' codes beside that of a state: by hash, in chunks.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warpsmith::pir::Result;
 use warpsmith::pir::database::Description;
 use warpsmith::pir::ethereum::{CODE_CHUNKS, CODE_ENTRY};
-use warpsmith::pir::keyword::{
-    self, Layout, Plan, TableShape, Take, chunk_key, chunks_of, entries_of_changes, standing,
-};
+use warpsmith::pir::keyword::{self, Layout, Plan, Take, chunk_key, chunks_of, entries_of_changes, standing};
 use warpsmith::pir::updates::Live;
 
 use super::lanes;
@@ -54,7 +52,7 @@ impl CodeFlags {
         codes: &ByHash,
         watch: &mut dyn FnMut(f64) -> Result<()>,
     ) -> Result<Description> {
-        let chunks = codes.values().map(|code| chunks_of(code.len(), CODE_ENTRY as usize) as u64).sum();
+        let chunks = chunks_of_all(codes) as u64;
         let longest = codes.values().map(Vec::len).max().unwrap_or_default();
         let mut source =
             |take: &mut Take<'_>| codes.iter().try_for_each(|(hash, code)| take(&hash[..], code));
@@ -67,8 +65,8 @@ const _: () = assert!(24_576 / (CODE_ENTRY as usize - keyword::TAG_BYTES) + 1 ==
 
 /// A database of codes that grows with its chain.
 pub(super) struct Codes {
-    live: Live,
-    shape: TableShape,
+    pub path: PathBuf,
+    pub live: Live,
 }
 
 impl Codes {
@@ -76,8 +74,7 @@ impl Codes {
         let live = Live::open(path, lanes(), 0)?;
         match &live.base().description().keyword {
             Some(shape) if matches!(shape.layout, Layout::Chunked(_)) => {
-                let shape = shape.clone();
-                Ok(Codes { live, shape })
+                Ok(Codes { path: path.to_owned(), live })
             }
             _ => Err(Failure::Usage(format!(
                 "--codes {} is no database of codes; `warpsmith pir build DBFILE --rpc URL --codes FILE` makes one",
@@ -87,18 +84,25 @@ impl Codes {
     }
 
     /// Adds those that are not there yet, as one epoch. What a code is does not change, so that nothing is ever taken out: also what a
-    /// block brought that the chain took back is some code.
-    pub fn add(&self, codes: ByHash) -> Result<usize> {
+    /// block brought that the chain took back is some code. Fails as full where the table must grow first.
+    pub fn add(&self, codes: &ByHash) -> Result<usize> {
+        let base = self.live.base();
+        let shape = base.description().keyword.as_ref().expect("it was one when it was opened");
         let mut new = Vec::new();
         for (hash, code) in codes {
-            if standing(&self.live, &self.shape, &chunk_key(&hash, 0))?.is_none() {
-                new.push((hash.to_vec(), Some(code)));
+            if standing(&self.live, shape, &chunk_key(hash, 0))?.is_none() {
+                new.push((hash.to_vec(), Some(code.clone())));
             }
         }
         if !new.is_empty() {
-            let values = entries_of_changes(&self.live, &self.shape, &new)?;
+            let values = entries_of_changes(&self.live, shape, &new)?;
             self.live.update(self.live.difference(&values)?)?;
         }
         Ok(new.len())
     }
+}
+
+/// Chunks that these take.
+pub(super) fn chunks_of_all(codes: &ByHash) -> usize {
+    codes.values().map(|code| chunks_of(code.len(), CODE_ENTRY as usize)).sum()
 }

@@ -161,6 +161,11 @@ impl Folding {
         Folding { database: database.to_owned(), every, keep, running, failed, stop }
     }
 
+    /// What is folded.
+    pub(super) fn database(&self) -> &Path {
+        &self.database
+    }
+
     /// Begins a fold where one is due, and says what one that has ended did, and in how many seconds. One that failed left everything
     /// as it was, and another is tried later.
     pub(super) fn look(&mut self, live: &Live) -> Option<Result<(Folded, f64)>> {

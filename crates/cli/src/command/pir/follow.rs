@@ -11,7 +11,7 @@ use warpsmith::pir::ethereum::ChainHead;
 use warpsmith::pir::keyword::{Layout, Names, TableShape, entries_of_changes_moving, standing};
 use warpsmith::pir::updates::Live;
 
-use super::codes::Codes;
+use super::codes::{Codes, chunks_of_all};
 use super::fold::{self, FoldedLine, Folding, KeepFlags};
 use super::growth::{Telling, grow};
 use super::node::{Node, Records, Told};
@@ -100,6 +100,8 @@ enum Step {
     Epoch { head: ChainHead, changes: usize, taken_back: bool },
     /// One of so many changes is of a new key that has no place: the table must grow.
     Full { new: usize },
+    /// The same of the codes' table, and so many chunks.
+    CodesFull { new: usize },
     /// There is nothing new.
     Still,
 }
@@ -140,34 +142,34 @@ impl Follow {
             head.number,
             live.epoch()
         ));
-        let mut follower = Follower { live: &live, node: &node, names, codes, behind: self.behind };
         let mut folding = Folding::new(&self.database, self.fold_every, self.keep.keep());
+        let mut folding_codes =
+            codes.as_ref().map(|codes| Folding::new(&codes.path, self.fold_every, self.keep.keep()));
+        let (behind, missing) = (self.behind, 0);
+        let mut follower = Follower { live: &live, node: &node, names, codes, behind, missing };
         let mut trouble = String::new();
         loop {
             let at = live.newest().1.map(|head| head.number);
             if stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| at >= Some(until)) {
                 break;
             }
-            match folding.look(&live) {
-                None => {}
-                Some(Ok((folded, seconds))) if self.json => {
-                    stdout.show_json(&FoldedLine::new(&self.database, &folded, seconds))?;
-                }
-                Some(Ok((folded, _))) => screen.say(format_args!("{}", fold::text(&folded))),
-                Some(Err(error)) => {
-                    screen.warn(&format!(
-                        "the database was not folded: {error}; it is tried again in ten minutes"
-                    ));
-                }
+            self.look_after(&mut folding, &live, &mut screen, stdout)?;
+            if let (Some(folding), Some(codes)) = (&mut folding_codes, &follower.codes) {
+                self.look_after(folding, &codes.live, &mut screen, stdout)?;
             }
-            // Somebody else may have folded the database too.
-            live.refresh()?;
             match follower.step()? {
                 Ok(Step::Still) => trouble.clear(),
                 Ok(Step::Full { new }) => {
                     folding.give_up();
                     let telling = Telling { json: self.json, stop: &stop, screen: &mut screen, stdout };
                     grow(&self.database, &live, &mut follower.names, new, telling)?;
+                    continue;
+                }
+                Ok(Step::CodesFull { new }) => {
+                    folding_codes.iter_mut().for_each(Folding::give_up);
+                    let telling = Telling { json: self.json, stop: &stop, screen: &mut screen, stdout };
+                    let codes = follower.codes.as_ref().expect("they are full");
+                    grow(&codes.path, &codes.live, &mut None, new, telling)?;
                     continue;
                 }
                 Ok(Step::Epoch { head, changes, taken_back }) => {
@@ -187,6 +189,30 @@ impl Follow {
         }
         stdout.done(self.json, &AsAsked {})?;
         Ok(if stop.load(Ordering::Relaxed) { Ending::Interrupted } else { Ending::Done })
+    }
+
+    /// Folds a database where that is due, and takes over what others did with it.
+    fn look_after(
+        &self,
+        folding: &mut Folding,
+        live: &Live,
+        screen: &mut Screen,
+        stdout: &mut Stdout,
+    ) -> Result<(), Failure> {
+        match folding.look(live) {
+            None => {}
+            Some(Ok((folded, seconds))) if self.json => {
+                stdout.show_json(&FoldedLine::new(folding.database(), &folded, seconds))?;
+            }
+            Some(Ok((folded, _))) => screen.say(format_args!("{}", fold::text(&folded))),
+            Some(Err(error)) => {
+                let database = folding.database().display();
+                screen.warn(&format!("{database} was not folded: {error}; it is tried again in ten minutes"));
+            }
+        }
+        // Somebody else may have folded it too.
+        live.refresh()?;
+        Ok(())
     }
 
     fn tell(
@@ -242,7 +268,13 @@ struct Follower<'a> {
     names: Option<Names>,
     codes: Option<Codes>,
     behind: u64,
+    /// How often in a row the node did not have our block.
+    missing: u32,
 }
+
+/// A node that has not our block may be behind another that had it (many stand behind one address): only after so many times was it taken
+/// back.
+const MISSING: u32 = 3;
 
 impl Follower<'_> {
     /// The next epoch, if there is one. What the node does not do is the inner error, and may pass.
@@ -259,10 +291,14 @@ impl Follower<'_> {
     }
 
     /// What follows a block of ours.
-    fn next(&self, head: &ChainHead) -> Told<Next> {
-        let ours = self.node.block(head.chain_id, head.number)?;
-        if ours.is_none_or(|ours| ours.head.hash != head.hash) {
-            return Ok(Next::Back);
+    fn next(&mut self, head: &ChainHead) -> Told<Next> {
+        match self.node.block(head.chain_id, head.number)? {
+            Some(ours) if ours.head.hash != head.hash => return Ok(Next::Back),
+            Some(_) => self.missing = 0,
+            None => {
+                self.missing += 1;
+                return Ok(if self.missing < MISSING { Next::Still } else { Next::Back });
+            }
         }
         if self.node.newest()? < head.number + 1 + self.behind {
             return Ok(Next::Still);
@@ -283,6 +319,10 @@ impl Follower<'_> {
                 Err(told) => return Ok(Err(told)),
             };
             if block.is_some_and(|block| block.head.hash == earlier.hash) {
+                // It is there again.
+                if epoch == self.live.epoch() {
+                    return Ok(Ok(Step::Still));
+                }
                 let update = self.live.back_to(epoch)?;
                 let changes = update.indices.len();
                 self.live.update(update)?;
@@ -300,7 +340,10 @@ impl Follower<'_> {
         let Records { records: mut changes, codes } = changes;
         // Before the state tells of them.
         if let Some(known) = &self.codes {
-            known.add(codes).map_err(|error| Failure::Other(format!("--codes: {error}")))?;
+            match known.add(&codes) {
+                Err(Error::Full(_)) => return Ok(Step::CodesFull { new: chunks_of_all(&codes) }),
+                added => added.map_err(|error| Failure::Other(format!("--codes: {error}")))?,
+            };
         }
         let shape = shape_of(self.live).expect("it was one when this began");
         changes.extend(head.records().map(|(key, record)| (key, Some(record.to_vec()))));

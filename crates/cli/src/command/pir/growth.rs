@@ -32,7 +32,7 @@ pub(super) struct Telling<'a> {
     pub stdout: &'a mut Stdout,
 }
 
-/// Moves all keys of a database to a table with half as much room again, and enough for these new ones; and says so.
+/// Moves all keys of a database to a table with half as much room again, and enough for so many new entries; and says so.
 pub(super) fn grow(
     database: &Path,
     live: &Live,

@@ -16,7 +16,7 @@ use serde::Serialize;
 use warpsmith::look_up::Library;
 use warpsmith::pir::keyword::{Layout, TableShape};
 
-use self::rounds::{Known, Libraries, News, Rhythm, Terms, catch_up};
+use self::rounds::{Known, Libraries, MOST_WAITING, News, Rhythm, Terms, catch_up};
 use self::web::{Fallback, Front};
 use super::catching::NewHintsFlag;
 use super::{Route, open_state};
@@ -122,9 +122,6 @@ struct Serving {
     #[serde(skip_serializing_if = "Option::is_none")]
     block_number: Option<u64>,
 }
-
-/// Look-ups that may wait: more than a wallet asks at once.
-const MOST_WAITING: usize = 1000;
 
 impl Proxy {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::keyword::{Layout, Names};
+use warpsmith::pir::keyword::{Layout, Names, chunks_of};
 use warpsmith::pir::updates::{Keep, Live};
 use warpsmith::pir::{Error, ethereum};
 
@@ -157,7 +157,13 @@ impl Update {
             Err(Error::Full(_)) => {
                 let (stop, mut screen) = (interrupt()?, Screen::new(false));
                 let telling = Telling { json: self.json, stop: &stop, screen: &mut screen, stdout };
-                grow(&self.database, live, &mut names, keys.changes.len(), telling)?;
+                let entry_size = description.params.entry_size();
+                let layout = description.keyword.as_ref().map(|shape| shape.layout);
+                let in_chunks = matches!(layout, Some(Layout::Chunked(_) | Layout::Text(_)));
+                let entries =
+                    |value: &Vec<u8>| if in_chunks { chunks_of(value.len(), entry_size) } else { 1 };
+                let new = keys.changes.iter().filter_map(|(_, value)| value.as_ref()).map(entries).sum();
+                grow(&self.database, live, &mut names, new, telling)?;
                 Ok(keys.entries(live, &|record| name_of(&names, record))?)
             }
             other => Ok(other?),

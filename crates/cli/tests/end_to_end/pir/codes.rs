@@ -129,6 +129,13 @@ fn codes_are_those_of_the_node_and_the_server_always_sees_the_same() {
     assert_eq!(same_as_node(&contracts[7]), "0x");
     assert_eq!(same_as_node(&known), "0x");
     assert_eq!(same_as_node(&new), hex(&code_of(5000)));
+    // More than there is room for: the table of codes grows, and the proxy makes new hints for it.
+    let many: Vec<String> = (0..12).map(|i| deploy(&anvil, &code_of(24_500 + i))).collect();
+    assert_eq!(same_as_node(&many[11]), hex(&code_of(24_511)));
+    assert_eq!(same_as_node(&many[0]), hex(&code_of(24_500)));
+    assert_eq!(same_as_node(&new), hex(&code_of(5000)));
+    let grown = pir(&["info", &codes, "--json", "--verify"]).code(0).json().remove(0);
+    assert!(grown["entries"].as_u64() > about["entries"].as_u64(), "{grown}");
     drop(following);
     proxy.stop();
     // A longer one than a look-up asks for is refused where it would be put in.

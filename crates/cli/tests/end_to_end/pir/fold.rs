@@ -182,6 +182,14 @@ fn a_table_grows_and_its_clients_are_told() {
     assert_eq!(lines[3]["found"], false);
     let (code, said) = server.stop("INT");
     assert_eq!(code, Some(130), "{said}");
+    // Values in many chunks find room at once, and nothing moves twice.
+    let (pages, page) = (desk.path("pages.pir"), "x".repeat(5000));
+    let few: String = (0..20).map(|i| format!("page {i}\t{page}\n")).collect();
+    pir(&["build", &pages, &desk.write("pages.tsv", few), "--format", "text"]).code(0);
+    let many: String = (0..300).map(|i| format!("new {i}\t{page}{i}\n")).collect();
+    let lines = pir(&["update", &pages, &desk.write("many.tsv", many), "--json"]).code(0).json();
+    let events: Vec<&str> = lines.iter().map(|line| text(line, "event")).collect();
+    assert_eq!(events, ["grown", "updated"]);
     // Records of a state move by the list of their names, and not without it.
     let (listed, bare) = (desk.path("listed.pir"), desk.path("bare.pir"));
     pir(&["build", &listed, "--synthetic", "60", "--names"]).code(0);

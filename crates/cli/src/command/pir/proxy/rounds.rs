@@ -26,6 +26,9 @@ const BEAT: Duration = Duration::from_millis(50);
 /// Calls that come together go together.
 const GATHER: Duration = Duration::from_millis(20);
 
+/// Calls that may wait: more than a wallet asks at once.
+pub(super) const MOST_WAITING: usize = 1000;
+
 /// What somebody waits for.
 pub(super) struct Wanted {
     /// Look-ups that leave in one round.
@@ -55,6 +58,23 @@ pub(super) struct Libraries {
 struct Waiting {
     records: VecDeque<Wanted>,
     codes: VecDeque<WantedCode>,
+}
+
+impl Waiting {
+    /// Lets another wait, unless too many do.
+    fn add(&mut self, wanted: Wanted) {
+        // Who left is no longer waited with: a wallet gives up sooner or later.
+        if self.records.len() >= MOST_WAITING {
+            self.records.retain(|wanted| !wanted.answer.is_closed());
+        }
+        match self.records.len() < MOST_WAITING {
+            true => self.records.push_back(wanted),
+            false => {
+                let reason = format!("{MOST_WAITING} calls wait for a look-up already; ask again later");
+                let _ = wanted.answer.send(Err(reason));
+            }
+        }
+    }
 }
 
 /// What is known of the database, for those who answer calls.
@@ -135,11 +155,11 @@ fn go_round(
         let pause = until.map_or(BEAT, |until| until.saturating_duration_since(Instant::now()).min(BEAT));
         match wanted.recv_timeout(pause) {
             Ok(first) => {
-                waiting.records.push_back(first);
+                waiting.add(first);
                 if rhythm.every.is_none() {
                     std::thread::sleep(GATHER);
                 }
-                waiting.records.extend(wanted.try_iter());
+                wanted.try_iter().for_each(|wanted| waiting.add(wanted));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -208,7 +228,12 @@ pub(super) fn catch_up(
     if let Some(codes) = &mut libraries.codes {
         codes.resume()?;
         codes.look_around()?;
-        codes.catch_up()?;
+        let mut begin = |text: &str| tell(News::Hints(&format!("codes: {text}")));
+        if let Some(caught_up) = new_hints.catch_up(codes, stop, &mut begin, &mut |_| ())?
+            && caught_up.is_news()
+        {
+            tell(News::Hints(&format!("codes: {}", caught_up.text())));
+        }
     }
     Ok(epoch)
 }
@@ -223,6 +248,10 @@ fn go(
     let (mut now, mut queries) = (Vec::new(), Vec::new());
     while waiting.records.front().is_some_and(|next| queries.len() + next.queries.len() <= round) {
         let Some(wanted) = waiting.records.pop_front() else { break };
+        // Nobody waits for it any more: no hint is spent on it, and the round is as large as ever.
+        if wanted.answer.is_closed() {
+            continue;
+        }
         let head = known.head().map(|head| head.number);
         match wanted.block {
             Some(block) if head != Some(block) => {
@@ -275,6 +304,7 @@ fn hash_of(account: Answered, hash: Answered) -> Result<Option<[u8; 32]>, String
 
 /// One look-up in the database of codes: of the first that waits, or of none. Says why it brought nothing, if so.
 fn go_for_code(codes: &mut Library, waiting: &mut Waiting) -> Result<Option<String>, Error> {
+    waiting.codes.retain(|wanted| !wanted.answer.is_closed());
     let wanted = waiting.codes.pop_front();
     let hash = wanted.as_ref().and_then(|wanted| wanted.hash.as_ref().ok().copied().flatten());
     // SEC: an account without code, or no account at all, takes the same look-up.
@@ -319,5 +349,38 @@ fn lost(error: Error) -> Result<String, Error> {
             Ok(error.to_string())
         }
         error => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted() -> (Wanted, oneshot::Receiver<Answered>) {
+        let (answer, told) = oneshot::channel();
+        (Wanted { queries: vec![Query::Index(0)], wants_code: false, block: None, answer }, told)
+    }
+
+    #[test]
+    fn those_who_left_make_room_and_beyond_that_it_is_said() {
+        let (mut waiting, mut patient) = (Waiting::default(), Vec::new());
+        for number in 0..MOST_WAITING {
+            let (wanted, told) = wanted();
+            waiting.add(wanted);
+            // Half of them leave.
+            patient.extend((number % 2 == 0).then_some(told));
+        }
+        assert_eq!(waiting.records.len(), MOST_WAITING);
+        for _ in 0..MOST_WAITING / 2 {
+            let (wanted, told) = wanted();
+            waiting.add(wanted);
+            patient.push(told);
+        }
+        assert_eq!(waiting.records.len(), MOST_WAITING);
+        assert!(patient.iter_mut().all(|told| told.try_recv().is_err()));
+        let (one_more, mut told) = wanted();
+        waiting.add(one_more);
+        assert!(told.try_recv().unwrap().unwrap_err().contains("ask again later"));
+        assert_eq!(waiting.records.len(), MOST_WAITING);
     }
 }

@@ -70,12 +70,18 @@ impl<'s> Spare<'s> {
         let remaining = library.remaining();
         if let Some(done) = self.making.take_if(|making| making.is_finished()) {
             match done.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
-                Ok(next) => {
-                    library.adopt(next)?;
-                    let queries = human::count(library.remaining() as f64);
-                    tell(News::Hints(&format!("new hints{of} are in use: {queries} queries")));
-                    return Ok(true);
-                }
+                Ok(next) => match library.adopt(next) {
+                    Ok(()) => {
+                        let queries = human::count(library.remaining() as f64);
+                        tell(News::Hints(&format!("new hints{of} are in use: {queries} queries")));
+                        return Ok(true);
+                    }
+                    // The table has grown meanwhile, and those there are were made anew for it: these are of no use.
+                    Err(Error::Query(reason)) => {
+                        tell(News::Hints(&format!("new hints{of} are not used: {reason}")));
+                    }
+                    Err(error) => return Err(error),
+                },
                 Err(_) if stop.load(Ordering::Relaxed) => {}
                 Err(error) => {
                     self.not_before = Some(Instant::now() + RETRY);
