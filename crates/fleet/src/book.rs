@@ -263,7 +263,7 @@ impl Book {
         if let Some(lease) = self.repeat_for(holder, ready, until) {
             return Some(lease);
         }
-        let rate = if ready.rate.is_finite() { ready.rate.clamp(1.0, 1e15) } else { 1.0 };
+        let rate = if ready.rate.is_finite() { ready.rate.clamp(1.0, MOST_RATE) } else { 1.0 };
         let keys = (rate * unit_time.as_secs_f64()).max(1.0);
         let (keys, wished) = match &self.duty {
             Duty::Scan(scan) => (keys, scan.numbers_of(keys)),
@@ -314,13 +314,12 @@ impl Book {
     /// The next numbers to give out: at most so many in a row.
     fn numbers(&mut self, most: u64) -> Option<(u64, u64)> {
         while let Some((first, count)) = self.open.pop() {
-            // Some of them may have come back late.
-            let Some((first, count)) = self.ledger.standing().gap(first, first + (count - 1)) else {
-                continue;
-            };
-            let taken = count.min(most);
-            if taken < count {
-                self.open.push((first + taken, count - taken));
+            // Some of them may have come back late, in the middle too: what lies behind those stays open.
+            let last = first + (count - 1);
+            let Some((first, free)) = self.ledger.standing().gap(first, last) else { continue };
+            let taken = free.min(most);
+            if last - first >= taken {
+                self.open.push((first + taken, last - first - taken + 1));
             }
             return Some((first, taken));
         }
@@ -439,7 +438,8 @@ impl Book {
         }
         let repeat = self.repeats.get(&lease.unit).filter(|repeat| repeat.lease.worker != worker);
         let is_repeat = repeat.is_some_and(|repeat| repeat.lease.work == lease.work);
-        if self.ledger.standing().is_done(lease.unit) && !is_repeat {
+        // Of units that came back late some numbers may be done, and the others somebody else's by now.
+        if self.ledger.standing().is_any_done(lease.unit, lease.count) && !is_repeat {
             return Ok(Taken::Known);
         }
         let (taken, told) = match &self.duty {
@@ -468,6 +468,14 @@ impl Book {
             return Ok(if short.is_empty() { Taken::Known } else { Taken::Differs { short } });
         }
         Ok(taken)
+    }
+
+    /// Looks at a match that came by itself. Nothing else is decided by it: the report of its unit will come.
+    pub fn check_hit(&self, worker: u32, lease: &Lease, spot: u64) -> std::result::Result<(), Wrong> {
+        if lease.job != self.id || lease.worker != worker || !lease.is_signed(&self.master) {
+            return Err(Wrong::Refused("this unit was never given to this worker".to_owned()));
+        }
+        self.settle(lease, spot).map(drop).map_err(|_| Wrong::False("a match is false".to_owned()))
     }
 
     /// Shares by our own arithmetic, matches by the secret.
@@ -543,11 +551,17 @@ impl Book {
         if !is_better {
             return Ok(false);
         }
+        // The same key or salt may lie in another unit of another length, after one was done again.
+        let address = found.first().map(|found| found.address().to_owned());
+        if address.is_some() && self.found.iter().any(|found| found.address == address) {
+            return Ok(false);
+        }
         let tried = self.ledger.standing().keys;
         let lease = Lease { work: lease.work.place(), ..lease.clone() };
-        let address = found.first().map(|found| found.address().to_owned());
         let found = FoundAt { lease, spot, tried, seconds, score, address };
-        let mut line = serde_json::to_vec(&found).expect("plain values");
+        // A full disk may have left half a line: that one ends here, and this is not lost with it. Empty lines are passed over.
+        let mut line = vec![b'\n'];
+        serde_json::to_writer(&mut line, &found).expect("plain values");
         line.push(b'\n');
         let (mut file, _) = warpsmith_files::append(&self.found_path)?;
         file.write_all(&line).and_then(|()| file.sync_all()).map_err(Error::io(&self.found_path))?;
@@ -574,6 +588,10 @@ impl Book {
         self.ledger.sync()
     }
 }
+
+/// The most keys a second that a device is believed: eight times the fastest known. Who claims more would be given a whole range, and hold
+/// it.
+const MOST_RATE: f64 = 1e12;
 
 /// At most so many of these, which nobody can foresee.
 fn by_lot(spots: &[u64], most: usize) -> Result<Vec<u64>> {

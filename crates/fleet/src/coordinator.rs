@@ -181,7 +181,9 @@ impl Coordinator {
         match book.lease(holder, &ready, &ask.holding, now, unit_time) {
             Some(lease) => {
                 let keys = lease.work.candidates().unwrap_or(0) as f64;
-                book.served += keys / ready.rate.max(1.0) / book.wishes().priority.max(1e-3);
+                // A unit takes a few times its time at most, however slow one says it is: else its job would not be served again.
+                let seconds = (keys / ready.rate.max(1.0)).min(3.0 * unit_time.as_secs_f64());
+                book.served += seconds / book.wishes().priority.max(1e-3);
                 Answer::Lease(Box::new(lease))
             }
             None => Answer::Wait { ms: 500 },
@@ -293,10 +295,8 @@ impl Coordinator {
         let Some(book) = self.book_mut(lease.job).filter(|_| !aside).filter(is_search) else {
             return Ok(());
         };
-        let report =
-            Report { lease: lease.clone(), shares: Vec::new(), matches: vec![spot], ms: 0, hints: None };
-        match book.check(worker, &report, None) {
-            Ok(_) => book.keep(lease, spot, seconds).map(drop),
+        match book.check_hit(worker, lease, spot) {
+            Ok(()) => book.keep(lease, spot, seconds).map(drop),
             Err(Wrong::False(why)) => self.set_aside(worker, &why),
             Err(Wrong::Refused(_)) => Ok(()),
         }

@@ -113,6 +113,11 @@ impl Standing {
         unit > 0 && self.done.contains(U256::from(unit))
     }
 
+    /// Whether any of so many units from this one on is done.
+    pub fn is_any_done(&self, first: u64, count: u64) -> bool {
+        first > 0 && count > 0 && self.done.count_in(&interval(first, count)) != U256::ZERO
+    }
+
     /// The units that are done, as the fewest intervals, both ends included.
     pub fn intervals(&self) -> impl Iterator<Item = (u64, u64)> {
         self.done.iter().map(|known| (known.first().as_u64(), known.last().as_u64()))

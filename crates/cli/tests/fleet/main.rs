@@ -276,6 +276,42 @@ fn kills_lose_nothing() {
     );
 }
 
+/// A worker names any subject for the answer to its question: it comes to its own inbox, or not at all.
+#[test]
+fn answers_go_to_nobodys_store() {
+    let Some((_folder, mut home)) = fleet() else { return };
+    let one = home.invite("one").expect("invited");
+    let _server = server(&home);
+    let _coordinator = coordinator(&home, "qqqqqqqqqq");
+    let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
+    let ask = Ask { version: VERSION, slot: 0, device, ready: None, unable, holding };
+    let ask = serde_json::to_string(&ask).expect("plain values");
+    runtime().block_on(async {
+        let owner = as_coordinator(&home).await.expect("connected");
+        let worker = as_worker(&one).await.expect("connected");
+        let mut heard = owner.subscribe("$KV.>").await.expect("all");
+        let mut inbox = worker.subscribe("_INBOX_1.x").await.expect("its own");
+        owner.flush().await.expect("sent");
+        let begin = Instant::now();
+        loop {
+            for reply in ["$KV.LEAD.leader", "$KV.JOB.x.0", "_INBOX_1.x"] {
+                worker.publish_with_reply("req.get.1", reply, ask.clone().into()).await.expect("sent");
+            }
+            worker.flush().await.expect("sent");
+            if tokio::time::timeout(Duration::from_secs(1), inbox.next()).await.is_ok() {
+                break;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(120), "nobody answers");
+        }
+        owner.flush().await.expect("sent");
+        // The last was answered, and so would the others have been before it. The leader writes its name there, and jobs have longer names.
+        while let Ok(Some(message)) = tokio::time::timeout(Duration::from_millis(500), heard.next()).await {
+            let is_answer = serde_json::from_slice::<Answer>(&message.payload).is_ok();
+            assert!(!is_answer, "{}: {:?}", message.subject, message.payload);
+        }
+    });
+}
+
 /// T20: a worker can neither speak for another nor hear what another is told, nor touch what the server keeps.
 #[test]
 fn workers_cannot_misuse_the_server() {

@@ -3,7 +3,7 @@
 //! What decides is done by one thread, the clerk, that owns the [`Coordinator`]. Requests wait for it in a queue; it takes many at
 //! a time, so that one write to disk serves all reports among them, and answers those when that write is done.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -183,8 +183,16 @@ fn take(letters: &Sender<Letter>, message: async_nats::Message) {
     };
     // SEC: the server lets a worker publish to subjects with its own number alone.
     let worker = words.next().and_then(|id| id.parse().ok()).unwrap_or(0);
-    if message.payload.len() <= MOST_BYTES {
-        let _ = letters.try_send(Letter { kind, worker, payload: message.payload, reply: message.reply });
+    // SEC: the server lets a worker name any subject for the answer, and us publish to all: to its own inbox and nowhere else, or it could
+    // write into our stores by our hand.
+    let own = if message.subject.starts_with("co.") {
+        "_INBOX_co.".to_owned()
+    } else {
+        format!("_INBOX_{worker}.")
+    };
+    let reply = message.reply.filter(|reply| reply.starts_with(&own));
+    if message.payload.len() <= MOST_BYTES && reply.is_some() {
+        let _ = letters.try_send(Letter { kind, worker, payload: message.payload, reply });
     }
 }
 
@@ -201,14 +209,19 @@ fn take_hit(letters: &Sender<Letter>, message: async_nats::jetstream::Message) {
     }
 }
 
+/// Time after which a job that could not be opened is tried again.
+const AGAIN: Duration = Duration::from_secs(5);
+
 /// Who decides.
 struct Clerk<'s> {
     service: &'s Service,
     coordinator: Coordinator,
     epoch: u64,
     started: Instant,
-    /// Jobs that are over, or cannot be opened.
+    /// Jobs that are over.
     closed: HashSet<JobId>,
+    /// Jobs that could not be opened, and when that was last tried: another may still hold one, and disks recover.
+    failed: HashMap<JobId, Instant>,
     /// The folder as it was when its list of workers was last changed.
     home: Home,
     changed: Option<SystemTime>,
@@ -217,8 +230,9 @@ struct Clerk<'s> {
 impl<'s> Clerk<'s> {
     fn new(service: &'s Service, epoch: u64) -> Result<Clerk<'s>> {
         let coordinator = Coordinator::new(service.policy);
-        let (started, closed, home) = (Instant::now(), HashSet::new(), service.home.clone());
-        Ok(Clerk { service, coordinator, epoch, started, closed, home, changed: None })
+        let (started, closed, failed) = (Instant::now(), HashSet::new(), HashMap::new());
+        let home = service.home.clone();
+        Ok(Clerk { service, coordinator, epoch, started, closed, failed, home, changed: None })
     }
 
     /// Reads who was let in, and puts out who was put out.
@@ -275,6 +289,8 @@ impl<'s> Clerk<'s> {
                 .ok()
                 .and_then(|ask| json(&self.coordinator.get(worker, &ask, now))),
             Kind::Put => match serde_json::from_slice::<Report>(payload) {
+                // Not refused, or the worker would throw it away: it comes again.
+                Ok(report) if self.failed.contains_key(&report.lease.job) => None,
                 Ok(report) => json(&self.coordinator.put(worker, &report, seconds)?),
                 Err(_) => None,
             },
@@ -308,7 +324,8 @@ impl<'s> Clerk<'s> {
             self.closed.insert(id);
         }
         for (id, folder) in open_jobs(&self.service.home)? {
-            if self.closed.contains(&id) {
+            let is_soon = |tried: &Instant| tried.elapsed() < AGAIN;
+            if self.closed.contains(&id) || self.failed.get(&id).is_some_and(is_soon) {
                 continue;
             }
             if let Some(book) = self.coordinator.book(id) {
@@ -324,10 +341,13 @@ impl<'s> Clerk<'s> {
                 Ok(book) => {
                     let _ = errands.send(Errand::Publish(id, book.descriptor().text()));
                     self.coordinator.add(book);
+                    self.failed.remove(&id);
                 }
                 Err(error) => {
-                    (self.service.note)(format!("job {} cannot be led: {error}", id.short()));
-                    self.closed.insert(id);
+                    if self.failed.insert(id, Instant::now()).is_none() {
+                        let text = format!("job {} cannot be led: {error}; it is tried again", id.short());
+                        (self.service.note)(text);
+                    }
                 }
             }
         }

@@ -211,6 +211,83 @@ fn every_key_of_a_range_is_found_once() {
     }
 }
 
+/// What comes back late, from the middle of what another coordinator gives out again, opens nothing and hides nothing: every number is
+/// done, once, and every key found, once.
+#[test]
+fn numbers_that_came_back_late_hide_none_behind_them() {
+    let (first, count) = (0x10_0000u64, 200u64 << LEAST_CHUNK);
+    let keys = [0, 70 << LEAST_CHUNK, count - 1].map(|offset| U256::from(first + offset));
+    let addresses = keys.iter().map(|key| address(*key, "p2pkh")).collect();
+    let range = format!("{first:x}:{:x}", first + count - 1);
+    let order = Order { range, types: vec!["p2pkh".into()], addresses };
+    let mut trial = Trial::new(&order, false, POLICY);
+    let devices = Devices::cpu().expect("a processor");
+    let mut runner = RangeRunner::new(&devices, trial.task().forms()).expect("proved");
+    let units: Vec<(Lease, Vec<u64>)> = (1..=4)
+        .map(|worker| {
+            let lease = trial.lease(worker, f64::from(50u32 << LEAST_CHUNK)).expect("a unit");
+            let spots = run(&mut runner, trial.task(), &lease);
+            (lease, spots)
+        })
+        .collect();
+    assert_eq!(units.iter().map(|(lease, _)| lease.unit).collect::<Vec<_>>(), [1, 51, 101, 151]);
+    trial.coordinator.sync().expect("synced");
+    trial.open(2);
+    // All of it is open again by the time the second comes back.
+    trial.coordinator.tick(4 * POLICY.unit_time);
+    let (late, spots) = units[1].clone();
+    assert_eq!(trial.put(2, late.clone(), spots.clone()), Verdict::Counted);
+    let mut seen = vec![(late.unit, late.count)];
+    let mut turn = 0;
+    while !trial.book().is_over() {
+        turn += 1;
+        assert!(
+            turn < 50,
+            "it does not end: {:?}",
+            trial.book().ledger().standing().intervals().collect::<Vec<_>>()
+        );
+        let Some(lease) = trial.lease(9, f64::from(30u32 << LEAST_CHUNK)) else {
+            panic!("nothing is left, and it is not over: {seen:?}")
+        };
+        if turn == 2 {
+            // One that has some of these numbers, all of them open when it was given, changes nothing now.
+            let (other, spots) = units[0].clone();
+            assert_eq!(trial.put(1, other, spots), Verdict::Known);
+        }
+        let spots = run(&mut runner, trial.task(), &lease);
+        assert_eq!(trial.put(9, lease.clone(), spots), Verdict::Counted);
+        seen.push((lease.unit, lease.count));
+    }
+    seen.sort_unstable();
+    let ends: Vec<u64> = seen.iter().map(|(unit, count)| unit + count).collect();
+    assert_eq!(seen[0].0, 1);
+    assert!(seen[1..].iter().zip(&ends).all(|((unit, _), end)| unit == end), "{seen:?}");
+    assert_eq!(ends.last(), Some(&201));
+    assert_eq!(trial.found().into_iter().map(|(key, _)| key).collect::<Vec<_>>(), keys);
+}
+
+/// A key that is found again in a unit of other ends, after its finder was set aside, is one key.
+#[test]
+fn a_key_counts_once_however_units_are_cut() {
+    let keys = [70_000u32, 130_000].map(U256::from);
+    let addresses = keys.iter().map(|key| address(*key, "p2pkh")).collect();
+    let order = Order { range: "10000:1ffff".into(), types: vec!["p2pkh".into()], addresses };
+    let mut trial = Trial::new(&order, false, POLICY);
+    let devices = Devices::cpu().expect("a processor");
+    let mut runner = RangeRunner::new(&devices, trial.task().forms()).expect("proved");
+    let lease = trial.lease(1, 20_000.0).expect("a unit");
+    let spots = run(&mut runner, trial.task(), &lease);
+    assert_eq!(trial.put(1, lease, spots), Verdict::Counted);
+    assert_eq!(trial.book().matches(), 1);
+    trial.coordinator.set_aside(1, "for a trial").expect("noted");
+    while !trial.book().is_over() {
+        let lease = trial.lease(2, 3_000.0).expect("something is left");
+        let spots = run(&mut runner, trial.task(), &lease);
+        assert_eq!(trial.put(2, lease, spots), Verdict::Counted);
+    }
+    assert_eq!(trial.found().into_iter().map(|(key, _)| key).collect::<Vec<_>>(), keys);
+}
+
 /// A range in which nearly every key is a target: a report has no room for all of a unit, and none is lost.
 #[test]
 fn more_targets_than_a_report_has_room_for() {
