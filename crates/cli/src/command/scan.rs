@@ -5,6 +5,7 @@ mod fleet;
 mod given;
 mod masks;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -253,9 +254,8 @@ impl Scan {
             pause: Some(&reins.pause),
             ..ScanJob::new(&targets)
         };
-        let mut watched =
-            Watched { ledger: ledger.as_mut(), shown: screen.model().filter(|_| self.map.is_some()) };
-        let outcome = self.scan(&job, &mut watched, &devices, (&reins, starting), &mut results, &mut screen);
+        let outcome =
+            self.scan(&job, ledger.as_mut(), &devices, (&reins, starting), &mut results, &mut screen);
         screen.clear();
         let delivered = results.finish();
         let outcome = outcome?;
@@ -360,10 +360,12 @@ impl Scan {
         screen: &mut Screen,
     ) -> Result<ScanOutcome, Failure> {
         let metrics = self.run.metrics()?;
-        let mut starting = Some(starting);
-        let outcome = run(job, ledger, devices, &reins.interrupt, &mut |event| {
+        let starting = Cell::new(Some(starting));
+        let shown = screen.model().filter(|_| self.map.is_some());
+        let mut watched = Watched { ledger, shown, starting: &starting };
+        let outcome = run(job, &mut watched, devices, &reins.interrupt, &mut |event| {
             if let Event::Found(_) | Event::Progress(_) = event {
-                starting = None;
+                starting.set(None);
             }
             match event {
                 Event::Found(findings) => {
@@ -563,10 +565,11 @@ fn progress_line(progress: &ScanProgress) -> ProgressLine<'_> {
     }
 }
 
-/// A ledger that lets the screen know when it was saved.
+/// A ledger that lets the screen know when it was saved, and ends the start before: keys are covered then.
 struct Watched<'a> {
     ledger: &'a mut dyn Ledger,
     shown: Option<Arc<Mutex<Model>>>,
+    starting: &'a Cell<Option<Starting>>,
 }
 
 impl Ledger for Watched<'_> {
@@ -577,6 +580,7 @@ impl Ledger for Watched<'_> {
         self.ledger.map_mut()
     }
     fn save(&mut self) -> warpsmith::search::Result<()> {
+        self.starting.set(None);
         self.ledger.save()?;
         if let Some(model) = &self.shown {
             note_saved(model);

@@ -111,6 +111,10 @@ fn many_addresses_are_looked_up_from_a_file_or_a_pipe() {
         run.iter().map(|line| (text(line, "address"), line["found"] == true)).collect();
     let keys = [1, 58, 59, 60, 61].map(p2pkh);
     assert_eq!(found, std::array::from_fn::<_, 5, _>(|at| (keys[at].as_str(), at < 3)));
+    // Further columns may say anything.
+    let noted = desk.list("noted", &format!("{},my label\n{}\t0.5\n{};-\n", p2pkh(2), p2pkh(3), p2pkh(4)));
+    let run = from(&noted, &["--strict"]).code(0);
+    assert_eq!(lines(&run), [2, 3, 4].map(|key| format!("{}  found, {key}", p2pkh(key))));
     // Lines that are no addresses are told, and then not all were found.
     let odd = desk.list("odd", &format!("{P2PKH}\nnonsense\nd-87a2dde3d4f7ab8b1f4f1b3a3a45cd7d\n"));
     let run = from(&odd, &[]).code(1).says(&["1 lines are no addresses", "line 2", "of scripts"]);
@@ -340,5 +344,11 @@ fn a_utxo_set_of_bitcoin_core_becomes_a_database() {
         &end,
         "after 2 coins",
     ]);
+    // One that begins otherwise is not taken for lines, also where another source has some.
+    let mut damaged = whole;
+    damaged[1] ^= 1;
+    fs::write(&set, damaged).unwrap();
+    let more = desk.list("more", P2PKH);
+    warpsmith(&["db", "build", &desk.name("none"), &set, &more]).code(4).says(&["utxo.dat", "no text"]);
     assert!(fs::metadata(desk.name("none")).is_err());
 }

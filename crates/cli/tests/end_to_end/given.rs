@@ -1,11 +1,14 @@
 //! Keys of a list: found in whatever form they are written, and what is no key is told and not fatal.
 
 use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use miniscript::bitcoin::{Network, PrivateKey};
 use tempfile::tempdir;
 
-use crate::harness::{text, warpsmith, warpsmith_with};
+use crate::harness::{BINARY, PATIENCE, Run, text, warpsmith, warpsmith_with};
 use crate::scan::{findings, p2pkh, write};
 
 pub(crate) fn wif(number: u128, is_compressed: bool) -> String {
@@ -30,7 +33,8 @@ fn keys_of_a_list_are_tested_in_whatever_form_they_are_written() {
     let wanted = [7u128, 70_000, 12_345_678_901, 1 << 100];
     write(targets.as_ref(), wanted.map(p2pkh));
     let mut lines: Vec<String> = (1_000_000..1_003_000u128).map(|key| format!("{key:064x}")).collect();
-    lines.insert(0, format!("{:064x}", wanted[0]));
+    // With the mark that some editors put at the front.
+    lines.insert(0, format!("\u{feff}{:064x}", wanted[0]));
     lines.insert(1500, wif(wanted[1], true));
     lines.insert(1600, wif(wanted[2], false));
     lines.insert(1700, "# a remark".to_owned());
@@ -55,6 +59,43 @@ fn keys_of_a_list_are_tested_in_whatever_form_they_are_written() {
     assert!(!first.is_empty() && text(&done, "ended") == "count", "{first:?}");
     fs::write(&targets, p2pkh(5)).unwrap();
     assert_eq!(findings(&by(&["--targets", &targets]).code(1)).0, []);
+}
+
+/// Whoever writes to it may take its time, or never end: what was found is delivered, and enough is enough.
+#[test]
+fn a_pipe_that_stays_open_is_not_waited_for() {
+    let folder = tempdir().unwrap();
+    let targets = folder.path().join("targets");
+    write(&targets, [p2pkh(7)]);
+    let usual = ["scan", "--keys", "-", "--targets", targets.to_str().unwrap(), "--type", "p2pkh", "--json"];
+    let run = |keys: &str, more: &[&str]| {
+        let mut command = Command::new(BINARY);
+        command.args(usual).args(more).env("XDG_CONFIG_HOME", "/dev/null");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        // It may have enough before it has read all of it.
+        let _ = pipe.write_all(keys.as_bytes());
+        let started = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if started.elapsed() > PATIENCE {
+                child.kill().unwrap();
+                panic!("it waits for its input: {:?}", child.wait_with_output());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(pipe);
+        Run::from(child.wait_with_output().unwrap())
+    };
+    // The key, and behind it more than the megabyte that is read at a time.
+    let keys = format!("{:064x}\n", 7) + &"# nothing\n".repeat(120_000);
+    let (found, done) = findings(&run(&keys, &["--count", "1"]).code(0));
+    assert_eq!((found, text(&done, "ended")), (vec![("p2pkh".to_owned(), 7)], "count"));
+    let recipient = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj";
+    let sealed = run(&keys, &["--count", "1", "--encrypt-to", recipient]).code(0).json();
+    assert_eq!(text(&sealed[0]["encrypted"], "format"), "age");
+    let (found, done) = findings(&run("", &["--time-limit", "1s"]).code(1));
+    assert!(found.is_empty() && text(&done, "ended") == "time_limit", "{done}");
 }
 
 #[test]

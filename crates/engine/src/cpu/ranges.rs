@@ -141,9 +141,10 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
 
     /// The most keys a stretch can have.
     fn stretch(&self) -> u64 {
+        let groups = if S::ALL { 1 } else { GROUPS };
         match &self.way {
-            None => self.lanes() * GROUPS * self.group(),
-            Some(Way::Masked(masked)) => self.lanes() * GROUPS * masked.group(),
+            None => self.lanes() * groups * self.group(),
+            Some(Way::Masked(masked)) => self.lanes() * groups * masked.group(),
             Some(Way::Listed(listed)) => listed.stretch(),
         }
     }

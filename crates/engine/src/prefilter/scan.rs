@@ -4,6 +4,9 @@ use warpsmith_store::Filter;
 
 /// The first 64 bits of digests, looked up.
 pub(crate) trait MayHold: Sync {
+    /// Whether everything passes: then stretches are short, since all of it is held.
+    const ALL: bool = false;
+
     /// Whether a wanted digest may begin with these 64 bits.
     fn may_hold(&self, top: u64) -> bool;
 }
@@ -54,6 +57,8 @@ impl MayHold for Fuse {
 pub(crate) struct Everything;
 
 impl MayHold for Everything {
+    const ALL: bool = true;
+
     #[inline(always)]
     fn may_hold(&self, _: u64) -> bool {
         true

@@ -277,6 +277,12 @@ fn feed(
         return Err(snapshot::old(path));
     }
     let is_snapshot = head.starts_with(snapshot::MAGIC);
+    // No text has zeros, and the heads of both do: lines of a damaged one would only be counted as bad.
+    if !is_snapshot && head.contains(&0) {
+        let reason = "it is no text (UTF-8) either, but a damaged database or UTXO set, or something packed in a way that is not \
+                      read";
+        return Err(Error::NotADatabase { path: path.to_owned(), reason: reason.to_owned() });
+    }
     let mut source = Cursor::new(head).chain(source);
     match is_snapshot {
         true => add_up(&mut source).map(Some),

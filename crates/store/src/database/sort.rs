@@ -21,6 +21,9 @@ use crate::record::{ByKind, Entry, KEY_BYTES};
 /// Bytes written and read at a time.
 const BUFFER: usize = 1 << 18;
 
+/// Bytes that all readers of runs have together, but for a page each.
+const READING: usize = 1 << 27;
+
 /// What becomes of the amounts of one address that comes more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Amounts {
@@ -136,8 +139,9 @@ impl Runs {
     pub fn merge(self, mut take: impl FnMut(Entry) -> Result<(), Error>) -> Result<u64, Error> {
         let Self { amounts, file, path, state } = self;
         let state = state.into_inner().expect("no thread panics with the list");
+        let buffer = (READING / state.runs.len().max(1)).clamp(1 << 12, BUFFER);
         let reader =
-            |run| BufReader::with_capacity(BUFFER, RunReader { file: &file, run, hash: Hasher::new() });
+            |run| BufReader::with_capacity(buffer, RunReader { file: &file, run, hash: Hasher::new() });
         let mut runs: Vec<_> = state.runs.into_iter().map(reader).collect();
         let mut heads = BinaryHeap::with_capacity(runs.len());
         for (number, run) in runs.iter_mut().enumerate() {

@@ -226,10 +226,18 @@ fn our_own_databases_are_sources() {
     for known in &records {
         assert_eq!(reader.find(known.kind, known.digest.as_bytes()).unwrap(), Some(*known));
     }
-    let mut bytes = fs::read(shop.path("db")).unwrap();
-    bytes[6000] ^= 4;
-    fs::write(shop.path("db"), bytes).unwrap();
-    assert!(matches!(shop.build("x", &[shop.path("db"), more]), Err(Error::Corrupt { .. })));
+    let whole = fs::read(shop.path("db")).unwrap();
+    let with_damage = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        fs::write(shop.path("db"), bytes).unwrap();
+        shop.build("x", &[shop.path("db"), more.clone()])
+    };
+    assert!(matches!(with_damage(6000), Err(Error::Corrupt { .. })));
+    // One that no longer begins as a database does is not taken for lines.
+    for at in 0..layout::MAGIC.len() {
+        assert!(matches!(with_damage(at), Err(Error::NotADatabase { .. })), "byte {at}");
+    }
     assert_eq!(shop.names(), ["both", "db", "more"]);
 }
 

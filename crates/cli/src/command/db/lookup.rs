@@ -102,8 +102,10 @@ impl Lookup {
     /// Looks up the addresses of a file's lines.
     fn look_up(&self, block: &Block, search: &mut Search<'_>, report: &mut Report) -> Result<(), Failure> {
         for (number, line) in block.lines() {
-            match read_line(number, line) {
-                Line::Record(address) => search.show(address_column(line), &address)?,
+            let column = address_column(line);
+            // Further columns are ignored, but where there is no first one all of the line says what it is.
+            match read_line(number, if column.is_empty() { line } else { column.as_bytes() }) {
+                Line::Record(address) => search.show(column, &address)?,
                 Line::Script => report.scripts += 1,
                 Line::Nothing => {}
                 Line::Bad(reason) => {

@@ -2,11 +2,12 @@
 //!
 //! One thread reads the file block by block, others test keys; never more than a few blocks are in memory.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use warpsmith::Devices;
 use warpsmith::scan::{Finding, GivenKeys};
 use warpsmith::store::{Block, read_blocks};
@@ -22,6 +23,9 @@ use crate::stdout::Stdout;
 
 /// Lines that are no keys and are shown.
 const SHOWN: usize = 20;
+
+/// How long a thread without a block waits before it looks whether the end has come.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What came of a block.
 struct Tested {
@@ -57,29 +61,36 @@ impl Scan {
         screen.say(format_args!("targets   {}", described(&targets)[1]));
         let (stop, started) = (interrupt()?, Instant::now());
         let length = std::fs::metadata(file).ok().filter(|facts| facts.is_file()).map(|facts| facts.len());
-        let read = AtomicU64::new(0);
+        let read = Arc::new(AtomicU64::new(0));
         let (mut tried, mut matches, mut bad) = (0u64, 0u64, 0u64);
         let most = self.count.unwrap_or(u64::MAX);
-        let is_over = || {
-            let is_late = self.run.time_limit.is_some_and(|limit| started.elapsed() >= limit);
-            stop.load(Ordering::Relaxed) || is_late
+        let (limit, stopped) = (self.run.time_limit, Arc::clone(&stop));
+        let is_over = move || {
+            let is_late = limit.is_some_and(|limit| started.elapsed() >= limit);
+            stopped.load(Ordering::Relaxed) || is_late
         };
         let (blocks, waiting) = bounded::<Block>(threads);
         let (done, told) = bounded::<Result<Tested, Failure>>(threads);
+        let (last, ending) = bounded(1);
+        let (path, counted, is_read_over) = (PathBuf::from(file), Arc::clone(&read), is_over.clone());
+        // Nobody waits for it: a pipe may say nothing for ever.
+        std::thread::spawn(move || {
+            let take = |block| !is_read_over() && blocks.send(block).is_ok();
+            let count = |bytes| {
+                counted.fetch_add(bytes, Ordering::Relaxed);
+            };
+            // Before those who test see that there are no more blocks. Whoever has enough does not listen.
+            let _ = last.send(read_blocks(&path, count, take));
+            drop(blocks);
+        });
+        // Then nobody waits for another block either.
+        let is_enough = AtomicBool::new(false);
+        let is_forced = || is_enough.load(Ordering::Relaxed) || is_over();
         let ended = std::thread::scope(|scope| -> Result<bool, Failure> {
-            let reader = scope.spawn(|| {
-                let take = |block| !is_over() && blocks.send(block).is_ok();
-                let count = |bytes| {
-                    read.fetch_add(bytes, Ordering::Relaxed);
-                };
-                let ended = read_blocks(Path::new(file), count, take);
-                drop(blocks);
-                ended
-            });
             for _ in 0..threads {
                 let (waiting, done) = (waiting.clone(), done.clone());
-                let tester = &tester;
-                scope.spawn(move || work(tester, &waiting, &done));
+                let (tester, is_forced) = (&tester, &is_forced);
+                scope.spawn(move || work(tester, &waiting, &done, is_forced));
             }
             // Nobody but them.
             drop((waiting, done));
@@ -103,6 +114,8 @@ impl Scan {
                     matches += found.len() as u64;
                     if !found.is_empty() {
                         results.publish(found.into_iter().map(Deliverable::Finding).collect())?;
+                        // The next block may be long in coming.
+                        results.finish()?;
                     }
                     let seconds = started.elapsed().as_secs_f64();
                     let more = format!(
@@ -124,8 +137,13 @@ impl Scan {
                 }
             }
             // Whoever still has something to say finds nobody, and ends.
+            is_enough.store(failure.is_some() || matches >= most, Ordering::Relaxed);
             drop(told);
-            let ended = reader.join().expect("reading does not panic");
+            let ended = match is_forced() {
+                // It may still wait for its file.
+                true => ending.try_recv().unwrap_or(Ok(())),
+                false => ending.recv().expect("reading does not panic"),
+            };
             screen.clear();
             match failure {
                 Some(error) => Err(error),
@@ -183,9 +201,19 @@ impl Scan {
     }
 }
 
-/// Tests blocks until there are no more, or nobody listens.
-fn work(tester: &GivenKeys<'_>, waiting: &Receiver<Block>, done: &Sender<Result<Tested, Failure>>) {
-    for mut block in waiting {
+/// Tests blocks until there are no more, or nobody listens; where the end is forced, until none is there.
+fn work(
+    tester: &GivenKeys<'_>,
+    waiting: &Receiver<Block>,
+    done: &Sender<Result<Tested, Failure>>,
+    is_forced: &impl Fn() -> bool,
+) {
+    loop {
+        let mut block = match waiting.recv_timeout(LOOK) {
+            Ok(block) => block,
+            Err(RecvTimeoutError::Timeout) if !is_forced() => continue,
+            Err(_) => return,
+        };
         let tested = test(tester, &block);
         wipe(&mut block.bytes);
         if done.send(tested).is_err() {
@@ -205,7 +233,8 @@ fn wipe(bytes: &mut [u8]) {
 fn test(tester: &GivenKeys<'_>, block: &Block) -> Result<Tested, Failure> {
     let (mut keys, mut bad) = (Vec::with_capacity(block.bytes.len() / 40), Vec::new());
     for (number, line) in block.lines() {
-        let line = line.trim_ascii();
+        // Some editors put a mark at the front.
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
         if line.is_empty() || line.starts_with(b"#") {
             continue;
         }

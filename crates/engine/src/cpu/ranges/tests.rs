@@ -5,7 +5,7 @@ use warpsmith_chain::Digest;
 
 use super::*;
 use crate::origin::public_point;
-use crate::prefilter::TopList;
+use crate::prefilter::{Everything, TopList};
 use crate::simd;
 
 /// Lets everything pass.
@@ -154,6 +154,15 @@ fn planted_keys_are_found_at_every_residue_of_a_group() {
     let found: Vec<(u64, Digest)> =
         found.iter().map(|s| (small(s.key.sub(first)).expect("near"), s.digest)).collect();
     assert_eq!(found, planted);
+}
+
+/// All of it is held then, and with 48 groups that would be hundreds of megabytes a thread.
+#[test]
+fn where_everything_passes_a_stretch_is_short() {
+    let cpu = &processors()[0];
+    let forms = [Form::Hash160];
+    let scanner = CpuScanner::new(cpu, &forms, &Everything);
+    assert_eq!(scanner.stretch(), scanner.lanes() * scanner.group());
 }
 
 #[test]
