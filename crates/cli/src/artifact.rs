@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use warpsmith::chain::ethereum::{self, AbiType, Address, encode_arguments, read_init_code};
+use warpsmith::chain::ethereum::{self, AbiType, Address, BYTE_ORDER_MARK, encode_arguments, read_init_code};
 
 /// What is read of an artifact. Foundry has the code in an object, Hardhat and Truffle as a text.
 #[derive(Deserialize)]
@@ -78,6 +78,7 @@ pub(crate) struct Given<'a> {
 
 /// The creation code of a file, with all that belongs to it.
 pub(crate) fn creation_code(file: &[u8], given: &Given<'_>) -> Result<Vec<u8>, String> {
+    let file = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
     if file.trim_ascii_start().first() != Some(&b'{') {
         if let Some(library) = given.libraries.first() {
             return Err(format!(
@@ -118,8 +119,10 @@ pub(crate) fn creation_code(file: &[u8], given: &Given<'_>) -> Result<Vec<u8>, S
             ));
         }
         None => Vec::new(),
-        // All of them encoded already, by `cast abi-encode` for one.
-        Some([one]) if types.len() != 1 && is_words(one) => encoded(std::slice::from_ref(one))?,
+        // All of them encoded already, by `cast abi-encode` for one: a word each at least.
+        Some([one]) if types.len() != 1 && is_words(one) && (one.len() - 2) / 64 >= types.len() => {
+            encoded(std::slice::from_ref(one))?
+        }
         Some(values) => {
             encode_arguments(&types, values).map_err(|error| format!("--constructor-args: {error}"))?
         }
@@ -206,6 +209,7 @@ mod tests {
         "bytecode":{"object":"0x6080__$0123456789abcdef0123456789abcdef01$__00","linkReferences":
         {"src/Math.sol":{"Math":[{"start":2,"length":20}]}}}}"#;
     const HARDHAT: &str = r#"{"_format":"hh-sol-artifact-1","contractName":"T","abi":[],"bytecode":"0x6001600255","linkReferences":{}}"#;
+    const WORD: &str = "0x0000000000000000000000000000000000000000000000000000000000000005";
     const ADDRESS: &str = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 
     fn code(file: &str, arguments: Option<&[&str]>, libraries: &[&str]) -> Result<String, String> {
@@ -232,6 +236,7 @@ mod tests {
         assert_eq!(code(HARDHAT, None, &[]), Ok("6001600255".to_owned()));
         assert_eq!(code("0x6001", Some(&[&format!("0x{:064x}", 7)]), &[]), Ok(format!("6001{:064x}", 7)));
         assert_eq!(code("6001\n", None, &[]), Ok("6001".to_owned()));
+        assert_eq!(code(&format!("\u{feff}{HARDHAT}"), None, &[]), Ok("6001600255".to_owned()));
     }
 
     #[test]
@@ -242,6 +247,8 @@ mod tests {
             (FOUNDRY, None, &[math.as_str()], "(uint256,(address,bool)[])"),
             (FOUNDRY, Some(&["5"][..]), &[&math], "2 arguments"),
             (FOUNDRY, Some(&["5", "7"]), &[&math], "in brackets"),
+            // One word where two values are due is the first of them, and not all of them encoded.
+            (FOUNDRY, Some(&[WORD]), &[&math], "2 arguments"),
             (HARDHAT, Some(&["5"]), &[], "no arguments"),
             (HARDHAT, None, &[&math], "no library of that name"),
             (r#"{"abi":[]}"#, None, &[], "without \"bytecode\""),

@@ -262,6 +262,25 @@ fn odds_among_patterns_are_what_counting_says() {
     }
 }
 
+/// Prefixes that are neighbours are one range, which may be as wide as a digit's and not begin where one does.
+#[test]
+fn odds_among_neighbours_are_numbers() {
+    let eth = find("eth").expect("a target");
+    let half = |text: &[&str]| compile(text.iter().copied(), eth, &Options::default()).expect("possible");
+    for patterns in [&["1", "2"][..], &["/^[1-4]/"], &["7", "8"], &["cafe", "caff"], &["1", "2", "f"]] {
+        for feature in [Feature::Zeros, Feature::Run, Feature::Leading(1), Feature::LeadingZeros] {
+            let (ranking, each) = (Ranking::among(feature, half(patterns)), half(patterns).odds());
+            assert!(
+                (ranking.odds(0) / each - 1.0).abs() < 1e-6,
+                "{patterns:?} {feature:?}: {}",
+                ranking.odds(0)
+            );
+            let odds: Vec<f64> = (0..5).map(|score| ranking.odds(score)).collect();
+            assert!(odds.windows(2).all(|pair| pair[0] >= pair[1] && pair[1] >= 0.0), "{odds:?}");
+        }
+    }
+}
+
 /// Of many patterns, or of what is not told by single digits, the score counts by itself.
 #[test]
 fn odds_among_any_patterns_are_those_of_both() {

@@ -83,9 +83,16 @@ fn names(types: &[AbiType]) -> String {
     types.iter().map(AbiType::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// Tuples and arrays in one type: far more than any contract has.
+const MOST_NESTED: usize = 256;
+
 impl AbiType {
     /// The type of a text.
     pub fn parse(text: &str) -> Result<Self, AbiError> {
+        // It may be a stranger's word, and each of these is one level deeper on the stack.
+        if text.bytes().filter(|byte| matches!(byte, b'(' | b'[')).count() > MOST_NESTED {
+            return Err(AbiError::Type(text.chars().take(40).chain("...".chars()).collect()));
+        }
         let wrong = || AbiError::Type(text.to_owned());
         if let Some(rest) = text.strip_suffix(']') {
             let (of, count) = rest.rsplit_once('[').ok_or_else(wrong)?;

@@ -400,9 +400,12 @@ impl Factory {
                 (case, mask, sender)
             }
             None => {
-                let case = self.usual_case(request)?;
-                let start = case.start(request.caller).unwrap_or_default();
-                (case, self.usual_mask(case, &start, request.caller), request.caller)
+                let usual = self.usual_case(request)?;
+                let start = usual.start(request.caller).unwrap_or_default();
+                let mask = self.usual_mask(usual, &start, request.caller);
+                // What the contract will do with such salts: an earlier case may take them, or some of them.
+                let (case, sender) = self.case_of(&mask, request)?;
+                (case, mask, sender)
             }
         };
         let guard = match &case.outcome {

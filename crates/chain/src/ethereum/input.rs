@@ -45,6 +45,11 @@ pub enum InputError {
         /// Where the first other character stands, counted from 1 after 0x.
         position: usize,
     },
+    /// Text of two bytes a character.
+    #[error(
+        "it is text in UTF-16, as PowerShell's > writes it; save it as UTF-8 (`| Out-File -Encoding ascii`)"
+    )]
+    Wide,
     /// Half a byte.
     #[error("it has an odd number of hex digits ({digits}), so something is missing")]
     OddCode {
@@ -69,9 +74,17 @@ pub fn parse_layout(text: &str) -> Result<Address, InputError> {
     decode(text.strip_prefix("caller:").ok_or(InputError::Layout)?).map_err(InputError::Caller)
 }
 
+/// What some editors put before UTF-8. No code begins so: EF is no instruction.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The init code in a file: hex digits, with or without `0x` and white space around them, or the bytes
 /// themselves. Init code that is all printable text does not occur, so text that is not hex is a mistake.
 pub fn read_init_code(file: &[u8]) -> Result<Vec<u8>, InputError> {
+    let file = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
+    // As some shells write whatever is sent to a file. No code begins so: FE is no instruction, and FF has nothing to work on.
+    if file.starts_with(b"\xff\xfe") || file.starts_with(b"\xfe\xff") {
+        return Err(InputError::Wide);
+    }
     let is_text = file.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     if !is_text {
         return Ok(file.to_vec());

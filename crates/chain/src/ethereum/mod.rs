@@ -18,7 +18,7 @@ pub(crate) use account::{account_of, chain};
 pub(crate) use address::HEAD;
 pub use address::{decode, encode};
 pub use factory::{FACTORIES, Factory, GivenSalt, PROXY_CODE_HASH, Refusal, SaltRequest};
-pub use input::{InputError, parse_hash, parse_layout, read_init_code};
+pub use input::{BYTE_ORDER_MARK, InputError, parse_hash, parse_layout, read_init_code};
 pub use rule::RuleError;
 pub use salted::{Deployment, Steps, create2};
 

@@ -75,7 +75,10 @@ fn given(filter: &Filter) -> Vec<(f64, Allowed)> {
         return anything();
     }
     let ranges = filter.top.iter().map(|range| of_bits([!width(range), 0, 0], [range.first, 0, 0]));
-    let is_plain = |range: &Interval| width(range).wrapping_add(1) & width(range) == 0;
+    // Neighbours are one range, which may be as wide as some digits that are open and yet not begin where those do.
+    let is_plain = |range: &Interval| {
+        width(range).wrapping_add(1) & width(range) == 0 && range.first & width(range) == 0
+    };
     let terms = filter
         .terms
         .iter()

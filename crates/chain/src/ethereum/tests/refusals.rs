@@ -95,6 +95,40 @@ fn masks_that_factories_choose() {
     assert_eq!(chosen("createx", None, Some(1)), begins(&format!("{zeros}01")));
 }
 
+/// Without a salt of the user's own, too, an earlier guard may take some of the salts that are chosen for a later one: no address of those
+/// would be right.
+#[test]
+fn salts_that_an_earlier_guard_takes_are_not_counted_in() {
+    let rule = |first: &str, begins: &str| {
+        format!(
+            "name = \"mine\"\ndeployer = \"0x4e59b44847b379578588920cA78FbF26c0B4956C\"\n\
+             create2 = \"make(bytes32,bytes)\"\narguments = [\"salt\", \"code\"]\n\
+             [[guards]]\nbegins = [{begins}]\nguard = \"{first}\"\n[[guards]]\nguard = \"salt\"\n"
+        )
+    };
+    let choose = |text: &str, request: &SaltRequest| {
+        let factory = Factory::read(text).unwrap_or_else(|error| panic!("{error}"));
+        factory.choose(request).map(|chosen| chosen.mask.to_string()).map_err(|error| error.to_string())
+    };
+    let nothing = SaltRequest::default();
+    let open = rule("keccak256(salt)", "\"0x01\"");
+    assert!(choose(&open, &nothing).unwrap_err().contains("begin"), "{:?}", choose(&open, &nothing));
+    // A caller that the salt names, where the first guard wants a chain that was not given.
+    let bound = rule("keccak256(abi.encode(msg.sender,block.chainid,salt))", "\"msg.sender\"");
+    let named = SaltRequest { caller: Some([0xca; 20]), ..SaltRequest::default() };
+    assert!(choose(&bound, &named).is_err());
+    assert_eq!(choose(&bound, &nothing), Ok(format!("0x{}", "?".repeat(64))));
+}
+
+#[test]
+fn types_without_end_are_refused() {
+    for text in [format!("uint8{}", "[]".repeat(50_000)), "(".repeat(50_000) + &")".repeat(50_000)] {
+        let error = AbiType::parse(&text).unwrap_err().to_string();
+        assert!(error.len() < 200, "{} characters", error.len());
+    }
+    assert!(AbiType::parse(&format!("uint8{}", "[2]".repeat(200))).is_ok());
+}
+
 #[test]
 fn hashes_layouts_and_init_code_are_read_or_refused() {
     let hash = "bc36789e7a1e281436464229828f817d6612f7b477d66591ff96a9e064bcc98a";
@@ -118,7 +152,9 @@ fn hashes_layouts_and_init_code_are_read_or_refused() {
 
     let code = [0x60, 0x80, 0x60, 0x40, 0x52];
     let expected = Ok(code.to_vec());
-    for file in [&code[..], b"6080604052", b"0x6080604052\n", b"  0x6080604052 \r\n"] {
+    for file in
+        [&code[..], b"6080604052", b"0x6080604052\n", b"  0x6080604052 \r\n", b"\xef\xbb\xbf0x6080604052\n"]
+    {
         assert_eq!(read_init_code(file), expected);
     }
     assert_eq!(read_init_code(b"0x"), Ok(Vec::new()));
@@ -129,6 +165,8 @@ fn hashes_layouts_and_init_code_are_read_or_refused() {
         (b"{\"bytecode\":\"0x60\"}", "character 1"),
         (b"0x6080__$1234$__", "character 5"),
         (b"6080 6040", "character 5"),
+        (b"\xff\xfe6\x000\x00", "UTF-16"),
+        (b"\xfe\xff\x006\x000", "UTF-16"),
     ] {
         let message = read_init_code(file).unwrap_err().to_string();
         assert!(message.contains(says), "{message}");

@@ -68,6 +68,8 @@ enum Wish {
 /// Patterns of a request, and characters of one.
 const MOST_PATTERNS: usize = 1000;
 const MOST_CHARACTERS: usize = 200;
+/// Regular expressions of a request, each of which may take megabytes.
+const MOST_EXPRESSIONS: usize = 32;
 
 impl Request {
     /// Checks all of it.
@@ -85,6 +87,12 @@ impl Request {
             return Err(format!(
                 "{} patterns are too many; {MOST_PATTERNS} are the most",
                 self.patterns.len()
+            ));
+        }
+        let expressions = self.patterns.iter().filter(|pattern| pattern.starts_with('/')).count();
+        if expressions > MOST_EXPRESSIONS {
+            return Err(format!(
+                "{expressions} regular expressions are too many; {MOST_EXPRESSIONS} are the most"
             ));
         }
         if let Some(long) = self.patterns.iter().find(|pattern| pattern.chars().count() > MOST_CHARACTERS) {

@@ -1,5 +1,6 @@
 //! What is asked and answered over HTTP.
 
+use std::future::IntoFuture as _;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
+use tokio::sync::Semaphore;
 use warpsmith::pir::Token;
 use warpsmith::search::time_to;
 
@@ -34,7 +36,12 @@ struct Service {
     rules: Rules,
     /// Ends all searches when the service does.
     stop: Arc<AtomicBool>,
+    /// Leave to compile what a request asks for: many patterns take time and memory, before anybody has a seat.
+    reading: Semaphore,
 }
+
+/// Requests that are compiled at once.
+const READING: usize = 2;
 
 /// The longest body, and how long it may take to come.
 const MOST_BYTES: usize = 256 << 10;
@@ -51,7 +58,7 @@ pub(super) fn serve(
 ) -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let service = Arc::new(Service { desk, rules, stop: Arc::clone(stop) });
+    let service = Arc::new(Service { desk, rules, stop: Arc::clone(stop), reading: Semaphore::new(READING) });
     let router = Router::new()
         .route("/v1/salts", post(salts))
         .route("/health", get(health))
@@ -64,7 +71,17 @@ pub(super) fn serve(
                 tokio::time::sleep(LOOK).await;
             }
         };
-        axum::serve(listener, router).with_graceful_shutdown(stopped).await
+        // Who does not finish its request or take its answer holds nobody up for ever.
+        let late = async {
+            while !stop.load(Ordering::Relaxed) {
+                tokio::time::sleep(LOOK).await;
+            }
+            tokio::time::sleep(PATIENCE).await;
+        };
+        tokio::select! {
+            ended = axum::serve(listener, router).with_graceful_shutdown(stopped).into_future() => ended,
+            () = late => Ok(()),
+        }
     })
 }
 
@@ -244,8 +261,17 @@ impl Service {
         let bad = |why: String| Refused::new(StatusCode::BAD_REQUEST, why);
         let request: Request = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
         let longest = self.rules.longest;
+        let busy = || {
+            Refused::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many requests are read already; ask again in a second",
+            )
+        };
+        let leave = tokio::time::timeout(PATIENCE, self.reading.acquire()).await.map_err(|_| busy())?;
+        let leave = leave.map_err(|_| busy())?;
         // Many patterns take a while to compile: others are answered meanwhile.
         let read = tokio::task::spawn_blocking(move || request.read(longest)).await;
+        drop(leave);
         read.map_err(|error| bad(error.to_string()))?.map_err(bad)
     }
 
