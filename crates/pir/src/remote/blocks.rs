@@ -30,6 +30,9 @@ const LOOK: usize = 1 << 16;
 const QUICK: Duration = Duration::from_secs(1);
 const SLOW: Duration = Duration::from_secs(4);
 
+/// Segments without a failure after which more is tried again.
+const CALM: u64 = 256;
+
 /// What is streamed.
 struct Stream<'a> {
     description: &'a Description,
@@ -220,6 +223,11 @@ struct State {
     taken: u64,
     /// Segments that may be claimed and not yet taken.
     window: u64,
+    /// What the window may grow to: less after a failure, for a while. A server that has no room for more connections is not tried at every
+    /// turn.
+    most: u64,
+    /// Segments that were taken since the last failure, or since that was raised.
+    calm: u64,
     /// By their first segments: what came, and how long it took.
     ready: BTreeMap<u64, (Result<Vec<u8>>, Duration)>,
     /// Nobody takes anything any more.
@@ -228,7 +236,9 @@ struct State {
 
 impl Shelf {
     fn new(segments: u64, connections: u64) -> Shelf {
-        let state = State { claimed: 0, taken: 0, window: 1, ready: BTreeMap::new(), over: false };
+        let most = LOT * connections;
+        let (claimed, taken, window, calm, over) = (0, 0, 1, 0, false);
+        let state = State { claimed, taken, window, most, calm, ready: BTreeMap::new(), over };
         let received = AtomicU64::new(0);
         Shelf { segments, connections, state: Mutex::new(state), changed: Condvar::new(), received }
     }
@@ -276,8 +286,12 @@ impl Shelf {
             let lot = lot?;
             let segments = lot.len().div_ceil(SEGMENT_BYTES) as u64;
             state.taken += segments;
+            state.calm += segments;
+            if state.calm >= CALM {
+                (state.most, state.calm) = ((2 * state.most).min(LOT * self.connections), 0);
+            }
             if took < QUICK {
-                state.window = (state.window + segments).min(LOT * self.connections);
+                state.window = (state.window + segments).min(state.most);
             } else if took > SLOW {
                 state.window = state.window.saturating_sub(segments).max(1);
             }
@@ -299,6 +313,7 @@ impl Shelf {
     fn slow_down(&self) {
         let mut state = self.lock();
         state.window = (state.window / 2).max(1);
+        (state.most, state.calm) = (state.window, 0);
     }
 
     fn is_over(&self) -> bool {

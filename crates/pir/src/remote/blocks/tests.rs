@@ -74,6 +74,26 @@ fn errors_come_in_order_and_failures_make_it_modest() {
     }
 }
 
+/// After a failure no more is under way than was borne, until a while has passed.
+#[test]
+fn what_failed_is_not_tried_at_every_turn() {
+    let shelf = Shelf::new(10_000, 4);
+    let run = |segments: u64| {
+        let until = shelf.lock().taken + segments;
+        while shelf.lock().taken < until {
+            let claims = claims(&shelf);
+            claims.iter().for_each(|claim| put(&shelf, claim, Duration::ZERO));
+            claims.iter().for_each(|_| drop(shelf.take().unwrap()));
+        }
+        shelf.lock().window
+    };
+    assert_eq!(run(500), 64);
+    (0..4).for_each(|_| shelf.slow_down());
+    assert_eq!((shelf.lock().window, run(CALM / 2)), (4, 4));
+    assert_eq!((run(CALM), run(CALM), run(CALM)), (8, 16, 32));
+    assert_eq!(run(2 * CALM), 64);
+}
+
 #[test]
 fn nobody_waits_after_the_end() {
     let shelf = Shelf::new(100, 2);
