@@ -340,7 +340,8 @@ fn half_a_line_does_not_take_the_next_match_along() {
     let task = search("qq");
     let id = create(folder.path(), &job("qq"), None, &wishes).expect("made");
     let path = folder.path().join(id.to_string());
-    std::fs::write(path.join("found.jsonl"), "{\"lease\":{\"job\":").expect("written");
+    let (mut file, _) = warpsmith_files::append(&path.join("found.jsonl")).expect("made");
+    std::io::Write::write_all(&mut file, b"{\"lease\":{\"job\":").expect("written");
     let mut coordinator = Coordinator::new(POLICY);
     coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
     let devices = Devices::open(&["cpu".parse().expect("a device")], Some(1)).expect("a processor");

@@ -32,8 +32,8 @@ What INPUT is, with the name for --format where it does not look like it:
   a text file                   pairs: one key and one value in hex per line, separated by blanks, read by key
   a text file                   text: a key, a tab and the value per line, as they are, read by key; name the format
   a text file                   accounts: CSV with the columns address, balance, nonce and code_hash, read by address; name it
-  JSON of a node                dump: accounts and slots as `geth dump --iterative`, `anvil --dump-state` or a genesis file has
-                                them, read by address or ADDRESS:SLOT
+  JSON of a node                dump: accounts and slots as `geth dump` prints them, anvil's dump of its state or a genesis file
+                                has them, read by address or ADDRESS:SLOT
   a text file                   codes: one code of a contract in hex per line, read by its hash; name it
   a file of `warpsmith db`      addresses: the amount of an address, read by address
   a file of `bitcoin-cli dumptxoutset`
