@@ -66,7 +66,7 @@ impl Scan {
             return usage(
                 "a worker that finds one of these addresses learns its private key before you do, and so does whoever runs the \
                  server. If all of them are yours, or you accept that, say --workers-may-learn-keys. Where the public key is known, \
-                 give that with --public-key instead: workers look for it without learning anything",
+                 give that with --public-key instead: then a worker learns the key only if it can guess the range",
             );
         }
         let order = Order {
@@ -90,7 +90,7 @@ impl Scan {
         let led = fleet.lead(&home, &self.run, &mut results, &mut screen, || {
             if is_hidden {
                 let id = submit_hidden(&home, &order, &wishes)?;
-                return Ok((id, "workers learn neither keys, nor what is looked for, nor where"));
+                return Ok((id, "workers are told neither keys, nor what is looked for, nor where; who guesses the range can find the key"));
             }
             let Order { range, types, addresses } = order;
             let (sought, liked) = (Sought::Range { range }, Liked::Targets { types, addresses });
