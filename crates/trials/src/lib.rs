@@ -1,10 +1,12 @@
-//! For tests alone: how many random values to try, and where they come from; texts with something replaced.
+//! For tests alone: how many random values to try, and where they come from; texts with something replaced; free ports.
 //!
 //! A test that compares with another implementation tries some thousands of values in every run, and the number it is meant for,
 //! such as 10^7, with `WARPSMITH_LONG=1`. The values are new in every run. The seed is printed, so it is shown with a failure, and
 //! `WARPSMITH_SEED` brings the same values back.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Whether `WARPSMITH_LONG` asks for the whole number of trials.
 pub fn is_long() -> bool {
@@ -14,6 +16,17 @@ pub fn is_long() -> bool {
 /// How many trials to make: `usual`, or with `WARPSMITH_LONG=1` the whole number.
 pub fn count(usual: u64, whole: u64) -> u64 {
     if is_long() { whole } else { usual }
+}
+
+/// A port that was free a moment ago, never the same twice. It is below those that Linux gives to whoever asks for any, so that
+/// nobody is given it before its server starts.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let base = 20_000 + (std::process::id() % 10_000) as u16;
+    (0..2000)
+        .map(|_| base + NEXT.fetch_add(1, Ordering::Relaxed) % 2000)
+        .find(|port| TcpListener::bind(("0.0.0.0", *port)).is_ok())
+        .expect("a free port")
 }
 
 /// A text with some of its characters replaced, each by any text.

@@ -2,11 +2,9 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use nostr::prelude::{FromBech32, ToBech32};
@@ -139,17 +137,6 @@ pub fn signal(child: &Child, name: &str) {
     let id = child.id().to_string();
     let sent = std::process::Command::new("kill").args(["-s", name, &id]).status();
     assert!(sent.expect("kill runs").success());
-}
-
-/// A port that was free a moment ago, never the same twice. It is below those that Linux gives to whoever asks for any, so that
-/// nobody is given it before its server starts.
-pub fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let base = 20_000 + (std::process::id() % 10_000) as u16;
-    (0..2000)
-        .map(|_| base + NEXT.fetch_add(1, Ordering::Relaxed) % 2000)
-        .find(|port| TcpListener::bind(("0.0.0.0", *port)).is_ok())
-        .expect("a free port")
 }
 
 /// Writes a file that is closed to others, as one with a key must be.

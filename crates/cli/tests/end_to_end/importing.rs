@@ -6,9 +6,10 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::tempdir;
+use warpsmith_trials::free_port;
 
 use crate::foreign;
-use crate::harness::{free_port, text, warpsmith, write_private};
+use crate::harness::{text, warpsmith, write_private};
 
 #[test]
 fn electrum_shows_the_same_addresses() {

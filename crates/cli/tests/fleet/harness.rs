@@ -1,26 +1,14 @@
 //! A folder, a server and workers, for every test of a fleet.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use warpsmith::fleet::net::connect::as_coordinator;
 use warpsmith::fleet::net::home::Home;
+use warpsmith_trials::free_port;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_warpsmith");
-
-/// A port that was free a moment ago, never the same twice. It is below those that Linux gives to whoever asks for any, so that
-/// nobody is given it before its server starts.
-fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let base = 20_000 + (std::process::id() % 10_000) as u16;
-    (0..2000)
-        .map(|_| base + NEXT.fetch_add(1, Ordering::Relaxed) % 2000)
-        .find(|port| TcpListener::bind(("0.0.0.0", *port)).is_ok())
-        .expect("a free port")
-}
 
 /// A folder, and a port that was free a moment ago; none without nats-server.
 pub fn fleet() -> Option<(tempfile::TempDir, Home)> {

@@ -83,11 +83,27 @@ impl Worker<'_> {
 
 /// A worker on the processor whose units have some hundred thousand keys.
 fn with_worker(id: JobId, test: impl FnOnce(Worker<'_>)) {
-    let task = search("qqqqqqqqqq");
+    with_worker_for("qqqqqqqqqq", id, test);
+}
+
+/// The same for another pattern; of an easy one units are shorter.
+fn with_worker_for(pattern: &str, id: JobId, test: impl FnOnce(Worker<'_>)) {
+    let task = search(pattern);
     let devices = Devices::open(&["cpu".parse().expect("a device")], Some(1)).expect("a processor");
     let runner = UnitRunner::new(&devices, task.subject(), task.wanted()).expect("proved");
     let ready = Ready::new(id, runner.outfit(), 3e8);
     test(Worker { runner, ready });
+}
+
+/// Works until the job has all it wants.
+fn work_to_the_end(coordinator: &mut Coordinator, id: JobId) {
+    with_worker_for("qq", id, |mut worker| {
+        while !coordinator.books()[0].is_over() {
+            let lease = worker.lease(coordinator, 1);
+            let report = worker.work(&lease);
+            coordinator.put(1, &report, 0.0).expect("taken");
+        }
+    });
 }
 
 /// T10: what liars do, many times each. Nothing is accepted, and an honest unit afterwards still is.
@@ -304,20 +320,11 @@ fn leases_outlive_their_coordinator() {
 fn matches_come_home() {
     let folder = tempfile::tempdir().expect("a folder");
     let wishes = Wishes { count: Some(3), enough: None, priority: 1.0 };
-    let task = search("qq");
     let id = create(folder.path(), &job("qq"), None, &wishes).expect("made");
     let path = folder.path().join(id.to_string());
     let mut coordinator = Coordinator::new(POLICY);
     coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
-    let devices = Devices::open(&["cpu".parse().expect("a device")], Some(1)).expect("a processor");
-    let runner = UnitRunner::new(&devices, task.subject(), task.wanted()).expect("proved");
-    let ready = Ready::new(id, runner.outfit(), 3e8);
-    let mut worker = Worker { runner, ready };
-    while !coordinator.books()[0].is_over() {
-        let lease = worker.lease(&mut coordinator, 1);
-        let report = worker.work(&lease);
-        coordinator.put(1, &report, 0.0).expect("taken");
-    }
+    work_to_the_end(&mut coordinator, id);
     let book = &coordinator.books()[0];
     let found: Vec<_> =
         book.found().iter().flat_map(|at| book.settle(&at.lease, at.spot).expect("true")).collect();
@@ -337,22 +344,13 @@ fn matches_come_home() {
 fn half_a_line_does_not_take_the_next_match_along() {
     let folder = tempfile::tempdir().expect("a folder");
     let wishes = Wishes { count: Some(2), enough: None, priority: 1.0 };
-    let task = search("qq");
     let id = create(folder.path(), &job("qq"), None, &wishes).expect("made");
     let path = folder.path().join(id.to_string());
     let (mut file, _) = warpsmith_files::append(&path.join("found.jsonl")).expect("made");
     std::io::Write::write_all(&mut file, b"{\"lease\":{\"job\":").expect("written");
     let mut coordinator = Coordinator::new(POLICY);
     coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
-    let devices = Devices::open(&["cpu".parse().expect("a device")], Some(1)).expect("a processor");
-    let runner = UnitRunner::new(&devices, task.subject(), task.wanted()).expect("proved");
-    let ready = Ready::new(id, runner.outfit(), 3e8);
-    let mut worker = Worker { runner, ready };
-    while !coordinator.books()[0].is_over() {
-        let lease = worker.lease(&mut coordinator, 1);
-        let report = worker.work(&lease);
-        coordinator.put(1, &report, 0.0).expect("taken");
-    }
+    work_to_the_end(&mut coordinator, id);
     let found = coordinator.books()[0].found();
     assert_eq!(found.len(), 2);
     assert_eq!(crate::folder::read_found(&path.join("found.jsonl")).expect("read"), found);
@@ -363,31 +361,28 @@ fn half_a_line_does_not_take_the_next_match_along() {
 fn a_match_ahead_of_its_report_is_not_the_report() {
     let folder = tempfile::tempdir().expect("a folder");
     let policy = Policy { repeat_first: 1000, repeat_one_in: 1 << 30, ..POLICY };
-    let task = search("qq");
     let (mut coordinator, id) = start(folder.path(), "qq", 1, policy);
-    let devices = Devices::open(&["cpu".parse().expect("a device")], Some(1)).expect("a processor");
-    let runner = UnitRunner::new(&devices, task.subject(), task.wanted()).expect("proved");
-    let ready = Ready::new(id, runner.outfit(), 3e8);
-    let mut worker = Worker { runner, ready };
-    // Another is there to compare with.
-    coordinator.get(2, &ask(Ready { rate: f64::NAN, ..worker.ready }, &[]), Duration::ZERO);
-    for _ in 0..200 {
-        let lease = worker.lease(&mut coordinator, 1);
-        let report = worker.work(&lease);
-        assert_eq!(coordinator.put(1, &report, 0.0).expect("taken"), Verdict::Counted);
-        let again = worker.lease(&mut coordinator, 2);
-        let mut repeated = worker.work(&again);
-        let is_same = again.unit == lease.unit;
-        if is_same && let Some(spot) = repeated.matches.first().copied() {
-            coordinator.hit(2, &again, spot, 0.0).expect("taken");
-            repeated.shares.pop();
+    with_worker_for("qq", id, |mut worker| {
+        // Another is there to compare with.
+        coordinator.get(2, &ask(Ready { rate: f64::NAN, ..worker.ready }, &[]), Duration::ZERO);
+        for _ in 0..200 {
+            let lease = worker.lease(&mut coordinator, 1);
+            let report = worker.work(&lease);
+            assert_eq!(coordinator.put(1, &report, 0.0).expect("taken"), Verdict::Counted);
+            let again = worker.lease(&mut coordinator, 2);
+            let mut repeated = worker.work(&again);
+            let is_same = again.unit == lease.unit;
+            if is_same && let Some(spot) = repeated.matches.first().copied() {
+                coordinator.hit(2, &again, spot, 0.0).expect("taken");
+                repeated.shares.pop();
+                coordinator.put(2, &repeated, 0.0).expect("taken");
+                assert!(coordinator.workers()[&2].record.is_aside(), "it left something out");
+                return;
+            }
             coordinator.put(2, &repeated, 0.0).expect("taken");
-            assert!(coordinator.workers()[&2].record.is_aside(), "it left something out");
-            return;
         }
-        coordinator.put(2, &repeated, 0.0).expect("taken");
-    }
-    panic!("no unit with a match was repeated");
+        panic!("no unit with a match was repeated");
+    });
 }
 
 /// Two jobs share the fleet by their priorities, and a device that cannot do one is given the other.

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use super::{Desk, Server, pir};
-use crate::harness::free_port;
+use warpsmith_trials::free_port;
 
 const TOKEN: &str = "s3cret-token-of-the-test-0123456789";
 
