@@ -70,6 +70,12 @@ impl Draft {
         self.place_by(|temporary, path| fs::rename(temporary, path).map_err(Error::io("write", path)))
     }
 
+    /// The file without any name: it is gone with who holds it.
+    pub(crate) fn into_nameless(self) -> Result<File> {
+        // Dropping the draft removes the name.
+        self.file.try_clone().map_err(Error::io("open", &self.temporary))
+    }
+
     fn place_by(self, rename: impl FnOnce(&Path, &Path) -> Result<()>) -> Result<()> {
         self.file.sync_all().map_err(Error::io("write", &self.path))?;
         rename(&self.temporary, &self.path)?;

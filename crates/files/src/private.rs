@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
+use crate::draft::Draft;
 use crate::replace::{folder_of, sync_folder_of, with_suffix};
 use crate::{Error, Result};
 
@@ -33,19 +34,26 @@ pub fn create(path: &Path) -> Result<File> {
 
 /// A file that has no name, in the folder of `beside`: nobody else can open it, and it is gone with the program, however that ends.
 pub fn scratch(beside: &Path) -> Result<File> {
-    for number in 0.. {
-        // Another process may be at work beside us; the name is there for a moment.
-        let path = with_suffix(beside, format!(".{}-{number}", std::process::id()));
-        match options().create_new(true).open(&path) {
-            Ok(file) => {
-                std::fs::remove_file(&path).map_err(Error::io("remove", &path))?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < 1000 => {}
-            Err(error) => return Err(Error::io("create", &path)(error)),
+    let mut unnamed = OpenOptions::new();
+    unnamed.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE | libc::O_EXCL);
+    match unnamed.open(folder_of(beside)) {
+        Ok(file) => Ok(file),
+        // Not every file system has such files, and each says so in its own way. Whatever else was wrong is met again.
+        Err(_) => scratch_by_name(beside),
+    }
+}
+
+/// The same by a name that is there for a moment. A process killed in that moment leaves it; the next removes it.
+fn scratch_by_name(beside: &Path) -> Result<File> {
+    let name = with_suffix(beside, ".scratch");
+    loop {
+        match Draft::begin(&name, &name, 0o600) {
+            Ok(draft) => return draft.into_nameless(),
+            // Held by another process for its moment.
+            Err(Error::InUse { .. }) => std::thread::yield_now(),
+            Err(error) => return Err(error),
         }
     }
-    unreachable!("the last attempt returns")
 }
 
 /// An existing file, to read and write it.
@@ -367,22 +375,51 @@ mod tests {
     }
 
     #[test]
-    fn a_scratch_file_leaves_no_name_and_writes_over_nothing() {
+    fn a_scratch_file_leaves_no_name_and_is_nobody_elses() {
+        for make in [scratch, scratch_by_name] {
+            let folder = tempfile::tempdir().unwrap();
+            let beside = folder.path().join("table");
+            std::fs::write(&beside, "the table").unwrap();
+            // Left by a process that was killed in the moment between making and removing it.
+            std::fs::write(with_suffix(&beside, ".scratch"), "").unwrap();
+            let mut files =
+                [make(&beside).unwrap(), make(&beside).unwrap(), scratch_by_name(&beside).unwrap()];
+            for (number, file) in files.iter_mut().enumerate() {
+                assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
+                write!(file, "part {number}").unwrap();
+            }
+            for (number, file) in files.iter_mut().enumerate() {
+                file.rewind().unwrap();
+                assert_eq!(io::read_to_string(file).unwrap(), format!("part {number}"));
+            }
+            let names: Vec<_> =
+                std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+            assert_eq!(names, [beside.as_path()]);
+            assert_eq!(std::fs::read(&beside).unwrap(), b"the table");
+        }
+        assert!(scratch(Path::new("/nowhere/table")).is_err());
+    }
+
+    /// Several at once, each with its moment of a name: all get one.
+    #[test]
+    fn scratch_files_by_name_do_not_get_in_each_others_way() {
         let folder = tempfile::tempdir().unwrap();
         let beside = folder.path().join("table");
-        let taken = with_suffix(&beside, format!(".{}-0", std::process::id()));
-        std::fs::write(&taken, "somebody else's").unwrap();
-        let mut files = [scratch(&beside).unwrap(), scratch(&beside).unwrap()];
-        for (number, file) in files.iter_mut().enumerate() {
-            write!(file, "part {number}").unwrap();
-        }
-        for (number, file) in files.iter_mut().enumerate() {
-            file.rewind().unwrap();
-            assert_eq!(io::read_to_string(file).unwrap(), format!("part {number}"));
-        }
-        let names: Vec<_> =
-            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(names, [taken.as_path()]);
-        assert_eq!(std::fs::read(&taken).unwrap(), b"somebody else's");
+        std::thread::scope(|scope| {
+            for thread in 0..4u8 {
+                let beside = &beside;
+                scope.spawn(move || {
+                    for round in 0..200u8 {
+                        let mut file = scratch_by_name(beside).unwrap();
+                        file.write_all(&[thread, round]).unwrap();
+                        file.rewind().unwrap();
+                        let mut found = Vec::new();
+                        file.read_to_end(&mut found).unwrap();
+                        assert_eq!(found, [thread, round]);
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
