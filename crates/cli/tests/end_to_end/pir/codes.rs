@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use warpsmith::pir::ethereum::{Account, account_record, code_hash};
 use warpsmith::pir::keyword::{self, Layout, Plan};
 
-use super::follow::{Following, rpc};
+use super::follow::Following;
 use super::network::Proxy as Recorder;
 use super::proxy::Running;
 use super::{Desk, Server, pir};
@@ -25,22 +25,11 @@ fn deploy(anvil: &Anvil, code: &[u8]) -> String {
     // PUSH2 length, DUP1, PUSH1 12, PUSH1 0, CODECOPY, PUSH1 0, RETURN; and one STOP to make it 12 bytes with the push.
     let [high, low] = (code.len() as u16).to_be_bytes();
     let init = [&[0x61, high, low, 0x80, 0x60, 12, 0x5f, 0x39, 0x5f, 0xf3, 0, 0], code].concat();
-    let call = json!({"from": ACCOUNT, "data": format!("0x{}", const_hex::encode(init)), "gas": "0xf00000"});
-    let hash = rpc(anvil, "eth_sendTransaction", json!([call]));
-    let begin = Instant::now();
-    loop {
-        let receipt = rpc(anvil, "eth_getTransactionReceipt", json!([hash]));
-        if !receipt.is_null() {
-            assert_eq!(receipt["status"], "0x1", "{receipt}");
-            return text(&receipt, "contractAddress").to_owned();
-        }
-        assert!(begin.elapsed() < PATIENCE, "no block for {hash}");
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
+    anvil.send(None, 0, &const_hex::encode(init)).expect("a contract")
 }
 
 fn node_code(anvil: &Anvil, address: &str) -> Value {
-    rpc(anvil, "eth_getCode", json!([address, "latest"]))
+    anvil.ask("eth_getCode", json!([address, "latest"]))
 }
 
 #[test]
@@ -96,7 +85,7 @@ fn codes_are_those_of_the_node_and_the_server_always_sees_the_same() {
     ]);
     let answers: Value = serde_json::from_str(&proxy.post(&batch.to_string())).unwrap();
     assert_eq!(answers[0]["result"], node_code(&anvil, &contracts[3]));
-    assert_eq!(answers[1]["result"], rpc(&anvil, "eth_getBalance", json!([ACCOUNT, "latest"])));
+    assert_eq!(answers[1]["result"], anvil.ask("eth_getBalance", json!([ACCOUNT, "latest"])));
     assert_eq!(answers[2]["result"], "0x");
     assert_eq!(
         (seen.queries.lock().unwrap().len(), seen_codes.queries.lock().unwrap().len()),
@@ -125,7 +114,7 @@ fn codes_are_those_of_the_node_and_the_server_always_sees_the_same() {
     contracts.push(deploy(&anvil, &code_of(7)));
     following = Following::start(&database, &anvil, &["--codes", &codes]);
     assert_eq!(same_as_node(&contracts[7]), hex(&code_of(7)));
-    rpc(&anvil, "anvil_reorg", json!([2, []]));
+    anvil.ask("anvil_reorg", json!([2, []]));
     assert_eq!(same_as_node(&contracts[7]), "0x");
     assert_eq!(same_as_node(&known), "0x");
     assert_eq!(same_as_node(&new), hex(&code_of(5000)));

@@ -6,7 +6,6 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use warpsmith::pir::ethereum::{code_hash, code_hash_key};
 
-use super::follow::{rpc, send};
 use super::{Desk, Server, pir};
 use crate::anvil::Anvil;
 use crate::harness::text;
@@ -30,12 +29,12 @@ fn asked(desk: &Desk, database: &str, keys: &[String]) -> Vec<Value> {
 fn a_dump_of_anvil_is_the_state_that_it_tells_itself() {
     let Some(anvil) = Anvil::start() else { return };
     let desk = Desk::new();
-    let writer = send(&anvil, None, 0, WRITER).unwrap();
+    let writer = anvil.send(None, 0, WRITER).unwrap();
     for (slot, value) in [(0u64, 1u64), (7, u64::MAX), (1 << 40, 0x0102)] {
-        send(&anvil, Some(&writer), 0, &format!("{slot:064x}{value:064x}"));
+        anvil.send(Some(&writer), 0, &format!("{slot:064x}{value:064x}"));
     }
-    send(&anvil, Some("0x00000000219ab540356cbb839cbe05303d7705fa"), 12_345, "");
-    let packed = rpc(&anvil, "anvil_dumpState", json!([]));
+    anvil.send(Some("0x00000000219ab540356cbb839cbe05303d7705fa"), 12_345, "");
+    let packed = anvil.ask("anvil_dumpState", json!([]));
     let packed = const_hex::decode(packed.as_str().unwrap()).unwrap();
     let mut dump = String::new();
     GzDecoder::new(&packed[..]).read_to_string(&mut dump).unwrap();

@@ -2,8 +2,7 @@
 //! the node says.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,51 +15,15 @@ use crate::harness::{BINARY, PATIENCE, text};
 /// Writes the second word of its data into the slot that the first names.
 const WRITER: &str = "6008600c60003960086000f36020356000355500";
 
-/// What a node answers.
-pub(super) fn rpc(anvil: &Anvil, method: &str, params: Value) -> Value {
-    let address = anvil.url.strip_prefix("http://").unwrap();
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-    let head = format!(
-        "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let answer: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
-    assert!(answer.get("error").is_none(), "{method}: {answer}");
-    answer["result"].clone()
-}
-
-/// A transaction of anvil's first account, in a block of its own; the contract it made, if it did.
-pub(super) fn send(anvil: &Anvil, to: Option<&str>, value: u64, data: &str) -> Option<String> {
-    let mut call = json!({"from": ACCOUNT, "value": format!("{value:#x}"), "data": format!("0x{data}"), "gas": "0x100000"});
-    if let Some(to) = to {
-        call["to"] = to.into();
-    }
-    let hash = rpc(anvil, "eth_sendTransaction", json!([call]));
-    let begin = Instant::now();
-    let receipt = loop {
-        let receipt = rpc(anvil, "eth_getTransactionReceipt", json!([hash]));
-        if !receipt.is_null() {
-            break receipt;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{call} has no block");
-        std::thread::sleep(Duration::from_millis(2));
-    };
-    assert_eq!(receipt["status"], "0x1", "{receipt}");
-    receipt["contractAddress"].as_str().map(str::to_owned)
-}
-
 /// A process that follows, killed with the value.
 pub(super) struct Following(Child);
 
 impl Following {
     pub(super) fn start(database: &str, anvil: &Anvil, more: &[&str]) -> Following {
         let mut command = Command::new(BINARY);
-        command.args(["pir", "follow", database, "--rpc", &anvil.url, "--poll", "50ms", "--json"]).args(more);
+        command
+            .args(["pir", "follow", database, "--rpc", &anvil.url_for_traces(), "--poll", "50ms", "--json"])
+            .args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         std::thread::spawn(move || lines.for_each(drop));
@@ -89,7 +52,7 @@ impl Trial {
     fn settle(&self) {
         let begin = Instant::now();
         let epoch = loop {
-            let newest = rpc(&self.anvil, "eth_getBlockByNumber", json!(["latest", false]));
+            let newest = self.anvil.ask("eth_getBlockByNumber", json!(["latest", false]));
             let about = pir(&["info", &self.database, "--json"]).code(0).json().remove(0);
             if about["block_hash"] == newest["hash"] {
                 break about["newest_epoch"].as_u64().unwrap();
@@ -116,9 +79,9 @@ impl Trial {
             u128::from_str_radix(value.as_str().unwrap().strip_prefix("0x").unwrap(), 16).unwrap()
         };
         for (line, account) in lines.iter().zip(&accounts) {
-            let balance = number(&rpc(&self.anvil, "eth_getBalance", json!([account, "latest"])));
-            let nonce = number(&rpc(&self.anvil, "eth_getTransactionCount", json!([account, "latest"])));
-            let has_code = rpc(&self.anvil, "eth_getCode", json!([account, "latest"])) != "0x";
+            let balance = number(&self.anvil.ask("eth_getBalance", json!([account, "latest"])));
+            let nonce = number(&self.anvil.ask("eth_getTransactionCount", json!([account, "latest"])));
+            let has_code = self.anvil.ask("eth_getCode", json!([account, "latest"])) != "0x";
             let found = balance > 0 || nonce > 0 || has_code;
             assert_eq!(line["found"], found, "{when}: {account}: {line}");
             if found {
@@ -128,8 +91,7 @@ impl Trial {
             }
         }
         for (line, (contract, slot)) in lines[accounts.len()..].iter().zip(&self.slots) {
-            let value =
-                rpc(&self.anvil, "eth_getStorageAt", json!([contract, format!("{slot:#x}"), "latest"]));
+            let value = self.anvil.ask("eth_getStorageAt", json!([contract, format!("{slot:#x}"), "latest"]));
             let ours = line["value"].as_str().map_or("0".repeat(64), str::to_owned);
             assert_eq!(Some(format!("0x{ours}").as_str()), value.as_str(), "{when}: {contract}:{slot}");
         }
@@ -148,8 +110,8 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     let (desk, mut writers) = (Desk::new(), Vec::new());
     // A chain that has something already.
     let mut accounts = BTreeSet::from([ACCOUNT.to_lowercase(), format!("0x{}", "00".repeat(20))]);
-    writers.extend(send(&anvil, None, 0, WRITER));
-    send(&anvil, Some(&writers[0]), 0, &format!("{:064x}{:064x}", 1, 77));
+    writers.extend(anvil.send(None, 0, WRITER));
+    anvil.send(Some(&writers[0]), 0, &format!("{:064x}{:064x}", 1, 77));
     accounts.insert(writers[0].clone());
     let database = desk.path("state.pir");
     let built =
@@ -167,17 +129,17 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
         match block % 4 {
             0 | 1 => {
                 let to = trial.account(block);
-                send(&trial.anvil, Some(&to), 1000 + block, "");
+                trial.anvil.send(Some(&to), 1000 + block, "");
             }
             _ => {
                 let writer = &writers[(block / 50) as usize % writers.len()];
                 let value = if block % 16 == 3 { 0 } else { block * 1_000_003 };
-                send(&trial.anvil, Some(writer), 0, &format!("{:064x}{value:064x}", block % 120));
+                trial.anvil.send(Some(writer), 0, &format!("{:064x}{value:064x}", block % 120));
                 trial.slots.insert((writer.clone(), block % 120));
             }
         }
         if block % 60 == 30 {
-            writers.extend(send(&trial.anvil, None, 0, WRITER));
+            writers.extend(trial.anvil.send(None, 0, WRITER));
             trial.accounts.insert(writers.last().unwrap().clone());
         }
         if block == 110 {
@@ -190,44 +152,44 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     trial.compare("after 220 blocks");
     // Contracts that destroy themselves: as they are made, and later.
     let heir = trial.account(5000);
-    let gone = send(&trial.anvil, None, 555, &format!("73{}ff", &heir[2..])).unwrap();
-    let later = send(&trial.anvil, None, 0, &format!("6016600c60003960166000f373{}ff", &heir[2..])).unwrap();
+    let gone = trial.anvil.send(None, 555, &format!("73{}ff", &heir[2..])).unwrap();
+    let later = trial.anvil.send(None, 0, &format!("6016600c60003960166000f373{}ff", &heir[2..])).unwrap();
     trial.accounts.extend([gone, later.clone()]);
     trial.compare("after a contract that was gone at once");
-    send(&trial.anvil, Some(&later), 321, "");
+    trial.anvil.send(Some(&later), 321, "");
     trial.compare("after a contract that destroyed itself");
     // The chain takes blocks back: accounts, slots and contracts of theirs are as before, or were never there.
     for (depth, more) in [(1, 0), (5, 3), (12, 20)] {
         for block in 0..depth + 2 {
             let to = trial.account(7000 + 100 * depth + block);
-            send(&trial.anvil, Some(&to), 9, "");
-            send(&trial.anvil, Some(&writers[0]), 0, &format!("{:064x}{:064x}", block, depth * 7919 + block));
+            trial.anvil.send(Some(&to), 9, "");
+            trial.anvil.send(Some(&writers[0]), 0, &format!("{:064x}{:064x}", block, depth * 7919 + block));
             trial.slots.insert((writers[0].clone(), block));
         }
         trial.settle();
-        rpc(&trial.anvil, "anvil_reorg", json!([depth, []]));
+        trial.anvil.ask("anvil_reorg", json!([depth, []]));
         trial.compare("after blocks were taken back");
         for block in 0..more {
             let to = trial.account(9000 + 100 * depth + block);
-            send(&trial.anvil, Some(&to), 4, "");
+            trial.anvil.send(Some(&to), 4, "");
         }
         trial.compare("after others came in their place");
     }
     drop(following);
     // Taken back while nobody looked.
-    rpc(&trial.anvil, "anvil_reorg", json!([4, []]));
+    trial.anvil.ask("anvil_reorg", json!([4, []]));
     let following = Following::start(&trial.database, &trial.anvil, &["--fold-every", "0"]);
     trial.compare("after blocks were taken back meanwhile");
     // Folded by somebody else, across what is taken back next.
     let folded =
         pir(&["fold", &trial.database, "--keep", "20", "--keep-changes", "0", "--json"]).code(0).json();
     assert!(folded[0]["changes"].as_u64() > Some(0), "{folded:?}");
-    rpc(&trial.anvil, "anvil_reorg", json!([6, []]));
+    trial.anvil.ask("anvil_reorg", json!([6, []]));
     trial.compare("after blocks before the fold were taken back");
     // With something in them: empty blocks that are made again in their place can be the same ones.
     for block in 0..8 {
         let to = trial.account(20_000 + block);
-        send(&trial.anvil, Some(&to), 3, "");
+        trial.anvil.send(Some(&to), 3, "");
     }
     trial.compare("after eight blocks more");
     drop(following);
@@ -237,12 +199,12 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     let head =
         &pir(&["fold", &trial.database, "--keep", "1", "--keep-changes", "0", "--json"]).code(0).json()[0];
     assert_eq!(head["oldest_epoch"].as_u64().map(|epoch| epoch + 1), head["epoch"].as_u64());
-    rpc(&trial.anvil, "anvil_reorg", json!([6, []]));
-    send(&trial.anvil, Some(ACCOUNT), 1, "");
-    let newest = rpc(&trial.anvil, "eth_blockNumber", json!([]));
+    trial.anvil.ask("anvil_reorg", json!([6, []]));
+    trial.anvil.send(Some(ACCOUNT), 1, "");
+    let newest = trial.anvil.ask("eth_blockNumber", json!([]));
     let newest =
         u64::from_str_radix(newest.as_str().unwrap().trim_start_matches("0x"), 16).unwrap().to_string();
-    pir(&["follow", &trial.database, "--rpc", &trial.anvil.url, "--until", &newest])
+    pir(&["follow", &trial.database, "--rpc", &trial.anvil.url_for_traces(), "--until", &newest])
         .code(4)
         .says(&["taken back more blocks than the database's updates hold", "--keep"]);
 }
@@ -262,7 +224,7 @@ fn a_follower_goes_on_in_a_larger_table() {
     let following = Following::start(&trial.database, &trial.anvil, &["--fold-every", "9"]);
     for block in 0..80u64 {
         let to = trial.account(block);
-        send(&trial.anvil, Some(&to), 1000 + block, "");
+        trial.anvil.send(Some(&to), 1000 + block, "");
     }
     trial.settle();
     let grown = pir(&["info", &trial.database, "--json", "--verify"]).code(0).json().remove(0);
@@ -274,8 +236,8 @@ fn a_follower_goes_on_in_a_larger_table() {
     // Begun again, and blocks that are taken back since.
     let _following = Following::start(&trial.database, &trial.anvil, &[]);
     let to = trial.account(1000);
-    send(&trial.anvil, Some(&to), 5, "");
+    trial.anvil.send(Some(&to), 5, "");
     trial.compare("begun again");
-    rpc(&trial.anvil, "anvil_reorg", json!([1, []]));
+    trial.anvil.ask("anvil_reorg", json!([1, []]));
     trial.compare("after a block was taken back");
 }
