@@ -109,7 +109,7 @@ enum Step {
 impl Follow {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let mut screen = Screen::new(self.quiet);
-        let node = Node::new(self.route.to(&self.rpc)?);
+        let remote = self.route.to(&self.rpc)?;
         let live = Live::open(&self.database, lanes(), 0)?;
         let codes = self.codes.as_deref().map(Codes::open).transpose()?;
         let (description, _, head) = live.offer();
@@ -121,6 +121,7 @@ impl Follow {
             )));
         };
         let stop = interrupt()?;
+        let node = Node::new(remote, &stop);
         let names = Names::open(&self.database, &description.lineage(), &description.predecessors)?;
         if names.is_none() {
             screen.warn(
@@ -128,7 +129,10 @@ impl Follow {
                  places are taken ends this; `warpsmith pir build --names` writes the list",
             );
         }
-        let chain_id = node.chain_id().map_err(|error| self.failure(&error))?;
+        let chain_id = match node.chain_id() {
+            Err(_) if stop.load(Ordering::Relaxed) => return Err(Failure::Interrupted),
+            told => told.map_err(|error| self.failure(&error))?,
+        };
         if chain_id != head.chain_id {
             return Err(Failure::Usage(format!(
                 "--rpc {} is of chain {chain_id}, and {} of chain {}; give a node of the same chain",
@@ -179,7 +183,7 @@ impl Follow {
                 }
                 // A node that is away may come back; what stays wrong is told once.
                 Err(reason) => {
-                    if trouble != reason {
+                    if trouble != reason && !stop.load(Ordering::Relaxed) {
                         screen.warn(&format!("{reason}; the node is asked again"));
                         trouble = reason;
                     }
@@ -264,7 +268,7 @@ fn shape_of(live: &Live) -> Option<TableShape> {
 
 struct Follower<'a> {
     live: &'a Live,
-    node: &'a Node,
+    node: &'a Node<'a>,
     names: Option<Names>,
     codes: Option<Codes>,
     behind: u64,

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
@@ -12,11 +15,16 @@ use warpsmith::pir::ethereum::{
 use warpsmith::pir::remote::Remote;
 
 use super::codes::ByHash;
+use crate::telling::tell;
 
 /// Bytes of an answer that are taken: a trace of a block is some megabytes.
 const MOST_ANSWER: u64 = 1 << 30;
 /// Calls of one request.
 const MOST_CALLS: usize = 500;
+/// A node that says nothing in so long is spoken of. Tracing a large block takes seconds.
+const LONG: Duration = Duration::from_secs(10);
+/// How soon a person who wants to stop is noticed.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What a node does not do, in words.
 pub(super) type Told<T> = Result<T, String>;
@@ -32,8 +40,11 @@ pub(super) struct Records {
     pub codes: ByHash,
 }
 
-/// A node.
-pub(super) struct Node(Remote);
+/// A node, which is asked until a person wants to stop.
+pub(super) struct Node<'a> {
+    remote: Remote,
+    stop: &'a AtomicBool,
+}
 
 /// A block.
 #[derive(Clone, Debug)]
@@ -47,9 +58,35 @@ pub(super) struct Block {
 /// Accounts and slots that a block may have changed.
 type Touched = BTreeMap<Address, BTreeSet<[u8; 32]>>;
 
-impl Node {
-    pub fn new(remote: Remote) -> Node {
-        Node(remote.hiding_path())
+impl<'a> Node<'a> {
+    pub fn new(remote: Remote, stop: &'a AtomicBool) -> Node<'a> {
+        Node { remote: remote.hiding_path(), stop }
+    }
+
+    /// What it answers. Nobody who wants to stop waits for a node that is stuck, and nobody waits without a word.
+    fn post(&self, body: Vec<u8>) -> Told<Vec<u8>> {
+        let (answer, answers) = mpsc::channel();
+        let (remote, begin) = (self.remote.clone(), Instant::now());
+        // Left to itself where its answer is not wanted any more.
+        std::thread::spawn(move || answer.send(remote.post_json(&body, MOST_ANSWER)));
+        let mut is_told = false;
+        loop {
+            match answers.recv_timeout(LOOK) {
+                Ok(answer) => return answer.map_err(|error| error.to_string()),
+                Err(RecvTimeoutError::Disconnected) => return Err("the node could not be asked".to_owned()),
+                Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => {
+                    return Err("stopped".to_owned());
+                }
+                Err(RecvTimeoutError::Timeout) if !is_told && begin.elapsed() > LONG => {
+                    is_told = true;
+                    tell(&format!(
+                        "warning: the node has not answered in {} seconds; it is waited for",
+                        LONG.as_secs()
+                    ));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
     }
 
     fn call(&self, method: &str, params: &Value) -> Told<Value> {
@@ -66,9 +103,9 @@ impl Node {
                 .zip(0u64..)
                 .map(|((method, params), id)| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
                 .collect();
-            let answer = self.0.post_json(Value::from(batch).to_string().as_bytes(), MOST_ANSWER);
-            let answer: Value = serde_json::from_slice(&answer.map_err(|error| error.to_string())?)
-                .map_err(|_| "the node's answer is no JSON".to_owned())?;
+            let answer = self.post(Value::from(batch).to_string().into_bytes())?;
+            let answer: Value =
+                serde_json::from_slice(&answer).map_err(|_| "the node's answer is no JSON".to_owned())?;
             let mut by_id: BTreeMap<u64, Value> = BTreeMap::new();
             for answer in answer.as_array().into_iter().flatten() {
                 by_id.extend(answer["id"].as_u64().map(|id| (id, answer.clone())));

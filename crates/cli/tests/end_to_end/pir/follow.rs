@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Desk, Server, pir};
 use crate::anvil::{ACCOUNT, Anvil};
-use crate::harness::{BINARY, PATIENCE, text};
+use crate::harness::{BINARY, PATIENCE, signal, text};
 
 /// Writes the second word of its data into the slot that the first names.
 const WRITER: &str = "6008600c60003960086000f36020356000355500";
@@ -240,4 +241,28 @@ fn a_follower_goes_on_in_a_larger_table() {
     trial.compare("begun again");
     trial.anvil.ask("anvil_reorg", json!([1, []]));
     trial.compare("after a block was taken back");
+}
+
+/// A node that takes every call and answers none: that is said, and nobody who wants to stop waits for it.
+#[test]
+fn a_node_that_does_not_answer_is_spoken_of_and_not_waited_for() {
+    let stuck = TcpListener::bind("127.0.0.1:0").unwrap();
+    let rpc = format!("http://{}", stuck.local_addr().unwrap());
+    let desk = Desk::new();
+    let accounts = desk.write("accounts.csv", format!("address,balance\n0x{},7\n", "11".repeat(20)));
+    let (state, new) = (desk.path("state.pir"), desk.path("new.pir"));
+    let hash = format!("0x{}", "22".repeat(32));
+    let head = ["--chain-id", "1", "--block-number", "5", "--block-hash", &hash];
+    pir(&[&["build", &state, &accounts, "--format", "accounts", "--names"], &head[..]].concat()).code(0);
+    let before = desk.names();
+    for args in [["follow", &state], ["build", &new]] {
+        let mut command = Command::new(BINARY);
+        command.arg("pir").args(args).args(["--rpc", &rpc, "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(said.any(|line| line.contains("has not answered in 10 seconds")), "{args:?}");
+        signal(&child, "INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
+        assert_eq!(desk.names(), before);
+    }
 }

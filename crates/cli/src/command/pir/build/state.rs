@@ -1,6 +1,7 @@
 //! States of Ethereum: from folders of extractors, from accounts in CSV, from dumps of nodes, from a node, or made up.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use warpsmith::pir::Result;
 use warpsmith::pir::database::Description;
@@ -71,8 +72,11 @@ impl Build {
         url: &str,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let node = Node::new(self.route.to(url)?);
-        let (head, dump) = node.dump().map_err(|error| Failure::Other(format!("--rpc: {error}")))?;
+        let node = Node::new(self.route.to(url)?, watch.stop);
+        let (head, dump) = match node.dump() {
+            Err(_) if watch.stop.load(Ordering::Relaxed) => return Err(Failure::Interrupted),
+            told => told.map_err(|error| Failure::Other(format!("--rpc: {error}")))?,
+        };
         if let Some(codes) = &self.codes {
             self.code_flags.build(codes, &dump.codes, &mut |_| watch.tell(None))?;
         }
