@@ -271,7 +271,7 @@ fn a_million_prefixes_in_mixed_case_compile_in_time_and_are_found() {
         let patterns = compiled(&texts, options);
         let filter = patterns.filter(1e-9);
         eprintln!("{options:?}: {:?}", began.elapsed());
-        assert!(began.elapsed() < std::time::Duration::from_secs(20));
+        assert!(began.elapsed() < std::time::Duration::from_secs(120));
         assert!(filter.terms.is_empty() && filter.top.len() > 900_000 && filter.top.len() <= texts.len());
         for (index, text) in texts.iter().enumerate().step_by(9973) {
             let found = patterns.find(&format!("0x{text:0<40}")).unwrap();

@@ -174,6 +174,6 @@ fn costly_expressions_are_bounded() {
             patterns.odds(),
             filter.terms.len()
         );
-        assert!(began.elapsed() < Duration::from_secs(10), "{pattern}: {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(60), "{pattern}: {:?}", began.elapsed());
     }
 }

@@ -64,7 +64,7 @@ fn a_thousand_connections_of_one_address_block_nobody() {
         // What is over the limit was closed at once.
         let begin = Instant::now();
         while held.iter().filter(|(_, task)| !task.is_finished()).count() > 64 {
-            assert!(begin.elapsed() < Duration::from_secs(60), "they are all still open");
+            assert!(begin.elapsed() < Duration::from_secs(300), "they are all still open");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let alive = held.iter().filter(|(_, task)| !task.is_finished()).count();
@@ -99,7 +99,7 @@ fn over_the_limit_of_all_a_connection_is_closed() {
         })
         .collect();
     let mut fourth = std::net::TcpStream::connect(address).unwrap();
-    fourth.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    fourth.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     let ended = fourth.read(&mut [0; 16]);
     assert!(
         matches!(&ended, Ok(0)) || ended.as_ref().is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock),
@@ -114,7 +114,7 @@ fn over_the_limit_of_all_a_connection_is_closed() {
         if stream.read_to_string(&mut text).is_ok() && text.contains("200 OK") {
             break;
         }
-        assert!(begin.elapsed() < Duration::from_secs(60), "there was never room again");
+        assert!(begin.elapsed() < Duration::from_secs(300), "there was never room again");
     }
 }
 
@@ -129,7 +129,7 @@ fn connections_without_requests_are_closed_though_they_answer_pings() {
         let (_sender, quiet) = only_pings(server.address, [127, 0, 0, 2]).await.unwrap();
         let (mut sender, _) = only_pings(server.address, [127, 0, 0, 3]).await.unwrap();
         while !quiet.is_finished() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "it is still open");
+            assert!(begin.elapsed() < Duration::from_secs(300), "it is still open");
             let request = http::Request::get("http://x/v1/info").body(()).unwrap();
             assert_eq!(sender.send_request(request, true).unwrap().0.await.unwrap().status(), 200);
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -140,7 +140,7 @@ fn connections_without_requests_are_closed_though_they_answer_pings() {
             let mut stream = connect(server.address, [127, 0, 0, 4]).await.unwrap();
             stream.write_all(start.as_bytes()).await.unwrap();
             let end =
-                tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut Vec::new())).await;
+                tokio::time::timeout(Duration::from_secs(300), stream.read_to_end(&mut Vec::new())).await;
             assert!(end.is_ok(), "{start:?} stays open");
         }
     });
@@ -165,12 +165,12 @@ fn answers_that_are_not_taken_are_given_up() {
         let request = http::Request::get("http://x/v1/digests").body(()).unwrap();
         let response = sender.send_request(request, true).unwrap().0.await.unwrap();
         assert_eq!(response.status(), 200);
-        tokio::time::timeout(Duration::from_secs(60), connection).await.expect("it ends").unwrap();
+        tokio::time::timeout(Duration::from_secs(300), connection).await.expect("it ends").unwrap();
     });
     // Its own connection is the one that is left.
     let begin = Instant::now();
     while metric() > 1 {
-        assert!(begin.elapsed() < Duration::from_secs(60));
+        assert!(begin.elapsed() < Duration::from_secs(300));
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -65,7 +65,7 @@ fn no_hint_is_sent_twice_by_a_client_that_is_killed() {
             .unwrap();
         // From any moment of the start on, or of the work, however long the start takes.
         while round % 2 == 1 && written() == before && child.try_wait().unwrap().is_none() {
-            assert!(started.elapsed() < Duration::from_secs(60), "the client does not get anywhere");
+            assert!(started.elapsed() < Duration::from_secs(300), "the client does not get anywhere");
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_micros(dice.below(50_000)));

@@ -75,7 +75,7 @@ fn said(reply: &Reply) -> String {
 
 /// Waits until something is so, as long as it takes on a slow machine.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..6000 {
+    for _ in 0..30_000 {
         if is_so() {
             return;
         }

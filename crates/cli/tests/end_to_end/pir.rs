@@ -17,12 +17,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use crate::harness::{BINARY, Run, signal, text, warpsmith, warpsmith_with};
+use crate::harness::{BINARY, PATIENCE, Run, signal, text, warpsmith, warpsmith_with};
 
 /// Runs `warpsmith pir`.
 fn pir(args: &[&str]) -> Run {
@@ -111,7 +111,8 @@ impl Server {
 
     /// Waits until the server is at this epoch: a state behind it catches up, and says so.
     fn wait_for_epoch(&self, epoch: u64) {
-        for _ in 0..200 {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
             let mut stream = TcpStream::connect(self.address()).unwrap();
             stream.write_all(b"GET /v1/info HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
             let mut head = Vec::new();

@@ -44,7 +44,7 @@ pub fn server(home: &Home) -> Running {
     command.arg("-c").arg(home.config()).arg("-l").arg(home.folder().join("server/log"));
     let running = Running(command.stdin(Stdio::null()).spawn().expect("nats-server starts"));
     let runtime = runtime();
-    for _ in 0..600 {
+    for _ in 0..6000 {
         if runtime.block_on(as_coordinator(home)).is_ok() {
             return running;
         }

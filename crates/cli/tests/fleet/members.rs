@@ -125,7 +125,7 @@ impl ServerCertVerifier for Any {
 /// A connection that speaks the server's protocol by hand, since libraries refuse to send what is too large.
 fn by_hand(invitation: &Invitation) -> StreamOwned<ClientConnection, TcpStream> {
     let mut stream = TcpStream::connect(&invitation.server).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+    stream.set_read_timeout(Some(Duration::from_secs(300))).expect("set");
     let mut line = Vec::new();
     while line.last() != Some(&b'\n') {
         let mut byte = [0];

@@ -11,7 +11,7 @@ use crate::harness::{Running, fleet, text, warpsmith, worker};
 /// What is answered to a request with these headers, head and all.
 fn ask(address: &str, path: &str, host: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+    stream.set_read_timeout(Some(Duration::from_secs(300))).expect("set");
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
@@ -99,7 +99,7 @@ fn the_page_shows_a_fleet() {
         false,
     );
     let status = || ask(&page, "/status.json", &page);
-    for _ in 0..1200 {
+    for _ in 0..3000 {
         if status().contains("1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\",\"seconds") {
             break;
         }
@@ -135,7 +135,7 @@ fn the_page_shows_a_fleet() {
     let export = "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn";
     // Whoever submitted writes it, perhaps later than the page shows it.
     let kept = || std::fs::read_to_string(&keys).unwrap_or_default();
-    for _ in 0..600 {
+    for _ in 0..3000 {
         if kept().contains(export) {
             break;
         }
@@ -188,7 +188,7 @@ fn searches_tell_metrics() {
         warpsmith(&["npub", "qqqqqqqqqqqq", "--device", "cpu", "--threads", "1", "--metrics", "127.0.0.1:0"]);
     search.env("NO_COLOR", "1");
     let (_search, address) = listening(search, true);
-    for _ in 0..600 {
+    for _ in 0..3000 {
         let numbers = ask(&address, "/metrics", "localhost");
         if numbers.contains("warpsmith_tried_total{job=\"npub\"}")
             && numbers.contains("warpsmith_runner_rate{by=\"cpu\"}")

@@ -92,7 +92,7 @@ pub struct Reply {
 /// Sends bytes and reads until the connection ends.
 pub fn exchange(address: SocketAddr, request: &[u8]) -> Reply {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     // A server that refuses a body may close before it has read it all; its reply can be read all the same.
     let _ = stream.write_all(request);
     let mut bytes = Vec::new();
