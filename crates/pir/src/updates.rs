@@ -78,7 +78,11 @@ impl Now {
             let description = base.description();
             let (params, epoch) = (description.params, description.epoch);
             let mut log = Log::new(path, description);
-            let news = log.news(&params)?;
+            let news = match log.news(&params) {
+                // Another took its place, and began the list anew, between the one reading and the other.
+                Err(_) if !base.is_in_its_place() => continue,
+                news => news?,
+            };
             if log.first() > epoch {
                 // Folded between the one reading and the other.
                 if !base.is_in_its_place() {
