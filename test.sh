@@ -207,7 +207,7 @@ if command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; th
             skip "could not install NVRTC (its hash is wrong, or there is no network: see the log)"
         fi
     fi
-    library=$(find "$nvrtc" -name 'libnvrtc.so*' 2>/dev/null | head -n 1)
+    library=$(find "$nvrtc" -name 'libnvrtc.so*' 2>/dev/null | head -n 1 || true)
     if [ -n "$library" ]; then
         part "kernels through NVRTC" check_kernels "$library"
     else

@@ -24,8 +24,8 @@ G = (
 CHARSET = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 # Memory that is let grow after the warm-up: the larger of a hundredth and this, for the allocator's own book-keeping.
 SLACK_KIB = 4096
-# A count this many standard deviations off its expectation comes once in 15,000 honest runs.
-MOST_SIGMAS = 4.0
+# A count that comes less often than this is none of an honest run.
+LEAST_CHANCE = 1e-9
 
 
 def add(a, b):
@@ -185,6 +185,16 @@ def choose_pattern():
     return "a" * next(length for length in range(3, 50) if 32**length > seconds * rate)
 
 
+def chance_of(count, expected):
+    """The chance of a count as far from its expectation as this one, or farther, on its side (Poisson)."""
+    logs = lambda n: n * math.log(expected) - expected - math.lgamma(n + 1)
+    if expected == 0:
+        return 1.0
+    if count < expected:
+        return sum(math.exp(logs(n)) for n in range(count + 1))
+    return sum(math.exp(logs(n)) for n in range(count, count + 200 + 20 * math.isqrt(count + 1)))
+
+
 def soak_search(seconds, rows, folder, problems):
     """Many matches: each right, each announced, as many as the odds say."""
     pattern = os.environ.get("PATTERN") or choose_pattern()
@@ -205,15 +215,15 @@ def soak_search(seconds, rows, folder, problems):
         problems.append("search: a key came twice")
     # A progress line comes after all matches it counts, and the last one up to a second before the end.
     expected = tried / 32 ** len(pattern)
-    sigmas = (len(found) - expected) / math.sqrt(expected) if expected else math.inf
-    print(f"search: {tried:,} keys tried, {len(found)} matches of {expected:.1f} expected, z = {sigmas:+.2f}, {wrong} wrong")
-    if abs(sigmas) > MOST_SIGMAS:
+    chance = chance_of(len(found), expected)
+    print(f"search: {tried:,} keys tried, {len(found)} matches of {expected:.1f} expected, {wrong} wrong")
+    if chance < LEAST_CHANCE:
         problems.append(f"search: {len(found)} matches do not fit {expected:.1f} expected")
 
 
 def soak_scan(seconds, rows, folder, problems):
     """Planted keys, ever farther apart: exactly those of the stretch that the map says was covered, each once."""
-    start, step = 2**70, 2**20
+    start, step = 2**70, 2**15
     planted = {}
     while step < 2**52:
         key = start + step

@@ -14,8 +14,8 @@ use warpsmith_pir::hints::make::Processor;
 use warpsmith_pir::server::{Limits, Role};
 use warpsmith_pir::two_server::Request;
 
-/// The time within which a server ends, five seconds, and what a slow machine needs beside.
-const ENDS_WITHIN: Duration = Duration::from_secs(9);
+/// The time within which a server ends, five seconds, and what a slow machine needs beside. One that waits for its clients never ends.
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
 /// Room for many connections, both ends of which are in this process.
 fn many_files() {
@@ -149,7 +149,7 @@ fn connections_without_requests_are_closed_though_they_answer_pings() {
 /// An answer that is not taken ends its connection.
 #[test]
 fn answers_that_are_not_taken_are_given_up() {
-    let server = start(Role::Library, Limits { idle: Duration::from_millis(300), ..Limits::default() });
+    let server = start(Role::Library, Limits { idle: Duration::from_secs(3), ..Limits::default() });
     let metric = || {
         let text = String::from_utf8(get(server.metrics, "/metrics", "").body).unwrap();
         let line = text.lines().find(|line| line.starts_with("warpsmith_pir_connections ")).unwrap();

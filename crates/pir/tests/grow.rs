@@ -27,8 +27,8 @@ fn change(layout: Layout, number: u32) -> Change {
     (key(number), Some(value))
 }
 
-fn make(path: &Path, layout: Layout, keys: u32) {
-    let plan = Plan { layout, ..ethereum::plan(keys.into(), None, 0) };
+fn make(path: &Path, layout: Layout, keys: u32, room: u64) {
+    let plan = Plan { layout, room, ..ethereum::plan(keys.into(), None, 0) };
     let mut source = |take: &mut Take<'_>| {
         (0..keys).try_for_each(|number| {
             let (key, value) = change(layout, number);
@@ -57,7 +57,7 @@ fn a_table_that_is_full_grows_and_keeps_every_key() {
     for layout in [Layout::Tagged, Layout::State] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
-        make(&path, layout, 300);
+        make(&path, layout, 300, 0);
         let (live, mut server, asleep) = (open(&path), open(&path), open(&path));
         server.load(true, &mut |_| Ok(())).unwrap();
         let lineage = live.base().description().lineage();
@@ -149,7 +149,8 @@ fn a_table_that_is_full_grows_and_keeps_every_key() {
 fn a_list_of_the_table_before_counts_as_none() {
     let folder = tempfile::tempdir().unwrap();
     let (path, list) = (folder.path().join("data"), folder.path().join("data.updates"));
-    make(&path, Layout::Tagged, 100);
+    // Without room one more key has no place in one table of some thousand.
+    make(&path, Layout::Tagged, 100, 100);
     let live = open(&path);
     let shape = live.base().description().keyword.clone().unwrap();
     let entries = entries_of_changes(&live, &shape, &[change(Layout::Tagged, 100)]).unwrap();
@@ -169,7 +170,7 @@ fn a_list_of_the_table_before_counts_as_none() {
     assert_eq!(again.epoch(), 3);
     // A list of yet another database is no list of the one before.
     let other = tempfile::tempdir().unwrap();
-    make(&other.path().join("data"), Layout::Tagged, 50);
+    make(&other.path().join("data"), Layout::Tagged, 50, 0);
     let stranger = open(&other.path().join("data"));
     stranger.update(stranger.difference(&[(0, vec![0; 40])]).unwrap()).unwrap();
     std::fs::copy(other.path().join("data.updates"), &list).unwrap();

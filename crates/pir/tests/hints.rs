@@ -123,7 +123,10 @@ fn half_of_the_blocks_and_an_extra_outside() {
         let skeleton = Skeleton::new(&prf, &p, 2).unwrap();
         let mut offsets = vec![0u32; p.block_size() as usize];
         for (id, &cutoff) in (0..).zip(&skeleton.cutoffs) {
-            assert_ne!(cutoff, INVALID, "a chance of 2^-25");
+            // A hint whose middle two blocks have one order, which nobody uses: a chance of 2^-26 for each.
+            if cutoff == INVALID {
+                continue;
+            }
             let low = (0..p.blocks()).filter(|&k| prf.is_low(id, cutoff, k)).count();
             assert_eq!(low, p.blocks() as usize / 2);
             if let Some(extra) = skeleton.extras.get(id as usize) {

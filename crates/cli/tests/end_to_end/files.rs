@@ -246,9 +246,11 @@ fn a_file_that_is_moved_replaced_or_deleted_meanwhile_swallows_nothing() {
         assert_kept(&told);
         assert!(told.iter().all(|line| text(line, "output") == beside));
         // Again, and the next name is taken.
+        signal(&child, "STOP");
         fs::write(format!("{}.2", file.display()), "taken").unwrap();
         fs::rename(&beside, folder.path().join("away")).unwrap();
         fs::write(&beside, "taken").unwrap();
+        signal(&child, "CONT");
         assert_kept(&[first_in(&mut next, &format!("{}.3", file.display()))]);
         signal(&child, "INT");
         drop(lines);

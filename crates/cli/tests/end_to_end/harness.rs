@@ -81,7 +81,7 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_warpsmith");
 
 /// What runs longer will never end. A self-test of everything takes half a minute of an idle processor, and tests run side
 /// by side.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(1200);
 
 /// Runs the binary.
 pub fn warpsmith(args: &[&str]) -> Run {

@@ -19,6 +19,10 @@ pub fn pair(columns: u16, rows: u16) -> (OwnedFd, OwnedFd) {
         )
     };
     assert_eq!(made, 0, "a terminal");
+    for end in [master, slave] {
+        // SAFETY: sets a flag of an open descriptor. Programs that others start meanwhile do not hold it.
+        unsafe { libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
     set_size(master, columns, rows);
     // SAFETY: both were just made and belong to nobody else.
     unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) }

@@ -74,6 +74,14 @@ fn blocks(page: &str) -> Vec<Block> {
 fn executable(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    // A process that another test starts has the file open for writing until it becomes its program.
+    let is_busy = || {
+        let tried = std::process::Command::new(path).arg("true").stdout(std::process::Stdio::null()).status();
+        tried.is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)
+    };
+    while is_busy() {
+        std::thread::yield_now();
+    }
 }
 
 /// Runs a script as a reader would paste it.
@@ -141,6 +149,8 @@ fn commands_that_cannot_be_run_here_have_flags_that_there_are() {
     );
     executable(&own.join("warpsmith"), &stand_in);
     executable(&own.join("srun"), "#!/bin/sh\nexec \"$@\"\n");
+    write_private(&calls, "");
+    write_private(&wrong, "");
     let nothing_else = "command_not_found_handle() { return 0; }";
     let read =
         |script: &str| bash(folder.path(), own.to_str().unwrap(), &format!("{nothing_else}\n{script}"));

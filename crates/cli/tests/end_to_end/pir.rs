@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
+use warpsmith_trials::free_port;
 
 use crate::harness::{BINARY, PATIENCE, Run, signal, text, warpsmith, warpsmith_with};
 
@@ -157,7 +158,8 @@ fn entries_are_read_by_index_through_restarts_and_updates() {
     assert_eq!((&about["client"]["hints"], &about["client"]["queries"]), (&5120.into(), &2560.into()));
     assert_eq!((&about["client"]["query_bytes"], &about["client"]["answer_bytes"]), (&24.into(), &48.into()));
     assert!(about["client"]["log2_failure"].as_f64().unwrap() < -57.0 && about["verified"] == true);
-    let server = Server::start(&database, &[]);
+    // On a port that nobody is given by chance while the server is away.
+    let server = Server::listen(&database, &format!("127.0.0.1:{}", free_port()), &[]);
     let (one, two) = (desk.path("one.state"), desk.path("two.state"));
     let made = server.hint(&one, &["--queries", "64"]).code(0).json().remove(0);
     assert_eq!((text(&made, "event"), &made["remaining"], &made["epoch"]), ("hints", &64.into(), &0.into()));

@@ -186,7 +186,7 @@ fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
 fn a_full_disk_stops_a_scan_and_later_it_goes_on() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (first, count) = (0xabcd_ef01_2345_u128, 1u128 << 24);
+    let (first, count) = (0xabcd_ef01_2345_u128, 1u128 << 25);
     let planted = [first + 10, first + count / 2, first + count - 1];
     write(Path::new(&path("targets")), planted.iter().map(|&key| p2pkh(key)));
     let range = format!("{first:x}:{:x}", first + count - 1);
@@ -428,7 +428,7 @@ fn a_scan_ends_when_all_that_was_asked_for_is_found() {
     let more = folder.path().join("more");
     write(&more, lines.into_iter().chain([p2pkh(1)]));
     let more = more.to_str().unwrap();
-    let run = scan(&[&usual[..], &[more, "--time-limit", "2s"]].concat()).code(0);
+    let run = scan(&[&usual[..], &[more, "--time-limit", "20s"]].concat()).code(0);
     let (found_again, done) = findings(&run);
     assert_eq!((found_again, text(&done, "ended")), (found, "time_limit"));
     let twice = warpsmith_with(&["scan", "--range-file", "-", "--targets", "-"], b"1:2\n");

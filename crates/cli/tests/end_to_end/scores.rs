@@ -69,10 +69,10 @@ fn floors_ties_counts_and_patterns_do_as_they_say() {
     assert!(found.iter().all(|line| letters(line) >= 26 && line["score"] == letters(line)));
     assert_eq!(found.iter().map(|line| text(line, "salt")).collect::<HashSet<_>>().len(), 300);
     // Results of a search for the best are counted, too.
-    let found = search(&["--leading-zeros", "--count", "2"]);
+    let found = search(&["--best", "letters", "--count", "2"]);
     assert_eq!(found.len(), 2);
     assert!(found[0]["score"].as_u64() < found[1]["score"].as_u64());
-    let found = search(&["--leading-zeros", "--ties", "--count", "12"]);
+    let found = search(&["--best", "letters", "--ties", "--count", "12"]);
     let scores: Vec<u64> = found.iter().map(|line| line["score"].as_u64().expect("a score")).collect();
     assert!(scores.len() == 12 && scores.windows(2).all(|pair| pair[0] <= pair[1]), "{scores:?}");
     assert!(scores.windows(2).any(|pair| pair[0] == pair[1]), "{scores:?}");

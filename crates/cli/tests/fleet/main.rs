@@ -353,7 +353,11 @@ fn workers_cannot_misuse_the_server() {
         worker.publish("req.get.1", "own".into()).await.expect("sent");
         worker.flush().await.expect("sent");
         let mut seen = Vec::new();
-        while let Ok(Some(message)) = tokio::time::timeout(Duration::from_secs(5), heard.next()).await {
+        while let Ok(Some(message)) = tokio::time::timeout(Duration::from_secs(60), heard.next()).await {
+            // The server's own word about what was asked before we listened.
+            if message.subject.starts_with("$JS.EVENT.") {
+                continue;
+            }
             let is_last = message.subject.as_str() == "req.get.1";
             seen.push(message.subject.to_string());
             if is_last {
@@ -441,7 +445,9 @@ fn a_trial_on_one_machine() {
             if entry.is_dir() {
                 stack.push(entry);
             } else {
-                let bytes = String::from_utf8_lossy(&std::fs::read(&entry).expect("read")).into_owned();
+                // A worker may just have given it another name, or done with it.
+                let Ok(bytes) = std::fs::read(&entry) else { continue };
+                let bytes = String::from_utf8_lossy(&bytes).into_owned();
                 assert!(secrets.iter().all(|secret| !bytes.contains(secret)), "{}", entry.display());
             }
         }

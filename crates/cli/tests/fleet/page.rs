@@ -47,7 +47,7 @@ fn browse(url: &str, picture: &Path, size: &str, dark: bool) -> Option<String> {
         "--disable-gpu",
         "--hide-scrollbars",
         "--virtual-time-budget=15000",
-        "--timeout=60000",
+        "--timeout=300000",
     ]);
     command.arg(format!("--user-data-dir={}", profile.path().display())).arg(format!("--window-size={size}"));
     if dark {
@@ -121,14 +121,23 @@ fn the_page_shows_a_fleet() {
         assert!(ask(&page, "/status.json", host).starts_with("HTTP/1.1 421"), "{host}");
     }
     assert!(ask(&page, "/other", &page).starts_with("HTTP/1.1 404"));
-    let numbers = ask(&metrics, "/metrics", &metrics);
-    for name in [
+    // The leader counts by looks of its own, perhaps later than the page.
+    let names = [
         "warpsmith_tried_total{job=",
         "warpsmith_covered_ratio{job=",
         "warpsmith_units_total{job=",
         "warpsmith_runner_rate{by=\"rig-1\"}",
         "# EOF",
-    ] {
+    ];
+    let mut numbers = String::new();
+    for _ in 0..3000 {
+        numbers = ask(&metrics, "/metrics", &metrics);
+        if names.iter().all(|name| numbers.contains(name)) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    for name in names {
         assert!(numbers.contains(name), "{name} is not in\n{numbers}");
     }
     // The key that was found is in its file and nowhere here.

@@ -26,6 +26,8 @@ use crate::secrets::Master;
 
 /// How long the coordinator is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A server of one's own that does not answer in so long will not.
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// What a job tells.
 pub enum News {
@@ -375,7 +377,8 @@ impl LocalServer {
             _ => Error::Network(format!("nats-server cannot be started: {error}")),
         })?;
         let mut server = LocalServer(child);
-        for _ in 0..200 {
+        let begin = Instant::now();
+        while begin.elapsed() < STARTS_WITHIN {
             if blocking(async { as_coordinator(home).await.map(drop) }).is_ok() {
                 return Ok(server);
             }

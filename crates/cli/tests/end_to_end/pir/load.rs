@@ -12,7 +12,9 @@ fn a_thousand_connections_are_answered_beside_slow_ones() {
     let desk = Desk::new();
     let (database, bytes) = desk.flat("data.pir", 3000);
     let limits = ["--connections", "2000", "--address-connections", "2000", "--rate", "1000000"];
-    let server = Server::start(&database, &limits);
+    // After a moment in which nothing ran, many come at once.
+    let patience = ["--working", "2000", "--request-time", "300s"];
+    let server = Server::start(&database, &[&limits[..], &patience].concat());
     let state = desk.path("my.state");
     server.hint(&state, &["--queries", "64"]).code(0);
     let slow: Vec<TcpStream> = (0..100)
