@@ -2,7 +2,7 @@
 //!
 //! Anvil 1.7.1 locks up for good where a block is traced while another is made: its trace takes the lock of the chain for reading,
 //! and again within (`mined_geth_trace_transaction`, `replay_tx_with_inspector`), and who makes the block waits for it in between. With
-//! six who trace it takes some hundred blocks, with one some ten thousand.
+//! six who trace it took 379 blocks; with one there was none in 18,000, and one in the runs of these tests before.
 
 use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
