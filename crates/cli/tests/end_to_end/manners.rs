@@ -19,7 +19,11 @@ fn commands() -> Vec<(Vec<String>, String)> {
         let page = fs::read_to_string(path).unwrap();
         // A name may have a hyphen, as the file's has between its words.
         let name = page.split(".SH SYNOPSIS\n\\fB").nth(1).and_then(|rest| rest.split("\\fR").next());
-        let name = name.unwrap_or_else(|| panic!("{path:?} has no synopsis")).replace("\\-", "-");
+        // Where something stands between the words of the name, the synopsis has it so, and not in bold.
+        let name = name.map(|name| name.replace("\\-", "-")).unwrap_or_else(|| {
+            assert!(page.contains(".SH SYNOPSIS\nwarpsmith "), "{path:?} has no synopsis");
+            path.file_stem().unwrap().to_str().unwrap().replace('-', " ")
+        });
         (name.split_whitespace().skip(1).map(str::to_owned).collect(), page)
     });
     // What has commands of its own does nothing by itself, but for searches that can be explained.
@@ -261,5 +265,20 @@ fn where_one_of_several_flags_is_needed_all_are_named() {
     ];
     for (args, fragments) in cases {
         warpsmith(args).code(2).says(fragments);
+    }
+}
+
+/// A usage line is what people copy: it names what is needed in the order in which it is taken, also where clap would show a group first.
+#[test]
+fn usage_lines_are_in_the_order_that_works() {
+    for (words, usage) in [
+        (&["pir", "build", "--help"][..], "warpsmith pir build [OPTIONS] <DBFILE> <INPUT|"),
+        (
+            &["fleet", "submit", "dir", "pir", "hint", "--help"],
+            "warpsmith fleet submit <DIR> pir hint [OPTIONS] ",
+        ),
+    ] {
+        let help = warpsmith(words).code(0).stdout;
+        assert!(help.contains(&format!("Usage: {usage}")), "{help}");
     }
 }

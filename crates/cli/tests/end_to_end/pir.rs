@@ -449,6 +449,11 @@ fn wrong_things_are_refused_with_words_and_leave_nothing() {
     let nowhere = path("nowhere/state");
     for (args, code, why) in [
         (vec!["build", &database, &input, "--entry-size", "24"], 4, "never written over"),
+        (
+            vec!["build", &input, &new, "--entry-size", "24"],
+            2,
+            "comes first: warpsmith pir build DBFILE INPUT",
+        ),
         (vec!["build", &new, &input, "--entry-size", "7"], 2, "8 to 4096"),
         (vec!["build", &new, &input, "--entry-size", "23"], 2, "not entries of 23"),
         (vec!["build", &new, &empty, "--entry-size", "24"], 2, "0 bytes"),

@@ -17,6 +17,9 @@ use crate::running::RunFlags;
 use crate::screen::Screen;
 use crate::stdout::Stdout;
 
+/// By itself clap would leave out the folder, two commands further up.
+const USAGE: &str = "warpsmith fleet submit <DIR> pir hint [OPTIONS] --database <DBFILE> --state <FILE>";
+
 /// Prepare to read a database in private, with the machines of a fleet
 #[derive(Args)]
 pub(super) struct PirJob {
@@ -34,6 +37,7 @@ enum PirCommand {
 /// For machines of your own: each has the database (`fleet work --database DBFILE`) and learns the key of the hints. What they make is
 /// compared by lot with what the database here gives.
 #[derive(Args)]
+#[command(override_usage = USAGE)]
 struct FleetHint {
     /// The database, on this machine
     #[arg(long, value_name = "DBFILE")]

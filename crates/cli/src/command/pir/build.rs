@@ -26,6 +26,9 @@ use crate::running::interrupt;
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
 
+/// In the order in which they are given: by itself clap would show a group before all else.
+const USAGE: &str = "warpsmith pir build [OPTIONS] <DBFILE> <INPUT|--synthetic <N>|--rpc <URL>>";
+
 const EXAMPLES: &str = "\
 What INPUT is, with the name for --format where it does not look like it:
   a file, with --entry-size     flat: entries of so many bytes, one after the other, read by index
@@ -58,7 +61,7 @@ Examples:
 ///
 /// Memory does not grow with the input; a database by key takes twice its size on disk while it is built.
 #[derive(Args)]
-#[command(after_help = EXAMPLES, group = ArgGroup::new("source").required(true))]
+#[command(after_help = EXAMPLES, override_usage = USAGE, group = ArgGroup::new("source").required(true))]
 pub(crate) struct Build {
     /// The database to make; nothing may be there yet
     #[arg(value_name = "DBFILE")]
@@ -219,6 +222,13 @@ impl Build {
         if self.codes.is_some() && self.rpc.is_none() {
             let text = "--codes is for --rpc URL; from a text of codes --format codes makes such a database";
             return Err(Failure::Usage(text.to_owned()));
+        }
+        if let Some(input) = self.input.as_ref().filter(|input| self.database.exists() && !input.exists()) {
+            return Err(Failure::Usage(format!(
+                "{}: there is a file already, and none at {}; the database to make comes first: warpsmith pir build DBFILE INPUT",
+                self.database.display(),
+                input.display(),
+            )));
         }
         for database in [Some(&self.database), self.codes.as_ref()].into_iter().flatten() {
             refuse_existing(database, "a database")?;
