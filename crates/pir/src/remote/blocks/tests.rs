@@ -10,13 +10,20 @@ fn claims(shelf: &Shelf) -> Vec<Range<u64>> {
     let mut claims = Vec::new();
     loop {
         let state = shelf.lock();
-        let full = state.claimed >= (state.taken + state.window).min(shelf.segments);
+        let full =
+            state.claimed >= (state.taken + state.window).min(shelf.segments) || state.lots >= state.abreast;
         drop(state);
         if full {
             return claims;
         }
         claims.push(shelf.claim().unwrap());
     }
+}
+
+/// Segments and lots that may be under way.
+fn bounds(shelf: &Shelf) -> (u64, u64) {
+    let state = shelf.lock();
+    (state.window, state.abreast)
 }
 
 fn put(shelf: &Shelf, claim: &Range<u64>, took: Duration) {
@@ -61,38 +68,83 @@ fn the_last_lot_ends_with_the_last_segment() {
 
 #[test]
 fn errors_come_in_order_and_failures_make_it_modest() {
-    let shelf = Shelf::new(100, 2);
+    let shelf = Shelf::new(100, 4);
     shelf.lock().window = 4;
-    let [a, b, ..] = &claims(&shelf)[..] else { panic!("four segments for two connections") };
+    let [a, b, ..] = &claims(&shelf)[..] else { panic!("four segments for four connections") };
     shelf.put(b.start, Err(Error::Mismatch("later".to_owned())), Duration::ZERO);
     put(&shelf, a, SLOW / 2);
     assert_eq!(shelf.take().unwrap().len(), (a.end - a.start) as usize * MIB);
     assert!(shelf.take().unwrap_err().to_string().contains("later"));
     for window in [2, 1, 1] {
-        shelf.slow_down();
-        assert_eq!(shelf.lock().window, window);
+        shelf.slow_down(b.start, Lack::Rest, true);
+        assert_eq!(bounds(&shelf), (window, 4));
     }
+}
+
+/// When a server has enough of them, all are told so at once: that is one reason to ask less often, not one for each. And none asks
+/// for less than before, or there would be more requests for the same bytes.
+#[test]
+fn requests_that_are_refused_together_make_fewer_and_no_smaller_ones() {
+    let shelf = Shelf::new(10_000, 8);
+    shelf.lock().window = 8 * LOT;
+    let refused = claims(&shelf);
+    assert_eq!(refused.len(), 8);
+    refused.iter().for_each(|claim| shelf.slow_down(claim.start, Lack::Answer, false));
+    refused.iter().for_each(|claim| put(&shelf, claim, Duration::ZERO));
+    refused.iter().for_each(|_| drop(shelf.take().unwrap()));
+    let fewer = claims(&shelf);
+    assert_eq!(fewer.iter().map(|claim| claim.end - claim.start).collect::<Vec<_>>(), [LOT; 4]);
+    // Whoever is refused once more had better be patient.
+    for abreast in [2, 1, 1] {
+        shelf.slow_down(fewer[3].start, Lack::Answer, true);
+        assert_eq!(bounds(&shelf), (8 * LOT, abreast));
+    }
+    // Those under way are as many as before, and then one at a time.
+    fewer.iter().for_each(|claim| put(&shelf, claim, Duration::ZERO));
+    fewer.iter().for_each(|_| drop(shelf.take().unwrap()));
+    assert_eq!(claims(&shelf).len(), 1);
+}
+
+/// As many at once as a server allows with ease, and then one after the other.
+#[test]
+fn requests_keep_their_pace() {
+    let shelf = Shelf::new(100, 2);
+    let (mut now, mut state) = (Instant::now(), shelf.lock());
+    state.due = now;
+    let ahead = AHEAD.div_duration_f64(PACE) as usize;
+    assert!((0..ahead).all(|_| state.early(now).is_zero()));
+    for _ in 0..1000 {
+        assert_eq!(state.early(now), PACE);
+        now += PACE;
+        assert!(state.early(now).is_zero());
+    }
+    // A while without any is worth no more than at the beginning.
+    now += 100 * AHEAD;
+    assert!((0..ahead).all(|_| state.early(now).is_zero()));
+    assert_eq!(state.early(now), PACE);
 }
 
 /// After a failure no more is under way than was borne, until a while has passed.
 #[test]
 fn what_failed_is_not_tried_at_every_turn() {
     let shelf = Shelf::new(10_000, 4);
-    let run = |segments: u64| {
-        let until = shelf.lock().taken + segments;
-        while shelf.lock().taken < until {
-            let claims = claims(&shelf);
-            claims.iter().for_each(|claim| put(&shelf, claim, Duration::ZERO));
-            claims.iter().for_each(|_| drop(shelf.take().unwrap()));
+    let run = |lots: u64| {
+        let mut taken = 0;
+        while taken < lots {
+            for claim in claims(&shelf) {
+                put(&shelf, &claim, Duration::ZERO);
+                drop(shelf.take().unwrap());
+                taken += 1;
+            }
         }
-        shelf.lock().window
+        bounds(&shelf)
     };
-    assert_eq!(run(500), 64);
-    (0..4).for_each(|_| shelf.slow_down());
-    assert_eq!(shelf.lock().window, 4);
-    assert_eq!(run(CALM / 2), 4);
-    assert_eq!((run(CALM), run(CALM), run(CALM)), (8, 16, 32));
-    assert_eq!(run(2 * CALM), 64);
+    assert_eq!(run(60), (128, 4));
+    (0..5).for_each(|_| shelf.slow_down(0, Lack::Rest, true));
+    (0..2).for_each(|_| shelf.slow_down(0, Lack::Answer, true));
+    assert_eq!(run(CALM / 2), (4, 1));
+    assert_eq!((run(CALM), run(CALM), run(CALM)), ((8, 2), (16, 4), (32, 4)));
+    assert_eq!(run(3 * CALM), (128, 4));
 }
 
 #[test]
