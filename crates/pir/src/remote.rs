@@ -39,8 +39,9 @@ use crate::token::Token;
 use crate::two_server::Request;
 use crate::wire::{self, Update, read_updates};
 
-/// Attempts at one request.
-const ATTEMPTS: u32 = 4;
+/// Attempts at one request, within seven and a half seconds: a server that is started again is back by then, and who gave a wrong
+/// address does not wait long.
+const ATTEMPTS: u32 = 5;
 /// Time without a byte after which an attempt is given up: of most requests, and of one for hints, which take long to make.
 const SILENCE: Duration = Duration::from_secs(60);
 const SILENCE_OF_MAKERS: Duration = Duration::from_secs(3600);
@@ -300,7 +301,8 @@ impl Remote {
             let text = String::from_utf8_lossy(&whole.bytes);
             let reason = match (status, location) {
                 (200, _) => return Ok(whole),
-                (429 | 503, _) => {
+                // Hints take long to make: what a proxy gave up waiting for is not begun again.
+                (status, _) if is_busy(status) && !(status == 504 && path == HINTS) => {
                     last = busy(status, &whole.bytes);
                     continue;
                 }
@@ -502,6 +504,11 @@ fn message(body: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = body.take(2000).read_to_end(&mut bytes);
     bytes
+}
+
+/// Whether to ask again later: too many requests, or a proxy before a server that is just being started.
+fn is_busy(status: u16) -> bool {
+    matches!(status, 429 | 502..=504)
 }
 
 /// Why to ask again later.

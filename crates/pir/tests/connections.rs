@@ -146,6 +146,24 @@ fn connections_without_requests_are_closed_though_they_answer_pings() {
     });
 }
 
+/// The time for a request begins with its head: a connection that is kept for the next one stays open as long as `idle` says.
+#[test]
+fn a_kept_connection_outlives_the_time_for_a_request() {
+    let (request_time, idle) = (Duration::from_millis(300), Duration::from_secs(3600));
+    let server = start(Role::Library, Limits { request_time, idle, ..Limits::default() });
+    runtime().block_on(async {
+        let mut stream = connect(server.address, [127, 0, 0, 2]).await.unwrap();
+        for _ in 0..3 {
+            stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"ok\n") {
+                assert!(stream.read_buf(&mut answer).await.unwrap() > 0, "it was closed");
+            }
+            tokio::time::sleep(4 * request_time).await;
+        }
+    });
+}
+
 /// An answer that is not taken ends its connection.
 #[test]
 fn answers_that_are_not_taken_are_given_up() {

@@ -180,6 +180,28 @@ fn a_download_goes_on_where_it_broke_off() {
     assert!(counted.load(Ordering::SeqCst) >= 8, "{counted:?}");
 }
 
+/// A proxy before the server says that nobody is there, as while that is started again.
+#[test]
+fn a_server_that_is_away_for_a_moment_is_waited_for() {
+    let server = many(Limits::default());
+    let base = server.live.base();
+    let refused = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&refused);
+    let address = between(server.address, move |i, passed, bytes| {
+        // The first is for the digests.
+        if passed > 0 || !(1..5).contains(&i) {
+            return true;
+        }
+        count.fetch_add(1, Ordering::SeqCst);
+        *bytes = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n".to_vec();
+        false
+    });
+    let (bytes, result) = download(&remote(address), base.description());
+    result.unwrap();
+    assert!(bytes == entries_of(&base));
+    assert!(refused.load(Ordering::SeqCst) >= 1, "{refused:?}");
+}
+
 /// A byte that is changed on the way, in each of several places: nothing of its segment is handed over,
 /// and nothing after it.
 #[test]

@@ -14,7 +14,8 @@ use crate::params::Params;
 use crate::prf::{Key, Prf};
 use crate::version::Version;
 
-/// Hands over all entries of a database in order, in pieces of any size, to the function it is given.
+/// Hands over all entries of a database in order, in pieces of any size, to the function it is given; an empty one now and then while it
+/// waits for the next, so that the work can be stopped.
 pub type Stream<'a> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'a;
 
 /// Bytes of entries in memory that go by between two looks at whether they are still wanted.

@@ -3,8 +3,8 @@
 //!
 //! How much is asked for at once follows what the line bears, as TCP does it: one segment at first, more while they come
 //! quickly, fewer when they come slowly or break off. So a slow line is not shared by many connections of which none gets on.
-//! Whoever gets no answer is one of too many at once: then there are fewer requests, and none of them is for less, or there would
-//! be more of them for the same bytes. So a server that allows one connection, or few requests a second, is content.
+//! Whoever gets no answer may be one of too many at once: then there are fewer requests, and none of them is for less, or there
+//! would be more of them for the same bytes. So a server that allows one connection, or few requests a second, is content.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
@@ -15,18 +15,16 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use super::transport::Response;
-use super::{ATTEMPTS, Of, Remote, busy, message};
+use super::transport::{Response, is_hang_up};
+use super::{ATTEMPTS, Of, Remote, busy, is_busy, message};
 use crate::database::{Description, SEGMENT_BYTES};
 use crate::error::Result;
 
 /// The most connections, which are kept from one lot to the next. Whatever the machine is, as a server sees how many there are.
 pub(super) const CONNECTIONS: usize = 8;
-/// The most segments of one request: each connection holds one such lot.
+/// The most segments of one request. At most as many such lots as connections are claimed and not yet taken.
 const LOT: u64 = 32;
-/// Lots that a window has at least, if it has as many segments.
-const ABREAST: u64 = 4;
-/// The time between two requests, on average, and how far ahead of that they may be. A server allows an address 200 requests a second
+/// The time between two lots, on average, and how far ahead of that they may be. A server allows an address 200 requests a second
 /// by default, and 400 at once; with lots of 32 MiB this is 5 GB a second.
 const PACE: Duration = Duration::from_micros(6_250);
 const AHEAD: Duration = Duration::from_secs(1);
@@ -36,6 +34,12 @@ const LOOK: usize = 1 << 16;
 /// a line which is only long is not taken for a slow one. About so much is under way at most as comes in that time.
 const QUICK: Duration = Duration::from_secs(1);
 const SLOW: Duration = Duration::from_secs(4);
+/// How long it is gone on without any progress at all: a server that is started again, or a line that fails for a moment, is back by then.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest rest before the next attempt.
+const REST: Duration = Duration::from_secs(2);
+/// How often whoever takes the segments is asked whether they are still wanted while none come.
+const STILL: Duration = Duration::from_millis(250);
 
 /// Lots without a failure after which more is tried again.
 const CALM: u64 = 64;
@@ -60,7 +64,8 @@ impl Stream<'_> {
 }
 
 impl Remote {
-    /// Streams all entries of the database's file to `push`, each segment once its digest is found right.
+    /// Streams all entries of the database's file to `push`, each segment once its digest is found right. While none come it is given
+    /// nothing now and then, so that it may end this.
     ///
     /// # Errors
     ///
@@ -89,7 +94,11 @@ impl Remote {
             }
             let mut left = wanted;
             while left > 0 {
-                for segment in shelf.take()?.chunks(SEGMENT_BYTES) {
+                let Some(lot) = shelf.take(STILL)? else {
+                    push(&[])?;
+                    continue;
+                };
+                for segment in lot.chunks(SEGMENT_BYTES) {
                     let length = left.min(segment.len() as u64);
                     push(&segment[..length as usize])?;
                     left -= length;
@@ -122,32 +131,44 @@ impl Remote {
         took: &mut Duration,
     ) -> Result<Option<Vec<u8>>> {
         let mut bytes = Vec::with_capacity((segments.end - segments.start) as usize * SEGMENT_BYTES);
-        let (mut failures, mut received, mut again) = (0, shelf.received(), false);
+        let (mut failures, mut received, mut progress) = (0, shelf.received(), Instant::now());
+        let mut is_kept = true;
         while !shelf.is_over() {
-            let response = self.request(stream, &segments, bytes.len() as u64)?;
-            let began = Instant::now();
-            let (error, lack) = match response {
+            let mark = shelf.mark();
+            let (error, lack) = match self.request(stream, &segments, bytes.len() as u64)? {
                 Ok(response) => {
+                    let began = Instant::now();
                     let ended = receive(stream, &segments, response, &mut bytes, shelf)
                         .map_err(|reason| self.failed(reason))?;
                     *took += began.elapsed();
-                    let Some(error) = ended else { return Ok(Some(bytes)) };
+                    let Some(error) = ended else {
+                        if *took > SLOW {
+                            shelf.slow_down(mark, Lack::Speed);
+                        }
+                        return Ok(Some(bytes));
+                    };
                     (error, Lack::Rest)
                 }
-                Err(error) => (error, Lack::Answer),
+                // A connection that was kept may have been closed meanwhile: the first time another is opened at once.
+                Err(Unanswered { hung_up: true, .. }) if is_kept => {
+                    is_kept = false;
+                    continue;
+                }
+                Err(Unanswered { reason, .. }) => (reason, Lack::Answer),
             };
             // What others receive counts too: a server that has no room for this connection still serves.
-            failures = if shelf.received() > received { 0 } else { failures + 1 };
-            received = shelf.received();
-            if failures == ATTEMPTS {
+            if shelf.received() > received {
+                (failures, received, progress) = (0, shelf.received(), Instant::now());
+            }
+            failures += 1;
+            if failures >= ATTEMPTS && progress.elapsed() >= PATIENCE {
                 let (at, whole) = (stream.place(segments.start).start, stream.description.data_bytes());
                 let at = at + bytes.len() as u64;
                 return Err(self
                     .failed(format!("the stream of the blocks ended after {at} of {whole} bytes: {error}")));
             }
-            shelf.slow_down(segments.start, lack, again);
-            again = true;
-            shelf.rest(Duration::from_millis(250 << failures));
+            shelf.slow_down(mark, lack);
+            shelf.rest(REST.min(Duration::from_millis(250 << failures.min(8))));
         }
         Ok(None)
     }
@@ -158,14 +179,14 @@ impl Remote {
         stream: &Stream<'_>,
         segments: &Range<u64>,
         there: u64,
-    ) -> Result<std::result::Result<Response, String>> {
+    ) -> Result<std::result::Result<Response, Unanswered>> {
         let range = stream.place(segments.start).start + there..stream.place(segments.end - 1).end;
         let longest = range.end - range.start;
         let of = Of { file: &stream.tag, range: Some(range) };
         Ok(match self.send("GET", "/v1/blocks", Some(of), b"", longest) {
             Ok(response) if response.status == 206 => Ok(response),
-            Ok(Response { status, body, .. }) if matches!(status, 429 | 503) => {
-                Err(busy(status, &message(body)))
+            Ok(Response { status, body, .. }) if is_busy(status) => {
+                Err(Unanswered { reason: busy(status, &message(body)), hung_up: false })
             }
             Ok(response) if response.status == 412 => {
                 let text = "the server's database was folded since this began, and it has the file no longer that this was of; run \
@@ -179,9 +200,16 @@ impl Remote {
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return Err(self.failed(format!("GET /v1/blocks: {error}")));
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(Unanswered { reason: error.to_string(), hung_up: is_hang_up(&error) }),
         })
     }
+}
+
+/// Why there is no answer, where there may be one another time.
+struct Unanswered {
+    reason: String,
+    /// Whether the connection had ended.
+    hung_up: bool,
 }
 
 /// Reads what is missing of a lot; what ended it, if not the end. An error is what another attempt would not mend.
@@ -216,13 +244,15 @@ fn receive(
     Ok(None)
 }
 
-/// What did not come.
+/// What a lot lacked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lack {
-    /// Any of it: the server has no room, or no patience, for as many.
+    /// An answer: the server has no room for as many, or is not there.
     Answer,
-    /// The rest: it broke off.
+    /// Its rest: it broke off.
     Rest,
+    /// Speed.
+    Speed,
 }
 
 /// Where connections put what they fetched, and one takes it in order.
@@ -250,8 +280,8 @@ struct State {
     abreast: u64,
     /// Lots that were taken since the last failure, or since those were raised.
     calm: u64,
-    /// Segments that were claimed when something failed last. What was claimed before it fails for the same reason, and tells nothing new.
-    told: u64,
+    /// How often it became less. What was asked for before the last time tells nothing new.
+    slowed: u64,
     /// When the next request would be due by its pace.
     due: Instant,
     /// By their first segments: what came, and how long it took.
@@ -282,7 +312,7 @@ impl Shelf {
             lots: 0,
             abreast: connections,
             calm: 0,
-            told: 0,
+            slowed: 0,
             due: Instant::now(),
             ready: BTreeMap::new(),
             over: false,
@@ -314,7 +344,7 @@ impl Shelf {
                 state = self.changed.wait_timeout(state, early).unwrap_or_else(PoisonError::into_inner).0;
                 continue;
             }
-            let lot = (state.window / ABREAST).clamp(1, LOT).min(room);
+            let lot = (state.window / self.connections).clamp(1, LOT).min(room);
             state.lots += 1;
             state.claimed += lot;
             return Some(state.claimed - lot..state.claimed);
@@ -328,35 +358,32 @@ impl Shelf {
         self.changed.notify_all();
     }
 
-    /// The next lot in order.
-    fn take(&self) -> Result<Vec<u8>> {
-        let mut state = self.lock();
-        loop {
-            let next = state.taken;
-            let Some((lot, took)) = state.ready.remove(&next) else {
-                assert!(!state.over, "a connection's thread panicked");
-                state = self.wait(state);
-                continue;
-            };
-            let lot = lot?;
-            let segments = lot.len().div_ceil(SEGMENT_BYTES) as u64;
-            state.lots -= 1;
-            state.taken += segments;
-            state.calm += 1;
-            if state.calm >= CALM {
-                state.calm = 0;
-                state.most = (2 * state.most).min(LOT * self.connections);
-                state.abreast = (2 * state.abreast).min(self.connections);
-            }
-            if took < QUICK {
-                state.window = (state.window + segments).min(state.most);
-            } else if took > SLOW {
-                state.window = state.window.saturating_sub(segments).max(1);
-            }
-            drop(state);
-            self.changed.notify_all();
-            return Ok(lot);
+    /// The next lot in order; none where it does not come within this time.
+    fn take(&self, time: Duration) -> Result<Option<Vec<u8>>> {
+        let is_missing = |state: &mut State| !state.over && !state.ready.contains_key(&state.taken);
+        let waited = self.changed.wait_timeout_while(self.lock(), time, is_missing);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let next = state.taken;
+        let Some((lot, took)) = state.ready.remove(&next) else {
+            assert!(!state.over, "a connection's thread panicked");
+            return Ok(None);
+        };
+        let lot = lot?;
+        let segments = lot.len().div_ceil(SEGMENT_BYTES) as u64;
+        state.lots -= 1;
+        state.taken += segments;
+        state.calm += 1;
+        if state.calm >= CALM {
+            state.calm = 0;
+            state.most = (2 * state.most).min(LOT * self.connections);
+            state.abreast = (2 * state.abreast).min(self.connections);
         }
+        if took < QUICK {
+            state.window = (state.window + segments).min(state.most);
+        }
+        drop(state);
+        self.changed.notify_all();
+        Ok(Some(lot))
     }
 
     fn receive(&self) {
@@ -367,20 +394,27 @@ impl Shelf {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// After a failure of the lot from this segment on, of which this may not be the first.
-    fn slow_down(&self, first: u64, lack: Lack, again: bool) {
+    /// How often it became less until now: to be remembered when something is asked for.
+    fn mark(&self) -> u64 {
+        self.lock().slowed
+    }
+
+    /// Asks for less, since what was asked for then lacked something; unless that was done since, as all that fails together fails
+    /// for one reason.
+    fn slow_down(&self, mark: u64, lack: Lack) {
         let mut state = self.lock();
         state.calm = 0;
-        if first < state.told && !again {
+        if state.slowed != mark {
             return;
         }
-        state.told = state.claimed;
-        match lack {
-            Lack::Answer => state.abreast = (state.abreast.min(state.lots) / 2).max(1),
-            Lack::Rest => {
-                state.window = (state.window / 2).max(1);
-                state.most = state.window;
-            }
+        state.slowed += 1;
+        if lack == Lack::Answer {
+            state.abreast = (state.abreast.min(state.lots) / 2).max(1);
+            return;
+        }
+        state.window = (state.window / 2).max(1);
+        if lack == Lack::Rest {
+            state.most = state.window;
         }
     }
 

@@ -41,7 +41,6 @@ const BUFFER: usize = 64 << 10;
 pub(super) struct Door {
     pub router: Router,
     pub places: Arc<Quota>,
-    pub request_time: Duration,
     pub idle: Duration,
     pub metrics: Arc<Metrics>,
 }
@@ -118,7 +117,8 @@ async fn converse(
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let mut http1 = builder.http1();
-    http1.timer(TokioTimer::new()).header_read_timeout(door.request_time);
+    // Until the head of the next request is there, however slowly that comes: hyper counts from the end of the answer before.
+    http1.timer(TokioTimer::new()).header_read_timeout(door.idle);
     http1.max_buf_size(BUFFER).max_headers(HEAD_FIELDS);
     let mut http2 = builder.http2();
     http2.timer(TokioTimer::new()).keep_alive_interval(door.idle / 2);

@@ -67,9 +67,9 @@ pub struct Limits {
     pub rate: f64,
     /// See `rate`.
     pub burst: f64,
-    /// Time for a request's head, and for its body.
+    /// Time for a request's body.
     pub request_time: Duration,
-    /// Time without a request after which a connection is closed; and what an answer may take longer than at 16 KiB a second.
+    /// Time without a request, or until the head of one is there, after which a connection is closed; and what an answer may take longer than at 16 KiB a second.
     pub idle: Duration,
     /// Bytes of memory for all requests under way, their answers among them.
     pub memory: u64,
@@ -188,7 +188,6 @@ async fn serve(
     let door = Door {
         router: routes::router(Arc::clone(&shared)),
         places: Quota::new(limits.connections as u64, limits.address_connections as u64),
-        request_time: limits.request_time,
         idle: limits.idle,
         metrics: Arc::clone(&shared.metrics),
     };
@@ -200,7 +199,6 @@ async fn serve(
             let door = Door {
                 router: routes::for_watchers(Arc::clone(&shared)),
                 places: Quota::new(WATCHERS, WATCHERS / 2),
-                request_time: WATCHERS_TIME,
                 idle: WATCHERS_TIME,
                 metrics: Arc::clone(&shared.metrics),
             };

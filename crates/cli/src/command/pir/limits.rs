@@ -57,7 +57,7 @@ pub(super) struct LimitFlags {
     #[arg(long, value_name = "N", default_value_t = 400.0, value_parser = parse_rate)]
     burst: f64,
 
-    /// Time for a request to arrive
+    /// Time for the rest of a request to arrive, once its head is there
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = human::parse_duration)]
     request_time: Duration,
 

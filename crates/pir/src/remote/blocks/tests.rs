@@ -9,7 +9,9 @@ const MIB: usize = SEGMENT_BYTES;
 fn claims(shelf: &Shelf) -> Vec<Range<u64>> {
     let mut claims = Vec::new();
     loop {
-        let state = shelf.lock();
+        let mut state = shelf.lock();
+        // Without their pace.
+        state.due = Instant::now();
         let full =
             state.claimed >= (state.taken + state.window).min(shelf.segments) || state.lots >= state.abreast;
         drop(state);
@@ -26,6 +28,10 @@ fn bounds(shelf: &Shelf) -> (u64, u64) {
     (state.window, state.abreast)
 }
 
+fn take(shelf: &Shelf) -> Vec<u8> {
+    shelf.take(Duration::from_secs(3600)).unwrap().unwrap()
+}
+
 fn put(shelf: &Shelf, claim: &Range<u64>, took: Duration) {
     shelf.put(claim.start, Ok(vec![claim.start as u8; (claim.end - claim.start) as usize * MIB]), took);
 }
@@ -34,7 +40,7 @@ fn put(shelf: &Shelf, claim: &Range<u64>, took: Duration) {
 fn the_window_follows_the_line_and_nothing_is_claimed_twice() {
     let shelf = Shelf::new(1000, 4);
     let (mut next, mut windows) = (0, Vec::new());
-    for took in [QUICK / 2, QUICK / 2, QUICK / 2, QUICK / 2, QUICK / 2, QUICK / 2, SLOW * 2, SLOW / 2] {
+    for took in [QUICK / 2, QUICK / 2, QUICK / 2, QUICK / 2, QUICK / 2, QUICK / 2, SLOW / 2] {
         let claims = claims(&shelf);
         for claim in &claims {
             assert_eq!(claim.start, next);
@@ -44,13 +50,13 @@ fn the_window_follows_the_line_and_nothing_is_claimed_twice() {
         // What came last is taken last.
         claims.iter().rev().for_each(|claim| put(&shelf, claim, took));
         for claim in &claims {
-            let lot = shelf.take().unwrap();
+            let lot = take(&shelf);
             assert_eq!((lot[0], lot.len()), (claim.start as u8, (claim.end - claim.start) as usize * MIB));
         }
         assert_eq!(shelf.lock().taken, next);
         windows.push(shelf.lock().window);
     }
-    assert_eq!(windows, [2, 4, 8, 16, 32, 64, 1, 1]);
+    assert_eq!(windows, [2, 4, 8, 16, 32, 64, 64]);
 }
 
 #[test]
@@ -60,7 +66,7 @@ fn the_last_lot_ends_with_the_last_segment() {
     while taken < 21 {
         for claim in claims(&shelf) {
             put(&shelf, &claim, Duration::ZERO);
-            taken += shelf.take().unwrap().len() / MIB;
+            taken += take(&shelf).len() / MIB;
         }
     }
     assert_eq!((taken, shelf.claim()), (21, None));
@@ -73,10 +79,10 @@ fn errors_come_in_order_and_failures_make_it_modest() {
     let [a, b, ..] = &claims(&shelf)[..] else { panic!("four segments for four connections") };
     shelf.put(b.start, Err(Error::Mismatch("later".to_owned())), Duration::ZERO);
     put(&shelf, a, SLOW / 2);
-    assert_eq!(shelf.take().unwrap().len(), (a.end - a.start) as usize * MIB);
-    assert!(shelf.take().unwrap_err().to_string().contains("later"));
+    assert_eq!(take(&shelf).len(), (a.end - a.start) as usize * MIB);
+    assert!(shelf.take(Duration::ZERO).unwrap_err().to_string().contains("later"));
     for window in [2, 1, 1] {
-        shelf.slow_down(b.start, Lack::Rest, true);
+        shelf.slow_down(shelf.mark(), Lack::Rest);
         assert_eq!(bounds(&shelf), (window, 4));
     }
 }
@@ -89,20 +95,46 @@ fn requests_that_are_refused_together_make_fewer_and_no_smaller_ones() {
     shelf.lock().window = 8 * LOT;
     let refused = claims(&shelf);
     assert_eq!(refused.len(), 8);
-    refused.iter().for_each(|claim| shelf.slow_down(claim.start, Lack::Answer, false));
+    let mark = shelf.mark();
+    refused.iter().for_each(|_| shelf.slow_down(mark, Lack::Answer));
     refused.iter().for_each(|claim| put(&shelf, claim, Duration::ZERO));
-    refused.iter().for_each(|_| drop(shelf.take().unwrap()));
+    refused.iter().for_each(|_| drop(take(&shelf)));
     let fewer = claims(&shelf);
     assert_eq!(fewer.iter().map(|claim| claim.end - claim.start).collect::<Vec<_>>(), [LOT; 4]);
-    // Whoever is refused once more had better be patient.
+    // They are refused again, all of them; and once more.
     for abreast in [2, 1, 1] {
-        shelf.slow_down(fewer[3].start, Lack::Answer, true);
+        let mark = shelf.mark();
+        fewer.iter().for_each(|_| shelf.slow_down(mark, Lack::Answer));
         assert_eq!(bounds(&shelf), (8 * LOT, abreast));
     }
     // Those under way are as many as before, and then one at a time.
     fewer.iter().for_each(|claim| put(&shelf, claim, Duration::ZERO));
-    fewer.iter().for_each(|_| drop(shelf.take().unwrap()));
+    fewer.iter().for_each(|_| drop(take(&shelf)));
     assert_eq!(claims(&shelf).len(), 1);
+}
+
+/// A line that stood still for a moment, with all that was under way, is slower by half and no more, and soon as quick again.
+#[test]
+fn a_moment_without_speed_costs_half() {
+    let shelf = Shelf::new(10_000, 8);
+    shelf.lock().window = 8 * LOT;
+    let (claims, mark) = (claims(&shelf), shelf.mark());
+    claims.iter().for_each(|claim| {
+        shelf.slow_down(mark, Lack::Speed);
+        put(&shelf, claim, 2 * SLOW);
+    });
+    claims.iter().for_each(|_| drop(take(&shelf)));
+    assert_eq!((bounds(&shelf), shelf.lock().most), ((4 * LOT, 8), 8 * LOT));
+}
+
+/// Whoever takes is not held where nothing comes.
+#[test]
+fn what_does_not_come_is_not_waited_for() {
+    let shelf = Shelf::new(100, 2);
+    let first = shelf.claim().unwrap();
+    assert!(shelf.take(Duration::from_millis(1)).unwrap().is_none());
+    put(&shelf, &first, Duration::ZERO);
+    assert_eq!(take(&shelf).len(), MIB);
 }
 
 /// As many at once as a server allows with ease, and then one after the other.
@@ -133,15 +165,15 @@ fn what_failed_is_not_tried_at_every_turn() {
         while taken < lots {
             for claim in claims(&shelf) {
                 put(&shelf, &claim, Duration::ZERO);
-                drop(shelf.take().unwrap());
+                drop(take(&shelf));
                 taken += 1;
             }
         }
         bounds(&shelf)
     };
     assert_eq!(run(60), (128, 4));
-    (0..5).for_each(|_| shelf.slow_down(0, Lack::Rest, true));
-    (0..2).for_each(|_| shelf.slow_down(0, Lack::Answer, true));
+    (0..5).for_each(|_| shelf.slow_down(shelf.mark(), Lack::Rest));
+    (0..2).for_each(|_| shelf.slow_down(shelf.mark(), Lack::Answer));
     assert_eq!(run(CALM / 2), (4, 1));
     assert_eq!((run(CALM), run(CALM), run(CALM)), ((8, 2), (16, 4), (32, 4)));
     assert_eq!(run(3 * CALM), (128, 4));
