@@ -10,6 +10,7 @@ mod imports;
 mod load;
 mod network;
 mod proxy;
+mod renewal;
 
 use std::collections::BTreeMap;
 use std::fs;

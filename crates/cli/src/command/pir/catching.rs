@@ -52,6 +52,48 @@ impl CaughtUpFields {
     }
 }
 
+/// How far hints could be brought as they are.
+pub(super) enum Forward {
+    /// They are of the newest epoch already.
+    Newest,
+    /// To the newest epoch.
+    Brought(CaughtUpFields),
+    /// New ones are to be made.
+    Needs(Needs),
+}
+
+/// Why new hints are to be made.
+pub(super) struct Needs {
+    pub reason: String,
+    /// What either way takes, where changes would do too: then the server still answers as of the epoch of the hints there are.
+    weighed: Option<WeighedFields>,
+}
+
+impl Needs {
+    /// Whether the hints there are serve until then.
+    pub(super) fn can_wait(&self) -> bool {
+        self.weighed.is_some()
+    }
+
+    /// Makes them, and waits until they are there.
+    pub(super) fn renew(
+        self,
+        library: &mut Library,
+        stop: &AtomicBool,
+        begin: &mut dyn FnMut(&str),
+        watch: &mut dyn FnMut(f64),
+    ) -> Result<CaughtUpFields, warpsmith::Error> {
+        let from_epoch = library.client().version().epoch;
+        begin(&format!("{}; new hints are made", self.reason));
+        library.renew(stop, &mut |share| {
+            watch(share);
+            if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+        })?;
+        let epoch = library.client().version().epoch;
+        Ok(CaughtUpFields { by: "hints", from_epoch, epoch, weighed: self.weighed })
+    }
+}
+
 /// Epochs that are not worth a word.
 const FEW_EPOCHS: u64 = 16;
 
@@ -102,6 +144,31 @@ impl NewHintsFlag {
         !self.no_new_hints
     }
 
+    /// Brings hints to the newest epoch that the server told of by its changes, unless new hints are needed.
+    pub(super) fn bring_forward(&self, library: &mut Library) -> Result<Forward, warpsmith::Error> {
+        let from_epoch = library.client().version().epoch;
+        let Some(caught_up) = library.catch_up_if_cheaper()? else { return Ok(Forward::Newest) };
+        let weighed = match &caught_up {
+            CaughtUp::ByUpdates(weighed) => weighed,
+            CaughtUp::HintsAreCheaper(weighed) if self.no_new_hints => {
+                library.catch_up()?;
+                weighed
+            }
+            CaughtUp::Gone(reason) if self.no_new_hints => {
+                return Err(warpsmith::Error::Query(reason.clone()));
+            }
+            CaughtUp::HintsAreCheaper(weighed) => {
+                let weighed = Some(WeighedFields::from(weighed));
+                return Ok(Forward::Needs(Needs { reason: reason(&caught_up), weighed }));
+            }
+            CaughtUp::Gone(_) => {
+                return Ok(Forward::Needs(Needs { reason: reason(&caught_up), weighed: None }));
+            }
+        };
+        let (epoch, weighed) = (library.client().version().epoch, Some(WeighedFields::from(weighed)));
+        Ok(Forward::Brought(CaughtUpFields { by: "updates", from_epoch, epoch, weighed }))
+    }
+
     /// Brings hints to the newest epoch that the server told of, the cheaper way, and says which one that is and why. None where
     /// they are of that epoch already. `begin` is told why new hints are made, before that begins, and `watch` the share of the
     /// database that was read for them.
@@ -112,28 +179,11 @@ impl NewHintsFlag {
         begin: &mut dyn FnMut(&str),
         watch: &mut dyn FnMut(f64),
     ) -> Result<Option<CaughtUpFields>, warpsmith::Error> {
-        let from_epoch = library.client().version().epoch;
-        let Some(caught_up) = library.catch_up_if_cheaper()? else { return Ok(None) };
-        let (by, weighed) = match &caught_up {
-            CaughtUp::ByUpdates(weighed) => ("updates", Some(weighed)),
-            CaughtUp::HintsAreCheaper(weighed) if self.no_new_hints => {
-                library.catch_up()?;
-                ("updates", Some(weighed))
-            }
-            CaughtUp::Gone(reason) if self.no_new_hints => {
-                return Err(warpsmith::Error::Query(reason.clone()));
-            }
-            other => {
-                begin(&format!("{}; new hints are made", reason(other)));
-                library.renew(stop, &mut |share| {
-                    watch(share);
-                    if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
-                })?;
-                ("hints", if let CaughtUp::HintsAreCheaper(weighed) = other { Some(weighed) } else { None })
-            }
-        };
-        let epoch = library.client().version().epoch;
-        Ok(Some(CaughtUpFields { by, from_epoch, epoch, weighed: weighed.map(WeighedFields::from) }))
+        Ok(match self.bring_forward(library)? {
+            Forward::Newest => None,
+            Forward::Brought(caught_up) => Some(caught_up),
+            Forward::Needs(needs) => Some(needs.renew(library, stop, begin, watch)?),
+        })
     }
 
     /// The same, told on the screen.

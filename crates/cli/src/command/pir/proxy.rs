@@ -36,9 +36,10 @@ Examples:
   cast balance 0x00000000219ab540356cbb839cbe05303d7705fa --rpc-url http://127.0.0.1:8545
 
 Privately answered: eth_getBalance, eth_getTransactionCount, eth_getStorageAt, and eth_getCode of accounts without code; each
-is one look-up. With --codes the codes of contracts are, too: two look-ups, and one in the database of codes. Look-ups leave in rounds of --round, filled up with others at random, so the server learns that something
-was asked and not what, nor by which method. With --every it does not learn when, either. Chain id and number of the block come with
-the database. Everything else is refused, unless --allow passes it to --fallback.";
+is one look-up. With --codes the codes of contracts are, too: two look-ups, and one in the database of codes. Look-ups leave in
+rounds of --round, filled up with others at random: what fits in one round looks the same to the server, whatever is asked and by
+whichever methods. How many rounds there are follows from the number of look-ups; with --every from the clock alone. Chain id and
+number of the block come with the database. Everything else is refused, unless --allow passes it to --fallback.";
 
 /// Answer the wallets of this machine like a node, by private look-ups
 ///

@@ -16,15 +16,20 @@ use warpsmith::Error;
 use warpsmith::look_up::{Answer, Answered, Library, Query};
 use warpsmith::pir::ethereum::{ChainHead, code_hash};
 
-use super::super::catching::NewHintsFlag;
+use super::super::catching::{Forward, Needs, NewHintsFlag};
 use super::spares::Spares;
 
 /// How often the server is asked whether there is a new epoch.
 const LOOK: Duration = Duration::from_secs(4);
 /// How often it is looked whether a person wants it to end.
 const BEAT: Duration = Duration::from_millis(50);
+/// How long a call waits for new hints where there is no other way: as long as a wallet does with ease.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Calls that come together go together.
 const GATHER: Duration = Duration::from_millis(20);
+
+/// What is said of the database of codes begins so.
+const CODES: &str = "codes: ";
 
 /// Calls that may wait: more than a wallet asks at once.
 pub(super) const MOST_WAITING: usize = 1000;
@@ -37,11 +42,14 @@ pub(super) struct Wanted {
     pub wants_code: bool,
     /// The block that the state must be of, where one was named.
     pub block: Option<u64>,
+    /// When it came.
+    pub since: Instant,
     pub answer: oneshot::Sender<Answered>,
 }
 
 /// A code that somebody waits for.
 struct WantedCode {
+    since: Instant,
     /// Its hash, none of an account without code; or why it is not known.
     hash: Result<Option<[u8; 32]>, String>,
     answer: oneshot::Sender<Answered>,
@@ -75,19 +83,50 @@ impl Waiting {
             }
         }
     }
+
+    /// Tells those who waited for long that there are no hints.
+    fn give_up(&mut self, state: Option<&str>, codes: Option<&str>) {
+        let told = |reason: &str| Err(format!("{reason}; new hints are being made, ask again in a while"));
+        let is_over = |since: Instant| since.elapsed() >= PATIENCE;
+        if let Some(reason) = state {
+            while self.records.front().is_some_and(|wanted| is_over(wanted.since)) {
+                self.records.pop_front().map(|wanted| wanted.answer.send(told(reason)));
+            }
+        }
+        if let Some(reason) = codes {
+            while self.codes.front().is_some_and(|wanted| is_over(wanted.since)) {
+                self.codes.pop_front().map(|wanted| wanted.answer.send(told(reason)));
+            }
+        }
+    }
 }
 
-/// What is known of the database, for those who answer calls.
+/// What is known of the database.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    /// The chain that it is of, which never changes.
+    pub chain_id: Option<u64>,
+    /// The block after which the hints are; none where the database does not say so, and for a moment when there are new hints.
+    pub head: Option<ChainHead>,
+}
+
+/// The same, for those who answer calls.
 #[derive(Default)]
-pub(super) struct Known(Mutex<Option<ChainHead>>);
+pub(super) struct Known(Mutex<Facts>);
 
 impl Known {
-    pub fn head(&self) -> Option<ChainHead> {
+    pub fn facts(&self) -> Facts {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub fn head(&self) -> Option<ChainHead> {
+        self.facts().head
+    }
+
     pub fn set(&self, head: Option<ChainHead>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = head;
+        let mut facts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        facts.head = head;
+        facts.chain_id = head.map(|head| head.chain_id).or(facts.chain_id);
     }
 }
 
@@ -166,31 +205,39 @@ fn go_round(
         }
         if Instant::now() >= look_at {
             look_at = Instant::now() + LOOK;
-            match catch_up(libraries, known, new_hints, stop, tell) {
+            match bring_forward(spares, libraries, known, new_hints, tell) {
                 Ok(epoch) => tell(News::Epoch(epoch)),
                 Err(error) => tell(News::Away(&error.to_string())),
             }
         }
+        let (state_missing, codes_missing) = (spares.state.missing(), spares.codes.missing());
+        waiting.give_up(state_missing, codes_missing);
+        let has_state = state_missing.is_none();
+        // With no hints there is no round.
+        let mut codes = libraries.codes.as_mut().filter(|_| codes_missing.is_none());
         match rhythm.every {
             Some(every) if Instant::now() >= round_at => {
                 // Beats that were missed are not made up for: how long the last round took is not told either.
                 while round_at <= Instant::now() {
                     round_at += every;
                 }
-                let state = go(&mut libraries.state, &mut waiting, known, rhythm.round)?;
-                let codes =
-                    libraries.codes.as_mut().map(|codes| go_for_code(codes, &mut waiting)).transpose()?;
+                let state = match has_state {
+                    true => go(&mut libraries.state, &mut waiting, known, rhythm.round)?,
+                    false => None,
+                };
+                let codes = codes.map(|codes| go_for_code(codes, &mut waiting)).transpose()?;
                 state.into_iter().chain(codes.flatten()).for_each(|reason| tell(News::Lost(&reason)));
             }
             Some(_) => {}
             None => {
                 while !stop.load(Ordering::Relaxed) {
-                    let lost =
-                        match (&mut libraries.codes, waiting.records.is_empty(), waiting.codes.is_empty()) {
-                            (_, false, _) => go(&mut libraries.state, &mut waiting, known, rhythm.round)?,
-                            (Some(codes), true, false) => go_for_code(codes, &mut waiting)?,
-                            _ => break,
-                        };
+                    let lost = if has_state && !waiting.records.is_empty() {
+                        go(&mut libraries.state, &mut waiting, known, rhythm.round)?
+                    } else if let Some(codes) = codes.as_mut().filter(|_| !waiting.codes.is_empty()) {
+                        go_for_code(codes, &mut waiting)?
+                    } else {
+                        break;
+                    };
                     lost.into_iter().for_each(|reason| tell(News::Lost(&reason)));
                 }
             }
@@ -199,7 +246,8 @@ fn go_round(
     Ok(())
 }
 
-/// Completes what was left without an answer, and brings the hints to the newest epoch; says which that is.
+/// Completes what was left without an answer, and brings the hints to the newest epoch, with new ones where that is cheaper; says which
+/// epoch that is. For the beginning, when nobody waits.
 pub(super) fn catch_up(
     libraries: &mut Libraries,
     known: &Known,
@@ -207,35 +255,85 @@ pub(super) fn catch_up(
     stop: &AtomicBool,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<u64, Error> {
-    let library = &mut libraries.state;
-    library.resume()?;
-    // Epochs may come faster than their changes are added: what is said of the block must fit the hints.
-    for _ in 0..3 {
+    let (state, codes) = forward(libraries, known, new_hints, [true; 2], tell)?;
+    if state.is_none() && codes.is_none() {
+        return Ok(libraries.state.client().version().epoch);
+    }
+    let mut renew = |needs: Option<Needs>, library: &mut Library, of: &str| -> Result<(), Error> {
+        let Some(needs) = needs else { return Ok(()) };
+        let mut begin = |text: &str| tell(News::Hints(&format!("{of}{text}")));
+        let caught_up = needs.renew(library, stop, &mut begin, &mut |_| ())?;
+        begin(&caught_up.text());
+        Ok(())
+    };
+    renew(state, &mut libraries.state, "")?;
+    if let Some(library) = &mut libraries.codes {
+        renew(codes, library, CODES)?;
+    }
+    // There may be an epoch after theirs by now, and what that takes is seen to when calls come.
+    forward(libraries, known, new_hints, [true; 2], tell)?;
+    Ok(libraries.state.client().version().epoch)
+}
+
+/// The same while calls come: new hints are made beside.
+fn bring_forward(
+    spares: &mut Spares<'_, '_>,
+    libraries: &mut Libraries,
+    known: &Known,
+    new_hints: NewHintsFlag,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<u64, Error> {
+    let which = [!spares.state.is_needed(), !spares.codes.is_needed()];
+    let (state, codes) = forward(libraries, known, new_hints, which, tell)?;
+    state.into_iter().for_each(|needs| spares.state.need(needs));
+    codes.into_iter().for_each(|needs| spares.codes.need(needs));
+    Ok(libraries.state.client().version().epoch)
+}
+
+/// Brings the hints of the state and those of codes forward as they are, of which some may be left out; says why that is not enough,
+/// where it is not.
+fn forward(
+    libraries: &mut Libraries,
+    known: &Known,
+    new_hints: NewHintsFlag,
+    [with_state, with_codes]: [bool; 2],
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<(Option<Needs>, Option<Needs>), Error> {
+    let mut one = |library: &mut Library, of: &str| -> Result<Option<Needs>, Error> {
         library.look_around()?;
-        let mut begin = |text: &str| tell(News::Hints(text));
-        if let Some(caught_up) = new_hints.catch_up(library, stop, &mut begin, &mut |_| ())?
-            && caught_up.is_news()
-        {
-            tell(News::Hints(&caught_up.text()));
+        match new_hints.bring_forward(library)? {
+            Forward::Newest => {}
+            Forward::Brought(caught_up) if caught_up.is_news() => {
+                tell(News::Hints(&format!("{of}{}", caught_up.text())));
+            }
+            Forward::Brought(_) => {}
+            Forward::Needs(needs) => return Ok(Some(needs)),
         }
-        if library.client().version().epoch == library.epoch() {
-            break;
+        Ok(None)
+    };
+    let (mut state, mut codes) = (None, None);
+    if with_state {
+        let library = &mut libraries.state;
+        library.resume()?;
+        // Epochs may come faster than their changes are added: what is said of the block must fit the hints.
+        for _ in 0..3 {
+            state = one(library, "")?;
+            if state.is_some() || library.client().version().epoch == library.epoch() {
+                break;
+            }
+        }
+        // What is known of the hints there are stays true where new ones are needed.
+        if state.is_none() {
+            let is_newest = library.client().version().epoch == library.epoch();
+            known.set(library.head().copied().filter(|_| is_newest));
         }
     }
-    known.set(library.head().copied().filter(|_| library.client().version().epoch == library.epoch()));
-    let epoch = library.client().version().epoch;
     // After the state: what that tells of is in there by then.
-    if let Some(codes) = &mut libraries.codes {
-        codes.resume()?;
-        codes.look_around()?;
-        let mut begin = |text: &str| tell(News::Hints(&format!("codes: {text}")));
-        if let Some(caught_up) = new_hints.catch_up(codes, stop, &mut begin, &mut |_| ())?
-            && caught_up.is_news()
-        {
-            tell(News::Hints(&format!("codes: {}", caught_up.text())));
-        }
+    if let Some(library) = libraries.codes.as_mut().filter(|_| with_codes) {
+        library.resume()?;
+        codes = one(library, CODES)?;
     }
-    Ok(epoch)
+    Ok((state, codes))
 }
 
 /// One round: as many look-ups as it has, those that wait first. Says why it brought nothing, if so.
@@ -268,9 +366,9 @@ fn go(
         Ok(answers) => {
             let mut answers = answers.into_iter();
             let mut next = || answers.next().expect("an answer for each query");
-            for Wanted { wants_code, answer, .. } in now {
+            for Wanted { wants_code, since, answer, .. } in now {
                 if wants_code {
-                    waiting.codes.push_back(WantedCode { hash: hash_of(next(), next()), answer });
+                    waiting.codes.push_back(WantedCode { since, hash: hash_of(next(), next()), answer });
                 } else {
                     // Whoever does not wait any more is not told.
                     let _ = answer.send(next());
@@ -317,7 +415,7 @@ fn go_for_code(codes: &mut Library, waiting: &mut Waiting) -> Result<Option<Stri
             (Some(Err(reason.clone())), Some(reason))
         }
     };
-    if let Some(WantedCode { hash: known, answer: to }) = wanted {
+    if let Some(WantedCode { hash: known, answer: to, .. }) = wanted {
         let answer = known.and_then(|_| match (hash, answer) {
             (None, None) => Ok(Answer::Value(None)),
             (Some(hash), Some(answer)) => code_of(&hash, answer?),
@@ -358,7 +456,8 @@ mod tests {
 
     fn wanted() -> (Wanted, oneshot::Receiver<Answered>) {
         let (answer, told) = oneshot::channel();
-        (Wanted { queries: vec![Query::Index(0)], wants_code: false, block: None, answer }, told)
+        let since = Instant::now();
+        (Wanted { queries: vec![Query::Index(0)], wants_code: false, block: None, since, answer }, told)
     }
 
     #[test]
@@ -382,5 +481,25 @@ mod tests {
         waiting.add(one_more);
         assert!(told.try_recv().unwrap().unwrap_err().contains("ask again later"));
         assert_eq!(waiting.records.len(), MOST_WAITING);
+    }
+
+    /// Who came lately waits; who waited for long is told why, and only where it is the hints that are missing.
+    #[test]
+    fn those_who_wait_for_new_hints_are_told_in_time() {
+        let (mut waiting, began) = (Waiting::default(), Instant::now());
+        let (mut old, mut told) = wanted();
+        // A machine that has not been on for as long has no such time; then there is nothing to see here.
+        let Some(since) = began.checked_sub(PATIENCE) else { return };
+        old.since = since;
+        let (mut young, mut not_told) = wanted();
+        young.since = began + Duration::from_secs(3600);
+        waiting.add(old);
+        waiting.add(young);
+        waiting.give_up(None, Some("of codes"));
+        assert!(told.try_recv().is_err());
+        waiting.give_up(Some("the table has grown"), None);
+        let told = told.try_recv().unwrap().unwrap_err();
+        assert!(told.starts_with("the table has grown; new hints are being made"), "{told}");
+        assert!(not_told.try_recv().is_err() && waiting.records.len() == 1);
     }
 }

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use warpsmith::look_up::{Answer, Answered, Query};
 use warpsmith::pir::ethereum::{Account, ChainHead, code_hash_key, slot_key};
 
+use super::rounds::Facts;
+
 /// Calls of one batch.
 pub(super) const MOST_CALLS: usize = 100;
 
@@ -64,7 +66,7 @@ pub(super) const PRIVATE: [(&str, Part); 4] = [
 pub(super) fn plan(
     method: &str,
     params: &[Value],
-    head: Option<&ChainHead>,
+    Facts { chain_id, head }: Facts,
     has_codes: bool,
     passes: impl Fn(&str) -> bool,
 ) -> Result<Plan, Wrong> {
@@ -72,16 +74,22 @@ pub(super) fn plan(
         return Ok(Plan::Pass);
     }
     if let Some((_, part)) = PRIVATE.iter().find(|(name, _)| *name == method) {
-        return look_up(*part, params, head, has_codes);
+        return look_up(*part, params, head.as_ref(), has_codes);
     }
-    let head = || {
+    let chain_id = || {
         let reason = "the server's database does not say of which chain and block it is";
-        head.ok_or_else(|| Wrong::new(FAILED, reason))
+        chain_id.ok_or_else(|| Wrong::new(FAILED, reason))
+    };
+    let number = || {
+        chain_id()?;
+        let reason =
+            "there are new hints, and of which block they are is not known yet; ask again in a moment";
+        Ok(head.ok_or_else(|| Wrong::new(FAILED, reason))?.number)
     };
     Ok(Plan::Known(match method {
-        "eth_chainId" => quantity(head()?.chain_id.into()),
-        "net_version" => head()?.chain_id.to_string().into(),
-        "eth_blockNumber" => quantity(head()?.number.into()),
+        "eth_chainId" => quantity(chain_id()?.into()),
+        "net_version" => chain_id()?.to_string().into(),
+        "eth_blockNumber" => quantity(number()?.into()),
         "eth_syncing" => false.into(),
         "net_listening" => true.into(),
         "eth_accounts" => json!([]),

@@ -1,4 +1,5 @@
-//! Hints are used up, one for each query. New ones are made on another thread before they are, so that no look-up waits for them.
+//! Hints are used up, one for each query, and may become too old. New ones are made on another thread: before they are used up, so that
+//! no look-up waits for them, and where the database leaves no other way, so that those who ask are told in time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle, available_parallelism};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use warpsmith::Error;
 use warpsmith::look_up::{Library, NextHints};
 
-use super::super::catching::NewHintsFlag;
+use super::super::catching::{Needs, NewHintsFlag};
 use super::rounds::{Libraries, News};
 use crate::human;
 
@@ -23,15 +24,17 @@ pub(super) struct Spares<'s, 'e> {
     scope: &'s Scope<'s, 'e>,
     allowed: bool,
     stop: &'e AtomicBool,
-    state: Spare<'s>,
-    codes: Spare<'s>,
+    pub state: Spare<'s>,
+    pub codes: Spare<'s>,
 }
 
 /// Those of one database.
 #[derive(Default)]
-struct Spare<'s> {
+pub(super) struct Spare<'s> {
     making: Option<Making<'s>>,
     not_before: Option<Instant>,
+    /// Why those there are do not do any more, however many there are.
+    needs: Option<Needs>,
 }
 
 impl<'s, 'e> Spares<'s, 'e> {
@@ -59,6 +62,21 @@ impl<'s, 'e> Spares<'s, 'e> {
 }
 
 impl<'s> Spare<'s> {
+    /// New ones are to be made for this reason.
+    pub fn need(&mut self, needs: Needs) {
+        self.needs = Some(needs);
+    }
+
+    /// Whether they are to be made for a reason: until they are, there is nothing to be brought forward.
+    pub fn is_needed(&self) -> bool {
+        self.needs.is_some()
+    }
+
+    /// Why nothing can be looked up until they are made, if so.
+    pub fn missing(&self) -> Option<&str> {
+        self.needs.as_ref().filter(|needs| !needs.can_wait()).map(|needs| &needs.reason[..])
+    }
+
     fn look_after<'e>(
         &mut self,
         scope: &'s Scope<'s, 'e>,
@@ -72,11 +90,12 @@ impl<'s> Spare<'s> {
             match done.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
                 Ok(next) => match library.adopt(next) {
                     Ok(()) => {
+                        self.needs = None;
                         let queries = human::count(library.remaining() as f64);
                         tell(News::Hints(&format!("new hints{of} are in use: {queries} queries")));
                         return Ok(true);
                     }
-                    // The table has grown meanwhile, and those there are were made anew for it: these are of no use.
+                    // The table has grown meanwhile: these are of no use.
                     Err(Error::Query(reason)) => {
                         tell(News::Hints(&format!("new hints{of} are not used: {reason}")));
                     }
@@ -84,16 +103,21 @@ impl<'s> Spare<'s> {
                 },
                 Err(_) if stop.load(Ordering::Relaxed) => {}
                 Err(error) => {
-                    self.not_before = Some(Instant::now() + RETRY);
+                    // Whether they are still needed is to be seen anew.
+                    (self.not_before, self.needs) = (Some(Instant::now() + RETRY), None);
                     tell(News::Lost(&format!("new hints{of} could not be made: {error}")));
                 }
             }
             return Ok(false);
         }
         let is_time = self.not_before.is_none_or(|time| Instant::now() >= time);
-        if self.making.is_none() && is_time && remaining < library.client().params().backups() / RESERVE {
-            let left = human::count(remaining as f64);
-            tell(News::Hints(&format!("{left} queries{of} remain; new hints are made meanwhile")));
+        let are_few = remaining < library.client().params().backups() / RESERVE;
+        if self.making.is_none() && is_time && (are_few || self.is_needed()) {
+            let why = match &self.needs {
+                Some(needs) => needs.reason.clone(),
+                None => format!("{} queries{of} remain", human::count(remaining as f64)),
+            };
+            tell(News::Hints(&format!("{why}; new hints{of} are made meanwhile")));
             // One thread stays free for the answers.
             let threads = available_parallelism().map_or(1, |n| n.get()).saturating_sub(1).max(1);
             let renewal = library.renewal();

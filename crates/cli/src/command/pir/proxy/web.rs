@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -151,13 +151,14 @@ async fn all(front: &Arc<Front>, calls: Vec<Value>) -> Vec<Value> {
 
 fn begin(front: &Arc<Front>, method: String, params: Vec<Value>) -> Begun {
     let passes = |method: &str| front.fallback.as_ref().is_some_and(|other| other.allowed.contains(method));
-    match rpc::plan(&method, &params, front.known.head().as_ref(), front.has_codes, passes) {
+    match rpc::plan(&method, &params, front.known.facts(), front.has_codes, passes) {
         Err(wrong) => Begun::Ready(Err(wrong)),
         Ok(Plan::Known(value)) => Begun::Ready(Ok(value)),
         Ok(Plan::LookUp { queries, part, block }) => {
             let (answer, waits) = oneshot::channel();
             let wants_code = part == Part::Code && front.has_codes;
-            match front.wants.try_send(Wanted { queries, wants_code, block, answer }) {
+            let since = Instant::now();
+            match front.wants.try_send(Wanted { queries, wants_code, block, since, answer }) {
                 Ok(()) => Begun::Waits(part, waits),
                 Err(TrySendError::Full(_)) => {
                     Begun::Ready(Err(Wrong::new(rpc::FAILED, "too many look-ups wait already; come again")))
