@@ -45,6 +45,11 @@ impl Anvil {
         format!("http://{}", self.turns.door())
     }
 
+    /// How many requests were answered there.
+    pub fn requests_for_traces(&self) -> u64 {
+        self.turns.handed_on()
+    }
+
     /// What the node answers.
     pub fn ask(&self, method: &str, params: Value) -> Value {
         let _turn = self.turns.take();

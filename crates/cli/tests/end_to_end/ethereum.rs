@@ -39,7 +39,7 @@ fn account(secret: &SecretKey) -> Vec<u8> {
 }
 
 /// CREATE at a nonce, by a hand-written RLP of two short strings.
-fn create(sender: &[u8], nonce: u64) -> Vec<u8> {
+pub fn create(sender: &[u8], nonce: u64) -> Vec<u8> {
     let number: Vec<u8> = nonce.to_be_bytes().into_iter().skip_while(|&byte| byte == 0).collect();
     let number = match number.as_slice() {
         [byte] if *byte < 0x80 => vec![*byte],

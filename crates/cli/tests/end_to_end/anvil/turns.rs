@@ -6,6 +6,7 @@
 
 use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::harness::PATIENCE;
@@ -15,11 +16,17 @@ pub struct Turns {
     pub node: SocketAddr,
     turn: Arc<Mutex<()>>,
     door: OnceLock<SocketAddr>,
+    handed_on: Arc<AtomicU64>,
 }
 
 impl Turns {
     pub fn new(node: SocketAddr) -> Turns {
-        Turns { node, turn: Arc::default(), door: OnceLock::new() }
+        Turns { node, turn: Arc::default(), door: OnceLock::new(), handed_on: Arc::default() }
+    }
+
+    /// How many requests came in by the door and were answered.
+    pub fn handed_on(&self) -> u64 {
+        self.handed_on.load(Ordering::SeqCst)
     }
 
     /// The node is nobody else's until this is dropped.
@@ -33,11 +40,12 @@ impl Turns {
     pub fn door(&self) -> SocketAddr {
         *self.door.get_or_init(|| {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let (address, node, turn) = (listener.local_addr().unwrap(), self.node, Arc::clone(&self.turn));
+            let (address, node) = (listener.local_addr().unwrap(), self.node);
+            let (turn, handed_on) = (Arc::clone(&self.turn), Arc::clone(&self.handed_on));
             std::thread::spawn(move || {
                 for client in listener.incoming().map_while(Result::ok) {
-                    let turn = Arc::clone(&turn);
-                    std::thread::spawn(move || hand_on(client, node, &turn));
+                    let (turn, handed_on) = (Arc::clone(&turn), Arc::clone(&handed_on));
+                    std::thread::spawn(move || hand_on(client, node, &turn, &handed_on));
                 }
             });
             address
@@ -46,7 +54,7 @@ impl Turns {
 }
 
 /// Hands on one request after the other of a connection, and their answers.
-fn hand_on(client: TcpStream, node: SocketAddr, turn: &Mutex<()>) -> Result<()> {
+fn hand_on(client: TcpStream, node: SocketAddr, turn: &Mutex<()>, handed_on: &AtomicU64) -> Result<()> {
     let mut requests = BufReader::new(client.try_clone()?);
     let mut client = client;
     while let Some(body) = request(&mut requests)? {
@@ -56,6 +64,7 @@ fn hand_on(client: TcpStream, node: SocketAddr, turn: &Mutex<()>) -> Result<()> 
         };
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:";
         client.write_all(format!("{head} {}\r\n\r\n{answer}", answer.len()).as_bytes())?;
+        handed_on.fetch_add(1, Ordering::SeqCst);
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Desk, Server, pir};
 use crate::anvil::{ACCOUNT, Anvil};
+use crate::ethereum::create;
 use crate::harness::{BINARY, PATIENCE, signal, text};
 
 /// Writes the second word of its data into the slot that the first names.
@@ -46,27 +47,65 @@ struct Trial {
     server: Server,
     accounts: BTreeSet<String>,
     slots: BTreeSet<(String, u64)>,
+    /// How many blocks the database stays behind the newest.
+    behind: u128,
+}
+
+/// A number of the node's.
+fn number(value: &Value) -> u128 {
+    u128::from_str_radix(value.as_str().unwrap().strip_prefix("0x").unwrap(), 16).unwrap()
 }
 
 impl Trial {
-    /// Waits until the database is at the node's newest block, and its server too.
-    fn settle(&self) {
+    /// A chain whose database has room for what comes.
+    fn start(anvil: Anvil, behind: u128) -> Trial {
+        let desk = Desk::new();
+        let database = desk.path("state.pir");
+        pir(&["build", &database, "--rpc", &anvil.url, "--room", "900"]).code(0);
+        let server = Server::start(&database, &[]);
+        server.hint(&desk.path("my.state"), &["--queries", "3000"]).code(0);
+        let accounts = BTreeSet::from([ACCOUNT.to_lowercase()]);
+        Trial { desk, anvil, database, server, accounts, slots: BTreeSet::new(), behind }
+    }
+
+    /// What the database is.
+    fn about(&self) -> Value {
+        pir(&["info", &self.database, "--json"]).code(0).json().remove(0)
+    }
+
+    /// The block of the chain that the database is to come to.
+    fn goal(&self) -> Value {
+        let newest = number(&self.anvil.ask("eth_blockNumber", json!([])));
+        self.anvil.ask("eth_getBlockByNumber", json!([format!("{:#x}", newest - self.behind), false]))
+    }
+
+    /// Waits until the database is where it is to come to, and its server too; the number of that block.
+    fn settle(&self) -> Value {
         let begin = Instant::now();
-        let epoch = loop {
-            let newest = self.anvil.ask("eth_getBlockByNumber", json!(["latest", false]));
-            let about = pir(&["info", &self.database, "--json"]).code(0).json().remove(0);
-            if about["block_hash"] == newest["hash"] {
-                break about["newest_epoch"].as_u64().unwrap();
+        let (goal, epoch) = loop {
+            let (goal, about) = (self.goal(), self.about());
+            if about["block_hash"] == goal["hash"] {
+                break (goal["number"].clone(), about["newest_epoch"].as_u64().unwrap());
             }
-            assert!(begin.elapsed() < PATIENCE, "{about} does not come to {}", newest["number"]);
+            assert!(begin.elapsed() < PATIENCE, "{about} does not come to {}", goal["number"]);
             std::thread::sleep(Duration::from_millis(100));
         };
         self.server.wait_for_epoch(epoch);
+        goal
+    }
+
+    /// Waits until the follower has asked so often that it would have gone on by two blocks: a block takes six requests.
+    fn let_it_look(&self) {
+        let (before, begin) = (self.anvil.requests_for_traces(), Instant::now());
+        while self.anvil.requests_for_traces() < before + 20 {
+            assert!(begin.elapsed() < PATIENCE, "the follower asks for nothing any more");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Asks for everything that was ever touched, privately and at the node.
     fn compare(&self, when: &str) {
-        self.settle();
+        let block = self.settle();
         let state = self.desk.path("my.state");
         let accounts: Vec<&str> = self.accounts.iter().map(String::as_str).collect();
         let slots: Vec<String> =
@@ -76,13 +115,10 @@ impl Trial {
         assert!(matches!(run.code, Some(0 | 1)), "{when}: {run:?}");
         let lines = run.json();
         assert_eq!(lines.len(), keys.len(), "{when}");
-        let number = |value: &Value| {
-            u128::from_str_radix(value.as_str().unwrap().strip_prefix("0x").unwrap(), 16).unwrap()
-        };
         for (line, account) in lines.iter().zip(&accounts) {
-            let balance = number(&self.anvil.ask("eth_getBalance", json!([account, "latest"])));
-            let nonce = number(&self.anvil.ask("eth_getTransactionCount", json!([account, "latest"])));
-            let has_code = self.anvil.ask("eth_getCode", json!([account, "latest"])) != "0x";
+            let balance = number(&self.anvil.ask("eth_getBalance", json!([account, block])));
+            let nonce = number(&self.anvil.ask("eth_getTransactionCount", json!([account, block])));
+            let has_code = self.anvil.ask("eth_getCode", json!([account, block])) != "0x";
             let found = balance > 0 || nonce > 0 || has_code;
             assert_eq!(line["found"], found, "{when}: {account}: {line}");
             if found {
@@ -92,7 +128,7 @@ impl Trial {
             }
         }
         for (line, (contract, slot)) in lines[accounts.len()..].iter().zip(&self.slots) {
-            let value = self.anvil.ask("eth_getStorageAt", json!([contract, format!("{slot:#x}"), "latest"]));
+            let value = self.anvil.ask("eth_getStorageAt", json!([contract, format!("{slot:#x}"), block]));
             let ours = line["value"].as_str().map_or("0".repeat(64), str::to_owned);
             assert_eq!(Some(format!("0x{ours}").as_str()), value.as_str(), "{when}: {contract}:{slot}");
         }
@@ -122,7 +158,7 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     server.hint(&desk.path("my.state"), &["--queries", "12000"]).code(0);
     let history = ("0x0000f90827f1c53a10cb7a02335b175320002935".to_owned(), 1);
     let slots = BTreeSet::from([(writers[0].clone(), 1), history]);
-    let mut trial = Trial { desk, anvil, database, server, accounts, slots };
+    let mut trial = Trial { desk, anvil, database, server, accounts, slots, behind: 0 };
     trial.compare("as built");
     let mut following = Following::start(&trial.database, &trial.anvil, &[]);
     // Many new accounts and slots, more than a table of which no record can move would take; some slots are cleared again.
@@ -202,9 +238,7 @@ fn what_is_asked_privately_is_what_the_node_says_block_after_block() {
     assert_eq!(head["oldest_epoch"].as_u64().map(|epoch| epoch + 1), head["epoch"].as_u64());
     trial.anvil.ask("anvil_reorg", json!([6, []]));
     trial.anvil.send(Some(ACCOUNT), 1, "");
-    let newest = trial.anvil.ask("eth_blockNumber", json!([]));
-    let newest =
-        u64::from_str_radix(newest.as_str().unwrap().trim_start_matches("0x"), 16).unwrap().to_string();
+    let newest = number(&trial.anvil.ask("eth_blockNumber", json!([]))).to_string();
     pir(&["follow", &trial.database, "--rpc", &trial.anvil.url_for_traces(), "--until", &newest])
         .code(4)
         .says(&["taken back more blocks than the database's updates hold", "--keep"]);
@@ -220,7 +254,7 @@ fn a_follower_goes_on_in_a_larger_table() {
     let server = Server::start(&database, &[]);
     server.hint(&desk.path("my.state"), &["--queries", "3000"]).code(0);
     let accounts = BTreeSet::from([ACCOUNT.to_lowercase()]);
-    let mut trial = Trial { desk, anvil, database, server, accounts, slots: BTreeSet::new() };
+    let mut trial = Trial { desk, anvil, database, server, accounts, slots: BTreeSet::new(), behind: 0 };
     trial.compare("as built");
     let following = Following::start(&trial.database, &trial.anvil, &["--fold-every", "9"]);
     for block in 0..80u64 {
@@ -241,6 +275,78 @@ fn a_follower_goes_on_in_a_larger_table() {
     trial.compare("begun again");
     trial.anvil.ask("anvil_reorg", json!([1, []]));
     trial.compare("after a block was taken back");
+}
+
+/// What is served is all of an older block, and blocks that are taken back before it comes to them are nothing to it.
+#[test]
+fn a_follower_stays_as_far_behind_as_it_is_told() {
+    let Some(anvil) = Anvil::start() else { return };
+    let mut trial = Trial::start(anvil, 2);
+    let _following = Following::start(&trial.database, &trial.anvil, &["--behind", "2"]);
+    let writer = trial.anvil.send(None, 0, WRITER).unwrap();
+    trial.accounts.insert(writer.clone());
+    // The same accounts and slots again and again: each block says something else of them than those after it.
+    let go_on = |trial: &mut Trial, blocks: std::ops::Range<u64>| {
+        for block in blocks {
+            let to = trial.account(block % 3);
+            trial.anvil.send(Some(&to), 1000 + block, "");
+            trial.anvil.send(Some(&writer), 0, &format!("{:064x}{:064x}", block % 4, block + 1));
+            trial.slots.insert((writer.clone(), block % 4));
+        }
+    };
+    for blocks in [0..7, 7..8, 8..20] {
+        go_on(&mut trial, blocks);
+        trial.compare("two blocks behind");
+        trial.let_it_look();
+        let newest = number(&trial.anvil.ask("eth_blockNumber", json!([])));
+        let (about, goal) = (trial.about(), trial.goal());
+        assert_eq!(about["block_number"].as_u64().map(u128::from), Some(newest - 2), "{about}");
+        assert_eq!(about["block_hash"], goal["hash"], "{about}");
+    }
+    // It has not taken over the blocks that are taken back here, so it has nothing to take back.
+    let before = trial.about();
+    trial.anvil.ask("anvil_reorg", json!([2, []]));
+    trial.let_it_look();
+    let after = trial.about();
+    for same in ["newest_epoch", "block_number", "block_hash"] {
+        assert_eq!(after[same], before[same], "{same}");
+    }
+    trial.compare("after the two newest blocks were taken back");
+    go_on(&mut trial, 20..23);
+    trial.compare("after others came in their place");
+}
+
+/// A contract that writes a slot and destroys itself in the transaction that makes it (the one case in which EIP-6780 lets it go), where
+/// there was money before: the database has an account there, and then neither that nor the slot.
+#[test]
+fn a_contract_that_is_gone_at_once_leaves_neither_account_nor_slot() {
+    let Some(anvil) = Anvil::start() else { return };
+    let mut trial = Trial::start(anvil, 0);
+    let _following = Following::start(&trial.database, &trial.anvil, &[]);
+    let nonce = number(&trial.anvil.ask("eth_getTransactionCount", json!([ACCOUNT, "latest"])));
+    // The money takes the next nonce, and the contract the one after.
+    let gone = create(&const_hex::decode(ACCOUNT).unwrap(), nonce as u64 + 1);
+    let gone = format!("0x{}", const_hex::encode(gone));
+    let (heir, slot) = (trial.account(1), format!("{gone}:0x1"));
+    trial.accounts.insert(gone.clone());
+    trial.slots.insert((gone.clone(), 1));
+    trial.anvil.send(Some(&gone), 444, "");
+    trial.compare("before there is a contract");
+    let ask = |trial: &Trial| -> Vec<bool> {
+        let lines = trial.server.get(&trial.desk.path("my.state"), &[&gone, &slot]).code(1).json();
+        lines.iter().map(|line| line["found"].as_bool().unwrap()).collect()
+    };
+    assert_eq!(ask(&trial), [true, false]);
+    // 42 into slot 1, and all it has to the heir.
+    let made = trial.anvil.send(None, 555, &format!("602a60015573{}ff", &heir[2..]));
+    assert_eq!(made.map(|address| address.to_lowercase()), Some(gone.clone()));
+    trial.compare("after the contract was gone");
+    assert_eq!(ask(&trial), [false, false]);
+    assert_eq!(number(&trial.anvil.ask("eth_getBalance", json!([heir, "latest"]))), 444 + 555);
+    // The address is as any other afterwards.
+    trial.anvil.send(Some(&gone), 7, "");
+    trial.compare("after there was money again");
+    assert_eq!(ask(&trial), [true, false]);
 }
 
 /// A node that takes every call and answers none: that is said, and nobody who wants to stop waits for it.

@@ -1,11 +1,14 @@
-//! What may happen between a client and its server: the client dies with a query on its way, TLS, a stranger's certificate.
+//! What may happen between a client and its server: the client dies with a query on its way, the server is started again, TLS, a
+//! stranger's certificate.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
+
+use warpsmith_trials::free_port;
 
 use super::{Desk, Server, assert_entries, pir};
 use crate::harness::{BINARY, PATIENCE, Run, warpsmith_with};
@@ -106,6 +109,64 @@ fn a_client_that_is_killed_sends_the_same_query_again() {
         assert_eq!(queries.len(), before + 3);
         assert_eq!(queries[before], queries[before + 1], "the same bytes");
         assert_ne!(queries[before], queries[before + 2]);
+    }
+}
+
+/// A server that is told to end, while clients are at work and somebody has sent half of a request, and started again at once: whoever
+/// asks meanwhile waits for it, and reads what is there.
+#[test]
+fn a_restart_harms_nobody() {
+    let desk = Desk::new();
+    let (database, bytes) = desk.flat("data.pir", 1000);
+    // On a port that nobody is given by chance while the server is away. Clients of one address ask it all the time.
+    let address = format!("127.0.0.1:{}", free_port());
+    let start = || Server::listen(&database, &address, &["--rate", "100000"]);
+    let mut server = start();
+    let url = server.url.clone();
+    let states: Vec<String> = (0..3).map(|n| desk.path(&format!("{n}.state"))).collect();
+    for state in &states {
+        server.hint(state, &["--queries", "4000"]).code(0);
+    }
+    for _ in 0..3 {
+        let (answered, answers) = mpsc::channel();
+        let (under_way, is_back) = (AtomicUsize::new(0), AtomicBool::new(false));
+        server = std::thread::scope(|scope| {
+            for state in &states {
+                let (answered, url, bytes) = (answered.clone(), &url, &bytes);
+                let (under_way, is_back) = (&under_way, &is_back);
+                scope.spawn(move || {
+                    for turn in 0.. {
+                        // The last asks the server that was started again.
+                        let is_last = is_back.load(Ordering::SeqCst);
+                        let wanted = [turn % 1000, 999, 17 * turn % 1000];
+                        let [a, b, c] = wanted.map(|index: usize| index.to_string());
+                        under_way.fetch_add(1, Ordering::SeqCst);
+                        let run = pir(&["get", "--server", url, "--state", state, "--json", &a, &b, &c]);
+                        under_way.fetch_sub(1, Ordering::SeqCst);
+                        assert_entries(run, &wanted, bytes);
+                        answered.send(()).unwrap();
+                        if is_last {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(answered);
+            // Whatever fails from here on, the clients end too: their server is gone.
+            for _ in 0..2 * states.len() {
+                answers.recv().expect("somebody is answered");
+            }
+            let mut half = TcpStream::connect(server.address()).unwrap();
+            half.write_all(b"GET /v1/info HTTP/1.1\r\nHost").unwrap();
+            // Connections are taken in the order in which they come: with one after it answered, that one is in.
+            server.wait_for_epoch(0);
+            let (code, said) = server.stop("TERM");
+            assert_eq!(code, Some(130), "{said}");
+            assert!(under_way.load(Ordering::SeqCst) > 0, "nobody was at work while the server was away");
+            let server = start();
+            is_back.store(true, Ordering::SeqCst);
+            server
+        });
     }
 }
 
