@@ -28,6 +28,8 @@ use super::quota::Quota;
 
 /// Time for open connections once the server stops; the whole of it is to take no more than five seconds.
 const FAREWELL: Duration = Duration::from_secs(3);
+/// The same for one without a request, of which half a head may be there: whoever sends it asks again, and finds the next server the sooner.
+const LEAVE: Duration = Duration::from_millis(500);
 /// Bytes a second at which an answer must be taken, on average.
 const PACE: u64 = 16 << 10;
 /// The most of a request's head, in bytes and in fields.
@@ -127,10 +129,10 @@ async fn converse(
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut stop = pin!(stopped.wait_for(|stopped| *stopped));
     let often = (door.idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(5));
-    // When it was told to end.
-    let mut told: Option<Instant> = None;
+    // When it was told to end, and whether that was since all do.
+    let (mut told, mut all_end): (Option<Instant>, bool) = (None, false);
     loop {
-        let mut look = pin!(sleep(often));
+        let mut look = pin!(sleep(if all_end { LEAVE } else { often }));
         let event = poll_fn(|context| {
             if let Poll::Ready(done) = connection.as_mut().poll(context) {
                 return Poll::Ready(Event::Done(done));
@@ -145,13 +147,14 @@ async fn converse(
             // From here on it has as long as all have, see above.
             Event::Stop => {
                 connection.as_mut().graceful_shutdown();
-                told = Some(Instant::now());
+                (told, all_end) = (Some(Instant::now()), true);
                 continue;
             }
             Event::Look => Instant::now(),
         };
         match (pulse.state(now), told) {
             (State::Overdue, _) => return Ok(()),
+            _ if all_end && pulse.is_quiet() => return Ok(()),
             (State::Idle, None) => {
                 connection.as_mut().graceful_shutdown();
                 told = Some(now);
@@ -202,6 +205,11 @@ impl Pulse {
         beats.next += 1;
         beats.under_way.insert(number, None);
         UnderWay { pulse: Arc::clone(self), number }
+    }
+
+    /// Whether there is no request.
+    fn is_quiet(&self) -> bool {
+        self.lock().under_way.is_empty()
     }
 
     fn state(&self, now: Instant) -> State {
