@@ -301,8 +301,11 @@ impl Remote {
             let text = String::from_utf8_lossy(&whole.bytes);
             let reason = match (status, location) {
                 (200, _) => return Ok(whole),
-                // Hints take long to make: what a proxy gave up waiting for is not begun again.
-                (status, _) if is_busy(status) && !(status == 504 && path == HINTS) => {
+                // What a gateway gave up waiting for may have been done: hints, which take long to make, or a node's call.
+                (status, _)
+                    if is_busy(status)
+                        && !(status == 504 && path == HINTS || is_gateway(status) && path.is_empty()) =>
+                {
                     last = busy(status, &whole.bytes);
                     continue;
                 }
@@ -506,9 +509,14 @@ fn message(body: impl Read) -> Vec<u8> {
     bytes
 }
 
-/// Whether to ask again later: too many requests, or a proxy before a server that is just being started.
+/// Whether to ask again later: too many requests, or a gateway before a server that is just being started.
 fn is_busy(status: u16) -> bool {
-    matches!(status, 429 | 502..=504)
+    matches!(status, 429 | 503) || is_gateway(status)
+}
+
+/// Whether it is a gateway that got no answer.
+fn is_gateway(status: u16) -> bool {
+    matches!(status, 502 | 504)
 }
 
 /// Why to ask again later.

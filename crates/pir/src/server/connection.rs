@@ -154,7 +154,7 @@ async fn converse(
         };
         match (pulse.state(now), told) {
             (State::Overdue, _) => return Ok(()),
-            _ if all_end && pulse.is_quiet() => return Ok(()),
+            _ if all_end && pulse.is_quiet(now) => return Ok(()),
             (State::Idle, None) => {
                 connection.as_mut().graceful_shutdown();
                 told = Some(now);
@@ -207,9 +207,10 @@ impl Pulse {
         UnderWay { pulse: Arc::clone(self), number }
     }
 
-    /// Whether there is no request.
-    fn is_quiet(&self) -> bool {
-        self.lock().under_way.is_empty()
+    /// Whether there is no request, and the end of the last answer had a moment to leave.
+    fn is_quiet(&self, now: Instant) -> bool {
+        let beats = self.lock();
+        beats.under_way.is_empty() && now >= beats.quiet_since + LEAVE
     }
 
     fn state(&self, now: Instant) -> State {

@@ -65,16 +65,11 @@ pub(super) enum Forward {
 /// Why new hints are to be made.
 pub(super) struct Needs {
     pub reason: String,
-    /// What either way takes, where changes would do too: then the server still answers as of the epoch of the hints there are.
+    /// What either way takes, where changes would do too.
     weighed: Option<WeighedFields>,
 }
 
 impl Needs {
-    /// Whether the hints there are serve until then.
-    pub(super) fn can_wait(&self) -> bool {
-        self.weighed.is_some()
-    }
-
     /// Makes them, and waits until they are there.
     pub(super) fn renew(
         self,

@@ -454,9 +454,17 @@ impl<'a> Watch<'a> {
     }
 
     fn tell(&mut self, part: &[u8]) -> warpsmith::pir::Result<()> {
+        // Before the first part a signal ends the program at once.
+        if self.since.is_none() && part.is_empty() {
+            return Ok(());
+        }
         self.starting = None;
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
+        }
+        // It waits for the next, and there is nothing to be timed.
+        if part.is_empty() {
+            return Ok(());
         }
         self.done += part.len() as u64;
         let (since, first) = *self.since.get_or_insert((Instant::now(), part.len() as u64));

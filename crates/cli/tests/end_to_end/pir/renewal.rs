@@ -132,3 +132,20 @@ fn while_a_grown_table_has_no_hints_it_is_said() {
     assert_eq!(proxy.call("eth_chainId", json!([])), Ok("0x7a69".into()));
     drop(proxy);
 }
+
+/// An estimate times what comes, and waits for that: a server that takes its time to begin is not a person who ends it.
+#[test]
+fn an_estimate_waits_for_the_first_bytes() {
+    let desk = Desk::new();
+    let (database, _) = desk.flat("data.pir", 200_000);
+    let server = Server::start(&database, &[]);
+    let (gate, path) = (Gate::before(&server), desk.path("state"));
+    let open = Arc::clone(&gate.open);
+    // Longer than what is timed.
+    let opens = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        open.store(true, Ordering::SeqCst);
+    });
+    pir(&["hint", "--server", &gate.url, "--state", &path, "--estimate", "--device", "cpu"]).code(0);
+    opens.join().unwrap();
+}

@@ -186,8 +186,11 @@ fn go_round(
     let mut waiting = Waiting::default();
     let (mut look_at, mut round_at) = (Instant::now() + LOOK, Instant::now());
     while !stop.load(Ordering::Relaxed) {
-        if spares.look_after(libraries, tell)? {
+        let went_over = spares.look_after(libraries, tell)?;
+        if went_over[0] {
             known.set(None);
+        }
+        if went_over.contains(&true) {
             look_at = Instant::now();
         }
         let until = [Some(look_at), rhythm.every.map(|_| round_at)].into_iter().flatten().min();
@@ -255,7 +258,8 @@ pub(super) fn catch_up(
     stop: &AtomicBool,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<u64, Error> {
-    let (state, codes) = forward(libraries, known, new_hints, [true; 2], tell)?;
+    let state = forward_state(&mut libraries.state, known, new_hints, tell)?;
+    let codes = forward_codes(libraries.codes.as_mut(), new_hints, tell)?;
     if state.is_none() && codes.is_none() {
         return Ok(libraries.state.client().version().epoch);
     }
@@ -271,11 +275,11 @@ pub(super) fn catch_up(
         renew(codes, library, CODES)?;
     }
     // There may be an epoch after theirs by now, and what that takes is seen to when calls come.
-    forward(libraries, known, new_hints, [true; 2], tell)?;
+    forward_state(&mut libraries.state, known, new_hints, tell)?;
     Ok(libraries.state.client().version().epoch)
 }
 
-/// The same while calls come: new hints are made beside.
+/// The same while calls come: new hints are made beside. Whichever are needed, of the state or of codes, does not wait for the others.
 fn bring_forward(
     spares: &mut Spares<'_, '_>,
     libraries: &mut Libraries,
@@ -283,57 +287,70 @@ fn bring_forward(
     new_hints: NewHintsFlag,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<u64, Error> {
-    let which = [!spares.state.is_needed(), !spares.codes.is_needed()];
-    let (state, codes) = forward(libraries, known, new_hints, which, tell)?;
-    state.into_iter().for_each(|needs| spares.state.need(needs));
-    codes.into_iter().for_each(|needs| spares.codes.need(needs));
+    if !spares.state.is_awaited() {
+        spares.state.need(forward_state(&mut libraries.state, known, new_hints, tell)?);
+    }
+    // After the state: what that tells of is in there by then.
+    if !spares.codes.is_awaited() {
+        spares.codes.need(forward_codes(libraries.codes.as_mut(), new_hints, tell)?);
+    }
     Ok(libraries.state.client().version().epoch)
 }
 
-/// Brings the hints of the state and those of codes forward as they are, of which some may be left out; says why that is not enough,
-/// where it is not.
-fn forward(
-    libraries: &mut Libraries,
+/// Brings the hints of the state forward as they are, and says why that is not enough, where it is not.
+fn forward_state(
+    library: &mut Library,
     known: &Known,
     new_hints: NewHintsFlag,
-    [with_state, with_codes]: [bool; 2],
     tell: &mut dyn FnMut(News<'_>),
-) -> Result<(Option<Needs>, Option<Needs>), Error> {
-    let mut one = |library: &mut Library, of: &str| -> Result<Option<Needs>, Error> {
-        library.look_around()?;
-        match new_hints.bring_forward(library)? {
-            Forward::Newest => {}
-            Forward::Brought(caught_up) if caught_up.is_news() => {
+) -> Result<Option<Needs>, Error> {
+    let before = library.client().version().epoch;
+    let mut needs = Ok(None);
+    // Epochs may come faster than their changes are added: what is said of the block must fit the hints.
+    for _ in 0..3 {
+        needs = forward(library, "", new_hints, tell);
+        if !matches!(needs, Ok(None)) || library.client().version().epoch == library.epoch() {
+            break;
+        }
+    }
+    let epoch = library.client().version().epoch;
+    match &needs {
+        Ok(None) if epoch == library.epoch() => known.set(library.head().copied()),
+        // Some changes may have been added before it ended.
+        _ if epoch == before && !matches!(needs, Ok(None)) => {}
+        _ => known.set(None),
+    }
+    needs
+}
+
+/// The same for the database of codes, where there is one.
+fn forward_codes(
+    codes: Option<&mut Library>,
+    new_hints: NewHintsFlag,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<Option<Needs>, Error> {
+    codes.map_or(Ok(None), |codes| forward(codes, CODES, new_hints, tell))
+}
+
+/// Completes what was left without an answer, asks for the newest epoch, and brings hints there.
+fn forward(
+    library: &mut Library,
+    of: &str,
+    new_hints: NewHintsFlag,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<Option<Needs>, Error> {
+    library.resume()?;
+    library.look_around()?;
+    match new_hints.bring_forward(library)? {
+        Forward::Newest => Ok(None),
+        Forward::Brought(caught_up) => {
+            if caught_up.is_news() {
                 tell(News::Hints(&format!("{of}{}", caught_up.text())));
             }
-            Forward::Brought(_) => {}
-            Forward::Needs(needs) => return Ok(Some(needs)),
+            Ok(None)
         }
-        Ok(None)
-    };
-    let (mut state, mut codes) = (None, None);
-    if with_state {
-        let library = &mut libraries.state;
-        library.resume()?;
-        // Epochs may come faster than their changes are added: what is said of the block must fit the hints.
-        for _ in 0..3 {
-            state = one(library, "")?;
-            if state.is_some() || library.client().version().epoch == library.epoch() {
-                break;
-            }
-        }
-        // What is known of the hints there are stays true where new ones are needed.
-        if state.is_none() {
-            let is_newest = library.client().version().epoch == library.epoch();
-            known.set(library.head().copied().filter(|_| is_newest));
-        }
+        Forward::Needs(needs) => Ok(Some(needs)),
     }
-    // After the state: what that tells of is in there by then.
-    if let Some(library) = libraries.codes.as_mut().filter(|_| with_codes) {
-        library.resume()?;
-        codes = one(library, CODES)?;
-    }
-    Ok((state, codes))
 }
 
 /// One round: as many look-ups as it has, those that wait first. Says why it brought nothing, if so.

@@ -82,8 +82,7 @@ pub(super) fn plan(
     };
     let number = || {
         chain_id()?;
-        let reason =
-            "there are new hints, and of which block they are is not known yet; ask again in a moment";
+        let reason = "the block that the hints are of is not known at this moment; ask again";
         Ok(head.ok_or_else(|| Wrong::new(FAILED, reason))?.number)
     };
     Ok(Plan::Known(match method {

@@ -42,39 +42,40 @@ impl<'s, 'e> Spares<'s, 'e> {
         Spares { scope, allowed: new_hints.allows(), stop, state: Spare::default(), codes: Spare::default() }
     }
 
-    /// Begins to make hints where few are left, and goes over to those that are made. Says whether it went over: what is known of the
-    /// newest epoch is of before then.
+    /// Begins to make hints where few are left, and goes over to those that are made. Says for state and codes whether it went over: what is
+    /// known of the newest epoch is of before then.
     pub fn look_after(
         &mut self,
         libraries: &mut Libraries,
         tell: &mut dyn FnMut(News<'_>),
-    ) -> Result<bool, Error> {
+    ) -> Result<[bool; 2], Error> {
         if !self.allowed {
-            return Ok(false);
+            return Ok([false; 2]);
         }
         let (scope, stop) = (self.scope, self.stop);
-        let mut went_over = self.state.look_after(scope, stop, &mut libraries.state, "", tell)?;
-        if let Some(codes) = &mut libraries.codes {
-            went_over |= self.codes.look_after(scope, stop, codes, " of codes", tell)?;
-        }
-        Ok(went_over)
+        let state = self.state.look_after(scope, stop, &mut libraries.state, "", tell)?;
+        let codes = match &mut libraries.codes {
+            Some(codes) => self.codes.look_after(scope, stop, codes, " of codes", tell)?,
+            None => false,
+        };
+        Ok([state, codes])
     }
 }
 
 impl<'s> Spare<'s> {
-    /// New ones are to be made for this reason.
-    pub fn need(&mut self, needs: Needs) {
-        self.needs = Some(needs);
+    /// New ones are to be made for this reason; or those there are do, after all.
+    pub fn need(&mut self, needs: Option<Needs>) {
+        self.needs = needs;
     }
 
-    /// Whether they are to be made for a reason: until they are, there is nothing to be brought forward.
-    pub fn is_needed(&self) -> bool {
-        self.needs.is_some()
+    /// Whether those are being made that are needed: until they are, there is nothing to be brought forward.
+    pub fn is_awaited(&self) -> bool {
+        self.needs.is_some() && self.making.is_some()
     }
 
     /// Why nothing can be looked up until they are made, if so.
     pub fn missing(&self) -> Option<&str> {
-        self.needs.as_ref().filter(|needs| !needs.can_wait()).map(|needs| &needs.reason[..])
+        self.needs.as_ref().map(|needs| &needs.reason[..])
     }
 
     fn look_after<'e>(
@@ -95,16 +96,16 @@ impl<'s> Spare<'s> {
                         tell(News::Hints(&format!("new hints{of} are in use: {queries} queries")));
                         return Ok(true);
                     }
-                    // The table has grown meanwhile: these are of no use.
+                    // The table has grown meanwhile, or the server has another one: these are of no use.
                     Err(Error::Query(reason)) => {
+                        self.not_before = Some(Instant::now() + RETRY);
                         tell(News::Hints(&format!("new hints{of} are not used: {reason}")));
                     }
                     Err(error) => return Err(error),
                 },
                 Err(_) if stop.load(Ordering::Relaxed) => {}
                 Err(error) => {
-                    // Whether they are still needed is to be seen anew.
-                    (self.not_before, self.needs) = (Some(Instant::now() + RETRY), None);
+                    self.not_before = Some(Instant::now() + RETRY);
                     tell(News::Lost(&format!("new hints{of} could not be made: {error}")));
                 }
             }
@@ -112,7 +113,7 @@ impl<'s> Spare<'s> {
         }
         let is_time = self.not_before.is_none_or(|time| Instant::now() >= time);
         let are_few = remaining < library.client().params().backups() / RESERVE;
-        if self.making.is_none() && is_time && (are_few || self.is_needed()) {
+        if self.making.is_none() && is_time && (are_few || self.needs.is_some()) {
             let why = match &self.needs {
                 Some(needs) => needs.reason.clone(),
                 None => format!("{} queries{of} remain", human::count(remaining as f64)),
