@@ -235,11 +235,14 @@ fn check_keystore(document: &Value, ask: Ask<'_>) -> Result<Report, Failure> {
     let sealed = match web3::read(&document.to_string()) {
         Ok(sealed) => sealed,
         Err(error) => {
-            report.wrong("encrypted", error.to_string());
+            report.wrong("encrypted", keys::why(error)?);
             return Ok(report);
         }
     };
-    let read = sealed.decrypt(&ask("the password of the keystore")?).map_err(|error| error.to_string());
+    let read = match sealed.decrypt(&ask("the password of the keystore")?) {
+        Ok(read) => Ok(read),
+        Err(error) => Err(keys::why(error)?),
+    };
     match read.and_then(|read| Ok((keys::secret(&read.secret)?, read.address))) {
         Err(why) => report.wrong("encrypted", why),
         Ok((secret, address)) => {
@@ -346,7 +349,11 @@ fn read_secret(report: &mut Report, document: &Value, ask: Ask<'_>) -> Result<Op
         Ok(sealed) => sealed.decrypt(&ask("the password of the keys")?),
         Err(error) => Err(error),
     };
-    match read.map_err(|error| error.to_string()).and_then(|bytes| keys::secret(&bytes)) {
+    let read = match read {
+        Ok(bytes) => keys::secret(&bytes),
+        Err(error) => Err(keys::why(error)?),
+    };
+    match read {
         Ok(secret) => {
             report.add("encrypted", Verdict::Holds, "opens with the password");
             Ok(Some(secret))

@@ -96,10 +96,20 @@ pub(crate) fn parse(text: &str, ask: Ask<'_>) -> Result<Result<Secret, String>, 
     };
     let sealed = match sealed {
         Ok(sealed) => sealed,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return why(error).map(Err),
     };
-    let opened = sealed.decrypt(&ask(sealed.question())?);
-    Ok(opened.map_err(|error| error.to_string()).and_then(|bytes| secret(&bytes)))
+    match sealed.decrypt(&ask(sealed.question())?) {
+        Ok(bytes) => Ok(secret(&bytes)),
+        Err(error) => why(error).map(Err),
+    }
+}
+
+/// Why a key does not open; memory that the system does not give is no fault of the key.
+pub(crate) fn why(error: Error) -> Result<String, Failure> {
+    match error {
+        Error::NoMemory { .. } => Err(Failure::Other(error.to_string())),
+        error => Ok(error.to_string()),
+    }
 }
 
 /// A key under a password, its text known to be whole.

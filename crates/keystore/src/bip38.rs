@@ -33,7 +33,7 @@ pub struct Decrypted {
 /// The key under this password. `address` is its P2PKH address on the main network, of the compressed public key or not.
 pub fn encrypt(secret: &[u8; 32], is_compressed: bool, address: &str, password: &Password) -> Result<String> {
     let hash = address_hash(address);
-    let keys = derive(password, &hash);
+    let keys = derive(password, &hash)?;
     let cipher = cipher(&keys);
     let mut bytes = Vec::with_capacity(39);
     bytes.extend(PLAIN);
@@ -85,7 +85,7 @@ impl Sealed {
         password: &Password,
         address_of: impl FnOnce(&[u8; 32], bool) -> Option<String>,
     ) -> Result<Decrypted> {
-        let keys = derive(password, &self.hash);
+        let keys = derive(password, &self.hash)?;
         let cipher = cipher(&keys);
         let mut secret = Zeroizing::new([0; 32]);
         for (at, half) in self.sealed.chunks_exact(16).enumerate() {
@@ -123,9 +123,8 @@ fn address_hash(address: &str) -> [u8; 4] {
     [hash[0], hash[1], hash[2], hash[3]]
 }
 
-fn derive(password: &Password, address_hash: &[u8]) -> Zeroizing<[u8; 64]> {
-    let cost = Scrypt::new([14, 8, 8], FORMAT).expect("the standard's is possible");
-    cost.key(password.nfc().as_bytes(), address_hash)
+fn derive(password: &Password, address_hash: &[u8]) -> Result<Zeroizing<[u8; 64]>> {
+    Scrypt::new([14, 8, 8], FORMAT)?.key(password.nfc().as_bytes(), address_hash)
 }
 
 /// Of the second half of what was derived.

@@ -35,6 +35,18 @@ pub enum Error {
         /// Bytes.
         memory: u64,
     },
+    /// The system does not give the memory that deriving its key takes.
+    #[error(
+        "the {format} takes {} MiB of memory, which the system does not give; free memory, or raise the limit of this process \
+         (`ulimit -v`)",
+        memory.div_ceil(1 << 20)
+    )]
+    NoMemory {
+        /// Of what.
+        format: &'static str,
+        /// Bytes.
+        memory: u64,
+    },
     /// No salt, no encryption.
     #[error(transparent)]
     Randomness(warpsmith_entropy::Error),

@@ -51,7 +51,7 @@ fn encrypt_with(
     salt: [u8; 16],
     nonce: [u8; 24],
 ) -> Result<String> {
-    let key = derive(&cost(log_n)?, password, &salt);
+    let key = derive(&cost(log_n)?, password, &salt)?;
     let payload = Payload { msg: secret, aad: &[security as u8] };
     let sealed = cipher(&key).encrypt(&XNonce::from(nonce), payload).expect("32 bytes can be sealed");
     let mut bytes = Vec::with_capacity(LENGTH);
@@ -101,7 +101,7 @@ pub fn read(text: &str) -> Result<Sealed> {
 impl Sealed {
     /// The key, by its password.
     pub fn decrypt(&self, password: &Password) -> Result<Decrypted> {
-        let key = derive(&self.cost, password, &self.salt);
+        let key = derive(&self.cost, password, &self.salt)?;
         let payload = Payload { msg: &self.sealed, aad: &[self.security as u8] };
         let opened = cipher(&key).decrypt(&XNonce::from(self.nonce), payload);
         let opened = Zeroizing::new(opened.map_err(|_| Error::WrongPassword { format: FORMAT })?);
@@ -125,7 +125,7 @@ fn cost(log_n: u8) -> Result<Scrypt> {
     Scrypt::new([log_n.into(), 8, 1], FORMAT)
 }
 
-fn derive(cost: &Scrypt, password: &Password, salt: &[u8]) -> Zeroizing<[u8; 32]> {
+fn derive(cost: &Scrypt, password: &Password, salt: &[u8]) -> Result<Zeroizing<[u8; 32]>> {
     cost.key(password.nfkc().as_bytes(), salt)
 }
 

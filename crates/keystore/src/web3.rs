@@ -67,7 +67,8 @@ pub struct Decrypted {
 /// The key of the account `address` under this password, at the cost 2^`log_n`: a JSON document.
 pub fn encrypt(secret: &[u8; 32], address: &[u8; 20], password: &Password, log_n: u8) -> Result<String> {
     let (salt, iv): ([u8; 32], [u8; 16]) = (random()?, random()?);
-    let key: Zeroizing<[u8; 32]> = Scrypt::new([log_n.into(), 8, 1], FORMAT)?.key(password.as_bytes(), &salt);
+    let key: Zeroizing<[u8; 32]> =
+        Scrypt::new([log_n.into(), 8, 1], FORMAT)?.key(password.as_bytes(), &salt)?;
     let mut sealed = *secret;
     apply(&key, &iv, &mut sealed);
     let document = Document {
@@ -161,7 +162,7 @@ impl Sealed {
     /// The key, by its password.
     pub fn decrypt(&self, password: &Password) -> Result<Decrypted> {
         let key = match &self.derivation {
-            Derivation::Scrypt(cost) => cost.key(password.as_bytes(), &self.salt),
+            Derivation::Scrypt(cost) => cost.key(password.as_bytes(), &self.salt)?,
             Derivation::Pbkdf2 { rounds } => {
                 let mut key = Zeroizing::new([0; 32]);
                 pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), &self.salt, *rounds, &mut *key);

@@ -11,7 +11,7 @@ use warpsmith::chain::coin::decode_wif;
 use warpsmith::keystore::{Password, nip49};
 
 use crate::foreign;
-use crate::harness::{Run, mine, random_secret, text, warpsmith, write_private};
+use crate::harness::{BINARY, Run, mine, random_secret, text, warpsmith, write_private};
 use crate::terminal::answer;
 
 const PASSWORD: &str = "correct horse battery staple";
@@ -271,6 +271,25 @@ fn what_cannot_be_encrypted_is_refused_before_anything_is_searched() {
     mine(&[long, "--encrypt", "--encrypt-to", "age1"]).code(2).says(&["cannot be used with"]);
     mine(&[long, "--encrypt-to", "age1qqq"]).code(2).says(&["--encrypt-to", "age-keygen"]);
     assert!(!Path::new(&case.path("k")).exists());
+}
+
+/// A file that asks for more memory than the process may have: an error that says so, before a password is asked for.
+#[test]
+fn memory_that_is_not_given_is_an_error() {
+    let case = Case::new();
+    let key = [1; 32];
+    let password = Password::new(PASSWORD.to_owned().into()).unwrap();
+    let document = warpsmith::keystore::web3::encrypt(&key, &[2; 20], &password, 4).unwrap();
+    let keystore = case.path("keystore.json");
+    write_private(&keystore, &document.replace("\"n\":16", "\"n\":4194304"));
+    let script = format!(
+        "ulimit -v 3000000; exec {BINARY} verify {keystore} --password-file {}",
+        case.path("password")
+    );
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("takes 4097 MiB of memory, which the system does not give"), "{said}");
 }
 
 #[test]
