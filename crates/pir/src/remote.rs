@@ -4,31 +4,31 @@
 //! A server is not believed. What comes is checked: blocks against the digests, digests against the identity, the shape of
 //! the database against what this machine can hold, all lengths against what was asked for, before anything is allocated.
 //! Nothing it says is shown as it came. Redirects are not followed. A download that breaks off goes on where it was; a query is
-//! repeated byte for byte.
+//! repeated byte for byte. A response that comes slower than a minimum rate is given up, however short it is.
 
 mod blocks;
 mod catch_up;
 mod claim;
+mod contact;
+mod exchange;
+mod node;
 mod overlay;
 mod text;
 mod transport;
 
-use std::io::{self, ErrorKind, Read};
 use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-use bytes::Bytes;
-use ureq::http::{HeaderValue, Request as HttpRequest, Uri, header};
+use ureq::http::Uri;
 use ureq::{Agent, Proxy};
-use zeroize::Zeroizing;
 
 pub use self::catch_up::{CaughtUp, Cost, Weighed};
 use self::claim::believable;
+pub use self::contact::{Contact, Outage};
+use self::exchange::Whole;
+pub use self::node::is_read_method;
 use self::overlay::Overlay;
 use self::text::shown;
-use self::transport::{Response, is_hang_up};
 use crate::client::{Asked, Client, Fetched};
 use crate::database::{Description, HEAD_BYTES};
 use crate::error::{Error, Result};
@@ -39,12 +39,6 @@ use crate::token::Token;
 use crate::two_server::Request;
 use crate::wire::{self, Update, read_updates};
 
-/// Attempts at one request, within seven and a half seconds: a server that is started again is back by then, and who gave a wrong
-/// address does not wait long.
-const ATTEMPTS: u32 = 5;
-/// Time without a byte after which an attempt is given up: of most requests, and of one for hints, which take long to make.
-const SILENCE: Duration = Duration::from_secs(60);
-const SILENCE_OF_MAKERS: Duration = Duration::from_secs(3600);
 /// Where hints are asked for.
 const HINTS: &str = "/v1/hints";
 /// Where changes are asked for.
@@ -73,6 +67,10 @@ pub struct Remote {
     allows_plain: bool,
     /// Whether errors leave its path out.
     hides_path: bool,
+    /// Whether somebody waits for each answer.
+    fails_fast: bool,
+    /// Whether it answers.
+    contact: Arc<Contact>,
     /// What stands between, and its host and port.
     proxy: Option<(Proxy, String)>,
     /// Keeps the connections, from the first request on: or why there can be none.
@@ -92,23 +90,6 @@ pub struct Offer {
     pub head: Option<ChainHead>,
     /// Changes since the file, which a new client downloads too; 0 where it does not say.
     pub changes: u64,
-}
-
-/// A file of a database, by its tag, and the bytes of it that are wanted: so a stream goes on with the same one when the server
-/// has folded it meanwhile.
-#[derive(Clone)]
-struct Of<'a> {
-    file: &'a str,
-    range: Option<Range<u64>>,
-}
-
-/// An answer that was read.
-struct Whole {
-    bytes: Vec<u8>,
-    epoch: Option<u64>,
-    batch: Option<u64>,
-    head: Option<ChainHead>,
-    changes: Option<u64>,
 }
 
 impl Remote {
@@ -142,6 +123,8 @@ impl Remote {
             token: None,
             allows_plain: false,
             hides_path: false,
+            fails_fast: false,
+            contact: Arc::default(),
             proxy: None,
             agent: Arc::default(),
         };
@@ -191,6 +174,18 @@ impl Remote {
         self
     }
 
+    /// The same for callers that somebody waits for: an attempt to connect ends after four seconds, unless a proxy stands between,
+    /// and no other begins two seconds after the first.
+    #[must_use]
+    pub fn failing_fast(self) -> Remote {
+        Remote { fails_fast: true, agent: Arc::default(), ..self }
+    }
+
+    /// Whether it answers, also while a request is under way. Downloads of blocks do not count.
+    pub fn contact(&self) -> Arc<Contact> {
+        Arc::clone(&self.contact)
+    }
+
     /// Whether nobody on the way can read what is sent: it is encrypted, or does not leave this machine.
     pub fn is_private(&self) -> bool {
         match &self.proxy {
@@ -218,116 +213,6 @@ impl Remote {
         }
         server.push_str(&through.unwrap_or_default());
         Error::Remote { server, reason: shown(reason.as_ref()) }
-    }
-
-    fn send(
-        &self,
-        method: &str,
-        path: &str,
-        of: Option<Of<'_>>,
-        body: &[u8],
-        longest: u64,
-    ) -> io::Result<Response> {
-        let agent = self
-            .agent
-            .get_or_init(|| transport::agent(self.secure, self.proxy.as_ref().map(|(proxy, _)| proxy)));
-        let agent = agent.as_ref().map_err(|why| io::Error::new(ErrorKind::InvalidData, why.clone()))?;
-        let mut request = HttpRequest::builder().method(method).uri(format!("{}{path}", self.url()));
-        if let Some(Of { file, range }) = of {
-            request = request.header(header::IF_MATCH, file);
-            if let Some(Range { start, end }) = range {
-                request = request.header(header::RANGE, format!("bytes={start}-{}", end - 1));
-            }
-        }
-        if path.is_empty() {
-            request = request.header(header::CONTENT_TYPE, "application/json");
-        }
-        if let Some(token) = self.token.as_ref().filter(|_| path == HINTS) {
-            request = request.header(header::AUTHORIZATION, bearer(token)?);
-        }
-        let silence = if path == HINTS { SILENCE_OF_MAKERS } else { SILENCE };
-        if method == "GET" {
-            transport::send(agent, request.body(()).map_err(io::Error::other)?, silence, longest)
-        } else {
-            transport::send(agent, request.body(body).map_err(io::Error::other)?, silence, longest)
-        }
-    }
-
-    /// A request whose whole answer is read; repeated where the network fails or the server is busy.
-    fn ask(&self, method: &str, path: &str, body: &[u8], longest: u64) -> Result<Whole> {
-        self.ask_of(None, method, path, body, longest)
-    }
-
-    /// The same, of one file of the database.
-    fn ask_of(
-        &self,
-        of: Option<Of<'_>>,
-        method: &str,
-        path: &str,
-        body: &[u8],
-        longest: u64,
-    ) -> Result<Whole> {
-        let what = format!("{method} {path}");
-        let what = what.trim_end();
-        let (mut last, mut hung_up) = (String::new(), false);
-        for attempt in 0..ATTEMPTS {
-            // A connection that was kept may have been closed meanwhile: the first time another is opened at once.
-            if attempt > 1 || attempt == 1 && !hung_up {
-                std::thread::sleep(Duration::from_millis(250 << attempt));
-            }
-            let result = self.send(method, path, of.clone(), body, longest).and_then(|response| {
-                let Response { status, epoch, batch, head, changes, location, mut body } = response;
-                let bytes = if status == 200 {
-                    let mut bytes = Vec::new();
-                    body.read_to_end(&mut bytes)?;
-                    bytes
-                } else {
-                    message(body)
-                };
-                Ok((status, Whole { bytes, epoch, batch, head, changes }, location))
-            });
-            let (status, whole, location) = match result {
-                Ok(answer) => answer,
-                // Another attempt would bring the same.
-                Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    return Err(self.failed(format!("{what}: {error}")));
-                }
-                Err(error) => {
-                    hung_up = is_hang_up(&error);
-                    last = format!("{what}: {error}");
-                    continue;
-                }
-            };
-            let text = String::from_utf8_lossy(&whole.bytes);
-            let reason = match (status, location) {
-                (200, _) => return Ok(whole),
-                // What a gateway gave up waiting for may have been done: hints, which take long to make, or a node's call.
-                (status, _)
-                    if is_busy(status)
-                        && !(status == 504 && path == HINTS || is_gateway(status) && path.is_empty()) =>
-                {
-                    last = busy(status, &whole.bytes);
-                    continue;
-                }
-                (300..400, Some(place)) => format!(
-                    "{what}: {status}, which leads to {place}; that is not followed, so give the address itself"
-                ),
-                _ => format!("{what}: {status} {}", text.trim()),
-            };
-            // An epoch too long for the server to send is as good as gone.
-            let is_gone = status == 409 || status == 413 && path.starts_with(UPDATES);
-            return Err(if is_gone { Error::Mismatch(shown(&reason)) } else { self.failed(reason) });
-        }
-        Err(self.failed(last))
-    }
-
-    /// What a node says to a call of JSON-RPC, which is sent to the address itself; at most so many bytes.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be reached, refuses, or says more.
-    pub fn post_json(&self, call: &[u8], longest: u64) -> Result<Vec<u8>> {
-        Ok(self.ask("POST", "", call, longest)?.bytes)
     }
 
     /// What the server has.
@@ -490,38 +375,6 @@ fn host_of(authority: &str) -> &str {
 fn is_here(authority: &str) -> bool {
     let host = host_of(authority);
     host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
-}
-
-/// A token as it travels, of which nothing is left in memory afterwards.
-fn bearer(token: &Token) -> io::Result<HeaderValue> {
-    let mut value = Zeroizing::new(Vec::with_capacity(7 + token.expose().len()));
-    value.extend_from_slice(b"Bearer ");
-    value.extend_from_slice(token.expose().as_bytes());
-    let mut value = HeaderValue::from_maybe_shared(Bytes::from_owner(value)).map_err(io::Error::other)?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-/// What came with an answer that is no success: only for the message, and what does not come is not missed.
-fn message(body: impl Read) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let _ = body.take(2000).read_to_end(&mut bytes);
-    bytes
-}
-
-/// Whether to ask again later: too many requests, or a gateway before a server that is just being started.
-fn is_busy(status: u16) -> bool {
-    matches!(status, 429 | 503) || is_gateway(status)
-}
-
-/// Whether it is a gateway that got no answer.
-fn is_gateway(status: u16) -> bool {
-    matches!(status, 502 | 504)
-}
-
-/// Why to ask again later.
-fn busy(status: u16, message: &[u8]) -> String {
-    format!("it is busy ({status}): {}", String::from_utf8_lossy(message).trim())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::support::Bench;
 use warpsmith_pir::database::Description;
@@ -130,6 +131,64 @@ fn answers_longer_than_what_was_asked_for() {
     let remote = hostile(|_, stream| ok(stream, &[0; 4096]));
     let asked = client.ask(&[1, 2]).unwrap();
     refused(remote.fetch(&mut client, &asked), &["4096 bytes, where at most 176"]);
+}
+
+/// A byte now and then of a short answer: it is given up by its rate, and not asked for again and again.
+#[test]
+fn answers_that_are_dripped() {
+    let remote = hostile(|_, stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n")?;
+        loop {
+            stream.write_all(b"x")?;
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let begin = Instant::now();
+    refused(remote.offer(), &["GET /v1/info", "too slowly"]);
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+    assert!(remote.contact().outage().unwrap().reason.unwrap().contains("too slowly"));
+}
+
+/// A node that takes a call and says nothing, or that it is busy: a call that changes something is not sent again, and one that
+/// only reads is. One that could not be sent is sent again, whatever it is.
+#[test]
+fn calls_that_change_something_are_sent_once() {
+    let call = |remote: &Remote, is_read| {
+        remote.call_node(b"{}", is_read, 100, |reader| {
+            let mut answer = Vec::new();
+            reader.read_to_end(&mut answer).map(|_| answer)
+        })
+    };
+    let busy = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
+    for (answer, says) in
+        [("", "may have arrived"), ("HTTP/1.1 200 OK\r\n", "may have arrived"), (busy, "503")]
+    {
+        let heard = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&heard);
+        let remote = hostile(move |_, stream| {
+            count.fetch_add(1, Ordering::SeqCst);
+            stream.write_all(answer.as_bytes())
+        });
+        let remote = remote.failing_fast();
+        refused(call(&remote, false), &[says]);
+        assert_eq!(heard.load(Ordering::SeqCst), 1, "{answer}");
+        call(&remote, true).unwrap_err();
+        assert!(heard.load(Ordering::SeqCst) > 2, "{answer}");
+    }
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let remote = Remote::new(&format!("http://{address}")).unwrap();
+    let node = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        let (mut stream, _) = TcpListener::bind(address).unwrap().accept().unwrap();
+        let (mut request, mut byte) = (Vec::new(), [0]);
+        while !request.ends_with(b"{}") {
+            stream.read_exact(&mut byte).unwrap();
+            request.extend(byte);
+        }
+        ok(&mut stream, b"[]").unwrap();
+    });
+    assert_eq!(call(&remote, false).unwrap(), b"[]");
+    node.join().unwrap();
 }
 
 #[test]

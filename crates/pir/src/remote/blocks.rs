@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
+use super::Remote;
+use super::exchange::{ATTEMPTS, Exchange, Of, Repeat, busy, is_busy, message};
 use super::transport::{Response, is_hang_up};
-use super::{ATTEMPTS, Of, Remote, busy, is_busy, message};
 use crate::database::{Description, SEGMENT_BYTES};
 use crate::error::Result;
 
@@ -182,8 +183,10 @@ impl Remote {
     ) -> Result<std::result::Result<Response, Unanswered>> {
         let range = stream.place(segments.start).start + there..stream.place(segments.end - 1).end;
         let longest = range.end - range.start;
-        let of = Of { file: &stream.tag, range: Some(range) };
-        Ok(match self.send("GET", "/v1/blocks", Some(of), b"", longest) {
+        let of = Some(Of { file: &stream.tag, range: Some(range) });
+        let (path, repeat) = ("/v1/blocks", Repeat::Always);
+        let exchange = Exchange { of, method: "GET", path, body: b"", longest, repeat };
+        Ok(match self.send(&exchange, &mut false) {
             Ok(response) if response.status == 206 => Ok(response),
             Ok(Response { status, body, .. }) if is_busy(status) => {
                 Err(Unanswered { reason: busy(status, &message(body)), hung_up: false })

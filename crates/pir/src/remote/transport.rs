@@ -6,7 +6,7 @@
 //! not used: who passes on what is asked is said in the command itself.
 
 use std::io::{self, Read};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ureq::http::{HeaderMap, Request, header};
 use ureq::unversioned::resolver::DefaultResolver;
@@ -18,17 +18,32 @@ use zeroize::Zeroize;
 
 use crate::ethereum::ChainHead;
 
-/// Time after which an attempt to connect is given up.
-const CONNECTING: Duration = Duration::from_secs(30);
+/// Timeout of an attempt to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same where somebody waits for the answer and nothing stands between.
+const FAST_CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 /// Time without a request after which a connection is not used again: our servers close it after a minute.
 const IDLE: Duration = Duration::from_secs(45);
 /// The most of an answer's head.
 const HEAD_BYTES: usize = 1 << 16;
-/// Bytes a second at which an answer must come, on average: a server that sends now and then a byte is given up too.
-const PACE: u64 = 16 << 10;
+/// Minimum rate of a response in bytes a second, from its first byte on: a server that drips bytes is given up.
+const MIN_RATE: u64 = 16 << 10;
+/// Time that a response of any length may take beyond what its bytes take at the minimum rate.
+const RATE_GRACE: Duration = Duration::from_secs(10);
 
-/// What keeps connections to a server. It says nothing of this program, nor of what it could read.
-pub(super) fn agent(secure: bool, proxy: Option<&Proxy>) -> Result<Agent, String> {
+/// Keeps connections to a server. It says nothing of this program, nor of what it could read.
+pub(super) fn agent(secure: bool, proxy: Option<&Proxy>, fails_fast: bool) -> Result<Agent, String> {
+    // Through a proxy such as Tor's, connecting takes many seconds.
+    let connect_timeout = if fails_fast && proxy.is_none() { FAST_CONNECT_TIMEOUT } else { CONNECT_TIMEOUT };
+    agent_with(secure, proxy, connect_timeout, RATE_GRACE)
+}
+
+fn agent_with(
+    secure: bool,
+    proxy: Option<&Proxy>,
+    connect_timeout: Duration,
+    grace: Duration,
+) -> Result<Agent, String> {
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -37,7 +52,7 @@ pub(super) fn agent(secure: bool, proxy: Option<&Proxy>) -> Result<Agent, String
         .user_agent("")
         .accept("")
         .accept_encoding("")
-        .timeout_connect(Some(CONNECTING))
+        .timeout_connect(Some(connect_timeout))
         .max_idle_age(IDLE)
         .max_idle_connections_per_host(super::blocks::CONNECTIONS)
         .proxy(proxy.cloned());
@@ -47,7 +62,7 @@ pub(super) fn agent(secure: bool, proxy: Option<&Proxy>) -> Result<Agent, String
     if secure {
         return Err("this build knows no TLS".to_owned());
     }
-    let connector = DefaultConnector::new().chain(Wiping);
+    let connector = DefaultConnector::new().chain(Guard { grace });
     Ok(Agent::with_parts(config.build(), connector, DefaultResolver::default()))
 }
 
@@ -63,8 +78,8 @@ pub(super) struct Response {
     pub body: Bounded,
 }
 
-/// Sends a request and reads the head of its answer. Whichever side is silent for `silence` is given up; the body must end
-/// within that and the time for `longest` bytes. A body that is announced to be longer is an error at once, one that proves
+/// Sends a request and reads the head of its answer. Whichever side is silent for `silence` is given up, and so is a response that
+/// comes slower than [`MIN_RATE`]. A body that is announced to be longer is an error at once, one that proves
 /// longer when it is. An error is `InvalidData` where another attempt would bring the same.
 pub(super) fn send(
     agent: &Agent,
@@ -77,7 +92,7 @@ pub(super) fn send(
         .timeout_per_read(Some(silence))
         .timeout_per_write(Some(silence))
         .timeout_recv_response(Some(silence))
-        .timeout_recv_body(Some(silence.saturating_add(Duration::from_secs(longest / PACE))))
+        .timeout_recv_body(Some(silence.saturating_add(Duration::from_secs(longest / MIN_RATE))))
         .build();
     let (head, body) = agent.run(request).map_err(failure)?.into_parts();
     let text = |name: &str| head.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -133,7 +148,9 @@ fn failure(error: ureq::Error) -> io::Error {
         E::BodyStalled => (UnexpectedEof, "the connection ended too early"),
         E::Io(error) => return error,
         E::Timeout(Timeout::Connect) => (TimedOut, "no connection came about in time"),
-        E::Timeout(Timeout::RecvBody) => (TimedOut, "the answer comes too slowly"),
+        E::Timeout(Timeout::RecvBody) => {
+            (TimedOut, "the answer comes too slowly, at less than 16 KiB a second")
+        }
         E::Timeout(_) => (TimedOut, "the other side was silent for too long"),
         E::HostNotFound => (NotFound, "the host has no address"),
         E::LargeResponseHeader(..) => return invalid(large_head()),
@@ -177,46 +194,94 @@ impl std::fmt::Debug for Bounded {
     }
 }
 
-/// Leaves nothing of a request in the buffers of a connection that stays: one for hints has a key in it, and a token.
+/// Wraps every connection in [`Guarded`].
 #[derive(Debug)]
-struct Wiping;
+struct Guard {
+    grace: Duration,
+}
 
-impl Connector<Box<dyn Transport>> for Wiping {
-    type Out = Wiped;
+impl Connector<Box<dyn Transport>> for Guard {
+    type Out = Guarded;
 
     fn connect(
         &self,
         _: &ConnectionDetails<'_>,
         chained: Option<Box<dyn Transport>>,
-    ) -> Result<Option<Wiped>, ureq::Error> {
-        Ok(chained.map(Wiped))
+    ) -> Result<Option<Guarded>, ureq::Error> {
+        Ok(chained.map(|transport| Guarded { transport, pace: Pace::new(self.grace) }))
     }
 }
 
+/// A connection whose responses keep the minimum rate, and whose buffers keep nothing of a request: one for hints has a key in
+/// it, and a token.
 #[derive(Debug)]
-struct Wiped(Box<dyn Transport>);
+struct Guarded {
+    transport: Box<dyn Transport>,
+    pace: Pace,
+}
 
-impl Transport for Wiped {
+impl Transport for Guarded {
     fn buffers(&mut self) -> &mut dyn Buffers {
-        self.0.buffers()
+        self.transport.buffers()
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
-        let sent = self.0.transmit_output(amount, timeout);
-        self.0.buffers().output()[..amount].zeroize();
+        self.pace = Pace::new(self.pace.grace);
+        let sent = self.transport.transmit_output(amount, timeout);
+        self.transport.buffers().output()[..amount].zeroize();
         sent
     }
 
-    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
-        self.0.await_input(timeout)
+    fn await_input(&mut self, mut timeout: NextTimeout) -> Result<bool, ureq::Error> {
+        if let Some(left) = self.pace.left() {
+            if left.is_zero() {
+                return Err(ureq::Error::Timeout(Timeout::RecvBody));
+            }
+            if left < *timeout.after {
+                (timeout.after, timeout.reason) = (left.into(), Timeout::RecvBody);
+            }
+        }
+        let (before, begin) = (self.transport.buffers().input().len(), Instant::now());
+        let outcome = self.transport.await_input(timeout);
+        let received = self.transport.buffers().input().len().saturating_sub(before);
+        self.pace.add(received as u64, begin.elapsed());
+        outcome
     }
 
     fn is_open(&mut self) -> bool {
-        self.0.is_open()
+        self.transport.is_open()
     }
 
     fn is_tls(&self) -> bool {
-        self.0.is_tls()
+        self.transport.is_tls()
+    }
+}
+
+/// The rate of a response: its bytes, head included, and the time waited for them since the first. Time that the reader takes
+/// to use them does not count.
+#[derive(Debug)]
+struct Pace {
+    grace: Duration,
+    received: u64,
+    waited: Duration,
+}
+
+impl Pace {
+    fn new(grace: Duration) -> Pace {
+        Pace { grace, received: 0, waited: Duration::ZERO }
+    }
+
+    /// Time left for the next byte; none before the first, for which a server may have to work.
+    fn left(&self) -> Option<Duration> {
+        let allowed = self.grace + Duration::from_secs_f64(self.received as f64 / MIN_RATE as f64);
+        (self.received > 0).then(|| allowed.saturating_sub(self.waited))
+    }
+
+    fn add(&mut self, received: u64, waited: Duration) {
+        if self.received > 0 {
+            self.waited += waited;
+        }
+        self.received += received;
     }
 }
 
@@ -266,6 +331,15 @@ mod tests {
         silence: Duration,
         longest: u64,
     ) -> io::Result<(u16, Vec<u8>)> {
+        read_with(RATE_GRACE, pieces, silence, longest)
+    }
+
+    fn read_with(
+        grace: Duration,
+        pieces: impl IntoIterator<Item = impl AsRef<[u8]>> + Send + 'static,
+        silence: Duration,
+        longest: u64,
+    ) -> io::Result<(u16, Vec<u8>)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         std::thread::spawn(move || {
@@ -280,7 +354,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        let agent = agent(false, None).unwrap();
+        let agent = agent_with(false, None, CONNECT_TIMEOUT, grace).unwrap();
         let mut response = send(&agent, Request::get(url).body(()).unwrap(), silence, longest)?;
         let mut bytes = Vec::new();
         response.body.read_to_end(&mut bytes).map(|_| (response.status, bytes))
@@ -333,7 +407,32 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let request = Request::get(url).body(()).unwrap();
-        let late = send(&agent(false, None).unwrap(), request, Duration::from_millis(50), 5).unwrap_err();
+        let late =
+            send(&agent(false, None, false).unwrap(), request, Duration::from_millis(50), 5).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut, "{late}");
+    }
+
+    /// However long the answer may be, and wherever in it the bytes are dripped: head, body, or the size of a chunk.
+    #[test]
+    fn a_server_that_drips_bytes_is_given_up() {
+        let fixed = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;";
+        for head in ["HTTP/1.1 200 OK\r\nX: ", fixed, chunked] {
+            let drips = [head].into_iter().chain(std::iter::repeat_n("x", 20_000));
+            let begin = Instant::now();
+            let late = read_with(Duration::from_millis(200), drips, PATIENT, 1 << 30).unwrap_err();
+            assert_eq!(late.kind(), io::ErrorKind::TimedOut, "{head}: {late}");
+            assert!(late.to_string().contains("too slowly") && begin.elapsed() < PATIENT, "{head}: {late}");
+        }
+        // A server that works for long before its first byte is not slow, nor is one whose client is.
+        let mut pace = Pace::new(Duration::from_secs(10));
+        pace.add(0, Duration::from_secs(3000));
+        assert_eq!(pace.left(), None);
+        pace.add(MIN_RATE, Duration::from_secs(3000));
+        assert_eq!(pace.left(), Some(Duration::from_secs(11)));
+        pace.add(1, Duration::from_secs(12));
+        assert_eq!(pace.left(), Some(Duration::ZERO));
+        pace.add(10 * MIN_RATE, Duration::ZERO);
+        assert!(pace.left().unwrap() > Duration::from_secs(8));
     }
 }

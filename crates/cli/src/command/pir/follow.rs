@@ -1,8 +1,8 @@
 //! `warpsmith pir follow`: keeps a database of Ethereum's state up with its chain.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use warpsmith::pir::updates::Live;
 use super::codes::{Codes, chunks_of_all};
 use super::fold::{self, FoldedLine, Folding, KeepFlags};
 use super::growth::{Telling, grow};
-use super::node::{Node, Records, Told};
+use super::node::{Node, Records, Told, pause};
 use super::{Route, lanes};
 use crate::ending::{Ending, Failure};
 use crate::human;
@@ -250,14 +250,6 @@ impl Follow {
 
     fn failure(&self, reason: &str) -> Failure {
         Failure::Other(format!("--rpc: {reason}"))
-    }
-}
-
-/// Waits, unless a person does not want to.
-fn pause(time: Duration, stop: &AtomicBool) {
-    let until = Instant::now() + time;
-    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(50).min(until.saturating_duration_since(Instant::now())));
     }
 }
 

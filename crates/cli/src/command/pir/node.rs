@@ -1,30 +1,39 @@
 //! A node of Ethereum: blocks, what they touched, and the state after them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
+mod replies;
+
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use flate2::read::GzDecoder;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use warpsmith::pir::ethereum::{
     Account, Address, ChainHead, account_record, code_hash, code_hash_key, code_hash_record, code_number,
     slot_key, slot_record,
 };
+use warpsmith::pir::memory;
 use warpsmith::pir::remote::Remote;
 
+use self::replies::{MAX_TEXT, Names, Reply, Touched, Traces};
 use super::codes::ByHash;
 use crate::telling::tell;
 
-/// Bytes of an answer that are taken: a trace of a block is some megabytes.
-const MOST_ANSWER: u64 = 1 << 30;
+/// Bytes of an answer that are taken. A trace of a block is some megabytes, of which only names are kept.
+const MAX_ANSWER: u64 = 1 << 30;
+/// The same of answers that are kept whole: values of a batch, or a dump.
+const MAX_KEPT: u64 = 256 << 20;
 /// Calls of one request.
-const MOST_CALLS: usize = 500;
+const MAX_CALLS: usize = 500;
 /// A node that says nothing in so long is spoken of. Tracing a large block takes seconds.
 const LONG: Duration = Duration::from_secs(10);
 /// How soon a person who wants to stop is noticed.
 const LOOK: Duration = Duration::from_millis(50);
+/// Attempts to read the state of a chain that goes on meanwhile, and the pause between them.
+const DUMP_ATTEMPTS: u32 = 10;
+const DUMP_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a node does not do, in words.
 pub(super) type Told<T> = Result<T, String>;
@@ -55,20 +64,42 @@ pub(super) struct Block {
     paid: Vec<Address>,
 }
 
-/// Accounts and slots that a block may have changed.
-type Touched = BTreeMap<Address, BTreeSet<[u8; 32]>>;
+/// A block as a node tells it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BlockFields {
+    number: String,
+    timestamp: String,
+    hash: String,
+    parent_hash: String,
+    miner: String,
+    #[serde(default)]
+    withdrawals: Option<Vec<Withdrawal>>,
+}
+
+#[derive(Deserialize)]
+struct Withdrawal {
+    address: String,
+}
 
 impl<'a> Node<'a> {
     pub fn new(remote: Remote, stop: &'a AtomicBool) -> Node<'a> {
         Node { remote: remote.hiding_path(), stop }
     }
 
-    /// What it answers. Nobody who wants to stop waits for a node that is stuck, and nobody waits without a word.
-    fn post(&self, body: Vec<u8>) -> Told<Vec<u8>> {
+    /// Sends a batch of calls and reads the replies as they come. Warns when the node is slow, and ends when `stop` is raised.
+    fn post<T: DeserializeOwned + Send + 'static>(
+        &self,
+        body: Vec<u8>,
+        longest: u64,
+        max_text: usize,
+    ) -> Told<Vec<Reply<T>>> {
         let (answer, answers) = mpsc::channel();
         let (remote, begin) = (self.remote.clone(), Instant::now());
-        // Left to itself where its answer is not wanted any more.
-        std::thread::spawn(move || answer.send(remote.post_json(&body, MOST_ANSWER)));
+        // Left to itself where its answer is not wanted any more. All calls of this module read, so that they can be sent again.
+        std::thread::spawn(move || {
+            answer.send(remote.call_node(&body, true, longest, |reader| replies::read(reader, max_text)))
+        });
         let mut is_told = false;
         loop {
             match answers.recv_timeout(LOOK) {
@@ -89,68 +120,81 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn call(&self, method: &str, params: &Value) -> Told<Value> {
-        let answers = self.calls(&[(method, params.clone())])?;
-        Ok(answers.into_iter().next().expect("one answer for each call"))
+    /// One call: its result, none where that is null.
+    fn call<T: DeserializeOwned + Send + 'static>(
+        &self,
+        method: &str,
+        params: Value,
+        longest: u64,
+        max_text: usize,
+    ) -> Told<Option<T>> {
+        let mut results = self.calls(&[(method, params)], longest, max_text)?;
+        Ok(results.pop().expect("one answer for each call"))
+    }
+
+    /// One call whose result is a text.
+    fn text(&self, method: &str, params: Value) -> Told<String> {
+        self.call(method, params, MAX_KEPT, MAX_TEXT)?
+            .ok_or_else(|| format!("{method}: the node's answer has no result"))
     }
 
     /// Several calls at once: all of their results, or what is wrong with one.
-    fn calls(&self, calls: &[(&str, Value)]) -> Told<Vec<Value>> {
+    fn calls<T: DeserializeOwned + Send + 'static>(
+        &self,
+        calls: &[(&str, Value)],
+        longest: u64,
+        max_text: usize,
+    ) -> Told<Vec<Option<T>>> {
+        let batch: Vec<Value> = calls
+            .iter()
+            .zip(0u64..)
+            .map(|((method, params), id)| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .collect();
+        let replies = self.post(Value::from(batch).to_string().into_bytes(), longest, max_text)?;
+        let mut by_id = BTreeMap::new();
+        let is_whole = |reply: &Reply<T>| reply.id.is_none() && reply.error.is_some();
+        for reply in replies {
+            // Without an id it is said of all.
+            let id = if is_whole(&reply) { 0 } else { reply.id.unwrap_or(u64::MAX) };
+            by_id.insert(id, reply);
+        }
         let mut results = Vec::with_capacity(calls.len());
-        for calls in calls.chunks(MOST_CALLS) {
-            let batch: Vec<Value> = calls
-                .iter()
-                .zip(0u64..)
-                .map(|((method, params), id)| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
-                .collect();
-            let answer = self.post(Value::from(batch).to_string().into_bytes())?;
-            let answer: Value =
-                serde_json::from_slice(&answer).map_err(|_| "the node's answer is no JSON".to_owned())?;
-            let mut by_id: BTreeMap<u64, Value> = BTreeMap::new();
-            for answer in answer.as_array().into_iter().flatten() {
-                by_id.extend(answer["id"].as_u64().map(|id| (id, answer.clone())));
+        for ((method, _), id) in calls.iter().zip(0u64..) {
+            let reply = by_id
+                .remove(&id)
+                .ok_or_else(|| format!("{method}: the node does not answer batches of calls"))?;
+            if let Some(refusal) = reply.error {
+                let message: String = refusal.message.as_deref().unwrap_or("no").chars().take(300).collect();
+                return Err(format!("{method}: the node says {message}"));
             }
-            for ((method, _), id) in calls.iter().zip(0u64..) {
-                let answer = by_id
-                    .get(&id)
-                    .ok_or_else(|| format!("{method}: the node does not answer batches of calls"))?;
-                if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
-                    return Err(format!(
-                        "{method}: the node says {}",
-                        error["message"].as_str().unwrap_or("no")
-                    ));
-                }
-                results.push(answer["result"].clone());
-            }
+            results.push(reply.result);
         }
         Ok(results)
     }
 
     pub fn chain_id(&self) -> Told<u64> {
-        number(&self.call("eth_chainId", &json!([]))?)
+        number(&self.text("eth_chainId", json!([]))?)
     }
 
     pub fn newest(&self) -> Told<u64> {
-        number(&self.call("eth_blockNumber", &json!([]))?)
+        number(&self.text("eth_blockNumber", json!([]))?)
     }
 
     /// A block by its number, if the chain is so long.
     pub fn block(&self, chain_id: u64, height: u64) -> Told<Option<Block>> {
-        let block = self.call("eth_getBlockByNumber", &json!([format!("{height:#x}"), false]))?;
-        if block.is_null() {
+        let params = json!([format!("{height:#x}"), false]);
+        let block = self.call("eth_getBlockByNumber", params, MAX_KEPT, MAX_TEXT)?;
+        let Some(BlockFields { number: height, timestamp, hash, parent_hash, miner, withdrawals }) = block
+        else {
             return Ok(None);
-        }
-        let head = ChainHead {
-            chain_id,
-            number: number(&block["number"])?,
-            time: number(&block["timestamp"])?,
-            hash: bytes(&block["hash"])?,
         };
-        let mut paid = vec![bytes(&block["miner"])?];
-        for withdrawal in block["withdrawals"].as_array().into_iter().flatten() {
-            paid.push(bytes(&withdrawal["address"])?);
+        let head =
+            ChainHead { chain_id, number: number(&height)?, time: number(&timestamp)?, hash: bytes(&hash)? };
+        let mut paid = vec![bytes(&miner)?];
+        for withdrawal in withdrawals.iter().flatten() {
+            paid.push(bytes(&withdrawal.address)?);
         }
-        Ok(Some(Block { head, parent: bytes(&block["parentHash"])?, paid }))
+        Ok(Some(Block { head, parent: bytes(&parent_hash)?, paid }))
     }
 
     /// The records after a block of all that it may have changed. Which these are is traced; what they are is asked, so
@@ -158,24 +202,12 @@ impl<'a> Node<'a> {
     pub fn changes(&self, block: &Block) -> Told<Option<Records>> {
         let height = format!("{:#x}", block.head.number);
         let tracer = json!({"tracer": "prestateTracer", "tracerConfig": {"diffMode": true}});
-        let traces = self.call("debug_traceBlockByNumber", &json!([height, tracer]))?;
-        let traces = traces.as_array().ok_or("debug_traceBlockByNumber: the node's answer is no list")?;
-        let mut touched = Touched::new();
-        for trace in traces {
-            let result = trace.get("result").ok_or("debug_traceBlockByNumber: a transaction has no trace")?;
-            for side in ["pre", "post"] {
-                for (address, account) in result[side].as_object().into_iter().flatten() {
-                    let slots = touched.entry(bytes(&address.as_str().into())?).or_default();
-                    for slot in account["storage"].as_object().into_iter().flat_map(|slots| slots.keys()) {
-                        slots.insert(word(&slot.as_str().into())?);
-                    }
-                }
-            }
-        }
+        let traces = self.call("debug_traceBlockByNumber", json!([height, tracer]), MAX_ANSWER, MAX_TEXT)?;
+        let Traces(mut touched) = traces.ok_or("debug_traceBlockByNumber: the node's answer is no list")?;
         for address in &block.paid {
-            touched.entry(*address).or_default();
+            touched.add(*address, [])?;
         }
-        by_the_protocol(&block.head, &mut touched);
+        by_the_protocol(&block.head, &mut touched)?;
         let records = self.records(&touched, &height)?;
         let still = self.block(block.head.chain_id, block.head.number)?;
         Ok(still.filter(|still| still.head.hash == block.head.hash).map(|_| records))
@@ -183,79 +215,111 @@ impl<'a> Node<'a> {
 
     /// What the state says of accounts and slots after a block.
     fn records(&self, touched: &Touched, height: &str) -> Told<Records> {
-        let mut calls = Vec::new();
-        for (address, slots) in touched {
-            let address = format!("0x{}", const_hex::encode(address));
-            for method in ["eth_getBalance", "eth_getTransactionCount", "eth_getCode"] {
-                calls.push((method, json!([address, height])));
+        let mut keys = touched.accounts.iter().flat_map(|(address, slots)| {
+            std::iter::once((address, None)).chain(slots.iter().map(move |slot| (address, Some(slot))))
+        });
+        let (mut all, mut code_bytes) = (Records::default(), 0);
+        loop {
+            // An account takes three calls.
+            let part: Vec<_> = keys.by_ref().take(MAX_CALLS / 3).collect();
+            if part.is_empty() {
+                return Ok(all);
             }
-            for slot in slots {
-                calls.push((
-                    "eth_getStorageAt",
-                    json!([address, format!("0x{}", const_hex::encode(slot)), height]),
+            let mut calls = Vec::new();
+            for (address, slot) in &part {
+                let address = format!("0x{}", const_hex::encode(address));
+                match slot {
+                    None => calls.extend(
+                        ["eth_getBalance", "eth_getTransactionCount", "eth_getCode"]
+                            .map(|method| (method, json!([address, height]))),
+                    ),
+                    Some(slot) => {
+                        let slot = format!("0x{}", const_hex::encode(slot));
+                        calls.push(("eth_getStorageAt", json!([address, slot, height])));
+                    }
+                }
+            }
+            let mut answers = self.calls::<String>(&calls, MAX_KEPT, MAX_TEXT)?.into_iter();
+            let mut next = || answers.next().flatten().ok_or("the node's answer has no result");
+            for (address, slot) in part {
+                match slot {
+                    None => code_bytes += account(address, &next()?, &next()?, &next()?, &mut all)?,
+                    Some(slot) => all.records.push(storage(address, slot, word(&next()?)?)),
+                }
+            }
+            if code_bytes > memory::of_machine() / 4 {
+                return Err(format!(
+                    "the node has {code_bytes} bytes of code, more than this machine has memory for"
                 ));
             }
         }
-        let mut answers = self.calls(&calls)?.into_iter();
-        let mut next = || answers.next().expect("an answer for each call");
-        let mut all = Records::default();
-        for (address, slots) in touched {
-            account(address, &next(), &next(), &next(), &mut all)?;
-            for slot in slots {
-                all.records.push(storage(address, slot, word(&next())?));
-            }
-        }
-        Ok(all)
     }
 
-    /// The whole state of a chain for trials, and its block. Only anvil tells it so; of other chains there are dumps.
+    /// The whole state of a chain for trials, and its block. Only anvil tells it so; of other chains there are dumps. A chain that
+    /// goes on meanwhile is read again, after a pause.
     pub fn dump(&self) -> Told<(ChainHead, Records)> {
         let chain_id = self.chain_id()?;
-        loop {
-            let before = self.newest()?;
-            let dump = self.call("anvil_dumpState", &json!([])).map_err(|error| {
-                format!("{error}; a node that cannot be asked for its whole state needs a dump: `pir build DBFILE DUMP`")
-            })?;
-            let packed = dump.as_str().and_then(|text| const_hex::decode(text).ok());
-            let packed = packed.ok_or("anvil_dumpState: the node's answer is no hex")?;
-            let mut text = Vec::new();
-            let unpacked = GzDecoder::new(&packed[..]).take(MOST_ANSWER).read_to_end(&mut text);
-            unpacked.map_err(|error| format!("anvil_dumpState: {error}"))?;
-            let dump: Value =
-                serde_json::from_slice(&text).map_err(|error| format!("anvil_dumpState: {error}"))?;
-            let block = self.block(chain_id, before)?;
-            // What came while it was dumped may be in it or not.
-            let Some(block) = block.filter(|_| dump["best_block_number"].as_u64() == Some(before)) else {
-                continue;
-            };
-            if self.newest()? != before {
-                continue;
+        for attempt in 1..=DUMP_ATTEMPTS {
+            if let Some(dump) = self.dump_at_rest(chain_id)? {
+                return Ok(dump);
             }
-            let mut touched = Touched::new();
-            for (address, account) in dump["accounts"].as_object().into_iter().flatten() {
-                let slots = touched.entry(bytes(&address.as_str().into())?).or_default();
-                for slot in account["storage"].as_object().into_iter().flat_map(|slots| slots.keys()) {
-                    slots.insert(word(&slot.as_str().into())?);
-                }
+            if attempt < DUMP_ATTEMPTS {
+                tell(&format!(
+                    "warning: the chain went on while its state was read; trying again in {} s ({attempt} of {DUMP_ATTEMPTS})",
+                    DUMP_PAUSE.as_secs()
+                ));
+                pause(DUMP_PAUSE, self.stop);
             }
-            let records = self.records(&touched, &format!("{before:#x}"))?;
-            let still = self.block(chain_id, before)?;
-            if still.is_some_and(|still| still.head.hash == block.head.hash) {
-                return Ok((block.head, records));
+            if self.stop.load(Ordering::Relaxed) {
+                return Err("stopped".to_owned());
             }
         }
+        Err(format!(
+            "the chain went on in each of {DUMP_ATTEMPTS} attempts to read its state, or the node dumps another block than its \
+             newest; stop its blocks meanwhile, or build from a dump: `pir build DBFILE DUMP`"
+        ))
+    }
+
+    /// The state, if the chain did not go on while it was read.
+    fn dump_at_rest(&self, chain_id: u64) -> Told<Option<(ChainHead, Records)>> {
+        let before = self.newest()?;
+        let packed = self.call::<String>("anvil_dumpState", json!([]), MAX_KEPT, MAX_KEPT as usize);
+        let packed = packed.map_err(|error| {
+            format!("{error}; a node that cannot be asked for its whole state needs a dump: `pir build DBFILE DUMP`")
+        })?;
+        let packed = packed.ok_or("anvil_dumpState: the node's answer has no result")?;
+        let names = Names::of_dump(&packed).map_err(|error| format!("anvil_dumpState: {error}"))?;
+        drop(packed);
+        let block = self.block(chain_id, before)?;
+        // What came while it was dumped may be in it or not.
+        let Some(block) = block.filter(|_| names.block == Some(before)) else { return Ok(None) };
+        if self.newest()? != before {
+            return Ok(None);
+        }
+        let records = self.records(&names.touched, &format!("{before:#x}"))?;
+        let still = self.block(chain_id, before)?;
+        let is_same = still.is_some_and(|still| still.head.hash == block.head.hash);
+        Ok(is_same.then_some((block.head, records)))
+    }
+}
+
+/// Sleeps, until `stop` is raised.
+pub(super) fn pause(time: Duration, stop: &AtomicBool) {
+    let until = Instant::now() + time;
+    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
     }
 }
 
 /// What the protocol itself writes in every block, outside of all transactions: roots of the consensus layer (EIP-4788), hashes
 /// of blocks (EIP-2935), and queues of requests (EIP-7002, EIP-7251). Where a chain has none of these, they are read in vain.
-fn by_the_protocol(head: &ChainHead, touched: &mut Touched) {
+fn by_the_protocol(head: &ChainHead, touched: &mut Touched) -> Told<()> {
     let slot = |number: u64| {
         let mut slot = [0; 32];
         slot[24..].copy_from_slice(&number.to_be_bytes());
         slot
     };
-    let address = |text: &str| -> Address { bytes(&text.into()).expect("twenty bytes in hex") };
+    let address = |text: &str| -> Address { bytes(text).expect("twenty bytes in hex") };
     const RING: u64 = 8191;
     let at = head.time % RING;
     let parent = head.number.saturating_sub(1) % RING;
@@ -265,23 +329,22 @@ fn by_the_protocol(head: &ChainHead, touched: &mut Touched) {
         ("0x00000961ef480eb55e80d19ad83579a64c007002", vec![0, 1, 2, 3]),
         ("0x0000bbddc7ce488642fb579f8b00f3a590007251", vec![0, 1, 2, 3]),
     ] {
-        touched.entry(address(contract)).or_default().extend(slots.into_iter().map(slot));
+        touched.add(address(contract), slots.into_iter().map(slot))?;
     }
+    Ok(())
 }
 
-/// Adds the record of an account, and the one that tells of its code, or that there is none.
-fn account(address: &Address, balance: &Value, nonce: &Value, code: &Value, all: &mut Records) -> Told<()> {
-    let balance = balance.as_str().and_then(|text| u128::from_str_radix(text.strip_prefix("0x")?, 16).ok());
+/// Adds the record of an account, and the one that tells of its code, or that there is none. Returns the bytes of that code.
+fn account(address: &Address, balance: &str, nonce: &str, code: &str, all: &mut Records) -> Told<u64> {
+    let balance = balance.strip_prefix("0x").and_then(|digits| u128::from_str_radix(digits, 16).ok());
     let balance = balance.ok_or("a balance of the node's is no number of 128 bits")?;
     let nonce = u32::try_from(number(nonce)?).map_err(|_| "a nonce of the node's has more than 32 bits")?;
-    let code = code
-        .as_str()
-        .and_then(|text| const_hex::decode(text).ok())
-        .ok_or("a code of the node's is no hex")?;
+    let code = const_hex::decode(code).map_err(|_| "a code of the node's is no hex")?;
     let hash = (!code.is_empty()).then(|| code_hash(&code));
     let account = Account { balance, nonce, code: hash.as_ref().map_or(0, code_number) };
     let is_there = account != Account { balance: 0, nonce: 0, code: 0 };
     all.records.push((address.to_vec(), is_there.then(|| account_record(address, &account).to_vec())));
+    let length = code.len() as u64;
     match hash {
         None => all.records.push((code_hash_key(address), None)),
         Some(hash) => {
@@ -290,7 +353,7 @@ fn account(address: &Address, balance: &Value, nonce: &Value, code: &Value, all:
             all.codes.insert(hash, code);
         }
     }
-    Ok(())
+    Ok(length)
 }
 
 fn storage(address: &Address, slot: &[u8; 32], value: [u8; 32]) -> Record {
@@ -299,20 +362,19 @@ fn storage(address: &Address, slot: &[u8; 32], value: [u8; 32]) -> Record {
     (key, record)
 }
 
-fn number(value: &Value) -> Told<u64> {
-    let number = value.as_str().and_then(|text| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok());
+fn number(text: &str) -> Told<u64> {
+    let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
     number.ok_or_else(|| "the node's answer has no number where one belongs".to_owned())
 }
 
-fn bytes<const N: usize>(value: &Value) -> Told<[u8; N]> {
-    let bytes =
-        value.as_str().and_then(|text| const_hex::decode(text).ok()).and_then(|bytes| bytes.try_into().ok());
+fn bytes<const N: usize>(text: &str) -> Told<[u8; N]> {
+    let bytes = const_hex::decode(text).ok().and_then(|bytes| bytes.try_into().ok());
     bytes.ok_or_else(|| format!("the node's answer has no {N} bytes in hex where they belong"))
 }
 
 /// A word of 32 bytes, which some nodes write without its leading zeros.
-fn word(value: &Value) -> Told<[u8; 32]> {
-    let digits = value.as_str().and_then(|text| text.strip_prefix("0x")).filter(|digits| digits.len() <= 64);
+fn word(text: &str) -> Told<[u8; 32]> {
+    let digits = text.strip_prefix("0x").filter(|digits| digits.len() <= 64);
     let digits = digits.ok_or("the node's answer has no word of 32 bytes where one belongs")?;
-    bytes(&format!("{digits:0>64}").into())
+    bytes(&format!("{digits:0>64}"))
 }

@@ -1,5 +1,7 @@
 //! `warpsmith pir proxy`: a node of Ethereum for the wallets of this machine, whose answers are looked up privately.
 
+mod fallback;
+mod outage;
 mod rounds;
 mod rpc;
 mod spares;
@@ -16,8 +18,10 @@ use serde::Serialize;
 use warpsmith::look_up::Library;
 use warpsmith::pir::keyword::{Layout, TableShape};
 
+use self::fallback::Fallback;
+use self::outage::Servers;
 use self::rounds::{Known, Libraries, MOST_WAITING, News, Rhythm, Terms, catch_up};
-use self::web::{Fallback, Front};
+use self::web::Front;
 use super::catching::NewHintsFlag;
 use super::{Route, open_state};
 use crate::ending::{Ending, Failure};
@@ -133,12 +137,13 @@ impl Proxy {
         let (listener, address) = listen("--listen", &self.listen)?;
         let offer = remote.offer()?;
         let (batch, layout) = (offer.batch, offer.description.keyword.as_ref().map(|shape| shape.layout));
-        let library = Library::new(remote, offer, client)?;
+        let mut servers = Servers::default();
+        let library = Library::new(servers.add("server", remote), offer, client)?;
         let places = queries_of(&library);
         let rhythm = Rhythm { round: usize::from(self.round), every: self.every };
         self.check(layout, batch, places)?;
         let known = Arc::new(Known::default());
-        let mut libraries = Libraries { state: library, codes: self.code_library()? };
+        let mut libraries = Libraries { state: library, codes: self.code_library(&mut servers)? };
         let mut told = |news: News<'_>| {
             if let News::Hints(text) = news {
                 screen.say(format_args!("{text}"));
@@ -180,7 +185,10 @@ impl Proxy {
         let origins =
             self.allow_origin.iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect();
         let has_codes = libraries.codes.is_some();
-        web::answer(listener, Front { wants, known: Arc::clone(&known), has_codes, fallback, origins })?;
+        web::answer(
+            listener,
+            Front { wants, known: Arc::clone(&known), servers, has_codes, fallback, origins },
+        )?;
         // What stays wrong is told once.
         let (mut away, mut lost) = (String::new(), String::new());
         let terms = Terms { known: &known, rhythm, new_hints: self.new_hints, stop: &stop };
@@ -243,7 +251,7 @@ impl Proxy {
     }
 
     /// The database of codes, where one was given.
-    fn code_library(&self) -> Result<Option<Library>, Failure> {
+    fn code_library(&self, servers: &mut Servers) -> Result<Option<Library>, Failure> {
         let (Some(url), Some(state)) = (&self.codes, &self.codes_state) else { return Ok(None) };
         let (remote, client) = (self.route.to(url)?, open_state(state)?);
         let offer = remote.offer()?;
@@ -254,7 +262,7 @@ impl Proxy {
                  --codes FILE` makes it)"
             )));
         }
-        Ok(Some(Library::new(remote, offer, client)?))
+        Ok(Some(Library::new(servers.add("server of codes", remote), offer, client)?))
     }
 
     /// Where the rest goes.
@@ -275,7 +283,7 @@ impl Proxy {
                 )));
             }
         }
-        Ok(Some(Fallback { node: self.route.to(url)?.hiding_path(), allowed }))
+        Ok(Some(Fallback::new(self.route.to(url)?, allowed)))
     }
 
     fn warn(&self, address: &std::net::SocketAddr, screen: &mut Screen) {

@@ -1,14 +1,20 @@
 //! Databases of whole states in JSON: of a real anvil, and in the forms that geth writes.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
+use flate2::Compression;
 use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use warpsmith::pir::ethereum::{code_hash, code_hash_key};
 
 use super::{Desk, Server, pir};
 use crate::anvil::Anvil;
-use crate::harness::text;
+use crate::harness::{BINARY, signal, text};
 
 /// Writes the second word of its data into the slot that the first names.
 const WRITER: &str = "6008600c60003960086000f36020356000355500";
@@ -57,6 +63,63 @@ fn a_dump_of_anvil_is_the_state_that_it_tells_itself() {
         |line: &Value| ["key", "found", "balance", "nonce", "code", "value"].map(|field| line[field].clone());
     let expected = asked(&desk, &told, &keys);
     assert_eq!(lines.iter().map(same).collect::<Vec<_>>(), expected.iter().map(same).collect::<Vec<_>>());
+}
+
+/// A node whose answers are long, and whose dump is always of another block: what it says takes little memory, and it is asked again
+/// after a word and a pause.
+#[test]
+fn a_node_with_long_answers_takes_little_memory_and_is_asked_with_pauses() {
+    let long = format!("[{}1]", "[],".repeat(5 << 20));
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    write!(packer, "{{\"x\":{long},\"best_block_number\":4,\"accounts\":{{}}}}").unwrap();
+    let dump = format!("0x{}", const_hex::encode(packer.finish().unwrap()));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (heard, dumps) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let Some((_, body)) = super::network::read_request(&mut reader) else { continue };
+            let call: Value = serde_json::from_slice(&body).unwrap();
+            let (hash, miner) = (format!("0x{}", "11".repeat(32)), format!("0x{}", "22".repeat(20)));
+            let (result, long) = match text(&call[0], "method") {
+                "eth_chainId" => (json!("0x1"), &long[..]),
+                "eth_blockNumber" => (json!("0x5"), "0"),
+                "anvil_dumpState" => {
+                    let _ = heard.send(Instant::now());
+                    (json!(dump), "0")
+                }
+                _ => {
+                    let block = json!({"number": "0x5", "timestamp": "0x1", "hash": hash, "parentHash": hash, "miner": miner});
+                    (block, "0")
+                }
+            };
+            let answer = format!(r#"[{{"jsonrpc":"2.0","long":{long},"id":0,"result":{result}}}]"#);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", answer.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes()));
+        }
+    });
+    let desk = Desk::new();
+    let mut command = Command::new(BINARY);
+    command.args(["pir", "build", &desk.path("state.pir"), "--rpc", &url]).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("the chain went on while its state was read; trying again in 1 s") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended without a word");
+    }
+    // Both answers have 16 MB, which took twelve times as much.
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+    assert!(peak < 100_000, "{peak} kB");
+    let [first, second] = [0; 2].map(|_| dumps.recv().unwrap());
+    assert!(second - first >= Duration::from_secs(1), "{:?}", second - first);
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 fn address(number: u8) -> String {

@@ -16,7 +16,7 @@ use crate::harness::{BINARY, PATIENCE, Run, warpsmith_with};
 /// Passes requests on to a server, remembers the bodies of queries, and on wish lets them go unanswered.
 pub(super) struct Proxy {
     pub(super) url: String,
-    holding: Arc<AtomicBool>,
+    pub(super) holding: Arc<AtomicBool>,
     pub(super) queries: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 

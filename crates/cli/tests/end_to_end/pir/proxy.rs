@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -410,6 +411,57 @@ fn a_node_gets_what_is_allowed_and_nothing_else() {
     let methods: Vec<&str> = heard.iter().map(|(_, call)| text(call, "method")).collect();
     assert_eq!(methods, ["eth_gasPrice", "eth_call", "eth_call"]);
     assert!(heard.iter().all(|(line, call)| line.starts_with("POST /v3/a-key-of-mine ") && call["id"] == 1));
+}
+
+/// A server that is silent, and one that is gone: calls are told so soon, and not after a minute or many attempts. A transaction that a
+/// node took before it hung up is not sent to it again.
+#[test]
+fn what_does_not_answer_is_told_soon() {
+    let desk = Desk::new();
+    let server = Server::start(&state(&desk), &[]);
+    let mine = desk.path("mine.state");
+    server.hint(&mine, &["--queries", "200"]).code(0);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let node = format!("http://{}", listener.local_addr().unwrap());
+    let heard: Arc<Mutex<usize>> = Arc::default();
+    let hears = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            *hears.lock().unwrap() += usize::from(super::network::read_request(&mut reader).is_some());
+        }
+    });
+    let recorder = Recorder::before(&server);
+    let allowed = ["--fallback", &node, "--allow", "eth_sendRawTransaction,eth_sendTransaction"];
+    let proxy = Running::start(&recorder.url, &mine, &allowed);
+    for (number, method) in ["eth_sendRawTransaction", "eth_sendTransaction"].iter().enumerate() {
+        let (code, message) = proxy.call(method, json!(["0x00"])).unwrap_err();
+        assert!(code == -32000 && message.contains("may have arrived"), "{code} {message}");
+        assert_eq!(*heard.lock().unwrap(), number + 1);
+    }
+    let (address, account) = synthetic().account(1);
+    let balance = || proxy.call("eth_getBalance", json!([hex(&address), "latest"]));
+    assert_eq!(balance(), Ok(format!("{:#x}", account.balance).into()));
+    let told_soon = |says: &str| {
+        let begin = Instant::now();
+        let (code, message) = balance().unwrap_err();
+        assert!(code == -32000 && message.contains(says), "{code} {message}");
+        // Five seconds, on a machine that is busy.
+        assert!(begin.elapsed() < Duration::from_secs(15), "{:?}: {message}", begin.elapsed());
+    };
+    recorder.holding.store(true, Ordering::SeqCst);
+    told_soon("has not answered for");
+    drop(proxy);
+    let proxy = Running::start(&server.url, &mine, &[]);
+    let balance = || proxy.call("eth_getBalance", json!([hex(&address), "latest"]));
+    assert_eq!(balance(), Ok(format!("{:#x}", account.balance).into()));
+    drop(server);
+    for _ in 0..3 {
+        let begin = Instant::now();
+        let (code, message) = balance().unwrap_err();
+        assert!(code == -32000 && message.to_lowercase().contains("refused"), "{code} {message}");
+        assert!(begin.elapsed() < Duration::from_secs(15), "{:?}: {message}", begin.elapsed());
+    }
 }
 
 /// Programs that people have: cast, ethers, viem.

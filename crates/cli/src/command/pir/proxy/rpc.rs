@@ -245,10 +245,11 @@ pub(super) fn read(value: Value) -> Result<Call, (Value, Wrong)> {
     }
 }
 
-/// The answer to a call.
-pub(super) fn reply(id: &Value, outcome: Result<Value, Wrong>) -> Value {
-    match outcome {
+/// The text of the answer to a call.
+pub(super) fn reply(id: &Value, outcome: &Result<Value, Wrong>) -> String {
+    let answer = match outcome {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
-    }
+    };
+    answer.to_string()
 }

@@ -13,11 +13,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, post};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::oneshot;
 use warpsmith::look_up::Answered;
-use warpsmith::pir::remote::Remote;
 
+use super::fallback::Fallback;
+use super::outage::Servers;
 use super::rounds::{Known, Wanted};
 use super::rpc::{self, Call, Part, Plan, Wrong};
 use crate::ending::Failure;
@@ -25,22 +26,15 @@ use crate::web;
 
 /// Bytes of a request.
 const MOST_BYTES: usize = 1 << 20;
-/// Bytes of a node's answer.
-const MOST_ANSWER: u64 = 64 << 20;
 /// How long a call may take: a server that is busy is asked again, and rounds by the clock wait for their time.
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// A node that gets some methods as they are.
-#[derive(Debug)]
-pub(super) struct Fallback {
-    pub node: Remote,
-    pub allowed: BTreeSet<String>,
-}
 
 /// What answers calls.
 pub(super) struct Front {
     pub wants: SyncSender<Wanted>,
     pub known: Arc<Known>,
+    /// Whose answers look-ups wait for.
+    pub servers: Servers,
     /// Whether codes can be looked up.
     pub has_codes: bool,
     pub fallback: Option<Fallback>,
@@ -95,7 +89,7 @@ async fn calls(State(front): State<Arc<Front>>, headers: HeaderMap, body: Bytes)
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content-type of a call is application/json\n")
             .into_response();
     }
-    let refuse = |code, message: &str| Some(rpc::reply(&Value::Null, Err(Wrong::new(code, message))));
+    let refuse = |code, message: &str| Some(rpc::reply(&Value::Null, &Err(Wrong::new(code, message))));
     let answer = match serde_json::from_slice(&body) {
         Err(_) => refuse(rpc::PARSE, "this is no JSON"),
         Ok(Value::Array(calls)) if calls.is_empty() => refuse(rpc::INVALID, "there is no call in it"),
@@ -104,33 +98,36 @@ async fn calls(State(front): State<Arc<Front>>, headers: HeaderMap, body: Bytes)
         }
         Ok(Value::Array(calls)) => {
             let answers = all(&front, calls).await;
-            (!answers.is_empty()).then_some(Value::Array(answers))
+            (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
         }
         Ok(call) => all(&front, vec![call]).await.pop(),
     };
     match answer {
         // Notifications alone.
         None => StatusCode::NO_CONTENT.into_response(),
-        Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
+        Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer).into_response(),
     }
 }
 
 /// What becomes of a call before it is waited for.
 enum Begun {
     Ready(Result<Value, Wrong>),
-    Waits(Part, oneshot::Receiver<Answered>),
-    Passed(tokio::task::JoinHandle<Result<Value, Wrong>>),
+    Waits(Part, Instant, oneshot::Receiver<Answered>),
+    Passed(tokio::task::JoinHandle<Result<String, Wrong>>),
 }
 
 /// Begins all calls, then waits for them: look-ups that come together leave together.
-async fn all(front: &Arc<Front>, calls: Vec<Value>) -> Vec<Value> {
+async fn all(front: &Arc<Front>, calls: Vec<Value>) -> Vec<String> {
     let mut begun = Vec::new();
     for call in calls {
         match rpc::read(call) {
             Err((id, wrong)) => begun.push((id, Begun::Ready(Err(wrong)))),
             // Nobody waits for the answer to a notification.
             Ok(Call { id: None, .. }) => {}
-            Ok(Call { id: Some(id), method, params }) => begun.push((id, begin(front, method, params))),
+            Ok(Call { id: Some(id), method, params }) => {
+                let begin = begin(front, &id, method, params);
+                begun.push((id, begin));
+            }
         }
     }
     let mut answers = Vec::with_capacity(begun.len());
@@ -138,18 +135,24 @@ async fn all(front: &Arc<Front>, calls: Vec<Value>) -> Vec<Value> {
         let ended = || Wrong::new(rpc::FAILED, "the proxy ends");
         let outcome = match begun {
             Begun::Ready(outcome) => outcome,
-            Begun::Waits(part, answer) => match answer.await {
+            Begun::Waits(part, since, answer) => match front.servers.wait(answer, since).await {
                 Ok(answer) => rpc::found(part, answer),
                 Err(_) => Err(ended()),
             },
-            Begun::Passed(answer) => answer.await.unwrap_or_else(|_| Err(ended())),
+            Begun::Passed(reply) => match reply.await.unwrap_or_else(|_| Err(ended())) {
+                Ok(reply) => {
+                    answers.push(reply);
+                    continue;
+                }
+                Err(wrong) => Err(wrong),
+            },
         };
-        answers.push(rpc::reply(&id, outcome));
+        answers.push(rpc::reply(&id, &outcome));
     }
     answers
 }
 
-fn begin(front: &Arc<Front>, method: String, params: Vec<Value>) -> Begun {
+fn begin(front: &Arc<Front>, id: &Value, method: String, params: Vec<Value>) -> Begun {
     let passes = |method: &str| front.fallback.as_ref().is_some_and(|other| other.allowed.contains(method));
     match rpc::plan(&method, &params, front.known.facts(), front.has_codes, passes) {
         Err(wrong) => Begun::Ready(Err(wrong)),
@@ -159,7 +162,7 @@ fn begin(front: &Arc<Front>, method: String, params: Vec<Value>) -> Begun {
             let wants_code = part == Part::Code && front.has_codes;
             let since = Instant::now();
             match front.wants.try_send(Wanted { queries, wants_code, block, since, answer }) {
-                Ok(()) => Begun::Waits(part, waits),
+                Ok(()) => Begun::Waits(part, since, waits),
                 Err(TrySendError::Full(_)) => {
                     Begun::Ready(Err(Wrong::new(rpc::FAILED, "too many look-ups wait already; come again")))
                 }
@@ -169,33 +172,13 @@ fn begin(front: &Arc<Front>, method: String, params: Vec<Value>) -> Begun {
             }
         }
         Ok(Plan::Pass) => {
-            let front = Arc::clone(front);
-            Begun::Passed(tokio::task::spawn_blocking(move || pass(&front, &method, &params)))
+            let (front, id) = (Arc::clone(front), id.clone());
+            Begun::Passed(tokio::spawn(async move {
+                match &front.fallback {
+                    Some(fallback) => fallback.pass(&id, &method, &params).await,
+                    None => Err(Wrong::new(rpc::FAILED, "there is no node")),
+                }
+            }))
         }
-    }
-}
-
-/// Asks the node.
-fn pass(front: &Front, method: &str, params: &[Value]) -> Result<Value, Wrong> {
-    let failed = |reason: String| Wrong::new(rpc::FAILED, reason);
-    let Some(Fallback { node, .. }) = &front.fallback else {
-        return Err(failed("there is no node".to_owned()));
-    };
-    // With an id of our own: what a wallet counts is not the node's business.
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let answer = node
-        .post_json(call.to_string().as_bytes(), MOST_ANSWER)
-        .map_err(|error| failed(error.to_string()))?;
-    let mut answer: Value =
-        serde_json::from_slice(&answer).map_err(|_| failed("the node's answer is no JSON".to_owned()))?;
-    match (answer.get_mut("result").map(Value::take), answer.get("error")) {
-        (_, Some(error)) if !error.is_null() => {
-            let code = error["code"].as_i64().unwrap_or(rpc::FAILED);
-            let message = error["message"].as_str().unwrap_or("the node refuses").to_owned();
-            // What a contract says when it reverts.
-            Err(Wrong { code, message, data: error.get("data").cloned() })
-        }
-        (Some(result), _) => Ok(result),
-        (None, _) => Err(failed("the node's answer has no result".to_owned())),
     }
 }
