@@ -234,7 +234,6 @@ impl Book {
         let keys = (rate * unit_time.as_secs_f64()).max(1.0);
         let (keys, wished) = match &self.duty {
             Duty::Scan(scan) => (keys, scan.numbers_of(keys)),
-            Duty::Hints(hints) => (keys, hints.task().numbers_of(keys)),
             Duty::Search(search) => {
                 // About one match in a unit at most: of a unit only one is used.
                 let keys = keys.min(1.0 / search.wanted().odds(self.beat)).max(1.0);
@@ -244,7 +243,6 @@ impl Book {
         let (unit, count) = self.numbers(wished)?;
         let work = match &self.duty {
             Duty::Scan(scan) => scan.work(&self.master, unit, count),
-            Duty::Hints(hints) => Some(hints.work(unit, count)),
             Duty::Search(search) => match search.salts() {
                 Some(salts) => {
                     let first = (unit - 1) * SALTS;
@@ -322,9 +320,7 @@ impl Book {
     fn repeat_for(&mut self, holder: Holder, ready: &Ready, until: Duration) -> Option<Lease> {
         let fits = |work: &Work| match work {
             Work::Keys { orbits, signs, .. } => (*orbits, *signs) == (ready.orbits, ready.signs),
-            Work::Salts { .. } | Work::Range { .. } | Work::Points { .. } | Work::Hints { .. } => {
-                ready.orbits == 0
-            }
+            Work::Salts { .. } | Work::Range { .. } | Work::Points { .. } => ready.orbits == 0,
         };
         let (_, repeat) = self.repeats.iter_mut().find(|(_, repeat)| {
             repeat.given.is_none() && repeat.lease.worker != holder.worker && fits(&repeat.lease.work)
@@ -358,9 +354,6 @@ impl Book {
         self.repeats.retain(|_, repeat| repeat.lease.worker != worker);
         self.leases.take_all(worker);
         self.ledger.revoke(worker)?;
-        if let Duty::Hints(hints) = &self.duty {
-            hints.forget(worker)?;
-        }
         let gaps = self.gaps();
         self.open.clear();
         for (first, count) in gaps {
@@ -390,7 +383,7 @@ impl Book {
         let all = work.candidates().unwrap_or(0).min(u128::from(u64::MAX)) as u64;
         let keys = match &self.duty {
             Duty::Scan(scan) => scan.keys_of(numbers).min(all),
-            Duty::Search(_) | Duty::Hints(_) => all,
+            Duty::Search(_) => all,
         };
         numbers > 0 && self.ledger.done(worker, *unit, numbers, keys)
     }
@@ -436,14 +429,6 @@ impl Book {
         self.beat = self.beat.max(score.unwrap_or(0));
         self.found.push(found);
         Ok(true)
-    }
-
-    /// Keeps the hints that a worker made, on disk when this returns.
-    pub fn keep_hints(&self, worker: u32, lease: &Lease, bytes: &[u8]) -> Result<()> {
-        match &self.duty {
-            Duty::Hints(hints) => hints.keep(worker, lease, bytes),
-            Duty::Search(_) | Duty::Scan(_) => Ok(()),
-        }
     }
 
     /// What lies at a spot.

@@ -235,15 +235,6 @@ impl Coordinator {
                 }
                 self.counted(worker, report, is_whole, repeated)
             }
-            Ok(Taken::Made(bytes)) => {
-                info.record.units += 1;
-                book.keep_hints(worker, &report.lease, &bytes)?;
-                if !book.count(worker, report, report.lease.count) {
-                    return Ok(Verdict::Known);
-                }
-                // Extras differ each time: two are not compared.
-                self.counted(worker, report, false, false)
-            }
             Ok(Taken::True { parts, expected, candidates }) => {
                 // A true match is one whatever else is thought of the worker.
                 for spot in &report.matches {

@@ -1,4 +1,4 @@
-//! What a job is at home: a search, a scan or hints, with all that workers are not told, and what becomes of what they found.
+//! What a job is at home: a search or a scan, with all that workers are not told, and what becomes of what they found.
 
 use std::path::Path;
 
@@ -6,7 +6,6 @@ use warpsmith_engine::{Finding, Match, SaltUnit, Unit, UnitOrigin, settle};
 
 use crate::error::{Error, Result};
 use crate::folder::{ORDER, read_order};
-use crate::hints::HintHome;
 use crate::job::{Descriptor, Search, Task};
 use crate::scan::ScanHome;
 use crate::secrets::Master;
@@ -21,8 +20,6 @@ pub enum Duty {
     Search(Box<Search>),
     /// A scan.
     Scan(Box<ScanHome>),
-    /// Hints of private retrieval.
-    Hints(Box<HintHome>),
 }
 
 /// Something that was found, made of what only home knows and verified.
@@ -49,7 +46,6 @@ impl Duty {
     pub fn open(folder: &Path, descriptor: &Descriptor, master: &Master) -> Result<Duty> {
         match descriptor.open()? {
             Task::Search(search) => return Ok(Duty::Search(search)),
-            Task::Hints(task) => return Ok(Duty::Hints(Box::new(HintHome::open(folder, task, master)?))),
             Task::Scan(_) => {}
         }
         let order = match descriptor.order() {
@@ -64,7 +60,6 @@ impl Duty {
         match self {
             Duty::Search(search) => search.salts().map(|salts| salts.div_ceil(u128::from(SALTS)) as u64),
             Duty::Scan(scan) => Some(scan.numbers()),
-            Duty::Hints(hints) => Some(hints.task().groups()),
         }
     }
 
@@ -72,7 +67,7 @@ impl Duty {
     pub fn odds(&self) -> f64 {
         match self {
             Duty::Search(search) => search.wanted().odds(0),
-            Duty::Scan(_) | Duty::Hints(_) => 0.0,
+            Duty::Scan(_) => 0.0,
         }
     }
 
@@ -81,7 +76,6 @@ impl Duty {
         let device = format!("worker {}", lease.worker);
         let search = match self {
             Duty::Search(search) => search,
-            Duty::Hints(_) => return Ok(Vec::new()),
             Duty::Scan(scan) => {
                 let found = scan.settle(lease.unit, spot, &device)?;
                 return Ok(found.into_iter().map(|found| Found::Finding(Box::new(found))).collect());

@@ -19,7 +19,6 @@ use warpsmith_engine::{PublicKey, Subject, Wanted, parse_public_key};
 use warpsmith_pattern::{Feature, Options, Patterns, Ranking, compile};
 
 use crate::error::{Error, Result};
-use crate::hints::{HintOrder, HintTask};
 use crate::scan::{Order, ScanTask};
 
 /// The name of a job: SHA-256 of its text.
@@ -133,11 +132,6 @@ pub enum Sought {
         /// Random, so that it says nothing of the range and the targets, which are in the folder.
         tag: String,
     },
-    /// Hints of a database.
-    Hints {
-        /// Which.
-        order: HintOrder,
-    },
 }
 
 /// What its text shall look like.
@@ -169,8 +163,6 @@ pub enum Liked {
     },
     /// Points, which each unit tells.
     Points,
-    /// All that there are: of hints.
-    All,
 }
 
 /// A job, as text.
@@ -218,7 +210,7 @@ impl Descriptor {
         match &mut short.liked {
             Liked::Patterns { patterns, .. } => cut(patterns),
             Liked::Targets { addresses, .. } => cut(addresses),
-            Liked::Zeros | Liked::Digit { .. } | Liked::Points | Liked::All => {}
+            Liked::Zeros | Liked::Digit { .. } | Liked::Points => {}
         }
         short.text()
     }
@@ -254,7 +246,6 @@ impl Descriptor {
                 return Ok(Task::Scan(ScanTask::open(&order)?));
             }
             (Sought::Hidden { .. }, Liked::Points, None) => return Ok(Task::Scan(ScanTask::hidden())),
-            (Sought::Hints { order }, Liked::All, None) => return Ok(Task::Hints(HintTask::open(order)?)),
             (Sought::Key { .. } | Sought::Salt { .. }, _, _) => {}
             _ => return Err(bad(&"a scan is of a range, for addresses or points")),
         }
@@ -274,7 +265,7 @@ impl Descriptor {
                 Looks::Best(Box::new(Ranking::new(Feature::Leading(*digit))))
             }
             Liked::Digit { digit } => return Err(bad(&format!("{digit} is no hex digit"))),
-            Liked::Targets { .. } | Liked::Points | Liked::All => {
+            Liked::Targets { .. } | Liked::Points => {
                 return Err(bad(&"a search is for patterns or a score"));
             }
         };
@@ -331,7 +322,7 @@ impl Sought {
         match self {
             Sought::Key { chain, .. } => chain == "eth",
             Sought::Salt { .. } => true,
-            Sought::Range { .. } | Sought::Hidden { .. } | Sought::Hints { .. } => false,
+            Sought::Range { .. } | Sought::Hidden { .. } => false,
         }
     }
 
@@ -392,9 +383,7 @@ impl Sought {
                 };
                 Ok(AnyTarget::Salt(Arc::new(made.map_err(|error| bad(&error))?)))
             }
-            Sought::Range { .. } | Sought::Hidden { .. } | Sought::Hints { .. } => {
-                Err(bad(&"a scan has no target of its own"))
-            }
+            Sought::Range { .. } | Sought::Hidden { .. } => Err(bad(&"a scan has no target of its own")),
         }
     }
 }
@@ -410,8 +399,6 @@ pub enum Task {
     Search(Box<Search>),
     /// A scan.
     Scan(ScanTask),
-    /// Hints of private retrieval.
-    Hints(HintTask),
 }
 
 /// A search made ready: targets found, patterns compiled.
@@ -476,7 +463,7 @@ mod tests {
     fn search(job: &Descriptor) -> Box<Search> {
         match job.open().expect("possible") {
             Task::Search(search) => search,
-            Task::Scan(_) | Task::Hints(_) => panic!("no search"),
+            Task::Scan(_) => panic!("no search"),
         }
     }
 

@@ -8,7 +8,6 @@ pub mod coordinator;
 pub mod duty;
 mod error;
 pub mod folder;
-pub mod hints;
 pub mod job;
 pub mod leases;
 pub mod ledger;

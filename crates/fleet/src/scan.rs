@@ -73,7 +73,7 @@ impl ScanTask {
             Work::Points { wanted, .. } => {
                 wanted.iter().map(|text| read_digest(&[Form::X], &format!("0:{text}"))).collect()
             }
-            Work::Keys { .. } | Work::Salts { .. } | Work::Hints { .. } => None,
+            Work::Keys { .. } | Work::Salts { .. } => None,
         };
         told.map(|told| told.into_iter().chain(self.digests.iter().copied()).collect())
     }

@@ -23,7 +23,6 @@ const UNIT: &[u8] = b"warpsmith fleet unit 1";
 const TOKEN: &[u8] = b"warpsmith fleet lease token 1";
 const PLAN: &[u8] = b"warpsmith fleet planted keys 1";
 const SHIFT: &[u8] = b"warpsmith fleet hidden range 1";
-const HINTS: &[u8] = b"warpsmith fleet hints 1";
 
 /// The master secret of a job.
 pub struct Master {
@@ -89,15 +88,6 @@ impl Master {
     pub fn shift(&self) -> Zeroizing<[u8; 32]> {
         let mut bytes = Zeroizing::new([0; 32]);
         Hkdf::<Sha256>::new(Some(SHIFT), self.secret.as_bytes())
-            .expand(self.job.as_bytes(), &mut *bytes)
-            .expect("32 bytes are not too many");
-        bytes
-    }
-
-    /// The key of the hints of a job.
-    pub fn hints(&self) -> Zeroizing<[u8; 32]> {
-        let mut bytes = Zeroizing::new([0; 32]);
-        Hkdf::<Sha256>::new(Some(HINTS), self.secret.as_bytes())
             .expand(self.job.as_bytes(), &mut *bytes)
             .expect("32 bytes are not too many");
         bytes

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use warpsmith_engine::{KeyUnit, Outfit, PublicKey, RangeStart, RangeUnit, SaltUnit, Unit};
-use warpsmith_pir::GROUP;
 
-use crate::hints::KeyText;
 use crate::job::JobId;
 use crate::secrets::Master;
 
@@ -155,17 +153,6 @@ pub enum Work {
         /// The x coordinates to look for, hex.
         wanted: Vec<String>,
     },
-    /// Hints of a database.
-    Hints {
-        /// Their key, hex.
-        key: KeyText,
-        /// The first group of sixteen ids.
-        first: u64,
-        /// How many groups.
-        count: u64,
-        /// Blocks of the database, each of which every hint looks at.
-        blocks: u32,
-    },
 }
 
 impl Work {
@@ -174,9 +161,6 @@ impl Work {
         match self {
             Work::Keys { .. } | Work::Salts { .. } => self.unit().map(|unit| unit.candidates()),
             Work::Range { .. } | Work::Points { .. } => self.range().map(|unit| u128::from(unit.count)),
-            Work::Hints { count, blocks, .. } => {
-                Some(u128::from(GROUP) * u128::from(*count) * u128::from(*blocks))
-            }
         }
     }
 
@@ -189,7 +173,7 @@ impl Work {
                 (RangeStart::Key(key), *count)
             }
             Work::Points { point, count, .. } => (RangeStart::Point(read_point(point)?), *count),
-            Work::Keys { .. } | Work::Salts { .. } | Work::Hints { .. } => return None,
+            Work::Keys { .. } | Work::Salts { .. } => return None,
         };
         Some(RangeUnit { start, count }).filter(RangeUnit::is_sound)
     }
@@ -216,7 +200,7 @@ impl Work {
                 const_hex::decode_to_slice(base, &mut bytes).ok()?;
                 (first <= last).then_some(Unit::Salts(SaltUnit { base: bytes, first: *first, last: *last }))
             }
-            Work::Range { .. } | Work::Points { .. } | Work::Hints { .. } => None,
+            Work::Range { .. } | Work::Points { .. } => None,
         }
     }
 }
@@ -256,9 +240,6 @@ pub struct Report {
     pub matches: Vec<u64>,
     /// How long it took, in milliseconds.
     pub ms: u64,
-    /// What was made, where hints are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hints: Option<String>,
 }
 
 /// The answer to that. It comes when the ledger is on disk.

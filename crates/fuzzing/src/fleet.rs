@@ -111,7 +111,7 @@ pub fn fleet_messages(data: &[u8]) {
             b'p' => serde_json::from_slice::<Report>(text).ok(),
             b'l' => serde_json::from_slice(text).ok().zip(last.clone()).map(|(said, lease)| {
                 let Said { shares, matches, ms } = said;
-                Report { lease, shares, matches, ms, hints: None }
+                Report { lease, shares, matches, ms }
             }),
             b'h' => {
                 let spot = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());

@@ -3,7 +3,6 @@
 //! Without a nats-server on the PATH these are skipped, and say so. `WARPSMITH_LONG=1` takes the whole numbers.
 
 mod harness;
-mod hints;
 mod jobs;
 mod members;
 mod page;
@@ -161,13 +160,8 @@ async fn simulated(shared: Arc<Shared>, invitation: Invitation, spool: Arc<Mutex
                 let unit = lease.work.unit().expect("a unit");
                 let covered = reference(&shared.task, &unit, lease.bits);
                 shared.done.lock().expect("whole").insert(lease.unit, !covered.matches.is_empty());
-                let report = Report {
-                    lease: *lease,
-                    shares: covered.shares,
-                    matches: covered.matches,
-                    ms: 1,
-                    hints: None,
-                };
+                let report =
+                    Report { lease: *lease, shares: covered.shares, matches: covered.matches, ms: 1 };
                 *spool.lock().expect("whole") = Some(report);
             }
             Some(Answer::Refused { why }) => panic!("an honest worker is refused: {why}"),

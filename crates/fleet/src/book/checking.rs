@@ -1,7 +1,6 @@
 //! What is told of a unit: whose lease it is, whether all of it is true, and whether two who did it told the same.
 
 use warpsmith_engine::{UnitRunner, check_spots};
-use zeroize::Zeroizing;
 
 use super::Book;
 use crate::duty::Duty;
@@ -33,8 +32,6 @@ pub enum Taken {
     },
     /// All that was planted in it was found.
     Scanned(Scanned),
-    /// Hints, which are right as far as they were looked at.
-    Made(Zeroizing<Vec<u8>>),
     /// It was done before.
     Known,
     /// It was done before by this other worker, which has shares that this one lacks or the other way round: whoever lacks some.
@@ -83,12 +80,6 @@ impl Book {
                 Ok(scanned) => (Taken::Scanned(scanned), matches),
                 Err(why) => return Err(Wrong::False(why)),
             },
-            Duty::Hints(home) => {
-                return home
-                    .check(lease, report.hints.as_deref(), sample.is_some())
-                    .map(Taken::Made)
-                    .map_err(Wrong::False);
-            }
         };
         if is_repeat && let Some(repeat) = self.repeats.remove(&lease.unit) {
             // All that both told was verified: whoever lacks some of it did not look there.

@@ -34,7 +34,7 @@ fn job(pattern: &str) -> Descriptor {
 fn search(pattern: &str) -> Box<Search> {
     match job(pattern).open().expect("possible") {
         Task::Search(search) => search,
-        Task::Scan(_) | Task::Hints(_) => panic!("no search"),
+        Task::Scan(_) => panic!("no search"),
     }
 }
 
@@ -77,7 +77,7 @@ impl Worker<'_> {
         let (stop, tried) = (AtomicBool::new(false), AtomicU64::new(0));
         let covered =
             self.runner.run(&unit, lease.bits, lease.beat, &stop, &tried).expect("done").expect("done");
-        Report { lease: lease.clone(), shares: covered.shares, matches: covered.matches, ms: 1, hints: None }
+        Report { lease: lease.clone(), shares: covered.shares, matches: covered.matches, ms: 1 }
     }
 }
 

@@ -19,7 +19,6 @@ use crate::coordinator::Policy;
 use crate::duty::{Duty, Found};
 use crate::error::{Error, Result};
 use crate::folder::{self, FoundAt, ORDER, Wishes, read_found, read_order};
-use crate::hints::{DATABASE, HintHome, HintOrder, is_used};
 use crate::job::{Descriptor, JobId, Liked, Sought};
 use crate::scan::{MOST_HIDDEN, Order};
 use crate::secrets::Master;
@@ -62,24 +61,6 @@ pub fn submit(home: &Home, mut descriptor: Descriptor, wishes: &Wishes) -> Resul
         descriptor.round += 1;
     }
     folder::create(&home.jobs(), &descriptor, None, wishes)
-}
-
-/// Puts hints of a database on this machine into the folder. Those of which no state was made yet are gone on with.
-pub fn submit_hints(home: &Home, order: HintOrder, database: &Path, wishes: &Wishes) -> Result<JobId> {
-    let mut descriptor = Descriptor {
-        fleet: Descriptor::FORMAT,
-        round: 0,
-        sought: Sought::Hints { order },
-        liked: Liked::All,
-        split: None,
-    };
-    while is_used(&home.jobs().join(descriptor.id().to_string())) {
-        descriptor.round += 1;
-    }
-    let database = std::fs::canonicalize(database).map_err(Error::io(database))?;
-    let database =
-        database.to_str().ok_or_else(|| Error::Usage("the database's path is no UTF-8".to_owned()))?;
-    folder::create(&home.jobs(), &descriptor, Some((DATABASE, database.to_owned())), wishes)
 }
 
 /// Puts a scan into the folder whose workers are told neither its range nor its targets. One that was asked for before and is not
@@ -181,14 +162,6 @@ impl OwnJob {
         self.told += made.len();
         // One key may be several addresses.
         Ok(made.into_iter().flatten().collect())
-    }
-
-    /// The hints it is for; none if it is for something else.
-    pub fn hints(&self) -> Option<&HintHome> {
-        match &self.duty {
-            Duty::Hints(hints) => Some(hints),
-            Duty::Search(_) | Duty::Scan(_) => None,
-        }
     }
 
     /// Whether it is over.

@@ -5,7 +5,6 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,16 +13,12 @@ use tokio::runtime::Runtime;
 use warpsmith_engine::{
     Covered, Devices, KeyUnit, Outfit, RangeRunner, RangeStart, RangeUnit, SaltUnit, Secret, Unit, UnitRunner,
 };
-use warpsmith_pir::Lanes;
-use warpsmith_pir::hints::make::{Make, Processor};
-use warpsmith_pir::updates::Live;
 
 use super::connect::as_worker;
 use super::home::Invitation;
 use super::lead::HitNote;
 use super::leader::fetch;
 use crate::error::{Error, Result};
-use crate::hints::{HintTask, Library};
 use crate::job::{Descriptor, JobId, Search, Task};
 use crate::scan::{MOST_FOUND, ScanTask};
 use crate::wire::{Answer, Ask, Lease, MOST_BYTES, Ready, Report, VERSION, Verdict};
@@ -52,12 +47,9 @@ pub enum Told {
 }
 
 /// Works until it is stopped, or sent away. `spool` is a folder of its own.
-///
-/// `library` is what this machine has for hints of private retrieval.
 pub fn work(
     invitation: &Invitation,
     devices: &Devices,
-    library: &Library,
     spool: &Path,
     stop: &AtomicBool,
     tell: &(dyn Fn(Told) + Sync),
@@ -77,7 +69,7 @@ pub fn work(
         }
     };
     let spool = spool.to_owned();
-    let worker = Worker { client, runtime, id: invitation.id, library, spool, stop, tell };
+    let worker = Worker { client, runtime, id: invitation.id, spool, stop, tell };
     worker.send_spooled();
     let slots: Vec<Devices> = devices.each().collect();
     let ended = std::thread::scope(|scope| {
@@ -112,7 +104,6 @@ struct Worker<'w> {
     client: Client,
     runtime: Runtime,
     id: u32,
-    library: &'w Library,
     spool: PathBuf,
     stop: &'w AtomicBool,
     tell: &'w (dyn Fn(Told) + Sync),
@@ -128,14 +119,6 @@ struct Prepared<'p> {
 enum Runner<'p> {
     Search(Box<UnitRunner<'p>>),
     Scan(RangeRunner<'p>, &'p ScanTask),
-    Hints { name: String, make: Arc<dyn Make>, task: &'p HintTask, live: &'p Live },
-}
-
-/// What came of a unit.
-#[derive(Default)]
-struct Done {
-    covered: Covered,
-    hints: Option<String>,
 }
 
 impl Runner<'_> {
@@ -143,29 +126,23 @@ impl Runner<'_> {
         match self {
             Runner::Search(runner) => runner.id(),
             Runner::Scan(runner, _) => runner.id(),
-            Runner::Hints { name, .. } => name.clone(),
         }
     }
 
     /// Does what a lease says; none if it was stopped, or is no unit of this job.
-    fn run(&mut self, lease: &Lease, stop: &AtomicBool) -> Result<Option<Done>> {
+    fn run(&mut self, lease: &Lease, stop: &AtomicBool) -> Result<Option<Covered>> {
         let tried = AtomicU64::new(0);
-        let covered = |covered| Done { covered, hints: None };
         match self {
             Runner::Search(runner) => match lease.work.unit() {
-                Some(unit) => Ok(runner.run(&unit, lease.bits, lease.beat, stop, &tried)?.map(covered)),
+                Some(unit) => Ok(runner.run(&unit, lease.bits, lease.beat, stop, &tried)?),
                 None => Ok(None),
             },
-            Runner::Hints { make, task, live, .. } => {
-                let hints = task.make(live, make.as_ref(), &lease.work, stop)?;
-                Ok(hints.map(|hints| Done { hints: Some(hints), ..Done::default() }))
-            }
             Runner::Scan(runner, task) => match lease.work.range().zip(task.wanted(&lease.work)) {
                 Some((unit, wanted)) => {
                     let spots = runner.run(&unit, &wanted, stop, &tried)?;
                     Ok(spots.map(|mut matches| {
                         matches.truncate(MOST_FOUND);
-                        covered(Covered { shares: Vec::new(), matches })
+                        Covered { shares: Vec::new(), matches }
                     }))
                 }
                 None => Ok(None),
@@ -309,7 +286,7 @@ impl Worker<'_> {
 
     fn unit(&self, prepared: &mut Prepared<'_>, lease: Lease) -> Result<()> {
         let started = Instant::now();
-        let Some(Done { covered, hints }) = prepared.runner.run(&lease, self.stop)? else { return Ok(()) };
+        let Some(covered) = prepared.runner.run(&lease, self.stop)? else { return Ok(()) };
         let time = started.elapsed();
         let candidates = lease.work.candidates().unwrap_or(0) as f64;
         prepared.ready.rate = candidates / time.as_secs_f64().max(1e-6);
@@ -318,7 +295,7 @@ impl Worker<'_> {
         }
         let shares = covered.shares.len();
         let (shares_told, matches, ms) = (covered.shares, covered.matches, time.as_millis() as u64);
-        let report = Report { lease, shares: shares_told, matches, ms, hints };
+        let report = Report { lease, shares: shares_told, matches, ms };
         let path = self.keep(&report)?;
         if let Some(Verdict::Counted) = self.send(&path, &report) {
             let device = prepared.runner.id();
@@ -384,42 +361,11 @@ impl Worker<'_> {
 }
 
 /// Makes a device ready for a job: it proves itself, and is measured.
-fn prepare<'p>(
-    job: JobId,
-    task: &'p Task,
-    device: &'p Devices,
-    library: &'p Library,
-    stop: &AtomicBool,
-) -> Result<Prepared<'p>> {
+fn prepare<'p>(job: JobId, task: &'p Task, device: &'p Devices, stop: &AtomicBool) -> Result<Prepared<'p>> {
     match task {
-        Task::Hints(hints) => prepare_hints(job, hints, device, library, stop),
         Task::Search(search) => prepare_search(job, search, device, stop),
         Task::Scan(scan) => prepare_scan(job, scan, device, stop),
     }
-}
-
-fn prepare_hints<'p>(
-    job: JobId,
-    task: &'p HintTask,
-    device: &Devices,
-    library: &'p Library,
-    stop: &AtomicBool,
-) -> Result<Prepared<'p>> {
-    let live = library.databases.iter().find(|live| task.fits(live)).ok_or_else(|| {
-        let (database, epoch) = (const_hex::encode(&task.version().database[..4]), task.version().epoch);
-        Error::Usage(format!(
-            "it is for database {database} at epoch {epoch}, which this worker does not have: give it --database DBFILE"
-        ))
-    })?;
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let host = Processor { lanes: Lanes::detect(), threads };
-    let mut runners = device.runners().into_iter();
-    let (name, _, runner) = runners.next().ok_or_else(|| Error::Usage("there is no device".to_owned()))?;
-    let make = (library.maker_of)(runner, host);
-    let rate = measure(1, |groups| task.trial(live, make.as_ref(), groups, stop))?;
-    let outfit = Outfit { half: 0, orbits: 0, signs: false, grain: 1 };
-    let ready = Ready::new(job, outfit, rate);
-    Ok(Prepared { runner: Runner::Hints { name, make, task, live }, ready })
 }
 
 fn prepare_scan<'p>(

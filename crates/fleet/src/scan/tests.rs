@@ -70,7 +70,7 @@ impl Trial {
     fn task(&self) -> &ScanTask {
         match &self.task {
             Task::Scan(task) => task,
-            Task::Search(_) | Task::Hints(_) => panic!("no scan"),
+            Task::Search(_) => panic!("no scan"),
         }
     }
 
@@ -91,7 +91,7 @@ impl Trial {
     }
 
     fn put(&mut self, worker: u32, lease: Lease, matches: Vec<u64>) -> Verdict {
-        let report = Report { lease, shares: Vec::new(), matches, ms: 1, hints: None };
+        let report = Report { lease, shares: Vec::new(), matches, ms: 1 };
         self.coordinator.put(worker, &report, 0.0).expect("taken")
     }
 

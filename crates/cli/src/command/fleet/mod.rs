@@ -1,6 +1,5 @@
 //! `warpsmith fleet`: searches on many machines that nobody has to trust.
 
-mod hints;
 mod home;
 mod page;
 pub(crate) mod submit;

@@ -16,7 +16,6 @@ use warpsmith::fleet::{self};
 use warpsmith::pattern::Feature;
 use warpsmith::search::{Show, Subject};
 
-use super::hints::PirJob;
 use crate::command::{chain, cosmos, ethereum, scan};
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
@@ -75,7 +74,6 @@ enum What {
     Create2(ethereum::Create2),
     Create3(ethereum::Create3),
     Scan(OpenScan),
-    Pir(PirJob),
 }
 
 /// Test every key of a range against addresses
@@ -127,7 +125,6 @@ impl Submit {
                 scan.fleet = Some((submission, workers_may_learn_keys));
                 scan.run(stdout)
             }
-            What::Pir(pir) => pir.run(&submission, stdout),
         }
     }
 }

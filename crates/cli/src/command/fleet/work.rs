@@ -3,12 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warpsmith::fleet::hints::Library;
 use warpsmith::fleet::net::home::Invitation;
 use warpsmith::fleet::net::work::{Told, work};
-use warpsmith::look_up::maker_of;
-use warpsmith::pir::updates::Live;
-use warpsmith::pir::{self, Lanes};
 use zeroize::Zeroizing;
 
 use crate::ending::{Ending, Failure};
@@ -25,10 +21,6 @@ pub(crate) struct Work {
 
     #[command(flatten)]
     devices: DeviceFlags,
-
-    /// A database of private retrieval on this machine, for hints of it; repeatable
-    #[arg(long, value_name = "DBFILE")]
-    database: Vec<PathBuf>,
 
     /// Where finished work waits until the fleet has it [default: warpsmith/fleet in $XDG_STATE_HOME, or in ~/.local/state]
     #[arg(long, value_name = "DIR")]
@@ -75,14 +67,6 @@ impl Work {
 
     pub fn run(&self) -> Result<Ending, Failure> {
         let invitation = self.invitation()?;
-        let open = |path: &PathBuf| {
-            let mut live = Live::open(path, Lanes::detect(), 0)?;
-            // Into memory where there is room; every unit looks at all of it.
-            live.load(true, &mut |_| Ok(()))?;
-            Ok(live)
-        };
-        let databases = self.database.iter().map(open).collect::<Result<Vec<_>, pir::Error>>()?;
-        let library = Library { databases, maker_of };
         let devices = self.devices.open()?;
         let stop = interrupt()?;
         if !self.quiet {
@@ -95,7 +79,7 @@ impl Work {
             ));
         }
         let spool = self.spool(invitation.id)?;
-        let worked = work(&invitation, &devices, &library, &spool, &stop, &|told| match told {
+        let worked = work(&invitation, &devices, &spool, &stop, &|told| match told {
             Told::Note(text) => tell(&text),
             Told::Unit { device, candidates, shares, time } if !self.quiet => tell(&format!(
                 "{device}: a unit of {} counts, {shares} shares, {}",
