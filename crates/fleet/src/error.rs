@@ -34,9 +34,6 @@ pub enum Error {
     /// The search itself.
     #[error(transparent)]
     Engine(#[from] warpsmith_engine::Error),
-    /// Private retrieval.
-    #[error(transparent)]
-    Pir(#[from] warpsmith_pir::Error),
     /// The operating system gave no random bytes.
     #[error("{0}, and no key can be made without them")]
     Randomness(#[from] warpsmith_entropy::Error),

@@ -204,7 +204,7 @@ impl Worker<'_> {
                     continue;
                 }
             };
-            match prepare(job, &task, device, self.library, self.stop) {
+            match prepare(job, &task, device, self.stop) {
                 Ok(prepared) => {
                     self.note(format!(
                         "{name}: job {}, {:.3e} candidates a second",
