@@ -53,7 +53,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-entropy",
             "warpsmith-files",
             "warpsmith-pattern",
-            "warpsmith-pir",
             "warpsmith-store",
         ],
     ),

@@ -3,7 +3,7 @@
 //! Whoever submits also coordinates: the first leads, others stand by and take over. What was found is read from the job's folder,
 //! so that it does not matter who leads, and made into keys here.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -23,8 +23,6 @@ mod proxy;
 mod serve;
 mod update;
 
-pub(crate) use self::hint::{introduce, show_state};
-pub(crate) use self::info::ShapeFlags;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
