@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::blocklist::Blocked;
 use crate::book::{Book, Taken, Wrong};
-use crate::duty::Duty;
 use crate::error::Result;
 use crate::job::JobId;
 use crate::leases::Holder;
 use crate::proof::{Record, Trust, UnitVerdict};
 use crate::scan::Scanned;
-use crate::wire::{Answer, Ask, Lease, Report, VERSION, Verdict};
+use crate::wire::{Answer, Ask, Report, VERSION, Verdict};
 
 /// How a fleet is led.
 #[derive(Clone, Copy, Debug)]
@@ -75,12 +75,14 @@ pub struct Coordinator {
     books: Vec<Book>,
     workers: BTreeMap<u32, WorkerInfo>,
     policy: Policy,
+    /// Workers that were set aside since [`Coordinator::take_blocked`].
+    blocked: Vec<Blocked>,
 }
 
 impl Coordinator {
     /// Without jobs.
     pub fn new(policy: Policy) -> Coordinator {
-        Coordinator { books: Vec::new(), workers: BTreeMap::new(), policy }
+        Coordinator { books: Vec::new(), workers: BTreeMap::new(), policy, blocked: Vec::new() }
     }
 
     /// How it is led.
@@ -94,7 +96,9 @@ impl Coordinator {
         book.served = self.open_books().map(|other| other.served).fold(f64::INFINITY, f64::min);
         book.served = if book.served.is_finite() { book.served } else { 0.0 };
         for worker in book.ledger().revoked() {
-            self.workers.entry(*worker).or_default().record.set_aside("it was caught before");
+            let why = "it was caught before";
+            self.workers.entry(*worker).or_default().record.set_aside(why);
+            self.blocked.push(Blocked { worker: *worker, why: why.to_owned() });
         }
         self.books.push(book);
     }
@@ -278,21 +282,6 @@ impl Coordinator {
         Ok(Verdict::Counted)
     }
 
-    /// A match that came by itself, ahead of the report of its unit.
-    pub fn hit(&mut self, worker: u32, lease: &Lease, spot: u64, seconds: f64) -> Result<()> {
-        let aside = self.workers.get(&worker).is_some_and(|info| info.record.is_aside());
-        // What a scan found is told with what was planted, or not at all.
-        let is_search = |book: &&mut Book| matches!(book.duty(), Duty::Search(_));
-        let Some(book) = self.book_mut(lease.job).filter(|_| !aside).filter(is_search) else {
-            return Ok(());
-        };
-        match book.check_hit(worker, lease, spot) {
-            Ok(()) => book.keep(lease, spot, seconds).map(drop),
-            Err(Wrong::False(why)) => self.set_aside(worker, &why),
-            Err(Wrong::Refused(_)) => Ok(()),
-        }
-    }
-
     /// Puts a worker out: it gets and gives nothing any more, and what it has is given to others at once. What it did counts.
     pub fn put_out(&mut self, worker: u32) {
         let info = self.workers.entry(worker).or_default();
@@ -305,7 +294,13 @@ impl Coordinator {
     /// Nothing of a worker counts any more, in any job: its units are done again.
     pub fn set_aside(&mut self, worker: u32, why: &str) -> Result<()> {
         self.workers.entry(worker).or_default().record.set_aside(why);
+        self.blocked.push(Blocked { worker, why: why.to_owned() });
         self.books.iter_mut().try_for_each(|book| book.forget(worker))
+    }
+
+    /// Returns workers that were set aside since the last call, to be kept in the fleet's folder.
+    pub fn take_blocked(&mut self) -> Vec<Blocked> {
+        std::mem::take(&mut self.blocked)
     }
 
     /// Takes back what was not returned in time.

@@ -3,6 +3,7 @@
 //! A job is cut into units. The coordinator, at home, keeps what is secret and the books; workers get public points and answer
 //! with places and with shares, which prove their work ([`proof`]). NATS carries the messages and knows who is who.
 
+pub mod blocklist;
 pub mod book;
 pub mod coordinator;
 pub mod duty;

@@ -56,7 +56,7 @@ struct Said {
 }
 
 /// Lines, each the text of a job (`j`), an answer (`a`), a verdict (`v`) or what worker 1 or 2 says to a coordinator: `g` and `G`
-/// ask for work, `p` and `P` report, `l` and `L` report on the lease that was given last, `h` and `H` tell of a match at a number.
+/// ask for work, `p` and `P` report, `l` and `L` report on the lease that was given last.
 /// Whatever is said, no match is kept that libsecp256k1 does not find at its place, and no unit counts twice.
 pub fn fleet_messages(data: &[u8]) {
     let Fleet { jobs, .. } = &*FLEET;
@@ -113,13 +113,6 @@ pub fn fleet_messages(data: &[u8]) {
                 let Said { shares, matches, ms } = said;
                 Report { lease, shares, matches, ms }
             }),
-            b'h' => {
-                let spot = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-                if let Some((lease, spot)) = last.clone().zip(spot) {
-                    coordinator.hit(worker, &lease, spot, 0.0).expect("told or ignored");
-                }
-                None
-            }
             _ => None,
         };
         if let Some(report) = report {

@@ -7,7 +7,7 @@ use crate::duty::Duty;
 use crate::error::Result;
 use crate::job::Search;
 use crate::scan::{MOST_FOUND, Scanned};
-use crate::wire::{Lease, MOST_SHARES, Report};
+use crate::wire::{MOST_SHARES, Report};
 
 /// What is wrong with a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,14 +91,6 @@ impl Book {
             return Ok(if short.is_empty() { Taken::Known } else { Taken::Differs { short } });
         }
         Ok(taken)
-    }
-
-    /// Looks at a match that came by itself. Nothing else is decided by it: the report of its unit will come.
-    pub fn check_hit(&self, worker: u32, lease: &Lease, spot: u64) -> std::result::Result<(), Wrong> {
-        if lease.job != self.id || lease.worker != worker || !lease.is_signed(&self.master) {
-            return Err(Wrong::Refused("this unit was never given to this worker".to_owned()));
-        }
-        self.settle(lease, spot).map(drop).map_err(|_| Wrong::False("a match is false".to_owned()))
     }
 
     /// Shares by our own arithmetic, matches by the secret.

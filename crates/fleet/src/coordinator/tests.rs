@@ -10,7 +10,7 @@ use super::*;
 use crate::duty::Found;
 use crate::folder::{Wishes, create};
 use crate::job::{Descriptor, Liked, Search, Sought, Task};
-use crate::wire::{Ready, Work};
+use crate::wire::{Lease, Ready, Work};
 
 const POLICY: Policy =
     Policy { unit_time: Duration::from_millis(1), repeat_first: 0, repeat_one_in: 0, sample: 0 };
@@ -354,35 +354,6 @@ fn half_a_line_does_not_take_the_next_match_along() {
     let found = coordinator.books()[0].found();
     assert_eq!(found.len(), 2);
     assert_eq!(crate::folder::read_found(&path.join("found.jsonl")).expect("read"), found);
-}
-
-/// A match that comes ahead of its report does not stand for it: who did half of a unit that is compared is noticed.
-#[test]
-fn a_match_ahead_of_its_report_is_not_the_report() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let policy = Policy { repeat_first: 1000, repeat_one_in: 1 << 30, ..POLICY };
-    let (mut coordinator, id) = start(folder.path(), "qq", 1, policy);
-    with_worker_for("qq", id, |mut worker| {
-        // Another is there to compare with.
-        coordinator.get(2, &ask(Ready { rate: f64::NAN, ..worker.ready }, &[]), Duration::ZERO);
-        for _ in 0..200 {
-            let lease = worker.lease(&mut coordinator, 1);
-            let report = worker.work(&lease);
-            assert_eq!(coordinator.put(1, &report, 0.0).expect("taken"), Verdict::Counted);
-            let again = worker.lease(&mut coordinator, 2);
-            let mut repeated = worker.work(&again);
-            let is_same = again.unit == lease.unit;
-            if is_same && let Some(spot) = repeated.matches.first().copied() {
-                coordinator.hit(2, &again, spot, 0.0).expect("taken");
-                repeated.shares.pop();
-                coordinator.put(2, &repeated, 0.0).expect("taken");
-                assert!(coordinator.workers()[&2].record.is_aside(), "it left something out");
-                return;
-            }
-            coordinator.put(2, &repeated, 0.0).expect("taken");
-        }
-        panic!("no unit with a match was repeated");
-    });
 }
 
 /// Two jobs share the fleet by their priorities, and a device that cannot do one is given the other.

@@ -1,6 +1,7 @@
 //! The folder of a fleet: keys, certificate, the server's configuration, workers, jobs.
 
 use std::io::Write as _;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,9 @@ pub struct Home {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct About {
-    /// Where the server listens, as others reach it.
+    /// Address and port that the server listens on.
+    listen: String,
+    /// Address and port that workers connect to.
     server: String,
     /// SHA-256 of the certificate, hex.
     fingerprint: String,
@@ -127,24 +130,52 @@ fn is_name(text: &str) -> bool {
     (1..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Host and port of a text; the port may be left out.
+/// Parses HOST:PORT; the port may be left out. An IPv6 address is in brackets.
 pub fn parse_server(text: &str) -> Result<(String, u16)> {
     let bad = || {
-        Error::Usage(format!("'{}' is no address: give HOST:PORT, as 203.0.113.7:4222", text.escape_debug()))
+        Error::Usage(format!(
+            "'{}' is no address: give HOST:PORT, as 203.0.113.7:4222 or [2001:db8::7]:4222",
+            text.escape_debug()
+        ))
     };
     let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) => (host, port.parse().map_err(|_| bad())?),
-        None => (text, 4222),
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| bad())?),
+        _ => (text, 4222),
     };
-    let is_host =
-        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte));
+    let is_host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(host) => host.parse::<Ipv6Addr>().is_ok(),
+        None => {
+            !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+        }
+    };
     if is_host { Ok((host.to_owned(), port)) } else { Err(bad()) }
 }
 
+/// The IP address of a host; none if it is a name.
+fn ip(host: &str) -> Option<IpAddr> {
+    host.trim_matches(['[', ']']).parse().ok()
+}
+
 impl Home {
-    /// Makes a fleet in a folder that holds none.
+    /// Makes a fleet in a folder that holds none. Workers connect to where its server listens.
     pub fn init(folder: &Path, listen: &str) -> Result<Home> {
-        let (host, port) = parse_server(listen)?;
+        Home::init_at(folder, listen, None)
+    }
+
+    /// Makes a fleet whose workers connect to another address than its server listens on: behind a NAT, or where the server
+    /// listens on all addresses.
+    pub fn init_at(folder: &Path, listen: &str, address: Option<&str>) -> Result<Home> {
+        let (listen_host, listen_port) = parse_server(listen)?;
+        let (host, port) = match address {
+            Some(address) => parse_server(address)?,
+            None => (listen_host.clone(), listen_port),
+        };
+        if ip(&host).is_some_and(|ip| ip.is_unspecified()) {
+            return Err(Error::Usage(format!(
+                "{host} means every address of this machine, so workers cannot connect to it: give the address that they reach it \
+                 at as well, as --listen {host}:{port} --address 203.0.113.7:{port}"
+            )));
+        }
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(Error::io(folder))?;
         let about_path = folder.join("fleet.json");
         if about_path.exists() {
@@ -166,6 +197,7 @@ impl Home {
         let (coordinator, seed) = key_pair()?;
         write_private(&folder.join("coordinator.seed"), seed.as_bytes())?;
         let about = About {
+            listen: format!("{listen_host}:{listen_port}"),
             server: format!("{host}:{port}"),
             fingerprint,
             coordinator,
@@ -277,9 +309,25 @@ impl Home {
         self.folder.join("server/pid")
     }
 
-    /// Where the server is.
+    /// Address and port that workers connect to.
     pub fn server(&self) -> &str {
         &self.about.server
+    }
+
+    /// Address and port that the server listens on.
+    pub fn listen(&self) -> &str {
+        &self.about.listen
+    }
+
+    /// Whether the server listens where other machines can reach it.
+    pub fn is_exposed(&self) -> bool {
+        let host = parse_server(&self.about.listen).map(|(host, _)| host).unwrap_or_default();
+        host != "localhost" && !ip(&host).is_some_and(|ip| ip.is_loopback())
+    }
+
+    /// File with the workers that were caught cheating.
+    pub fn blocklist(&self) -> PathBuf {
+        self.folder.join("blocklist")
     }
 
     /// SHA-256 of the server's certificate, hex.
@@ -300,36 +348,36 @@ impl Home {
         Ok(Zeroizing::new(text.trim().to_owned()))
     }
 
-    /// What the server is told: TLS alone, and each worker its own subjects alone.
+    /// Configuration of the server: TLS alone, and each worker its own subjects alone.
+    ///
+    /// SEC: a worker chooses the reply subject of what it publishes, and the server does not check that. So everything that answers
+    /// a worker's subjects must look where it answers to. The coordinator does; JetStream does not, and there is none here.
     fn configuration(&self) -> String {
-        let (_, port) = parse_server(&self.about.server).unwrap_or_default();
         let path = |name: &str| {
             let folder = std::path::absolute(self.folder.join("server")).unwrap_or_default();
             serde_json::to_string(&folder.join(name)).expect("a path is text")
         };
         let mut text = format!(
             "# Written by `warpsmith fleet`; `fleet invite` writes it again.\n\
-             listen: \"0.0.0.0:{port}\"\n\
+             listen: \"{}\"\n\
              tls {{ cert_file: {}, key_file: {}, timeout: 10 }}\n\
              pid_file: {}\n\
              max_payload: 65536\n\
              max_connections: 200000\n\
              write_deadline: \"10s\"\n\
-             jetstream {{ store_dir: {}, max_file_store: 1GB, max_memory_store: 64MB }}\n\
              authorization {{\n  timeout: 10\n  \
              default_permissions: {{ publish: {{ deny: \">\" }}, subscribe: {{ deny: \">\" }} }}\n  users: [\n    \
              {{ nkey: {}, permissions: {{ publish: \">\", subscribe: \">\" }} }}\n",
+            self.about.listen,
             path("cert.pem"),
             path("key.pem"),
             path("pid"),
-            path("jetstream"),
             self.about.coordinator
         );
         for Member { id, name, key, .. } in &self.about.workers {
             text += &format!(
                 "    {{ nkey: {key}, permissions: {{ publish: {{ allow: [\"req.get.{id}\", \"req.put.{id}\", \
-                 \"hit.{id}\", \"$JS.API.DIRECT.GET.KV_JOB.$KV.JOB.>\"] }}, subscribe: {{ allow: [\"_INBOX_{id}.>\"] }} }} }} \
-                 # {name}\n"
+                 \"req.job.{id}\"] }}, subscribe: {{ allow: [\"_INBOX_{id}.>\"] }} }} }} # {name}\n"
             );
         }
         text + "  ]\n}\n"
@@ -385,10 +433,43 @@ mod tests {
             let why = Invitation::read(text).unwrap_err().to_string();
             assert!(why.contains("fleet invite") && !why.contains("hello"));
         }
-        for text in ["", ":4222", "host:70000", "ho st:1", "host:x"] {
+        for text in
+            ["", ":4222", "host:70000", "ho st:1", "host:x", "::1", "[::1", "[host]:1", "[]:1", "a[::1]:1"]
+        {
             assert!(parse_server(text).is_err(), "{text}");
         }
         assert_eq!(parse_server("[::1]:4222").expect("an address"), ("[::1]".to_owned(), 4222));
+        assert_eq!(parse_server("[::1]").expect("an address"), ("[::1]".to_owned(), 4222));
         assert_eq!(parse_server("example.org").expect("an address"), ("example.org".to_owned(), 4222));
+    }
+
+    /// The server listens where it was told, and nowhere else; workers connect to another address only if one was given.
+    #[test]
+    fn the_server_listens_where_it_was_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (n, (listen, address, server, exposed)) in [
+            ("127.0.0.1:14222", None, "127.0.0.1:14222", false),
+            ("localhost:14222", None, "localhost:14222", false),
+            ("[::1]:14222", None, "[::1]:14222", false),
+            ("203.0.113.7:4222", None, "203.0.113.7:4222", true),
+            ("0.0.0.0:4222", Some("example.org:443"), "example.org:443", true),
+            ("[::]:4222", Some("[2001:db8::7]"), "[2001:db8::7]:4222", true),
+            ("10.0.0.2:4222", Some("203.0.113.7"), "203.0.113.7:4222", true),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let path = folder.path().join(n.to_string());
+            let mut home = Home::init_at(&path, listen, address).expect("made");
+            assert_eq!((home.listen(), home.server(), home.is_exposed()), (listen, server, exposed));
+            assert_eq!(home.invite("one").expect("invited").server, server);
+            let config = std::fs::read_to_string(home.config()).expect("text");
+            let told: Vec<&str> = config.lines().filter(|line| line.starts_with("listen")).collect();
+            assert_eq!(told, [format!("listen: \"{listen}\"")]);
+        }
+        for listen in ["0.0.0.0:4222", "[::]:4222"] {
+            let why = Home::init(&folder.path().join("x"), listen).unwrap_err().to_string();
+            assert!(why.contains("--address"), "{why}");
+        }
     }
 }

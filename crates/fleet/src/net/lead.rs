@@ -12,54 +12,86 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use futures_util::StreamExt as _;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::connect::as_coordinator;
 use super::home::Home;
-use super::leader::{LASTS, RENEWED, Stores, own_name};
+use super::leader::Leadership;
 use super::status::Status;
+use super::text::{TextRequest, encode_part};
+use crate::blocklist;
 use crate::book::Book;
-use crate::coordinator::{Coordinator, Policy};
+use crate::coordinator::{Coordinator, MOST_SLOTS, Policy};
 use crate::error::{Error, Result};
 use crate::job::JobId;
-use crate::wire::{Ask, Lease, MOST_BYTES, Report};
+use crate::wire::{Ask, MOST_BYTES, Report};
 
 /// Requests that wait for the clerk, at most; more are not answered, and asked again.
 const QUEUE: usize = 1 << 14;
+/// Requests of one worker that wait for the clerk, at most: each of its devices has one or two.
+const MAX_WAITING: usize = 2 * MOST_SLOTS as usize;
 /// Requests that are taken at a time.
 const TOGETHER: usize = 256;
+/// Interval at which a leader checks that it still leads, and that it is connected.
+const CHECK_INTERVAL: Duration = Duration::from_secs(3);
+/// Time after which a coordinator that was asked whether it leads is taken for gone.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a request is.
+#[derive(Clone, Copy)]
 enum Kind {
     Get,
     Put,
+    Text,
     Status,
     Cancel,
-    /// A match, and whom to tell that it is safe.
-    Hit(tokio::sync::oneshot::Sender<()>),
 }
 
 struct Letter {
     kind: Kind,
     worker: u32,
     payload: Bytes,
-    reply: Option<async_nats::Subject>,
+    reply: async_nats::Subject,
+    /// Counts against the worker's quota until the letter is taken.
+    _waiting: Waiting,
 }
 
-/// What the clerk has done by others.
-enum Errand {
-    Reply(async_nats::Subject, Vec<u8>),
-    Publish(JobId, String),
+/// An answer, and the subject it goes to.
+type Reply = (async_nats::Subject, Vec<u8>);
+
+/// Numbers of requests that wait for the clerk, by worker. One that sends more than [`MAX_WAITING`] takes no room from others.
+#[derive(Clone, Default)]
+struct Quotas(Arc<Mutex<HashMap<u32, usize>>>);
+
+impl Quotas {
+    /// Counts one more request of a worker; none if it has as many waiting as it may.
+    fn take(&self, worker: u32) -> Option<Waiting> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = waiting.entry(worker).or_default();
+        (*count < MAX_WAITING).then(|| {
+            *count += 1;
+            Waiting { quotas: self.clone(), worker }
+        })
+    }
 }
 
-/// A match ahead of its report.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct HitNote {
-    /// The lease.
-    pub lease: Lease,
-    /// Where.
-    pub spot: u64,
+/// A request that counts against its worker's quota.
+struct Waiting {
+    quotas: Quotas,
+    worker: u32,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut waiting = self.quotas.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = waiting.get_mut(&self.worker) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(&self.worker);
+            }
+        }
+    }
 }
 
 /// What a coordinator does, besides leading.
@@ -89,67 +121,65 @@ pub async fn serve(service: Arc<Service>) {
     }
 }
 
+/// Waits until no other coordinator leads; none if it is stopped before.
+async fn take_lead(service: &Service, client: &async_nats::Client) -> Result<Option<Leadership>> {
+    loop {
+        if service.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let Some(lead) = Leadership::take(service.home.folder())? else {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            continue;
+        };
+        // This folder's lead is ours, so whoever answers leads another copy of it.
+        let asked = tokio::time::timeout(PROBE_TIMEOUT, client.request("co.status", "0".into())).await;
+        if let Ok(Ok(_)) = asked {
+            return Err(Error::Network(format!(
+                "a coordinator with another copy of this folder answers at {}: waiting until it ends; a fleet is led from one \
+                 folder only",
+                service.home.server()
+            )));
+        }
+        return Ok(Some(lead));
+    }
+}
+
 /// Connects, waits until it leads, and serves until it leads no longer.
 async fn lead_once(service: &Arc<Service>) -> Result<()> {
     let client = as_coordinator(&service.home).await?;
-    let stores = Stores::open(&client).await?;
-    let name = own_name();
-    let mut revision = loop {
-        if service.stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        match stores.try_lead(&name).await {
-            Some(revision) => break revision,
-            None => tokio::time::sleep(Duration::from_millis(500)).await,
-        }
-    };
+    let Some(lead) = take_lead(service, &client).await? else { return Ok(()) };
     let failed = |error: &dyn std::fmt::Display| Error::Network(format!("requests cannot be taken: {error}"));
     let mut requests = Vec::new();
-    for subject in ["req.get.*", "req.put.*", "co.*"] {
+    for subject in ["req.get.*", "req.put.*", "req.job.*", "co.*"] {
         let subscribed = client.queue_subscribe(subject, "co".to_owned()).await;
         requests.push(subscribed.map_err(|error| failed(&error))?);
     }
     let mut requests = futures_util::stream::select_all(requests);
-    let mut hits = stores.hits().await?;
     let (letters, inbox) = bounded(QUEUE);
-    let (errands, mut outbox) = mpsc::unbounded_channel();
+    let (replies, mut outbox) = mpsc::unbounded_channel();
     let ended = Arc::new(Mutex::new(None));
     let clerk = {
-        let (service, ended, epoch) = (Arc::clone(service), Arc::clone(&ended), revision);
+        let (service, ended, epoch) = (Arc::clone(service), Arc::clone(&ended), lead.epoch());
         std::thread::Builder::new().name("clerk".to_owned()).spawn(move || {
-            let outcome = Clerk::new(&service, epoch).and_then(|mut clerk| clerk.work(&inbox, &errands));
+            let outcome = Clerk::new(&service, epoch).and_then(|mut clerk| clerk.work(&inbox, &replies));
             *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
         })
     };
     let clerk = clerk.map_err(|error| Error::Network(format!("no thread: {error}")))?;
-    let (mut renewed, mut tick) = (Instant::now(), tokio::time::interval(RENEWED / 12));
-    let mut tried = Instant::now();
+    let (quotas, mut checked, mut is_connected) = (Quotas::default(), Instant::now(), true);
+    let mut tick = tokio::time::interval(CHECK_INTERVAL / 12);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let lost = loop {
         tokio::select! {
-            Some(message) = requests.next() => take(&letters, message),
-            Some(Ok(message)) = hits.next() => take_hit(&letters, message),
-            Some(errand) = outbox.recv() => match errand {
-                Errand::Reply(to, payload) => drop(client.publish(to, payload.into()).await),
-                Errand::Publish(id, text) => if let Err(error) = stores.publish(id, &text).await {
-                    break Some(error);
-                },
-            },
+            Some(message) = requests.next() => take(&letters, &quotas, message),
+            Some((to, payload)) = outbox.recv() => drop(client.publish(to, payload.into()).await),
             _ = tick.tick() => {
-                let is_due = tried.elapsed() >= RENEWED;
-                if is_due {
-                    tried = Instant::now();
-                }
-                match if is_due { stores.renew(&name, revision).await } else { Ok(revision) } {
-                    Ok(_) if !is_due => {}
-                    Ok(next) => (revision, renewed) = (next, Instant::now()),
-                    // Another may lead from now on, or nobody can tell.
-                    Err(error) if renewed.elapsed() + RENEWED > LASTS => break Some(error),
-                    Err(Error::Network(text)) if text.contains("wrong last sequence") => break Some(Error::Network(text)),
-                    Err(_) => {}
-                }
-                if clerk.is_finished() || service.stop.load(Ordering::Relaxed) {
-                    break None;
+                is_connected = note_connection(service, &client, is_connected);
+                if checked.elapsed() >= CHECK_INTERVAL {
+                    checked = Instant::now();
+                    if let Err(error) = lead.check() {
+                        break Some(error);
+                    }
                 }
             }
         }
@@ -160,52 +190,54 @@ async fn lead_once(service: &Arc<Service>) -> Result<()> {
     // The clerk ends when nobody writes to it any more; what it answered meanwhile is sent.
     drop(letters);
     let _ = tokio::task::spawn_blocking(move || clerk.join()).await;
-    while let Ok(Errand::Reply(to, payload)) = outbox.try_recv() {
+    while let Ok((to, payload)) = outbox.try_recv() {
         let _ = client.publish(to, payload.into()).await;
     }
-    let _ = tokio::time::timeout(RENEWED, client.flush()).await;
-    if lost.is_none() {
-        stores.resign().await;
-    }
+    let _ = tokio::time::timeout(CHECK_INTERVAL, client.flush()).await;
     let outcome = ended.lock().unwrap_or_else(PoisonError::into_inner).take();
     outcome.unwrap_or(Ok(())).and(lost.map_or(Ok(()), Err))
 }
 
-/// Hands a request to the clerk. What it has no room for is not answered, and comes again.
-fn take(letters: &Sender<Letter>, message: async_nats::Message) {
+/// Says when the connection is lost, and when it is back. The client reconnects by itself, and leading goes on.
+fn note_connection(service: &Service, client: &async_nats::Client, before: bool) -> bool {
+    let is_connected = client.connection_state() == async_nats::connection::State::Connected;
+    let server = service.home.server();
+    match (before, is_connected) {
+        (true, false) => (service.note)(format!(
+            "the connection to the fleet's server at {server} was lost; reconnecting, and workers keep finished units until then"
+        )),
+        (false, true) => (service.note)(format!("connected to the fleet's server at {server} again")),
+        _ => {}
+    }
+    is_connected
+}
+
+/// Hands a request to the clerk. One there is no room for is not answered, and comes again.
+fn take(letters: &Sender<Letter>, quotas: &Quotas, message: async_nats::Message) {
     let mut words = message.subject.split('.').skip(1);
     let kind = match (message.subject.starts_with("co."), words.next()) {
         (false, Some("get")) => Kind::Get,
         (false, Some("put")) => Kind::Put,
+        (false, Some("job")) => Kind::Text,
         (true, Some("status")) => Kind::Status,
         (true, Some("cancel")) => Kind::Cancel,
         _ => return,
     };
     // SEC: the server lets a worker publish to subjects with its own number alone.
     let worker = words.next().and_then(|id| id.parse().ok()).unwrap_or(0);
-    // SEC: the server lets a worker name any subject for the answer, and us publish to all: to its own inbox and nowhere else, or it could
-    // write into our stores by our hand.
+    // SEC: the server lets a worker name any subject for the answer, and us publish to all: to its own inbox and nowhere else, or it
+    // could speak by our hand.
     let own = if message.subject.starts_with("co.") {
         "_INBOX_co.".to_owned()
     } else {
         format!("_INBOX_{worker}.")
     };
     let reply = message.reply.filter(|reply| reply.starts_with(&own));
-    if message.payload.len() <= MOST_BYTES && reply.is_some() {
-        let _ = letters.try_send(Letter { kind, worker, payload: message.payload, reply });
-    }
-}
-
-fn take_hit(letters: &Sender<Letter>, message: async_nats::jetstream::Message) {
-    let worker = message.subject.split('.').nth(1).and_then(|id| id.parse().ok()).unwrap_or(0);
-    let (safe, is_safe) = tokio::sync::oneshot::channel();
-    let payload = message.payload.clone();
-    if letters.try_send(Letter { kind: Kind::Hit(safe), worker, payload, reply: None }).is_ok() {
-        tokio::spawn(async move {
-            if is_safe.await.is_ok() {
-                let _ = message.ack().await;
-            }
-        });
+    if message.payload.len() <= MOST_BYTES
+        && let Some(reply) = reply
+        && let Some(waiting) = quotas.take(worker)
+    {
+        let _ = letters.try_send(Letter { kind, worker, payload: message.payload, reply, _waiting: waiting });
     }
 }
 
@@ -225,14 +257,72 @@ struct Clerk<'s> {
     /// The folder as it was when its list of workers was last changed.
     home: Home,
     changed: Option<SystemTime>,
+    /// Texts of jobs that are led, as workers ask for them.
+    texts: HashMap<JobId, String>,
+    /// Workers in the fleet's blocklist.
+    blocked: HashSet<u32>,
 }
 
 impl<'s> Clerk<'s> {
     fn new(service: &'s Service, epoch: u64) -> Result<Clerk<'s>> {
-        let coordinator = Coordinator::new(service.policy);
-        let (started, closed, failed) = (Instant::now(), HashSet::new(), HashMap::new());
+        let (entries, damaged) = blocklist::read(&service.home.blocklist())?;
+        for line in damaged {
+            (service.note)(format!(
+                "{}: line {line} is damaged, so a worker that was caught cheating may be trusted again",
+                service.home.blocklist().display()
+            ));
+        }
+        let mut coordinator = Coordinator::new(service.policy);
+        for entry in &entries {
+            coordinator.set_aside(entry.worker, &entry.why)?;
+        }
+        coordinator.take_blocked();
         let home = service.home.clone();
-        Ok(Clerk { service, coordinator, epoch, started, closed, failed, home, changed: None })
+        let clerk = Clerk {
+            service,
+            coordinator,
+            epoch,
+            started: Instant::now(),
+            closed: HashSet::new(),
+            failed: HashMap::new(),
+            home,
+            changed: None,
+            texts: HashMap::new(),
+            blocked: entries.iter().map(|entry| entry.worker).collect(),
+        };
+        for entry in &entries {
+            if let Some(name) = clerk.name_of(entry.worker) {
+                (service.note)(format!(
+                    "worker {} {name} stays set aside: {}; for another chance remove it and invite it again",
+                    entry.worker, entry.why
+                ));
+            }
+        }
+        Ok(clerk)
+    }
+
+    /// Name of a worker; none if it was removed.
+    fn name_of(&self, worker: u32) -> Option<&str> {
+        let mut members = self.home.workers().iter();
+        members.find(|member| member.id == worker).map(|member| member.name.as_str())
+    }
+
+    /// Keeps workers that were just set aside in the fleet's folder, for every later job and coordinator.
+    fn keep_blocked(&mut self) -> Result<()> {
+        let mut new = self.coordinator.take_blocked();
+        new.retain(|entry| self.blocked.insert(entry.worker));
+        if new.is_empty() {
+            return Ok(());
+        }
+        blocklist::append(&self.home.blocklist(), &new)?;
+        for entry in new {
+            let name = self.name_of(entry.worker).unwrap_or_default();
+            (self.service.note)(format!(
+                "worker {} {name} is set aside, and its units are done again: {}",
+                entry.worker, entry.why
+            ));
+        }
+        Ok(())
     }
 
     /// Reads who was let in, and puts out who was put out.
@@ -248,12 +338,13 @@ impl<'s> Clerk<'s> {
         }
     }
 
-    fn work(&mut self, inbox: &Receiver<Letter>, errands: &mpsc::UnboundedSender<Errand>) -> Result<()> {
+    fn work(&mut self, inbox: &Receiver<Letter>, replies: &mpsc::UnboundedSender<Reply>) -> Result<()> {
         let mut looked: Option<Instant> = None;
         loop {
             if looked.is_none_or(|looked| looked.elapsed() > Duration::from_millis(500)) {
                 self.look_for_workers();
-                self.look_for_jobs(errands)?;
+                self.look_for_jobs()?;
+                self.keep_blocked()?;
                 looked = Some(Instant::now());
             }
             let first = match inbox.recv_timeout(Duration::from_millis(200)) {
@@ -261,28 +352,20 @@ impl<'s> Clerk<'s> {
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => return self.coordinator.sync(),
             };
-            let (mut replies, mut safe) = (Vec::new(), Vec::new());
+            let mut answers = Vec::new();
             for letter in std::iter::once(first).chain(inbox.try_iter().take(TOGETHER - 1)) {
-                let Letter { kind, worker, payload, reply } = letter;
-                let answer = self.answer(&kind, worker, &payload)?;
-                if let (Some(answer), Some(reply)) = (answer, reply) {
-                    replies.push(Errand::Reply(reply, answer));
-                }
-                if let Kind::Hit(done) = kind {
-                    safe.push(done);
-                }
+                let Letter { kind, worker, payload, reply, .. } = letter;
+                answers.extend(self.answer(kind, worker, &payload)?.map(|answer| (reply, answer)));
             }
+            self.keep_blocked()?;
             self.coordinator.sync()?;
-            for reply in replies {
-                let _ = errands.send(reply);
-            }
-            for done in safe {
-                let _ = done.send(());
+            for answer in answers {
+                let _ = replies.send(answer);
             }
         }
     }
 
-    fn answer(&mut self, kind: &Kind, worker: u32, payload: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn answer(&mut self, kind: Kind, worker: u32, payload: &[u8]) -> Result<Option<Vec<u8>>> {
         let (now, seconds) = (self.started.elapsed(), self.started.elapsed().as_secs_f64());
         Ok(match kind {
             Kind::Get => serde_json::from_slice::<Ask>(payload)
@@ -294,12 +377,10 @@ impl<'s> Clerk<'s> {
                 Ok(report) => json(&self.coordinator.put(worker, &report, seconds)?),
                 Err(_) => None,
             },
-            Kind::Hit(_) => {
-                if let Ok(HitNote { lease, spot }) = serde_json::from_slice(payload) {
-                    self.coordinator.hit(worker, &lease, spot, seconds)?;
-                }
-                None
-            }
+            Kind::Text => serde_json::from_slice::<TextRequest>(payload).ok().map(|request| {
+                let text = self.texts.get(&request.job);
+                text.map_or(Vec::new(), |text| encode_part(text, request.part))
+            }),
             Kind::Status => {
                 let page = std::str::from_utf8(payload).ok().and_then(|text| text.parse().ok());
                 json(&Status::page(&self.coordinator, &self.home, self.epoch, now, page.unwrap_or(0)))
@@ -312,7 +393,7 @@ impl<'s> Clerk<'s> {
     }
 
     /// Takes on jobs that are new in the folder, and lets go of those that are over.
-    fn look_for_jobs(&mut self, errands: &mpsc::UnboundedSender<Errand>) -> Result<()> {
+    fn look_for_jobs(&mut self) -> Result<()> {
         self.coordinator.tick(self.started.elapsed());
         let over: Vec<JobId> =
             self.coordinator.books().iter().filter(|book| book.is_over()).map(Book::id).collect();
@@ -321,6 +402,7 @@ impl<'s> Clerk<'s> {
             let path = self.service.home.jobs().join(id.to_string()).join("over");
             std::fs::write(&path, "").map_err(Error::io(&path))?;
             self.coordinator.remove(id);
+            self.texts.remove(&id);
             self.closed.insert(id);
         }
         for (id, folder) in open_jobs(&self.service.home)? {
@@ -338,8 +420,14 @@ impl<'s> Clerk<'s> {
             let epoch = self.epoch.max(before + 1);
             let unit_time = self.service.policy.unit_time;
             match Book::open(&folder, epoch, self.started.elapsed(), unit_time) {
-                Ok(book) => {
-                    let _ = errands.send(Errand::Publish(id, book.descriptor().text()));
+                Ok(mut book) => {
+                    // Of units that a worker did before it was caught in another job nothing counts either.
+                    let caught =
+                        self.blocked.iter().filter(|worker| !book.ledger().revoked().contains(*worker));
+                    for worker in caught.copied().collect::<Vec<_>>() {
+                        book.forget(worker)?;
+                    }
+                    self.texts.insert(id, book.descriptor().text());
                     self.coordinator.add(book);
                     self.failed.remove(&id);
                 }
@@ -376,4 +464,122 @@ pub fn open_jobs(home: &Home) -> Result<Vec<(JobId, std::path::PathBuf)>> {
 
 fn is_open(job: &Path) -> bool {
     job.join("job.json").exists() && !job.join("over").exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::{Wishes, create};
+    use crate::job::Descriptor;
+    use crate::wire::{Answer, VERSION};
+
+    fn letter(subject: &str, reply: &str) -> async_nats::Message {
+        async_nats::Message {
+            subject: subject.into(),
+            reply: Some(reply.into()),
+            payload: Bytes::from_static(b"{}"),
+            headers: None,
+            status: None,
+            description: None,
+            length: 2,
+        }
+    }
+
+    /// One that floods the queue has its quota of it, and others have room; what is taken makes room again.
+    #[test]
+    fn a_flood_takes_no_room_from_others() {
+        let ((letters, inbox), quotas) = (bounded(QUEUE), Quotas::default());
+        let flood = || (0..QUEUE).for_each(|_| take(&letters, &quotas, letter("req.get.1", "_INBOX_1.x")));
+        flood();
+        assert_eq!(inbox.len(), MAX_WAITING);
+        take(&letters, &quotas, letter("req.put.2", "_INBOX_2.x"));
+        assert_eq!(inbox.len(), MAX_WAITING + 1);
+        assert_eq!(inbox.try_iter().take(10).filter(|letter| letter.worker == 1).count(), 10);
+        flood();
+        assert_eq!(inbox.len(), MAX_WAITING + 1);
+        assert_eq!(inbox.try_iter().filter(|letter| letter.worker == 2).count(), 1);
+        assert!(
+            quotas.0.lock().expect("whole").is_empty(),
+            "nothing is kept of workers that have nothing waiting"
+        );
+    }
+
+    /// Answers go to the inbox of the worker whose subject it is, and nowhere else.
+    #[test]
+    fn only_a_workers_own_inbox_is_answered() {
+        let ((letters, inbox), quotas) = (bounded(QUEUE), Quotas::default());
+        for subject in ["req.get.1", "req.put.1", "req.job.1"] {
+            for reply in
+                ["_INBOX_2.x", "_INBOX_co.x", "_INBOX_1", "_INBOX_11.x", "$KV.LEAD.leader", "co.cancel", ">"]
+            {
+                take(&letters, &quotas, letter(subject, reply));
+                assert!(inbox.is_empty(), "{subject} {reply}");
+            }
+            take(&letters, &quotas, letter(subject, "_INBOX_1.x"));
+            assert_eq!(inbox.try_iter().count(), 1);
+        }
+    }
+
+    const JOB: &str = r#"{"fleet":1,"round":0,"sought":{"kind":"key","chain":"npub"},"liked":{"by":"patterns","patterns":["qqqqqqqqqq"],"ignore_case":false,"checksum":false}}"#;
+
+    /// A worker that was caught stays set aside in every job and for every coordinator of the folder, by number; others do not.
+    #[test]
+    fn a_caught_worker_stays_set_aside() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut home = Home::init(&folder.path().join("fleet"), "127.0.0.1:1").expect("made");
+        for name in ["one", "two"] {
+            home.invite(name).expect("invited");
+        }
+        let notes = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&notes);
+        let service = Service {
+            home: home.clone(),
+            policy: Policy::default(),
+            stop: Arc::default(),
+            note: Box::new(move |text| heard.lock().expect("whole").push(text)),
+        };
+        let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
+        let ask = Ask { version: VERSION, slot: 0, device, ready: None, unable, holding };
+        let ask = serde_json::to_vec(&ask).expect("plain");
+        let answer = |clerk: &mut Clerk<'_>, worker| -> Answer {
+            let bytes = clerk.answer(Kind::Get, worker, &ask).expect("answered").expect("an answer");
+            serde_json::from_slice(&bytes).expect("JSON")
+        };
+        let mut first = Clerk::new(&service, 1).expect("begun");
+        assert!(matches!(answer(&mut first, 1), Answer::Wait { .. }));
+        first.coordinator.set_aside(1, "a share is false").expect("set aside");
+        first.keep_blocked().expect("kept");
+        drop(first);
+        // Another job, in which that worker had done a unit.
+        let descriptor: Descriptor = serde_json::from_str(JOB).expect("a job");
+        let wishes = Wishes { count: None, enough: None, priority: 1.0 };
+        let id = create(&home.jobs(), &descriptor, None, &wishes).expect("made");
+        let mut ledger = crate::ledger::Ledger::open(&home.jobs().join(id.to_string()).join("ledger"), id, 1)
+            .expect("made");
+        assert!(ledger.done(1, 1, 1, 100) && ledger.done(2, 2, 1, 100));
+        ledger.sync().expect("synced");
+        drop(ledger);
+        let mut second = Clerk::new(&service, 2).expect("begun");
+        second.look_for_jobs().expect("opened");
+        let refused = answer(&mut second, 1);
+        assert!(
+            matches!(&refused, Answer::Refused { why } if why.contains("a share is false")),
+            "{refused:?}"
+        );
+        assert!(matches!(answer(&mut second, 2), Answer::Prepare { job } if job == id));
+        let standing = second.coordinator.books()[0].ledger().standing();
+        assert_eq!((standing.units, standing.keys), (1, 100), "what it did before does not count");
+        second.keep_blocked().expect("kept");
+        let (entries, damaged) = blocklist::read(&home.blocklist()).expect("read");
+        assert_eq!((entries.len(), entries[0].worker, damaged.len()), (1, 1, 0), "kept once");
+        let notes = notes.lock().expect("whole");
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(notes[0].contains("worker 1 one is set aside") && notes[1].contains("stays set aside"));
+        // Texts of jobs come in parts.
+        let request = serde_json::to_vec(&TextRequest { job: id, part: 0 }).expect("plain");
+        let part = second.answer(Kind::Text, 2, &request).expect("answered").expect("a part");
+        assert_eq!(part, [b"1\n", descriptor.text().as_bytes()].concat());
+        let request = serde_json::to_vec(&TextRequest { job: JobId([1; 32]), part: 0 }).expect("plain");
+        assert_eq!(second.answer(Kind::Text, 2, &request).expect("answered"), Some(Vec::new()));
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use async_nats::{Client, HeaderMap};
+use async_nats::Client;
 use tokio::runtime::Runtime;
 use warpsmith_engine::{
     Covered, Devices, KeyUnit, Outfit, RangeRunner, RangeStart, RangeUnit, SaltUnit, Secret, Unit, UnitRunner,
@@ -16,8 +16,7 @@ use warpsmith_engine::{
 
 use super::connect::as_worker;
 use super::home::Invitation;
-use super::lead::HitNote;
-use super::leader::fetch;
+use super::text::fetch;
 use crate::error::{Error, Result};
 use crate::job::{Descriptor, JobId, Search, Task};
 use crate::scan::{MOST_FOUND, ScanTask};
@@ -149,11 +148,6 @@ impl Runner<'_> {
             },
         }
     }
-
-    /// Whether a match is told at once, ahead of its unit.
-    fn tells_at_once(&self) -> bool {
-        matches!(self, Runner::Search(_))
-    }
 }
 
 impl Worker<'_> {
@@ -247,8 +241,8 @@ impl Worker<'_> {
 
     /// The job of that name, if it can be had by now. SEC: the text is taken only if its hash is the name.
     fn task(&self, job: JobId) -> Result<Option<Task>> {
-        let text =
-            self.runtime.block_on(async { tokio::time::timeout(PATIENCE, fetch(&self.client, job)).await });
+        let asked = async { tokio::time::timeout(PATIENCE, fetch(&self.client, self.id, job)).await };
+        let text = self.runtime.block_on(asked);
         match text {
             Ok(Ok(Some(text))) => Ok(Some(Descriptor::read(&text, &job)?.open()?)),
             _ => {
@@ -290,9 +284,6 @@ impl Worker<'_> {
         let time = started.elapsed();
         let candidates = lease.work.candidates().unwrap_or(0) as f64;
         prepared.ready.rate = candidates / time.as_secs_f64().max(1e-6);
-        for spot in covered.matches.iter().filter(|_| prepared.runner.tells_at_once()) {
-            self.send_hit(&lease, *spot);
-        }
         let shares = covered.shares.len();
         let (shares_told, matches, ms) = (covered.shares, covered.matches, time.as_millis() as u64);
         let report = Report { lease, shares: shares_told, matches, ms };
@@ -302,17 +293,6 @@ impl Worker<'_> {
             (self.tell)(Told::Unit { device, candidates, shares, time });
         }
         Ok(())
-    }
-
-    /// A match, which the server keeps even if no coordinator is there.
-    fn send_hit(&self, lease: &Lease, spot: u64) {
-        let payload = serde_json::to_vec(&HitNote { lease: lease.clone(), spot }).expect("plain values");
-        let mut headers = HeaderMap::new();
-        headers.insert("Nats-Msg-Id", format!("{}:{}:{spot}", lease.job.short(), lease.unit).as_str());
-        let subject = format!("hit.{}", self.id);
-        let sent = self.client.request_with_headers(subject, headers, payload.into());
-        // It is in the report as well.
-        let _ = self.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(5), sent).await });
     }
 
     /// Writes a report to the spool.

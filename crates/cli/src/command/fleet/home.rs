@@ -19,9 +19,13 @@ pub(crate) struct Init {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
-    /// Where workers reach the server
+    /// Address and port for the server to listen on; beyond loopback, other machines can connect
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4222")]
     listen: String,
+
+    /// Address that workers connect to, where it differs from --listen (NAT, or --listen 0.0.0.0)
+    #[arg(long, value_name = "HOST:PORT")]
+    address: Option<String>,
 }
 
 impl Init {
@@ -33,11 +37,18 @@ impl Init {
                 "the name of the folder looks like a private key; give the fleet another name, such as 'trial'".to_owned(),
             ));
         }
-        let home = Home::init(&self.folder, &self.listen)?;
+        let home = Home::init_at(&self.folder, &self.listen, self.address.as_deref())?;
+        let reach = if home.is_exposed() {
+            "other machines can connect there, over TLS and with an invitation only"
+        } else {
+            "only this machine can connect there; for workers elsewhere make the fleet with --listen ADDRESS:PORT"
+        };
         tell(&format!(
-            "made a fleet in {}\nstart its server on the machine that is {}, with this folder there:\n  nats-server -c {}\n\
+            "made a fleet in {}; its server listens on {}: {reach}\nstart the server on the machine that is {}, with this folder there:\n  \
+             nats-server -c {}\n\
              or let `warpsmith fleet submit {} --local ...` start one for a trial. Next: warpsmith fleet invite {} NAME",
             self.folder.display(),
+            home.listen(),
             home.server(),
             home.config().display(),
             self.folder.display(),

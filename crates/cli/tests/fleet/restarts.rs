@@ -1,0 +1,116 @@
+//! Coordinators of one folder through restarts of the server, and where the server listens.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use warpsmith::fleet::net::connect::as_worker;
+use warpsmith::fleet::net::home::Home;
+use warpsmith::fleet::net::status::Status;
+use warpsmith::fleet::net::submit::{reload, status};
+use warpsmith::fleet::wire::{Answer, Ask, VERSION};
+
+use crate::coordinator;
+use crate::harness::{fleet, runtime, server, text, warpsmith};
+
+/// Asks how the fleet stands until a coordinator of this epoch or a later one answers.
+fn status_from(home: &Home, epoch: u64) -> Status {
+    let begin = Instant::now();
+    loop {
+        match status(home) {
+            Ok(status) if status.epoch >= epoch => return status,
+            other => assert!(begin.elapsed() < Duration::from_secs(300), "{other:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Three `fleet submit` of one folder, a server that is restarted, a worker that is removed, and one invitation that is used twice: the
+/// first leads on, the others stand by and say nothing, and each takes over when the one before is killed.
+#[test]
+fn coordinators_outlive_the_server() {
+    let Some((_folder, mut home)) = fleet() else { return };
+    let (one, _) = (home.invite("one").expect("invited"), home.invite("two").expect("invited"));
+    let mut server_process = server(&home);
+    // It listens where it was told, not on every address of this machine.
+    let port: u16 = home.server().rsplit_once(':').expect("a port").1.parse().expect("a number");
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
+    assert!(TcpStream::connect(("127.0.0.2", port)).is_err(), "it listens beyond what it was told");
+    let mut first = coordinator(&home, "qqqqqqqqqq");
+    let epoch = status_from(&home, 0).epoch;
+    let mut others = [coordinator(&home, "qqqqqqqqqq"), coordinator(&home, "qqqqqqqqqq")];
+    server_process.kill();
+    // Longer than the coordinator's interval for looking at its connection.
+    std::thread::sleep(Duration::from_secs(1));
+    server_process = server(&home);
+    home.remove("two").expect("known");
+    assert!(reload(&home), "the server is here");
+    let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
+    let ask = Ask { version: VERSION, slot: 0, device, ready: None, unable, holding };
+    let ask = serde_json::to_vec(&ask).expect("plain");
+    runtime().block_on(async {
+        let twice = [as_worker(&one).await.expect("in"), as_worker(&one).await.expect("in")];
+        for client in twice {
+            let begin = Instant::now();
+            loop {
+                let asked = client.request("req.get.1", ask.clone().into()).await;
+                if let Ok(Answer::Prepare { .. }) = asked
+                    .map_err(drop)
+                    .and_then(|message| serde_json::from_slice(&message.payload).map_err(drop))
+                {
+                    break;
+                }
+                assert!(begin.elapsed() < Duration::from_secs(300), "nobody answers");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    });
+    assert_eq!(status_from(&home, 0).epoch, epoch, "the first leads on");
+    let log = || std::fs::read_to_string(home.folder().join("co.log")).expect("a log");
+    let begin = Instant::now();
+    while !log().contains("was lost; reconnecting") || !log().contains(" again") {
+        assert!(begin.elapsed() < Duration::from_secs(300), "{}", log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    first.kill();
+    let next = status_from(&home, epoch + 1).epoch;
+    assert_eq!(next, epoch + 1);
+    // Whichever of the two leads now: when both are gone nobody does.
+    others[0].kill();
+    assert!(status_from(&home, 0).epoch <= epoch + 2);
+    others[1].kill();
+    assert!(status(&home).is_err());
+    drop(server_process);
+    for riddle in ["revision", "10071", "leading", "error code"] {
+        assert!(!log().contains(riddle), "{}", log());
+    }
+}
+
+/// `fleet init` listens on loopback unless it is told an address, and says which.
+#[test]
+fn init_says_where_the_server_listens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let init = |name: &str, more: &[&str]| {
+        let path = folder.path().join(name);
+        let made = warpsmith(&[&["fleet", "init", path.to_str().expect("text")], more].concat())
+            .output()
+            .expect("runs");
+        let config = std::fs::read_to_string(path.join("server/nats-server.conf")).unwrap_or_default();
+        (made.status.code(), text(&made), config)
+    };
+    let (code, said, config) = init("plain", &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        config.contains("listen: \"127.0.0.1:4222\"\n") && said.contains("only this machine"),
+        "{said}{config}"
+    );
+    let (code, said, config) = init("open", &["--listen", "0.0.0.0:4222", "--address", "203.0.113.7:4222"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        config.contains("listen: \"0.0.0.0:4222\"\n") && said.contains("other machines can connect"),
+        "{said}"
+    );
+    assert!(said.contains("203.0.113.7:4222"), "{said}");
+    let (code, said, config) = init("nowhere", &["--listen", "0.0.0.0:4222"]);
+    assert_eq!((code, config.as_str()), (Some(2), ""), "{said}");
+    assert!(said.contains("--address"), "{said}");
+}
