@@ -3,7 +3,8 @@
 //!
 //! What is said later counts: the user's file, the working folder's, the environment, the command line. A file that holds anything
 //! else than what is known here is refused, with its line: a default that is not what somebody believes it to be can put keys in the
-//! wrong place. For the same reason a file that others may write is refused. Nothing that is run can be set here.
+//! wrong place. For the same reason a file that others may write is refused, and one that belongs to another user is not read: the
+//! working folder may be `/tmp`. Nothing that is run can be set here.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -13,16 +14,16 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use toml::Spanned;
 use warpsmith::devices::Selector;
-use warpsmith_files::Sharing;
+use warpsmith_files::{Settings, read_settings};
 
 use crate::ending::Failure;
-use crate::telling::may_be_secret;
+use crate::telling::{may_be_secret, tell};
 
 /// The file's name, wherever it is.
 pub(crate) const FILE: &str = "warpsmith.toml";
 
-/// Bytes of a file, at most.
-const LONGEST: u64 = 1 << 16;
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 16;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,8 +102,17 @@ pub(crate) struct Config {
     pub output: Setting<PathBuf>,
     pub colour: Setting<Colour>,
     pub launch_ms: Setting<u32>,
-    /// Where files were looked for, and whether there was one.
-    pub files: Vec<(PathBuf, bool)>,
+    /// Where files were looked for, and what was there.
+    pub files: Vec<(PathBuf, FileState)>,
+}
+
+/// Whether a file took part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileState {
+    Read,
+    Missing,
+    /// Another user's, which is not read.
+    Foreign,
 }
 
 /// The names of the environment, in the order of the settings.
@@ -219,8 +229,8 @@ impl Config {
         let folder = folder.or_else(|| std::env::home_dir().map(|home| home.join(".config")));
         let own = folder.map(|folder| folder.join("warpsmith").join(FILE));
         for path in own.into_iter().chain([PathBuf::from(FILE)]) {
-            let text = read_file(&path)?;
-            config.files.push((path.clone(), text.is_some()));
+            let (state, text) = read_file(&path)?;
+            config.files.push((path.clone(), state));
             let Some(text) = text else { continue };
             config.read(&path, &text).map_err(|why| {
                 Failure::Usage(format!(
@@ -234,32 +244,29 @@ impl Config {
     }
 }
 
-/// A file of ours; nothing where there is none.
-fn read_file(path: &Path) -> Result<Option<String>, Failure> {
-    let about = path.display().to_string();
-    let file = match std::fs::File::open(path) {
-        // Also where a part of the way to it is no folder.
-        Err(error)
-            if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
-        {
-            return Ok(None);
+/// Reads a file, and says whether it took part.
+fn read_file(path: &Path) -> Result<(FileState, Option<String>), Failure> {
+    let about = path.display();
+    let read = read_settings(path, MAX_BYTES).map_err(|error| match error {
+        warpsmith_files::Error::Io { .. } => Failure::of("", &error),
+        unsafe_file @ warpsmith_files::Error::Unsafe { .. } => {
+            Failure::Usage(format!("{unsafe_file}. It says where keys go, so only you may write it"))
         }
-        // A folder that may not even be entered is somebody else's, as that of the user before a change of users.
-        Err(error)
-            if error.kind() == std::io::ErrorKind::PermissionDenied && path.symlink_metadata().is_err() =>
-        {
-            return Ok(None);
+        error => Failure::Usage(error.to_string()),
+    });
+    match read? {
+        Settings::Missing => Ok((FileState::Missing, None)),
+        Settings::Foreign(owner) => {
+            tell(&format!(
+                "warning: {about} belongs to another user (uid {owner}) and is not read; continuing without it"
+            ));
+            Ok((FileState::Foreign, None))
         }
-        other => other.map_err(|error| Failure::of(&about, &error))?,
-    };
-    warpsmith_files::check(&file, path, Sharing::Readable).map_err(|error| {
-        Failure::Usage(format!("{error}. It says where keys go, so only you may write it"))
-    })?;
-    let bytes = crate::input::read(&path.to_string_lossy(), LONGEST)
-        .map_err(|why| Failure::Usage(format!("{about}: {why}")))?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{about}: it is not text (UTF-8)")))?;
-    Ok(Some(text))
+        Settings::Read(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Ok((FileState::Read, Some(text))),
+            Err(_) => Err(Failure::Usage(format!("{about}: it is not text (UTF-8)"))),
+        },
+    }
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();

@@ -16,9 +16,11 @@ mod error;
 mod locked;
 mod private;
 mod replace;
+mod settings;
 
 pub use draft::Draft;
 pub use error::{Error, Result};
 pub use locked::Locked;
 pub use private::{Sharing, append, check, check_folder, create, open, read_secret, reserve, scratch};
 pub use replace::{is_at, replace, sync_folder_of, with_suffix};
+pub use settings::{Settings, read_settings};

@@ -105,15 +105,20 @@ pub fn check(file: &File, path: &Path, sharing: Sharing) -> Result<()> {
     if facts.uid() != effective_user() {
         return Err(not_ours(path, &facts));
     }
-    if facts.nlink() > 1 {
-        let reason =
-            format!("has {} names (hard links), so that it may be another file's content", facts.nlink());
-        return Err(Error::unsafe_to_use(path, reason, "give a file with one name"));
-    }
+    check_one_name(path, &facts)?;
     check_mode(path, &facts, sharing)
 }
 
-fn check_mode(path: &Path, facts: &Metadata, sharing: Sharing) -> Result<()> {
+pub(crate) fn check_one_name(path: &Path, facts: &Metadata) -> Result<()> {
+    if facts.nlink() <= 1 {
+        return Ok(());
+    }
+    let reason =
+        format!("has {} names (hard links), so that it may be another file's content", facts.nlink());
+    Err(Error::unsafe_to_use(path, reason, "give a file with one name"))
+}
+
+pub(crate) fn check_mode(path: &Path, facts: &Metadata, sharing: Sharing) -> Result<()> {
     let (open_to_others, may) = match sharing {
         Sharing::Secret => (0o077, "is open to other users"),
         Sharing::Readable => (0o022, "may be written by other users"),
@@ -130,7 +135,7 @@ fn check_mode(path: &Path, facts: &Metadata, sharing: Sharing) -> Result<()> {
     Err(Error::unsafe_to_use(path, reason, advice))
 }
 
-fn not_regular(path: &Path, facts: &Metadata) -> Error {
+pub(crate) fn not_regular(path: &Path, facts: &Metadata) -> Error {
     let kind = facts.file_type();
     let reason = if kind.is_symlink() {
         "is a symbolic link"
@@ -260,7 +265,7 @@ pub fn reserve(file: &File, path: &Path, bytes: u64) -> Result<bool> {
     }
 }
 
-fn effective_user() -> u32 {
+pub(crate) fn effective_user() -> u32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::geteuid() }
 }

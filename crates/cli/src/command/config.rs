@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use warpsmith::devices::Selector;
 
-use crate::config::{self, Config, Source, VARIABLES};
+use crate::config::{self, Config, FileState, Source, VARIABLES};
 use crate::ending::{Ending, Failure};
 use crate::stdout::{AsAsked, Stdout};
 
@@ -116,9 +116,13 @@ fn text(config: &Config) -> String {
         let _ = writeln!(text, "{name:<10}  {value}{from}");
     }
     let _ = writeln!(text, "\nlooked at, the later one counts:");
-    for (path, is_there) in &config.files {
-        let there = if *is_there { "" } else { " (not there)" };
-        let _ = writeln!(text, "  {}{there}", path.display());
+    for (path, state) in &config.files {
+        let state = match state {
+            FileState::Read => "",
+            FileState::Missing => " (not there)",
+            FileState::Foreign => " (belongs to another user, not read)",
+        };
+        let _ = writeln!(text, "  {}{state}", path.display());
     }
     let _ = writeln!(text, "  ${}", VARIABLES.join(", $"));
     text

@@ -115,10 +115,40 @@ fn a_wrong_file_is_refused_with_its_line() {
         let run = at(folder.path(), &[], &["devices", "--json"]).code(2);
         assert_eq!(text(&run.documents()[0], "event"), "error");
     }
+    write(&here, &" ".repeat(70_000));
+    at(folder.path(), &[], &["config", "show"]).code(2).says(&["warpsmith.toml", "longer than 65536 bytes"]);
+    // Neither a pipe that nobody writes to nor a device without an end holds a command up.
+    fs::remove_file(&here).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&here).status().unwrap().success());
+    at(folder.path(), &[], &["config", "show"]).code(2).says(&["warpsmith.toml", "pipe"]);
+    fs::remove_file(&here).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &here).unwrap();
+    at(folder.path(), &[], &["config", "show"]).code(2).says(&["warpsmith.toml", "device"]);
+    fs::remove_file(&here).unwrap();
     write(&here, "colour = 'never'\n");
     fs::set_permissions(&here, Permissions::from_mode(0o666)).unwrap();
     at(folder.path(), &[], &["npub", "q"]).code(2).says(&["may be written by other users", "chmod"]);
     at(folder.path(), &[("WARPSMITH_COLOUR", "red")], &["config", "show"]).code(2);
+}
+
+/// In a folder such as /tmp, a file of another user neither counts nor stops a command.
+#[test]
+fn a_file_of_another_user_is_not_read() {
+    let folder = tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+    let here = folder.path().join("warpsmith.toml");
+    write(&here, "device = 'cuda:99'\n");
+    if std::os::unix::fs::chown(&here, Some(12_345), None).is_err() {
+        eprintln!("SKIPPED: files of another user can be made by root only");
+        return;
+    }
+    let run = at(folder.path(), &[], &["config", "show"]).code(0);
+    assert!(run.stdout.contains("device      not set") && run.stdout.contains("not read"), "{run:?}");
+    run.says(&["warning: warpsmith.toml belongs to another user (uid 12345)"]);
+    fs::remove_file(&here).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&here).status().unwrap().success());
+    std::os::unix::fs::chown(&here, Some(12_345), None).unwrap();
+    at(folder.path(), &[], &["config", "show"]).code(0);
 }
 
 #[test]
