@@ -7,7 +7,7 @@ use std::error::Error as StdError;
 use std::{fmt, io};
 
 use serde::Serialize;
-use warpsmith::search;
+use warpsmith::{search, store};
 
 use crate::stdout::Stdout;
 use crate::telling::{discreet, tell};
@@ -44,6 +44,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// No usable device, or one that cannot be trusted.
     Device(String),
+    /// A file or a message is not what it ought to be. Where it is the input of a command, that is wrong usage.
+    Malformed(String),
     /// Disk, randomness, stdout and so on.
     Other(String),
     /// The reader of stdout has had enough, as in `| head -1`. Not a failure to anybody.
@@ -62,10 +64,24 @@ struct ErrorLine {
 
 impl Failure {
     /// A failure of this error, behind the flag or the file it is about. What is not there was named wrongly, in whatever
-    /// command; all else is nothing that another command line would change.
+    /// command, and so was a list that cannot be read as one; all else is nothing that another command line would change.
     pub fn of(about: &str, error: &(dyn StdError + 'static)) -> Failure {
         let text = if about.is_empty() { error.to_string() } else { format!("{about}: {error}") };
-        if is_missing(error) { Failure::missing(&text) } else { Failure::Other(text) }
+        if is_missing(error) {
+            Failure::missing(&text)
+        } else if is_bad_list(error) {
+            Failure::Usage(text)
+        } else {
+            Failure::Other(text)
+        }
+    }
+
+    /// A failure while a command reads its input: what is malformed there is wrong usage.
+    pub fn of_input(self) -> Failure {
+        match self {
+            Failure::Malformed(text) => Failure::Usage(text),
+            other => other,
+        }
     }
 
     /// The same of a file that the system was asked for by name.
@@ -84,7 +100,7 @@ impl Failure {
             Failure::Interrupted => Ending::Interrupted,
             Failure::Usage(_) => Ending::Failed(2),
             Failure::Device(_) => Ending::Failed(3),
-            Failure::Other(_) => Ending::Failed(4),
+            Failure::Malformed(_) | Failure::Other(_) => Ending::Failed(4),
         };
         let text = self.to_string();
         if json {
@@ -105,20 +121,33 @@ pub(crate) fn tell_json(message: &str, code: u8) {
 
 /// Whether the system says that there is no such file, at the bottom of this error.
 pub(crate) fn is_missing(error: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    causes(error)
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::NotFound)
+}
+
+/// Whether a file that was given as a list of addresses is none.
+fn is_bad_list(error: &(dyn StdError + 'static)) -> bool {
+    causes(error).filter_map(|cause| cause.downcast_ref::<store::Error>()).any(|cause| {
+        matches!(
+            cause,
+            store::Error::BadLine(_) | store::Error::NotLines { .. } | store::Error::NoAddress { .. }
+        )
+    })
+}
+
+/// An error and what it comes from.
+fn causes<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(text) | Failure::Device(text) | Failure::Other(text) => f.write_str(text),
+            Failure::Usage(text)
+            | Failure::Device(text)
+            | Failure::Malformed(text)
+            | Failure::Other(text) => f.write_str(text),
             Failure::ReaderGone => f.write_str("the reader of stdout is gone"),
             Failure::Interrupted => f.write_str("interrupted"),
         }

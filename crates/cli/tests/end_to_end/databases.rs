@@ -247,6 +247,13 @@ fn what_is_added_is_scanned_for() {
     assert_eq!(lines(&run), [format!("{}  found, 5", p2pkh(0x20)), format!("{}  found, 6", p2pkh(0x30))]);
     warpsmith(&["db", "add", &database, &more]).code(0).says(&["0 addresses added", "2 duplicates"]);
     warpsmith(&["db", "add", &desk.name("none"), &more]).code(2).says(&["none"]);
+    // What is no list of addresses is wrong usage, as it is for `scan --targets`.
+    let (bad, new) = (desk.list("bad.txt", "no address\nnor this\n"), desk.name("new"));
+    warpsmith(&["db", "build", &new, &bad]).code(2).says(&["bad.txt", "no address"]);
+    warpsmith(&["db", "build", &new, &desk.list("good.txt", P2PKH), &bad, "--strict"])
+        .code(2)
+        .says(&["bad.txt"]);
+    assert!(fs::metadata(&new).is_err());
     assert!(fs::metadata(desk.name("none")).is_err(), "adding makes no database where there is none");
 }
 

@@ -259,7 +259,7 @@ fn keys_and_values() {
         ("000001 00112233445566778899aabbccddeeff00\n", "changes:1: a value of 17 bytes does not fit"),
         ("# nothing\n", "has no changes"),
     ] {
-        pir(&["update", &database, &desk.write("changes", changes)]).code(4).says(&[why]);
+        pir(&["update", &database, &desk.write("changes", changes)]).code(2).says(&[why]);
     }
     assert_eq!(pir(&["info", &database, "--json"]).code(0).json()[0]["newest_epoch"], 1);
 }

@@ -246,7 +246,7 @@ impl Build {
         let built = match (self.synthetic, &self.rpc) {
             (Some(records), _) => self.build_synthetic(records, &mut watch),
             (None, Some(url)) => self.build_node(url, &mut watch),
-            (None, None) => self.build_input(&mut watch),
+            (None, None) => self.build_input(&mut watch).map_err(Failure::of_input),
         };
         screen.clear();
         let description = built?;
@@ -337,7 +337,7 @@ impl Build {
             (true, _) => Ok(Format::State),
             // Which is told how to make one of it.
             (false, true) => Ok(Format::Addresses),
-            (false, false) => Err(Failure::Other(format!(
+            (false, false) => Err(Failure::Usage(format!(
                 "{} is a folder without database.bin (records of a state); give a folder with that, or a file",
                 input.display()
             ))),

@@ -98,6 +98,7 @@ impl From<Error> for Failure {
                 Failure::Device(format!("{error}\nthe processor can make them too: --device cpu"))
             }
             Error::Wrong { .. } => Failure::Device(error.to_string()),
+            Error::Format { .. } => Failure::Malformed(error.to_string()),
             error => Failure::of("", &error),
         }
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::pir::keyword::{Layout, Names, chunks_of};
 use warpsmith::pir::updates::{Keep, Live};
-use warpsmith::pir::{Error, ethereum};
+use warpsmith::pir::{Error, ethereum, wire};
 
 use super::changes::{self, Keys, Listed};
 use super::fold::fold_and_tell;
@@ -78,33 +78,10 @@ struct UpdatedLine {
 impl Update {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let live = Live::open(&self.database, lanes(), 0)?;
-        let failed = |error: std::io::Error| Failure::of_file(&self.changes.display(), &error);
-        let update = if self.delta {
-            let params = live.params();
-            if live.base().description().keyword.is_some() || params.entry_size() != ethereum::RECORD {
-                return Err(Failure::Usage(format!(
-                    "--delta is for flat databases of {}-byte records, and {} is none",
-                    ethereum::RECORD,
-                    self.database.display()
-                )));
-            }
-            ethereum::read_delta(live.epoch() + 1, &std::fs::read(&self.changes).map_err(failed)?)?
-        } else {
-            let listed = if self.changes == Path::new("-") {
-                changes::read(&live, Path::new("standard input"), &mut std::io::stdin().lock())?
-            } else {
-                let file = std::fs::File::open(&self.changes).map_err(failed)?;
-                changes::read(&live, &self.changes, &mut BufReader::new(file))?
-            };
-            let values = match listed {
-                Listed::Entries(values) => values,
-                Listed::Keys(keys) => self.places(&live, &keys, stdout)?,
-            };
-            live.difference(&values)?
-        };
+        let update = self.read(&live, stdout).map_err(Failure::of_input)?;
         let changes = update.indices.len();
         if changes == 0 {
-            return Err(Failure::Other(format!(
+            return Err(Failure::Usage(format!(
                 "{} has no changes; nothing was appended",
                 self.changes.display()
             )));
@@ -132,6 +109,35 @@ impl Update {
         }
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
+    }
+
+    /// Reads the changes.
+    fn read(&self, live: &Live, stdout: &mut Stdout) -> Result<wire::Update, Failure> {
+        let failed = |error: std::io::Error| Failure::of_file(&self.changes.display(), &error);
+        if self.delta {
+            let params = live.params();
+            if live.base().description().keyword.is_some() || params.entry_size() != ethereum::RECORD {
+                return Err(Failure::Usage(format!(
+                    "--delta is for flat databases of {}-byte records, and {} is none",
+                    ethereum::RECORD,
+                    self.database.display()
+                )));
+            }
+            let bytes = std::fs::read(&self.changes).map_err(failed)?;
+            Ok(ethereum::read_delta(live.epoch() + 1, &bytes)?)
+        } else {
+            let listed = if self.changes == Path::new("-") {
+                changes::read(live, Path::new("standard input"), &mut std::io::stdin().lock())?
+            } else {
+                let file = std::fs::File::open(&self.changes).map_err(failed)?;
+                changes::read(live, &self.changes, &mut BufReader::new(file))?
+            };
+            let values = match listed {
+                Listed::Entries(values) => values,
+                Listed::Keys(keys) => self.places(live, &keys, stdout)?,
+            };
+            Ok(live.difference(&values)?)
+        }
     }
 
     /// The entries that change, in a larger table if need be.

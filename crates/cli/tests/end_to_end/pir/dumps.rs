@@ -241,7 +241,7 @@ fn wrong_dumps_are_refused_with_line_and_reason() {
         ("{\"root\":\"0x12\"}\n".to_owned(), "has no accounts"),
     ] {
         let input = desk.write("dump", &dump);
-        pir(&["build", &desk.path("new.pir"), &input]).code(4).says(&[why]);
+        pir(&["build", &desk.path("new.pir"), &input]).code(2).says(&[why]);
         assert!(!desk.names().iter().any(|name| name.starts_with("new")), "{:?}", desk.names());
     }
 }

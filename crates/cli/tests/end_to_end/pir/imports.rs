@@ -102,10 +102,10 @@ fn text_of_any_length_is_read_by_text() {
     check(&all);
     assert_eq!(raw(&server, &state, "page of 4000"), (Some(1), vec![]));
     pir(&["update", &database, &desk.write("changes", format!("a\tb\nb\t{}\n", "x".repeat(chunks * 1008)))])
-        .code(4)
+        .code(2)
         .says(&["changes:2: ", "a look-up asks for"]);
     pir(&["update", &database, &desk.write("changes", "page of 1\tx\ngone already\n")])
-        .code(4)
+        .code(2)
         .says(&["changes:2: ", "no such key"]);
     // Several values have no ends that could be seen.
     pir(&["get", "--server", &server.url, "--state", &state, "--raw", "a", "b"]).code(2).says(&["one key"]);
@@ -206,7 +206,7 @@ fn accounts_in_csv_become_a_state() {
         ("address,balance\n".to_owned(), "has no accounts"),
     ] {
         let input = desk.write("accounts.csv", csv);
-        pir(&["build", &new, &input, "--format", "accounts"]).code(4).says(&[why]);
+        pir(&["build", &new, &input, "--format", "accounts"]).code(2).says(&[why]);
         assert!(!desk.names().iter().any(|name| name.starts_with("new")), "{:?}", desk.names());
     }
     for (text, why) in [
@@ -215,7 +215,7 @@ fn accounts_in_csv_become_a_state() {
         ("a\t1\nb\t2\na\t3\n", "x.tsv:3: this key is that of line 1"),
         ("\n", "has no keys"),
     ] {
-        pir(&["build", &new, &desk.write("x.tsv", text), "--format", "text"]).code(4).says(&[why]);
+        pir(&["build", &new, &desk.write("x.tsv", text), "--format", "text"]).code(2).says(&[why]);
         assert!(!desk.names().iter().any(|name| name.starts_with("new")), "{:?}", desk.names());
     }
 }
@@ -273,7 +273,7 @@ fn words_of_older_extractors_become_a_state() {
         // Files that do not fit each other.
         let new = desk.path("new.pir");
         let refused = |why: &str| {
-            pir(&["build", &new, &folder, "--format", "words"]).code(4).says(&[why]);
+            pir(&["build", &new, &folder, "--format", "words"]).code(2).says(&[why]);
             assert!(!desk.names().iter().any(|name| name.starts_with("new")));
         };
         desk.write("folder/database.bin", &words[..192]);
@@ -382,7 +382,7 @@ fn coins_of_bitcoin_are_read_by_script_and_by_address() {
         format!("{none}  found, 12 in 1 coin\n{address}  not there\n")
     );
     pir(&["update", &other, &desk.write("changes", format!("{address} 12\n"))])
-        .code(4)
+        .code(2)
         .says(&["changes:1: ", "AMOUNT,COINS"]);
     // Damaged sets are refused with the place.
     let new = desk.path("new.pir");

@@ -139,7 +139,7 @@ impl Build {
     ) -> std::result::Result<Description, Failure> {
         let accounts = Accounts::survey(input, &mut || watch.tell(None))?;
         if accounts.keys == 0 {
-            return Err(Failure::Other(format!(
+            return Err(Failure::Usage(format!(
                 "{} has no accounts; give a line with the names of the columns, and one for each account",
                 input.display()
             )));
@@ -160,7 +160,7 @@ impl Build {
     ) -> std::result::Result<Description, Failure> {
         let dump = Dump::survey(input, &mut || watch.tell(None))?;
         if dump.keys == 0 {
-            return Err(Failure::Other(format!(
+            return Err(Failure::Usage(format!(
                 "{} has no accounts; give what `geth dump --iterative` prints or `anvil --dump-state` writes",
                 input.display()
             )));

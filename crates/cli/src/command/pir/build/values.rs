@@ -39,7 +39,7 @@ impl Build {
                 Form::Text => "a key, a tab and a value",
                 _ => "a key and a value, both in hex",
             };
-            return Err(Failure::Other(format!(
+            return Err(Failure::Usage(format!(
                 "{} has no keys; give a line with {line} for each",
                 input.display()
             )));
@@ -93,14 +93,11 @@ impl Build {
         input: &Path,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let foreign = |error: store::Error| Error::Format {
-            what: "address database".into(),
-            reason: error.to_string(),
-        };
-        let addresses = store::Database::open(input).map_err(foreign)?;
+        let failed = |error: store::Error| Failure::of("address database", &error);
+        let addresses = store::Database::open(input).map_err(failed)?;
         let mut longest = 0;
         for (i, record) in addresses.records().enumerate() {
-            longest = longest.max(amount_bytes(record.map_err(foreign)?.amount).len());
+            longest = longest.max(amount_bytes(record.map_err(failed)?.amount).len());
             if i % (1 << 14) == 0 {
                 watch.tell(None)?;
             }
@@ -108,7 +105,9 @@ impl Build {
         let plan = self.plan(Layout::Address, addresses.about().records, longest as u32);
         let mut source = |take: &mut keyword::Take<'_>| {
             addresses.records().try_for_each(|record| {
-                let record = record.map_err(foreign)?;
+                let damaged =
+                    |error| Error::Io { path: input.to_owned(), source: std::io::Error::other(error) };
+                let record = record.map_err(damaged)?;
                 take(&key_of(record.kind, record.digest.as_bytes()), &amount_bytes(record.amount))
             })
         };
@@ -148,7 +147,7 @@ impl Build {
         }
         let set = read.map_err(|error| Failure::of("", &error))?;
         if scripts == 0 {
-            return Err(Failure::Other(format!("{} has no coins", input.display())));
+            return Err(Failure::Usage(format!("{} has no coins", input.display())));
         }
         // SEC: 64 hex digits may be a key to whoever reads along, so a block goes by its last ones.
         watch.screen.say(format_args!(
