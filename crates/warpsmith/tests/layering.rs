@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-entropy", &[]),
     ("warpsmith-files", &[]),
     ("warpsmith-hash", &["warpsmith-simd"]),
+    ("warpsmith-http", &[]),
     ("warpsmith-kernel", &[]),
     ("warpsmith-device", &[]),
     ("warpsmith-trials", &[]),
@@ -41,6 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-entropy",
             "warpsmith-files",
             "warpsmith-hash",
+            "warpsmith-http",
             "warpsmith-kernel",
             "warpsmith-simd",
         ],
@@ -70,7 +72,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-chain",
         ],
     ),
-    ("warpsmith-cli", &["warpsmith", "warpsmith-files"]),
+    ("warpsmith-cli", &["warpsmith", "warpsmith-files", "warpsmith-http"]),
     (
         "warpsmith-fuzzing",
         &[

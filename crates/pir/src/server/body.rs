@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
+use warpsmith_http::Share;
 
-use super::quota::Share;
 use crate::database::{Database, SEGMENT_BYTES};
 use crate::error::{Error, Result};
 

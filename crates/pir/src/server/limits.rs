@@ -1,21 +1,14 @@
-//! How many requests an address may make, and what counts as one.
+//! How many requests an address may make.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use warpsmith_http::host_of;
+
 /// Addresses that are remembered; when there are more, those that have their whole allowance again are forgotten.
 const REMEMBERED: usize = 10_000;
-
-/// What stands for the one who has an address. A network of IPv6 addresses belongs to one host; an IPv4 address that came in
-/// through a socket for both (`::ffff:a.b.c.d`) is that address, and not one of a network with all the others.
-pub(super) fn host_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() >> 64 << 64).into()),
-        v4 => v4,
-    }
-}
 
 /// An allowance for each address, which fills up again with time.
 pub(super) struct Rates {
@@ -78,15 +71,6 @@ mod tests {
         assert_eq!((taken(a, start), taken(b, start)), (3, 3));
         assert_eq!(taken(a, start + Duration::from_millis(210)), 2);
         assert_eq!(taken(a, start + Duration::from_secs(9)), 3);
-    }
-
-    #[test]
-    fn an_address_stands_for_a_host() {
-        let host = |text: &str| host_of(text.parse().unwrap()).to_string();
-        assert_eq!(host("10.1.2.3"), "10.1.2.3");
-        assert_eq!(host("::ffff:10.1.2.3"), "10.1.2.3");
-        assert_eq!(host("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
-        assert_ne!(host("2001:db8:1:2::1"), host("2001:db8:1:3::1"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use warpsmith_http::ConnectionCounts;
 
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
@@ -36,8 +37,7 @@ pub(super) struct Metrics {
     pub(super) answer_seconds: Histogram,
     pub(super) streamed: Counter,
     pub(super) hint_requests: Counter,
-    pub(super) connections: Gauge,
-    pub(super) turned_away: Counter,
+    pub(super) connections: ConnectionCounts,
     refused: Family<RefusalLabels, Counter>,
     epoch: Gauge,
     elapsed: Gauge<f64, AtomicU64>,
@@ -53,8 +53,7 @@ impl Metrics {
             answer_seconds: Histogram::new(exponential_buckets(1e-5, 2.0, 20)),
             streamed: Counter::default(),
             hint_requests: Counter::default(),
-            connections: Gauge::default(),
-            turned_away: Counter::default(),
+            connections: ConnectionCounts::default(),
             refused: Family::default(),
             epoch: Gauge::default(),
             elapsed: Gauge::default(),
@@ -70,8 +69,12 @@ impl Metrics {
         registry.register("answer_seconds", "Time to answer a batch", metrics.answer_seconds.clone());
         registry.register("streamed_bytes", "Bytes of blocks offered", metrics.streamed.clone());
         registry.register("hint_requests", "Requests for hints fulfilled", metrics.hint_requests.clone());
-        registry.register("connections", "Open connections", metrics.connections.clone());
-        registry.register("turned_away", "Connections over the limits", metrics.turned_away.clone());
+        registry.register("connections", "Open connections", metrics.connections.open.clone());
+        registry.register(
+            "turned_away",
+            "Connections over the limits",
+            metrics.connections.turned_away.clone(),
+        );
         registry.register("refused", "Requests refused", metrics.refused.clone());
         registry.register("epoch", "The newest epoch", metrics.epoch.clone());
         Metrics { registry: all, ..metrics }

@@ -22,22 +22,18 @@
 //! gone: memory of all requests, of each, and of those of one address ([`Limits`]).
 
 mod body;
-mod connection;
 mod limits;
 mod metrics;
-mod quota;
 mod routes;
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
+use warpsmith_http::{BODY_TIMEOUT, ConnectionLimits, Quota};
 
-use self::connection::Door;
-use self::quota::Quota;
 use crate::hints::make::Make;
 use crate::memory;
 use crate::token::Token;
@@ -57,7 +53,7 @@ pub enum Role {
 pub struct Limits {
     /// Queries in one request.
     pub batch: usize,
-    /// Connections at once; one more is closed as soon as it is there.
+    /// Connections at once; one more takes the place of one without a request, or is closed.
     pub connections: usize,
     /// Connections of one address at once; likewise. (A network of 64 bits counts as one IPv6 address, here and below.)
     pub address_connections: usize,
@@ -91,13 +87,13 @@ impl Default for Limits {
         let memory = memory::of_machine() / 4;
         Limits {
             batch: 64,
-            connections: 1024,
-            address_connections: 64,
+            connections: ConnectionLimits::DEFAULT.connections,
+            address_connections: ConnectionLimits::DEFAULT.address_connections,
             working: 64,
             rate: 200.0,
             burst: 400.0,
-            request_time: Duration::from_secs(10),
-            idle: Duration::from_secs(60),
+            request_time: BODY_TIMEOUT,
+            idle: ConnectionLimits::DEFAULT.idle,
             memory,
             request_memory: memory / 2,
             address_memory: memory / 2,
@@ -174,10 +170,6 @@ impl Server {
     }
 }
 
-/// Few watchers are enough, and they must not be in the way of what they watch.
-const WATCHERS: u64 = 16;
-const WATCHERS_TIME: Duration = Duration::from_secs(10);
-
 async fn serve(
     shared: Arc<Shared>,
     watchers: Option<std::net::TcpListener>,
@@ -185,24 +177,23 @@ async fn serve(
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
     let limits = shared.limits;
-    let door = Door {
-        router: routes::router(Arc::clone(&shared)),
-        places: Quota::new(limits.connections as u64, limits.address_connections as u64),
+    let connections = ConnectionLimits {
+        connections: limits.connections,
+        address_connections: limits.address_connections,
         idle: limits.idle,
-        metrics: Arc::clone(&shared.metrics),
+        ..ConnectionLimits::DEFAULT
     };
     let watching = match watchers {
         None => None,
         Some(watchers) => {
             watchers.set_nonblocking(true)?;
             let (watchers, (ended, end)) = (TcpListener::from_std(watchers)?, oneshot::channel::<()>());
-            let door = Door {
-                router: routes::for_watchers(Arc::clone(&shared)),
-                places: Quota::new(WATCHERS, WATCHERS / 2),
-                idle: WATCHERS_TIME,
-                metrics: Arc::clone(&shared.metrics),
-            };
-            Some((ended, tokio::spawn(connection::accept(watchers, door, async { drop(end.await) }))))
+            let router = routes::for_watchers(Arc::clone(&shared));
+            let counts = shared.metrics.connections.clone();
+            let until = async { drop(end.await) };
+            let serving =
+                warpsmith_http::serve(watchers, router, ConnectionLimits::MONITORING, counts, until);
+            Some((ended, tokio::spawn(serving)))
         }
     };
     // Both get their moment at the same time.
@@ -213,7 +204,8 @@ async fn serve(
             task
         })
     };
-    if let Some(watching) = connection::accept(listener, door, stop).await {
+    let (router, counts) = (routes::router(Arc::clone(&shared)), shared.metrics.connections.clone());
+    if let Some(watching) = warpsmith_http::serve(listener, router, connections, counts, stop).await {
         let _ = watching.await;
     }
     Ok(())
@@ -274,7 +266,3 @@ impl Server {
         })
     }
 }
-
-/// The address a request came from.
-#[derive(Clone, Copy)]
-struct Peer(SocketAddr);

@@ -5,18 +5,17 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tokio::time::timeout;
+use warpsmith_http::{BodyError, Full, Peer, Share, read_body};
 
 use super::body::{Part, STREAM_BYTES, Stretch, held};
 use super::metrics::Reason;
-use super::quota::{Full, Share};
-use super::{Peer, Role, Shared};
+use super::{Role, Shared};
 use crate::database::Database;
 use crate::error::Error;
 use crate::two_server::{self, REQUEST_BYTES};
@@ -250,18 +249,14 @@ fn announced(request: &Request) -> Option<u64> {
 
 /// The body of a request, if it comes in time and is not too long.
 async fn body(shared: &Shared, request: Request, limit: usize) -> Result<Bytes, Refused> {
-    let large = || Refused(StatusCode::PAYLOAD_TOO_LARGE, Reason::Large, format!("at most {limit} bytes"));
-    if announced(&request).is_some_and(|length| length > limit as u64) {
-        return Err(large());
-    }
-    match timeout(shared.limits.request_time, to_bytes(request.into_body(), limit)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(_)) => Err(large()),
-        Err(_) => {
-            let text = format!("the request did not come within {:?}", shared.limits.request_time);
-            Err(Refused(StatusCode::REQUEST_TIMEOUT, Reason::Slow, text))
-        }
-    }
+    let body = read_body(request.into_body(), limit, shared.limits.request_time).await;
+    body.map_err(|error| {
+        let (status, reason) = match error {
+            BodyError::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, Reason::Large),
+            BodyError::Timeout(_) => (StatusCode::REQUEST_TIMEOUT, Reason::Slow),
+        };
+        Refused(status, reason, error.to_string())
+    })
 }
 
 /// Does something that takes a processor's time, if not too much else is going on.

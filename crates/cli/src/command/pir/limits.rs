@@ -5,13 +5,11 @@ use std::time::Duration;
 use clap::Args;
 use warpsmith::pir::memory;
 use warpsmith::pir::server::Limits;
+use warpsmith_http::ConnectionLimits;
 
 use crate::ending::Failure;
 use crate::human;
 use crate::screen::Screen;
-
-/// Files a server has open beside its connections: the database, its updates, listeners, drivers.
-const OTHER_FILES: u64 = 128;
 
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
@@ -33,12 +31,12 @@ pub(super) struct LimitFlags {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     batch: u32,
 
-    /// Connections at once; one more is closed
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Connections at once; one more takes the place of one without a request, or is closed
+    #[arg(long, value_name = "N", default_value_t = ConnectionLimits::DEFAULT.connections as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
 
-    /// Connections of one address at once; one more is closed
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Connections of one address at once; likewise
+    #[arg(long, value_name = "N", default_value_t = ConnectionLimits::DEFAULT.address_connections as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     address_connections: u32,
 
     /// Requests that are worked on at once; others are told to come again [default: 64, of a hint maker 1]
@@ -77,9 +75,10 @@ impl LimitFlags {
                 memory::of_machine()
             )));
         }
-        let files = raise_open_files(u64::from(self.connections) + OTHER_FILES);
-        let most = files.saturating_sub(OTHER_FILES).max(1);
-        if most < u64::from(self.connections) {
+        let asked = ConnectionLimits { connections: self.connections as usize, ..ConnectionLimits::DEFAULT };
+        let (fitting, files) = asked.within_open_files();
+        let most = fitting.connections;
+        if most < asked.connections {
             screen.warn(&format!(
                 "the system gives {files} open files, so there can be {most} connections instead of {}; raise the limit with \
                  ulimit -Hn",
@@ -88,7 +87,7 @@ impl LimitFlags {
         }
         Ok(Limits {
             batch: self.batch as usize,
-            connections: most.min(self.connections.into()) as usize,
+            connections: most,
             address_connections: self.address_connections as usize,
             // Each request for hints takes all the threads it may have, for seconds or minutes.
             working: self.working.unwrap_or(if is_maker { 1 } else { 64 }) as usize,
@@ -102,22 +101,6 @@ impl LimitFlags {
             address_memory: self.address_memory.unwrap_or(memory / 2),
             ..Limits::default()
         })
-    }
-}
-
-/// Lets this process have so many open files, or as many as it may; says how many.
-pub(super) fn raise_open_files(wanted: u64) -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer leads to a `rlimit` of this function, which is written and nothing else.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 || limit.rlim_cur >= wanted {
-        return wanted;
-    }
-    let raised = libc::rlimit { rlim_cur: wanted.min(limit.rlim_max), ..limit };
-    // SAFETY: the pointer leads to a `rlimit` of this function, which is read.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) } == 0 {
-        raised.rlim_cur
-    } else {
-        limit.rlim_cur
     }
 }
 

@@ -112,7 +112,7 @@ impl Load {
             }
             None => None,
         };
-        let most = limits::raise_open_files(u64::from(self.connections) + OTHER_FILES);
+        let most = warpsmith_http::open_files::raise(u64::from(self.connections) + OTHER_FILES);
         if most < u64::from(self.connections) + OTHER_FILES {
             return Err(usage(format!(
                 "--connections {}: the system gives {most} open files; raise the limit with ulimit -Hn, or give fewer",

@@ -1,13 +1,13 @@
-//! Something there is a limited amount of, for all and for each address: connections, memory, requests for hints.
+//! Something of which there is a limited amount, for all and for each address: connections, memory, work.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::limits::host_of;
+use crate::host_of;
 
 /// What there is, and who has taken how much of it.
-pub(super) struct Quota {
+pub struct Quota {
     all: u64,
     each: u64,
     taken: Mutex<Taken>,
@@ -22,7 +22,7 @@ struct Taken {
 
 /// Why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Full {
+pub enum Full {
     /// All together have too much.
     All,
     /// This address has too much.
@@ -30,7 +30,7 @@ pub(super) enum Full {
 }
 
 /// A part of it, which goes back when this is dropped.
-pub(super) struct Share {
+pub struct Share {
     quota: Arc<Quota>,
     host: IpAddr,
     amount: u64,
@@ -38,26 +38,30 @@ pub(super) struct Share {
 
 impl Quota {
     /// So much for all together, and so much for each address.
-    pub(super) fn new(all: u64, each: u64) -> Arc<Quota> {
+    pub fn new(all: u64, each: u64) -> Arc<Quota> {
         Arc::new(Quota { all, each, taken: Mutex::default() })
     }
 
     /// The most that one can ever have.
-    pub(super) fn most(&self) -> u64 {
+    pub fn most(&self) -> u64 {
         self.all.min(self.each)
     }
 
-    /// Takes some, if it is there.
-    pub(super) fn take(self: &Arc<Quota>, address: IpAddr, amount: u64) -> Result<Share, Full> {
+    /// Takes some, if it is there. An address that has too much is told so even when all together have too much.
+    ///
+    /// # Errors
+    ///
+    /// When there is not that much left, for this address or for all.
+    pub fn take(self: &Arc<Quota>, address: IpAddr, amount: u64) -> Result<Share, Full> {
         let host = host_of(address);
         let mut taken = self.lock();
         let all = taken.all.saturating_add(amount);
         let each = taken.by_host.get(&host).copied().unwrap_or(0).saturating_add(amount);
-        if all > self.all {
-            return Err(Full::All);
-        }
         if each > self.each {
             return Err(Full::Address);
+        }
+        if all > self.all {
+            return Err(Full::All);
         }
         taken.all = all;
         taken.by_host.insert(host, each);
@@ -83,7 +87,7 @@ impl Quota {
 
 impl Share {
     /// Gives back all but so much.
-    pub(super) fn shrink(&mut self, to: u64) {
+    pub fn shrink(&mut self, to: u64) {
         let more = self.amount.saturating_sub(to);
         self.amount -= more;
         self.quota.give_back(self.host, more);
@@ -108,7 +112,7 @@ mod tests {
         assert_eq!(quota.take(a, 3).err(), Some(Full::Address));
         let second = quota.take(a, 2).unwrap();
         assert_eq!(quota.take(b, 5).err(), Some(Full::All));
-        assert_eq!(quota.take(b, u64::MAX).err(), Some(Full::All));
+        assert_eq!(quota.take(b, u64::MAX).err(), Some(Full::Address));
         first.shrink(1);
         first.shrink(3);
         let third = quota.take(b, 6).unwrap();
