@@ -128,7 +128,7 @@ impl Metrics {
         let router = Router::new()
             .route("/metrics", get(move || async move { ([(header::CONTENT_TYPE, kind)], told.text()) }))
             .route("/health", get(|| async { "ok\n" }));
-        web::answer(listener, router)?;
+        web::answer_monitoring(listener, router)?;
         Ok(Some((metrics, address)))
     }
 

@@ -1,6 +1,7 @@
-//! A listener for those who watch (metrics, and the page of a fleet) and for wallets of this machine. On a thread of its own, which ends with the program.
+//! Listeners of the command line: metrics, a fleet's page, and the proxy for wallets of this machine. Each runs on a thread of its own, which
+//! ends with the program. Connection limits and timeouts are those of `warpsmith_http`.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::time::Duration;
 
 use axum::Router;
@@ -9,11 +10,12 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
+use warpsmith_http::{ConnectionCounts, ConnectionLimits, serve};
 
 use crate::ending::Failure;
 
-/// How long a request may take: what is told lies in memory.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for an answer of a listener whose numbers lie in memory.
+const MONITORING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is said in JSON by whoever listens: where, and what it is besides.
 #[derive(Serialize)]
@@ -34,9 +36,11 @@ impl<T: Serialize> ListeningLine<T> {
     }
 }
 
-/// A listener, and where it is.
+/// A listener, and where it is. Text that is no address is wrong usage; an address that cannot be had is not.
 pub(crate) fn listen(flag: &str, address: &str) -> Result<(TcpListener, SocketAddr), Failure> {
-    let bound = TcpListener::bind(address).and_then(|listener| {
+    let addresses: Vec<SocketAddr> =
+        address.to_socket_addrs().map_err(|error| not_an_address(flag, address, &error))?.collect();
+    let bound = TcpListener::bind(&addresses[..]).and_then(|listener| {
         let address = listener.local_addr()?;
         Ok((listener, address))
     });
@@ -48,41 +52,54 @@ pub(crate) fn listen(flag: &str, address: &str) -> Result<(TcpListener, SocketAd
     })
 }
 
-/// Answers those who ask there, until the program ends.
-pub(crate) fn answer(listener: TcpListener, router: Router) -> Result<(), Failure> {
-    answer_within(PATIENCE, listener, router)
+fn not_an_address(flag: &str, address: &str, error: &std::io::Error) -> Failure {
+    let has_port = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let reason = match has_port {
+        true => format!("there is no host of that name ({error}); give an address of this machine"),
+        false => "expected an address and a port from 0 to 65535, separated by a colon".to_owned(),
+    };
+    let port = if address.parse::<u16>().is_ok() { address } else { "8080" };
+    Failure::Usage(format!("invalid {flag} '{address}': {reason}, such as 127.0.0.1:{port}"))
 }
 
-/// The same where an answer may take longer.
-pub(crate) fn answer_within(
-    patience: Duration,
+/// Answers metrics and status pages at a listener, until the program ends.
+pub(crate) fn answer_monitoring(listener: TcpListener, router: Router) -> Result<(), Failure> {
+    answer(listener, router, ConnectionLimits::MONITORING, MONITORING_TIMEOUT)
+}
+
+/// Answers requests at a listener, each within a timeout, until the program ends.
+pub(crate) fn answer(
     listener: TcpListener,
     router: Router,
+    limits: ConnectionLimits,
+    timeout: Duration,
 ) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Other(format!("nobody can be answered: {error}"));
+    let failed = |error: std::io::Error| Failure::Other(format!("the listener cannot be started: {error}"));
     listener.set_nonblocking(true).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let router = router.layer(from_fn(move |request, next| guard(patience, request, next)));
-    let serve = move || {
+    let router = router.layer(from_fn(move |request, next| guard(timeout, request, next)));
+    let (limits, _) = ConnectionLimits { http2: false, ..limits }.within_open_files();
+    let run = move || {
         runtime.block_on(async {
-            // The program ends with its own exit code, whatever becomes of those who watch.
+            // The program ends with its own exit code, whatever becomes of the listener.
             if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                let _ = axum::serve(listener, router).await;
+                let for_ever = std::future::pending::<()>();
+                serve(listener, router, limits, ConnectionCounts::default(), for_ever).await;
             }
         });
     };
-    std::thread::Builder::new().name("watchers".to_owned()).spawn(serve).map(drop).map_err(failed)
+    std::thread::Builder::new().name("listener".to_owned()).spawn(run).map(drop).map_err(failed)
 }
 
 /// What goes for every request: it names the machine by its number, so that no web page elsewhere can ask under a name of its own
 /// (DNS rebinding); and what is answered is shown, kept and embedded nowhere else.
-async fn guard(patience: Duration, request: Request, next: Next) -> Response {
+async fn guard(timeout: Duration, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     if !host.is_some_and(is_plain) {
         let why = "ask by the address or by localhost, not by another name\n";
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
-    let answered = tokio::time::timeout(patience, next.run(request)).await;
+    let answered = tokio::time::timeout(timeout, next.run(request)).await;
     let mut response = answered.unwrap_or_else(|_| StatusCode::SERVICE_UNAVAILABLE.into_response());
     for (name, value) in HEADERS {
         let name = HeaderName::from_static(name);
@@ -116,6 +133,29 @@ pub(crate) fn is_plain(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Text that is no address is wrong usage (2); an address that this machine has not is another failure (4).
+    #[test]
+    fn what_is_no_address_is_wrong_usage() {
+        for (text, says) in [
+            ("18090", "such as 127.0.0.1:18090"),
+            ("127.0.0.1", "a port from 0 to 65535"),
+            ("127.0.0.1:99999", "a port from 0 to 65535"),
+            ("127.0.0.1:x", "a port from 0 to 65535"),
+            ("", "a port from 0 to 65535"),
+        ] {
+            match listen("--listen", text) {
+                Err(Failure::Usage(why)) => {
+                    assert!(why.contains(says) && why.contains(text), "{text}: {why}")
+                }
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+        let (_taken, address) = listen("--listen", "127.0.0.1:0").expect("a free port");
+        for text in ["203.0.113.7:80", &address.to_string()] {
+            assert!(matches!(listen("--listen", text), Err(Failure::Other(_))), "{text}");
+        }
+    }
 
     #[test]
     fn only_addresses_and_localhost_are_hosts() {

@@ -54,6 +54,9 @@ fn wrong_usage_is_2_with_a_hint() {
         (&["verify"], "<FILE>"),
         (&["man", "ntfy"], "npub"),
         (&["completions", "cmd"], "bash"),
+        (&["serve-salts", "--listen", "18090"], "127.0.0.1:18090"),
+        (&["serve-salts", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:http-ish"], "0 to 65535"),
+        (&["npub", "qq", "--device", "cpu", "--metrics", "9090"], "127.0.0.1:9090"),
         (&["ntfy"], "--help"),
         (&[], "Usage"),
     ];

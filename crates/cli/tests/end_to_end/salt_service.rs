@@ -196,20 +196,105 @@ fn what_cannot_be_done_is_refused_with_the_reason() {
     assert_eq!(answer["difficulty"], 2f64.powi(64));
     assert!(answer["p50_s"].as_f64() > Some(60.0) && answer["chance"].as_f64() < Some(0.01), "{answer}");
     let body = usual.to_string();
-    for (headers, code) in [("Content-Type: text/plain\r\n", 415), ("", 415)] {
-        assert_eq!(service.ask_with(headers, &body).0, code);
-    }
     let json = "Content-Type: application/json\r\n";
-    assert_eq!(service.ask_with(json, &" ".repeat(300 << 10)).0, 413);
-    assert_eq!(service.ask_with(json, "{").0, 400);
+    for (headers, body, code) in [
+        ("Content-Type: text/plain\r\n", body.as_str(), 415),
+        ("", &body, 415),
+        (json, &" ".repeat(300 << 10), 413),
+        (json, "{", 400),
+    ] {
+        assert_refused(service.ask_with(headers, body), code);
+    }
     // A page in a browser that calls this machine by a name of its own.
     let request = format!(
         "POST /v1/salts HTTP/1.1\r\nHost: evil.example:80\r\n{json}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     );
-    assert_eq!(exchange(service.address, &request).0, 421);
-    let get = format!("GET /v1/salts HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", service.address);
-    assert_eq!(exchange(service.address, &get).0, 405);
+    assert_refused(exchange(service.address, &request), 421);
+    for (start, code) in
+        [("GET /v1/salts", 405), ("POST /health", 405), ("GET /", 404), ("POST /v1/salt", 404)]
+    {
+        let request = format!("{start} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", service.address);
+        assert_refused(exchange(service.address, &request), code);
+        if code == 405 {
+            assert!(raw(service.address, &request).to_lowercase().contains("\r\nallow: "));
+        }
+    }
+}
+
+/// A refusal is a JSON document with its status, which the page of the service explains.
+#[track_caller]
+fn assert_refused((status, answer): (u16, Value), code: u16) {
+    assert_eq!(
+        (status, text(&answer, "event"), &answer["code"]),
+        (code, "error", &json!(code)),
+        "{code}: {answer}"
+    );
+    assert!(!text(&answer, "message").is_empty());
+    let page = include_str!("../../../../docs/salt-service.md");
+    assert!(page.contains(&format!("\n| {code} | ")), "docs/salt-service.md does not explain {code}");
+}
+
+/// Regular expressions whose compilation takes a while: far longer than a millisecond.
+fn costly() -> Value {
+    let expression = |n: u32| format!("/([0-9a-f][{:x}-f]{{1,9}}){{12}}{}$/", n % 15, n % 10);
+    let expressions: Vec<String> = (0..32).map(expression).collect();
+    json!({"factory": "arachnid", "init_code_hash": hash(), "patterns": expressions, "deadline_s": 60})
+}
+
+fn threads_of(child: &Child) -> usize {
+    std::fs::read_dir(format!("/proc/{}/task", child.id())).map_or(0, Iterator::count)
+}
+
+/// Work for clients that hang up does not pile up: few compile at a time, whether anybody waits for them or not. And a
+/// deadline holds while patterns are compiled.
+#[test]
+fn compilations_are_bounded_and_deadlines_hold() {
+    let service = Service::start(&[]);
+    let before = threads_of(&service.child);
+    for _ in 0..40 {
+        let stream = service.hold(&costly());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        drop(stream);
+    }
+    let most = (0..20).map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        threads_of(&service.child)
+    });
+    let most = most.max().unwrap_or_default();
+    assert!(most <= before + 8, "{before} threads, and then {most}");
+    let mut late = costly();
+    late["deadline_s"] = json!(0.001);
+    let (status, answer) = service.ask(&late);
+    assert_refused((status, answer.clone()), 503);
+    assert!(text(&answer, "message").contains("deadline"), "{answer}");
+    let quick = json!({"factory": "arachnid", "init_code_hash": hash(), "patterns": ["c"], "deadline_s": 60});
+    assert_eq!(service.ask(&quick).0, 200);
+}
+
+/// Connections that send half a request, or none, keep nobody out: the oldest of them make room.
+#[test]
+fn half_requests_make_room() {
+    let service = Service::start(&["--metrics", "127.0.0.1:0"]);
+    let metrics = service.metrics.expect("it was asked for");
+    for (address, path) in [(service.address, "/health"), (metrics, "/metrics")] {
+        let mut held: Vec<TcpStream> = (0..150)
+            .map(|_| {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(b"GET /hea").unwrap();
+                stream
+            })
+            .collect();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        assert!(raw(address, &request).starts_with("HTTP/1.1 200"), "{path}");
+        // The first was closed long before its time was over.
+        held[0].set_read_timeout(Some(std::time::Duration::from_secs(300))).unwrap();
+        let ended = held[0].read(&mut [0; 16]);
+        assert!(
+            !ended.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock),
+            "{path}: it is open"
+        );
+    }
 }
 
 /// One place and one waiting: who comes third is turned away, who waits is served in turn, and who leaves makes room.

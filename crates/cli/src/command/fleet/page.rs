@@ -42,7 +42,8 @@ pub(super) fn show(address: &str, told: &Told) -> Result<SocketAddr, Failure> {
     let (told, policy) = (told.clone(), policy());
     let page = move || async move { ([(header::CONTENT_SECURITY_POLICY, policy)], Html(PAGE)) };
     let status = move || async move { ([(header::CONTENT_TYPE, "application/json")], told.get()) };
-    web::answer(listener, Router::new().route("/", get(page)).route("/status.json", get(status)))?;
+    let router = Router::new().route("/", get(page)).route("/status.json", get(status));
+    web::answer_monitoring(listener, router)?;
     Ok(address)
 }
 

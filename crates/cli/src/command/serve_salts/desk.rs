@@ -1,12 +1,12 @@
 //! Where requests wait, and the devices they share.
 //!
 //! So many are searched for at a time, each by a search of its own on all devices, of which all get the same time ([`Turns`]). The others
-//! wait in the order they came.
+//! wait in a queue that is fair by client.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::net::{IpAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -18,12 +18,12 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use warpsmith::Devices;
 use warpsmith::chain::ethereum::{Deployment, Factory, SaltRequest};
 use warpsmith::pattern::{Options, compile};
 use warpsmith::proof::quick_rate;
 use warpsmith::search::{Event, Job, Match, Pause, Subject, Wanted, run};
+use warpsmith_http::{FairQueue, Permit, QueueError};
 
 use super::order::Order;
 use super::turns::Turns;
@@ -37,38 +37,26 @@ pub(super) struct Desk {
     devices: Devices,
     /// Salts a second, by the hashes between a salt and its address.
     rates: BTreeMap<(bool, bool), f64>,
-    seats: Semaphore,
+    seats: Arc<FairQueue>,
     turns: Turns,
     jobs: usize,
     queue: usize,
-    waiting: AtomicUsize,
 }
 
-/// Why a request is not searched for.
-pub(super) enum Turned {
-    /// As many wait as may.
-    Full,
-    /// Its time was over before its turn.
-    Late,
-}
+/// Results of a search up to now, read by its request at the deadline even where the search has not ended.
+#[derive(Default)]
+pub(super) struct Results(Mutex<Found>);
 
-/// A seat, for as long as it is held.
-pub(super) struct Seat<'d>(#[allow(dead_code)] SemaphorePermit<'d>);
-
-/// Counts somebody who waits.
-struct Waiting<'d>(&'d AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// What came of a search.
-pub(super) struct Done {
-    pub found: Option<Match>,
+#[derive(Default)]
+pub(super) struct Found {
+    pub best: Option<Match>,
     pub tried: u64,
-    pub elapsed: Duration,
+}
+
+impl Results {
+    pub fn lock(&self) -> MutexGuard<'_, Found> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Desk {
@@ -82,8 +70,7 @@ impl Desk {
             let rate = quick_rate(&devices, Subject::Salt(&target), Wanted::Patterns(&patterns))?;
             rates.insert(target.stages(), rate);
         }
-        let (seats, waiting) = (Semaphore::new(jobs), AtomicUsize::new(0));
-        Ok(Desk { devices, rates, seats, turns: Turns::default(), jobs, queue, waiting })
+        Ok(Desk { devices, rates, seats: FairQueue::new(jobs, queue), turns: Turns::default(), jobs, queue })
     }
 
     /// What was measured, in words.
@@ -96,14 +83,19 @@ impl Desk {
         })
     }
 
+    /// Requests that can be searched for or wait.
+    pub fn places(&self) -> usize {
+        self.jobs + self.queue
+    }
+
     /// How many are searched for.
     pub fn busy(&self) -> usize {
-        self.jobs - self.seats.available_permits()
+        self.seats.busy()
     }
 
     /// How many wait.
     pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.seats.waiting()
     }
 
     /// Salts a second that a request gets now.
@@ -116,46 +108,46 @@ impl Desk {
         self.rates.get(&order.stages()).copied().unwrap_or(0.0)
     }
 
-    /// Waits for a seat, in turn, until the time is over.
-    pub async fn sit(&self, until: Instant) -> Result<Seat<'_>, Turned> {
-        if let Ok(seat) = self.seats.try_acquire() {
-            return Ok(Seat(seat));
-        }
-        let _waiting = {
-            let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-            let waiting = Waiting(&self.waiting);
-            if before >= self.queue {
-                return Err(Turned::Full);
-            }
-            waiting
-        };
-        let wait = tokio::time::timeout_at(until.into(), self.seats.acquire()).await;
-        wait.ok().and_then(Result::ok).map(Seat).ok_or(Turned::Late)
+    /// Waits for a seat until the deadline.
+    pub async fn sit(&self, client: IpAddr, until: Instant) -> Result<Permit, QueueError> {
+        self.seats.acquire(client, until).await
     }
 
     /// Searches until the time is over; of scores the best that was found by then.
-    pub fn search(&self, order: &Order, until: Instant, interrupt: &AtomicBool) -> Result<Done, String> {
-        let (began, pause) = (Instant::now(), Pause::default());
+    pub fn search(
+        &self,
+        order: &Order,
+        until: Instant,
+        interrupt: &AtomicBool,
+        results: &Results,
+    ) -> Result<(), String> {
+        let pause = Pause::default();
         let job = Job {
             count: order.count(),
             // Its clock stands still while it rests; the deadline is kept by whoever interrupts it.
-            time_limit: Some(until.saturating_duration_since(began)),
+            time_limit: Some(until.saturating_duration_since(Instant::now())),
             interval: LOOK,
             pause: Some(&pause),
             ..Job::new(order.subject(), order.wanted())
         };
         let turn = self.turns.join(self.rate(order));
-        let mut best = None;
         let outcome = run(&job, &self.devices, interrupt, &mut |event| {
             match event {
-                Event::Found(found) => best = found.into_iter().last().or(best.take()),
-                Event::Progress(progress) => pause.set(turn.told(progress.tried, Instant::now())),
+                Event::Found(found) => {
+                    if let Some(last) = found.into_iter().last() {
+                        results.lock().best = Some(last);
+                    }
+                }
+                Event::Progress(progress) => {
+                    results.lock().tried = progress.tried;
+                    pause.set(turn.told(progress.tried, Instant::now()));
+                }
                 _ => {}
             }
             Ok(())
         });
-        let outcome = outcome.map_err(|error| error.to_string())?;
-        Ok(Done { found: best, tried: outcome.tried, elapsed: began.elapsed() })
+        results.lock().tried = outcome.map_err(|error| error.to_string())?.tried;
+        Ok(())
     }
 }
 
@@ -209,9 +201,9 @@ impl Numbers {
     }
 
     /// A search has ended.
-    pub fn searched(&self, done: &Done) {
-        self.salts.inc_by(done.tried);
-        self.seconds.inc_by(done.elapsed.as_secs_f64());
+    pub fn searched(&self, tried: u64, elapsed: Duration) {
+        self.salts.inc_by(tried);
+        self.seconds.inc_by(elapsed.as_secs_f64());
     }
 
     /// How it stands.
@@ -234,6 +226,6 @@ impl Numbers {
             encode(&mut text, &told).expect("writing to a string does not fail");
             ([(header::CONTENT_TYPE, kind)], text)
         };
-        web::answer(watchers, Router::new().route("/metrics", get(text)))
+        web::answer_monitoring(watchers, Router::new().route("/metrics", get(text)))
     }
 }

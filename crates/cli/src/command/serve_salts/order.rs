@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -72,17 +73,21 @@ const MOST_CHARACTERS: usize = 200;
 const MOST_EXPRESSIONS: usize = 32;
 
 impl Request {
-    /// Checks all of it.
-    pub fn read(self, longest: Duration) -> Result<Order, String> {
+    /// Reads the deadline.
+    pub fn deadline(&self, longest: Duration) -> Result<Duration, String> {
         let deadline = Duration::try_from_secs_f64(self.deadline_s).ok();
-        let deadline =
-            deadline.filter(|deadline| !deadline.is_zero() && *deadline <= longest).ok_or_else(|| {
-                format!(
-                    "deadline_s is a number of seconds above 0 and up to {}, not {}",
-                    longest.as_secs_f64(),
-                    self.deadline_s
-                )
-            })?;
+        deadline.filter(|deadline| !deadline.is_zero() && *deadline <= longest).ok_or_else(|| {
+            format!(
+                "deadline_s is a number of seconds above 0 and up to {}, not {}",
+                longest.as_secs_f64(),
+                self.deadline_s
+            )
+        })
+    }
+
+    /// Checks and compiles all of it. Patterns that take long are given up between two of them when the request is
+    /// abandoned.
+    pub fn compile(self, deadline: Duration, is_abandoned: &AtomicBool) -> Result<Order, String> {
         if self.patterns.len() > MOST_PATTERNS {
             return Err(format!(
                 "{} patterns are too many; {MOST_PATTERNS} are the most",
@@ -109,7 +114,13 @@ impl Request {
         if let (Some(low), true) = (&options.low_bits, texts.is_empty()) {
             texts.push(hooks::pattern(low));
         }
-        let patterns = (!texts.is_empty()).then(|| compile(&texts, target.as_ref(), &options)).transpose();
+        let texts_until_abandoned = || texts.iter().take_while(|_| !is_abandoned.load(Ordering::Relaxed));
+        let patterns = (!texts.is_empty())
+            .then(|| compile(texts_until_abandoned(), target.as_ref(), &options))
+            .transpose();
+        if is_abandoned.load(Ordering::Relaxed) {
+            return Err("the request was abandoned".to_owned());
+        }
         let patterns = patterns.map_err(|error| format!("patterns: {error}"))?;
         let wish = self.wish(patterns)?;
         Ok(Order { target, wish, deadline })

@@ -1,23 +1,24 @@
 //! What is asked and answered over HTTP.
 
-use std::future::IntoFuture as _;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::{Request as HttpRequest, State};
+use axum::body::Body;
+use axum::extract::{Extension, Request as HttpRequest, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
-use tokio::sync::Semaphore;
 use warpsmith::pir::Token;
 use warpsmith::search::time_to;
+use warpsmith_http::{
+    BODY_TIMEOUT, BodyError, ConnectionCounts, ConnectionLimits, FairQueue, Peer, QueueError, read_body,
+};
 
-use super::desk::{Desk, Done, Numbers, Turned};
+use super::desk::{Desk, Numbers, Results};
 use super::order::{Order, Request};
 use crate::record::{Deliverable, Telling};
 use crate::stdout::JSON_VERSION;
@@ -36,18 +37,25 @@ struct Service {
     rules: Rules,
     /// Ends all searches when the service does.
     stop: Arc<AtomicBool>,
-    /// Leave to compile what a request asks for: many patterns take time and memory, before anybody has a seat.
-    reading: Semaphore,
+    /// Permits to compile patterns: many take time and memory, before a request has a seat.
+    compiling: Arc<FairQueue>,
 }
 
-/// Requests that are compiled at once.
-const READING: usize = 2;
+/// Requests whose patterns are compiled at once, and that wait for it.
+const COMPILING: usize = 2;
+const MAX_COMPILE_WAITING: usize = 256;
 
-/// The longest body, and how long it may take to come.
-const MOST_BYTES: usize = 256 << 10;
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is looked whether the service shall end.
-const LOOK: Duration = Duration::from_millis(50);
+/// The longest body.
+const MAX_BYTES: usize = 256 << 10;
+/// How often it is checked whether the service is to stop, or a deadline has passed.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Time after its deadline in which a search can end by itself; the answer does not wait longer.
+const GRACE: Duration = Duration::from_millis(500);
+/// Time for answers, and then for work that nobody waits for, once the service stops.
+const SHUTDOWN: Duration = Duration::from_secs(10);
+const SHUTDOWN_OF_WORK: Duration = Duration::from_secs(5);
+/// Connections of one address beside those whose requests are searched for or wait.
+const SPARE_CONNECTIONS: usize = 16;
 
 /// Answers until it is stopped. Searches that are under way then end, and are answered with what they found.
 pub(super) fn serve(
@@ -58,31 +66,51 @@ pub(super) fn serve(
 ) -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let service = Arc::new(Service { desk, rules, stop: Arc::clone(stop), reading: Semaphore::new(READING) });
-    let router = Router::new()
-        .route("/v1/salts", post(salts))
-        .route("/health", get(health))
-        .with_state(Arc::clone(&service));
-    runtime.block_on(async {
+    let limits = limits_for(desk.places());
+    let compiling = FairQueue::new(COMPILING, MAX_COMPILE_WAITING);
+    let service = Arc::new(Service { desk, rules, stop: Arc::clone(stop), compiling });
+    let served = runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let stopped = async move {
+        let stopped = async {
             while !service.stop.load(Ordering::Relaxed) {
                 service.rules.numbers.stand(&service.desk);
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(CHECK_INTERVAL).await;
             }
         };
-        // Who does not finish its request or take its answer holds nobody up for ever.
-        let late = async {
-            while !stop.load(Ordering::Relaxed) {
-                tokio::time::sleep(LOOK).await;
-            }
-            tokio::time::sleep(PATIENCE).await;
-        };
-        tokio::select! {
-            ended = axum::serve(listener, router).with_graceful_shutdown(stopped).into_future() => ended,
-            () = late => Ok(()),
-        }
-    })
+        let router = router(Arc::clone(&service));
+        warpsmith_http::serve(listener, router, limits, ConnectionCounts::default(), stopped).await;
+        Ok(())
+    });
+    runtime.shutdown_timeout(SHUTDOWN_OF_WORK);
+    served
+}
+
+/// Connection limits of a service with so many places, those to wait in included. Behind a proxy for TLS all clients have one
+/// address, so that one may fill the places.
+fn limits_for(places: usize) -> ConnectionLimits {
+    let usual = ConnectionLimits::DEFAULT;
+    let address_connections = usual.address_connections.max(places + SPARE_CONNECTIONS);
+    let connections = usual.connections.max(address_connections);
+    let limits =
+        ConnectionLimits { connections, address_connections, shutdown: SHUTDOWN, http2: false, ..usual };
+    limits.within_open_files().0
+}
+
+fn router(service: Arc<Service>) -> Router {
+    Router::new()
+        .route("/v1/salts", post(salts))
+        .route("/health", get(health))
+        .fallback(async || {
+            let why =
+                "there is nothing at this path: POST /v1/salts asks for a salt, GET /health for the load";
+            Refused::new(StatusCode::NOT_FOUND, why).answer()
+        })
+        .method_not_allowed_fallback(async || {
+            let why =
+                "this path has another method: POST /v1/salts asks for a salt, GET /health for the load";
+            Refused::new(StatusCode::METHOD_NOT_ALLOWED, why).answer()
+        })
+        .with_state(service)
 }
 
 #[derive(Serialize)]
@@ -153,8 +181,12 @@ struct Nothing {
     ended: &'static str,
 }
 
-async fn salts(State(service): State<Arc<Service>>, request: HttpRequest) -> Response {
-    match service.answer(request).await {
+async fn salts(
+    State(service): State<Arc<Service>>,
+    Extension(Peer(client)): Extension<Peer>,
+    request: HttpRequest,
+) -> Response {
+    match service.answer(client.ip(), request).await {
         Ok((how, response)) => {
             service.rules.numbers.ended(how);
             response
@@ -162,63 +194,106 @@ async fn salts(State(service): State<Arc<Service>>, request: HttpRequest) -> Res
         Err(refused) => {
             let is_for_now = refused.code == 429 || refused.code == 503;
             service.rules.numbers.ended(if is_for_now { "turned away" } else { "refused" });
-            match is_for_now {
-                true => ([(header::RETRY_AFTER, "1")], refused.answer()).into_response(),
-                false => refused.answer(),
+            match refused.code {
+                429 | 503 => ([(header::RETRY_AFTER, "1")], refused.answer()).into_response(),
+                401 => ([(header::WWW_AUTHENTICATE, "Bearer")], refused.answer()).into_response(),
+                _ => refused.answer(),
             }
         }
     }
 }
 
-/// Ends a search whose client has gone: what is dropped with the answer that nobody awaits.
-struct Interest(Arc<AtomicBool>);
+/// Ends the work for a request when its answer is given, or when the client has gone and the answer is dropped.
+#[derive(Default)]
+struct Abandoned(Arc<AtomicBool>);
 
-impl Drop for Interest {
+impl Drop for Abandoned {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
+/// The answer to a request whose deadline passed before its search began.
+fn late() -> Refused {
+    Refused::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the deadline passed before it was this request's turn; give more time or ask again later",
+    )
+}
+
+fn turned_away(error: QueueError) -> Refused {
+    match error {
+        QueueError::Full => Refused::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many requests wait already; ask again in a second",
+        ),
+        QueueError::Late => late(),
+    }
+}
+
 impl Service {
-    async fn answer(self: &Arc<Self>, request: HttpRequest) -> Result<(&'static str, Response), Refused> {
+    async fn answer(
+        self: &Arc<Self>,
+        client: IpAddr,
+        request: HttpRequest,
+    ) -> Result<(&'static str, Response), Refused> {
         self.admit(request.headers())?;
         let began = Instant::now();
-        let order = self.read(request.into_body()).await?;
-        let until = began + order.deadline;
+        let request = read(request.into_body()).await?;
+        let deadline = request.deadline(self.rules.longest).map_err(bad)?;
+        let until = began + deadline;
+        let abandoned = Abandoned::default();
+        let order = self.compile(request, deadline, client, until, &abandoned).await?;
         self.refuse_hopeless(&order)?;
-        let service = Arc::clone(self);
-        let seat = self.desk.sit(until).await.map_err(|turned| match turned {
-            Turned::Full => Refused::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too many requests wait already; ask again in a second",
-            ),
-            Turned::Late => Refused::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "the deadline was over before it was this request's turn; give more time or ask again later",
-            ),
-        })?;
-        let gone = Arc::new(AtomicBool::new(false));
-        let (interest, interrupt) = (Interest(Arc::clone(&gone)), gone);
-        // What ends the service ends its searches. The deadline ends one whose device is still being made ready, too, of which the search's
-        // own clock knows nothing.
-        let (stop, watched) = (Arc::clone(&self.stop), Arc::clone(&interrupt));
-        let watch = async move {
-            while !stop.load(Ordering::Relaxed) && Instant::now() < until {
-                tokio::time::sleep(LOOK).await;
+        let seat = self.desk.sit(client, until).await.map_err(turned_away)?;
+        let (began, results) = (Instant::now(), Arc::new(Results::default()));
+        let search = {
+            let (service, results) = (Arc::clone(self), Arc::clone(&results));
+            let interrupt = Arc::clone(&abandoned.0);
+            // The seat is the search's, and free when that has ended, also where the client has gone.
+            tokio::task::spawn_blocking(move || {
+                let ended = service.desk.search(&order, until, &interrupt, &results);
+                service.rules.numbers.searched(results.lock().tried, began.elapsed());
+                drop(seat);
+                ended
+            })
+        };
+        // The end of the service ends its searches. The deadline ends one whose device is still being made ready, too, of which the search's
+        // own clock knows nothing; and the answer does not wait for a device.
+        let overdue = async {
+            while !self.stop.load(Ordering::Relaxed) && Instant::now() < until {
+                tokio::time::sleep(CHECK_INTERVAL).await;
             }
-            watched.store(true, Ordering::Relaxed);
-            std::future::pending::<()>().await
+            abandoned.0.store(true, Ordering::Relaxed);
+            tokio::time::sleep(GRACE).await;
         };
-        let search = tokio::task::spawn_blocking(move || service.desk.search(&order, until, &interrupt));
-        let done = tokio::select! {
-            done = search => done,
-            () = watch => unreachable!("it waits for ever"),
-        };
-        drop((seat, interest));
         let internal = |what: String| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, what);
-        let done = done.map_err(|error| internal(error.to_string()))?.map_err(internal)?;
-        self.rules.numbers.searched(&done);
-        Ok(told(done))
+        tokio::select! {
+            ended = search => ended.map_err(|error| internal(error.to_string()))?.map_err(internal)?,
+            () = overdue => {}
+        }
+        Ok(outcome(&results, began.elapsed()))
+    }
+
+    /// Compiles the patterns of a request, when it is its turn. The permit is the work's: it is free when that has ended,
+    /// also where the client has gone or the deadline has passed.
+    async fn compile(
+        &self,
+        request: Request,
+        deadline: Duration,
+        client: IpAddr,
+        until: Instant,
+        abandoned: &Abandoned,
+    ) -> Result<Order, Refused> {
+        let permit = self.compiling.acquire(client, until).await.map_err(turned_away)?;
+        let is_abandoned = Arc::clone(&abandoned.0);
+        let work = tokio::task::spawn_blocking(move || {
+            let compiled = request.compile(deadline, &is_abandoned);
+            drop(permit);
+            compiled
+        });
+        let compiled = tokio::time::timeout_at(until.into(), work).await.map_err(|_| late())?;
+        compiled.map_err(|error| bad(error.to_string()))?.map_err(bad)
     }
 
     /// Whether somebody may ask.
@@ -251,30 +326,6 @@ impl Service {
         }
     }
 
-    async fn read(&self, body: Body) -> Result<Order, Refused> {
-        let bytes = tokio::time::timeout(PATIENCE, to_bytes(body, MOST_BYTES)).await;
-        let bytes = bytes
-            .map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "the request did not come in time"))?;
-        let bytes = bytes.map_err(|_| {
-            Refused::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request has {MOST_BYTES} bytes at most"))
-        })?;
-        let bad = |why: String| Refused::new(StatusCode::BAD_REQUEST, why);
-        let request: Request = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
-        let longest = self.rules.longest;
-        let busy = || {
-            Refused::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many requests are read already; ask again in a second",
-            )
-        };
-        let leave = tokio::time::timeout(PATIENCE, self.reading.acquire()).await.map_err(|_| busy())?;
-        let leave = leave.map_err(|_| busy())?;
-        // Many patterns take a while to compile: others are answered meanwhile.
-        let read = tokio::task::spawn_blocking(move || request.read(longest)).await;
-        drop(leave);
-        read.map_err(|error| bad(error.to_string()))?.map_err(bad)
-    }
-
     /// Refuses what is not likely to be found in its time.
     fn refuse_hopeless(&self, order: &Order) -> Result<(), Refused> {
         let Some(odds) = order.odds() else { return Ok(()) };
@@ -298,15 +349,31 @@ impl Service {
     }
 }
 
-fn told(done: Done) -> (&'static str, Response) {
-    let Done { found, tried, elapsed } = done;
-    match found {
+fn bad(why: String) -> Refused {
+    Refused::new(StatusCode::BAD_REQUEST, why)
+}
+
+async fn read(body: Body) -> Result<Request, Refused> {
+    let bytes = read_body(body, MAX_BYTES, BODY_TIMEOUT).await.map_err(|error| {
+        let status = match error {
+            BodyError::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::Timeout(_) => StatusCode::REQUEST_TIMEOUT,
+        };
+        Refused::new(status, error.to_string())
+    })?;
+    serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))
+}
+
+/// The answer with the results there are.
+fn outcome(results: &Results, elapsed: Duration) -> (&'static str, Response) {
+    let mut results = results.lock();
+    match results.best.take() {
         Some(found) => {
             let text = Deliverable::Match(found).text(true, Telling::Plain, true);
             ("found", json(StatusCode::OK, text.to_vec()))
         }
         None => {
-            let (version, elapsed_s) = (JSON_VERSION, elapsed.as_secs_f64());
+            let (version, elapsed_s, tried) = (JSON_VERSION, elapsed.as_secs_f64(), results.tried);
             let line = Nothing { version, event: "done", matches: 0, tried, elapsed_s, ended: "time_limit" };
             ("nothing", json(StatusCode::OK, serde_json::to_vec(&line).expect("plain values")))
         }

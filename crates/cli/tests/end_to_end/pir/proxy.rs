@@ -337,8 +337,25 @@ fn strangers_are_refused() {
     }
     let lines = format!("Host: 127.0.0.1\r\n{json}");
     assert_eq!(proxy.exchange("POST /", &lines, r#"{"jsonrpc":"2.0","method":"eth_chainId"}"#).0, 204);
+    // Half requests, by their heads and by their bodies, keep nobody out: the oldest make room.
+    let halves = [
+        "POST / HTTP/1.1\r\nHo",
+        "",
+        "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n{",
+    ];
+    let mut held: Vec<TcpStream> = (0..150)
+        .map(|i| {
+            let mut stream = TcpStream::connect(&proxy.address).unwrap();
+            let _ = stream.write_all(halves[i % 3].as_bytes());
+            stream
+        })
+        .collect();
     // Who is here stays here, and still answers.
     assert_eq!(proxy.call("eth_chainId", json!([])), Ok("0x7a69".into()));
+    held[0].set_read_timeout(Some(PATIENCE)).unwrap();
+    let ended = held[0].read(&mut [0; 16]);
+    assert!(!ended.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock), "it is still open");
+    drop(held);
     let said = proxy.stop();
     assert!(!said.contains("panicked"), "{said}");
     // What cannot be is refused before anything is asked.

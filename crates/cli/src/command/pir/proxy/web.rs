@@ -7,15 +7,15 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, post};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use warpsmith::look_up::Answered;
+use warpsmith_http::{BODY_TIMEOUT, BodyError, ConnectionLimits, read_body};
 
 use super::fallback::Fallback;
 use super::outage::Servers;
@@ -48,10 +48,9 @@ pub(super) fn answer(listener: TcpListener, front: Front) -> Result<(), Failure>
     let calls: MethodRouter<Arc<Front>> = post(calls).options(preflight);
     let router = Router::new()
         .route("/", calls.fallback(only_posts))
-        .layer(DefaultBodyLimit::max(MOST_BYTES))
         .layer(from_fn_with_state(Arc::clone(&front), of_whom))
         .with_state(front);
-    web::answer_within(PATIENCE, listener, router)
+    web::answer(listener, router, ConnectionLimits::DEFAULT, PATIENCE)
 }
 
 async fn only_posts() -> (StatusCode, &'static str) {
@@ -82,13 +81,24 @@ async fn preflight() -> Response {
     (StatusCode::NO_CONTENT, allowed).into_response()
 }
 
-async fn calls(State(front): State<Arc<Front>>, headers: HeaderMap, body: Bytes) -> Response {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+async fn calls(State(front): State<Arc<Front>>, request: Request) -> Response {
+    let kind =
+        request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
         return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content-type of a call is application/json\n")
             .into_response();
     }
+    let body = match read_body(request.into_body(), MOST_BYTES, BODY_TIMEOUT).await {
+        Ok(body) => body,
+        Err(error) => {
+            let status = match error {
+                BodyError::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+                BodyError::Timeout(_) => StatusCode::REQUEST_TIMEOUT,
+            };
+            return (status, format!("{error}\n")).into_response();
+        }
+    };
     let refuse = |code, message: &str| Some(rpc::reply(&Value::Null, &Err(Wrong::new(code, message))));
     let answer = match serde_json::from_slice(&body) {
         Err(_) => refuse(rpc::PARSE, "this is no JSON"),
