@@ -31,6 +31,13 @@ const WORDS: usize = 12;
 /// Heads of long texts that are made to be shown.
 const PUBLIC: &[&str] = &["npub1", "note1", "nprofile1", "nevent1", "naddr1", "bc1", "tb1", "bcrt1"];
 
+/// Constants of secp256k1 that messages name: the order n of its group, the last key n - 1, and the field's prime.
+const CONSTANTS: [&str; 3] = [
+    "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141",
+    "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140",
+    "fffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f",
+];
+
 /// What a text could be if it is a secret. Long texts are in doubt one, unless they say that they are not.
 pub(crate) fn may_be_secret(text: &str) -> Option<String> {
     let words = words(text);
@@ -83,7 +90,8 @@ fn secret_run(run: &str) -> Option<String> {
     if extended("prv") && length >= 20 {
         return Some("an extended private key".to_owned());
     }
-    let is_public = PUBLIC.iter().any(|head| lower.starts_with(head)) || extended("pub");
+    let is_constant = CONSTANTS.iter().any(|constant| digits.eq_ignore_ascii_case(constant));
+    let is_public = PUBLIC.iter().any(|head| lower.starts_with(head)) || extended("pub") || is_constant;
     // An alphabet has each of its characters once; no key of that length does.
     let is_alphabet = digits.bytes().enumerate().all(|(at, byte)| !digits.as_bytes()[..at].contains(&byte));
     if length < LONG || is_public || is_alphabet {
@@ -216,6 +224,8 @@ mod tests {
             "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",
             "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8",
             "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+            "keys are 1 to n - 1 = fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140",
+            "'0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141' is no private key",
             "pattern 'a..c..e': it has '..' where that means nothing; write cafe (begins with), ..cafe (ends with), cafe..babe (begins and ends with), ..cafe.. (contains), or /regex/ for more",
             "what is wrong here is not one of the words that a wallet has, as it may well look to a reader",
         ];
