@@ -87,6 +87,17 @@ impl Expr {
         }
     }
 
+    /// Whether no text can match, whatever its length: every way through has a symbol that there is not.
+    pub fn is_never(&self) -> bool {
+        match self {
+            Self::One(set) => *set == 0,
+            Self::Look(_) => false,
+            Self::Repeat { sub, min, .. } => *min > 0 && sub.is_never(),
+            Self::Concat(parts) => parts.iter().any(Self::is_never),
+            Self::Either(parts) => parts.iter().all(Self::is_never),
+        }
+    }
+
     /// How often a repetition must be unrolled for a text of `length` symbols: at most that many rounds take a
     /// symbol, and of the rounds that take none, one stands for all (they can be repeated or left out where they
     /// are). So bounds above `length + 1` mean the same as `length + 1`.

@@ -181,6 +181,14 @@ impl Patterns {
         self.prefixes.indices().len() + self.others.len()
     }
 
+    /// Alternatives within patterns that no text can match, as they are written, each with the pattern that has it: the rest of that
+    /// pattern is searched for.
+    pub fn impossible_parts(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.others
+            .iter()
+            .flat_map(|(index, pattern)| pattern.impossible().iter().map(move |part| (*index, part.as_str())))
+    }
+
     /// The name of the target these patterns are for.
     pub fn target(&self) -> &'static str {
         self.text.target

@@ -3,6 +3,7 @@
 //! A kind reads a written pattern into something that tests texts exactly, knows its odds, and says as shapes what
 //! it fixes. Knows no filter and no digest bits.
 
+mod alternatives;
 mod anchored;
 mod contains;
 mod regex;
@@ -48,6 +49,11 @@ pub(crate) trait Pattern: Send + Sync {
 
     /// What the pattern fixes. Every text that matches has one of these shapes.
     fn shapes(&self, text: &Text) -> Vec<Shape>;
+
+    /// Alternatives within the pattern that no text can match, as they are written.
+    fn impossible(&self) -> &[String] {
+        &[]
+    }
 }
 
 /// Reads one pattern that has already lost its head.

@@ -6,7 +6,7 @@
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 
-use super::{Kind, Pattern};
+use super::{Kind, Pattern, alternatives};
 use crate::Reason;
 use crate::automaton::chance;
 use crate::base58;
@@ -29,6 +29,7 @@ const MOST_NESTED: u32 = 100;
 
 struct Expression {
     regex: Regex,
+    impossible: Vec<String>,
     shapes: Vec<Shape>,
     odds: f64,
 }
@@ -49,13 +50,12 @@ impl Expression {
             .nest_limit(MOST_NESTED)
             .build()
             .map_err(|error| Reason::Regex(error.to_string()))?;
-        let hir = ParserBuilder::new()
-            .case_insensitive(text.ignore_case)
-            .nest_limit(MOST_NESTED)
-            .build()
-            .parse(inner)
-            .map_err(|error| Reason::Regex(error.to_string()))?;
-        let expr = Expr::new(&hir, text);
+        let read = |inner: &str| -> Result<Expr, String> {
+            let mut builder = ParserBuilder::new();
+            let mut parser = builder.case_insensitive(text.ignore_case).nest_limit(MOST_NESTED).build();
+            parser.parse(inner).map(|hir| Expr::new(&hir, text)).map_err(|error| error.to_string())
+        };
+        let expr = read(inner).map_err(Reason::Regex)?;
         let shapes = shapes(&expr, text);
         let chance = chance(&expr, text);
         let is_possible = shapes.iter().any(|shape| is_possible(shape, shapes.len(), text));
@@ -73,7 +73,8 @@ impl Expression {
             // An upper bound, since the shapes allow at least what the expression matches.
             None => lower::union(shapes.iter().flat_map(|shape| odds(shape, shapes.len(), text))),
         };
-        Ok(Self { regex, shapes, odds })
+        let impossible = alternatives::impossible(inner, |only| read(only).is_ok_and(|expr| expr.is_never()));
+        Ok(Self { regex, impossible, shapes, odds })
     }
 }
 
@@ -88,6 +89,10 @@ impl Pattern for Expression {
 
     fn shapes(&self, _: &Text) -> Vec<Shape> {
         self.shapes.clone()
+    }
+
+    fn impossible(&self) -> &[String] {
+        &self.impossible
     }
 }
 
