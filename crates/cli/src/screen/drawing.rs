@@ -137,11 +137,10 @@ fn narrow(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
         rows.extend(view.work.map(|share| bar("done", share, width, looks)));
         return rows;
     };
-    let first = vec![
-        Span::styled(view.phase.clone(), mood(view.mood)),
-        Span::raw(human::rate(figures.rate)),
-        Span::styled(human::clock(figures.elapsed), QUIET),
-    ];
+    let phase = Span::styled(view.phase.clone(), mood(view.mood));
+    let rate = figures.rate.map(|rate| Span::raw(human::rate(rate)));
+    let elapsed = Span::styled(human::clock(figures.elapsed), QUIET);
+    let first = [Some(phase), rate, Some(elapsed)].into_iter().flatten().collect();
     let last = view.when.iter().map(|when| Span::raw(when[0].clone()));
     let last = last.chain(view.found.map(|found| Span::styled(found_text(found), GOOD)));
     vec![
@@ -198,17 +197,19 @@ fn status(view: &View, width: usize) -> Line<'static> {
         return Line::styled(view.phase.clone(), mood(view.mood));
     };
     let phase = Span::styled(view.phase.clone(), mood(view.mood));
-    let mut rates = human::rate(*rate);
-    if let Some(minute) = minute {
-        rates += &format!(" now, {} over a minute", human::rate(*minute));
-    }
+    let rates = rate.map(|rate| match minute {
+        None => human::rate(rate),
+        Some(minute) => format!("{} now, {} over a minute", human::rate(rate), human::rate(*minute)),
+    });
     let verb = if view.share_is == "covered" { "tested" } else { "tried" };
     let mut tried_text = format!("{} {verb}", human::power_of_two(*tried));
     if view.details {
         tried_text = format!("{} {verb} ({})", human::count(*tried), human::power_of_two(*tried));
     }
     let elapsed = Span::raw(human::clock(*elapsed));
-    together(vec![phase, elapsed, Span::styled(rates, STRONG), Span::raw(tried_text)], GAP, width)
+    let rates = rates.map(|rates| Span::styled(rates, STRONG));
+    let all = [Some(phase), Some(elapsed), rates, Some(Span::raw(tried_text))];
+    together(all.into_iter().flatten().collect(), GAP, width)
 }
 
 /// A row a device, and those that get ready.
@@ -217,8 +218,9 @@ fn devices(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
     let ids = ids.chain(view.busy.iter().filter_map(|(device, _)| device.as_deref()));
     let column = ids.map(str::len).max().unwrap_or(0).max(6);
     let row = |device: &DeviceView| {
-        let rate = human::rate(device.rate);
-        let share = format!("{:.0} %", device.share * 100.0);
+        let [rate, share] = device.speed.map_or(Default::default(), |(rate, share)| {
+            [human::rate(rate), format!("{:.0} %", share * 100.0)]
+        });
         let mut row = Line::from(format!("{:<column$}  {rate:>10}  {share:>5}", device.id));
         if let Some(health) = &device.health {
             let degree = if looks.unicode { "°C" } else { "C" };

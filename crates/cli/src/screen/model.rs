@@ -259,10 +259,11 @@ impl Model {
         }
         let Some(standing) = &self.standing else { return view };
         let whole: f64 = standing.devices.iter().map(|(_, rate)| rate).sum();
+        // A run that rests has no rate, whatever it was before.
+        let is_paused = mood == Mood::Paused;
         let device = |(id, rate): &(String, f64)| DeviceView {
             id: id.clone(),
-            rate: *rate,
-            share: if whole > 0.0 { rate / whole } else { 0.0 },
+            speed: (!is_paused).then_some((*rate, if whole > 0.0 { rate / whole } else { 0.0 })),
             health: self.health.iter().find(|(of, _)| of == id).map(|(_, health)| health.clone()),
             about: self.about.iter().find(|(of, _)| of == id && self.details).map(|(_, line)| line.clone()),
         };
@@ -270,13 +271,13 @@ impl Model {
         view.busy = busy;
         view.figures = Some(Figures {
             elapsed: standing.elapsed.as_secs_f64(),
-            rate: standing.rate,
-            minute: self.minute(),
+            rate: (!is_paused).then_some(standing.rate),
+            minute: self.minute().filter(|_| !is_paused),
             tried: standing.tried as f64,
             share: standing.share,
         });
         view.found = match (self.task, standing.wanted, standing.matches) {
-            (Task::Scan { addresses }, _, found) => Some((found, Some(addresses))),
+            (Task::Scan { addresses }, _, found) => Some((found, Some(addresses).filter(|all| *all > 0))),
             (_, Some(1), _) => None,
             (_, Some(wanted), found) => Some((found, Some(wanted))),
             (_, None, 0) => None,
@@ -379,7 +380,8 @@ pub(crate) struct View {
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
     pub elapsed: f64,
-    pub rate: f64,
+    /// Over the last seconds; none while it is paused.
+    pub rate: Option<f64>,
     pub minute: Option<f64>,
     pub tried: f64,
     pub share: f64,
@@ -388,8 +390,8 @@ pub(crate) struct Figures {
 #[derive(Clone, Debug)]
 pub(crate) struct DeviceView {
     pub id: String,
-    pub rate: f64,
-    pub share: f64,
+    /// Its rate and its share of all; none while it is paused.
+    pub speed: Option<(f64, f64)>,
     pub health: Option<Health>,
     pub about: Option<String>,
 }
@@ -472,8 +474,14 @@ mod tests {
         let when = shown.when.expect("a rate is known");
         assert_eq!(when[0], "50 % by 14:32");
         assert_eq!(when[1], "next match 50 % by 14:32, in 0.7 s; all 3 by 14:32");
-        assert_eq!(shown.devices.iter().map(|device| device.share).collect::<Vec<_>>(), [0.25, 0.75]);
-        assert!(view(&model, Mood::Paused, &[]).when.is_none(), "nothing is to be expected while it rests");
+        assert_eq!(
+            shown.devices.iter().map(|device| device.speed.unwrap().1).collect::<Vec<_>>(),
+            [0.25, 0.75]
+        );
+        let paused = view(&model, Mood::Paused, &[]);
+        assert!(paused.when.is_none(), "nothing is to be expected while it rests");
+        assert!(paused.figures.is_some_and(|figures| figures.rate.is_none() && figures.minute.is_none()));
+        assert!(paused.devices.iter().all(|device| device.speed.is_none()));
         // Nothing of a key is here, so that nothing can be shown.
         model.found("npub1cafe");
         assert_eq!(view(&model, Mood::Running, &[]).last.as_deref(), Some("npub1cafe"));

@@ -157,9 +157,10 @@ impl Screen {
             1 => "1 match".to_owned(),
             n => format!("{} matches", human::count(n as f64)),
         };
-        let passed_over = match outcome.passed_over {
-            0 => String::new(),
-            n => format!(" ({} more passed over, as related to one of them)", human::count(n as f64)),
+        // Where all that was asked for is there, nothing is lacking that this would explain.
+        let passed_over = match (outcome.passed_over, outcome.ended) {
+            (0, _) | (_, Ended::Count) => String::new(),
+            (n, _) => format!(" ({} more skipped, as related to one of them)", human::count(n as f64)),
         };
         self.say(format_args!(
             "{what}: {matches}{passed_over}, {} tried ({}) in {}, {}",

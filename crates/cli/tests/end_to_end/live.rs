@@ -62,6 +62,7 @@ fn keys_show_more_pause_and_stop() {
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert_eq!(tried(&pty.rows()), before, "it works while it is paused");
     assert!(has(&pty.rows(), "p go on"));
+    assert!(!has(&pty.rows(), "/s") && !has(&pty.rows(), "100 %"), "{:?}", pty.rows());
     pty.press("p");
     pty.wait_for("more", |rows| has(rows, "running ") && tried(rows) > before);
 

@@ -12,8 +12,7 @@ const LOOKS: Looks = Looks { colours: true, unicode: true };
 fn search() -> View {
     let device = |id: &str, rate, share, health| DeviceView {
         id: id.to_owned(),
-        rate,
-        share,
+        speed: Some((rate, share)),
         health,
         about: Some(format!("what {id} is, in a line")),
     };
@@ -25,7 +24,7 @@ fn search() -> View {
         odds: ["1 in 2^40.0".to_owned(), "1 in 1,099,511,627,776 (2^40.0)".to_owned()],
         figures: Some(Figures {
             elapsed: 723.4,
-            rate: 121.3e9,
+            rate: Some(121.3e9),
             minute: Some(120.9e9),
             tried: 87.5e12,
             share: 0.345,
@@ -57,7 +56,13 @@ fn scan() -> View {
         phase: "running".to_owned(),
         sought: "scan  1:ffffffffff (2^40.0 keys)".to_owned(),
         odds: ["3 addresses".to_owned(), "3 addresses, as p2pkh, p2wpkh".to_owned()],
-        figures: Some(Figures { elapsed: 31.0, rate: 6.5e9, minute: None, tried: 2.0e11, share: 0.1832 }),
+        figures: Some(Figures {
+            elapsed: 31.0,
+            rate: Some(6.5e9),
+            minute: None,
+            tried: 2.0e11,
+            share: 0.1832,
+        }),
         share_is: "covered",
         when: Some(["ends 14:35".to_owned(), "ends 14:35, in 2 min 18 s".to_owned()]),
         found: Some((1, Some(3))),
@@ -65,8 +70,7 @@ fn scan() -> View {
         last: Some("1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH".to_owned()),
         devices: vec![DeviceView {
             id: "cuda:0".to_owned(),
-            rate: 6.5e9,
-            share: 1.0,
+            speed: Some((6.5e9, 1.0)),
             health: None,
             about: None,
         }],
@@ -111,6 +115,30 @@ last  npub1cafecafe7s9sqwfx4cvpk0l9hv5wrfns4d3jx8n2ylqg6zet0uamqvsk3f9
 s details   p pause   q stop
 ",
     );
+}
+
+#[test]
+fn a_search_that_is_paused_shows_no_rate() {
+    let mut view = View { mood: Mood::Paused, phase: "paused".to_owned(), when: None, ..search() };
+    let figures = view.figures.as_mut().unwrap();
+    (figures.rate, figures.minute) = (None, None);
+    view.devices.iter_mut().for_each(|device| device.speed = None);
+    assert_shown(
+        &view,
+        80,
+        "
+npub  cafecafe                                  1 in 1,099,511,627,776 (2^40.0)
+paused   12:03   2^46.3 tried
+luck ━━━━━━━━━━━━━━━━━━━━━━───────────────────────────────────────────   34.5 %
+4 of 20 found   to keys.txt
+cuda:0                      61 °C   412 W
+cuda:1                      89 °C   350 W   slowed down: heat
+cpu
+last  npub1cafecafe7s9sqwfx4cvpk0l9hv5wrfns4d3jx8n2ylqg6zet0uamqvsk3f9
+s details   p go on   q stop
+",
+    );
+    assert_eq!(shown(&view, 40, LOOKS)[0], "paused  12:03");
 }
 
 #[test]
