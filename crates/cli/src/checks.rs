@@ -177,7 +177,7 @@ fn labelled(text: &str) -> Vec<Erased> {
             "secret" => ("export", text),
             "hex" => ("secret_key", text),
             "public" => ("public_key", text),
-            "nonce" | "score" => (label, value.parse::<u64>().map_or(text, Value::from)),
+            "nonce" | "score" | "line" => (label, value.parse::<u64>().map_or(text, Value::from)),
             "ncryptsec" | "bip38" => ("encrypted", encrypted(label, "text", text)),
             "keystore" => match serde_json::from_str(value) {
                 Ok(document) => ("encrypted", encrypted("web3", "document", document)),
@@ -278,6 +278,10 @@ fn check_result(document: &Value, ask: Ask<'_>, own: Option<&Factory>) -> Result
         }
         return Ok(report);
     };
+    if let Some(asked) = asked_key(address) {
+        check_asked(&mut report, document, (&public, &asked), secret.as_ref());
+        return Ok(report);
+    }
     let point = public_point(&public);
     let target = match target_of(document, address, &point) {
         Ok(target) => target,
@@ -315,6 +319,31 @@ fn check_result(document: &Value, ask: Ask<'_>, own: Option<&Factory>) -> Result
         report.told("split", "an offset for `warpsmith join`, which checks it with your own key");
     }
     Ok(report)
+}
+
+/// The public key that a scan was asked for, where that is what it answers with in place of an address.
+fn asked_key(address: &str) -> Option<PublicKey> {
+    let is_hex = address.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then(|| parse_public_key(address).ok()).flatten()
+}
+
+/// A result of a scan for a public key, which has no address.
+fn check_asked(
+    report: &mut Report,
+    document: &Value,
+    (public, asked): (&PublicKey, &PublicKey),
+    secret: Option<&Secret>,
+) {
+    let x = |key: &PublicKey| const_hex::encode(&key.serialize()[1..]);
+    report.compare("address", &x(public), &x(asked), "the public key");
+    report.told("target", "a public key");
+    let shown = document.get("secret_key").and(secret);
+    if let (Some(secret), Some(export)) = (shown, field(document, "export")) {
+        match keys::plain(export).is_ok_and(|key| *key == *secret.as_bytes()) {
+            true => report.add("export", Verdict::Holds, "is the same private key, as wallets import it"),
+            false => report.wrong("export", "is not this private key"),
+        }
+    }
 }
 
 /// The private key of a result, wherever it is.

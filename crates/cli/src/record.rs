@@ -59,7 +59,7 @@ impl Deliverable {
     pub fn address(&self) -> &str {
         match self {
             Deliverable::Match(found) => &found.address,
-            Deliverable::Finding(found) => &found.address,
+            Deliverable::Finding(found) => found.answer(),
             Deliverable::Joined { joined, .. } => &joined.address,
         }
     }
@@ -79,7 +79,14 @@ impl Deliverable {
             ]),
             Deliverable::Finding(found) => parts.extend([
                 ("TARGET", own(found.target)),
-                ("TYPE", found.found_as.variant().map(str::to_owned)),
+                (
+                    "TYPE",
+                    found
+                        .asked
+                        .as_ref()
+                        .map_or(found.found_as.variant(), |_| Some(PUBLIC_KEY))
+                        .map(str::to_owned),
+                ),
                 ("PUBLIC_KEY", Some(const_hex::encode(found.public_key))),
             ]),
             Deliverable::Joined { joined, target, variant, .. } => parts.extend([
@@ -93,12 +100,12 @@ impl Deliverable {
 
     /// How wallets keep such a key under a password.
     pub fn encrypted_form(&self) -> Option<EncryptedForm> {
-        let (target, variant) = match self {
-            Deliverable::Match(found) => (found.target, found.variant),
-            Deliverable::Finding(found) => (found.target, found.found_as.variant()),
-            Deliverable::Joined { target, variant, .. } => (*target, *variant),
+        let (target, variant, address) = match self {
+            Deliverable::Match(found) => (found.target, found.variant, &found.address),
+            Deliverable::Finding(found) => (found.target, found.found_as.variant(), &found.address),
+            Deliverable::Joined { joined, target, variant, .. } => (*target, *variant, &joined.address),
         };
-        Chain::find(target)?.target_of(variant, self.address()).ok()?.as_ref().encrypted_form()
+        Chain::find(target)?.target_of(variant, address).ok()?.as_ref().encrypted_form()
     }
 
     /// Its text, as JSON or for people; those are told its pattern on wish.
@@ -119,6 +126,9 @@ impl Deliverable {
         }
     }
 }
+
+/// The type of a result that is a public key and no address.
+pub(crate) const PUBLIC_KEY: &str = "public-key";
 
 /// A result. Fields that do not apply are absent.
 #[derive(Clone, Serialize)]
@@ -149,6 +159,9 @@ struct ResultLine<'a> {
     /// What the source said the address holds, in the smallest unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     amount: Option<&'a str>,
+    /// The line of a list of keys that the key stands on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
     /// What lies between key or salt and address, in the order of computation.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "as_map")]
     details: &'a [(&'static str, Zeroizing<String>)],
@@ -220,6 +233,7 @@ impl<'a> ResultLine<'a> {
             score: None,
             scored: None,
             amount: None,
+            line: None,
             details: &[],
             split: None,
             device: None,
@@ -260,7 +274,8 @@ impl<'a> ResultLine<'a> {
     fn human(&self) -> Zeroizing<Vec<u8>> {
         let split = self.split.map(|_| self.json());
         let split = split.as_ref().map(|line| String::from_utf8_lossy(line.trim_ascii_end()));
-        let (score, nonce) = (self.score.map(|s| s.to_string()), self.nonce.map(|n| n.to_string()));
+        let [score, nonce, line] =
+            [self.score.map(u64::from), self.nonce, self.line].map(|number| number.map(|n| n.to_string()));
         let encrypted = self.encrypted.map(Encrypted::told);
         let mut fields = vec![
             ("address", Some(self.address)),
@@ -269,6 +284,7 @@ impl<'a> ResultLine<'a> {
             ("nonce", nonce.as_deref()),
             ("type", self.amount.and(self.variant)),
             ("amount", self.amount),
+            ("line", line.as_deref()),
         ];
         match self.output {
             Some(_) => fields.push(("output", self.output)),
@@ -297,13 +313,19 @@ impl<'a> ResultLine<'a> {
 fn finding_text(found: &Finding, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<u8>> {
     let keys = Keys::new(Some(&found.secret), Some(&found.public_key));
     let amount = found.amount.map(|amount| amount.to_string());
-    let record = ResultLine {
+    let mut record = ResultLine {
         variant: Some(found.found_as.variant().unwrap_or(found.target)),
         export: Some(&found.export),
         amount: amount.as_deref(),
+        line: found.line,
         device: Some(&found.device),
-        ..ResultLine::new("match", found.target, &found.address, &keys)
+        ..ResultLine::new("match", found.target, found.answer(), &keys)
     };
+    if found.asked.is_some() {
+        // The taproot output that it was found as is nothing that was asked for.
+        record.variant = Some(PUBLIC_KEY);
+        return record.told(json, telling, &Vec::new(), &Vec::new());
+    }
     record.told(json, telling, &found.details, &found.public_details)
 }
 

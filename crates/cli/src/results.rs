@@ -4,6 +4,7 @@
 //! takes memory and time on purpose, so it is done on a thread of its own (`sealing`), while the search goes on; results are
 //! delivered in the order they were found, and all of them before the command ends.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use zeroize::Zeroizing;
@@ -27,6 +28,8 @@ pub(crate) struct Results {
     notifier: Option<Notifier>,
     /// Whether results for people say which pattern they are of.
     names_patterns: bool,
+    /// What was asked for instead of these addresses.
+    asked: HashMap<String, String>,
     /// How many were taken.
     taken: u64,
     /// How many of them were delivered.
@@ -54,6 +57,7 @@ impl Results {
             qr: None,
             notifier: None,
             names_patterns: false,
+            asked: HashMap::new(),
             taken: 0,
             published: 0,
         })
@@ -72,6 +76,16 @@ impl Results {
     /// Has results for people say which pattern they are of, or not.
     pub fn name_patterns(&mut self, whether: bool) {
         self.names_patterns = whether;
+    }
+
+    /// Has findings answer with what was asked for, by the addresses they are found as.
+    pub fn answer_with(&mut self, asked: HashMap<String, String>) {
+        self.asked = asked;
+    }
+
+    /// Returns what was asked for where this address is found.
+    pub fn answer<'s>(&'s self, address: &'s str) -> &'s str {
+        self.asked.get(address).map_or(address, String::as_str)
     }
 
     /// stdout, for what is not a result.
@@ -100,7 +114,12 @@ impl Results {
     }
 
     /// Delivers results that came together, or has them encrypted to be delivered soon.
-    pub fn publish(&mut self, found: Vec<Deliverable>) -> Result<(), Failure> {
+    pub fn publish(&mut self, mut found: Vec<Deliverable>) -> Result<(), Failure> {
+        for found in &mut found {
+            if let Deliverable::Finding(finding) = found {
+                finding.asked = self.asked.get(&finding.address).cloned();
+            }
+        }
         self.taken += found.len() as u64;
         if self.sealer.is_none() {
             return self.deliver(&found.iter().map(|found| (found, None)).collect::<Vec<_>>());

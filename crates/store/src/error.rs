@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::input::BadLine;
+use crate::input::{BadLine, Report};
 
 /// A file or database that could not be read, written or used.
 #[derive(Debug, thiserror::Error)]
@@ -136,10 +136,20 @@ pub enum Error {
         line: u64,
     },
     /// No address at all.
-    #[error("{path} has no address of a single key in it")]
+    #[error("{path} has no address of a single key in it{}", reasons(report))]
     NoAddress {
         /// The file, or the first of several.
         path: PathBuf,
+        /// The lines that were read instead.
+        report: Box<Report>,
+    },
+    /// Neither an address nor the name of a file.
+    #[error("{} is not an address, and there is no file of that name: {reason}", quoted(given))]
+    NotATarget {
+        /// The text as given. SEC: empty where it may be a key.
+        given: String,
+        /// Why it is no address.
+        reason: String,
     },
     /// A UTXO set that cannot be read.
     #[error("{path} cannot be read as a UTXO set of Bitcoin Core: {reason}")]
@@ -189,6 +199,30 @@ impl From<warpsmith_files::Error> for Error {
             other => Self::File(other),
         }
     }
+}
+
+fn quoted(given: &str) -> String {
+    if given.is_empty() { "what was given".to_owned() } else { format!("'{given}'") }
+}
+
+/// The reasons why no line was an address: how many there were, and the first of them.
+fn reasons(report: &Report) -> String {
+    let Report { bad, bad_lines, scripts, .. } = report;
+    let mut text = String::new();
+    if *scripts > 0 {
+        text += &format!("; addresses of scripts, which no single key has: {scripts}");
+    }
+    if *bad > 0 {
+        let first = bad_lines.len();
+        let which = if *bad > first as u64 {
+            format!("{bad} lines are not addresses, the first {first}")
+        } else {
+            "lines that are not addresses".to_owned()
+        };
+        text += &format!("; {which}:");
+        bad_lines.iter().for_each(|line| text += &format!("\n  {line}"));
+    }
+    text
 }
 
 /// How a damaged file is got again.

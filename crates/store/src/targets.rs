@@ -22,41 +22,67 @@ impl TargetList {
     /// Reads files of addresses, one address per line, as [`crate::Database::build`] does. With `strict` a line that is none is an
     /// error; otherwise it is counted. Files without any address are an error.
     pub fn read(paths: &[PathBuf], strict: bool) -> Result<Self, Error> {
-        let mut report = Report::default();
-        let mut records = Vec::new();
-        for path in paths {
-            let mut stopped = None;
-            read_blocks(
-                path,
-                |_| (),
-                |block| {
-                    for (number, line) in block.lines() {
-                        match read_line(number, line) {
-                            Line::Record(record) => records.push(record),
-                            Line::Script => report.scripts += 1,
-                            Line::Nothing => {}
-                            Line::Bad(reason) => {
-                                let bad = BadLine { path: path.clone(), line: number, reason };
-                                if strict {
-                                    stopped = Some(bad);
-                                    return false;
-                                }
-                                report.add_bad(bad);
-                            }
-                        }
-                    }
-                    true
-                },
-            )?;
-            if let Some(bad) = stopped {
-                return Err(Error::BadLine(bad));
+        let mut list = Self { records: Vec::new(), report: Report::default() };
+        paths.iter().try_for_each(|path| list.read_file(path, strict))?;
+        list.finished(paths.first().map_or(Path::new("the list"), PathBuf::as_path))
+    }
+
+    /// Reads what a person gives: each is a file, as for [`Self::read`], or where there is no file of that name an address itself.
+    ///
+    /// ```
+    /// use warpsmith_store::TargetList;
+    ///
+    /// let list = TargetList::read_given(&["1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2".into()], false)?;
+    /// assert_eq!(list.records.len(), 1);
+    /// # Ok::<(), warpsmith_store::Error>(())
+    /// ```
+    pub fn read_given(given: &[PathBuf], strict: bool) -> Result<Self, Error> {
+        let mut list = Self { records: Vec::new(), report: Report::default() };
+        for path in given {
+            let text = path.to_str().filter(|text| *text != "-" && std::fs::symlink_metadata(path).is_err());
+            match text {
+                None => list.read_file(path, strict)?,
+                Some(text) => list.records.push(address(text)?),
             }
         }
-        if records.is_empty() {
-            let path = paths.first().map_or_else(|| Path::new("the list").to_owned(), Clone::clone);
-            return Err(Error::NoAddress { path });
+        list.finished(given.first().map_or(Path::new("the list"), PathBuf::as_path))
+    }
+
+    /// Adds the addresses of a file.
+    fn read_file(&mut self, path: &Path, strict: bool) -> Result<(), Error> {
+        let Self { records, report } = self;
+        let mut stopped = None;
+        read_blocks(
+            path,
+            |_| (),
+            |block| {
+                for (number, line) in block.lines() {
+                    match read_line(number, line) {
+                        Line::Record(record) => records.push(record),
+                        Line::Script => report.scripts += 1,
+                        Line::Nothing => {}
+                        Line::Bad(reason) => {
+                            let bad = BadLine { path: path.to_owned(), line: number, reason };
+                            if strict {
+                                stopped = Some(bad);
+                                return false;
+                            }
+                            report.add_bad(bad);
+                        }
+                    }
+                }
+                true
+            },
+        )?;
+        stopped.map_or(Ok(()), |bad| Err(Error::BadLine(bad)))
+    }
+
+    /// The list, unless it is empty; `path` is its first source.
+    fn finished(self, path: &Path) -> Result<Self, Error> {
+        match self.records.is_empty() {
+            true => Err(Error::NoAddress { path: path.to_owned(), report: Box::new(self.report) }),
+            false => Ok(Self::sorted(self.records, self.report)),
         }
-        Ok(Self::sorted(records, report))
     }
 
     /// Addresses that a program has at hand. One that cannot be scanned for is an error, and so are none at all.
@@ -68,16 +94,9 @@ impl TargetList {
                 Error::BadLine(BadLine { path, line: index as u64 + 1, reason })
             };
             let record = Record::parse(address.as_ref()).map_err(|error| bad(error.to_string()))?;
-            records.push(
-                record.ok_or_else(|| {
-                    bad("it is the address of a script, which no single key has".to_owned())
-                })?,
-            );
+            records.push(record.ok_or_else(|| bad(SCRIPT.to_owned()))?);
         }
-        if records.is_empty() {
-            return Err(Error::NoAddress { path: Path::new("the list of addresses").to_owned() });
-        }
-        Ok(Self::sorted(records, Report::default()))
+        Self { records, report: Report::default() }.finished(Path::new("the list of addresses"))
     }
 
     /// In the order of a database, without duplicates.
@@ -106,6 +125,22 @@ impl TargetList {
     }
 }
 
+/// Why an address of a script is refused.
+const SCRIPT: &str = "it is the address of a script, which no single key has";
+
+/// The record of an address that was given where a file could be.
+fn address(text: &str) -> Result<Record, Error> {
+    let bad = |reason: String| Error::NotATarget { given: text.to_owned(), reason };
+    let record = Record::parse(text.trim()).map_err(|error| match error {
+        // SEC: what may be a key is not repeated.
+        warpsmith_chain::Error::Secret { .. } => {
+            Error::NotATarget { given: String::new(), reason: error.to_string() }
+        }
+        error => bad(error.to_string()),
+    })?;
+    record.ok_or_else(|| bad(SCRIPT.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,6 +167,40 @@ mod tests {
         let other = read(&[&format!("{TWO}\n{ONE}")], true).unwrap();
         assert_eq!(list.targets(), other.targets());
         assert_ne!(list.targets(), read(&[ONE], true).unwrap().targets());
+    }
+
+    #[test]
+    fn an_address_stands_for_itself_and_a_file_for_its_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("list");
+        std::fs::write(&file, format!("{ONE} 10\n")).unwrap();
+        let given = |texts: &[&Path]| {
+            let paths: Vec<PathBuf> = texts.iter().map(|text| text.to_path_buf()).collect();
+            TargetList::read_given(&paths, false)
+        };
+        let list = given(&[TWO.as_ref(), &file]).unwrap();
+        assert_eq!(list.records.iter().map(Record::text).collect::<Vec<_>>(), [ONE, TWO]);
+        assert_eq!(list.records[0].amount, Some(10));
+        let error = given(&[Path::new("lits.txt")]).unwrap_err().to_string();
+        assert!(error.contains("'lits.txt' is not an address") && error.contains("no file"), "{error}");
+        let wif = "5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ";
+        let error = given(&[wif.as_ref()]).unwrap_err();
+        assert!(error.to_string().contains("SECRET") && !format!("{error:?}").contains(wif), "{error}");
+    }
+
+    #[test]
+    fn a_file_without_an_address_says_why() {
+        let error = read(
+            &[&format!("{ONE}x\nbc1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qccfmv3\n")],
+            false,
+        );
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("line 1: ") && error.contains("no single key has: 1"), "{error}");
+        let error = read(&[&"nonsense\n".repeat(30)], false).unwrap_err().to_string();
+        assert!(
+            error.contains("30 lines") && error.contains("line 20: ") && !error.contains("line 21: "),
+            "{error}"
+        );
     }
 
     #[test]

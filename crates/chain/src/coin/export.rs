@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use std::sync::LazyLock;
 
-use super::{AddressType, COINS, CoinAddress, Params};
+use super::{AddressType, COINS, Coin, CoinAddress, Network, Params};
 use crate::text::base58;
 use crate::words::any_of;
 use crate::{Error, PublicPoint, taproot_output};
@@ -59,6 +59,19 @@ pub fn wif_versions() -> Vec<u8> {
     versions.sort_unstable();
     versions.dedup();
     versions
+}
+
+/// First characters of keys in wallet import format, by whether their public key is compressed, each with a coin and a network that
+/// write so; Bitcoin's first.
+pub fn wif_heads(is_compressed: bool) -> impl Iterator<Item = (char, &'static Coin, Network)> {
+    let networks =
+        COINS.iter().flat_map(|coin| [Network::Main, Network::Test].map(|network| (*coin, network)));
+    networks.flat_map(move |(coin, network)| {
+        // That of an uncompressed key is the first.
+        let heads = coin.params(network).wif_heads;
+        let heads = if is_compressed { &heads[1..] } else { &heads[..1] };
+        heads.iter().flat_map(|head| head.chars().next()).map(move |head| (head, coin, network))
+    })
 }
 
 /// Reads a key in wallet import format, of any coin.

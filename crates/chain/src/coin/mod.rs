@@ -9,7 +9,7 @@ mod infer;
 mod output;
 mod rows;
 
-pub use export::{Wif, decode_wif, descriptor_checksum, wif_versions};
+pub use export::{Wif, decode_wif, descriptor_checksum, wif_heads, wif_versions};
 pub use infer::{Inference, Refusal, infer};
 pub use output::{Outputs, output_script};
 pub use rows::{BITCOIN, BITCOIN_CASH, COINS, DOGECOIN, LITECOIN};

@@ -4,6 +4,7 @@ mod estimate;
 mod fleet;
 mod given;
 mod masks;
+mod public_keys;
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -14,7 +15,6 @@ use clap::{ArgGroup, Args, ValueHint};
 use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::chain::{KeyType, TYPES};
-use warpsmith::keys::{parse_public_key, public_point};
 use warpsmith::scan::{
     Ended, Event, FilterNews, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger,
     mask_ledger, run, with_filter,
@@ -29,7 +29,7 @@ use crate::human;
 use crate::input;
 use crate::keys;
 use crate::metrics::JobNumbers;
-use crate::mining::{NOT_BEGUN, bad_public_key};
+use crate::mining::NOT_BEGUN;
 use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{DeviceRate, ProgressFormat, RunFlags, WHEN, device_rates, ended_by, interrupt};
@@ -43,9 +43,10 @@ Bounds are private keys, both included: hexadecimal digits, or powers of two.
 
 Examples:
   warpsmith scan --range 2^65:2^66-1 --targets puzzle.txt --map puzzle.map
-  warpsmith scan --range 8000:ffff --targets mine.txt --type p2pkh --output keys.txt
+  warpsmith scan --range 8000:ffff --targets 1BDyrQ6WoF8VN3g9SAS1iKZcPzFfnDVieY --output keys.txt
   warpsmith scan --range-file lost.range --targets mine.txt --output keys.txt     bounds of a key of yours
   warpsmith scan --mask-file half.txt --targets mine.txt --output keys.txt        what is left of a key of yours
+  warpsmith scan --mask-file wif.txt --output key.txt                             its checksum tells the key
   warpsmith scan --keys wallet-keys.txt --database addresses.db --output used.txt keys of a list
   warpsmith map show puzzle.map
 
@@ -60,7 +61,7 @@ or that their owner has published as a puzzle.";
 #[command(
     after_help = EXAMPLES,
     group = ArgGroup::new("scanned").required(true),
-    group = ArgGroup::new("sought").required(true)
+    group = ArgGroup::new("sought")
 )]
 pub(crate) struct Scan {
     /// The first and the last key, both included: 8000:ffff, or 2^65:2^66-1; or the first and how many: 8000:+2^20
@@ -89,8 +90,10 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "scanned", help_heading = SCANNED)]
     keys: Option<String>,
 
-    /// Files with the addresses to look for, one address per line, plain or .gz or .zst (- for standard input); repeatable
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "sought", num_args = 1.., help_heading = SCANNED)]
+    /// Addresses to look for, or files with one address per line, plain or .gz or .zst (- for standard input); repeatable. A mask of a
+    /// WIF key or an nsec with few unknown characters needs none
+    #[arg(long, value_name = "ADDRESS|FILE", value_hint = ValueHint::FilePath, group = "sought", num_args = 1..,
+        help_heading = SCANNED)]
     targets: Vec<PathBuf>,
 
     /// A public key to look for instead, where it is known: hex, compressed, uncompressed or x-only, or npub; repeatable
@@ -207,7 +210,14 @@ impl Scan {
         }
         let keys = self.read_scanned()?;
         let mut screen = self.run.screen();
-        let listed = self.database.is_empty().then(|| self.read_targets()).transpose()?;
+        let listed = match keys.mask() {
+            _ if !self.database.is_empty() => None,
+            Some(mask) if self.names_no_target() => {
+                let every = ScanTargets::every_key(mask);
+                Some((every.map_err(|error| Failure::Usage(format!("--mask: {error}")))?, Vec::new()))
+            }
+            _ => Some(self.read_targets().map(|(targets, list)| (targets, remarks(&list.report)))?),
+        };
         let reins = Reins { interrupt: interrupt()?, pause: Arc::default() };
         // Up to the first key there is nothing to be ended in order.
         let starting = Starting::new(self.run.quiet, NOT_BEGUN);
@@ -221,7 +231,7 @@ impl Scan {
         };
         let (targets, remarks) = match listed {
             None => (self.open_databases(&devices, &mut screen)?, Vec::new()),
-            Some((targets, list)) => (targets, remarks(&list.report)),
+            Some(listed) => listed,
         };
         if self.estimate {
             return self.tell_estimate(&keys, &targets, &devices, stdout);
@@ -238,6 +248,7 @@ impl Scan {
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
+        results.answer_with(self.asked()?);
         for line in &remarks {
             screen.warn(line);
         }
@@ -302,8 +313,20 @@ impl Scan {
         })
     }
 
-    /// The addresses of the files given.
+    /// Whether nothing says which keys are looked for.
+    fn names_no_target(&self) -> bool {
+        self.targets.is_empty() && self.public_key.is_empty() && self.database.is_empty()
+    }
+
+    /// The addresses that are given, or lie in the files given.
     fn read_targets(&self) -> Result<(ScanTargets, TargetList), Failure> {
+        if self.names_no_target() {
+            return Err(Failure::Usage(
+                "nothing says what to look for: give addresses or files of them (--targets), public keys (--public-key) or a \
+                 --database. Only a --mask of a WIF key or an nsec with few unknown characters needs none"
+                    .to_owned(),
+            ));
+        }
         if !self.public_key.is_empty() {
             return self.read_public_keys();
         }
@@ -317,23 +340,9 @@ impl Scan {
                     .to_owned(),
             ));
         }
-        let list = TargetList::read(&self.targets, self.strict);
+        let list = TargetList::read_given(&self.targets, self.strict);
         let list = list.map_err(|error| Failure::Usage(format!("--targets: {error}")))?;
         let targets = ScanTargets::list(&list, &self.types);
-        Ok((targets.map_err(|error| Failure::Usage(error.to_string()))?, list))
-    }
-
-    /// The public keys given, as the addresses that are nothing but a key.
-    fn read_public_keys(&self) -> Result<(ScanTargets, TargetList), Failure> {
-        let rawtr = KeyType::find("rawtr").expect("Bitcoin has it");
-        let address = |text: &String| {
-            let key = parse_public_key(text).map_err(|error| bad_public_key("--public-key", text, &error))?;
-            let target = rawtr.on[0].target.as_ref();
-            Ok(target.encode(&target.digest(&public_point(&key))))
-        };
-        let addresses = self.public_key.iter().map(address).collect::<Result<Vec<String>, Failure>>()?;
-        let list = TargetList::of(&addresses).map_err(|error| Failure::Usage(error.to_string()))?;
-        let targets = ScanTargets::list(&list, &[rawtr]);
         Ok((targets.map_err(|error| Failure::Usage(error.to_string()))?, list))
     }
 
@@ -370,7 +379,7 @@ impl Scan {
             match event {
                 Event::Found(findings) => {
                     if let Some(last) = findings.last() {
-                        screen.found(&last.address);
+                        screen.found(results.answer(&last.address));
                     }
                     results.publish(findings.into_iter().map(Deliverable::Finding).collect())?;
                     // The map learns of these keys next, so nothing may be under way.
@@ -535,6 +544,10 @@ pub(crate) fn tell_filter(screen: &mut Screen, news: &FilterNews) {
 /// How many addresses are looked for, and as what.
 fn described(targets: &ScanTargets) -> [String; 2] {
     let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
+    if targets.is_every_key() {
+        let every = "every key whose checksum is right".to_owned();
+        return [every.clone(), format!("{every}, as {}", names.join(", "))];
+    }
     let count = targets.identity().count;
     let noun = if count == 1 { "address" } else { "addresses" };
     let addresses = format!("{} {noun}", human::count(count as f64));

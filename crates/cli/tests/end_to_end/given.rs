@@ -40,11 +40,28 @@ fn keys_of_a_list_are_tested_in_whatever_form_they_are_written() {
     lines.insert(1700, "# a remark".to_owned());
     lines.insert(1701, String::new());
     lines.push(nsec(wanted[3]));
+    // Twice, in two forms.
+    lines.push(wif(wanted[0], true));
     let count = lines.len() as u64 - 2;
     write(keys.as_ref(), lines.clone());
     let usual = ["scan", "--keys", &keys, "--type", "p2pkh", "--json", "--threads", "2"];
     let by = |more: &[&str]| warpsmith(&[&usual[..], more].concat());
-    let (found, done) = findings(&by(&["--targets", &targets]).code(0));
+    let run = by(&["--targets", &targets]).code(0).says(&["4 found (1 more on lines that repeat a key)"]);
+    let (found, done) = findings(&run);
+    let lines_of: Vec<(u128, u64)> = run
+        .json()
+        .iter()
+        .map(|found| {
+            let key = u128::from_str_radix(text(found, "secret_key"), 16).unwrap();
+            (key, found["line"].as_u64().expect("a line"))
+        })
+        .collect();
+    let last = lines.len() as u64;
+    assert_eq!(lines_of, [(wanted[0], 1), (wanted[1], 1501), (wanted[2], 1601), (wanted[3], last - 1)]);
+    let people = warpsmith(&["scan", "--keys", &keys, "--type", "p2pkh", "--targets", &targets]).code(0);
+    let names = |line: &str| line.split_whitespace().eq(["line", "1501"]);
+    assert!(people.stdout.lines().any(names), "{people:?}");
+    warpsmith_with(&["verify", "-"], people.stdout.as_bytes()).code(0);
     let expected: Vec<(String, u128)> = wanted.map(|key| ("p2pkh".to_owned(), key)).to_vec();
     assert_eq!(found, expected);
     assert_eq!((done["tried"].as_u64(), text(&done, "ended")), (Some(count), "exhausted"));

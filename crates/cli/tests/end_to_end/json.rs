@@ -96,6 +96,11 @@ fn printed() -> Vec<Value> {
     on_cpu(&["eth", "0", "--encrypt", "--password-file", &path("password")]);
     on_cpu(&["npub", "q", "--encrypt", "--password-file", &path("password")]);
     on_cpu(&["scan", "--range", "1:7fff", "--targets", &list, "--map", &map]);
+    let own = path("own-keys");
+    fs::write(&own, format!("{:064x}\n", 1)).unwrap();
+    on_cpu(&["scan", "--keys", &own, "--targets", &list]);
+    let generator = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+    on_cpu(&["scan", "--range", "1:ff", "--public-key", generator]);
     let random = path("random");
     on_cpu(&["scan", "--range", "1:fff", "--targets", &list, "--map", &random, "--random"]);
     on_cpu(&["scan", "--range", "1:7fff", "--targets", &list, "--estimate"]);

@@ -57,6 +57,27 @@ fn what_is_left_of_a_key_finds_it() {
     }
 }
 
+/// The checksum of a WIF key or an nsec tells it by itself, where it leaves few.
+#[test]
+fn a_mask_with_a_checksum_needs_no_targets() {
+    let key = 0x6cfe_83c1_d97b_40a2_e5f1_088a_b3c7_d45e_u128;
+    let cases = [
+        (with(&wif(key, true), &[(20, "?"), (51, "?")]), wif(key, true)),
+        (with(&wif(key, false), &[(1, "?"), (30, "?")]), wif(key, false)),
+        (with(&nsec(key), &[(30, "?"), (40, "?")]), nsec(key)),
+    ];
+    for (mask, whole) in cases {
+        let run = warpsmith(&["scan", "--mask", &mask, "--json", "--threads", "1"]).code(0);
+        assert_eq!(text(&run.json()[0], "export"), whole);
+        run.says(&["every key whose checksum is right"]);
+    }
+    let long = wif(key, true);
+    warpsmith(&["scan", "--mask", &long[..51]]).code(2).says(&["try --missing 1"]);
+    let many = with(&long, &[20, 21, 22, 23, 24, 25, 26].map(|at| (at, "?")));
+    warpsmith(&["scan", "--mask", &many]).code(2).says(&["some 514", "--targets", "--public-key"]);
+    warpsmith(&["scan", "--mask", &with(&format!("{key:064x}"), &[(9, "?")])]).code(2).says(&["--targets"]);
+}
+
 /// A map goes on where it was, and is of one mask.
 #[test]
 fn a_mask_has_a_map() {

@@ -399,7 +399,50 @@ fn what_cannot_be_scanned_is_refused_before_any_work() {
         let run = scan(args).code(2).says(fragments);
         assert_eq!(run.json(), [] as [Value; 0], "nothing but the error");
     }
-    scan(&["--range", "1:5"]).code(2).says(&["--targets"]);
+    scan(&["--range", "1:5"]).code(2).says(&["--targets", "--public-key", "--database"]);
+    // The bounds of keys are constants, and no secret.
+    let last = "n - 1 = fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140";
+    scan(&["--range", "0:ffff", "--targets", &targets]).code(2).says(&[last]);
+    // Why no line of a file will do.
+    write(Path::new(&none), ["1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN3".to_owned(), "nonsense".to_owned()]);
+    scan(&["--range", "1:5", "--targets", &none]).code(2).says(&["line 1: ", "checksum", "line 2: "]);
+}
+
+#[test]
+fn addresses_and_public_keys_are_given_as_they_are_and_answered_so() {
+    let (address, npub) = (p2pkh(0x1234), npub(0x1235));
+    let (found, _) = findings(&scan(&["--range", "1000:1fff", "--targets", &address]).code(0));
+    assert_eq!(found, [("p2pkh".to_owned(), 0x1234)]);
+    scan(&["--range", "1000:1fff", "--targets", "nowhere.txt"]).code(2).says(&["'nowhere.txt'", "no file"]);
+    let hex = const_hex::encode(private(0x1234).public_key(&Secp256k1::new()).inner.serialize());
+    for (key, begins) in [(&npub, "nsec1"), (&hex, "K"), (&hex[2..].to_owned(), "K")] {
+        let args = ["scan", "--range", "1000:1fff", "--public-key", key, "--device", "cpu", "--threads", "1"];
+        let run = warpsmith(&[&args[..], &["--json"]].concat()).code(0);
+        let line = run.json().remove(0);
+        assert_eq!(text(&line, "address"), key, "{line}");
+        assert!(text(&line, "export").starts_with(begins), "{line}");
+        assert!(!run.stdout.contains("bc1p"), "{line}");
+        for run in [run, warpsmith(&args).code(0).stdout_says(&format!("address  {key}\n"))] {
+            warpsmith_with(&["verify", "-"], run.stdout.as_bytes()).code(0).stdout_says("ok     address");
+            let wrong = run.stdout.replace(key, &with_key(key, 0x1236));
+            warpsmith_with(&["verify", "-"], wrong.as_bytes()).code(1);
+        }
+    }
+}
+
+/// The public key of another number, written like this one.
+fn with_key(like: &str, number: u128) -> String {
+    let hex = const_hex::encode(private(number).public_key(&Secp256k1::new()).inner.serialize());
+    match like.len() {
+        63 => npub(number),
+        64 => hex[2..].to_owned(),
+        _ => hex,
+    }
+}
+
+fn npub(number: u128) -> String {
+    let x = private(number).public_key(&Secp256k1::new()).inner.x_only_public_key().0.serialize();
+    bech32::encode::<bech32::Bech32>(bech32::Hrp::parse("npub").expect("a prefix"), &x).expect("short")
 }
 
 /// Nobody has to wait for the end of a range whose addresses are all found, or say all of them in a file.
@@ -442,10 +485,6 @@ fn public_keys_of_a_list_are_found() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("targets");
     let point = |number: u128| private(number).public_key(&Secp256k1::new()).inner;
-    let npub = |number: u128| {
-        let x = point(number).x_only_public_key().0.serialize();
-        bech32::encode::<bech32::Bech32>(bech32::Hrp::parse("npub").expect("a prefix"), &x).expect("short")
-    };
     let hex = |number: u128| const_hex::encode(point(number).serialize());
     let long = |number: u128| const_hex::encode(point(number).serialize_uncompressed());
     write(&path, [npub(1000), hex(1001), long(1002).to_uppercase(), hex(65_535), p2pkh(1003)]);

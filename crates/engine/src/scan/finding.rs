@@ -33,6 +33,10 @@ pub struct Finding {
     pub public_details: Details,
     /// Where it was found.
     pub device: String,
+    /// The line of a list of keys that it stands on, where it was given in one.
+    pub line: Option<u64>,
+    /// The public key that was asked for, as it was written, where that is not an address.
+    pub asked: Option<String>,
 }
 
 /// SEC: shows nothing that holds a private key.
@@ -46,6 +50,11 @@ impl std::fmt::Debug for Finding {
 }
 
 impl Finding {
+    /// Returns what was asked for: the address, or the public key as it was written.
+    pub fn answer(&self) -> &str {
+        self.asked.as_deref().unwrap_or(&self.address)
+    }
+
     /// A key with this digest, as one of the types it is wanted as.
     pub(super) fn new(
         secret: &Secret,
@@ -66,6 +75,8 @@ impl Finding {
             public_details: target.explain(&point, None),
             secret: secret.clone(),
             device: device.to_owned(),
+            line: None,
+            asked: None,
         }
     }
 }

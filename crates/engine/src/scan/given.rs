@@ -32,7 +32,8 @@ const PROCESSOR: &str = "cpu";
 /// key[31] = 0xe0;
 /// let found = GivenKeys::new(&targets)?.test(&[[7; 32], key])?;
 /// assert_eq!(found.len(), 1);
-/// assert_eq!(found[0].secret.as_bytes(), &key);
+/// let (at, finding) = &found[0];
+/// assert_eq!((*at, finding.secret.as_bytes()), (1, &key));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct GivenKeys<'t> {
@@ -64,12 +65,15 @@ impl<'t> GivenKeys<'t> {
         Ok(GivenKeys { targets, cpu, multiples })
     }
 
-    /// What these keys are among the targets, in their order. A number that is no key is none of them.
-    pub fn test(&self, keys: &[[u8; 32]]) -> Result<Vec<Finding>> {
+    /// Returns what these keys are among the targets, in their order, each with its place among them. A number that is no key is none of
+    /// them.
+    pub fn test(&self, keys: &[[u8; 32]]) -> Result<Vec<(usize, Finding)>> {
         let is_key = |key: &[u8; 32]| Scalar::from_be_bytes(key).is_some_and(|key| !key.is_zero());
         if !keys.iter().all(is_key) {
-            let keys: Vec<[u8; 32]> = keys.iter().copied().filter(is_key).collect();
-            return self.test(Zeroizing::new(keys).as_slice());
+            let places: Vec<usize> = (0..keys.len()).filter(|at| is_key(&keys[*at])).collect();
+            let keys = Zeroizing::new(places.iter().map(|at| keys[*at]).collect::<Vec<_>>());
+            let found = self.test(&keys)?;
+            return Ok(found.into_iter().map(|(at, finding)| (places[at], finding)).collect());
         }
         let mut wanted = Vec::new();
         let finder = self.targets.finder();
@@ -89,7 +93,7 @@ impl<'t> GivenKeys<'t> {
                 device: PROCESSOR.to_owned(),
                 what: "a key it found does not have the digest it computed".to_owned(),
             })?;
-            found.extend(all);
+            found.extend(all.into_iter().map(|finding| (at as usize, finding)));
         }
         Ok(found)
     }
@@ -131,8 +135,9 @@ mod tests {
         given.push(last);
         for length in [given.len(), 3] {
             let block = &given[given.len() - length..];
-            let mut found: Vec<String> =
-                tester.test(block).expect("tested").into_iter().map(|finding| finding.address).collect();
+            let found = tester.test(block).expect("tested");
+            assert!(found.iter().all(|(at, finding)| block[*at] == *finding.secret.as_bytes()));
+            let mut found: Vec<String> = found.into_iter().map(|(_, finding)| finding.address).collect();
             let mut expected: Vec<String> = wanted
                 .iter()
                 .filter(|key| block.contains(key))

@@ -254,3 +254,32 @@ fn a_mask_without_its_key_finds_nothing() {
         assert_eq!(found, Ok(Vec::new()), "{}", device.id());
     }
 }
+
+/// Where a checksum leaves few, every key it leaves is found, without an address; elsewhere one has to be given.
+#[test]
+fn a_checksum_alone_finds_the_key() {
+    let wif = "KwdMAjGmerYanjeui5SHS7JkmpZvVipYvB2LJGU1ZxJwYvP98617";
+    let nsec = "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5";
+    let devices = Devices::of(vec![Arc::new(Cpu::new(simd::detect(), 2)) as Arc<dyn Backend>]);
+    for (text, marks) in [(wif, [(12, "?"), (40, "?"), (50, "?")]), (nsec, [(12, "?"), (33, "?"), (58, "?")])]
+    {
+        let mask = with(text, &marks);
+        let targets = ScanTargets::every_key(&mask).expect("few");
+        let names: Vec<&str> = targets.types().iter().map(|wanted| wanted.name.as_str()).collect();
+        let map = Map::new(Job::new(mask.numbers(), &names, *targets.identity()), Order::Sequential);
+        let mut found = Vec::new();
+        let job = ScanJob { mask: Some(&mask), until_found: true, ..ScanJob::new(&targets) };
+        let outcome = scan(&job, &mut Unkept(map), &devices, &AtomicBool::new(false), &mut |event| {
+            if let Event::Found(findings) = event {
+                found.extend(findings.iter().map(|finding| finding.export.to_string()));
+            }
+            Ok(())
+        });
+        assert_eq!(outcome.expect("scanned").ended, Ended::Exhausted);
+        assert_eq!(found, [text]);
+    }
+    let refusal = |mask: &KeyMask| ScanTargets::every_key(mask).map(|_| ()).expect_err("not few").to_string();
+    let many = refusal(&with(wif, &[12, 13, 14, 15, 16, 17, 18].map(|at| (at, "?"))));
+    assert!(many.contains("some 514 of its candidates"), "{many}");
+    assert!(refusal(&with(KEY, &[(3, "?")])).contains("--targets"));
+}

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use sha2::{Digest as _, Sha256};
 use warpsmith_chain::{Address, AddressKind, Digest, Form, KeyType, TYPES, identify};
-use warpsmith_store::{Database, Databases, Filter, Map, Pace, Reader, Record, TargetList, Targets};
+use warpsmith_store::{
+    Database, Databases, Filter, KeyMask, Map, Pace, Reader, Record, Source, TargetList, Targets,
+};
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
@@ -31,7 +34,12 @@ enum Place {
     List(HashMap<(AddressKind, Digest), Record>),
     /// On disk, in one database or several.
     Databases(Vec<Database>),
+    /// Nowhere: every key is wanted, as an address of this kind.
+    Every(AddressKind),
 }
+
+/// The most keys that a checksum may leave of a mask for all of them to be results, on average.
+const MAX_LEFT: f64 = 64.0;
 
 impl ScanTargets {
     /// The addresses of a list, narrowed to these types; with none, to all that addresses of the list can be.
@@ -81,6 +89,38 @@ impl ScanTargets {
         ScanTargets { identity, types, place: Place::Databases(databases), filter }
     }
 
+    /// Every key of a mask whose checksum is right: where few of its candidates are keys, no address is needed to tell the one that
+    /// is looked for. They are found as the address that the text is the key of.
+    ///
+    /// # Errors
+    ///
+    /// When the mask has no checksum, or too many candidates for it.
+    pub fn every_key(mask: &KeyMask) -> Result<ScanTargets> {
+        let Some(((found_as, kind), texts)) = mask.address_type().zip(mask.texts()) else {
+            return Err(Error::Scan(format!(
+                "every candidate of a {} is a key, so say which one is yours: give its address (--targets), its public key \
+                 (--public-key) or a --database. Only WIF keys and nsecs have a checksum that tells",
+                mask.kind()
+            )));
+        };
+        let left = texts.count() as f64 / texts.pruning();
+        if left > MAX_LEFT {
+            return Err(Error::Scan(format!(
+                "some {left:.0} of its candidates have the right checksum, too many to tell yours by that alone: give its address \
+                 (--targets), its public key (--public-key) or a --database"
+            )));
+        }
+        let digest = Sha256::digest(b"warpsmith every key").into();
+        let identity = Targets { source: Source::Addresses, count: 0, digest };
+        let (types, place) = (vec![found_as], Place::Every(kind));
+        Ok(ScanTargets { identity, types, place, filter: ScanFilter::Open })
+    }
+
+    /// Whether every key is wanted ([`Self::every_key`]).
+    pub fn is_every_key(&self) -> bool {
+        matches!(self.place, Place::Every(_))
+    }
+
     /// What a map names them by.
     pub fn identity(&self) -> &Targets {
         &self.identity
@@ -105,11 +145,11 @@ impl ScanTargets {
         Some(digests)
     }
 
-    /// How many addresses there are; none where they are in a database.
+    /// How many addresses there are; none where they are in a database, or every key is wanted.
     pub fn count(&self) -> Option<usize> {
         match &self.place {
             Place::List(records) => Some(records.len()),
-            Place::Databases(_) => None,
+            Place::Databases(_) | Place::Every(_) => None,
         }
     }
 
@@ -160,6 +200,7 @@ impl ScanTargets {
         let shelf = match &self.place {
             Place::List(records) => Shelf::List(records),
             Place::Databases(all) => Shelf::Databases(all.iter().map(Database::reader).collect()),
+            Place::Every(kind) => Shelf::Every(*kind),
         };
         Finder { types: &self.types, shelf }
     }
@@ -174,6 +215,7 @@ pub(super) struct Finder<'t> {
 enum Shelf<'t> {
     List(&'t HashMap<(AddressKind, Digest), Record>),
     Databases(Vec<Reader<'t>>),
+    Every(AddressKind),
 }
 
 impl Finder<'_> {
@@ -184,6 +226,9 @@ impl Finder<'_> {
         for &wanted in self.types.iter().filter(|wanted| wanted.form() == form) {
             for &kind in &wanted.kinds {
                 let record = match &self.shelf {
+                    Shelf::Every(every) => {
+                        (kind == *every).then_some(Record { kind, digest: *digest, amount: None })
+                    }
                     Shelf::List(records) => records.get(&(kind, *digest)).copied(),
                     Shelf::Databases(readers) => {
                         let records = readers.iter().map(|reader| reader.find(kind, digest.as_bytes()));

@@ -158,7 +158,7 @@ fn make(
     let known = old.map_or(0, |old| old.about.records);
     if report.addresses == known {
         let path = sources.first().cloned().unwrap_or_else(|| path.to_owned());
-        return Err(Error::NoAddress { path });
+        return Err(Error::NoAddress { path, report: Box::new(report) });
     }
     let most = report.addresses - report.duplicates;
     let (about, duplicates) = write(draft, path, chunk, runs, most, options)?;

@@ -293,7 +293,7 @@ fn what_is_added_to_a_database_is_there_with_what_was() {
     assert_eq!(Database::open(&shop.path("db")).unwrap().about(), after.about());
     let empty = shop.file("empty", "# nothing\n");
     assert!(
-        matches!(add(&shop, "db", std::slice::from_ref(&empty), false), Err(Error::NoAddress { path }) if path == empty)
+        matches!(add(&shop, "db", std::slice::from_ref(&empty), false), Err(Error::NoAddress { path, .. }) if path == empty)
     );
     assert!(matches!(add(&shop, "nowhere", &[empty], false), Err(Error::Io { .. })));
     assert_eq!(shop.names(), ["db", "empty", "link", "more"]);

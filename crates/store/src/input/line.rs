@@ -15,7 +15,7 @@ pub enum Line {
     Bad(String),
 }
 
-/// What separates columns. No address has one of these in it.
+/// Separators of columns, besides spaces. No address has any of them in it.
 const SEPARATORS: [char; 3] = ['\t', ',', ';'];
 
 /// How Blockchair's dumps name outputs without an address: data, multisig and other scripts.
@@ -26,21 +26,32 @@ fn bare(line: &[u8]) -> Option<&str> {
     Some(std::str::from_utf8(line).ok()?.trim_start_matches('\u{feff}').trim())
 }
 
-/// What stands where a line has its address, as it is written.
-pub fn address_column(line: &[u8]) -> &str {
-    let first = bare(line).and_then(|text| text.split(SEPARATORS).next());
-    first.unwrap_or_default().trim_end()
+/// Splits a line into its address and the column behind it, without the spaces around them. Columns are as wide as their separators
+/// say: only where spaces alone stand behind the address do spaces end the second column too.
+fn columns(text: &str) -> (&str, &str) {
+    let is_end = |c: char| c == ' ' || SEPARATORS.contains(&c);
+    let (address, rest) = text.split_at(text.find(is_end).unwrap_or(text.len()));
+    let rest = rest.trim_start_matches(' ');
+    let second = match rest.strip_prefix(SEPARATORS) {
+        Some(rest) => rest.split(SEPARATORS).next(),
+        None => rest.split(is_end).next(),
+    };
+    (address, second.unwrap_or_default().trim())
 }
 
-/// Reads a line: an address and, in a second column, an amount. Further columns are for others. Lines that begin with
+/// Returns the first column of a line, which has its address, as it is written.
+pub fn address_column(line: &[u8]) -> &str {
+    bare(line).map_or("", |text| columns(text).0)
+}
+
+/// Reads a line: an address and, in a second column, an amount. Further columns are ignored. Lines that begin with
 /// `#`, and a first line whose first column is the word `address`, say nothing.
 pub fn read_line(number: u64, line: &[u8]) -> Line {
     let Some(text) = bare(line) else { return Line::Bad("it is not text (UTF-8)".into()) };
     if text.is_empty() || text.starts_with('#') {
         return Line::Nothing;
     }
-    let mut columns = text.split(SEPARATORS).map(str::trim);
-    let address = columns.next().unwrap_or_default();
+    let (address, amount) = columns(text);
     if number == 1 && address.eq_ignore_ascii_case("address") {
         return Line::Nothing;
     }
@@ -52,13 +63,13 @@ pub fn read_line(number: u64, line: &[u8]) -> Line {
         Ok(None) => return Line::Script,
         Err(error) => return Line::Bad(error.to_string()),
     };
-    let amount = match columns.next().filter(|amount| !amount.is_empty()) {
-        None => None,
-        Some(amount) if amount.bytes().all(|byte| byte.is_ascii_digit()) => match amount.parse() {
+    let amount = match amount {
+        "" => None,
+        amount if amount.bytes().all(|byte| byte.is_ascii_digit()) => match amount.parse() {
             Ok(amount) => Some(amount),
             Err(_) => return Line::Bad("the amount is beyond 2^128".into()),
         },
-        Some(_) => {
+        _ => {
             return Line::Bad("the amount is not a whole number in the smallest unit (satoshi, wei)".into());
         }
     };
@@ -88,6 +99,10 @@ mod tests {
             ("", None),
             ("\t", None),
             ("\t5", Some(5)),
+            (" 10", Some(10)),
+            ("   10  mine, since 2014", Some(10)),
+            (" ; 7 ; x", Some(7)),
+            ("\t\t5", None),
             (",5,x,y", Some(5)),
             ("; 12 ;", Some(12)),
             ("\t0", Some(0)),
@@ -131,6 +146,8 @@ mod tests {
         };
         assert!(reason(&format!("{ADDRESS}\t0.5")).contains("whole number"));
         assert!(reason(&format!("{ADDRESS}\t-5")).contains("whole number"));
+        assert!(reason(&format!("{ADDRESS} 0.5")).contains("whole number"));
+        assert!(reason(&format!("{ADDRESS}\t10 BTC")).contains("whole number"));
         assert!(reason(&format!("{ADDRESS}\t{}0", u128::MAX)).contains("2^128"));
         assert!(reason("1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN3").contains("checksum"));
         let wif = "5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ";

@@ -16,6 +16,7 @@ pub use texts::TextMask;
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
+use warpsmith_chain::{AddressKind, KeyType};
 
 use crate::interval::{Interval, U256};
 use crate::range::key_order;
@@ -29,13 +30,15 @@ const MOST_MISSING: usize = 4;
 #[non_exhaustive]
 pub enum MaskError {
     /// As long as no key is.
-    #[error(
-        "it stands for {0} characters{with}, and no key has as many: hexadecimal keys have 64 digits, WIF keys 52 characters \
-         (51 where they begin with 5 or 9), an nsec 63. Write ? for each unknown character; if some are missing at places you do not \
-         know, say how many by --missing N",
-        with = if *.1 == 0 { String::new() } else { format!(" with the {} missing", .1) }
-    )]
-    Length(usize, usize),
+    #[error("it stands for {given} characters{}{}", with_missing(*missing), lengths(*given, *missing, *like))]
+    Length {
+        /// How many characters it stands for, with those that are said to be missing.
+        given: usize,
+        /// How many are said to be missing.
+        missing: usize,
+        /// The kind of text that it begins like, and the length of those.
+        like: Option<(&'static str, usize)>,
+    },
     /// A character that keys of that kind do not have.
     #[error(
         "character {at} is one that no {kind} has ({allowed}): write ? for it, or in brackets what it may be, as in [8b]"
@@ -67,6 +70,36 @@ pub enum MaskError {
     /// No key at all.
     #[error("no key fits it: {0}")]
     Empty(&'static str),
+}
+
+fn with_missing(missing: usize) -> String {
+    if missing == 0 { String::new() } else { format!(" with the {missing} missing") }
+}
+
+/// The lengths that are possible instead, and what to do.
+fn lengths(given: usize, missing: usize, like: Option<(&'static str, usize)>) -> String {
+    match like {
+        Some((kind, length)) if length > given => {
+            let lacks = length - given;
+            let (are, they) = match lacks {
+                1 => ("character is", "it belongs"),
+                _ => ("characters are", "they belong"),
+            };
+            format!(
+                ", and it begins like a {kind}, which has {length}: {lacks} {are} missing. Write ? where {they}, or try --missing {} \
+                 if you do not know where",
+                lacks + missing
+            )
+        }
+        Some((kind, length)) => {
+            let missing = if missing == 0 { "" } else { ", or lower --missing" };
+            format!(", and it begins like a {kind}, which has {length}: take out what does not belong there{missing}")
+        }
+        None => ", and no key has as many: hexadecimal keys have 64 digits, WIF keys 52 characters (51 where they begin with 5 or 9), \
+                 an nsec 63. Write ? for each unknown character; if some are missing at places you do not know, say how many by \
+                 --missing N"
+            .to_owned(),
+    }
 }
 
 /// Every key that a text of which a part is known can be.
@@ -146,6 +179,12 @@ impl KeyMask {
             Kind::Digits(_) => None,
             Kind::Texts(mask) => Some(mask),
         }
+    }
+
+    /// The type of address whose private keys are written like this text, and its kind on the network that the first character tells;
+    /// none of hexadecimal digits, which any address may have.
+    pub fn address_type(&self) -> Option<(&'static KeyType, AddressKind)> {
+        self.texts().and_then(TextMask::address_type)
     }
 
     /// The key of a candidate, big-endian; none where it is no key: its checksum is wrong, or it is 0 or beyond n - 1.

@@ -1,6 +1,8 @@
 //! The characters of a mask: which alphabet they are of, and what each may be.
 
-use super::MaskError;
+use warpsmith_chain::coin::wif_heads;
+
+use super::{MOST_MISSING, MaskError};
 
 /// What a character may be: values of the alphabet, ascending, without repetition.
 pub(super) type Choices = Vec<u8>;
@@ -69,11 +71,49 @@ impl Alphabet {
             (0 | 2, 64) => Self::Hex,
             (0, 52) => Self::Wif { compressed: true },
             (0, 51) => Self::Wif { compressed: false },
-            _ => return Err(MaskError::Length(length + first * usize::from(first == 5), missing)),
+            _ => {
+                let (given, like) = match first {
+                    5 => (length + 5, Some((Self::Nsec.name(), 63))),
+                    _ => (length, Self::alike(&written, length)),
+                };
+                let like = like.filter(|(_, wanted)| wanted.abs_diff(given) + missing <= MOST_MISSING);
+                return Err(MaskError::Length { given, missing, like });
+            }
         };
+        // How a WIF key begins tells its length, unless its first character may be missing.
+        if let (Self::Wif { compressed }, 0, Some(Some(_))) = (alphabet, missing, written.first())
+            && !begins_wif(&written, compressed)
+        {
+            let other = Self::Wif { compressed: !compressed };
+            return Err(match begins_wif(&written, !compressed) {
+                true => {
+                    MaskError::Length { given: length, missing, like: Some((other.name(), 103 - length)) }
+                }
+                false => MaskError::Empty("no WIF key begins with its first character"),
+            });
+        }
         let choices = (first + 1..).zip(&written).map(|(at, written)| alphabet.choices(at, written));
         let choices = choices.collect::<Result<Vec<_>, _>>()?;
         Ok((alphabet, choices))
+    }
+
+    /// The kind of text that this begins like, with the length nearest to this one.
+    fn alike(written: &[Written], length: usize) -> Option<(&'static str, usize)> {
+        let is_hex =
+            |written: &Written| written.as_ref().is_none_or(|some| some.iter().any(char::is_ascii_hexdigit));
+        let wif = |compressed: bool| begins_wif(written, compressed);
+        let kinds = [
+            (Self::Hex, 64, written.iter().all(is_hex)),
+            (Self::Wif { compressed: true }, 52, wif(true)),
+            (Self::Wif { compressed: false }, 51, wif(false)),
+        ];
+        let kinds = kinds.into_iter().filter(|(.., is_alike)| *is_alike);
+        kinds.map(|(kind, of, _)| (kind.name(), of)).min_by_key(|(_, of): &(_, usize)| of.abs_diff(length))
+    }
+
+    /// Whether these choices include this character.
+    pub fn has(self, choices: &Choices, character: char) -> bool {
+        self.characters().find(character).is_some_and(|value| choices.contains(&(value as u8)))
     }
 
     /// What a character may be.
@@ -95,6 +135,14 @@ impl Alphabet {
             return Err(MaskError::Character { at, kind: self.name(), allowed: self.allowed() });
         }
         Ok(values)
+    }
+}
+
+/// Whether the first character may be that of a WIF key.
+fn begins_wif(written: &[Written], compressed: bool) -> bool {
+    match written.first() {
+        Some(Some(first)) => wif_heads(compressed).any(|(head, ..)| first.contains(&head)),
+        _ => false,
     }
 }
 

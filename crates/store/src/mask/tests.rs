@@ -171,13 +171,22 @@ fn any_stretch_of_candidates_has_its_keys() {
 #[test]
 fn what_is_no_mask_is_refused_with_what_is_allowed() {
     let refusal = |text: &str, missing| KeyMask::parse(text, missing).expect_err("no mask");
+    let length = |given, missing, like| MaskError::Length { given, missing, like };
     let hex = "?".repeat(8) + &"a".repeat(56);
     assert!(KeyMask::parse(&hex, 0).is_ok());
     for (text, missing, error) in [
-        ("abc?", 0, MaskError::Length(4, 0)),
-        (&hex[1..], 0, MaskError::Length(63, 0)),
-        (&hex[1..], 2, MaskError::Length(65, 2)),
-        (&NOSTR[..62], 0, MaskError::Length(62, 0)),
+        ("abc?", 0, length(4, 0, None)),
+        (&hex[1..], 0, length(63, 0, Some(("hexadecimal key", 64)))),
+        (&hex[1..], 2, length(65, 2, Some(("hexadecimal key", 64)))),
+        (&NOSTR[..62], 0, length(62, 0, Some(("nsec", 63)))),
+        (&COMPRESSED[..51], 0, length(51, 0, Some(("compressed WIF key", 52)))),
+        (&with(&COMPRESSED[..50], &[(9, "?")]), 0, length(50, 0, Some(("compressed WIF key", 52)))),
+        (&format!("{UNCOMPRESSED}?"), 0, length(52, 0, Some(("uncompressed WIF key", 51)))),
+        (
+            &with(COMPRESSED, &[(0, "z"), (1, "?")]),
+            0,
+            MaskError::Empty("no WIF key begins with its first character"),
+        ),
         (&with(&hex, &[(63, "[")]), 0, MaskError::Brackets(64)),
         (&with(&hex, &[(20, "]")]), 0, MaskError::Brackets(21)),
         (&with(&hex, &[(20, "[]")]), 0, MaskError::Brackets(21)),
@@ -194,6 +203,14 @@ fn what_is_no_mask_is_refused_with_what_is_allowed() {
         let error = refusal(&text, 0);
         assert!(matches!(error, MaskError::Character { at: 21, .. }), "{error}");
     }
+    for (text, missing, says) in [
+        (&COMPRESSED[..51], 0, "1 character is missing. Write ? where it belongs, or try --missing 1"),
+        (&COMPRESSED[..49], 1, "2 characters are missing. Write ? where they belong, or try --missing 3"),
+        (&hex[3..], 0, "try --missing 3"),
+    ] {
+        let error = refusal(text, missing).to_string();
+        assert!(error.contains(says), "{error}");
+    }
     // Of those that look alike, what is no character of such texts is left out.
     assert!(KeyMask::parse(&with(COMPRESSED, &[(20, "[il1]")]), 0).is_ok_and(|mask| mask.count() == 2));
     assert!(KeyMask::parse(&with(NOSTR, &[(20, "[b8]"), (21, "?")]), 0).is_ok_and(|mask| mask.count() == 32));
@@ -202,4 +219,25 @@ fn what_is_no_mask_is_refused_with_what_is_allowed() {
         format!("{:?}", KeyMask::parse(&hex, 0)),
         "Ok(KeyMask(hexadecimal key, 4294967296 candidates))"
     );
+}
+
+/// A text with a checksum tells of which addresses it is the key.
+#[test]
+fn a_text_tells_the_type_of_its_address() {
+    let type_of = |text: &str, missing| {
+        let mask = KeyMask::parse(text, missing).expect("a mask");
+        mask.address_type().map(|(known, kind)| (known.name.as_str(), kind))
+    };
+    assert_eq!(type_of(&with(COMPRESSED, &[(9, "?")]), 0), Some(("p2pkh", AddressKind::P2PKH)));
+    assert_eq!(type_of(&COMPRESSED[1..], 1), Some(("p2pkh", AddressKind::P2PKH)));
+    assert_eq!(
+        type_of(&with(UNCOMPRESSED, &[(9, "?")]), 0),
+        Some(("p2pkh-uncompressed", AddressKind::P2PKH))
+    );
+    assert_eq!(type_of(&with(NOSTR, &[(9, "?")]), 0), Some(("npub", AddressKind::NPUB)));
+    let litecoin = type_of(&with(COMPRESSED, &[(0, "T"), (9, "?")]), 0);
+    assert!(litecoin.is_some_and(|(name, _)| name == "ltc-p2pkh"), "{litecoin:?}");
+    let test = type_of(&with(COMPRESSED, &[(0, "c"), (9, "?")]), 0);
+    assert!(test.is_some_and(|(name, kind)| name == "p2pkh" && kind != AddressKind::P2PKH), "{test:?}");
+    assert_eq!(type_of(&format!("??{}", "a".repeat(62)), 0), None);
 }

@@ -4,6 +4,9 @@
 //! "aab" of "ab" by an a before the first and by one behind it. Each is tried once, with every known character as early as it can be: what is
 //! put before a character is never what that character may be.
 
+use warpsmith_chain::coin::wif_heads;
+use warpsmith_chain::{AddressKind, Chain, KeyType};
+
 use super::schemes::{Hex, Nsec, Scheme, Wif};
 use super::symbols::{Alphabet, Choices};
 use super::{MaskError, product};
@@ -59,6 +62,26 @@ impl TextMask {
     /// What kind of text it is, in words.
     pub fn kind(&self) -> &'static str {
         self.alphabet.name()
+    }
+
+    /// See [`super::KeyMask::address_type`].
+    pub(super) fn address_type(&self) -> Option<(&'static KeyType, AddressKind)> {
+        let name = match self.alphabet {
+            Alphabet::Hex => return None,
+            Alphabet::Nsec => return Some((KeyType::find("npub")?, AddressKind::NPUB)),
+            Alphabet::Wif { compressed: true } => "p2pkh",
+            Alphabet::Wif { compressed: false } => "p2pkh-uncompressed",
+        };
+        let compressed = self.alphabet == Alphabet::Wif { compressed: true };
+        // A missing character may be the first.
+        let is_possible = |head: char| {
+            let of = |pattern: &Pattern| self.alphabet.has(&self.choices(&pattern.before)[0], head);
+            self.patterns.iter().any(of)
+        };
+        let (_, coin, network) = wif_heads(compressed).find(|(head, ..)| is_possible(*head))?;
+        let known = Chain::find(coin.name)?.types().find(|known| known.variant() == Some(name))?;
+        let row = known.on.iter().find(|row| row.network == Some(network))?;
+        Some((known, row.kind?))
     }
 
     /// Of so many candidates on average one has the checksum of its text.

@@ -84,6 +84,7 @@ impl Scan {
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
+        results.answer_with(self.asked()?);
         for line in &remarks(&list.report) {
             screen.warn(line);
         }

@@ -2,6 +2,7 @@
 //!
 //! One thread reads the file block by block, others test keys; never more than a few blocks are in memory.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,16 +54,18 @@ impl Scan {
             None => (self.open_databases(&Devices::cpu()?, &mut screen)?, Vec::new()),
             Some((targets, list)) => (targets, remarks(&list.report)),
         };
+        let mut seen = HashSet::new();
         let tester = GivenKeys::new(&targets)?;
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
+        results.answer_with(self.asked()?);
         remarks.iter().for_each(|line| screen.warn(line));
         screen.say(format_args!("targets   {}", described(&targets)[1]));
         let (stop, started) = (interrupt()?, Instant::now());
         let length = std::fs::metadata(file).ok().filter(|facts| facts.is_file()).map(|facts| facts.len());
         let read = Arc::new(AtomicU64::new(0));
-        let (mut tried, mut matches, mut bad) = (0u64, 0u64, 0u64);
+        let (mut tried, mut matches, mut bad, mut repeated) = (0u64, 0u64, 0u64, 0u64);
         let most = self.count.unwrap_or(u64::MAX);
         let (limit, stopped) = (self.run.time_limit, Arc::clone(&stop));
         let is_over = move || {
@@ -96,8 +99,11 @@ impl Scan {
             drop((waiting, done));
             let mut failure = None;
             for tested in &told {
-                let taken = tested.and_then(|Tested { keys, found, bad: lines }| {
+                let taken = tested.and_then(|Tested { keys, mut found, bad: lines }| {
                     tried += keys;
+                    let all = found.len();
+                    found.retain(|found| seen.insert((found.found_as.name.as_str(), found.address.clone())));
+                    repeated += (all - found.len()) as u64;
                     for (line, why) in lines {
                         bad += 1;
                         let text = format!("--keys, line {line}: {why}");
@@ -164,8 +170,12 @@ impl Scan {
             1 => ", 1 line is no key".to_owned(),
             n => format!(", {} lines are no keys", human::count(n as f64)),
         };
+        let again = match repeated {
+            0 => String::new(),
+            n => format!(" ({} more on lines that repeat a key)", human::count(n as f64)),
+        };
         screen.say(format_args!(
-            "{} keys tested in {}, {}: {} found{lines}",
+            "{} keys tested in {}, {}: {} found{again}{lines}",
             human::count(tried as f64),
             human::seconds(seconds),
             human::rate(tried as f64 / seconds.max(1e-9)),
@@ -232,6 +242,7 @@ fn wipe(bytes: &mut [u8]) {
 /// Tests the keys of a block.
 fn test(tester: &GivenKeys<'_>, block: &Block) -> Result<Tested, Failure> {
     let (mut keys, mut bad) = (Vec::with_capacity(block.bytes.len() / 40), Vec::new());
+    let mut lines = Vec::with_capacity(keys.capacity());
     for (number, line) in block.lines() {
         // Some editors put a mark at the front.
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
@@ -242,16 +253,21 @@ fn test(tester: &GivenKeys<'_>, block: &Block) -> Result<Tested, Failure> {
         let mut plain = [0; 32];
         if line.len() == 64 && const_hex::decode_to_slice(line, &mut plain).is_ok() && keys::is_key(&plain) {
             keys.push(plain);
+            lines.push(number);
             continue;
         }
         let key = std::str::from_utf8(line).map_err(|_| "it is not text".to_owned()).and_then(keys::plain);
         match key {
-            Ok(key) if keys::is_key(&key) => keys.push(*key),
+            Ok(key) if keys::is_key(&key) => {
+                keys.push(*key);
+                lines.push(number);
+            }
             Ok(_) => bad.push((number, "it is no private key: keys are 1 to n - 1".to_owned())),
             Err(why) => bad.push((number, why)),
         }
     }
     let found = tester.test(&keys);
     wipe(keys.as_flattened_mut());
-    Ok(Tested { keys: keys.len() as u64, found: found?, bad })
+    let named = |(at, finding): (usize, Finding)| Finding { line: Some(lines[at]), ..finding };
+    Ok(Tested { keys: keys.len() as u64, found: found?.into_iter().map(named).collect(), bad })
 }
