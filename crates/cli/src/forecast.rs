@@ -201,22 +201,44 @@ fn is_told(ranking: &Ranking, score: u32) -> bool {
     score == 1 || ranking.odds(score) > 0.0 && step(score) > step(score - 1)
 }
 
-/// What to say of a search that takes beyond a year at this rate; nothing of others.
+/// Why a search or a scan is hopeless: its median exceeds a year.
+#[derive(Debug)]
+pub(crate) struct Hopeless {
+    /// The median, in words.
+    pub takes: String,
+    /// What would take a day, and what a year.
+    pub instead: [String; 2],
+}
+
+impl Hopeless {
+    /// The lines before a run that begins all the same.
+    pub fn warning(&self) -> Vec<String> {
+        self.lines("hopeless  ", "; continuing anyway")
+    }
+
+    /// The lines of an estimate.
+    pub fn estimate(&self) -> String {
+        self.lines("hopeless    ", "").iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    fn lines(&self, label: &str, end: &str) -> Vec<String> {
+        let more = self.instead.iter().map(|line| format!("{:width$}{line}", "", width = label.len()));
+        std::iter::once(format!("{label}{}{end}", self.takes)).chain(more).collect()
+    }
+}
+
+/// Why a search takes more than a year at this rate; none of others.
 pub(crate) fn hopeless(
     quest: &Quest<'_>,
     wanted: Wanted<'_>,
     goal: &Goal<'_>,
     rate: f64,
-) -> Option<Vec<String>> {
+) -> Option<Hopeless> {
     let half = goal.time_to(0.5, rate);
     if half <= YEAR {
         return None;
     }
-    let mut lines = vec![format!(
-        "hopeless  50 % within {} at {}; it goes on all the same",
-        human::seconds(half),
-        human::rate(rate)
-    )];
+    let takes = format!("50 % within {} at {}", human::seconds(half), human::rate(rate));
     let target = quest.subject.target();
     let alphabet = target.encoding().alphabet().len() as f64;
     let within_a_day = |odds: f64| time_to(0.5, 1, odds, rate) <= DAY;
@@ -232,18 +254,23 @@ pub(crate) fn hopeless(
             format!("some {characters} fixed characters{example}")
         }
     };
-    lines.push(format!("          a day is enough for {fits}"));
     let times = half / YEAR;
     let fewer = match wanted {
-        Wanted::Patterns(_) => format!("{} characters fewer", times.log(alphabet).ceil()),
+        Wanted::Patterns(_) => match times.log(alphabet).ceil() {
+            1.0 => "one fewer character".to_owned(),
+            fewer => format!("{fewer} fewer characters"),
+        },
         Wanted::Best { show: Show::AtLeast(_), .. } => "a lower --min-score".to_owned(),
         Wanted::Best { .. } => "a lower --score".to_owned(),
     };
-    lines.push(format!(
-        "          within a year it would be with {fewer}, or {} times the speed (more cards, or a fleet)",
-        human::count(times.ceil())
-    ));
-    Some(lines)
+    let instead = [
+        format!("a day is enough for {fits}"),
+        format!(
+            "{fewer} would bring it under a year, or {} times the speed (more cards, or a fleet)",
+            human::rough(times.ceil())
+        ),
+    ];
+    Some(Hopeless { takes, instead })
 }
 
 /// The longest part of the only pattern that a day is enough for; none if it is not one of fixed characters.

@@ -20,6 +20,11 @@ pub(crate) fn count(value: f64) -> String {
     text
 }
 
+/// `850,000`; beyond a million `7.4e14`, for figures whose size alone matters.
+pub(crate) fn rough(value: f64) -> String {
+    if value < 1e6 { count(value) } else { format!("{value:.1e}") }
+}
+
 /// `2^20.0`.
 pub(crate) fn power_of_two(value: f64) -> String {
     if value < 1.0 { "0".to_owned() } else { format!("2^{:.1}", value.log2()) }
@@ -46,7 +51,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// `0.4 s`, `3 min 20 s`, `5 h 12 min`, `12 d 3 h`, `3.4 years`.
+/// `0.4 s`, `3 min 20 s`, `5 h 12 min`, `12 d 3 h`, `3.4 years`, `7.4e14 years`.
 pub(crate) fn seconds(seconds: f64) -> String {
     const YEAR: f64 = 365.25 * 86_400.0;
     let two = |large: u64, small: u64, names: (&str, &str)| match small {
@@ -67,7 +72,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
         3600..86_400 => two(whole / 3600, whole % 3600 / 60, ("h", "min")),
         86_400..31_557_600 => two(whole / 86_400, whole % 86_400 / 3600, ("d", "h")),
         _ if seconds < 100.0 * YEAR => format!("{:.1} years", seconds / YEAR),
-        _ => format!("{} years", count(seconds / YEAR)),
+        _ => format!("{} years", rough(seconds / YEAR)),
     }
 }
 
@@ -199,10 +204,10 @@ mod tests {
 
     #[test]
     fn lines_fit_the_terminal_and_words_stay_whole() {
-        let long = "hopeless  half of the range takes 3 years at 9 M/s; it goes on all the same\nshort";
+        let long = "hopeless  half of the range takes 3 years at 9 M/s; continuing anyway\nshort";
         assert_eq!(
             fitted(long, 40),
-            "hopeless  half of the range takes 3\n          years at 9 M/s; it goes on all\n          the same\nshort"
+            "hopeless  half of the range takes 3\n          years at 9 M/s; continuing\n          anyway\nshort"
         );
         assert_eq!(fitted(long, 80), long);
         assert_eq!(fitted("one two three", 7), "one two\nthree");
@@ -237,6 +242,8 @@ mod tests {
             (18_720.0, "5 h 12 min"),
             (1_047_600.0, "12 d 3 h"),
             (1.073e8, "3.4 years"),
+            (3.15576e10, "1,000 years"),
+            (2.335e22, "7.4e14 years"),
             (f64::INFINITY, "inf years"),
             (f64::NAN, "unknown"),
         ];

@@ -18,7 +18,7 @@ use crate::command::fleet::submit::Submission;
 use crate::each::{Each, Running};
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
-use crate::forecast::{Goal, Scored, Times, hopeless};
+use crate::forecast::{Goal, Hopeless, Scored, Times, hopeless};
 use crate::hooks;
 use crate::human;
 use crate::metrics::{JobNumbers, Metrics};
@@ -255,7 +255,7 @@ impl Mining {
             screen.begin(|| search_model(quest, &wanted, devices.describe(), output), &reins);
         }
         screen.introduce(quest, &wanted, &devices.describe());
-        for line in hopeless.iter().flatten() {
+        for line in hopeless.iter().flat_map(Hopeless::warning) {
             screen.say(format_args!("{line}"));
         }
         if let Some(each) = each {
@@ -355,7 +355,7 @@ impl Mining {
         quest: &Quest<'_>,
         wanted: Wanted<'_>,
         goal: &Goal<'_>,
-    ) -> Result<Option<Vec<String>>, Failure> {
+    ) -> Result<Option<Hopeless>, Failure> {
         if self.run.quiet || !goal.is_rare() {
             return Ok(None);
         }
@@ -407,12 +407,13 @@ impl Mining {
                 (false, count) => format!("matches     {}, all of them:\n", human::count(count as f64)),
             };
             let text = format!(
-                "difficulty  1 in {} ({})\nrate        {} on {}\n{all}{}{}",
+                "difficulty  1 in {} ({})\nrate        {} on {}\n{all}{}{}{}",
                 human::count(line.difficulty),
                 human::power_of_two(line.difficulty),
                 human::rate(rate),
                 names.join(", "),
                 line.times.text(),
+                hopeless(quest, wanted, goal, rate).map_or(String::new(), |why| why.estimate()),
                 Scored::text(&line.scores),
             );
             stdout.show(text.as_bytes())?;

@@ -70,8 +70,20 @@ fn a_scan_is_forecast_by_what_is_left_of_its_range() {
 #[test]
 fn what_nobody_will_see_the_end_of_is_said_to_be_hopeless() {
     let run = mine(&[INFEASIBLE, "--time-limit", "500ms"]).code(1);
-    let run =
-        run.says(&["hopeless  50 % within", "a day is enough for some", "characters fewer", "no match"]);
+    let run = run.says(&[
+        "hopeless  50 % within",
+        "a day is enough for some",
+        "fewer characters would",
+        "no match",
+    ]);
+    // An estimate says so too, on stdout, and years by the trillion as such.
+    let estimate = mine(&["z".repeat(24).as_str(), "--estimate"]).code(0);
+    let estimate = estimate.stdout_says("\nhopeless    50 % within").stdout_says("a day is enough for some");
+    let years = estimate.stdout.lines().find(|line| line.starts_with("50 % ")).unwrap();
+    assert!(years.contains("e") && years.ends_with(" years") && years.len() < 30, "{years}");
+    let scan = ["scan", "--range", "2^100:2^101-1", "--targets", "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH"];
+    let scan = warpsmith(&[&scan[..], &["--device", "cpu", "--threads", "1", "--estimate"]].concat()).code(0);
+    scan.stdout_says("\nhopeless    half of the range takes").stdout_says("times the speed would bring");
     let example = run.stderr.split("such as '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
     assert!(INFEASIBLE.starts_with(example), "{example}");
     let line = mine(&[example, "--estimate", "--json"]).code(0).json().remove(0);
@@ -85,6 +97,7 @@ fn what_nobody_will_see_the_end_of_is_said_to_be_hopeless() {
     eth(&["--zeros", "--score", "15"]).says(&["hopeless", "a score of", "a lower --score"]);
     let run = mine(&["qqq", "--time-limit", "100s"]).code(0);
     assert!(!run.stderr.contains("hopeless"), "{run:?}");
+    assert!(!mine(&["qqq", "--estimate"]).code(0).stdout.contains("hopeless"));
     let run = mine(&[INFEASIBLE, "--quiet", "--time-limit", "300ms"]).code(1);
     assert_eq!(run.stderr, "", "{run:?}");
 }

@@ -1,4 +1,4 @@
-//! How long a scan takes: `--estimate`, and what is said before one whose end nobody will see.
+//! How long a scan takes: `--estimate`, and the warning before one that takes more than a year.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use warpsmith::store::{Map, MapFile};
 use super::Scan;
 use super::masks::Scanned;
 use crate::ending::{Ending, Failure};
-use crate::forecast::{DAY, SLOW, YEAR};
+use crate::forecast::{DAY, Hopeless, SLOW, YEAR};
 use crate::human;
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
@@ -77,14 +77,15 @@ impl Scan {
         } else {
             let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
             let text = format!(
-                "keys        {} ({}){}\nrate        {} on {}\nall         {}\n50 %        {}\n",
+                "keys        {} ({}){}\nrate        {} on {}\nall         {}\n50 %        {}\n{}",
                 human::count(left.as_f64()),
                 human::power_of_two(left.as_f64()),
                 if map.is_some() { ", not covered yet" } else { "" },
                 human::rate(rate),
                 names.join(", "),
                 human::seconds(whole_s),
-                human::seconds(whole_s / 2.0)
+                human::seconds(whole_s / 2.0),
+                hopeless(whole_s / 2.0, rate).map_or(String::new(), |why| why.estimate())
             );
             stdout.show(text.as_bytes())?;
         }
@@ -118,19 +119,24 @@ impl Scan {
                 human::rate(rate)
             ));
         }
-        if half > YEAR {
-            screen.say(format_args!(
-                "hopeless  half of the range takes {} at {}; it goes on all the same",
-                human::seconds(half),
-                human::rate(rate)
-            ));
-            screen.say(format_args!(
-                "          a day is enough for {} keys; within a year half of it would be with {} times the speed, or a range of {} keys",
-                human::power_of_two(rate * DAY),
-                human::count((half / YEAR).ceil()),
-                human::power_of_two(2.0 * rate * YEAR)
-            ));
+        for line in hopeless(half, rate).iter().flat_map(Hopeless::warning) {
+            screen.say(format_args!("{line}"));
         }
         Ok(())
     }
+}
+
+/// Why a scan takes more than a year to be half done, given the seconds of that; none of others.
+fn hopeless(half: f64, rate: f64) -> Option<Hopeless> {
+    (half > YEAR).then(|| Hopeless {
+        takes: format!("half of the range takes {} at {}", human::seconds(half), human::rate(rate)),
+        instead: [
+            format!("a day is enough for {} keys", human::power_of_two(rate * DAY)),
+            format!(
+                "{} times the speed would bring half of it under a year, or a range of {} keys",
+                human::rough((half / YEAR).ceil()),
+                human::power_of_two(2.0 * rate * YEAR)
+            ),
+        ],
+    })
 }
