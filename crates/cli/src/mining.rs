@@ -47,7 +47,7 @@ pub(crate) struct Mining {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = PATTERNS)]
     patterns: Option<String>,
 
-    /// Stop at the first line of --patterns that cannot be searched for, instead of leaving such lines out
+    /// Stop at the first pattern that cannot be searched for, instead of leaving such patterns out
     #[arg(long, help_heading = PATTERNS)]
     strict: bool,
 

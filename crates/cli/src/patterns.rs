@@ -2,9 +2,9 @@
 //!
 //! Remembers where each one stood, so that an error names the line. The pattern syntax is the library's.
 
-use warpsmith::chain::Target;
 use warpsmith::chain::coin::{AddressType, Coin, CoinAddress, Inference, Network, Refusal};
-use warpsmith::pattern::{Error, Options, Patterns, Reason, compile_possible};
+use warpsmith::chain::{Shown, Target};
+use warpsmith::pattern::{Error, Options, Patterns, Reason, compile, compile_possible};
 
 use crate::ending::Failure;
 use crate::hooks;
@@ -21,11 +21,12 @@ const MOST: usize = 10_000_000;
 /// Lines that are left out and shown, at most.
 const MOST_SHOWN: usize = 20;
 
-/// Patterns as they were written: first the arguments, then the file's.
+/// Patterns as they were written: first the arguments, then the file's. Those that cannot be searched for are left out, and reported
+/// once.
 pub(crate) struct Written<'a> {
-    arguments: &'a [String],
+    arguments: Vec<&'a str>,
     file: Option<&'a str>,
-    /// Whether a line of the file that cannot be searched for ends it.
+    /// Whether a pattern that cannot be searched for is an error.
     strict: bool,
     /// The file's patterns, one per line.
     text: String,
@@ -39,22 +40,26 @@ fn is_secret(line: &str) -> bool {
     may_be_secret(line).is_some()
 }
 
-/// Lines of a file that cannot be searched for.
+/// Patterns that cannot be searched for.
 #[derive(Default)]
 struct LeftOut {
     count: u64,
-    /// The first of them, each with its number and the reason.
+    /// The first of them, each with its place in the file and the reason.
     shown: Vec<String>,
 }
 
 impl LeftOut {
-    fn add(&mut self, line: u32, why: &str) {
+    fn add(&mut self, place: Option<String>, why: &str) {
         self.count += 1;
         if self.shown.len() < MOST_SHOWN {
-            // The reason may have several lines; one is enough in a list.
-            let why = why.lines().next().unwrap_or_default();
-            self.shown.push(format!("line {line}: {why}"));
+            self.shown.push(place.map_or(why.to_owned(), |place| format!("{place}: {why}")));
         }
+    }
+
+    /// The reasons, a line each: a reason may have several, and one is enough in a list.
+    fn listed(&self) -> String {
+        let lines = self.shown.iter().map(|why| why.lines().next().unwrap_or_default());
+        lines.collect::<Vec<_>>().join("\n  ")
     }
 }
 
@@ -65,6 +70,7 @@ impl<'a> Written<'a> {
         strict: bool,
     ) -> Result<Written<'a>, Failure> {
         let (text, numbers, left_out) = (String::new(), Vec::new(), LeftOut::default());
+        let arguments = arguments.iter().map(String::as_str).collect();
         let mut written = Written { arguments, file, strict, text, numbers, left_out };
         let Some(file) = file else { return Ok(written) };
         let read = input::lines(file, &LIMITS, &mut |number, line| written.take(number, line, MOST));
@@ -97,7 +103,7 @@ impl<'a> Written<'a> {
 
     /// Every pattern.
     pub fn all(&self) -> impl Iterator<Item = &str> {
-        self.arguments.iter().map(String::as_str).chain(self.text.lines())
+        self.arguments.iter().copied().chain(self.text.lines())
     }
 
     /// Whether nothing was said of patterns.
@@ -120,7 +126,7 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// The addresses of a coin that the patterns are about. Lines of the file that are about others, or none, are left out.
+    /// The addresses of a coin that the patterns are about. Patterns that are about others, or none, are left out.
     pub fn infer(
         &mut self,
         coin: &'static Coin,
@@ -128,35 +134,28 @@ impl<'a> Written<'a> {
         network: Network,
     ) -> Result<CoinAddress, Refusal> {
         let mut inference = Inference::new(coin, wanted, network)?;
-        for argument in self.arguments {
-            inference.take(argument)?;
-        }
         let mut refused = Vec::new();
-        for (at, line) in self.text.lines().enumerate() {
-            match inference.take(line) {
+        for (at, pattern) in self.all().enumerate() {
+            match inference.take(pattern) {
                 Ok(()) => {}
-                Err(refusal) if self.strict || is_secret(line) || refusal == Refusal::Secret => {
+                Err(refusal) if self.strict || is_secret(pattern) || refusal == Refusal::Secret => {
                     return Err(refusal);
                 }
                 Err(refusal) => refused.push((at, refusal)),
             }
         }
-        match inference.finish() {
-            // Nothing is left that says it: the first that could not be is why.
-            Err(Refusal::Open { pattern, .. }) if pattern.is_empty() && !refused.is_empty() => {
-                Err(refused.swap_remove(0).1)
-            }
-            Err(refusal) => Err(refusal),
-            Ok(address) => {
-                let refused = refused.iter().map(|(at, refusal)| (*at, refusal.to_string()));
-                self.leave_out(refused.collect());
-                Ok(address)
-            }
+        // Nothing is left that says it: the first that could not be is why.
+        if !refused.is_empty() && refused.len() == self.all().count() {
+            return Err(refused.swap_remove(0).1);
         }
+        let address = inference.finish()?;
+        let refused = refused.iter().map(|(at, refusal)| (*at, refusal.to_string()));
+        self.leave_out(refused.collect());
+        Ok(address)
     }
 
-    /// The patterns for this target. One among the arguments that cannot be searched for ends it; such lines of a file are left
-    /// out and told of, unless none is left.
+    /// The patterns for this target. Those that cannot be searched for are left out with a warning; it is an error where none is left,
+    /// or `strict` was asked for.
     pub fn compile(&mut self, target: &dyn Target, options: &Options) -> Result<Patterns, Failure> {
         let is_bare = self.file.is_none() && self.arguments.is_empty();
         if let Some(low) = options.low_bits.filter(|_| is_bare && self.text.is_empty()) {
@@ -166,19 +165,17 @@ impl<'a> Written<'a> {
         }
         self.require(target.name(), "cafe")?;
         let mut refused = Vec::new();
-        let patterns = compile_possible(self.all(), target, options, &mut |error| match error
-            .index
-            .checked_sub(self.arguments.len())
-        {
-            Some(at) if !self.strict && error.reason != Reason::Secret && !is_secret(&error.pattern) => {
-                refused.push((at, error.to_string()));
-                Ok(())
+        let patterns = compile_possible(self.all(), target, options, &mut |error| {
+            if self.strict || error.reason == Reason::Secret || is_secret(&error.pattern) {
+                return Err(error);
             }
-            _ => Err(error),
+            refused.push((error.index, error.to_string()));
+            Ok(())
         });
         let patterns = patterns.map_err(|error| Failure::Usage(self.placed(&error)))?;
         self.leave_out(refused);
         self.tell_left_out(patterns.is_empty())?;
+        warn_of_parts(&patterns, target, options);
         Ok(patterns)
     }
 
@@ -186,24 +183,33 @@ impl<'a> Written<'a> {
     fn placed(&self, error: &Error) -> String {
         match error.index.checked_sub(self.arguments.len()) {
             None => error.to_string(),
-            Some(at) => {
-                let line = self.numbers.get(at).copied().unwrap_or(0);
-                format!("{}, line {line}: {error}", name(self.file.unwrap_or_default()))
-            }
+            Some(at) => format!("{}: {error}", self.place(self.numbers.get(at).copied().unwrap_or(0))),
         }
     }
 
-    /// Takes lines out, by their place among those that are left, in ascending order.
+    /// A line of the file, by its number.
+    fn place(&self, number: u32) -> String {
+        format!("{}, line {number}", name(self.file.unwrap_or_default()))
+    }
+
+    /// Takes patterns out, by their place among those that are left, in ascending order.
     fn leave_out(&mut self, refused: Vec<(usize, String)>) {
         if refused.is_empty() {
             return;
         }
+        let (mut left_out, count) = (std::mem::take(&mut self.left_out), self.arguments.len());
+        let is_line = |(at, _): &(usize, String)| *at >= count;
+        let (refused, of_arguments): (Vec<_>, Vec<_>) = refused.into_iter().partition(is_line);
+        for (at, _) in of_arguments.iter().rev() {
+            self.arguments.remove(*at);
+        }
+        of_arguments.iter().for_each(|(_, why)| left_out.add(None, why));
         let mut text = String::with_capacity(self.text.len());
         let mut numbers = Vec::with_capacity(self.numbers.len() - refused.len());
         let mut refused = refused.into_iter().peekable();
         for (at, (line, &number)) in self.text.lines().zip(&self.numbers).enumerate() {
-            match refused.next_if(|(out, _)| *out == at) {
-                Some((_, why)) => self.left_out.add(number, &why),
+            match refused.next_if(|(out, _)| *out == count + at) {
+                Some((_, why)) => left_out.add(Some(self.place(number)), &why),
                 None => {
                     text.push_str(line);
                     text.push('\n');
@@ -211,31 +217,43 @@ impl<'a> Written<'a> {
                 }
             }
         }
-        (self.text, self.numbers) = (text, numbers);
+        (self.text, self.numbers, self.left_out) = (text, numbers, left_out);
     }
 
-    /// Says which lines were left out; a mistake if nothing else is there.
+    /// Reports the patterns that were left out; an error if nothing else is there.
     fn tell_left_out(&self, is_all: bool) -> Result<(), Failure> {
         let LeftOut { count, shown } = &self.left_out;
-        if *count == 0 {
-            return Ok(());
-        }
-        let (file, lines) = (name(self.file.unwrap_or_default()), shown.join("\n  "));
         let first =
             if *count > shown.len() as u64 { format!("; the first {}", shown.len()) } else { String::new() };
-        if is_all {
-            return Err(Failure::Usage(format!(
-                "{file} has no pattern that can be searched for{first}:\n  {lines}"
-            )));
+        let listed = self.left_out.listed();
+        match (count, is_all) {
+            (0, _) => {}
+            (1, true) => return Err(Failure::Usage(shown[0].clone())),
+            (_, true) => {
+                return Err(Failure::Usage(format!(
+                    "there is no pattern that can be searched for{first}:\n  {listed}"
+                )));
+            }
+            (1, false) => {
+                tell(&format!("warning: 1 pattern cannot be searched for and was left out:\n  {listed}"));
+            }
+            (count, false) => tell(&format!(
+                "warning: {} patterns cannot be searched for and were left out{first}:\n  {listed}",
+                human::count(*count as f64)
+            )),
         }
-        let (what, were) = match count {
-            1 => ("1 line".to_owned(), "was"),
-            count => (format!("{} lines", human::count(*count as f64)), "were"),
-        };
-        tell(&format!(
-            "warning: {what} of {file} cannot be searched for and {were} left out{first}:\n  {lines}"
-        ));
         Ok(())
+    }
+}
+
+/// Reports alternatives within regular expressions that no text can have, with the reason where each is a pattern by itself.
+fn warn_of_parts(patterns: &Patterns, target: &dyn Target, options: &Options) {
+    for (index, part) in patterns.impossible_parts().take(MOST_SHOWN) {
+        let is_plain = part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let why = is_plain.then(|| compile([part], target, options).err()).flatten();
+        let why = why.map_or(String::new(), |error| format!(": {}", error.reason));
+        let (pattern, part) = (Shown(patterns.text(index)), Shown(part));
+        tell(&format!("warning: pattern '{pattern}': its part '{part}' can never match and is ignored{why}"));
     }
 }
 
@@ -272,13 +290,25 @@ mod tests {
         assert_eq!(written.all().collect::<Vec<_>>(), ["qq", "cafe", "cafe", "..0ace"]);
         assert_eq!(written.numbers, [1, 3, 5]);
         assert!(
-            written.left_out.shown[0].starts_with("line 2: pattern 'bob': "),
+            written.left_out.shown[0].contains(", line 2: pattern 'bob': "),
             "{:?}",
             written.left_out.shown
         );
-        assert!(written.left_out.shown[1].starts_with("line 6: "));
+        assert!(written.left_out.shown[1].contains(", line 6: "));
         let strict = read(&["cafe", "bob"], true).compile(npub, &Options::default()).unwrap_err();
         assert!(strict.to_string().contains("line 2: pattern 'bob'"), "{strict}");
+        // An argument is treated alike, unless it is all there is.
+        let arguments = ["bob", "cafe", "io"].map(str::to_owned);
+        let given = |range: std::ops::Range<usize>, strict| {
+            let mut written = Written::read(&arguments[range], None, strict).unwrap();
+            let compiled = written.compile(npub, &Options::default());
+            compiled.map(|patterns| (patterns.len(), written.arguments, written.left_out.shown))
+        };
+        let (count, left, shown) = given(0..3, false).unwrap();
+        assert_eq!((count, left, shown.len()), (1, vec!["cafe"], 2));
+        assert!(shown[0].starts_with("pattern 'bob': "), "{shown:?}");
+        assert!(given(0..1, false).unwrap_err().to_string().starts_with("pattern 'bob': "));
+        assert!(given(0..3, true).unwrap_err().to_string().starts_with("pattern 'bob': "));
         let mut many = read(&["b"; 30], false);
         many.compile(npub, &Options::default()).unwrap();
         assert_eq!((many.left_out.count, many.left_out.shown.len()), (30, 20));

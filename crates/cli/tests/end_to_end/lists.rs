@@ -13,8 +13,8 @@ fn with_list(args: &[&str], list: &str) -> Run {
 fn lines_that_cannot_be_searched_for_are_told_and_left_out() {
     let run = with_list(&["npub", "--json"], "# words\nq\nbob\nq\n^z\n").code(0);
     let run = run.says(&[
-        "2 lines of standard input cannot be searched for",
-        "line 3: pattern 'bob'",
+        "2 patterns cannot be searched for",
+        "standard input, line 3: pattern 'bob'",
         "Try '808'",
         "line 5: pattern '^z'",
         "pattern q",
@@ -23,15 +23,22 @@ fn lines_that_cannot_be_searched_for_are_told_and_left_out() {
     verified_secret(&run.json()[0]);
     with_list(&["npub", "--strict"], "q\nbob\n").code(2).says(&["standard input, line 2", "'bob'"]);
     let many = format!("q\n{}", "b\n".repeat(30));
-    let run = with_list(&["npub"], &many).code(0).says(&["30 lines", "the first 20", "line 21:"]);
+    let run = with_list(&["npub"], &many).code(0).says(&["30 patterns", "the first 20", "line 21:"]);
     assert!(!run.stderr.contains("line 22:"), "{run:?}");
     with_list(&["npub"], "b\no\n").code(2).says(&[
         "no pattern that can be searched for",
         "line 1:",
         "line 2:",
     ]);
-    // What is written on the command line must be right.
-    with_list(&["npub", "bob"], "q\n").code(2).says(&["pattern 'bob'"]);
+    // What is written on the command line is treated alike.
+    with_list(&["npub", "bob"], "q\n").code(0).says(&["1 pattern cannot be searched for", "  pattern 'bob'"]);
+    mine(&["q", "bob"]).code(0).says(&["1 pattern cannot be searched for", "Try '808'"]);
+    mine(&["q", "bob", "--strict"]).code(2).says(&["pattern 'bob'", "Try '808'"]);
+    mine(&["bob"]).code(2).says(&["error: pattern 'bob'", "Try '808'"]);
+    // So is a part of one.
+    mine(&["/^(q|bob)/"])
+        .code(0)
+        .says(&["pattern '/^(q|bob)/': its part 'bob' can never match", "never 'b'"]);
 }
 
 #[test]
@@ -39,7 +46,7 @@ fn lines_about_another_type_of_address_are_left_out() {
     let list = "Love\n1A\n3A\n1l\nmA\n";
     let run = with_list(&["btc", "--json"], list).code(0);
     let run = run.says(&[
-        "4 lines",
+        "4 patterns",
         "line 1: pattern 'Love'",
         "line 3:",
         "p2sh",
