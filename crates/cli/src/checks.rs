@@ -123,7 +123,7 @@ pub(crate) fn check_all(
                 tell(&check_result(&document.0, ask, own)?)?;
             }
         }
-    } else if has_line("address ") {
+    } else if has_line("address ") || has_line("score ") {
         for document in labelled(text) {
             tell(&check_result(&document.0, ask, own)?)?;
         }
@@ -163,6 +163,14 @@ fn labelled(text: &str) -> Vec<Erased> {
         details.clear();
     };
     for line in text.lines() {
+        if let Some(mut brief) = brief(line) {
+            end(&mut fields, &mut details);
+            // A salt without its factory says nothing; the best of them follows in full.
+            if brief.contains_key("export") {
+                end(&mut brief, &mut details);
+            }
+            continue;
+        }
         let Some((label, value)) = line.split_once("  ") else {
             if line.trim().is_empty() {
                 end(&mut fields, &mut details);
@@ -196,6 +204,22 @@ fn labelled(text: &str) -> Vec<Erased> {
     }
     end(&mut fields, &mut details);
     all
+}
+
+/// The fields of a line that a scored search prints of each improvement: labels and values, two spaces between.
+fn brief(line: &str) -> Option<Map<String, Value>> {
+    let pair = |part: &str| {
+        let (label, value) = part.split_once(' ')?;
+        let (label, value) = (label.to_owned(), Value::String(value.to_owned()));
+        Some(match label.as_str() {
+            "secret" => ("export".to_owned(), value),
+            "score" | "nonce" => (label, value.as_str()?.parse::<u64>().map_or(value.clone(), Value::from)),
+            _ => (label, value),
+        })
+    };
+    let parts: Vec<&str> = line.split("  ").collect();
+    let is_brief = parts.len() > 1 && parts[0].starts_with("score ") && parts[1].starts_with("address ");
+    is_brief.then(|| parts.into_iter().map(pair).collect()).flatten()
 }
 
 /// A key by itself: what it is on every chain.

@@ -12,7 +12,7 @@ use warpsmith::Devices;
 use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
 use warpsmith::pattern::{Patterns, Ranking};
 use warpsmith::proof::quick_rate;
-use warpsmith::search::{Ended, Event, Job, Progress, Subject, Wanted, run};
+use warpsmith::search::{Ended, Event, Job, Progress, Show, Subject, Wanted, run};
 
 use crate::command::fleet::submit::Submission;
 use crate::each::{Each, Running};
@@ -246,6 +246,7 @@ impl Mining {
             Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
         results.notify(self.run.notify.as_deref());
         results.name_patterns(named);
+        results.keep_brief(matches!(wanted, Wanted::Best { show: Show::Better | Show::Ties, .. }));
         let interrupt = interrupt()?;
         let metrics = self.run.metrics()?;
 

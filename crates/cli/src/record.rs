@@ -108,6 +108,37 @@ impl Deliverable {
         Chain::find(target)?.target_of(variant, address).ok()?.as_ref().encrypted_form()
     }
 
+    /// Whether one line can say all that is new of it: not of a split result, whose line is a document.
+    pub fn is_brief(&self) -> bool {
+        matches!(self, Deliverable::Match(found) if found.score().is_some() && found.split().is_none())
+    }
+
+    /// One line for people, of an improvement in a scored search: what differs from the result before.
+    pub fn brief(&self, with_secret: bool, named: bool) -> Zeroizing<Vec<u8>> {
+        let Deliverable::Match(found) = self else { return Zeroizing::default() };
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let (score, nonce) = (number(found.score().map(u64::from)), number(found.nonce));
+        let salt = found.salt().map(const_hex::encode_prefixed);
+        let fields = [
+            ("score", score.as_deref()),
+            ("address", Some(found.address.as_str())),
+            ("pattern", found.pattern().filter(|_| named)),
+            ("nonce", nonce.as_deref()),
+            ("salt", salt.as_deref()),
+            ("secret", found.export().filter(|_| with_secret)),
+        ];
+        let size = fields.iter().map(|(label, value)| label.len() + 3 + value.map_or(0, str::len)).sum();
+        let mut line = String::with_capacity(size);
+        for (label, value) in fields {
+            if let Some(value) = value {
+                let gap = if line.is_empty() { "" } else { "  " };
+                let _ = write!(line, "{gap}{label} {value}");
+            }
+        }
+        line.push('\n');
+        Zeroizing::new(line.into_bytes())
+    }
+
     /// Its text, as JSON or for people; those are told its pattern on wish.
     pub fn text(&self, json: bool, telling: Telling<'_>, named: bool) -> Zeroizing<Vec<u8>> {
         match self {

@@ -30,6 +30,10 @@ pub(crate) struct Results {
     names_patterns: bool,
     /// What was asked for instead of these addresses.
     asked: HashMap<String, String>,
+    /// Whether people get a line of each result, and the last in full at the end.
+    is_brief: bool,
+    /// The result of which people got a line alone.
+    best: Option<Deliverable>,
     /// How many were taken.
     taken: u64,
     /// How many of them were delivered.
@@ -58,6 +62,8 @@ impl Results {
             notifier: None,
             names_patterns: false,
             asked: HashMap::new(),
+            is_brief: false,
+            best: None,
             taken: 0,
             published: 0,
         })
@@ -76,6 +82,11 @@ impl Results {
     /// Has results for people say which pattern they are of, or not.
     pub fn name_patterns(&mut self, whether: bool) {
         self.names_patterns = whether;
+    }
+
+    /// Has each improvement take one line for people, and the best be shown in full at the end.
+    pub fn keep_brief(&mut self, whether: bool) {
+        self.is_brief = whether && !self.json && self.sealer.is_none();
     }
 
     /// Has findings answer with what was asked for, by the addresses they are found as.
@@ -122,7 +133,9 @@ impl Results {
         }
         self.taken += found.len() as u64;
         if self.sealer.is_none() {
-            return self.deliver(&found.iter().map(|found| (found, None)).collect::<Vec<_>>());
+            self.deliver(&found.iter().map(|found| (found, None)).collect::<Vec<_>>())?;
+            self.best = found.pop().filter(|last| self.is_brief && last.is_brief()).or(self.best.take());
+            return Ok(());
         }
         for next in found {
             // Where the queue is full, whoever found this waits: results that cannot be encrypted so fast are no use.
@@ -143,7 +156,21 @@ impl Results {
             let sealed = sealer.next()?;
             self.deliver_sealed(sealed)?;
         }
-        Ok(())
+        let Some(best) = self.best.take() else { return Ok(()) };
+        let name = self.file.as_ref().map(Output::name);
+        let telling = name.as_deref().map_or(Telling::Plain, |file| Telling::Without { file });
+        let text = best.text(false, telling, self.names_patterns);
+        self.stdout.show(b"\n")?;
+        self.stdout.show(&text)?;
+        self.drawn(&best).map_or(Ok(()), |code| self.stdout.show(code.as_bytes()))
+    }
+
+    /// The code below a result.
+    fn drawn(&self, found: &Deliverable) -> Option<Zeroizing<String>> {
+        match self.qr? {
+            Qr::Address => qr::draw(found.address()),
+            Qr::Secret => qr::draw(found.export()?),
+        }
     }
 
     fn publish_sealed(&mut self) -> Result<(), Failure> {
@@ -161,28 +188,28 @@ impl Results {
 
     /// Delivers so many results at once.
     fn deliver(&mut self, found: &[(&Deliverable, Option<&Encrypted>)]) -> Result<(), Failure> {
-        let (json, first, qr, named) = (self.json, self.published == 0, self.qr, self.names_patterns);
+        let (json, first, named) = (self.json, self.published == 0, self.names_patterns);
+        let brief = self.is_brief && found.iter().all(|(found, _)| found.is_brief());
+        let codes: Vec<_> = found.iter().map(|(found, _)| self.drawn(found).filter(|_| !brief)).collect();
         let block = |separate: bool, file: Option<&str>, to_stdout: bool| {
             let text = |(found, encrypted): &(&Deliverable, Option<&Encrypted>)| {
+                if brief && to_stdout {
+                    return found.brief(file.is_none(), named);
+                }
                 let whole = encrypted.map_or(Telling::Plain, Telling::Encrypted);
                 found.text(json, file.map_or(whole, |file| Telling::Without { file }), named)
             };
             let texts: Vec<Zeroizing<Vec<u8>>> = found.iter().map(text).collect();
-            let code = |(found, _): &(&Deliverable, Option<&Encrypted>)| match qr.filter(|_| to_stdout)? {
-                Qr::Address => qr::draw(found.address()),
-                Qr::Secret => qr::draw(found.export()?),
-            };
-            let codes: Vec<Option<Zeroizing<String>>> = found.iter().map(code).collect();
             let drawn: usize = codes.iter().flatten().map(|code| code.len()).sum();
             let size = drawn + texts.iter().map(|text| text.len() + 1).sum::<usize>();
             let mut block = Zeroizing::new(Vec::with_capacity(size));
             for (at, text) in texts.iter().enumerate() {
                 // A blank line between results for people.
-                if !json && (at > 0 || separate) {
+                if !json && !(brief && to_stdout) && (at > 0 || separate) {
                     block.push(b'\n');
                 }
                 block.extend_from_slice(text);
-                if let Some(code) = &codes[at] {
+                if let Some(code) = codes[at].as_ref().filter(|_| to_stdout) {
                     block.extend_from_slice(code.as_bytes());
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::harness::{text, warpsmith};
+use crate::harness::{text, warpsmith, warpsmith_with};
 
 fn hash() -> String {
     format!("0x{}", "5a".repeat(32))
@@ -90,6 +90,45 @@ fn floors_ties_counts_and_patterns_do_as_they_say() {
     let last = found.last().expect("one");
     assert!(digits(last).starts_with("00"), "{last}");
     assert_eq!(u32::from_str_radix(&digits(last)[36..], 16).expect("digits") & 0x3fff, 0x80);
+}
+
+/// An improvement is one line; the best is shown in full when the search ends.
+#[test]
+fn improvements_are_a_line_each() {
+    let hash = hash();
+    let salt = ["create2", "--factory", "arachnid", "--init-code-hash", &hash];
+    for (command, last) in [(&salt[..], "salt"), (&["eth"][..], "secret")] {
+        let run = warpsmith(&[command, &["--best", "letters", "--score", "24", "--device", "cpu"]].concat())
+            .code(0);
+        let (lines, best) = run.stdout.split_once("\n\n").expect("lines, and the best");
+        let scores: Vec<u64> = lines
+            .lines()
+            .map(|line| {
+                let fields: Vec<&str> = line.split("  ").collect();
+                assert!(fields.len() == 3 && fields[1].starts_with("address 0x"), "{line}");
+                assert!(fields[2].starts_with(&format!("{last} 0x")), "{line}");
+                fields[0].strip_prefix("score ").and_then(|score| score.parse().ok()).expect("a score")
+            })
+            .collect();
+        assert!(scores.is_sorted() && scores.last().is_some_and(|score| *score >= 24), "{run:?}");
+        let address = lines.lines().last().and_then(|line| line.split("  ").nth(1)).expect("an address");
+        let first = best.lines().next().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert_eq!(first.as_deref(), Some(address), "{run:?}");
+        // All of it can be verified: each key, and the salt that is shown with its factory.
+        let verified = warpsmith_with(&["verify", "-"], run.stdout.as_bytes()).code(0);
+        let expected = if last == "salt" { 1 } else { scores.len() + 1 };
+        assert_eq!(verified.stdout.matches(": holds").count(), expected, "{verified:?}");
+    }
+    // A file has each in full, and stdout no secret.
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("keys").to_str().expect("a path").to_owned();
+    let run = warpsmith(&["eth", "--best", "letters", "--score", "24", "--device", "cpu", "--output", &file]);
+    let run = run.code(0);
+    assert!(!run.stdout.contains("secret 0x") && run.stdout.contains("\noutput "), "{run:?}");
+    let lines = run.stdout.lines().filter(|line| line.starts_with("score ") && line.contains("address"));
+    let lines = lines.count();
+    let kept = std::fs::read_to_string(&file).expect("a file");
+    assert_eq!(kept.lines().filter(|line| line.starts_with("secret ")).count(), lines, "{kept}");
 }
 
 #[test]
