@@ -93,8 +93,8 @@ fn answer(n: usize, length: usize) -> Vec<u8> {
     bytes.iter().map(|byte| byte & 0x7f).collect()
 }
 
-/// Runs a program and answers its calls of `getrandom`. An error where the system does not let us.
-fn watch(command: &mut Command) -> io::Result<Watched> {
+/// Runs a program and answers its calls of `getrandom`, by their number and length. An error where the system does not let us.
+fn watch(command: &mut Command, answer: &dyn Fn(usize, usize) -> Vec<u8>) -> io::Result<Watched> {
     // SAFETY: between fork and exec, only this one system call.
     unsafe {
         command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
@@ -199,7 +199,7 @@ fn every_key_follows_from_32_bytes_of_the_system_call() {
             "--output",
         ]);
         command.arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
-        let watched = match watch(&mut command) {
+        let watched = match watch(&mut command, &answer) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EIO | libc::ENOSYS)) => {
                 eprintln!("SKIPPED: the program's system calls cannot be watched here ({error}); root can");
                 return;
@@ -235,6 +235,35 @@ fn every_key_follows_from_32_bytes_of_the_system_call() {
         let random: Vec<_> = watched.opened.iter().filter(|path| path.contains("random")).collect();
         assert!(random.is_empty(), "{random:?}");
         assert!(watched.opened.iter().any(|path| path.contains("keys.json")), "the watch sees files");
+    }
+}
+
+/// An emulator or a sandbox may answer every call alike. Zeros and all ones are no keys, so that waiting for others would last for ever.
+#[test]
+fn a_generator_that_repeats_itself_ends_the_program() {
+    for constant in [0, 0x42, 0xff] {
+        for search in SEARCHES {
+            let folder = tempdir().unwrap();
+            let (file, log) = (folder.path().join("keys.json"), folder.path().join("log"));
+            let mut command = Command::new(BINARY);
+            command.args(search).args(["--threads", "1", "--device", "cpu", "--output"]).arg(&file);
+            command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
+            let watched = match watch(&mut command, &|_, length| vec![constant; length]) {
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EIO | libc::ENOSYS)) =>
+                {
+                    eprintln!(
+                        "SKIPPED: the program's system calls cannot be watched here ({error}); root can"
+                    );
+                    return;
+                }
+                other => other.unwrap(),
+            };
+            let said = std::fs::read_to_string(&log).unwrap();
+            assert_eq!(watched.code, 4, "{search:?}, {constant:#x}: {said}");
+            assert!(said.contains("getrandom gave the same bytes twice"), "{said}");
+            assert!(std::fs::read(&file).unwrap_or_default().is_empty(), "no key was written");
+        }
     }
 }
 
