@@ -41,8 +41,8 @@ impl Deliverable {
     pub fn secret(&self) -> Option<&Secret> {
         match self {
             Deliverable::Match(found) => found.secret(),
-            Deliverable::Finding(found) => Some(&found.secret),
-            Deliverable::Joined { joined, .. } => Some(&joined.secret),
+            Deliverable::Finding(found) => Some(found.secret()),
+            Deliverable::Joined { joined, .. } => Some(joined.secret()),
         }
     }
 
@@ -50,8 +50,8 @@ impl Deliverable {
     pub fn export(&self) -> Option<&str> {
         match self {
             Deliverable::Match(found) => found.export(),
-            Deliverable::Finding(found) => Some(&found.export),
-            Deliverable::Joined { joined, .. } => Some(&joined.export),
+            Deliverable::Finding(found) => Some(found.export()),
+            Deliverable::Joined { joined, .. } => Some(joined.export()),
         }
     }
 
@@ -145,10 +145,10 @@ impl Deliverable {
             Deliverable::Match(found) => match_text(found, json, telling, named),
             Deliverable::Finding(found) => finding_text(found, json, telling),
             Deliverable::Joined { joined, target, variant, nonce } => {
-                let keys = Keys::new(Some(&joined.secret), Some(&joined.public_key));
+                let keys = Keys::new(Some(joined.secret()), Some(&joined.public_key));
                 let record = ResultLine {
                     variant: *variant,
-                    export: Some(&joined.export),
+                    export: Some(joined.export()),
                     nonce: *nonce,
                     ..ResultLine::new("joined", target, &joined.address, &keys)
                 };
@@ -342,11 +342,11 @@ impl<'a> ResultLine<'a> {
 }
 
 fn finding_text(found: &Finding, json: bool, telling: Telling<'_>) -> Zeroizing<Vec<u8>> {
-    let keys = Keys::new(Some(&found.secret), Some(&found.public_key));
+    let keys = Keys::new(Some(found.secret()), Some(&found.public_key));
     let amount = found.amount.map(|amount| amount.to_string());
     let mut record = ResultLine {
         variant: Some(found.found_as.variant().unwrap_or(found.target)),
-        export: Some(&found.export),
+        export: Some(found.export()),
         amount: amount.as_deref(),
         line: found.line,
         device: Some(&found.device),

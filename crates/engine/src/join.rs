@@ -13,18 +13,28 @@ use crate::split::Split;
 ///
 /// See [`Split`](crate::Split).
 pub struct Joined {
-    /// The final private key.
-    pub secret: Secret,
-    /// Its compressed public key.
+    secret: Secret,
+    export: Zeroizing<String>,
+    /// The compressed public key.
     pub public_key: [u8; 33],
     /// The text it stands for.
     pub address: String,
-    /// The key in the form its users import.
-    pub export: Zeroizing<String>,
     /// What lies between the key and the address, and how to use it. SEC: the texts may hold the private key.
     pub details: Details,
     /// The same without the private key.
     pub public_details: Details,
+}
+
+impl Joined {
+    /// The final private key.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// The private key as its users import it.
+    pub fn export(&self) -> &str {
+        &self.export
+    }
 }
 
 /// Joins the user's own key with a split result and checks that the outcome is the address promised.

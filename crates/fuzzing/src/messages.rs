@@ -53,7 +53,7 @@ pub fn split_result(data: &[u8]) {
         Ok(joined) => {
             assert_eq!(joined.address, text);
             assert!(public_key.is_none_or(|key| *key == joined.public_key));
-            assert_eq!(joined.secret.public_key().serialize(), joined.public_key);
+            assert_eq!(joined.secret().public_key().serialize(), joined.public_key);
         }
         Err(error) => assert_told(error),
     }

@@ -24,7 +24,7 @@ fn scan_twice(map: &Path) -> Result<(), Box<dyn Error>> {
 
     // Stopped at its first finding. The keys around it do not count as covered before all that was found there was taken.
     let found = puzzle().first()?.ok_or("the range holds two keys")?;
-    println!("{} has the key {:02x?}", found.address, &found.secret.as_bytes()[29..]);
+    println!("{} has the key {:02x?}", found.address, &found.secret().as_bytes()[29..]);
     println!("{} keys are covered", MapFile::read(map)?.covered());
 
     // The same scan with the same map goes on. What was under way is scanned again, and so may be told twice.

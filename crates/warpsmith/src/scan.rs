@@ -35,7 +35,7 @@ const CONFIRMED: f64 = 4e5;
 /// // The eighth address of a well-known puzzle: its key has eight bits.
 /// let found = scan("80:ff", ["1M92tSqNmQLYw33fuBvjmeadirh1ysMBxK"]).on(Devices::cpu()?).all()?;
 /// assert_eq!(found.len(), 1);
-/// assert_eq!(found[0].secret.as_bytes()[31], 0xe0);
+/// assert_eq!(found[0].secret().as_bytes()[31], 0xe0);
 /// # Ok::<(), warpsmith::Error>(())
 /// ```
 pub fn scan(range: impl Into<String>, addresses: impl IntoIterator<Item = impl Into<String>>) -> Scan {
@@ -65,7 +65,7 @@ enum Sought {
 ///         }
 ///     })
 ///     .first()?;
-/// assert_eq!(found.map(|found| found.secret.as_bytes()[31]), Some(1));
+/// assert_eq!(found.map(|found| found.secret().as_bytes()[31]), Some(1));
 /// # Ok::<(), warpsmith::Error>(())
 /// ```
 #[must_use = "nothing is scanned before `first`, `all` or an iteration"]
@@ -128,7 +128,7 @@ impl Scan {
     ///
     /// let mask = KeyMask::parse(&format!("{}?[0-9a-f]", "0".repeat(62)), 0)?;
     /// let found = Scan::for_mask(mask, ["1M92tSqNmQLYw33fuBvjmeadirh1ysMBxK"]).on(Devices::cpu()?).first()?;
-    /// assert_eq!(found.map(|found| found.secret.as_bytes()[31]), Some(0xe0));
+    /// assert_eq!(found.map(|found| found.secret().as_bytes()[31]), Some(0xe0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn for_mask(mask: KeyMask, addresses: impl IntoIterator<Item = impl Into<String>>) -> Scan {

@@ -113,7 +113,7 @@ fn a_split_key_is_worth_nothing_without_its_owner() {
     assert!(found.secret().is_none() && found.export().is_none());
     let Solution::Split { public_key, split } = &found.solution else { panic!("{found:?}") };
     let joined = join(&own, split, &eth(), &found.address, Some(public_key)).unwrap();
-    assert_eq!(joined.secret.public_key().serialize(), *public_key);
+    assert_eq!(joined.secret().public_key().serialize(), *public_key);
     let stranger = Secret::random().unwrap();
     assert!(join(&stranger, split, &eth(), &found.address, Some(public_key)).is_err());
 }
@@ -128,9 +128,9 @@ fn a_search_for_the_best_ends_with_enough() {
 #[test]
 fn scans_find_every_key_and_nothing_else() {
     let mut found = scan("1:fff", PUZZLES.map(|(address, _)| address)).on(cpu()).all().unwrap();
-    found.sort_by_key(|found| *found.secret.as_bytes());
+    found.sort_by_key(|found| *found.secret().as_bytes());
     let keys: Vec<_> =
-        found.iter().map(|found| (found.address.as_str(), found.secret.as_bytes()[31])).collect();
+        found.iter().map(|found| (found.address.as_str(), found.secret().as_bytes()[31])).collect();
     assert_eq!(keys, PUZZLES);
     assert!(scan("2:2", [PUZZLES[0].0]).on(cpu()).first().unwrap().is_none());
 }

@@ -197,7 +197,7 @@ impl TestRange {
         let outcome = scan(&job, &mut map, device, &AtomicBool::new(false), &mut |event| {
             match event {
                 Event::Found(findings) => findings.iter().for_each(|finding| {
-                    let as_type = (*finding.secret.as_bytes(), finding.found_as.name.as_str());
+                    let as_type = (*finding.secret().as_bytes(), finding.found_as.name.as_str());
                     *found.entry(as_type).or_insert(0) += 1;
                 }),
                 Event::Warning(text) => warning = Some(text),

@@ -23,10 +23,8 @@ pub struct Finding {
     pub amount: Option<u128>,
     /// The compressed public key.
     pub public_key: [u8; 33],
-    /// The private key.
-    pub secret: Secret,
-    /// The private key as its users import it.
-    pub export: Zeroizing<String>,
+    secret: Secret,
+    export: Zeroizing<String>,
     /// What else a person should know. SEC: the texts may hold the private key.
     pub details: Details,
     /// The same without the private key.
@@ -53,6 +51,16 @@ impl Finding {
     /// Returns what was asked for: the address, or the public key as it was written.
     pub fn answer(&self) -> &str {
         self.asked.as_deref().unwrap_or(&self.address)
+    }
+
+    /// The private key.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// The private key as its users import it.
+    pub fn export(&self) -> &str {
+        &self.export
     }
 
     /// A key with this digest, as one of the types it is wanted as.

@@ -33,7 +33,7 @@ const PROCESSOR: &str = "cpu";
 /// let found = GivenKeys::new(&targets)?.test(&[[7; 32], key])?;
 /// assert_eq!(found.len(), 1);
 /// let (at, finding) = &found[0];
-/// assert_eq!((*at, finding.secret.as_bytes()), (1, &key));
+/// assert_eq!((*at, finding.secret().as_bytes()), (1, &key));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct GivenKeys<'t> {

@@ -230,7 +230,7 @@ fn masks_are_scanned_and_taken_up_again() {
             let job = ScanJob { mask: Some(&mask), count: Some(1), ..ScanJob::new(&targets) };
             let outcome = scan(&job, &mut ledger, &devices, &AtomicBool::new(false), &mut |event| {
                 if let Event::Found(findings) = event {
-                    findings.iter().for_each(|f| *found.entry(*f.secret.as_bytes()).or_default() += 1);
+                    findings.iter().for_each(|f| *found.entry(*f.secret().as_bytes()).or_default() += 1);
                 }
                 Ok(())
             })

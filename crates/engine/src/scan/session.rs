@@ -178,7 +178,7 @@ fn now() -> u64 {
 /// let map = Map::new(MapJob::new(parse_range("80:ff")?, &names, *targets.identity()), Order::Sequential);
 /// let outcome = scan(&ScanJob::new(&targets), &mut Unkept(map), &Devices::cpu()?, &AtomicBool::new(false), &mut |event| {
 ///     if let Event::Found(found) = event {
-///         assert!(found.iter().all(|found| found.secret.as_bytes()[31] == 0xe0));
+///         assert!(found.iter().all(|found| found.secret().as_bytes()[31] == 0xe0));
 ///     }
 ///     Ok(())
 /// })?;

@@ -40,7 +40,7 @@ fn list(keys: impl Iterator<Item = u64>) -> TargetList {
 
 /// The number of a key that was found.
 fn number(finding: &Finding) -> u64 {
-    u64::from_be_bytes(finding.secret.as_bytes()[24..].try_into().expect("eight bytes"))
+    u64::from_be_bytes(finding.secret().as_bytes()[24..].try_into().expect("eight bytes"))
 }
 
 /// Scans a range and returns the keys found, with what was said, after checking that all of it is covered.

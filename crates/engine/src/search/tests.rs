@@ -537,7 +537,7 @@ fn split_results_join_and_altered_ones_do_not() {
         signs[usize::from(split.negate)] += 1;
         let joined = join(&own, &split, target, &address, Some(&public_key)).expect("they belong together");
         assert_eq!(joined.address, address);
-        assert_eq!(joined.secret.public_key().serialize(), public_key);
+        assert_eq!(joined.secret().public_key().serialize(), public_key);
 
         let stranger = Secret::random().expect("random");
         assert!(join(&stranger, &split, target, &address, None).is_err());

@@ -102,7 +102,7 @@ impl Trial {
         let mut found: Vec<_> = all
             .map(|found| match found {
                 Found::Finding(found) => {
-                    (U256::from_be_bytes(*found.secret.as_bytes()), found.address.clone())
+                    (U256::from_be_bytes(*found.secret().as_bytes()), found.address.clone())
                 }
                 Found::Match(_) => panic!("a match"),
             })
