@@ -252,7 +252,7 @@ fn whole(path: &Path, length: u64, each: usize) -> Result<u64> {
 
 /// What a database of this many keys is built by.
 pub fn plan(keys: u64, block_size: Option<u32>, epoch: u64) -> Plan {
-    Plan { layout: Layout::State, places: 3, keys, room: 0, entry_size: RECORD as u32, block_size, epoch }
+    Plan { block_size, epoch, ..Plan::new(Layout::State, keys, RECORD as u32) }
 }
 
 /// Builds a database looked up by key from a folder in the format above.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use warpsmith_hash::Lanes;
 use warpsmith_pir::hints::make::{Make, Processor};
-use warpsmith_pir::keyword::{self, Layout, Plan};
+use warpsmith_pir::keyword::{self, Plan};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Error, Params, Result};
 
@@ -15,15 +15,7 @@ use crate::support::{Bench, fast_folder, flipped, put};
 /// A database of twenty keys, so that its head has all it can have.
 fn small_database(folder: &Path) -> PathBuf {
     let path = folder.join("data");
-    let plan = Plan {
-        layout: Layout::Tagged,
-        places: 3,
-        keys: 20,
-        room: 0,
-        entry_size: 24,
-        block_size: None,
-        epoch: 0,
-    };
+    let plan = Plan::tagged(20, 8);
     let mut source = |take: &mut keyword::Take<'_>| {
         (0..20u64).try_for_each(|number| take(&number.to_le_bytes(), &number.to_le_bytes()))
     };

@@ -124,15 +124,7 @@ fn pairs_of_keys_and_values() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
     let keys: Vec<String> = (0..300).map(|i| format!("key number {i}")).collect();
-    let plan = Plan {
-        layout: Layout::Tagged,
-        places: 2,
-        keys: 300,
-        room: 0,
-        entry_size: 24,
-        block_size: None,
-        epoch: 0,
-    };
+    let plan = Plan { places: 2, ..Plan::tagged(300, 8) };
     let mut source = |take: &mut Take<'_>| {
         keys.iter().zip(0u64..).try_for_each(|(key, i)| take(key.as_bytes(), &i.to_be_bytes()))
     };
@@ -152,15 +144,7 @@ fn pairs_of_keys_and_values() {
 fn keys_come_change_and_go() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data");
-    let plan = Plan {
-        layout: Layout::Tagged,
-        places: 3,
-        keys: 400,
-        room: 0,
-        entry_size: 24,
-        block_size: None,
-        epoch: 0,
-    };
+    let plan = Plan::tagged(400, 8);
     let mut source =
         |take: &mut Take<'_>| (0..400u32).try_for_each(|i| take(&i.to_le_bytes(), &i.to_be_bytes()));
     let shape = build(&path, &plan, &mut source, &mut |_| Ok(())).unwrap().keyword.unwrap();

@@ -13,7 +13,7 @@ use std::thread;
 
 use warpsmith::look_up::Answer;
 use warpsmith::pir::Lanes;
-use warpsmith::pir::keyword::{Layout, Plan, Take, build};
+use warpsmith::pir::keyword::{Plan, Take, build};
 use warpsmith::pir::server::{Limits, Role, Server};
 use warpsmith::pir::updates::Live;
 use warpsmith::{Devices, look_up};
@@ -60,16 +60,7 @@ fn read_squares(url: &str, state: &Path) -> warpsmith::Result<()> {
 /// A database of numbers and their squares.
 fn make_squares(path: &Path) -> warpsmith::pir::Result<()> {
     const NUMBERS: u32 = 1000;
-    let plan = Plan {
-        layout: Layout::Tagged,
-        places: 3,
-        keys: NUMBERS.into(),
-        room: 0,
-        // The value and a tag of 16 bytes.
-        entry_size: 20,
-        block_size: None,
-        epoch: 0,
-    };
+    let plan = Plan::tagged(NUMBERS.into(), 4);
     let source = &mut |take: &mut Take<'_>| {
         (0..NUMBERS).try_for_each(|number| take(&number.to_be_bytes(), &(number * number).to_be_bytes()))
     };

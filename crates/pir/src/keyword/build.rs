@@ -8,7 +8,7 @@ use std::io::{BufWriter, IntoInnerError, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::chunks::split;
-use super::{Layout, Name, TableShape, chunk_key, name, tagged_entry};
+use super::{Layout, Name, TAG_BYTES, TableShape, chunk_key, name, tagged_entry};
 use crate::database::{Builder, Description};
 use crate::error::{Error, Result};
 use crate::params::Choice;
@@ -41,6 +41,30 @@ pub struct Plan {
     pub block_size: Option<u32>,
     /// The epoch.
     pub epoch: u64,
+}
+
+impl Plan {
+    /// A table of so many keys: three places each, no room for more, the usual blocks, epoch 0. Set the fields that differ:
+    /// `Plan { room: 100, ..Plan::new(layout, keys, entry_size) }`.
+    pub fn new(layout: Layout, keys: u64, entry_size: u32) -> Plan {
+        Plan { layout, places: 3, keys, room: 0, entry_size, block_size: None, epoch: 0 }
+    }
+
+    /// A table of values of up to so many bytes, each under a key. Entries are whole words, since sums of other sizes take longer.
+    ///
+    /// ```
+    /// use warpsmith_pir::keyword::{Plan, build};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let squares = &mut |take: &mut warpsmith_pir::keyword::Take<'_>| {
+    ///     (0..100u32).try_for_each(|number| take(&number.to_be_bytes(), &(number * number).to_be_bytes()))
+    /// };
+    /// build(&folder.path().join("squares.pir"), &Plan::tagged(100, 4), squares, &mut |_| Ok(()))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tagged(keys: u64, value_size: u32) -> Plan {
+        Plan::new(Layout::Tagged, keys, (TAG_BYTES as u32).saturating_add(value_size).next_multiple_of(8))
+    }
 }
 
 /// Takes a key and its value; in [`Layout::State`] the value is the whole record.
@@ -262,7 +286,7 @@ mod tests {
     }
 
     fn plan(keys: u64, places: u8) -> Plan {
-        Plan { layout: Layout::Tagged, places, keys, room: 0, entry_size: 24, block_size: None, epoch: 0 }
+        Plan { places, ..Plan::tagged(keys, 8) }
     }
 
     fn all_of(keys: u64) -> impl FnMut(&mut Take<'_>) -> Result<()> {
