@@ -19,7 +19,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// Another kind of text.
-    #[error("the text does not begin with {expected}{}: give a text that does", given.as_ref().map_or(String::new(), |given| format!(" (it begins with {given})")))]
+    #[error("expected a text that begins with {expected}{}", given.as_ref().map_or(String::new(), |given| format!("; this begins with {given}")))]
     Prefix {
         /// How the text begins, where that is known to begin another kind of text.
         given: Option<String>,

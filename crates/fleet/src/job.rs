@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use warpsmith_chain::coin::{AddressType, Network};
 use warpsmith_chain::cosmos::cosmos;
 use warpsmith_chain::ethereum::{self, Contract, Deployment, Factory, SaltRequest};
-use warpsmith_chain::{Chain, KeyTarget, SaltMask, SaltTarget};
+use warpsmith_chain::{Chain, KeyTarget, SaltMask, SaltTarget, json_mistake};
 use warpsmith_engine::{PublicKey, Subject, Wanted, parse_public_key};
 use warpsmith_pattern::{Feature, Options, Patterns, Ranking, compile};
 
@@ -229,8 +229,9 @@ impl Descriptor {
         if id_of(text) != *id {
             return Err(bad("its text does not have the hash it is named by".to_owned()));
         }
-        let read: Descriptor = serde_json::from_str(text)
-            .map_err(|error| bad(format!("this version cannot read it: {error}")))?;
+        let read: Descriptor = serde_json::from_str(text).map_err(|error| {
+            bad(format!("this version cannot read it: {}", json_mistake(&error.to_string())))
+        })?;
         if read.fleet != Self::FORMAT || read.text() != text {
             return Err(bad("it is of another version".to_owned()));
         }

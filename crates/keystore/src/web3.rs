@@ -10,6 +10,7 @@ use ctr::cipher::{KeyIvInit, StreamCipher};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use warpsmith_chain::ethereum::keccak256;
+use warpsmith_chain::json_mistake;
 use zeroize::Zeroizing;
 
 use crate::{Error, Password, Result, Scrypt, random};
@@ -150,7 +151,7 @@ pub fn read(document: &str) -> Result<Sealed> {
 fn shown(error: &serde_json::Error) -> String {
     let (text, line, column) = (error.to_string(), error.line(), error.column());
     match error.classify() {
-        serde_json::error::Category::Data if text.starts_with("missing field") => text,
+        serde_json::error::Category::Data if text.starts_with("missing field") => json_mistake(&text),
         serde_json::error::Category::Data => {
             format!("a field is not what it should be (line {line}, column {column})")
         }

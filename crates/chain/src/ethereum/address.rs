@@ -33,7 +33,9 @@ pub fn decode(text: &str) -> Result<Address, Error> {
     if digits.len() == SECRET_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(Error::Secret { given: "64 hex digits", expected: "address" });
     }
-    let Some(body) = body else { return Err(Error::Prefix { given: None, expected: HEAD }) };
+    let Some(body) = body else {
+        return Err(Error::Prefix { given: None, expected: "0x and has 40 hex digits behind it" });
+    };
     for (index, character) in body.chars().enumerate() {
         if !character.is_ascii_hexdigit() {
             let position = HEAD.len() + index + 1;

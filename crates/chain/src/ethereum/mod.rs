@@ -10,6 +10,7 @@ mod expression;
 mod factory;
 mod input;
 mod rule;
+mod safe;
 mod salted;
 
 pub use abi::{AbiError, AbiType, encode_arguments};
@@ -20,6 +21,7 @@ pub use address::{decode, encode};
 pub use factory::{FACTORIES, Factory, GivenSalt, PROXY_CODE_HASH, Refusal, SaltRequest};
 pub use input::{BYTE_ORDER_MARK, InputError, parse_hash, parse_layout, read_init_code};
 pub use rule::RuleError;
+pub use safe::{SafeError, SafeOwners};
 pub use salted::{Deployment, Steps, create2};
 
 use std::sync::LazyLock;

@@ -13,7 +13,7 @@ use super::abi::AbiType;
 use super::expression::{Content, Expression, Mistake, RESERVED, Scope, Values, is_simple, parameters, size};
 use super::factory::{Argument, Case, Input, Outcome, PROXY_CODE_HASH};
 use super::{Factory, decode, parse_hash};
-use crate::Hashed;
+use crate::{Hashed, is_unprintable, toml_mistake};
 
 /// A rule file that cannot be used, and where its mistake is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,8 +89,8 @@ fn place(text: &str, Wrong { at, why }: Wrong) -> RuleError {
     let before = text.get(..at).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
-    // What is repeated of the file must not move a terminal's cursor.
-    RuleError { line, column, why: why.replace(char::is_control, "?") }
+    // Untrusted text of the file is part of the message.
+    RuleError { line, column, why: why.replace(is_unprintable, "?") }
 }
 
 /// A file that is being read.
@@ -108,8 +108,7 @@ impl Reading<'_> {
         }
         let written: Written = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span: Range<usize>| span.start);
-            let why = error.message().lines().next().unwrap_or_default().to_owned();
-            place(text, Wrong { at, why })
+            place(text, Wrong { at, why: toml_mistake(error.message()) })
         })?;
         self.factory(written).map_err(|wrong| place(text, wrong))
     }
@@ -474,9 +473,11 @@ fn call(text: &Spanned<String>) -> Result<String, Wrong> {
 
 /// A line for people.
 fn sentence(text: &Spanned<String>) -> Result<String, Wrong> {
-    let is_plain = |c: char| !c.is_control();
-    if text.get_ref().len() > 500 || !text.get_ref().chars().all(is_plain) {
-        return wrong(text.span().start, "give one line of at most 500 bytes");
+    if text.get_ref().len() > 500 || text.get_ref().contains(is_unprintable) {
+        return wrong(
+            text.span().start,
+            "give one line of at most 500 bytes, without control characters and invisible ones",
+        );
     }
     Ok(text.get_ref().clone())
 }

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nkeys::{KeyPair, KeyPairType};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use warpsmith_chain::json_mistake;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
@@ -219,7 +220,8 @@ impl Home {
                 folder.display()
             ))
         })?;
-        let about = serde_json::from_str(&text).map_err(|error| Error::corrupt(&path, error.to_string()))?;
+        let about = serde_json::from_str(&text)
+            .map_err(|error| Error::corrupt(&path, json_mistake(&error.to_string())))?;
         Ok(Home { folder: folder.to_owned(), about })
     }
 

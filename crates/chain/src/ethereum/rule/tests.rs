@@ -238,7 +238,7 @@ fn mistakes_in_a_rule_have_line_column_and_reason() {
         assert_eq!((error.line, error.column), (*line, *column), "{tail}: {error}");
     }
     for (text, line, column, says) in [
-        ("", 1, 1, "missing field `name`"),
+        ("", 1, 1, "name is missing"),
         ("name = \"Own\"\ncreate2 = \"x\"", 1, 8, "a-z"),
         ("\nname = \"createx\"\ncreate2 = \"x\"", 2, 8, "createx is the name of a factory that is built in"),
         ("name = \"own\"", 1, 8, "say what is called"),
