@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use warpsmith::chain::ethereum::{self, AbiType, Address, BYTE_ORDER_MARK, encode_arguments, read_init_code};
+use warpsmith::chain::json_mistake;
 
 /// What is read of an artifact. Foundry has the code in an object, Hardhat and Truffle as a text.
 #[derive(Deserialize)]
@@ -89,8 +90,12 @@ pub(crate) fn creation_code(file: &[u8], given: &Given<'_>) -> Result<Vec<u8>, S
         code.extend(given.arguments.map_or(Ok(Vec::new()), encoded)?);
         return Ok(code);
     }
-    let artifact: Artifact = serde_json::from_slice(file)
-        .map_err(|error| format!("it begins as JSON but is no artifact of Foundry or Hardhat: {error}"))?;
+    let artifact: Artifact = serde_json::from_slice(file).map_err(|error| {
+        format!(
+            "it begins as JSON but is no artifact of Foundry or Hardhat: {}",
+            json_mistake(&error.to_string())
+        )
+    })?;
     let (text, references) = match artifact.bytecode {
         Some(Bytecode::Text(text)) => (text, artifact.link_references),
         Some(Bytecode::Object { object, link_references }) => (object, link_references),

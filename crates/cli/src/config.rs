@@ -8,15 +8,19 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
-use toml::Spanned;
+use toml::{Spanned, Value};
+use warpsmith::chain::toml_mistake;
 use warpsmith::devices::Selector;
 use warpsmith_files::{Settings, read_settings};
 
+use crate::colour::Colour;
 use crate::ending::Failure;
+use crate::human::{MAX_THREADS, Whole, whole};
 use crate::telling::{may_be_secret, tell};
 
 /// The file's name, wherever it is.
@@ -61,47 +65,14 @@ impl<T> Setting<T> {
     }
 }
 
-/// When messages of the command line have colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Colour {
-    Auto,
-    Always,
-    Never,
-}
-
-impl Colour {
-    pub const ALL: [(&'static str, Colour); 3] =
-        [("auto", Colour::Auto), ("always", Colour::Always), ("never", Colour::Never)];
-
-    fn parse(text: &str) -> Result<Colour, String> {
-        let known = Colour::ALL.iter().find(|(name, _)| *name == text);
-        known
-            .map(|(_, colour)| *colour)
-            .ok_or_else(|| format!("'{text}' is no colour; give auto, always or never"))
-    }
-
-    pub fn name(self) -> &'static str {
-        Colour::ALL.iter().find(|(_, colour)| *colour == self).map_or("auto", |(name, _)| name)
-    }
-}
-
-impl From<Colour> for clap::ColorChoice {
-    fn from(colour: Colour) -> clap::ColorChoice {
-        match colour {
-            Colour::Auto => clap::ColorChoice::Auto,
-            Colour::Always => clap::ColorChoice::Always,
-            Colour::Never => clap::ColorChoice::Never,
-        }
-    }
-}
-
 /// The defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
     pub device: Setting<Vec<Selector>>,
     pub output: Setting<PathBuf>,
-    pub colour: Setting<Colour>,
+    pub color: Setting<Colour>,
     pub launch_ms: Setting<u32>,
+    pub threads: Setting<usize>,
     /// Where files were looked for, and what was there.
     pub files: Vec<(PathBuf, FileState)>,
 }
@@ -116,25 +87,48 @@ pub(crate) enum FileState {
 }
 
 /// The names of the environment, in the order of the settings.
-pub(crate) const VARIABLES: [&str; 4] =
-    ["WARPSMITH_DEVICE", "WARPSMITH_OUTPUT", "WARPSMITH_COLOUR", "WARPSMITH_LAUNCH_MS"];
+pub(crate) const VARIABLES: [&str; 5] =
+    ["WARPSMITH_DEVICE", "WARPSMITH_OUTPUT", "WARPSMITH_COLOR", "WARPSMITH_LAUNCH_MS", "WARPSMITH_THREADS"];
 
-/// One device, or several.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Devices {
-    One(String),
-    Several(Vec<String>),
-}
-
-/// What a file may hold.
+/// The settings of a file. Their types are checked one by one, so that a message can say what is allowed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    device: Option<Spanned<Devices>>,
-    output: Option<Spanned<String>>,
-    colour: Option<Spanned<String>>,
-    launch_ms: Option<Spanned<u32>>,
+    device: Option<Spanned<Value>>,
+    output: Option<Spanned<Value>>,
+    color: Option<Spanned<Value>>,
+    launch_ms: Option<Spanned<Value>>,
+    threads: Option<Spanned<Value>>,
+}
+
+/// Reads a text of a file.
+fn string(value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(format!("expected text in quotes, not {}", named(&other))),
+    }
+}
+
+/// Reads one text of a file, or a list of them.
+fn strings(value: Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::Array(all) => all.into_iter().map(string).collect(),
+        one => Ok(vec![string(one)?]),
+    }
+}
+
+/// Reads a whole number of a file.
+fn number<T: Whole>(value: &Value, range: RangeInclusive<T>) -> Result<T, String> {
+    let text = named(value);
+    whole(range)(&text).map_err(|why| format!("{why}, not {text}"))
+}
+
+/// A number itself, and the type of everything else.
+fn named(value: &Value) -> String {
+    match value {
+        Value::Integer(number) => number.to_string(),
+        other => format!("a value of type {}", other.type_str()),
+    }
 }
 
 fn parse_devices(texts: &[String]) -> Result<Vec<Selector>, String> {
@@ -151,19 +145,18 @@ fn parse_output(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn parse_launch(number: u32) -> Result<u32, String> {
-    match number {
-        1..=1000 => Ok(number),
-        _ => Err(format!("{number} is no length of a launch; give 1 to 1000 milliseconds")),
-    }
-}
+/// Milliseconds of a launch.
+pub(crate) const LAUNCH_MS: RangeInclusive<u32> = 1..=1000;
+
+const THREADS: RangeInclusive<usize> = 1..=MAX_THREADS;
 
 impl Config {
     const EMPTY: Config = Config {
         device: Setting::NONE,
         output: Setting::NONE,
-        colour: Setting::NONE,
+        color: Setting::NONE,
         launch_ms: Setting::NONE,
+        threads: Setting::NONE,
         files: Vec::new(),
     };
 
@@ -173,7 +166,7 @@ impl Config {
         let line_of = |at: usize| text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
         let written: Written = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(span.start));
-            format!("line {line}: {}", error.message().lines().next().unwrap_or_default())
+            format!("line {line}: {}", toml_mistake(error.message()))
         })?;
         /// The value, read further, or why not with the line it is in.
         fn checked<T, U>(
@@ -185,20 +178,23 @@ impl Config {
             let line = line_of(value.span().start);
             parse(value.into_inner()).map(Some).map_err(|why| format!("line {line}: {why}"))
         }
-        let device = checked(written.device, &line_of, |devices| match devices {
-            Devices::One(text) => parse_devices(&[text]),
-            Devices::Several(texts) => parse_devices(&texts),
+        let device = checked(written.device, &line_of, |value| {
+            strings(value).and_then(|texts| parse_devices(&texts))
         })?;
         // A name in a file is relative to the folder the file is in, whoever reads it from where.
         let folder = path.parent().unwrap_or(Path::new("."));
-        let output =
-            checked(written.output, &line_of, |text| parse_output(&text).map(|name| folder.join(name)))?;
-        let colour = checked(written.colour, &line_of, |text| Colour::parse(&text))?;
-        let launch_ms = checked(written.launch_ms, &line_of, parse_launch)?;
+        let output = checked(written.output, &line_of, |value| {
+            string(value).and_then(|text| parse_output(&text)).map(|name| folder.join(name))
+        })?;
+        let color =
+            checked(written.color, &line_of, |value| string(value).and_then(|text| Colour::parse(&text)))?;
+        let launch_ms = checked(written.launch_ms, &line_of, |value| number(&value, LAUNCH_MS))?;
+        let threads = checked(written.threads, &line_of, |value| number(&value, THREADS))?;
         self.device.set(device, &source);
         self.output.set(output, &source);
-        self.colour.set(colour, &source);
+        self.color.set(color, &source);
         self.launch_ms.set(launch_ms, &source);
+        self.threads.set(threads, &source);
         Ok(())
     }
 
@@ -208,17 +204,18 @@ impl Config {
             let value = get(name).filter(|value| !value.is_empty())?;
             Some(value.into_string().map_err(|_| format!("${name}: it is not text (UTF-8)")))
         });
-        let [device, output, colour, launch_ms] = texts.map(Option::transpose);
+        let [device, output, color, launch_ms, threads] = texts.map(Option::transpose);
         let named = |at: usize| move |why: String| format!("${}: {why}", VARIABLES[at]);
         let source = |at: usize| Source::Environment(VARIABLES[at]);
         let list = |text: String| text.split(',').map(str::to_owned).collect::<Vec<_>>();
         let device = device?.map(|text| parse_devices(&list(text))).transpose().map_err(named(0))?;
         self.device.set(device, &source(0));
         self.output.set(output?.map(|text| parse_output(&text)).transpose().map_err(named(1))?, &source(1));
-        self.colour.set(colour?.map(|text| Colour::parse(&text)).transpose().map_err(named(2))?, &source(2));
-        let number =
-            |text: String| text.parse().map_err(|_| format!("'{text}' is no number")).and_then(parse_launch);
-        self.launch_ms.set(launch_ms?.map(number).transpose().map_err(named(3))?, &source(3));
+        self.color.set(color?.map(|text| Colour::parse(&text)).transpose().map_err(named(2))?, &source(2));
+        let launch_ms = launch_ms?.map(|text| whole(LAUNCH_MS)(&text)).transpose().map_err(named(3))?;
+        self.launch_ms.set(launch_ms, &source(3));
+        let threads = threads?.map(|text| whole(THREADS)(&text)).transpose().map_err(named(4))?;
+        self.threads.set(threads, &source(4));
         Ok(())
     }
 
@@ -234,7 +231,7 @@ impl Config {
             let Some(text) = text else { continue };
             config.read(&path, &text).map_err(|why| {
                 Failure::Usage(format!(
-                    "{}, {why}. It may hold device, output, colour and launch_ms; docs/reference.md explains them",
+                    "{}, {why}. It may hold device, output, color, launch_ms and threads; docs/reference.md explains them",
                     path.display()
                 ))
             })?;
@@ -299,15 +296,18 @@ mod tests {
 
     #[test]
     fn what_is_said_later_counts_and_is_known_by_its_source() {
-        let mut config = read("device = ['cpu', 'cuda:1']\noutput = 'keys.txt'\ncolour = 'never'\n").unwrap();
+        let mut config =
+            read("device = ['cpu', 'cuda:1']\noutput = 'keys.txt'\ncolor = 'never'\nthreads = 3\n").unwrap();
         assert_eq!(config.device.value, Some(vec!["cpu".parse().unwrap(), "cuda:1".parse().unwrap()]));
         assert_eq!(config.output.value, Some(PathBuf::from("folder/keys.txt")));
+        assert_eq!((config.color.value, config.threads.value), (Some(Colour::Never), Some(3)));
         assert_eq!(config.launch_ms, Setting::NONE);
         config.read(Path::new("warpsmith.toml"), "device = 'all'").unwrap();
         assert_eq!(config.device.source, Source::File("warpsmith.toml".into()));
         let set = |name: &str| match name {
             "WARPSMITH_DEVICE" => Some("opencl,cpu".into()),
             "WARPSMITH_LAUNCH_MS" => Some("10".into()),
+            "WARPSMITH_THREADS" => Some("2".into()),
             "WARPSMITH_OUTPUT" => Some("".into()),
             _ => None,
         };
@@ -317,21 +317,31 @@ mod tests {
             config.launch_ms,
             Setting { value: Some(10), source: Source::Environment("WARPSMITH_LAUNCH_MS") }
         );
+        assert_eq!(config.threads.value, Some(2));
         assert_eq!(config.output.source.to_string(), "folder/warpsmith.toml");
     }
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
         let cases = [
-            ("# a comment\ndevices = 'cpu'\n", "line 2", "devices"),
+            (
+                "# a comment\ndevices = 'cpu'\n",
+                "line 2",
+                "there is no devices; expected one of device, output",
+            ),
             ("device = 'gpu'", "line 1", "'gpu' is no device"),
-            ("colour = 'never'\ncolour = 'auto'\n", "line 2", "duplicate"),
-            ("\n\nlaunch_ms = 0", "line 3", "1 to 1000"),
-            ("launch_ms = 'ten'", "line 1", "invalid type"),
-            ("colour = 'red'", "line 1", "auto, always or never"),
+            ("device = 5", "line 1", "expected text in quotes, not 5"),
+            ("device = ['cpu', 5]", "line 1", "expected text in quotes, not 5"),
+            ("color = 'never'\ncolor = 'auto'\n", "line 2", "given twice"),
+            ("\n\nlaunch_ms = 0", "line 3", "expected a whole number from 1 to 1000, not 0"),
+            ("launch_ms = 'ten'", "line 1", "expected a whole number from 1 to 1000"),
+            ("launch_ms = -1", "line 1", "expected a whole number from 1 to 1000, not -1"),
+            ("threads = 5000", "line 1", "from 1 to 4096, not 5000"),
+            ("color = 'red'", "line 1", "auto, always or never"),
             ("output = ''", "line 1", "name of a file"),
             ("notify = 'rm'", "line 1", "notify"),
-            ("output = [", "line 1", ""),
+            ("output = [", "line 1", "not TOML"),
+            ("output = keys.txt", "line 1", "not TOML"),
         ];
         for (text, line, why) in cases {
             let error = read(text).unwrap_err();

@@ -104,21 +104,43 @@ impl EncryptFlags {
         Ok(Some(Encryption { way: Way::Password(password), folder: self.keystore.clone() }))
     }
 
-    /// What is to be said of the form and the password, once it is known.
-    pub fn caution(&self, target: &dyn KeyTarget, encryption: &Encryption) -> Option<&'static str> {
+    /// Warnings about the password and the form it protects the key in.
+    pub fn caution(&self, target: &dyn KeyTarget, encryption: &Encryption) -> Option<String> {
         let Way::Password(password) = &encryption.way else { return None };
-        match target.encrypted_form()? {
+        let form = target.encrypted_form()?;
+        let cost = match form {
+            EncryptedForm::Ncryptsec => {
+                "ncryptsec costs an attacker 64 MiB and 0.3 s of a core for each guess"
+            }
+            EncryptedForm::Web3 => {
+                "a Web3 keystore costs an attacker 256 MiB and 1.2 s of a core for each guess"
+            }
+            EncryptedForm::Bip38 { .. } => {
+                "BIP-38 costs an attacker 16 MiB and 0.5 s of a core for each guess, fixed in 2012"
+            }
+        };
+        let strength = match (password.is_weak(), form) {
+            (true, _) => Some(format!(
+                "the password is weak: {cost}. Use six random words or more, or --encrypt-to, which needs no password"
+            )),
+            (false, EncryptedForm::Bip38 { .. }) => {
+                Some(format!("{cost}: use six random words or more, or --encrypt-to"))
+            }
+            (false, _) => None,
+        };
+        let more = match form {
             EncryptedForm::Bip38 { .. } => Some(
-                "BIP-38 costs an attacker 16 MiB and half a second of a core for each password, fixed in 2012: use six \
-                 random words or more, or --encrypt-to. It says nothing of the type of address: keep that, or the descriptor, \
-                 beside it",
+                "It says nothing of the type of address: keep that, or the descriptor, beside it".to_owned(),
             ),
             EncryptedForm::Web3 if !password.is_the_same_everywhere() => Some(
                 "this password has characters that can be written in more than one way: geth and cast take it as it was typed, \
-                 ethers changes it first (NFKC). Letters and digits without accents are the same everywhere",
+                 ethers changes it first (NFKC). Letters and digits without accents are the same everywhere"
+                    .to_owned(),
             ),
             _ => None,
-        }
+        };
+        let all: Vec<String> = [strength, more].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join(". "))
     }
 }
 

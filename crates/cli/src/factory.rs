@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use warpsmith::chain::SaltMask;
-use warpsmith::chain::ethereum::{self, Address, Deployment, FACTORIES, Factory, Refusal, SaltRequest};
+use warpsmith::chain::ethereum::{
+    self, Address, Deployment, FACTORIES, Factory, Refusal, SafeOwners, SaltRequest,
+};
 use warpsmith::fleet::job::Sought;
 
 use crate::artifact::{Given, creation_code};
 use crate::ending::Failure;
+use crate::human::whole;
 use crate::input;
 use crate::running::CONTRACT;
 
@@ -43,6 +46,9 @@ pub(crate) struct MadeByCreate2 {
 
     #[command(flatten)]
     rule: RuleFlags,
+
+    #[command(flatten)]
+    safe: SafeFlags,
 
     /// Keccak-256 of the creation code, constructor arguments included
     #[arg(long, value_name = "0x..", group = "code", help_heading = CONTRACT)]
@@ -101,6 +107,29 @@ struct RuleFlags {
     input: Vec<String>,
 }
 
+/// The owners of a Safe, in place of its initializer.
+#[derive(Args)]
+struct SafeFlags {
+    /// Owner of a Safe wallet; repeat for more. Without --factory: safe-1.4.1
+    #[arg(long, value_name = "0x..", group = "maker", help_heading = CONTRACT)]
+    owner: Vec<String>,
+
+    /// With --owner: signatures that a transaction of the Safe needs [default: 1 where there is one owner]
+    #[arg(long, value_name = "N", requires = "owner", value_parser = whole::<u64>(1..), help_heading = CONTRACT)]
+    threshold: Option<u64>,
+}
+
+impl SafeFlags {
+    fn owners(&self) -> Result<Option<SafeOwners>, Failure> {
+        if self.owner.is_empty() {
+            return Ok(None);
+        }
+        let owners = self.owner.iter().map(|text| read_address("--owner", text));
+        let owners = SafeOwners::new(owners.collect::<Result<_, _>>()?, self.threshold);
+        owners.map(Some).map_err(|error| Failure::Usage(error.to_string()))
+    }
+}
+
 /// Who calls the factory, and where.
 #[derive(Args)]
 struct CallFlags {
@@ -109,7 +138,7 @@ struct CallFlags {
     salt_layout: Option<String>,
 
     /// With a factory that can do so (createx, safe): bind the result to this one chain
-    #[arg(long, value_name = "ID", help_heading = CONTRACT)]
+    #[arg(long, value_name = "ID", value_parser = whole::<u64>(..), help_heading = CONTRACT)]
     chain_id: Option<u64>,
 }
 
@@ -179,6 +208,15 @@ fn refused(refusal: Refusal) -> Failure {
 }
 
 impl MadeByCreate2 {
+    fn request(&self, factory: &Factory, mask: Option<SaltMask>) -> Result<SaltRequest, Failure> {
+        let mut request = self.by.request(&self.rule, mask)?;
+        if let Some(owners) = self.safe.owners()? {
+            let added = owners.add_inputs(factory, &mut request.inputs);
+            added.map_err(|error| Failure::Usage(error.to_string()))?;
+        }
+        Ok(request)
+    }
+
     fn code_hash(&self) -> Result<Option<[u8; 32]>, Failure> {
         match (&self.init_code_hash, &self.init_code) {
             (Some(hash), _) => read_hash("--init-code-hash", hash).map(Some).map_err(|failure| match failure {
@@ -210,21 +248,22 @@ const MOST_CODE: u64 = 64 << 20;
 
 impl Made for MadeByCreate2 {
     fn factory(&self) -> Result<Cow<'static, Factory>, Failure> {
-        let plain = || Factory::find("plain").expect("the deployer itself");
+        let usual = if self.safe.owner.is_empty() { "plain" } else { SafeOwners::USUAL_FACTORY };
+        let usual = || Factory::find(usual).expect("a factory of ours");
         Ok(match self.rule.factory()? {
             Some(own) => Cow::Owned(own),
-            None => Cow::Borrowed(self.factory.unwrap_or_else(plain)),
+            None => Cow::Borrowed(self.factory.unwrap_or_else(usual)),
         })
     }
 
     fn deployment(&self, factory: &Factory, mask: Option<SaltMask>) -> Result<Deployment, Failure> {
         let deployer = self.deployer.as_deref().map(|text| read_address("--deployer", text)).transpose()?;
-        let request = self.by.request(&self.rule, mask)?;
+        let request = self.request(factory, mask)?;
         Deployment::create2(factory, deployer, self.code_hash()?, &request).map_err(refused)
     }
 
     fn sought(&self, factory: &Factory, mask: Option<SaltMask>) -> Result<Sought, Failure> {
-        let request = self.by.request(&self.rule, mask)?;
+        let request = self.request(factory, mask)?;
         Ok(told("create2", factory, self.deployer.as_ref(), self.code_hash()?, &request))
     }
 }

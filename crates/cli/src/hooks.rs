@@ -9,28 +9,28 @@ use warpsmith::pattern::{LowBits, Options};
 use crate::ending::Failure;
 use crate::running::CONTRACT;
 
-/// The flags, from the lowest bit on, each with the one it needs.
+/// The permissions as `Hooks.Permissions` names them, from the lowest bit on, each with the one it needs.
 const FLAGS: [(&str, Option<&str>); 14] = [
-    ("AFTER_REMOVE_LIQUIDITY_RETURNS_DELTA", Some("AFTER_REMOVE_LIQUIDITY")),
-    ("AFTER_ADD_LIQUIDITY_RETURNS_DELTA", Some("AFTER_ADD_LIQUIDITY")),
-    ("AFTER_SWAP_RETURNS_DELTA", Some("AFTER_SWAP")),
-    ("BEFORE_SWAP_RETURNS_DELTA", Some("BEFORE_SWAP")),
-    ("AFTER_DONATE", None),
-    ("BEFORE_DONATE", None),
-    ("AFTER_SWAP", None),
-    ("BEFORE_SWAP", None),
-    ("AFTER_REMOVE_LIQUIDITY", None),
-    ("BEFORE_REMOVE_LIQUIDITY", None),
-    ("AFTER_ADD_LIQUIDITY", None),
-    ("BEFORE_ADD_LIQUIDITY", None),
-    ("AFTER_INITIALIZE", None),
-    ("BEFORE_INITIALIZE", None),
+    ("afterRemoveLiquidityReturnDelta", Some("afterRemoveLiquidity")),
+    ("afterAddLiquidityReturnDelta", Some("afterAddLiquidity")),
+    ("afterSwapReturnDelta", Some("afterSwap")),
+    ("beforeSwapReturnDelta", Some("beforeSwap")),
+    ("afterDonate", None),
+    ("beforeDonate", None),
+    ("afterSwap", None),
+    ("beforeSwap", None),
+    ("afterRemoveLiquidity", None),
+    ("beforeRemoveLiquidity", None),
+    ("afterAddLiquidity", None),
+    ("beforeAddLiquidity", None),
+    ("afterInitialize", None),
+    ("beforeInitialize", None),
 ];
 
 /// What is asked of the end of an address.
 #[derive(Args)]
 pub(crate) struct HookFlags {
-    /// For a Uniswap v4 hook: these permissions and no others, as BEFORE_SWAP,AFTER_SWAP or as 0x00c0; beside patterns or scores, or alone
+    /// For a Uniswap v4 hook: these permissions and no others, as beforeSwap,afterSwap, BEFORE_SWAP_FLAG or 0x00c0; beside patterns or scores, or alone
     #[arg(long, value_name = "FLAGS", help_heading = CONTRACT)]
     hook_flags: Option<String>,
 }
@@ -52,17 +52,22 @@ fn parse(text: &str) -> Result<u64, Failure> {
     let usage = |why: String| Failure::Usage(format!("--hook-flags {text}: {why}"));
     let mut value = 0;
     for name in text.split([',', '|']).map(str::trim).filter(|name| !name.is_empty()) {
-        value |= match name.strip_prefix("0x") {
-            Some(digits) => {
-                let number = u64::from_str_radix(digits, 16).ok().filter(|number| *number < 1 << FLAGS.len());
-                number
-                    .ok_or_else(|| usage(format!("'{name}' is not a number of 14 bits, 0x0001 to 0x3fff")))?
-            }
+        let number = match name.strip_prefix("0x") {
+            Some(digits) => Some(u64::from_str_radix(digits, 16).ok()),
+            None => name.bytes().all(|byte| byte.is_ascii_digit()).then(|| name.parse().ok()),
+        };
+        value |= match number {
+            Some(number) => number.filter(|number| *number < 1 << FLAGS.len()).ok_or_else(|| {
+                usage(format!("'{name}' is not a number of 14 bits; expected 0x0001 to 0x3fff"))
+            })?,
             None => {
-                let upper = name.to_ascii_uppercase();
-                let bare = upper.strip_suffix("_FLAG").unwrap_or(&upper);
-                let bit = FLAGS.iter().position(|(flag, _)| *flag == bare);
-                1 << bit.ok_or_else(|| usage(format!("there is no flag '{name}'; there are {}", known())))?
+                let bit = FLAGS.iter().position(|(flag, _)| is_named(flag, name));
+                1 << bit.ok_or_else(|| {
+                    usage(format!(
+                        "there is no permission '{name}'; expected one or more of {}, or their number as 0x00c0",
+                        known()
+                    ))
+                })?
             }
         };
     }
@@ -81,6 +86,13 @@ fn parse(text: &str) -> Result<u64, Failure> {
         }
     }
     Ok(value)
+}
+
+/// Whether a text is the name of a permission: as in `Hooks.Permissions`, or as the constant in `Hooks.sol`.
+fn is_named(flag: &str, text: &str) -> bool {
+    let constant = text.replace('_', "").to_ascii_lowercase();
+    let constant = constant.strip_suffix("flag").unwrap_or(&constant);
+    constant.replace("returnsdelta", "returndelta") == flag.to_ascii_lowercase()
 }
 
 /// The pattern that says the same as flags alone.
@@ -114,6 +126,9 @@ mod tests {
             ("0x00c0", 0xc0),
             ("0x80,AFTER_SWAP", 0xc0),
             ("BEFORE_SWAP,BEFORE_SWAP_RETURNS_DELTA", 0x88),
+            ("beforeSwap,afterSwap", 0xc0),
+            ("192", 0xc0),
+            ("0x80 | afterSwap", 0xc0),
             ("0x3fff", 0x3fff),
         ] {
             assert_eq!(read(text), Ok(value), "{text}");
@@ -123,11 +138,23 @@ mod tests {
             ("0x0", "never called"),
             ("0x4000", "14 bits"),
             ("0xzz", "14 bits"),
-            ("BEFORE_SWAPS", "there is no flag"),
-            ("AFTER_SWAP_RETURNS_DELTA", "without AFTER_SWAP"),
-            ("0x8", "without BEFORE_SWAP"),
+            ("16384", "14 bits"),
+            ("BEFORE_SWAPS", "there is no permission"),
+            ("beforeSwp", "beforeSwap, "),
+            ("AFTER_SWAP_RETURNS_DELTA", "without afterSwap"),
+            ("0x8", "without beforeSwap"),
         ] {
             assert!(read(text).is_err_and(|error| error.contains(says)), "{text}: {:?}", read(text));
+        }
+        // All of `Hooks.Permissions`, in the order of `Hooks.sol`, from BEFORE_INITIALIZE_FLAG = 1 << 13 on.
+        let permissions = "beforeInitialize afterInitialize beforeAddLiquidity afterAddLiquidity beforeRemoveLiquidity \
+                           afterRemoveLiquidity beforeSwap afterSwap beforeDonate afterDonate beforeSwapReturnDelta \
+                           afterSwapReturnDelta afterAddLiquidityReturnDelta afterRemoveLiquidityReturnDelta";
+        for (at, name) in permissions.split_whitespace().enumerate() {
+            let base = name.strip_suffix("ReturnDelta");
+            let given = base.map_or(name.to_owned(), |base| format!("{name},{base}"));
+            let bits = base.map_or(0, |base| read(base).unwrap());
+            assert_eq!(read(&given), Ok(1 << (13 - at) | bits), "{given}");
         }
         assert_eq!(pattern(&LowBits { count: 14, value: 0xc0 }), "/[048c]0c0$/");
         assert_eq!(pattern(&LowBits { count: 14, value: 0x3fff }), "/[37bf]fff$/");

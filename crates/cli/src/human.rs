@@ -2,6 +2,9 @@
 //!
 //! Knows formats only. Spaces are plain, separators are commas, and every text fits a progress line.
 
+use std::fmt;
+use std::ops::{Bound, RangeBounds};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// `1,048,576`; from 10^18 on `1.15e18`.
@@ -116,18 +119,54 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A type of whole numbers that flags take.
+pub(crate) trait Whole: Copy + Ord + fmt::Display + FromStr + Send + Sync + 'static {
+    const MIN: Self;
+    const MAX: Self;
+}
+
+macro_rules! whole_types {
+    ($($of:ty),*) => {$(
+        impl Whole for $of {
+            const MIN: Self = <$of>::MIN;
+            const MAX: Self = <$of>::MAX;
+        }
+    )*};
+}
+
+whole_types!(u8, u16, u32, u64, usize);
+
+/// Returns a parser of whole numbers within these bounds, both inclusive, that says which are allowed.
+pub(crate) fn whole<T: Whole>(
+    range: impl RangeBounds<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    let bound = |bound: Bound<&T>, none: T| match bound {
+        Bound::Included(value) => *value,
+        Bound::Unbounded => none,
+        Bound::Excluded(_) => unreachable!("bounds of flags are inclusive"),
+    };
+    let (least, most) = (bound(range.start_bound(), T::MIN), bound(range.end_bound(), T::MAX));
+    move |text| {
+        let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|number| is_digits && (least..=most).contains(number));
+        number.ok_or_else(|| match size_of::<T>() == 8 && most == T::MAX && !is_digits {
+            true => format!("expected a whole number, {least} or more"),
+            false => format!("expected a whole number from {least} to {most}"),
+        })
+    }
+}
+
 /// Reads a number of matches.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "give a whole number, 0 for a search that never stops by itself".to_owned())
 }
 
+/// Threads of the processor, at most.
+pub(crate) const MAX_THREADS: usize = 4096;
+
 /// Reads a number of threads.
 pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
-    const MOST: usize = 4096;
-    match text.parse() {
-        Ok(n) if (1..=MOST).contains(&n) => Ok(n),
-        _ => Err(format!("give a whole number from 1 to {MOST}; without --threads every core is used")),
-    }
+    whole(1..=MAX_THREADS)(text).map_err(|why| format!("{why}; without it every core is used"))
 }
 
 /// Columns of a page that people read in a terminal.
@@ -252,6 +291,24 @@ mod tests {
         }
         let shown = [0.0, 7.9, 723.0, 18_723.0, 277_923.0].map(clock);
         assert_eq!(shown, ["0:00", "0:07", "12:03", "5:12:03", "3 d 5:12:03"]);
+    }
+
+    #[test]
+    fn whole_numbers_are_within_their_bounds() {
+        assert_eq!(whole::<u8>(1..=4)("4"), Ok(4));
+        assert_eq!(whole::<u64>(..)("18446744073709551615"), Ok(u64::MAX));
+        for text in ["5", "0", "-1", "+1", "", "x", "1.5", "99999999999999999999"] {
+            assert_eq!(
+                whole::<u8>(1..=4)(text),
+                Err("expected a whole number from 1 to 4".to_owned()),
+                "{text}"
+            );
+        }
+        assert_eq!(whole::<u64>(1..)("-1"), Err("expected a whole number, 1 or more".to_owned()));
+        assert_eq!(
+            whole::<u64>(1..)("99999999999999999999"),
+            Err("expected a whole number from 1 to 18446744073709551615".to_owned())
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod artifact;
 mod authorities;
 mod checks;
+mod colour;
 mod command;
 mod config;
 mod each;
@@ -40,9 +41,11 @@ mod token;
 mod web;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::colour::Colour;
 use crate::ending::{Ending, Failure};
 use crate::stdout::Stdout;
 
@@ -77,7 +80,18 @@ self-test, 4 any other failure, 130 interrupted.";
 struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// When the live screen and help have colours [default: auto, and never where $NO_COLOR is set]
+    #[arg(long, value_name = "WHEN", global = true, help_heading = MESSAGES)]
+    color: Option<Colour>,
+
+    /// Log settings, devices and times on stderr
+    #[arg(short, long, global = true, help_heading = MESSAGES)]
+    verbose: bool,
 }
+
+/// The heading of flags that every command has.
+const MESSAGES: &str = "Messages";
 
 #[derive(Subcommand)]
 enum Command {
@@ -112,14 +126,24 @@ fn main() -> ExitCode {
     if let Err(failure) = config::load() {
         return ExitCode::from(failure.report(asks_for_json()).code());
     }
-    let colour = config::get().colour.value.map_or(clap::ColorChoice::Auto, Into::into);
-    let parsed = Cli::command().color(colour).try_get_matches();
+    let colour = colour::choose(config::get().color.value);
+    let parsed = Cli::command().color(colour.into()).try_get_matches();
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, prints_json(&matches))));
     let (cli, json) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return refuse(&error),
     };
-    let ending = run(cli.command).unwrap_or_else(|failure| failure.report(json));
+    // Its value was needed before the command line could be parsed.
+    let Cli { command, color: _, verbose } = cli;
+    let began = Instant::now();
+    if verbose {
+        telling::be_verbose();
+        describe_settings();
+    }
+    let ending = run(command).unwrap_or_else(|failure| failure.report(json));
+    telling::detail(|| {
+        format!("exit code {} after {}", ending.code(), human::seconds(began.elapsed().as_secs_f64()))
+    });
     if warpsmith::devices::drivers_are_busy() {
         // A driver is still opening or compiling for a search that has ended without it. What the usual way out would do is done:
         // results were flushed as they were delivered.
@@ -127,6 +151,19 @@ fn main() -> ExitCode {
         unsafe { libc::_exit(ending.code().into()) };
     }
     ExitCode::from(ending.code())
+}
+
+/// Logs the version, and the settings that files and the environment make.
+fn describe_settings() {
+    let version = env!("CARGO_PKG_VERSION");
+    telling::detail(|| format!("warpsmith {version} on {} {}", std::env::consts::OS, std::env::consts::ARCH));
+    for (path, is_there) in &config::get().files {
+        let is_there = if *is_there { "read" } else { "not there" };
+        telling::detail(|| format!("configuration {}: {is_there}", path.display()));
+    }
+    for (name, value, source) in command::config::given(config::get()) {
+        telling::detail(|| format!("{name} = {value} from {source}"));
+    }
 }
 
 /// Whether the command, the innermost one, was asked for JSON.
@@ -184,5 +221,47 @@ fn run(command: Command) -> Result<Ending, Failure> {
         Command::Config(config) => config.run(&mut stdout),
         Command::Completions(completions) => completions.run(&mut stdout),
         Command::Man(man) => man.run(&mut stdout),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Arg;
+
+    /// Every value that a flag refuses is refused in words, not with what a parser of Rust says.
+    #[test]
+    fn refused_values_say_what_is_allowed() {
+        const RAW: [&str; 8] = [
+            "is not in",
+            "invalid digit",
+            "number too",
+            "cannot parse",
+            "invalid float",
+            "line 1 column",
+            "expected ident",
+            "invalid socket",
+        ];
+        fn walk(command: &clap::Command, tried: &mut usize) {
+            for argument in command.get_arguments().filter(|argument| argument.get_action().takes_values()) {
+                let parser = argument.get_value_parser().clone();
+                let one = Arg::new("x").long("x").value_parser(parser).allow_hyphen_values(true);
+                let alone = clap::Command::new("t").arg(one);
+                for value in ["", "x", "-1", "1.5", "{", "99999999999999999999"] {
+                    let Err(error) = alone.clone().try_get_matches_from(["t", "--x", value]) else {
+                        continue;
+                    };
+                    *tried += 1;
+                    let said = error.to_string();
+                    let raw = RAW.iter().find(|raw| said.contains(*raw));
+                    let flag = argument.get_id();
+                    assert_eq!(raw, None, "{} --{flag} {value:?}: {said}", command.get_name());
+                }
+            }
+            command.get_subcommands().for_each(|command| walk(command, tried));
+        }
+        let mut tried = 0;
+        walk(&Cli::command(), &mut tried);
+        assert!(tried > 300, "{tried}");
     }
 }

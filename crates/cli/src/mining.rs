@@ -240,7 +240,7 @@ impl Mining {
         if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
             && let Some(caution) = self.encrypt.caution(target, encryption)
         {
-            screen.warn(caution);
+            screen.warn(&caution);
         }
         let mut results =
             Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);

@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::screen::{Screen, ScreenFlags};
 use crate::signals;
 pub(crate) use crate::signals::interrupt;
-use crate::telling::tell;
+use crate::telling::{detail, tell};
 
 /// The headings under which help lists flags.
 pub(crate) const PATTERNS: &str = "Patterns";
@@ -107,7 +107,7 @@ pub(crate) struct DeviceFlags {
 
     /// CPU worker threads [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = human::parse_threads, help_heading = DEVICES)]
-    pub threads: Option<usize>,
+    threads: Option<usize>,
 
     /// Whether GPU kernels have their helper functions inlined: auto, yes or no. Out of line, AMD's compiler needs
     /// seconds instead of minutes, and the search is several times slower
@@ -116,7 +116,7 @@ pub(crate) struct DeviceFlags {
     inline: Inline,
 
     /// How long a launch on a GPU shall take, 1 to 1000 ms [default: 100]; 10 leaves a card that also draws a desktop fluent
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = DEVICES)]
+    #[arg(long, value_name = "N", value_parser = human::whole(config::LAUNCH_MS), help_heading = DEVICES)]
     launch_ms: Option<u32>,
 }
 
@@ -167,7 +167,12 @@ impl DeviceFlags {
 
     /// Threads of the processor.
     pub fn thread_count(&self) -> usize {
-        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+        self.threads().unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+    }
+
+    /// Threads that were asked for here, or else in the defaults.
+    fn threads(&self) -> Option<usize> {
+        self.threads.or(config::get().threads.value)
     }
 
     /// The devices that were named here, or else in the defaults.
@@ -179,7 +184,7 @@ impl DeviceFlags {
     pub fn open(&self) -> Result<Devices, Failure> {
         // Drivers may bring handlers of their own.
         signals::hold()?;
-        Ok(Devices::open_with(self.named(), self.threads, self.cards())?)
+        Ok(opened(Devices::open_with(self.named(), self.threads(), self.cards())?))
     }
 
     /// The same for what only processors do, where no device is named.
@@ -189,7 +194,7 @@ impl DeviceFlags {
         }
         signals::hold()?;
         let processor = "cpu".parse::<Selector>().expect("there is always one");
-        Ok(Devices::open_with(&[processor], self.threads, self.cards())?)
+        Ok(opened(Devices::open_with(&[processor], self.threads(), self.cards())?))
     }
 
     /// The same for a search: where no device is named the processor is there at once, and GPUs join it.
@@ -198,7 +203,7 @@ impl DeviceFlags {
             return self.open();
         }
         signals::hold()?;
-        Ok(Devices::at_once(self.threads, self.cards()))
+        Ok(opened(Devices::at_once(self.threads(), self.cards())))
     }
 
     fn cards(&self) -> CardOptions {
@@ -206,6 +211,14 @@ impl DeviceFlags {
         cards.launch_ms = self.launch_ms.or(config::get().launch_ms.value).unwrap_or(cards.launch_ms);
         cards
     }
+}
+
+/// Logs the devices of a run.
+fn opened(devices: Devices) -> Devices {
+    for (id, description) in devices.describe() {
+        detail(|| format!("device {id}: {description}"));
+    }
+    devices
 }
 
 /// Targets by name, for commands that run over all of them; none named are one for each program of devices. `besides` is a name that the command knows

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use warpsmith::chain::toml_mistake;
 use warpsmith::pattern::{Feature, MOST_PARTS, Options, Part, Ranking, SCORES, Score};
 use warpsmith::search::Show;
 
 use crate::ending::Failure;
+use crate::human::whole;
 use crate::input;
 use crate::running::{PATTERNS, SCORES as HEADING};
 
@@ -36,11 +38,11 @@ pub(crate) struct ScoreFlags {
     score_file: Option<PathBuf>,
 
     /// Stop as soon as this score is reached
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = HEADING)]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..), help_heading = HEADING)]
     score: Option<u32>,
 
     /// Print everything that scores N or more, not only what is better than all before
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..),
         conflicts_with_all = ["score", "ties"], help_heading = HEADING)]
     min_score: Option<u32>,
 
@@ -151,7 +153,7 @@ fn sum(text: &str) -> Result<Score, String> {
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let table: toml::Table = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(1, |span| line(span.start));
-        format!("line {at}: {}", error.message())
+        format!("line {at}: {}", toml_mistake(error.message()))
     })?;
     // Where a name stands in the text: names are told apart by their lines only here.
     let line_of = |name: &str| text.lines().position(|row| row.contains(name)).map_or(1, |at| at + 1);

@@ -4,14 +4,17 @@
 //! exception: a reader that leaves after it has had a result (`| head -1`) simply ends the command. There is no
 //! buffer, so that a result is out when a write returns and no copy of a secret stays behind in one.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use serde::Serialize;
+use warpsmith::chain::is_unprintable;
 
 use crate::ending::Failure;
 use crate::screen::terminal;
+use crate::telling::escaped;
 
 pub(crate) struct Stdout {
     file: File,
@@ -63,6 +66,11 @@ impl Stdout {
             ErrorKind::BrokenPipe => Failure::ReaderGone,
             _ => Failure::Other(format!("stdout could not be written: {error}")),
         })
+    }
+
+    /// Writes a text for people that can be had again. What others wrote may be part of it, so it is escaped.
+    pub fn show_text(&mut self, text: &str) -> Result<(), Failure> {
+        self.show(escaped(text).as_bytes())
     }
 
     /// Writes one JSON document that can be had again.
@@ -157,12 +165,30 @@ struct Versioned<'a, T: Serialize> {
     version: u32,
 }
 
-/// A document without secrets, and the end of its line.
+/// A document without secrets, and the end of its line. Characters of untrusted text that a terminal would obey or not show are
+/// escaped, which leaves the values as they are.
 fn json_line(line: &impl Serialize) -> Vec<u8> {
     let line = Versioned { line, version: JSON_VERSION };
-    let mut bytes = serde_json::to_vec(&line).expect("our lines have text keys and plain values");
-    bytes.push(b'\n');
-    bytes
+    let mut text = serde_json::to_string(&line).expect("our lines have text keys and plain values");
+    if text.contains(is_unprintable) {
+        text = escaped_json(&text);
+    }
+    text.push('\n');
+    text.into_bytes()
+}
+
+/// JSON whose unprintable characters, which occur in texts alone, are written as `\uXXXX`.
+fn escaped_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 64);
+    for character in text.chars() {
+        match is_unprintable(character) {
+            true => character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+                let _ = write!(out, "\\u{unit:04x}");
+            }),
+            false => out.push(character),
+        }
+    }
+    out
 }
 
 /// Whether stdout was closed when the program started. Rust opens `/dev/null` in its place before `main`, after
@@ -195,5 +221,19 @@ mod at_start {
 mod at_start {
     pub fn is_closed() -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_hide_nothing_and_mean_the_same() {
+        let text = "a\u{202e}b\u{9b}c\u{e0041}\u{7f}é\n";
+        let line = String::from_utf8(json_line(&serde_json::json!({ "said": text }))).unwrap();
+        assert!(line.contains(r"a\u202eb\u009bc\udb40\udc41\u007fé\n"), "{line}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read["said"], text);
     }
 }

@@ -2,11 +2,15 @@
 //!
 //! People paste private keys where addresses, patterns, ranges or file names belong, and every error message likes to say
 //! what was given. [`may_be_secret`] decides what could be a key, whatever it was given for; [`discreet`] puts a
-//! description in its place. What was printed must also not command a terminal: control characters are written out.
+//! description in its place. Untrusted text must not command a terminal or hide what it says: control characters and invisible ones
+//! are escaped.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use warpsmith::chain::is_unprintable;
 
 use crate::human;
 use crate::screen::terminal;
@@ -19,6 +23,25 @@ pub(crate) fn tell(text: &str) {
     }
     line.push('\n');
     let _ = terminal::aside(|| std::io::stderr().write_all(line.as_bytes()));
+}
+
+/// Whether `--verbose` was given.
+static VERBOSE: AtomicBool = AtomicBool::new(false);
+
+/// Has [`detail`] print from here on.
+pub(crate) fn be_verbose() {
+    VERBOSE.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_verbose() -> bool {
+    VERBOSE.load(Ordering::Relaxed)
+}
+
+/// Logs a detail on stderr, where `--verbose` asks for them.
+pub(crate) fn detail(text: impl FnOnce() -> String) {
+    if is_verbose() {
+        tell(&format!("verbose: {}", text()));
+    }
 }
 
 /// The shortest run of letters and digits that is not repeated. Half a key is no key, and addresses are shorter; those that
@@ -120,7 +143,7 @@ static WALLETS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     wallets.filter_map(|value| may_be_secret(&value).map(|what| (value.trim().to_owned(), what))).collect()
 });
 
-/// A message without what may be a secret, and without control characters other than the end of a line.
+/// A message without what may be a secret, its control characters and invisible ones escaped but for the end of a line.
 pub(crate) fn discreet(message: &str) -> String {
     let mut message = message.to_owned();
     for (wallet, what) in WALLETS.iter() {
@@ -148,7 +171,7 @@ pub(crate) fn discreet(message: &str) -> String {
     out
 }
 
-/// A text with its control characters written out: what others wrote must not command the terminal.
+/// Escapes control, bidirectional and invisible characters of untrusted text, but for the end of a line.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     plain(&mut out, text);
@@ -159,7 +182,7 @@ fn plain(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {
             '\n' => out.push('\n'),
-            c if c.is_control() => out.extend(c.escape_default()),
+            c if is_unprintable(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }
@@ -237,5 +260,6 @@ mod tests {
     #[test]
     fn nothing_commands_the_terminal() {
         assert_eq!(discreet("a\x1b[2Jb\rc\u{9b}d\te\nf"), "a\\u{1b}[2Jb\\rc\\u{9b}d\\te\nf");
+        assert_eq!(discreet("a\u{202e}b\u{200b}é"), "a\\u{202e}b\\u{200b}é");
     }
 }

@@ -8,7 +8,6 @@ mod scan;
 
 use std::fmt::Write;
 use std::io::IsTerminal;
-use std::thread::available_parallelism;
 
 use clap::Args;
 use serde::Serialize;
@@ -130,7 +129,6 @@ impl Bench {
         };
         let patterns = targets.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let devices = self.devices.open()?;
-        let cores = available_parallelism().map_or(1, |n| n.get());
         self.announce();
         if !self.json {
             stdout.show(self.heading().as_bytes())?;
@@ -145,7 +143,7 @@ impl Bench {
             let options = BenchOptions {
                 seconds: self.seconds,
                 baseline: self.baseline,
-                baseline_threads: self.devices.threads.unwrap_or(cores),
+                baseline_threads: self.devices.thread_count(),
                 patterns: patterns.as_ref(),
                 detail: self.detail,
             };

@@ -18,10 +18,11 @@ Examples:
 A file warpsmith.toml, in the folder warpsmith of $XDG_CONFIG_HOME (or ~/.config) and in the working folder, may hold:
   device = ['cuda:0', 'cpu']     what --device says, where it is not given
   output = 'keys.txt'            what --output says; relative to the folder of the file
-  colour = 'auto'                colours of help and errors: auto, always or never
+  color = 'auto'                 what --color says: auto, always or never
   launch_ms = 10                 what --launch-ms says
+  threads = 8                    what --threads says
 What is said later counts: the user's file, the working folder's, $WARPSMITH_DEVICE (several with commas), $WARPSMITH_OUTPUT,
-$WARPSMITH_COLOUR and $WARPSMITH_LAUNCH_MS, the command line.";
+$WARPSMITH_COLOR, $WARPSMITH_LAUNCH_MS and $WARPSMITH_THREADS, the command line.";
 
 /// Show the defaults that are set in files and in the environment
 #[derive(Args)]
@@ -63,14 +64,14 @@ impl ConfigCommand {
         if json {
             settings(config).iter().try_for_each(|line| stdout.show_json(line))?;
         } else {
-            stdout.show(text(config).as_bytes())?;
+            stdout.show_text(&text(config))?;
         }
         stdout.done(json, &AsAsked {})?;
         Ok(Ending::Done)
     }
 }
 
-fn settings(config: &Config) -> [SettingLine; 4] {
+fn settings(config: &Config) -> [SettingLine; 5] {
     let line = |name, value: Option<serde_json::Value>, source: &Source| {
         let (source, from) = match source {
             Source::Default => ("default", None),
@@ -79,7 +80,7 @@ fn settings(config: &Config) -> [SettingLine; 4] {
         };
         SettingLine { event: "setting", name, value: value.unwrap_or_default(), source, from }
     };
-    let Config { device, output, colour, launch_ms, .. } = config;
+    let Config { device, output, color, launch_ms, threads, .. } = config;
     let path = output.value.as_ref().map(|path| path.display().to_string().into());
     [
         line(
@@ -91,27 +92,42 @@ fn settings(config: &Config) -> [SettingLine; 4] {
             &device.source,
         ),
         line("output", path, &output.source),
-        line("colour", colour.value.map(|colour| colour.name().into()), &colour.source),
+        line("color", color.value.map(|color| color.name().into()), &color.source),
         line("launch_ms", launch_ms.value.map(serde_json::Value::from), &launch_ms.source),
+        line("threads", threads.value.map(serde_json::Value::from), &threads.source),
     ]
 }
 
-fn text(config: &Config) -> String {
-    let mut text = String::new();
-    for (SettingLine { name, value, .. }, source) in settings(config).iter().zip([
+/// Settings as people read them, with where each comes from.
+fn shown(config: &Config) -> impl Iterator<Item = (&'static str, String, &Source)> {
+    let sources = [
         &config.device.source,
         &config.output.source,
-        &config.colour.source,
+        &config.color.source,
         &config.launch_ms.source,
-    ]) {
+        &config.threads.source,
+    ];
+    settings(config).into_iter().zip(sources).map(|(SettingLine { name, value, .. }, source)| {
         let value = match value {
             serde_json::Value::Null => "not set".to_owned(),
-            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::String(text) => text,
             serde_json::Value::Array(all) => {
                 all.iter().filter_map(|one| one.as_str()).collect::<Vec<_>>().join(", ")
             }
             other => other.to_string(),
         };
+        (name, value, source)
+    })
+}
+
+/// Settings that are not the defaults of the program.
+pub(crate) fn given(config: &Config) -> impl Iterator<Item = (&'static str, String, &Source)> {
+    shown(config).filter(|(.., source)| **source != Source::Default)
+}
+
+fn text(config: &Config) -> String {
+    let mut text = String::new();
+    for (name, value, source) in shown(config) {
         let from = if *source == Source::Default { String::new() } else { format!("  from {source}") };
         let _ = writeln!(text, "{name:<10}  {value}{from}");
     }

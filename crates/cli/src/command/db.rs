@@ -188,7 +188,7 @@ impl Info {
         if self.json {
             stdout.show_json(&about_line("database", &database))?;
         } else {
-            stdout.show(about_text(&database).as_bytes())?;
+            stdout.show_text(&about_text(&database))?;
         }
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
@@ -206,7 +206,7 @@ impl Verify {
             .map_err(failed)?;
         screen.clear();
         let text = format!("every record is as it was built: {} addresses\n", human::count(total as f64));
-        stdout.show(text.as_bytes())?;
+        stdout.show_text(&text)?;
         Ok(Ending::Done)
     }
 }

@@ -12,7 +12,7 @@ use warpsmith::devices::Inspection;
 use crate::ending::{Ending, Failure};
 use crate::human::{self, wrapped};
 use crate::stdout::{AsAsked, Stdout};
-use crate::telling::escaped;
+use crate::telling::is_verbose;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,13 +22,11 @@ Examples:
   warpsmith npub cafe --device cpu            use one of them";
 
 /// List the devices of this machine, and why others are missing
+///
+/// With --verbose: all that the drivers say, and what their compilers say of the usual search.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Devices {
-    /// Print all that the drivers tell, and have their compilers compile the usual search to show what they say of it
-    #[arg(short, long)]
-    verbose: bool,
-
     /// Print JSON, one document per line
     #[arg(short, long)]
     json: bool,
@@ -54,9 +52,9 @@ impl Devices {
         if self.json {
             lines.iter().try_for_each(|line| stdout.show_json(line))?;
         } else {
-            stdout.show(table(&lines).as_bytes())?;
+            stdout.show_text(&table(&lines))?;
         }
-        if self.verbose {
+        if is_verbose() {
             self.inspect(stdout)?;
         }
         stdout.done(self.json, &AsAsked {})?;
@@ -109,7 +107,7 @@ impl Devices {
                 );
                 let _ = writeln!(text, "  {:<22}  in {time}, {said}", "the usual search");
             }
-            stdout.show(escaped(&text).as_bytes())?;
+            stdout.show_text(&text)?;
         }
         Ok(())
     }

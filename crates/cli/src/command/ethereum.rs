@@ -12,6 +12,7 @@ use warpsmith::search::Subject;
 use crate::ending::{Ending, Failure};
 use crate::factory::{Made, MadeByCreate2, MadeByCreate3};
 use crate::hooks::HookFlags;
+use crate::human::whole;
 use crate::mining::{Mining, SplitFlags};
 use crate::quest::Quest;
 use crate::running::CONTRACT;
@@ -58,7 +59,7 @@ pub(crate) struct Eth {
     contract: bool,
 
     /// The account's nonce when it creates the contract [default: 0, the account's first transaction]
-    #[arg(long, value_name = "N", requires = "contract", help_heading = CONTRACT)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(..), requires = "contract", help_heading = CONTRACT)]
     nonce: Option<u64>,
 }
 
@@ -86,7 +87,8 @@ Examples:
   warpsmith create2 cafe --factory arachnid --init-code out/Token.sol/Token.json --constructor-args Gold GLD 1000000
   warpsmith create2 --zeros --factory 0age --salt-layout caller:0x9f...c1 --init-code-hash 0x2b...90
   warpsmith create2 cafe --rule launcher.toml --input admin=0x9f...c1         a factory of yours (docs/rules.md)
-  warpsmith create2 --hook-flags BEFORE_SWAP,AFTER_SWAP --factory arachnid --init-code out/Hook.sol/Hook.json
+  warpsmith create2 cafe --owner 0x9f...c1 --owner 0x2b...90 --threshold 2    a Safe wallet of these owners
+  warpsmith create2 --hook-flags beforeSwap,afterSwap --factory arachnid --init-code out/Hook.sol/Hook.json
   warpsmith create2 cafe --deployer 0x.. --init-code-hash 0x.. --salt 0x9f..c1????????????????????????";
 
 /// Search for the salt of a contract made with CREATE2

@@ -145,7 +145,7 @@ impl OneSalt {
         } else {
             let width = trace.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
             let lines = trace.iter().map(|(name, value)| format!("{name:<width$}  {value}\n"));
-            stdout.show(lines.collect::<String>().as_bytes())?;
+            stdout.show_text(&lines.collect::<String>())?;
         }
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Deserialize;
 use warpsmith::chain::ethereum::Contract;
-use warpsmith::chain::{CHAINS, Chain, KeyTarget};
+use warpsmith::chain::{CHAINS, Chain, KeyTarget, json_mistake};
 use warpsmith::keys::{Split, join, wiping_stack};
 
 use crate::encryption::{EncryptFlags, ask_password};
@@ -144,7 +144,7 @@ fn read_results(file: &str) -> Result<Vec<Mined>, Failure> {
     let text = String::from_utf8(text).map_err(|_| bad("it is not text (UTF-8)".to_owned()))?;
     let splits = documents(&text).filter(|document| document.get("split").is_some());
     let read = |document| {
-        let fields = serde_json::from_value(document).map_err(|error| error.to_string())?;
+        let fields = serde_json::from_value(document).map_err(|error| json_mistake(&error.to_string()))?;
         check(fields)
     };
     let mined = splits.map(read).collect::<Result<Vec<_>, _>>().map_err(bad)?;

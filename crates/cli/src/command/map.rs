@@ -34,7 +34,7 @@ struct Show {
     file: PathBuf,
 
     /// List at most so many gaps
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", value_parser = human::whole::<usize>(..), default_value_t = 20)]
     gaps: usize,
 
     /// Print JSON
@@ -127,7 +127,7 @@ impl Show {
         if self.json {
             stdout.show_json(&told.line())?;
         } else {
-            stdout.show(told.text().as_bytes())?;
+            stdout.show_text(&told.text())?;
         }
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
@@ -326,7 +326,7 @@ impl Merge {
         let share = merged.share();
         MapFile::create(&self.into, merged).map_err(failed)?;
         let text = format!("{}: {} covered\n", self.into.display(), human::percent(share));
-        stdout.show(text.as_bytes())?;
+        stdout.show_text(&text)?;
         Ok(Ending::Done)
     }
 }

@@ -83,7 +83,7 @@ pub(crate) struct Scan {
     mask_file: Option<String>,
 
     /// With a mask: so many characters are missing at places that are not known
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4), help_heading = SCANNED)]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u8>(1..=4), help_heading = SCANNED)]
     missing: Option<u8>,
 
     /// Test the keys in this file instead of a range, one per line: hex, WIF or nsec, plain or .gz or .zst (- for standard input)
@@ -123,7 +123,7 @@ pub(crate) struct Scan {
     random: bool,
 
     /// Stop once N are found, and deliver what was found with them [default: when every address is found, or the range is done]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = WHEN)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = human::whole::<u64>(1..), help_heading = WHEN)]
     count: Option<u64>,
 
     /// Print how many keys are left to test, the speed and the time it takes on these devices, and stop

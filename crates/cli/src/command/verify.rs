@@ -20,7 +20,7 @@ use crate::ending::{Ending, Failure};
 use crate::factory::read_rule;
 use crate::input::name;
 use crate::stdout::Stdout;
-use crate::telling::{escaped, tell};
+use crate::telling::tell;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -162,6 +162,6 @@ impl Verify {
             };
             text += &format!("{mark}  {:<width$}  {}\n", check.what, check.said);
         }
-        stdout.show(escaped(&text).as_bytes())
+        stdout.show_text(&text)
     }
 }

@@ -17,6 +17,7 @@ use super::drawing::{Block, Looks};
 use super::keys::{Key, Woken, wait};
 use super::model::{Model, Mood};
 use super::{health, terminal};
+use crate::colour;
 use crate::signals;
 
 /// How long a frame stays. A command that is done before the first is over leaves the terminal alone.
@@ -90,7 +91,7 @@ impl Drop for GivenBack {
 }
 
 fn show(model: &Mutex<Model>, reins: &Reins, ended: &PipeReader) {
-    let looks = Looks { colours: terminal::has_colours(), unicode: terminal::knows_unicode() };
+    let looks = Looks { colours: colour::on_stderr(), unicode: terminal::knows_unicode() };
     let commanding = terminal::commanding();
     let keyboard = commanding.as_ref().filter(|_| terminal::may_take_keys());
     // Before the terminal is closed.

@@ -21,6 +21,7 @@ use jiff::Zoned;
 use warpsmith::scan::ScanProgress;
 use warpsmith::search::Progress;
 
+use crate::colour;
 use crate::human;
 use crate::telling::tell;
 use drawing::{Block, Looks};
@@ -173,7 +174,7 @@ impl Screen {
         if let Some(live) = &self.live {
             live.model().work(label, share, &more);
         } else if self.terminal {
-            let looks = Looks { colours: terminal::has_colours(), unicode: terminal::knows_unicode() };
+            let looks = Looks { colours: colour::on_stderr(), unicode: terminal::knows_unicode() };
             let (columns, _) = terminal::size();
             terminal::draw(Block::bar(label, share, &more, columns, looks).rows(columns, looks));
         } else {

@@ -57,11 +57,6 @@ pub(crate) fn size() -> (u16, u16) {
     terminal_size::terminal_size_of(std::io::stderr()).map_or((80, 24), |(width, height)| (width.0, height.0))
 }
 
-/// Whether colours are wished for.
-pub(crate) fn has_colours() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
 /// Whether the terminal is said to know more than ASCII.
 pub(crate) fn knows_unicode() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"]

@@ -238,6 +238,13 @@ fn people_read_encrypted_results_too() {
     let run = mine(&["q", "--encrypt", "--password-file", &password]).code(0);
     assert!(run.stdout.contains("\nncryptsec  ncryptsec1"), "{run:?}");
     assert!(!run.stdout.contains("nsec1") && !run.stdout.contains("hex "), "{run:?}");
+    assert!(
+        run.stderr.contains("warning: the password is weak: ncryptsec costs an attacker 64 MiB"),
+        "{run:?}"
+    );
+    write_private(&password, "reptile unfazed glamour pushing cosmetic sprain\n");
+    let run = mine(&["q", "--encrypt", "--password-file", &password]).code(0);
+    assert!(!run.stderr.contains("weak"), "{run:?}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn hooks_have_the_flags_asked_for() {
         ["create3", "--deployer", "0x4e59b44847b379578588920cA78FbF26c0B4956C", "--json", "--device", "cpu"];
     let eth = ["eth", "--contract", "--json", "--device", "cpu"];
     for (given, value) in
-        [("BEFORE_SWAP,AFTER_SWAP", 0xc0), ("0x2000", 0x2000), ("AFTER_SWAP,AFTER_SWAP_RETURNS_DELTA", 0x44)]
+        [("beforeSwap,afterSwap", 0xc0), ("0x2000", 0x2000), ("AFTER_SWAP,AFTER_SWAP_RETURNS_DELTA", 0x44)]
     {
         for command in [&create2[..], &create3[..], &eth[..]] {
             let run = warpsmith(&[command, &["--hook-flags", given, "--count", "3"]].concat()).code(0);
@@ -37,9 +37,9 @@ fn hooks_have_the_flags_asked_for() {
     let difficulty = estimate[0]["difficulty"].as_f64().expect("a number");
     assert!((difficulty / f64::from(1 << 18) - 1.0).abs() < 0.01, "{difficulty}");
     for (more, says) in [
-        (&["--hook-flags", "SWAP"][..], "BEFORE_SWAP"),
+        (&["--hook-flags", "SWAP"][..], "beforeSwap, afterSwap"),
         (&["--hook-flags", "0x4000"], "14 bits"),
-        (&["--hook-flags", "BEFORE_SWAP_RETURNS_DELTA"], "without BEFORE_SWAP"),
+        (&["--hook-flags", "BEFORE_SWAP_RETURNS_DELTA"], "without beforeSwap"),
         (&["..1", "--hook-flags", "BEFORE_SWAP"], "40th"),
     ] {
         let run =

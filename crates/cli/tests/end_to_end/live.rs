@@ -173,7 +173,10 @@ fn no_color_means_no_colours() {
         });
         codes.collect::<Vec<_>>()
     };
-    for (variables, has_any) in [(&[("NO_COLOR", "1")][..], false), (&[], true)] {
+    let no_color = ("NO_COLOR", "1");
+    for (variables, has_any) in
+        [(&[no_color][..], false), (&[], true), (&[no_color, ("WARPSMITH_COLOR", "always")], true)]
+    {
         let mut pty = search(USUAL, variables);
         pty.wait_for_text("luck ");
         pty.press("q");

@@ -209,7 +209,7 @@ fn mistakes_in_a_rule_are_refused_with_line_and_column() {
         ("block.chainid", "block.chain", "line 6, column 50: 'block.chain' is no constant and no input"),
         ("uint96\"\nguard", "int96\"\nguard", "line 5, column 8: a salt is bytes32"),
         ("[inputs]\nadmin", "[inputs]\nowner", "line 6, column 43: 'admin' is no constant"),
-        ("name = ", "nam = ", "line 1, column 1: unknown field `nam`"),
+        ("name = ", "nam = ", "line 1, column 1: there is no nam; expected one of name"),
         ("launcher", "createx", "line 1, column 8: createx is the name of a factory that is built in"),
         ("956C\"", "956c\"", "line 2, column 12"),
         ("keccak256(abi", "keccak(abi", "line 6, column 10: 'keccak(' is not known here"),

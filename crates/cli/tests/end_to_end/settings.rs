@@ -65,19 +65,32 @@ fn what_is_said_later_counts_and_config_show_says_where_it_was() {
         (line["value"].clone(), text(line, "source").to_owned(), line["from"].clone())
     };
     assert!(show(&[]).iter().all(|line| line["source"] == "default" && line["value"].is_null()));
-    write(&user, "device = 'cpu'\nlaunch_ms = 20\ncolour = 'never'\n");
+    write(&user, "device = 'cpu'\nlaunch_ms = 20\ncolor = 'never'\nthreads = 2\n");
     write(&here, "device = ['cpu:portable']\n");
     let lines = show(&[("WARPSMITH_LAUNCH_MS", "30")]);
     assert_eq!(setting(&lines, "device").0, serde_json::json!(["cpu:portable"]));
     assert_eq!(setting(&lines, "device").2, "warpsmith.toml");
     let (value, source, from) = setting(&lines, "launch_ms");
     assert_eq!((value, source.as_str(), from), (30.into(), "environment", "WARPSMITH_LAUNCH_MS".into()));
-    let (value, source, from) = setting(&lines, "colour");
+    let (value, source, from) = setting(&lines, "color");
     assert_eq!((value, source.as_str()), ("never".into(), "file"));
     assert_eq!(from, user.to_str().unwrap());
 
-    let run = at(folder.path(), &[], &["npub", "q", "-t", "1"]).code(0);
+    assert_eq!(setting(&lines, "threads").0, 2);
+
+    let run = at(folder.path(), &[], &["npub", "q", "-v"]).code(0);
     assert!(run.stderr.contains("device    cpu:portable"), "{run:?}");
+    // What is set, and on what it ran.
+    for detail in [
+        "verbose: warpsmith 0.1.0",
+        "verbose: threads = 2 from ",
+        "verbose: device cpu:portable",
+        "2 threads",
+        "exit code 0 after",
+    ] {
+        assert!(run.stderr.contains(detail), "{detail}: {run:?}");
+    }
+    assert!(!at(folder.path(), &[], &["npub", "q"]).code(0).stderr.contains("verbose"));
     let run = at(folder.path(), &[("WARPSMITH_DEVICE", "cuda:99")], &["npub", "q"]).code(3);
     assert!(run.stderr.contains("cuda:99"), "{run:?}");
     let run =
@@ -85,6 +98,19 @@ fn what_is_said_later_counts_and_config_show_says_where_it_was() {
     assert!(run.stderr.contains("device    cpu:"), "{run:?}");
     let run = at(folder.path(), &[], &["config", "show"]).code(0);
     assert!(run.stdout.contains("cpu:portable  from warpsmith.toml"), "{run:?}");
+}
+
+#[test]
+fn help_has_the_colours_that_are_asked_for() {
+    let folder = tempdir().unwrap();
+    let is_coloured = |variables: &[(&str, &str)], args: &[&str]| {
+        at(folder.path(), variables, &[args, &["npub", "--help"]].concat()).code(0).stdout.contains('\u{1b}')
+    };
+    // Not where the output is no terminal, unless somebody says so; the command line counts most.
+    assert!(!is_coloured(&[], &[]) && is_coloured(&[], &["--color", "always"]));
+    assert!(is_coloured(&[("WARPSMITH_COLOR", "always"), ("NO_COLOR", "1")], &[]));
+    assert!(!is_coloured(&[("WARPSMITH_COLOR", "always")], &["--color=never"]));
+    warpsmith(&["npub", "q", "--color", "red"]).code(2).says(&["auto, always, never"]);
 }
 
 #[test]
@@ -107,7 +133,11 @@ fn a_wrong_file_is_refused_with_its_line() {
         ("# mine\ndevices = 'cpu'\n", &["warpsmith.toml, line 2", "devices"][..]),
         ("device = 'gpu'\n", &["line 1", "'gpu' is no device"]),
         ("\nlaunch_ms = 0\n", &["line 2", "1 to 1000"]),
-        ("notify = 'true'\n", &["line 1", "notify"]),
+        (
+            "notify = 'true'\n",
+            &["line 1", "there is no notify; expected one of device, output, color, launch_ms, threads"],
+        ),
+        ("threads = 'all'\n", &["line 1", "expected a whole number from 1 to 4096"]),
     ];
     for (content, says) in cases {
         write(&here, content);
@@ -125,10 +155,10 @@ fn a_wrong_file_is_refused_with_its_line() {
     std::os::unix::fs::symlink("/dev/zero", &here).unwrap();
     at(folder.path(), &[], &["config", "show"]).code(2).says(&["warpsmith.toml", "device"]);
     fs::remove_file(&here).unwrap();
-    write(&here, "colour = 'never'\n");
+    write(&here, "color = 'never'\n");
     fs::set_permissions(&here, Permissions::from_mode(0o666)).unwrap();
     at(folder.path(), &[], &["npub", "q"]).code(2).says(&["may be written by other users", "chmod"]);
-    at(folder.path(), &[("WARPSMITH_COLOUR", "red")], &["config", "show"]).code(2);
+    at(folder.path(), &[("WARPSMITH_COLOR", "red")], &["config", "show"]).code(2);
 }
 
 /// In a folder such as /tmp, a file of another user neither counts nor stops a command.

@@ -164,6 +164,19 @@ fn keys_are_told_on_every_chain() {
         let run = warpsmith_with(&["verify", "-", "--password-file", &password], given.as_bytes()).code(1);
         assert!(!run.stdout.contains(['\u{1b}', '\u{9b}']) && !run.stderr.contains('\u{1b}'), "{run:?}");
     }
+    // Nor does it hide or turn round what it says.
+    let hidden = json!({
+        "address": "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf",
+        "public_key": "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798",
+        "details": { "\u{202e}yek\u{200b}\u{3164}": "x" },
+    })
+    .to_string();
+    for (form, escape) in
+        [(&[][..], "\\u{202e}yek\\u{200b}\\u{3164}"), (&["--json"], "\\u202eyek\\u200b\\u3164")]
+    {
+        let run = warpsmith_with(&[&["verify", "-"], form].concat(), hidden.as_bytes()).code(1);
+        assert!(run.stdout.contains(escape) && !run.stdout.contains('\u{202e}'), "{run:?}");
+    }
     verify("").code(2).says(&["no result and no key"]);
     verify("hello\n").code(1);
     verify(&"0".repeat(64)).code(1);

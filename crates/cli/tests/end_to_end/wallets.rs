@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::anvil::ACCOUNT;
 use crate::contracts::Site;
-use crate::harness::text;
+use crate::foreign;
+use crate::harness::{text, warpsmith};
 
 pub const SAFES: [&str; 4] = ["safe-1.1.1", "safe-1.3.0", "safe-1.4.1", "safe-1.5.0"];
 pub const ACCOUNTS: [&str; 3] = ["simple-account-0.6", "simple-account-0.7", "simple-account-0.8"];
@@ -53,18 +54,15 @@ fn version(factory: &str) -> Version {
     }
 }
 
-/// Puts compiled code where it is on other chains, and shows its hash and the call that makes a proxy a wallet of one owner.
+/// Puts compiled code where it is on other chains, and shows its hash.
 const PUT: &str = "const artifact = JSON.parse(fs.readFileSync(given.file, 'utf8')); \
-    const {keccak256, Interface, ZeroAddress} = require('ethers'); \
+    const {keccak256} = require('ethers'); \
     await provider.send('anvil_setCode', [given.address, artifact.deployedBytecode]); \
-    const setup = new Interface(['function setup(address[],uint256,address,bytes,address,address,uint256,address)']); \
-    const zero = ZeroAddress; \
-    const call = setup.encodeFunctionData('setup', [[given.owner], 1, zero, '0x', zero, zero, 0, zero]); \
-    show({hash: keccak256(artifact.deployedBytecode), setup: call});";
+    show({hash: keccak256(artifact.deployedBytecode)});";
 
 fn put(site: &Site, folder: &str, file: &str, address: &str) -> Option<Value> {
     let file = format!("packed/{folder}/{file}");
-    site.place(&file, PUT, json!({ "file": file, "address": address, "owner": ACCOUNT }))
+    site.place(&file, PUT, json!({ "file": file, "address": address }))
 }
 
 /// What a view function of a contract says.
@@ -86,9 +84,8 @@ fn safes_stand_where_we_said() {
             let Some(placed) = put(&site, folder, code, text(details, "deployer")) else { return };
             assert_eq!(text(&placed, "hash"), hash, "{factory}: not the code that is on the chains");
             let (_, at) = text(details, "inputs").rsplit_once("singleton=").unwrap();
-            let placed = put(&site, folder, singleton, at).expect("from the same package");
-            let setup = format!("initializer={}", text(&placed, "setup"));
-            let made = ["--factory", factory, "--input", &format!("singleton={name}"), "--input", &setup];
+            put(&site, folder, singleton, at).expect("from the same package");
+            let made = ["--factory", factory, "--input", &format!("singleton={name}"), "--owner", ACCOUNT];
             let is_bound = ["safe-1.4.1", "safe-1.5.0"].contains(&factory);
             for chain in [&[][..], &["--chain-id", "31337"]].into_iter().take(if is_bound { 2 } else { 1 }) {
                 let found = site.search(&[&["create2", "ca"], &made[..], chain].concat());
@@ -98,6 +95,41 @@ fn safes_stand_where_we_said() {
                 assert_eq!(owners, format!("[{ACCOUNT}]"), "{found}");
             }
         }
+    }
+}
+
+/// The call of `setup` by ethers.
+const SETUP: &str = "const {Interface, ZeroAddress: zero} = require('ethers'); \
+    const setup = new Interface(['function setup(address[],uint256,address,bytes,address,address,uint256,address)']); \
+    show(setup.encodeFunctionData('setup', [given.owners, given.threshold, zero, '0x', given.handler, zero, 0, zero]));";
+
+/// Owners alone say what `--input` would.
+#[test]
+fn a_safe_is_told_by_its_owners() {
+    let owners =
+        [ACCOUNT, "0x00000000219ab540356cBB839Cbe05303d7705Fa", "0x4e59b44847b379578588920cA78FbF26c0B4956C"];
+    let explain = |more: &[&str]| {
+        warpsmith(&[&["create2", "explain", "--salt", "7", "--json"], more].concat()).code(0).json().remove(0)
+    };
+    let each: Vec<&str> = owners.iter().flat_map(|owner| ["--owner", owner]).collect();
+    let by_owners = explain(&[&each[..], &["--threshold", "2"]].concat());
+    let handler = "0xfd0732Dc9E303f09fCEf3a7388Ad10A83459Ec99";
+    let given = json!({ "owners": owners, "threshold": 2, "handler": handler });
+    if let Some(setup) = foreign::node("ethers", SETUP, &given) {
+        let setup = format!("initializer={}", setup.as_str().unwrap());
+        let made = ["--factory", "safe-1.4.1", "--input", "singleton=SafeL2", "--input", &setup];
+        assert_eq!(explain(&made), by_owners);
+    }
+    for (args, says) in [
+        (&["--owner", ACCOUNT, "--threshold", "2"][..], "from 1 to 1"),
+        (&["--owner", ACCOUNT, "--threshold", "0"], "expected a whole number, 1 or more"),
+        (&["--owner", ACCOUNT, "--owner", ACCOUNT, "--threshold", "1"], "given twice"),
+        (&["--owner", ACCOUNT, "--factory", "arachnid"], "makes no Safe; expected --factory safe-1.1.1"),
+        (&["--owner", ACCOUNT, "--factory", "simple-account-0.7"], "--input owner=0x.."),
+        (&["--owner", "0x12"], "--owner: "),
+        (&["--threshold", "1", "--factory", "safe-1.4.1"], "--owner"),
+    ] {
+        warpsmith(&[&["create2", "explain", "--salt", "7"], args].concat()).code(2).says(&[says]);
     }
 }
 

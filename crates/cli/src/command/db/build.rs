@@ -9,6 +9,7 @@ use clap::Args;
 use warpsmith::store::{BuildOptions, Built, Database, Progress, Snapshot, Stage};
 
 use super::{SnapshotLine, about_line, about_text, failed, remarks};
+use crate::config;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
@@ -52,7 +53,7 @@ struct BuildFlags {
     threads: Option<usize>,
 
     /// Memory for sorting, in mebibytes
-    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(16..))]
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = human::whole::<u32>(16..))]
     memory: u32,
 
     /// Print JSON
@@ -105,7 +106,10 @@ impl BuildFlags {
         };
         let options = BuildOptions {
             strict: self.strict,
-            threads: self.threads.unwrap_or_else(|| available_parallelism().map_or(1, |n| n.get())),
+            threads: self
+                .threads
+                .or(config::get().threads.value)
+                .unwrap_or_else(|| available_parallelism().map_or(1, |n| n.get())),
             memory: self.memory as usize * (1 << 20),
             stop: &stop,
             progress: &progress,
@@ -142,7 +146,7 @@ impl BuildFlags {
             line.seconds = Some(seconds);
             stdout.show_json(&line)?;
         } else {
-            stdout.show(about_text(&database).as_bytes())?;
+            stdout.show_text(&about_text(&database))?;
         }
         let what = match added {
             None => "built".to_owned(),

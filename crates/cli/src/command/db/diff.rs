@@ -76,7 +76,7 @@ impl Diff {
         compared?;
         let summary = counts.in_words();
         match (self.summary && !self.json, self.quiet) {
-            (true, _) => stdout.show(format!("{summary}\n").as_bytes())?,
+            (true, _) => stdout.show_text(&format!("{summary}\n"))?,
             (false, true) => {}
             (false, false) => tell(&summary),
         }

@@ -57,7 +57,7 @@ struct How {
     local: bool,
 
     /// The job's share of the fleet, relative to other jobs
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = human::whole::<u32>(1..=1000))]
     priority: u32,
 
     /// How long a unit shall take a device: 60 s suits any fleet
@@ -178,7 +178,7 @@ impl Submission {
         if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
             && let Some(caution) = encrypt.caution(target, encryption)
         {
-            screen.warn(caution);
+            screen.warn(&caution);
         }
         let mut results =
             Results::open(stdout, flags.output.as_deref(), flags.json, encryption)?.with_codes(qr);

@@ -73,7 +73,7 @@ impl Status {
         if self.json {
             stdout.show_json(&StatusLine { event: "status", status: &status })
         } else {
-            stdout.show(self.text(&status).as_bytes())
+            stdout.show_text(&self.text(&status))
         }
     }
 
@@ -154,7 +154,7 @@ impl Watch {
             let address = page::show(listen, &told)?;
             match self.status.json {
                 true => stdout.show_json(&ListeningLine::new(address, None, ()))?,
-                false => stdout.show(format!("http://{address}/\n").as_bytes())?,
+                false => stdout.show_text(&format!("http://{address}/\n"))?,
             }
         }
         while !stop.load(Ordering::Relaxed) {

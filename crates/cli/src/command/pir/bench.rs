@@ -30,16 +30,16 @@ many gathers as that has, so a backup pair counts for nearly two.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
     /// Entries of the database
-    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = human::whole::<u64>(1..))]
     entries: u64,
 
     /// Bytes an entry
     #[arg(long, value_name = "N", default_value_t = 40,
-        value_parser = clap::value_parser!(u32).range(*ENTRY_SIZES.start() as i64..=*ENTRY_SIZES.end() as i64))]
+        value_parser = human::whole::<u32>(ENTRY_SIZES))]
     entry_size: u32,
 
     /// Entries a block [default: the power of two next to the square root of their number]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u32>(..))]
     block_size: Option<u32>,
 
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) struct Bench {
     devices: DeviceFlags,
 
     /// Hints to compare with the reference
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = human::whole::<u32>(1..=100_000))]
     samples: u32,
 
     /// Print JSON

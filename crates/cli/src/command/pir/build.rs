@@ -76,7 +76,7 @@ pub(crate) struct Build {
     entry_size: Option<u32>,
 
     /// Make a synthetic state of so many records, which looks like Ethereum's and belongs to nobody
-    #[arg(long, value_name = "N", group = "source")]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), group = "source")]
     synthetic: Option<u64>,
 
     /// Ask this node for its whole state: http://HOST:PORT of an anvil, whose chain is for trials
@@ -87,7 +87,7 @@ pub(crate) struct Build {
     route: Route,
 
     /// State: leave room for so many more keys
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), default_value_t = 0)]
     room: u64,
 
     /// State: write down which records are whose (DBFILE.names), so that `warpsmith pir follow` can move them
@@ -106,7 +106,7 @@ pub(crate) struct Build {
     code_flags: CodeFlags,
 
     /// Which synthetic state
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "synthetic")]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), default_value_t = 1, requires = "synthetic")]
     seed: u64,
 
     /// What INPUT is, where it is not what it looks like
@@ -114,15 +114,15 @@ pub(crate) struct Build {
     format: Option<Format>,
 
     /// Pairs and text: room for values of so many bytes, so that later ones may be longer [default: the longest there is]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1 << 26))]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u32>(0..=1 << 26))]
     value_size: Option<u32>,
 
     /// Entries a block [default: the power of two next to the square root of their number]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u32>(..))]
     block_size: Option<u32>,
 
     /// The number of the epoch that this is
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), default_value_t = 0)]
     epoch: u64,
 
     #[command(flatten)]
@@ -141,11 +141,11 @@ pub(crate) struct Build {
 #[derive(Args)]
 struct HeadFlags {
     /// State: the id of the chain it is of, for wallets; 1 is Ethereum's own
-    #[arg(long, value_name = "N", requires_all = ["block_number", "block_hash"])]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), requires_all = ["block_number", "block_hash"])]
     chain_id: Option<u64>,
 
     /// State: the block after which it is so
-    #[arg(long, value_name = "N", requires = "chain_id")]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), requires = "chain_id")]
     block_number: Option<u64>,
 
     /// State: the hash of that block, 64 hex digits
@@ -153,7 +153,7 @@ struct HeadFlags {
     block_hash: Option<[u8; 32]>,
 
     /// State: when that block was made, in seconds since 1970
-    #[arg(long, value_name = "N", requires = "chain_id", default_value_t = 0)]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), requires = "chain_id", default_value_t = 0)]
     block_time: u64,
 }
 

@@ -12,6 +12,7 @@ use warpsmith::pir::updates::Live;
 
 use super::lanes;
 use crate::ending::Failure;
+use crate::human::whole;
 
 /// Codes by their hashes.
 pub(super) type ByHash = BTreeMap<[u8; 32], Vec<u8>>;
@@ -20,11 +21,11 @@ pub(super) type ByHash = BTreeMap<[u8; 32], Vec<u8>>;
 #[derive(Args)]
 pub(super) struct CodeFlags {
     /// Codes: leave room for so many more chunks of 4 KB; most codes have one to three
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(..), default_value_t = 1000)]
     codes_room: u64,
 
     /// Codes: the longest there may ever be; every look-up asks for as many chunks as that has
-    #[arg(long, value_name = "BYTES", default_value_t = 24_576, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    #[arg(long, value_name = "BYTES", default_value_t = 24_576, value_parser = whole::<u32>(1..=1 << 24))]
     code_size: u32,
 }
 
@@ -34,15 +35,7 @@ impl CodeFlags {
         let most = chunks_of(longest.max(self.code_size as usize), CODE_ENTRY as usize);
         // 2^24 bytes and the longest line that is read have fewer chunks than a table may have.
         let layout = Layout::Chunked(u16::try_from(most).unwrap_or(u16::MAX));
-        Plan {
-            layout,
-            places: 3,
-            keys: chunks,
-            room: self.codes_room,
-            entry_size: CODE_ENTRY,
-            block_size,
-            epoch,
-        }
+        Plan { room: self.codes_room, block_size, epoch, ..Plan::new(layout, chunks, CODE_ENTRY) }
     }
 
     /// Builds a database of these.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor,
 };
+use warpsmith::chain::json_mistake;
 use warpsmith::pir::ethereum::{Address, code_hash, slot_key, slot_record};
 use warpsmith::pir::keyword::{Take, name};
 use warpsmith::pir::{Error, Result};
@@ -84,7 +85,7 @@ impl Dump {
                 true => Error::Io { path: self.path.clone(), source: error.into() },
                 false => Error::Format {
                     what: format!("{}:{}", self.path.display(), error.line()),
-                    reason: without_place(&error.to_string()).to_owned(),
+                    reason: json_mistake(without_place(&error.to_string())),
                 },
             });
         }

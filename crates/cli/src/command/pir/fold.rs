@@ -51,11 +51,11 @@ pub(crate) struct Fold {
 #[derive(Args, Clone, Copy)]
 pub(super) struct KeepFlags {
     /// Keep the updates of so many epochs before the newest, for clients that are behind and chains that take blocks back
-    #[arg(long, value_name = "N", default_value_t = Keep::default().epochs)]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), default_value_t = Keep::default().epochs)]
     keep: u64,
 
     /// Keep more of them, as long as they have no more changes than this [default: as many as are cheaper than new hints]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..))]
     keep_changes: Option<u64>,
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Follow {
     codes: Option<PathBuf>,
 
     /// Stay so many blocks behind the newest: fewer are taken back again
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), default_value_t = 0)]
     behind: u64,
 
     /// How often the node is asked for a new block, as 1s or 500ms
@@ -64,11 +64,11 @@ pub(crate) struct Follow {
     poll: Duration,
 
     /// End when the database is at this block
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = human::whole::<u64>(..))]
     until: Option<u64>,
 
     /// Fold after so many epochs; 0 for never [default: when the changes take a quarter of the database's bytes, or 64 MiB]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..))]
     fold_every: Option<u64>,
 
     #[command(flatten)]

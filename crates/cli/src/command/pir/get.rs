@@ -105,7 +105,7 @@ impl Get {
                             let line = EntryLine::new(query, &answer, is_text);
                             match self.json {
                                 true => stdout.show_json(&line)?,
-                                false => stdout.show(line.for_people().as_bytes())?,
+                                false => stdout.show_text(&line.for_people())?,
                             }
                         }
                     }

@@ -71,7 +71,7 @@ pub(crate) struct Hint {
 
     /// With --hint-maker: fetch so many further pairs for a state that is there already
     #[arg(long, value_name = "N", requires = "hint_maker", conflicts_with_all = ["server", "database", "lambda", "queries"],
-        value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+        value_parser = human::whole::<u64>(1..=1 << 32))]
     top_up: Option<u64>,
 
     /// Print how large the hints would be and how long making them would take, and stop
@@ -223,7 +223,7 @@ impl Hint {
                 human::count(params.backups() as f64),
                 human::seconds(seconds)
             );
-            stdout.show(text.as_bytes())?;
+            stdout.show_text(&text)?;
         }
         stdout.done(self.json, &AsAsked {})?;
         Ok(Ending::Done)
@@ -390,7 +390,7 @@ pub(crate) fn show_state(
         human::count(client.remaining() as f64),
         bytes(length)
     );
-    stdout.show(text.as_bytes())
+    stdout.show_text(&text)
 }
 
 /// Says what is read, and what a client of it holds.

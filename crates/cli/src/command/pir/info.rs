@@ -49,11 +49,11 @@ pub(crate) struct Info {
 #[derive(Args)]
 pub(crate) struct ShapeFlags {
     /// Hints for each offset of a block: the chance that a query finds none is below e^(-N/2) [default: 80]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u32>(..))]
     pub lambda: Option<u32>,
 
     /// Queries until the next offline phase [default: half as many as there are hints]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(1..))]
     pub queries: Option<u64>,
 }
 
@@ -353,7 +353,7 @@ impl Info {
             text += "verified   every entry is as it was built\n";
         }
         text += &figures.text(description.keyword.as_ref().map(TableShape::queries));
-        stdout.show(text.as_bytes())
+        stdout.show_text(&text)
     }
 
     fn state(&self, stdout: &mut Stdout) -> Result<(), Failure> {
@@ -401,6 +401,6 @@ impl Info {
             count(client.remaining()),
             bytes(client.journal_bytes()),
         );
-        stdout.show((text + &figures.text(None)).as_bytes())
+        stdout.show_text(&(text + &figures.text(None)))
     }
 }

@@ -28,23 +28,23 @@ pub(super) struct LimitFlags {
     address_memory: Option<u64>,
 
     /// Queries in one request
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = human::whole::<u32>(1..=65_536))]
     batch: u32,
 
     /// Connections at once; one more takes the place of one without a request, or is closed
-    #[arg(long, value_name = "N", default_value_t = ConnectionLimits::DEFAULT.connections as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = ConnectionLimits::DEFAULT.connections as u32, value_parser = human::whole::<u32>(1..=1_000_000))]
     connections: u32,
 
     /// Connections of one address at once; likewise
-    #[arg(long, value_name = "N", default_value_t = ConnectionLimits::DEFAULT.address_connections as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = ConnectionLimits::DEFAULT.address_connections as u32, value_parser = human::whole::<u32>(1..=1_000_000))]
     address_connections: u32,
 
     /// Requests that are worked on at once; others are told to come again [default: 64, of a hint maker 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u32>(1..=65_536))]
     working: Option<u32>,
 
     /// Requests for hints of one address that are worked on at once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = human::whole::<u32>(1..=65_536))]
     address_hints: u32,
 
     /// Requests a second from one address, on average

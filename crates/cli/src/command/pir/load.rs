@@ -41,7 +41,7 @@ pub(crate) struct Load {
     server: String,
 
     /// Connections, all open at once
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = human::whole::<u32>(1..=60_000))]
     connections: u32,
 
     /// Queries a second, of all connections together

@@ -77,7 +77,7 @@ pub(crate) struct Proxy {
     codes_state: Option<PathBuf>,
 
     /// Look-ups of a round: so many leave together, however few are asked for
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = human::whole::<u16>(1..=1000))]
     round: u16,
 
     /// Send a round so often, whether anything is asked or not, and at no other time: 15s, 1m

@@ -73,7 +73,7 @@ pub(crate) struct Serve {
     limits: LimitFlags,
 
     /// Changes that may be taken back for a query of an older epoch; beyond, the client must update first
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u64>(..), default_value_t = 10_000)]
     most_taken_back: u64,
 
     /// Where entries are read from: a copy in memory, or the file, with slower answers [default: memory, if there is room]

@@ -14,6 +14,7 @@ use super::fold::fold_and_tell;
 use super::growth::{Telling, grow};
 use super::lanes;
 use crate::ending::{Ending, Failure};
+use crate::human::whole;
 use crate::running::interrupt;
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
@@ -60,7 +61,7 @@ pub(crate) struct Update {
     delta: bool,
 
     /// Fold the database, as `warpsmith pir fold` does, when so many changes are not folded yet; 0 for never
-    #[arg(long, value_name = "N", default_value_t = FOLD_AFTER)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(..), default_value_t = FOLD_AFTER)]
     fold_after: u64,
 
     /// Print JSON

@@ -51,11 +51,11 @@ pub(crate) struct ServeSalts {
     token_file: Option<PathBuf>,
 
     /// Requests that are searched for at a time
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = human::whole::<u16>(1..=64))]
     jobs: u16,
 
     /// Requests that may wait for one of those to end; more are turned away
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", value_parser = human::whole::<u16>(..), default_value_t = 64)]
     queue: u16,
 
     /// The longest deadline of a request
@@ -63,7 +63,7 @@ pub(crate) struct ServeSalts {
     longest: Duration,
 
     /// The least chance in percent that a request must have in its time; others are refused with the odds
-    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=99))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = human::whole::<u8>(0..=99))]
     least_chance: u8,
 
     /// Where GET /metrics is answered, for Prometheus: an address and a port of its own

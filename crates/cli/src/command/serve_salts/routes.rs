@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
+use warpsmith::chain::json_mistake;
 use warpsmith::pir::Token;
 use warpsmith::search::time_to;
 use warpsmith_http::{
@@ -361,7 +362,7 @@ async fn read(body: Body) -> Result<Request, Refused> {
         };
         Refused::new(status, error.to_string())
     })?;
-    serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))
+    serde_json::from_slice(&bytes).map_err(|error| bad(json_mistake(&error.to_string())))
 }
 
 /// The answer with the results there are.

@@ -201,15 +201,7 @@ fn codes_of_a_dump_come_from_a_list_and_wrong_ones_are_noticed() {
     pir(&["build", &codes, &list, "--format", "codes"]).code(0);
     // The second contract's code is not in the list, and here it is one with another hash.
     let wrong = desk.path("wrong.pir");
-    let plan = Plan {
-        layout: Layout::Chunked(7),
-        places: 3,
-        keys: 2,
-        room: 0,
-        entry_size: 4096,
-        block_size: None,
-        epoch: 0,
-    };
+    let plan = Plan::new(Layout::Chunked(7), 2, 4096);
     keyword::build(
         wrong.as_ref(),
         &plan,

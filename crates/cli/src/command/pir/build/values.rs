@@ -173,9 +173,8 @@ impl Build {
         Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?)
     }
 
-    /// Tagged entries, of whole words: the sums of other sizes take longer.
+    /// A plan by the flags.
     fn plan(&self, layout: Layout, keys: u64, value_size: u32) -> Plan {
-        let entry_size = (TAG_BYTES as u32 + value_size).next_multiple_of(8);
-        Plan { layout, places: 3, keys, room: 0, entry_size, block_size: self.block_size, epoch: self.epoch }
+        Plan { layout, block_size: self.block_size, epoch: self.epoch, ..Plan::tagged(keys, value_size) }
     }
 }

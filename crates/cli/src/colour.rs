@@ -1,0 +1,97 @@
+//! `--color`: whether the live screen and help have colours.
+//!
+//! The command line counts first, then `WARPSMITH_COLOR`, then the configuration files. Where none of them says anything `NO_COLOR`
+//! (no-color.org) turns colours off, and without it a terminal has them.
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::sync::OnceLock;
+
+use clap::ValueEnum;
+
+/// When there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Also where the output is no terminal
+    Always,
+    Never,
+}
+
+impl Colour {
+    pub fn parse(text: &str) -> Result<Colour, String> {
+        Colour::from_str(text, false).map_err(|_| format!("'{text}': expected auto, always or never"))
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Colour::Auto => "auto",
+            Colour::Always => "always",
+            Colour::Never => "never",
+        }
+    }
+
+    /// The choice of a command line that has not been parsed: the parser's own help has colours.
+    fn asked_for(arguments: impl Iterator<Item = OsString>) -> Option<Colour> {
+        let mut arguments = arguments.take_while(|argument| argument != "--");
+        let mut choice = None;
+        while let Some(argument) = arguments.next() {
+            let argument = argument.to_string_lossy();
+            let value = match argument.strip_prefix("--color") {
+                Some("") => arguments.next().map(|value| value.to_string_lossy().into_owned()),
+                Some(value) => value.strip_prefix('=').map(str::to_owned),
+                None => None,
+            };
+            choice = value.and_then(|value| Colour::parse(&value).ok()).or(choice);
+        }
+        choice
+    }
+}
+
+impl From<Colour> for clap::ColorChoice {
+    fn from(colour: Colour) -> clap::ColorChoice {
+        match colour {
+            Colour::Auto => clap::ColorChoice::Auto,
+            Colour::Always => clap::ColorChoice::Always,
+            Colour::Never => clap::ColorChoice::Never,
+        }
+    }
+}
+
+static CHOICE: OnceLock<Colour> = OnceLock::new();
+
+/// Decides for this process, by its arguments, what is configured, and the environment.
+pub(crate) fn choose(configured: Option<Colour>) -> Colour {
+    *CHOICE.get_or_init(|| {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let usual = if no_color { Colour::Never } else { Colour::Auto };
+        Colour::asked_for(std::env::args_os().skip(1)).or(configured).unwrap_or(usual)
+    })
+}
+
+/// Whether what is drawn on stderr has colours.
+pub(crate) fn on_stderr() -> bool {
+    match choose(None) {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => std::io::stderr().is_terminal(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flag_is_found_before_the_command_line_is_parsed() {
+        let asked = |text: &str| Colour::asked_for(text.split(' ').map(OsString::from));
+        assert_eq!(asked("npub cafe --color never"), Some(Colour::Never));
+        assert_eq!(asked("--color=always npub cafe"), Some(Colour::Always));
+        assert_eq!(asked("--color never --color=auto"), Some(Colour::Auto));
+        for none in ["npub cafe", "--color red", "--color", "--colors never", "npub -- --color never"] {
+            assert_eq!(asked(none), None, "{none}");
+        }
+        assert!(Colour::parse("red").is_err_and(|why| why.contains("auto, always or never")));
+    }
+}
