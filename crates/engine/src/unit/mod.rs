@@ -19,12 +19,16 @@ mod runner;
 mod tests;
 
 use secp256k1::PublicKey;
+use warpsmith_chain::Form;
+use warpsmith_curve::Scalar;
 use warpsmith_curve::walk::Place;
 
 pub use check::{UnitOrigin, check_spots, settle};
 pub use range::{RangeRunner, RangeStart, RangeUnit};
 pub use runner::{Covered, Outfit, UnitRunner};
 
+use crate::origin::affine;
+use crate::origins::moved_by;
 use crate::worker::MOST_HALF;
 
 /// One piece of work. See [`UnitRunner`].
@@ -42,6 +46,42 @@ impl Unit {
         match self {
             Unit::Keys(unit) => u128::from(unit.steps) * u128::from(unit.keys_of_step()),
             Unit::Salts(unit) => u128::from(unit.last - unit.first) + 1,
+        }
+    }
+
+    /// Number of groups, or of salts: what [`Unit::stretch`] counts by.
+    pub fn length(&self) -> u64 {
+        match self {
+            Unit::Keys(unit) => unit.steps,
+            Unit::Salts(unit) => (unit.last - unit.first).saturating_add(1),
+        }
+    }
+
+    /// Returns the part of this unit from group or salt `first` on, `length` of them long, and how much less its spots are than those
+    /// of the same candidates in this unit; none if it has no such part.
+    pub fn stretch(&self, first: u64, length: u64) -> Option<(Unit, u64)> {
+        let end = first.checked_add(length)?;
+        if length == 0 || end > self.length() {
+            return None;
+        }
+        match self {
+            Unit::Keys(unit) => {
+                let way = Scalar::from_u64(first).mul(Scalar::from_u64(2 * u64::from(unit.half) + 1));
+                let point = match first {
+                    0 => unit.point,
+                    _ => {
+                        let moved = moved_by(affine(&unit.point), &[way]).into_iter().next()??;
+                        let bytes = [&[4][..], &moved.x.to_be_bytes(), &moved.y.to_be_bytes()].concat();
+                        PublicKey::from_slice(&bytes).ok()?
+                    }
+                };
+                Some((Unit::Keys(KeyUnit { point, steps: length, ..*unit }), first << LOW_BITS))
+            }
+            Unit::Salts(unit) => {
+                let from = unit.first + first;
+                let stretch = SaltUnit { first: from, last: from + (length - 1), ..*unit };
+                Some((Unit::Salts(stretch), first))
+            }
         }
     }
 
@@ -78,6 +118,12 @@ const LOW_BITS: u32 = 17;
 impl KeyUnit {
     /// The most groups a unit can have.
     pub const MOST_STEPS: u64 = 1 << (64 - LOW_BITS);
+
+    /// Returns the powers of lambda on an entry, and whether a key and its negative are two candidates: alike on every device, since
+    /// both follow from what is hashed.
+    pub fn relatives(form: Form) -> (u8, bool) {
+        (if form == Form::X { 3 } else { 1 }, form.signs())
+    }
 
     /// Whether these numbers make a unit.
     pub fn is_sound(&self) -> bool {

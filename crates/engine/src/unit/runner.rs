@@ -84,6 +84,9 @@ struct Ready<'a> {
 /// A place of a unit on one of its workers.
 type Told = Vec<Spot>;
 
+/// Places that a worker collects before those that are neither shares nor matches are dropped: some ten megabytes.
+const MAX_UNSORTED: usize = if cfg!(test) { 1 << 10 } else { 1 << 18 };
+
 impl<'a> UnitRunner<'a> {
     /// Matches that are told of a unit. One is all that may be used of it, since keys of one unit are related.
     pub const MOST_MATCHES: usize = 64;
@@ -121,6 +124,36 @@ impl<'a> UnitRunner<'a> {
         self.device.id()
     }
 
+    /// Returns why this device cannot do a unit of this search, if it cannot: a unit of other candidates than the search has, or of a
+    /// group size without a program.
+    pub fn refusal(&self, unit: &Unit) -> Option<String> {
+        match (unit, self.subject) {
+            (Unit::Keys(keys), Subject::Key(target)) => {
+                let (orbits, signs) = KeyUnit::relatives(target.form());
+                let own = self.device.half();
+                if !keys.is_sound() {
+                    Some("it is no unit".to_owned())
+                } else if (keys.orbits, keys.signs) != (orbits, signs) {
+                    Some(format!(
+                        "it has {} orbits and signs {}, this search {orbits} and {signs}",
+                        keys.orbits, keys.signs
+                    ))
+                } else if keys.half != own
+                    && (!keys.half.is_power_of_two() || self.device.with_half(keys.half).is_none())
+                {
+                    Some(format!("{} has no walk of {} entries", self.device.id(), keys.half))
+                } else {
+                    None
+                }
+            }
+            (Unit::Salts(salts), Subject::Salt(_)) => {
+                (salts.first > salts.last).then(|| "it is no unit".to_owned())
+            }
+            (Unit::Keys(_), Subject::Salt(_)) => Some("it has keys, this search salts".to_owned()),
+            (Unit::Salts(_), Subject::Key(_)) => Some("it has salts, this search keys".to_owned()),
+        }
+    }
+
     /// Does a unit: every candidate of it, and none else. Digests with so many leading zero bits are shares; of scores, those above
     /// `beat` are wanted. `tried` counts as it goes. None if it was stopped.
     pub fn run(
@@ -138,13 +171,20 @@ impl<'a> UnitRunner<'a> {
             Unit::Salts(unit) if unit.first > unit.last => return Err(lost(format!("{unit:?} is no unit"))),
             _ => {}
         }
+        let sorter = Sorter { subject: self.subject, wanted: self.wanted };
+        let sift = |told: &mut Told| {
+            let covered = sorter.sort(unit, std::mem::take(told), bits, beat);
+            // What is both is told once.
+            let both = covered.shares.iter().chain(&covered.matches);
+            told.extend(both.filter_map(|spot| read_spot(unit, *spot)));
+        };
         let told = match unit {
             // Another number of entries is another program: as rare as a unit that is done twice to compare.
             Unit::Keys(keys) if keys.half != self.device.half() => {
                 let other = self.device.with_half(keys.half);
                 let other = other.ok_or_else(|| lost(format!("it has no walk of {} entries", keys.half)))?;
                 let mut workers = self.workers(&other, bits, beat).map_err(lost)?;
-                cover(unit, &mut workers, stop, tried).map_err(lost)?
+                cover(unit, &mut workers, stop, tried, &sift).map_err(lost)?
             }
             _ => {
                 let ready = self.ready.take().filter(|ready| (ready.bits, ready.beat) == (bits, beat));
@@ -152,12 +192,12 @@ impl<'a> UnitRunner<'a> {
                     Some(ready) => ready.workers,
                     None => self.workers(self.device, bits, beat).map_err(lost)?,
                 };
-                let told = cover(unit, &mut workers, stop, tried).map_err(lost)?;
+                let told = cover(unit, &mut workers, stop, tried, &sift).map_err(lost)?;
                 self.ready = Some(Ready { bits, beat, workers });
                 told
             }
         };
-        Ok(told.map(|told| self.sort(unit, told, bits, beat)))
+        Ok(told.map(|told| sorter.sort(unit, told, bits, beat)))
     }
 
     fn workers<'d>(
@@ -171,7 +211,16 @@ impl<'a> UnitRunner<'a> {
         device.supports(&search)?;
         (0..device.workers()).map(|_| device.worker(&search)).collect()
     }
+}
 
+/// Sorts what a device told into shares and matches, by the host's own arithmetic.
+#[derive(Clone, Copy)]
+struct Sorter<'a> {
+    subject: Subject<'a>,
+    wanted: Wanted<'a>,
+}
+
+impl Sorter<'_> {
     /// What the host says to what a device told.
     fn sort(&self, unit: &Unit, told: Told, bits: u32, beat: u32) -> Covered {
         let spot = |spot| match (spot, unit) {
@@ -188,7 +237,7 @@ impl<'a> UnitRunner<'a> {
             if is_share(&digest, bits) {
                 covered.shares.push(*spot);
             }
-            if covered.matches.len() < Self::MOST_MATCHES && self.is_wanted(&digest, beat) {
+            if covered.matches.len() < UnitRunner::MOST_MATCHES && self.is_wanted(&digest, beat) {
                 covered.matches.push(*spot);
             }
         }
@@ -200,6 +249,14 @@ impl<'a> UnitRunner<'a> {
             Wanted::Patterns(patterns) => patterns.find(&self.subject.target().encode(digest)).is_some(),
             Wanted::Best { ranking, .. } => ranking.score().of(digest) > beat,
         }
+    }
+}
+
+/// The place that a spot of a unit means.
+fn read_spot(unit: &Unit, spot: u64) -> Option<Spot> {
+    match unit {
+        Unit::Keys(unit) => unit.place(spot).map(Spot::Key),
+        Unit::Salts(unit) => unit.counter(spot).map(Spot::Salt),
     }
 }
 
@@ -233,16 +290,20 @@ fn with_shares(mut filter: Filter, bits: u32) -> Filter {
     filter
 }
 
+/// Drops the places that are neither shares nor matches.
+type Sift<'s> = &'s (dyn Fn(&mut Told) + Sync);
+
 /// Has workers do a unit between them. None if they were stopped.
 fn cover(
     unit: &Unit,
     workers: &mut [Box<dyn Worker + '_>],
     stop: &AtomicBool,
     tried: &AtomicU64,
+    sift: Sift<'_>,
 ) -> std::result::Result<Option<Told>, Fault> {
     match unit {
-        Unit::Keys(unit) => cover_keys(unit, workers, stop, tried),
-        Unit::Salts(unit) => cover_salts(unit, workers, stop, tried),
+        Unit::Keys(unit) => cover_keys(unit, workers, stop, tried, sift),
+        Unit::Salts(unit) => cover_salts(unit, workers, stop, tried, sift),
     }
 }
 
@@ -251,6 +312,7 @@ fn cover_keys(
     workers: &mut [Box<dyn Worker + '_>],
     stop: &AtomicBool,
     tried: &AtomicU64,
+    sift: Sift<'_>,
 ) -> std::result::Result<Option<Told>, Fault> {
     let numbering = workers.first().and_then(|worker| worker.numbering());
     let Some(Numbering { half, lanes, orbits, signs }) = numbering else {
@@ -268,7 +330,7 @@ fn cover_keys(
         let job = |(at, (worker, points)): (usize, (&mut Box<dyn Worker + '_>, &[Affine]))| {
             worker.start(Start::Stretch { points, steps })?;
             let first = at as u64 * u64::from(lanes);
-            to_the_end(worker.as_mut(), stop, tried, |spot| match spot {
+            to_the_end(worker.as_mut(), stop, tried, sift, |spot| match spot {
                 Spot::Key(place) => {
                     let step = (first + u64::from(place.lane)) * steps + place.step;
                     (place.step < steps && step < unit.steps).then_some(Spot::Key(Place {
@@ -289,6 +351,7 @@ fn cover_salts(
     workers: &mut [Box<dyn Worker + '_>],
     stop: &AtomicBool,
     tried: &AtomicU64,
+    sift: Sift<'_>,
 ) -> std::result::Result<Option<Told>, Fault> {
     let share = (unit.last - unit.first) / workers.len() as u64 + 1;
     let base = unit.base;
@@ -301,7 +364,7 @@ fn cover_salts(
             let last = first.saturating_add(share - 1).min(unit.last);
             tasks.push(scope.spawn(move || {
                 worker.start(Start::Salts(Lease { base, first, last }))?;
-                to_the_end(worker.as_mut(), stop, tried, |spot| match spot {
+                to_the_end(worker.as_mut(), stop, tried, sift, |spot| match spot {
                     Spot::Salt(counter) => (first..=last).contains(&counter).then_some(spot),
                     Spot::Key(_) => None,
                 })
@@ -327,13 +390,18 @@ fn to_the_end(
     worker: &mut dyn Worker,
     stop: &AtomicBool,
     tried: &AtomicU64,
+    sift: Sift<'_>,
     keep: impl Fn(Spot) -> Option<Spot>,
 ) -> std::result::Result<Option<Told>, Fault> {
-    let mut told = Vec::new();
+    let (mut told, mut limit) = (Vec::new(), MAX_UNSORTED);
     while !stop.load(Ordering::Relaxed) {
         let batch = worker.run()?;
         tried.fetch_add(batch.tried, Ordering::Relaxed);
         told.extend(batch.hits.iter().filter_map(|hit| keep(hit.spot)));
+        if told.len() > limit {
+            sift(&mut told);
+            limit = MAX_UNSORTED.max(2 * told.len());
+        }
         if batch.done {
             return Ok(Some(told));
         }

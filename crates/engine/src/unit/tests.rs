@@ -96,6 +96,7 @@ fn assert_exact(target: &dyn KeyTarget, pattern: &str, sizes: &[u64]) {
             UnitRunner::new(&devices, Subject::Key(target), Wanted::Patterns(&patterns)).expect("proved");
         let Outfit { half, orbits, signs, .. } = runner.outfit();
         assert_eq!(half, HALF);
+        assert_eq!((orbits, signs), KeyUnit::relatives(target.form()), "{name}");
         for &steps in sizes {
             let secret = Secret::random().expect("random");
             let unit = KeyUnit { point: secret.public_key(), half, orbits, signs, steps };
@@ -143,6 +144,38 @@ fn devices_agree_on_shares() {
             assert_eq!(other, covered, "{name} and {first}, {half} entries");
         }
     }
+}
+
+/// A part of a unit has the shares of that part, moved by what is said; units that a search does not have are refused, by a runner
+/// that goes on working.
+#[test]
+fn parts_of_units_are_units_and_others_are_refused() {
+    let patterns = compile(["cafecafe"], &Npub, &Options::default()).expect("possible");
+    let devices = Devices::cpu().expect("a processor");
+    let mut runner =
+        UnitRunner::new(&devices, Subject::Key(&Npub), Wanted::Patterns(&patterns)).expect("proved");
+    let point = Secret::random().expect("random").public_key();
+    let keys = KeyUnit { point, half: 16, orbits: 3, signs: false, steps: 300 };
+    let unit = Unit::Keys(keys);
+    let whole = run(&mut runner, &unit, 6, 0);
+    for (first, length) in [(0, 300), (0, 7), (77, 120), (299, 1)] {
+        let (part, shift) = unit.stretch(first, length).expect("a part");
+        assert_eq!(part.length(), length);
+        let shares: Vec<u64> = run(&mut runner, &part, 6, 0).shares.iter().map(|spot| spot + shift).collect();
+        let is_inside = |spot: &u64| (first..first + length).contains(&(spot >> LOW_BITS));
+        assert_eq!(shares, whole.shares.iter().copied().filter(is_inside).collect::<Vec<_>>());
+    }
+    assert!(unit.stretch(1, 300).is_none() && unit.stretch(0, 0).is_none());
+    let salts = Unit::Salts(SaltUnit { base: [7; 32], first: 5, last: 104 });
+    let part = SaltUnit { base: [7; 32], first: 15, last: 24 };
+    assert_eq!((salts.length(), salts.stretch(10, 10)), (100, Some((Unit::Salts(part), 10))));
+    assert_eq!(runner.refusal(&unit), None);
+    let others =
+        [KeyUnit { orbits: 1, ..keys }, KeyUnit { signs: true, ..keys }, KeyUnit { half: 1000, ..keys }];
+    for other in others {
+        assert!(runner.refusal(&Unit::Keys(other)).is_some(), "{other:?}");
+    }
+    assert!(runner.refusal(&salts).is_some());
 }
 
 /// A flood of hits, far more than a launch has room for, is told whole.
