@@ -46,6 +46,7 @@ use std::time::Instant;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::colour::Colour;
+use crate::config::FileState;
 use crate::ending::{Ending, Failure};
 use crate::stdout::Stdout;
 
@@ -157,9 +158,13 @@ fn main() -> ExitCode {
 fn describe_settings() {
     let version = env!("CARGO_PKG_VERSION");
     telling::detail(|| format!("warpsmith {version} on {} {}", std::env::consts::OS, std::env::consts::ARCH));
-    for (path, is_there) in &config::get().files {
-        let is_there = if *is_there { "read" } else { "not there" };
-        telling::detail(|| format!("configuration {}: {is_there}", path.display()));
+    for (path, state) in &config::get().files {
+        let state = match state {
+            FileState::Read => "read",
+            FileState::Missing => "not there",
+            FileState::Foreign => "not read, it belongs to another user",
+        };
+        telling::detail(|| format!("configuration {}: {state}", path.display()));
     }
     for (name, value, source) in command::config::given(config::get()) {
         telling::detail(|| format!("{name} = {value} from {source}"));

@@ -1,21 +1,23 @@
 //! One job as the coordinator has it: what to give out next, and what comes of a report. No network and no clock of its own.
 
 mod checking;
+mod comparing;
 
-use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use warpsmith_engine::KeyUnit;
+use warpsmith_engine::{KeyUnit, Subject};
 
 pub use self::checking::{Taken, Wrong};
+use self::comparing::Repeat;
 use crate::duty::{Duty, Found, SALTS};
 use crate::error::{Error, Result};
-use crate::folder::{FoundAt, Wishes, read_found};
+use crate::folder::{FOUND, FoundAt, Wishes, read_found};
 use crate::job::{Descriptor, JobId, Search};
 use crate::leases::{Held, Holder, Leases};
 use crate::ledger::Ledger;
+use crate::pace::Pace;
 use crate::secrets::Master;
 use crate::wire::{Lease, Ready, Report, Work};
 
@@ -23,17 +25,6 @@ use crate::wire::{Lease, Ready, Report, Work};
 const SHARES: f64 = 64.0;
 /// Numbers that are marked as given away at a time.
 const AHEAD: u64 = 64;
-/// Units that wait to be done twice, at most.
-const MOST_REPEATS: usize = 4096;
-
-/// A unit that was done, and is done again by another to compare.
-struct Repeat {
-    lease: Lease,
-    /// Spots by which two who did it are compared: shares, or of a scan all that was found.
-    told: Vec<u64>,
-    /// To whom it was given, and until when.
-    given: Option<(Holder, Duration)>,
-}
 
 /// One job.
 pub struct Book {
@@ -51,6 +42,8 @@ pub struct Book {
     /// The last number there is.
     last: u64,
     repeats: BTreeMap<u64, Repeat>,
+    /// Measured speeds of devices.
+    paces: HashMap<Holder, Pace>,
     found: Vec<FoundAt>,
     found_path: PathBuf,
     base: [u8; 32],
@@ -78,8 +71,10 @@ impl Book {
         let master = Master::open(&folder.join("master"), id)?;
         let duty = Duty::open(folder, &descriptor, &master)?;
         let ledger = Ledger::open(&folder.join("ledger"), id, epoch)?;
-        let found_path = folder.join("found.jsonl");
-        let found = read_found(&found_path)?;
+        let found_path = folder.join(FOUND);
+        // The owner's side says which lines are damaged: those that can be read are enough here.
+        let found: Vec<FoundAt> =
+            read_found(&found_path)?.records.into_iter().map(|(_, found)| found).collect();
         let last = duty.numbers().unwrap_or(u64::MAX);
         let beat = found.iter().filter_map(|found| found.score).max().unwrap_or(0);
         let next = ledger.standing().marked.saturating_add(1);
@@ -97,6 +92,7 @@ impl Book {
             next,
             last,
             repeats: BTreeMap::new(),
+            paces: HashMap::new(),
             found,
             found_path,
             base,
@@ -109,7 +105,7 @@ impl Book {
         // What a coordinator before this one gave away may still come back.
         let until = now + 3 * unit_time;
         for (first, count) in book.gaps() {
-            book.leases.give(first, Held { holder: None, count, until });
+            book.leases.give(first, Held { holder: None, count, until, candidates: 0.0 });
         }
         Ok(book)
     }
@@ -193,15 +189,17 @@ impl Book {
             return;
         }
         self.expired_at = now + unit_time / 100;
-        let over = self.leases.expire(now);
-        self.open.extend(over);
-        for repeat in self.repeats.values_mut() {
-            repeat.given = repeat.given.filter(|(_, until)| *until > now);
+        for (first, held) in self.leases.expire(now) {
+            if let Some(pace) = held.holder.and_then(|holder| self.paces.get_mut(&holder)) {
+                pace.missed(held.candidates);
+            }
+            self.open.push((first, held.count));
         }
+        self.take_back_repeats(now);
         self.all_done_at = self.is_all_done().then(|| self.all_done_at.unwrap_or(now));
         let is_late = self.all_done_at.is_some_and(|since| now >= since + 3 * unit_time);
         if is_late {
-            self.repeats.retain(|_, repeat| repeat.given.is_some());
+            self.repeats.retain(|_, repeat| repeat.is_given());
         }
     }
 
@@ -220,18 +218,26 @@ impl Book {
         unit_time: Duration,
     ) -> Option<Lease> {
         self.tick(now, unit_time);
-        // What was given and never arrived.
+        // What was given and never arrived, or was refused.
         let lost = self.leases.keep_only(holder, holding);
+        let has_lost = !lost.is_empty();
         self.open.extend(lost);
+        self.give_up_repeats(holder, holding);
         if self.leases.count_of(holder) >= crate::leases::MOST {
             return None;
         }
         let until = now + 3 * unit_time;
-        if let Some(lease) = self.repeat_for(holder, ready, until) {
+        let pace = self.paces.entry(holder).or_default();
+        // SEC: who drops a unit and reports it all the same would have no time measured, or too little.
+        if has_lost {
+            pace.stop();
+        } else if self.leases.count_of(holder) == 0 {
+            pace.start(now);
+        }
+        let keys = pace.size(ready.rate, unit_time);
+        if let Some(lease) = self.repeat_for(holder, keys, until) {
             return Some(lease);
         }
-        let rate = if ready.rate.is_finite() { ready.rate.clamp(1.0, MOST_RATE) } else { 1.0 };
-        let keys = (rate * unit_time.as_secs_f64()).max(1.0);
         let (keys, wished) = match &self.duty {
             Duty::Scan(scan) => (keys, scan.numbers_of(keys)),
             Duty::Search(search) => {
@@ -259,7 +265,7 @@ impl Book {
             return None;
         };
         let bits = (candidates as f64 / SHARES).log2().floor().clamp(1.0, 60.0) as u32;
-        self.leases.give(unit, Held { holder: Some(holder), count, until });
+        self.leases.give(unit, Held { holder: Some(holder), count, until, candidates: candidates as f64 });
         let lease = Lease {
             job: self.id,
             unit,
@@ -305,53 +311,35 @@ impl Book {
             Some(owner) => owner.combine(&secret).ok()?,
             None => secret,
         };
-        let Ready { half, orbits, signs, .. } = *ready;
+        // SEC: which keys are candidates follows from the target. A worker that chose would have keys counted twice, or have units that
+        // nobody else can do and so nobody compares.
+        let Subject::Key(target) = search.subject() else { return None };
+        let (orbits, signs) = KeyUnit::relatives(target.form());
+        let half = ready.half;
         let sample = KeyUnit { point, half, orbits, signs, steps: 1 };
-        if !sample.is_sound() {
+        if !sample.is_sound() || !half.is_power_of_two() {
             return None;
         }
+        // Whole multiples of what a device does side by side, where a unit is as large as that.
         let grain = ready.grain.clamp(1, 1 << 24);
-        let steps = (keys / sample.keys_of_step() as f64 / grain as f64).round().max(1.0) as u64 * grain;
+        let steps = (keys / sample.keys_of_step() as f64).round().max(1.0) as u64;
+        let steps = if steps >= grain { steps / grain * grain } else { steps };
         let steps = steps.min(KeyUnit::MOST_STEPS);
         Some(Work::Keys { point: const_hex::encode(point.serialize()), half, orbits, signs, steps })
-    }
-
-    /// A unit that another has done, to compare.
-    fn repeat_for(&mut self, holder: Holder, ready: &Ready, until: Duration) -> Option<Lease> {
-        let fits = |work: &Work| match work {
-            Work::Keys { orbits, signs, .. } => (*orbits, *signs) == (ready.orbits, ready.signs),
-            Work::Salts { .. } | Work::Range { .. } | Work::Points { .. } => ready.orbits == 0,
-        };
-        let (_, repeat) = self.repeats.iter_mut().find(|(_, repeat)| {
-            repeat.given.is_none() && repeat.lease.worker != holder.worker && fits(&repeat.lease.work)
-        })?;
-        repeat.given = Some((holder, until));
-        let epoch = self.ledger.standing().epoch;
-        let lease = Lease { worker: holder.worker, slot: holder.slot, epoch, ..repeat.lease.clone() };
-        Some(lease.signed(&self.master))
-    }
-
-    /// Has a unit done again by somebody else.
-    pub fn repeat(&mut self, report: &Report) {
-        if self.repeats.len() < MOST_REPEATS {
-            let told = if matches!(self.duty, Duty::Scan(_)) { &report.matches } else { &report.shares };
-            let repeat = Repeat { lease: report.lease.clone(), told: told.clone(), given: None };
-            self.repeats.insert(report.lease.unit, repeat);
-        }
     }
 
     /// Takes back what a worker has that left for good. What it did counts.
     pub fn take_back(&mut self, worker: u32) {
         let lost = self.leases.take_all(worker);
         self.open.extend(lost);
-        for repeat in self.repeats.values_mut() {
-            repeat.given = repeat.given.filter(|(holder, _)| holder.worker != worker);
-        }
+        self.paces.retain(|holder, _| holder.worker != worker);
+        self.repeats.values_mut().for_each(|repeat| repeat.take_back(worker));
     }
 
     /// Nothing that a worker did counts: its units are open again.
     pub fn forget(&mut self, worker: u32) -> Result<()> {
         self.repeats.retain(|_, repeat| repeat.lease.worker != worker);
+        self.repeats.values_mut().for_each(|repeat| repeat.take_back(worker));
         self.leases.take_all(worker);
         self.ledger.revoke(worker)?;
         let gaps = self.gaps();
@@ -371,6 +359,28 @@ impl Book {
             }
         }
         Ok(())
+    }
+
+    /// Stops the clock for a device, which begins with its next unit: how long it was at this one, where that is known. SEC: for reports
+    /// that were verified only, or a worker would have its time measured from a report that is none.
+    pub fn lap(&mut self, lease: &Lease, now: Duration) -> Option<Duration> {
+        self.paces.get_mut(&lease.holder())?.lap(now)
+    }
+
+    /// Takes note of a unit that counts; returns how long it took, where that is known.
+    pub fn proven(&mut self, lease: &Lease, now: Duration) -> Option<Duration> {
+        let candidates = lease.work.candidates().unwrap_or(0) as f64;
+        let time = self.lap(lease, now);
+        self.paces.entry(lease.holder()).or_default().proven(candidates, time);
+        time
+    }
+
+    /// Returns the seconds that a unit should take a device: by its measured rate, or a unit's time where there is none.
+    pub fn seconds(&self, lease: &Lease, unit_time: Duration) -> f64 {
+        let rate = self.paces.get(&lease.holder()).and_then(Pace::rate);
+        let candidates = lease.work.candidates().unwrap_or(0) as f64;
+        let unit_time = unit_time.as_secs_f64();
+        rate.map_or(unit_time, |rate| (candidates / rate).min(3.0 * unit_time))
     }
 
     /// Takes the first so many numbers of a unit as done, and the rest back. Says whether that is new.
@@ -420,12 +430,7 @@ impl Book {
         let tried = self.ledger.standing().keys;
         let lease = Lease { work: lease.work.place(), ..lease.clone() };
         let found = FoundAt { lease, spot, tried, seconds, score, address };
-        // A full disk may have left half a line: that one ends here, and this is not lost with it. Empty lines are passed over.
-        let mut line = vec![b'\n'];
-        serde_json::to_writer(&mut line, &found).expect("plain values");
-        line.push(b'\n');
-        let (mut file, _) = warpsmith_files::append(&self.found_path)?;
-        file.write_all(&line).and_then(|()| file.sync_all()).map_err(Error::io(&self.found_path))?;
+        found.append(&self.found_path)?;
         self.beat = self.beat.max(score.unwrap_or(0));
         self.found.push(found);
         Ok(true)
@@ -441,7 +446,3 @@ impl Book {
         self.ledger.sync()
     }
 }
-
-/// The most keys a second that a device is believed: eight times the fastest known. Who claims more would be given a whole range, and hold
-/// it.
-const MOST_RATE: f64 = 1e12;

@@ -17,7 +17,7 @@ use crate::wire::{Answer, Ask, Report, VERSION, Verdict};
 pub struct Policy {
     /// How long a unit shall take.
     pub unit_time: Duration,
-    /// So many units of a new worker are done twice.
+    /// So many units of a new worker, of its full size, are done twice.
     pub repeat_first: u64,
     /// One in so many units of others is.
     pub repeat_one_in: u32,
@@ -32,8 +32,8 @@ impl Default for Policy {
     }
 }
 
-/// Units after which a worker of whom nothing was seen that is wrong is in good standing.
-pub const GOOD_STANDING: u64 = 32;
+/// Units of its full size after which a worker of whom nothing was seen that is wrong is in good standing.
+pub const GOOD_STANDING: f64 = 32.0;
 
 /// Devices of one worker, at most.
 pub const MOST_SLOTS: u16 = 64;
@@ -60,7 +60,7 @@ pub struct WorkerInfo {
     pub devices: BTreeMap<u16, DeviceInfo>,
     /// Candidates of units that count.
     pub keys: u128,
-    /// Seconds of devices that these took.
+    /// Seconds of devices that these took, by the coordinator's clock.
     pub seconds: f64,
     /// Units that were refused.
     pub refused: u64,
@@ -184,9 +184,7 @@ impl Coordinator {
         let Some(book) = self.book_mut(chosen) else { return Answer::Wait { ms: 1000 } };
         match book.lease(holder, &ready, &ask.holding, now, unit_time) {
             Some(lease) => {
-                let keys = lease.work.candidates().unwrap_or(0) as f64;
-                // A unit takes a few times its time at most, however slow one says it is: else its job would not be served again.
-                let seconds = (keys / ready.rate.max(1.0)).min(3.0 * unit_time.as_secs_f64());
+                let seconds = book.seconds(&lease, unit_time);
                 book.served += seconds / book.wishes().priority.max(1e-3);
                 Answer::Lease(Box::new(lease))
             }
@@ -194,7 +192,8 @@ impl Coordinator {
         }
     }
 
-    /// A report comes. The answer may be sent after [`Coordinator::sync`]. `seconds` is since the job began.
+    /// A report comes. The answer may be sent after [`Coordinator::sync`]. `seconds` is since this coordinator began, as for
+    /// [`Coordinator::get`].
     pub fn put(&mut self, worker: u32, report: &Report, seconds: f64) -> Result<Verdict> {
         let refuse = |why: &str| Ok(Verdict::Refused { why: why.to_owned() });
         let policy = self.policy;
@@ -209,9 +208,10 @@ impl Coordinator {
             return refuse("no such job");
         };
         // Of who is new, is flagged or is compared with another, everything is looked at.
-        let is_trusted = info.record.units >= GOOD_STANDING && *info.record.trust() == Trust::Honest;
+        let is_trusted = info.record.full_units() >= GOOD_STANDING && *info.record.trust() == Trust::Honest;
         let repeated = is_trusted && policy.repeat_one_in > 0 && lot()?.is_multiple_of(policy.repeat_one_in);
         let sample = (is_trusted && !repeated && policy.sample > 0).then_some(policy.sample);
+        let now = Duration::from_secs_f64(seconds.max(0.0));
         match book.check(worker, report, sample) {
             Err(Wrong::Refused(why)) => {
                 info.refused += 1;
@@ -222,7 +222,12 @@ impl Coordinator {
                 Ok(Verdict::Refused { why })
             }
             Ok(Taken::Known) => Ok(Verdict::Known),
+            Ok(Taken::Same) => {
+                book.lap(&report.lease, now);
+                Ok(Verdict::Known)
+            }
             Ok(Taken::Differs { short }) => {
+                book.lap(&report.lease, now);
                 for worker in short {
                     self.set_aside(worker, "it lacks shares that another found in the same unit")?;
                 }
@@ -232,19 +237,19 @@ impl Coordinator {
                 for spot in found {
                     book.keep(&report.lease, spot, seconds)?;
                 }
-                info.record.units += 1;
+                info.record.count(report.lease.work.candidates().unwrap_or(0));
                 let is_whole = numbers == report.lease.count;
                 if !book.count(worker, report, numbers) {
                     return Ok(Verdict::Known);
                 }
-                self.counted(worker, report, is_whole, repeated)
+                self.counted(worker, report, is_whole, repeated, now)
             }
-            Ok(Taken::True { parts, expected, candidates }) => {
+            Ok(Taken::True { parts, candidates }) => {
                 // A true match is one whatever else is thought of the worker.
                 for spot in &report.matches {
                     book.keep(&report.lease, *spot, seconds)?;
                 }
-                let verdict = info.record.take(&parts, expected, candidates);
+                let verdict = info.record.take(&parts, candidates, report.lease.bits);
                 if let Trust::Aside(why) = info.record.trust().clone() {
                     self.set_aside(worker, &why)?;
                     return Ok(Verdict::Refused { why });
@@ -257,26 +262,30 @@ impl Coordinator {
                 if !book.count(worker, report, report.lease.count) {
                     return Ok(Verdict::Known);
                 }
-                self.counted(worker, report, true, repeated)
+                self.counted(worker, report, true, repeated, now)
             }
         }
     }
 
     /// A unit counts: credits it, and has it done again by another where that is due.
-    fn counted(&mut self, worker: u32, report: &Report, is_whole: bool, repeated: bool) -> Result<Verdict> {
+    fn counted(
+        &mut self,
+        worker: u32,
+        report: &Report,
+        is_whole: bool,
+        repeated: bool,
+        now: Duration,
+    ) -> Result<Verdict> {
         let (policy, others) = (self.policy, self.workers.len() > 1);
+        let time = self.book_mut(report.lease.job).and_then(|book| book.proven(&report.lease, now));
         let info = self.workers.entry(worker).or_default();
         info.keys += report.lease.work.candidates().unwrap_or(0);
-        info.seconds += report.ms as f64 / 1000.0;
-        let is_watched = info.record.units <= policy.repeat_first
+        info.seconds += time.unwrap_or(Duration::from_millis(report.ms)).as_secs_f64();
+        let is_watched = info.record.full_units() <= policy.repeat_first as f64
             || matches!(info.record.trust(), Trust::Flagged(_))
             || repeated;
-        if others
-            && is_watched
-            && is_whole
-            && policy.repeat_one_in > 0
-            && let Some(book) = self.book_mut(report.lease.job)
-        {
+        let is_repeated = others && is_watched && is_whole && policy.repeat_one_in > 0;
+        if is_repeated && let Some(book) = self.book_mut(report.lease.job) {
             book.repeat(report);
         }
         Ok(Verdict::Counted)

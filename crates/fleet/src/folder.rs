@@ -1,10 +1,13 @@
 //! The folder of a job: what it is, what was asked for besides, what was found, and its master secret ([`crate::secrets`]).
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
 use crate::job::{Descriptor, JobId};
@@ -41,14 +44,103 @@ pub struct FoundAt {
     pub address: Option<String>,
 }
 
-/// What was found, as far as whole lines go.
-pub fn read_found(path: &Path) -> Result<Vec<FoundAt>> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io(path)(error)),
+/// File of a job's matches: a JSON document a line, its last member the CRC-32 of what stands before it.
+pub const FOUND: &str = "found.jsonl";
+/// File of the identities of matches that were delivered, one a line.
+pub const DELIVERED: &str = "delivered";
+
+/// What stands between a record and its checksum.
+const SUM: &str = ",\"crc\":\"";
+
+impl FoundAt {
+    /// Returns the name of this match by where it lies, which no damage makes another's: 128 bits of a hash.
+    pub fn identity(&self) -> String {
+        let place = format!("warpsmith fleet match\n{} {} {}", self.lease.job, self.lease.unit, self.spot);
+        const_hex::encode(&Sha256::digest(place)[..16])
+    }
+
+    fn line(&self) -> String {
+        let mut text = serde_json::to_string(self).expect("plain values");
+        text.pop();
+        let sum = crc32fast::hash(text.as_bytes());
+        format!("{text}{SUM}{sum:08x}\"}}")
+    }
+
+    fn read(line: &[u8]) -> std::result::Result<FoundAt, &'static str> {
+        // A separator that was damaged costs nothing.
+        let inside = |byte: u8| line.iter().position(|at| *at == byte);
+        let end = line.iter().rposition(|at| *at == b'}').ok_or("it is cut short")?;
+        let line = inside(b'{').filter(|start| *start < end).map(|start| &line[start..=end]);
+        let line = line.ok_or("it is cut short")?;
+        let (text, sum) =
+            line.len().checked_sub(SUM.len() + 10).map_or((line, &[][..]), |at| line.split_at(at));
+        let sum = sum.strip_prefix(SUM.as_bytes()).and_then(|sum| sum.strip_suffix(b"\"}"));
+        let sum = sum.ok_or("it has no checksum")?;
+        if sum != format!("{:08x}", crc32fast::hash(text)).as_bytes() {
+            return Err("its checksum does not hold");
+        }
+        serde_json::from_slice(line).map_err(|_| "it is no match of this version")
+    }
+
+    /// Appends it to a file of matches, on disk when this returns.
+    pub fn append(&self, path: &Path) -> Result<()> {
+        append_line(path, &self.line())
+    }
+}
+
+/// Appends a line, on disk when this returns. An empty line before it ends what a full disk may have cut short.
+fn append_line(path: &Path, line: &str) -> Result<()> {
+    let (mut file, _) = warpsmith_files::append(path)?;
+    file.write_all(format!("\n{line}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(Error::io(path))
+}
+
+/// A file of matches: those that are whole, with the numbers of their lines, and what is wrong with the other lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FoundFile {
+    /// Lines that are whole.
+    pub records: Vec<(usize, FoundAt)>,
+    /// Lines that are damaged: the number, and how.
+    pub damage: Vec<(usize, String)>,
+}
+
+/// Time after which a last line without an end is read again: it may be under way.
+const WRITTEN_WITHIN: Duration = Duration::from_millis(50);
+
+/// Reads a file of matches; one that is not there has none.
+pub fn read_found(path: &Path) -> Result<FoundFile> {
+    let read = || match std::fs::read(path) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Error::io(path)(error)),
     };
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    let mut bytes = read()?;
+    if bytes.last().is_some_and(|last| *last != b'\n') {
+        std::thread::sleep(WRITTEN_WITHIN);
+        bytes = read()?;
+    }
+    let mut file = FoundFile::default();
+    for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty()) {
+        match FoundAt::read(line) {
+            Ok(found) => file.records.push((number, found)),
+            Err(why) => file.damage.push((number, why.to_owned())),
+        }
+    }
+    Ok(file)
+}
+
+/// Reads which matches were delivered. A damaged line names none, so that its match is delivered again rather than not at all.
+pub fn read_delivered(folder: &Path) -> Result<HashSet<String>> {
+    let path = folder.join(DELIVERED);
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(HashSet::new()),
+        Err(error) => Err(Error::io(&path)(error)),
+    }
+}
+
+/// Notes that these were delivered.
+pub fn add_delivered(folder: &Path, identities: &[String]) -> Result<()> {
+    append_line(&folder.join(DELIVERED), &identities.join("\n"))
 }
 
 /// Makes the folder of a job, if it is not there. The master is made with it, and never again.
@@ -90,3 +182,6 @@ pub fn read_order(path: &Path) -> Result<Order> {
     let bytes = warpsmith_files::read_secret(path, 1 << 20)?;
     serde_json::from_slice(&bytes).map_err(|_| Error::corrupt(path, "it does not say what is looked for"))
 }
+
+#[cfg(test)]
+mod tests;

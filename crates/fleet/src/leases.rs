@@ -17,7 +17,7 @@ pub struct Holder {
 pub const MOST: usize = 2;
 
 /// A unit in somebody's hands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Held {
     /// Whose; none where a coordinator before this one gave it away.
     pub holder: Option<Holder>,
@@ -25,6 +25,8 @@ pub struct Held {
     pub count: u64,
     /// When it is given to another.
     pub until: Duration,
+    /// Candidates of it; 0 where that is not known.
+    pub candidates: f64,
 }
 
 /// The leases of one job.
@@ -84,11 +86,11 @@ impl Leases {
         }
     }
 
-    /// Ends all that are over by now: their numbers.
-    pub fn expire(&mut self, now: Duration) -> Vec<(u64, u64)> {
+    /// Ends all that are over by now, and returns them.
+    pub fn expire(&mut self, now: Duration) -> Vec<(u64, Held)> {
         let is_over = |(_, held): &(&u64, &Held)| held.until <= now;
-        let over: Vec<(u64, u64)> =
-            self.held.iter().filter(is_over).map(|(first, held)| (*first, held.count)).collect();
+        let over: Vec<(u64, Held)> =
+            self.held.iter().filter(is_over).map(|(first, held)| (*first, *held)).collect();
         for (first, _) in &over {
             self.take_back(*first);
             self.expired += 1;
@@ -145,8 +147,12 @@ mod tests {
     fn leases_end_by_coming_back_or_by_time() {
         let mut leases = Leases::default();
         let (a, b) = (Holder { worker: 1, slot: 0 }, Holder { worker: 2, slot: 3 });
-        let held =
-            |holder, seconds| Held { holder: Some(holder), count: 5, until: Duration::from_secs(seconds) };
+        let held = |holder, seconds| Held {
+            holder: Some(holder),
+            count: 5,
+            until: Duration::from_secs(seconds),
+            candidates: 5.0,
+        };
         leases.give(10, held(a, 100));
         leases.give(20, held(a, 50));
         leases.give(30, held(b, 70));
@@ -161,10 +167,12 @@ mod tests {
         assert_eq!(leases.take_all(1), [(10, 5), (30, 5)]);
         assert!(leases.is_empty() && leases.by_holder.is_empty());
         // What a coordinator before gave away comes back piece by piece.
-        leases.give(1, Held { holder: None, count: 100, until: Duration::from_secs(9) });
+        leases.give(1, Held { holder: None, count: 100, until: Duration::from_secs(9), candidates: 0.0 });
         leases.release(50, 1);
         leases.release(1, 2);
         leases.release(99, 10);
-        assert_eq!(leases.expire(Duration::from_secs(9)), [(3, 47), (51, 48)]);
+        let over: Vec<_> =
+            leases.expire(Duration::from_secs(9)).iter().map(|(at, held)| (*at, held.count)).collect();
+        assert_eq!(over, [(3, 47), (51, 48)]);
     }
 }

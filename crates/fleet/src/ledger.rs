@@ -2,7 +2,8 @@
 //!
 //! Units are numbers from 1 on; what is done is an interval set, as in the map of a scan. On disk it is a journal of records of
 //! [`RECORD`] bytes, each with a CRC-32, appended and forced to disk before anybody is told that a unit counts. A record that was
-//! torn or damaged is left out, it alone: what it said is done again. `docs/formats/ledger.md` has the format.
+//! torn or damaged is left out, it alone: what it said is done again, and [`Standing::damage`] says where. The next record is found
+//! wherever it begins, so that bytes that are missing cost no more. `docs/formats/ledger.md` has the format.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,7 +23,9 @@ pub const RECORD: usize = 48;
 /// did what: a worker that is caught after that keeps what it did so long ago.
 const MOST_RECORDS: u64 = 1 << 20;
 
-const MAGIC: &[u8; 8] = b"wsfleet1";
+const MAGIC: &[u8; 8] = b"wsfleet2";
+/// The part of it that all versions have.
+const NAME: &[u8; 7] = b"wsfleet";
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +46,7 @@ enum Entry {
 const MOST_KEYS: u128 = (1 << 96) - 1;
 
 impl Entry {
-    fn bytes(&self) -> [u8; RECORD] {
+    fn bytes(&self, job: JobId) -> [u8; RECORD] {
         let (kind, worker, first, count, keys, epoch) = match *self {
             Entry::Done { worker, first, count, keys, epoch } => (1, worker, first, count, keys, epoch),
             Entry::Revoked { worker, epoch } => (2, worker, 0, 0, 0, epoch),
@@ -60,15 +63,15 @@ impl Entry {
         for (at, number) in [(8, first), (16, count), (24, keys), (32, epoch)] {
             bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
         }
-        let sum = crc32fast::hash(&bytes[..RECORD - 4]);
-        bytes[RECORD - 4..].copy_from_slice(&sum.to_le_bytes());
+        seal(job, &mut bytes);
         bytes
     }
 
-    fn read(bytes: &[u8]) -> Option<Entry> {
+    fn read(job: JobId, bytes: &[u8]) -> Option<Entry> {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        if crc32fast::hash(&bytes[..RECORD - 4]) != word(RECORD - 4) {
+        // Most of what is none shows here, without its checksum.
+        if !(1..=5).contains(&word(0)) || checksum(job, bytes) != word(RECORD - 4) {
             return None;
         }
         let (worker, first, count, keys, epoch) = (word(4), long(8), long(16), long(24), long(32));
@@ -87,6 +90,56 @@ impl Entry {
     }
 }
 
+/// The checksum of a record: of the job's name and of all bytes before it. A record of another job is none of this one.
+fn checksum(job: JobId, record: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(job.as_bytes());
+    sum.update(&record[..RECORD - 4]);
+    sum.finalize()
+}
+
+fn seal(job: JobId, record: &mut [u8; RECORD]) {
+    let sum = checksum(job, record);
+    record[RECORD - 4..].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Stretches of bytes that are no records, of which no more than this are named.
+const MAX_NAMED: usize = 8;
+
+/// Bytes of a ledger that are no records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Number of stretches of them.
+    pub stretches: u64,
+    /// The first stretches: where each begins in the file, and how long it is.
+    pub named: Vec<(u64, u64)>,
+}
+
+impl Damage {
+    fn add(&mut self, at: u64, length: u64) {
+        self.stretches += 1;
+        if self.named.len() < MAX_NAMED {
+            self.named.push((at, length));
+        }
+    }
+
+    /// Returns a sentence about a damaged file; none if it is whole.
+    pub fn text(&self, path: &Path) -> Option<String> {
+        if self.stretches == 0 {
+            return None;
+        }
+        let named: Vec<String> =
+            self.named.iter().map(|(at, length)| format!("{length} bytes from byte {at} on")).collect();
+        let more = self.stretches - self.named.len() as u64;
+        let more = if more > 0 { format!(" and {more} other places") } else { String::new() };
+        Some(format!(
+            "{}: {}{more} are damaged; the units recorded there are done again, all others count",
+            path.display(),
+            named.join(", ")
+        ))
+    }
+}
+
 /// What a job has come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
@@ -99,8 +152,8 @@ pub struct Standing {
     pub marked: u64,
     /// Of the last coordinator.
     pub epoch: u64,
-    /// Records that could not be read.
-    pub damaged: u64,
+    /// What could not be read.
+    pub damage: Damage,
 }
 
 fn interval(first: u64, count: u64) -> Interval {
@@ -131,36 +184,40 @@ impl Standing {
     }
 }
 
-/// Reads a journal from its second record on. What a worker did before it was revoked does not count, so that is found out first.
+/// Reads a journal. What a worker did before it was revoked does not count, so that is found out first.
 struct Replay {
     standing: Standing,
     /// The position of the last revocation of each worker.
     revoked: HashMap<u32, u64>,
     /// Records after the head.
     records: u64,
+    /// Where the last whole record ends.
+    end: u64,
 }
 
 impl Replay {
-    fn of(file: &mut File, path: &Path) -> Result<Replay> {
-        Replay::until(file, path, u64::MAX)
+    fn of(file: &mut File, path: &Path, job: JobId) -> Result<Replay> {
+        Replay::until(file, path, job, u64::MAX)
     }
 
     /// The same of the records up to this one. What a worker did does not count if it was revoked later, either.
-    fn until(file: &mut File, path: &Path, last: u64) -> Result<Replay> {
-        let mut replay = Replay { standing: Standing::default(), revoked: HashMap::new(), records: 0 };
+    fn until(file: &mut File, path: &Path, job: JobId, last: u64) -> Result<Replay> {
+        let (standing, revoked) = (Standing::default(), HashMap::new());
+        let mut replay = Replay { standing, revoked, records: 0, end: 0 };
         let mut epoch = 0;
-        records(file, path, |at, entry| {
+        let scanned = records(file, path, job, |at, entry| {
             replay.records = at;
-            if let Some(Entry::Revoked { worker, epoch: of }) = entry
+            if let Entry::Revoked { worker, epoch: of } = entry
                 && of >= epoch
             {
                 replay.revoked.insert(worker, at);
             }
-            if let Some(Entry::Began { epoch: of }) = entry {
+            if let Entry::Began { epoch: of } = entry {
                 epoch = epoch.max(of);
             }
         })?;
-        records(file, path, |at, entry| {
+        (replay.standing.damage, replay.end) = (scanned.damage, scanned.end);
+        records(file, path, job, |at, entry| {
             if at <= last {
                 replay.take(at, entry);
             }
@@ -175,21 +232,20 @@ impl Replay {
         workers
     }
 
-    fn take(&mut self, at: u64, entry: Option<Entry>) {
+    fn take(&mut self, at: u64, entry: Entry) {
         let standing = &mut self.standing;
         match entry {
-            None => standing.damaged += 1,
-            Some(Entry::Began { epoch }) => standing.epoch = standing.epoch.max(epoch),
-            Some(Entry::Done { worker, first, count, keys, epoch }) if epoch >= standing.epoch => {
+            Entry::Began { epoch } => standing.epoch = standing.epoch.max(epoch),
+            Entry::Done { worker, first, count, keys, epoch } if epoch >= standing.epoch => {
                 if self.revoked.get(&worker).is_none_or(|revoked| *revoked < at) {
                     note(standing, first, count, u128::from(keys));
                 }
             }
-            Some(Entry::Marked { upto, epoch }) if epoch >= standing.epoch => {
+            Entry::Marked { upto, epoch } if epoch >= standing.epoch => {
                 standing.marked = standing.marked.max(upto);
             }
-            Some(Entry::Settled { first, count, keys, .. }) => note(standing, first, count, keys),
-            Some(Entry::Done { .. } | Entry::Marked { .. } | Entry::Revoked { .. }) => {}
+            Entry::Settled { first, count, keys, .. } => note(standing, first, count, keys),
+            Entry::Done { .. } | Entry::Marked { .. } | Entry::Revoked { .. } => {}
         }
     }
 }
@@ -204,26 +260,85 @@ fn note(standing: &mut Standing, first: u64, count: u64, keys: u128) {
     standing.marked = standing.marked.max(first + (count - 1));
 }
 
-/// Every record after the head with its position; none where it cannot be read. A torn end is none too.
-fn records(file: &mut File, path: &Path, mut take: impl FnMut(u64, Option<Entry>)) -> Result<()> {
-    file.seek(SeekFrom::Start(RECORD as u64)).map_err(Error::io(path))?;
+/// What reading all records of a file came to.
+struct Scanned {
+    damage: Damage,
+    /// Where the last whole record ends.
+    end: u64,
+    /// Whether the head was there.
+    has_head: bool,
+}
+
+/// Reads every record after the head, each with its position among them. Where bytes are no record, the next one is looked for byte by
+/// byte. What is left of a record at the end of the file is no damage: it was never acknowledged.
+fn records(file: &mut File, path: &Path, job: JobId, mut take: impl FnMut(u64, Entry)) -> Result<Scanned> {
+    let head = head(job);
+    file.seek(SeekFrom::Start(0)).map_err(Error::io(path))?;
     let mut reader = std::io::BufReader::with_capacity(1 << 16, file);
-    for at in 1.. {
-        let mut bytes = [0; RECORD];
-        let mut filled = 0;
+    let mut scanned = Scanned { damage: Damage::default(), end: 0, has_head: false };
+    // What is looked at, how much of it is filled, and where in the file it begins.
+    let (mut bytes, mut filled, mut start, mut position) = ([0; RECORD], 0, 0, 0);
+    loop {
         while filled < RECORD {
             match reader.read(&mut bytes[filled..]).map_err(Error::io(path))? {
                 0 => break,
                 more => filled += more,
             }
         }
-        match filled {
-            0 => break,
-            RECORD => take(at, Entry::read(&bytes)),
-            _ => take(at, None),
+        if filled < RECORD {
+            break;
+        }
+        let entry = Entry::read(job, &bytes);
+        let is_head = !scanned.has_head && position == 0 && bytes == head;
+        if entry.is_none() && !is_head {
+            bytes.copy_within(1.., 0);
+            (filled, start) = (RECORD - 1, start + 1);
+            continue;
+        }
+        if start > scanned.end {
+            scanned.damage.add(scanned.end, start - scanned.end);
+        }
+        scanned.has_head |= is_head;
+        if let Some(entry) = entry {
+            position += 1;
+            take(position, entry);
+        }
+        start += RECORD as u64;
+        (scanned.end, filled) = (start, 0);
+    }
+    let length = start + filled as u64;
+    if length - scanned.end >= RECORD as u64 {
+        scanned.damage.add(scanned.end, length - scanned.end);
+    } else if !scanned.has_head && scanned.damage.stretches == 0 {
+        scanned.damage.add(0, RECORD as u64);
+    }
+    Ok(scanned)
+}
+
+/// Refuses a file that is no ledger of this job. A damaged head alone is none of these: each record belongs to its job.
+fn refuse_others(file: &mut File, path: &Path, job: JobId) -> Result<()> {
+    let mut found = [0; RECORD];
+    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_exact(&mut found));
+    if read.is_ok() && found == head(job) {
+        return Ok(());
+    }
+    if found[..NAME.len()] == *NAME && found[..MAGIC.len()] != *MAGIC {
+        let is_older = (b'1'..MAGIC[7]).contains(&found[7]) && records(file, path, job, |_, _| {})?.end == 0;
+        if is_older {
+            let why = "it was written by an earlier version, which this one cannot read: cancel the job and submit it again";
+            return Err(Error::corrupt(path, why));
         }
     }
-    Ok(())
+    // The head of another job holds its own checksum.
+    let other: Option<JobId> = found[8..40].try_into().ok().map(JobId);
+    let is_others = other.is_some_and(|other| found == head(other));
+    if is_others {
+        return Err(Error::corrupt(path, "it is the ledger of another job"));
+    }
+    match records(file, path, job, |_, _| {})?.end {
+        0 => Err(Error::corrupt(path, "it is no ledger of this job: it has no record of it")),
+        _ => Ok(()),
+    }
 }
 
 /// The ledger of one job, held by one coordinator.
@@ -255,27 +370,21 @@ impl Ledger {
             Err(error) => return Err(error.into()),
         };
         let mut file = held.file().try_clone().map_err(Error::io(path))?;
-        let mut found = [0; RECORD];
-        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_exact(&mut found)).map_err(Error::io(path))?;
-        if found[..8] != *MAGIC {
-            return Err(Error::corrupt(path, "it is no ledger of a fleet"));
-        }
-        if found != head {
-            return Err(Error::corrupt(path, "it is the ledger of another job, or its head is damaged"));
-        }
-        let replay = Replay::of(&mut file, path)?;
+        refuse_others(&mut file, path, job)?;
+        let replay = Replay::of(&mut file, path, job)?;
         let revoked = replay.revoked();
-        let Replay { standing, .. } = replay;
+        let Replay { standing, records, end, .. } = replay;
         if standing.epoch >= epoch {
             return Err(Error::corrupt(
                 path,
                 format!("a coordinator of epoch {} has had it, this one is of {epoch}", standing.epoch),
             ));
         }
-        // A torn end would put all that follows out of place.
+        // A record that was cut short by a crash goes; what is longer is damage, and stays to be looked at.
         let length = file.seek(SeekFrom::End(0)).map_err(Error::io(path))?;
-        let whole = length - length % RECORD as u64;
-        file.set_len(whole).map_err(Error::io(path))?;
+        if length - end < RECORD as u64 {
+            file.set_len(end).map_err(Error::io(path))?;
+        }
         let mut ledger = Ledger {
             held,
             path: path.to_owned(),
@@ -283,12 +392,12 @@ impl Ledger {
             standing,
             revoked,
             unsynced: Vec::new(),
-            records: whole / RECORD as u64 - 1,
+            records,
             most: MOST_RECORDS,
             shortened: 0,
         };
         ledger.standing.epoch = epoch;
-        ledger.unsynced.extend(Entry::Began { epoch }.bytes());
+        ledger.unsynced.extend(Entry::Began { epoch }.bytes(job));
         ledger.sync()?;
         Ok(ledger)
     }
@@ -301,6 +410,11 @@ impl Ledger {
     /// What the job has come to; what is not on disk yet is in it.
     pub fn standing(&self) -> &Standing {
         &self.standing
+    }
+
+    /// Returns what of the file is damaged, as a sentence; none if it is whole.
+    pub fn damage(&self) -> Option<String> {
+        self.standing.damage.text(&self.path)
     }
 
     /// Workers of whom nothing counts.
@@ -317,7 +431,7 @@ impl Ledger {
         }
         let epoch = self.standing.epoch;
         note(&mut self.standing, first, count, u128::from(keys));
-        self.unsynced.extend(Entry::Done { worker, first, count, keys, epoch }.bytes());
+        self.unsynced.extend(Entry::Done { worker, first, count, keys, epoch }.bytes(self.job));
         true
     }
 
@@ -325,7 +439,7 @@ impl Ledger {
     pub fn mark(&mut self, upto: u64) {
         if upto > self.standing.marked {
             self.standing.marked = upto;
-            self.unsynced.extend(Entry::Marked { upto, epoch: self.standing.epoch }.bytes());
+            self.unsynced.extend(Entry::Marked { upto, epoch: self.standing.epoch }.bytes(self.job));
         }
     }
 
@@ -333,10 +447,10 @@ impl Ledger {
     /// that somebody cheats.
     pub fn revoke(&mut self, worker: u32) -> Result<()> {
         let (marked, epoch) = (self.standing.marked, self.standing.epoch);
-        self.unsynced.extend(Entry::Revoked { worker, epoch }.bytes());
+        self.unsynced.extend(Entry::Revoked { worker, epoch }.bytes(self.job));
         self.sync()?;
         let mut file = self.held.file().try_clone().map_err(Error::io(&self.path))?;
-        let replay = Replay::of(&mut file, &self.path)?;
+        let replay = Replay::of(&mut file, &self.path, self.job)?;
         (self.revoked, self.standing) = (replay.revoked(), replay.standing);
         self.standing.marked = self.standing.marked.max(marked);
         Ok(())
@@ -368,24 +482,24 @@ impl Ledger {
     fn shorten(&mut self) -> Result<()> {
         let mut file = self.held.file().try_clone().map_err(Error::io(&self.path))?;
         let last = self.records - self.most / 2;
-        let before = Replay::until(&mut file, &self.path, last)?;
+        let before = Replay::until(&mut file, &self.path, self.job, last)?;
         let Standing { marked, epoch, .. } = before.standing;
         let mut bytes: Vec<u8> = head(self.job).to_vec();
-        bytes.extend(Entry::Began { epoch }.bytes());
+        bytes.extend(Entry::Began { epoch }.bytes(self.job));
         // All candidates are told with the first interval: which has how many, nobody asks.
         let mut keys = before.standing.keys.min(MOST_KEYS);
         for (first, end) in before.standing.intervals() {
             let keys = std::mem::take(&mut keys);
-            bytes.extend(Entry::Settled { first, count: end - first + 1, keys, epoch }.bytes());
+            bytes.extend(Entry::Settled { first, count: end - first + 1, keys, epoch }.bytes(self.job));
         }
-        bytes.extend(Entry::Marked { upto: marked, epoch }.bytes());
+        bytes.extend(Entry::Marked { upto: marked, epoch }.bytes(self.job));
         // What was revoked among the newer records is said there.
         for (&worker, _) in before.revoked.iter().filter(|(_, at)| **at <= last) {
-            bytes.extend(Entry::Revoked { worker, epoch }.bytes());
+            bytes.extend(Entry::Revoked { worker, epoch }.bytes(self.job));
         }
-        records(&mut file, &self.path, |at, entry| {
-            if let Some(entry) = entry.filter(|_| at > last) {
-                bytes.extend(entry.bytes());
+        records(&mut file, &self.path, self.job, |at, entry| {
+            if at > last {
+                bytes.extend(entry.bytes(self.job));
             }
         })?;
         self.held.replace(|file| file.write_all(&bytes))?;
@@ -399,20 +513,15 @@ fn head(job: JobId) -> [u8; RECORD] {
     let mut head = [0; RECORD];
     head[..8].copy_from_slice(MAGIC);
     head[8..40].copy_from_slice(job.as_bytes());
-    let sum = crc32fast::hash(&head[..RECORD - 4]);
-    head[RECORD - 4..].copy_from_slice(&sum.to_le_bytes());
+    seal(job, &mut head);
     head
 }
 
 /// What a ledger says, without taking it from whoever has it.
 pub fn look(path: &Path, job: JobId) -> Result<Standing> {
     let mut file = warpsmith_files::open(path, Sharing::Secret)?;
-    let mut found = [0; RECORD];
-    file.read_exact(&mut found).map_err(Error::io(path))?;
-    if found != head(job) {
-        return Err(Error::corrupt(path, "it is the ledger of another job, or its head is damaged"));
-    }
-    Ok(Replay::of(&mut file, path)?.standing)
+    refuse_others(&mut file, path, job)?;
+    Ok(Replay::of(&mut file, path, job)?.standing)
 }
 
 #[cfg(test)]

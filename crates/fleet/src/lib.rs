@@ -13,6 +13,7 @@ pub mod job;
 pub mod leases;
 pub mod ledger;
 pub mod net;
+pub mod pace;
 pub mod proof;
 pub mod scan;
 pub mod secrets;

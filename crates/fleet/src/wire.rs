@@ -4,16 +4,24 @@ use serde::{Deserialize, Serialize};
 use warpsmith_engine::{KeyUnit, Outfit, PublicKey, RangeStart, RangeUnit, SaltUnit, Unit};
 
 use crate::job::JobId;
+use crate::leases::Holder;
 use crate::secrets::Master;
 
 /// The version of these messages; a worker of another one is told so.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The longest message that is read.
 pub const MOST_BYTES: usize = 64 << 10;
 
 /// The most shares that are told of a unit: several times what any unit is cut for.
 pub const MOST_SHARES: usize = 2048;
+
+/// Shares that a lease may make a worker expect: twice what any unit is cut for.
+const MAX_EXPECTED: f64 = 256.0;
+/// A lease that would take longer than so many times its time is none that a coordinator gives.
+const MAX_LATENESS: f64 = 10.0;
+/// The least time of a lease that is looked at so: seconds.
+const MIN_LATE: f64 = 60.0;
 
 /// A device asks for work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,28 +42,24 @@ pub struct Ask {
     pub holding: Vec<u64>,
 }
 
-/// The job that a device has prepared, and how fast it is.
+/// The job that a device has prepared, and how it would have its units. Which keys count as candidates follows from the job.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ready {
     /// The job.
     pub job: JobId,
     /// Table entries of a group.
     pub half: u32,
-    /// Powers of lambda on an entry.
-    pub orbits: u8,
-    /// Whether a key and its negative are two candidates.
-    pub signs: bool,
     /// Groups, or salts, that it does side by side.
     pub grain: u64,
-    /// Candidates a second.
+    /// Candidates a second, as it says: believed until a unit is proven, and then measured.
     pub rate: f64,
 }
 
 impl Ready {
     /// A device with this outfit.
     pub fn new(job: JobId, outfit: Outfit, rate: f64) -> Ready {
-        let Outfit { half, orbits, signs, grain } = outfit;
-        Ready { job, half, orbits, signs, grain, rate }
+        let Outfit { half, grain, .. } = outfit;
+        Ready { job, half, grain, rate }
     }
 }
 
@@ -89,7 +93,7 @@ pub struct Lease {
     pub job: JobId,
     /// The unit's number.
     pub unit: u64,
-    /// How many numbers it stands for.
+    /// How many numbers it stands for; 0 if it is to be compared with what another did, and counts for nothing.
     pub count: u64,
     /// The coordinator that gave it.
     pub epoch: u64,
@@ -187,6 +191,22 @@ impl Work {
         }
     }
 
+    /// The work of a unit.
+    pub fn of(unit: &Unit) -> Work {
+        match unit {
+            Unit::Keys(KeyUnit { point, half, orbits, signs, steps }) => Work::Keys {
+                point: const_hex::encode(point.serialize()),
+                half: *half,
+                orbits: *orbits,
+                signs: *signs,
+                steps: *steps,
+            },
+            Unit::Salts(SaltUnit { base, first, last }) => {
+                Work::Salts { base: const_hex::encode(base), first: *first, last: *last }
+            }
+        }
+    }
+
     /// The unit of a search, as a worker does it; none if it is none.
     pub fn unit(&self) -> Option<Unit> {
         match self {
@@ -212,8 +232,34 @@ fn read_point(text: &str) -> Option<PublicKey> {
 }
 
 impl Lease {
+    /// The device it is for.
+    pub fn holder(&self) -> Holder {
+        Holder { worker: self.worker, slot: self.slot }
+    }
+
     fn text(&self) -> Vec<u8> {
         serde_json::to_vec(&Lease { token: String::new(), ..self.clone() }).expect("plain values")
+    }
+
+    /// Returns why a device of this worker should not do it, if it should not: no coordinator gives such a lease, but whoever runs the
+    /// server can make one up. `ready` has the device's own rate.
+    pub fn refusal(&self, worker: u32, slot: u16, ready: &Ready) -> Option<String> {
+        if (self.job, self.worker, self.slot) != (ready.job, worker, slot) {
+            return Some("it is for another job, worker or device".to_owned());
+        }
+        let Some(candidates) = self.work.candidates() else { return Some("it is no unit".to_owned()) };
+        let candidates = candidates as f64;
+        let expected = candidates * (-f64::from(self.bits)).exp2();
+        if self.work.unit().is_some() && expected > MAX_EXPECTED {
+            return Some(format!(
+                "it would have {expected:.0} shares, and a unit has at most {MAX_EXPECTED}"
+            ));
+        }
+        let (seconds, time) = (candidates / ready.rate.max(1.0), self.ms as f64 / 1000.0);
+        if seconds > (MAX_LATENESS * time).max(MIN_LATE) {
+            return Some(format!("it would take {seconds:.0} seconds, and is given for {time:.0}"));
+        }
+        None
     }
 
     /// With the token that proves where it came from.
@@ -255,4 +301,50 @@ pub enum Verdict {
         /// Why.
         why: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Leases that no coordinator gives: floods of shares, units of years, those of others.
+    #[test]
+    fn made_up_leases_are_refused() {
+        let job = JobId([1; 32]);
+        let ready = Ready { job, half: 16, grain: 1, rate: 1e6 };
+        let point = const_hex::encode(
+            PublicKey::from_slice(
+                &const_hex::decode("0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798")
+                    .expect("hex"),
+            )
+            .expect("a point")
+            .serialize(),
+        );
+        let keys = |orbits, steps| Work::Keys { point: point.clone(), half: 16, orbits, signs: false, steps };
+        let good = Lease {
+            job,
+            unit: 1,
+            count: 1,
+            epoch: 1,
+            worker: 3,
+            slot: 2,
+            bits: 11,
+            beat: 0,
+            ms: 3000,
+            work: keys(3, 500),
+            token: String::new(),
+        };
+        let why = |lease: Lease| lease.refusal(3, 2, &ready).unwrap_or_default();
+        assert_eq!(why(good.clone()), "");
+        assert!(why(Lease { bits: 1, ..good.clone() }).contains("shares"));
+        assert!(why(Lease { bits: 40, work: keys(3, 1 << 40), ..good.clone() }).contains("seconds"));
+        assert!(why(Lease { work: keys(2, 500), ..good.clone() }).contains("no unit"));
+        for other in [
+            Lease { worker: 4, ..good.clone() },
+            Lease { slot: 1, ..good.clone() },
+            Lease { job: JobId([2; 32]), ..good },
+        ] {
+            assert!(why(other).contains("another"));
+        }
+    }
 }

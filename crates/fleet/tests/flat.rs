@@ -22,7 +22,7 @@ fn memory_is_flat() {
     let mut before = 0;
     for unit in 1..=1_000_000u64 {
         let holder = Some(Holder { worker: (unit % 200) as u32, slot: 0 });
-        leases.give(unit, Held { holder, count: 1, until: std::time::Duration::ZERO });
+        leases.give(unit, Held { holder, count: 1, until: std::time::Duration::ZERO, candidates: 1.0 });
         // The one of 200 before comes back, odd ones before even ones.
         if let Some(done) = (unit ^ 1).checked_sub(200).filter(|done| *done > 0) {
             leases.release(done, 1);
@@ -42,7 +42,7 @@ fn memory_is_flat() {
     let before_end = (ledger.standing().units, ledger.standing().keys);
     assert_eq!(before_end, (999_800, 999_800));
     let read = look(&path, JOB).expect("read");
-    assert_eq!((read.units, read.keys, read.damaged), (999_800, 999_800, 0));
+    assert_eq!((read.units, read.keys, read.damage.stretches), (999_800, 999_800, 0));
     let grown = resident().saturating_sub(before);
     assert!(grown < 16 << 20, "{grown} bytes");
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use warpsmith_fleet::Error;
 use warpsmith_fleet::book::Book;
 use warpsmith_fleet::coordinator::{Coordinator, Policy};
-use warpsmith_fleet::folder::{Wishes, create};
+use warpsmith_fleet::folder::{FOUND, Wishes, create};
 use warpsmith_fleet::job::{Descriptor, JobId, Task};
 use warpsmith_fleet::ledger::{self, Ledger, RECORD};
 use warpsmith_fleet::net::home::{Invitation, parse_server};
@@ -65,7 +65,7 @@ pub fn fleet_messages(data: &[u8]) {
         Policy { repeat_first: 0, repeat_one_in: 0, unit_time: Duration::from_millis(10), sample: 0 };
     let mut coordinator = Coordinator::new(policy);
     for (job, _) in jobs {
-        for name in ["ledger", "found.jsonl"] {
+        for name in ["ledger", FOUND] {
             fs::remove_file(job.join(name)).ok();
         }
         coordinator.add(Book::open(job, 1, Duration::ZERO, policy.unit_time).expect("the job opens"));
@@ -200,7 +200,7 @@ fn ledger(data: &[u8], sums: bool) {
     let mut bytes = damage(good, data);
     if sums {
         for record in bytes.chunks_exact_mut(RECORD) {
-            let sum = crc32fast::hash(&record[..RECORD - 4]);
+            let sum = crc32fast::hash(&[JOB.as_bytes(), &record[..RECORD - 4]].concat());
             record[RECORD - 4..].copy_from_slice(&sum.to_le_bytes());
         }
     }

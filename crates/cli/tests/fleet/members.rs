@@ -29,7 +29,7 @@ fn who_is_put_out_stays_out() {
     let _leader = Running(submit.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts"));
     let (job, ..) = the_job(&home);
     let ask = |slot| {
-        let ready = Ready { job, half: 16, orbits: 3, signs: false, grain: 1, rate: 200.0 };
+        let ready = Ready { job, half: 16, grain: 1, rate: 200.0 };
         let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
         serde_json::to_vec(&Ask { version: VERSION, slot, device, ready: Some(ready), unable, holding })
             .expect("plain")

@@ -21,12 +21,10 @@ pub enum Wrong {
 /// What a report came to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Taken {
-    /// Its shares are true; where they lie in the unit, and how many were expected. It is yet to be judged whether it counts.
+    /// Its shares are true, and where they lie in the unit. It is yet to be judged whether it counts.
     True {
         /// From 0 to 1, rising.
         parts: Vec<f64>,
-        /// How many shares were expected.
-        expected: f64,
         /// Of so many candidates.
         candidates: u128,
     },
@@ -34,6 +32,8 @@ pub enum Taken {
     Scanned(Scanned),
     /// It was done before.
     Known,
+    /// It was done to compare, and another told the same.
+    Same,
     /// It was done before by this other worker, which has shares that this one lacks or the other way round: whoever lacks some.
     Differs {
         /// Whoever lacks shares.
@@ -65,32 +65,40 @@ impl Book {
         if !is_rising(shares) || !is_rising(matches) {
             return Err(Wrong::False("it tells of the same share twice, or out of order".to_owned()));
         }
-        let repeat = self.repeats.get(&lease.unit).filter(|repeat| repeat.lease.worker != worker);
-        let is_repeat = repeat.is_some_and(|repeat| repeat.lease.work == lease.work);
+        if lease.count == 0 {
+            return self.compare(worker, report);
+        }
         // Of units that came back late some numbers may be done, and the others somebody else's by now.
-        if self.ledger.standing().is_any_done(lease.unit, lease.count) && !is_repeat {
+        if self.ledger.standing().is_any_done(lease.unit, lease.count) {
             return Ok(Taken::Known);
         }
-        let (taken, told) = match &self.duty {
-            Duty::Search(search) => {
-                let sample = sample.filter(|_| !is_repeat);
-                (self.check_search(search, report, sample)?, shares)
+        self.check_whole(report, sample)
+    }
+
+    /// Verifies what is told of a unit.
+    fn check_whole(&self, report: &Report, sample: Option<usize>) -> std::result::Result<Taken, Wrong> {
+        match &self.duty {
+            Duty::Search(search) => self.check_search(search, report, sample),
+            Duty::Scan(scan) => {
+                let scanned = scan.check(&self.master, &report.lease, &report.matches);
+                scanned.map(Taken::Scanned).map_err(Wrong::False)
             }
-            Duty::Scan(scan) => match scan.check(&self.master, lease, matches) {
-                Ok(scanned) => (Taken::Scanned(scanned), matches),
-                Err(why) => return Err(Wrong::False(why)),
-            },
-        };
-        if is_repeat && let Some(repeat) = self.repeats.remove(&lease.unit) {
-            // All that both told was verified: whoever lacks some of it did not look there.
-            let lacks =
-                |has: &[u64], other: &[u64]| other.iter().any(|spot| has.binary_search(spot).is_err());
-            let mut short = Vec::new();
-            short.extend(lacks(&repeat.told, told).then_some(repeat.lease.worker));
-            short.extend(lacks(told, &repeat.told).then_some(worker));
-            return Ok(if short.is_empty() { Taken::Known } else { Taken::Differs { short } });
         }
-        Ok(taken)
+    }
+
+    /// Compares a unit that was done to compare, once all it tells is verified.
+    fn compare(&mut self, worker: u32, report: &Report) -> std::result::Result<Taken, Wrong> {
+        let Some(report) = self.as_of_whole(report) else { return Ok(Taken::Known) };
+        self.check_whole(&report, None)?;
+        let Some(repeat) = self.repeats.remove(&report.lease.unit) else { return Ok(Taken::Known) };
+        // All that both told was verified: one who lacks some of it did not look there.
+        let told = if matches!(self.duty, Duty::Scan(_)) { &report.matches } else { &report.shares };
+        let of_first = repeat.told_of_part();
+        let lacks = |has: &[u64], other: &[u64]| other.iter().any(|spot| has.binary_search(spot).is_err());
+        let mut short = Vec::new();
+        short.extend(lacks(&of_first, told).then_some(repeat.lease.worker));
+        short.extend(lacks(told, &of_first).then_some(worker));
+        Ok(if short.is_empty() { Taken::Same } else { Taken::Differs { short } })
     }
 
     /// Shares by our own arithmetic, matches by the secret.
@@ -123,8 +131,7 @@ impl Book {
             return Err(Wrong::False("a share is false".to_owned()));
         }
         let candidates = unit.candidates();
-        let expected = candidates as f64 * (-f64::from(lease.bits)).exp2();
-        Ok(Taken::True { parts, expected, candidates })
+        Ok(Taken::True { parts, candidates })
     }
 }
 

@@ -8,8 +8,9 @@ use warpsmith_trials::{Random, count};
 
 use super::*;
 use crate::duty::Found;
-use crate::folder::{Wishes, create};
+use crate::folder::{FOUND, Wishes, create};
 use crate::job::{Descriptor, Liked, Search, Sought, Task};
+use crate::net::submit::OwnJob;
 use crate::wire::{Lease, Ready, Work};
 
 const POLICY: Policy =
@@ -336,7 +337,9 @@ fn matches_come_home() {
     assert!(found.iter().all(is_right));
     let units: std::collections::HashSet<u64> = book.found().iter().map(|at| at.lease.unit).collect();
     assert_eq!(units.len(), 3, "one of each unit");
-    assert_eq!(crate::folder::read_found(&path.join("found.jsonl")).expect("read"), book.found());
+    let file = crate::folder::read_found(&path.join(FOUND)).expect("read");
+    assert!(file.damage.is_empty());
+    assert!(file.records.iter().map(|(_, found)| found).eq(book.found()));
 }
 
 /// A disk that was full left half a line: it takes nothing along.
@@ -346,14 +349,135 @@ fn half_a_line_does_not_take_the_next_match_along() {
     let wishes = Wishes { count: Some(2), enough: None, priority: 1.0 };
     let id = create(folder.path(), &job("qq"), None, &wishes).expect("made");
     let path = folder.path().join(id.to_string());
-    let (mut file, _) = warpsmith_files::append(&path.join("found.jsonl")).expect("made");
+    let (mut file, _) = warpsmith_files::append(&path.join(FOUND)).expect("made");
     std::io::Write::write_all(&mut file, b"{\"lease\":{\"job\":").expect("written");
     let mut coordinator = Coordinator::new(POLICY);
     coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
     work_to_the_end(&mut coordinator, id);
     let found = coordinator.books()[0].found();
     assert_eq!(found.len(), 2);
-    assert_eq!(crate::folder::read_found(&path.join("found.jsonl")).expect("read"), found);
+    let file = crate::folder::read_found(&path.join(FOUND)).expect("read");
+    assert!(file.records.iter().map(|(_, found)| found).eq(found));
+    assert_eq!(file.damage, [(1, "it is cut short".to_owned())]);
+}
+
+/// A damaged match is named with its file and line; all others are delivered, once, whatever became of lines that were delivered
+/// before.
+#[test]
+fn damaged_matches_are_named_and_the_others_delivered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let wishes = Wishes { count: Some(4), enough: None, priority: 1.0 };
+    let id = create(folder.path(), &job("qq"), None, &wishes).expect("made");
+    let path = folder.path().join(id.to_string());
+    let mut coordinator = Coordinator::new(POLICY);
+    coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
+    work_to_the_end(&mut coordinator, id);
+    drop(coordinator);
+    let file = path.join(FOUND);
+    let whole = std::fs::read_to_string(&file).expect("there");
+    let lines: Vec<&str> = whole.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines.len(), 4);
+    let own = || OwnJob::open(id, path.clone()).expect("opened").skip_told().expect("read");
+    let damaged = |at: usize| lines[at].replacen("\"unit\":", "\"unit\":9", 1);
+    // Two are delivered; then these are damaged, and two more are there.
+    std::fs::write(&file, format!("{}\n{}\n", lines[0], lines[1])).expect("written");
+    let mut first = own();
+    let new = first.take_new().expect("read");
+    assert_eq!((new.found.len(), new.damage.len()), (2, 0));
+    assert!(first.take_new().expect("read").found.is_empty());
+    first.remember().expect("noted");
+    let text = format!("{}\n{}\n{}\n{}\n", damaged(0), damaged(1), lines[2], damaged(3));
+    std::fs::write(&file, text).expect("written");
+    let mut second = own();
+    let new = second.take_new().expect("read");
+    assert_eq!(new.found.len(), 1);
+    let named =
+        |line: usize| new.damage.iter().any(|text| text.contains(&format!("found.jsonl, line {line}:")));
+    assert!(new.damage.len() == 3 && [1, 2, 4].into_iter().all(named), "{:?}", new.damage);
+    second.remember().expect("noted");
+    // The file as it was: the one that could not be read is delivered, and no other again.
+    std::fs::write(&file, &whole).expect("written");
+    let new = own().take_new().expect("read");
+    assert_eq!((new.found.len(), new.damage.len()), (1, 0));
+}
+
+/// A worker that claims any rate gets a small unit first, and larger ones as it proves its work; what it claims to search does not
+/// count twice.
+#[test]
+fn claims_are_not_believed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = Policy { unit_time: Duration::from_secs(60), ..POLICY };
+    let (mut coordinator, id) = start(folder.path(), "qqqqqqqqqq", 1, policy);
+    let text = format!(r#"{{"job":"{id}","half":512,"orbits":1,"signs":true,"grain":16777216,"rate":1e12}}"#);
+    let ready: Ready = serde_json::from_str(&text).expect("read");
+    let Answer::Lease(lease) = coordinator.get(1, &ask(ready, &[]), Duration::ZERO) else {
+        panic!("no lease")
+    };
+    let candidates = lease.work.candidates().expect("a unit") as f64;
+    assert!(candidates < 1.01 * crate::pace::MAX_FIRST, "{candidates}");
+    assert!(matches!(lease.work, Work::Keys { orbits: 3, signs: false, .. }), "as the target has it");
+    // The second, while the first is under way, is no larger; a third it does not get.
+    let mut holding = vec![lease.unit];
+    let Answer::Lease(next) = coordinator.get(1, &ask(ready, &holding), Duration::ZERO) else {
+        panic!("no lease")
+    };
+    assert_eq!(next.work.candidates(), lease.work.candidates());
+    holding.push(next.unit);
+    assert!(matches!(coordinator.get(1, &ask(ready, &holding), Duration::ZERO), Answer::Wait { .. }));
+    // Groups that others have no program for are given to none.
+    let odd = Ready { half: 1000, ..ready };
+    assert!(matches!(coordinator.get(2, &ask(odd, &[]), Duration::ZERO), Answer::Wait { .. }));
+}
+
+/// A device that is slower than the one it checks is given a part of its unit, and finds what is missing there; spots count as those of
+/// the whole unit.
+#[test]
+fn slower_devices_compare_parts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = Policy { repeat_first: 1000, repeat_one_in: 1 << 30, ..POLICY };
+    let (mut coordinator, id) = start(folder.path(), "qqqqqqqqqq", 1, policy);
+    with_worker(id, |mut worker| {
+        let slow = Ready { rate: 1e8, ..worker.ready };
+        coordinator.get(2, &ask(slow, &[]), Duration::ZERO);
+        let part = |coordinator: &mut Coordinator| match coordinator.get(2, &ask(slow, &[]), Duration::ZERO) {
+            Answer::Lease(lease) => *lease,
+            other => panic!("{other:?}"),
+        };
+        // Honest: nobody is blamed.
+        let lease = worker.lease(&mut coordinator, 1);
+        let honest = worker.work(&lease);
+        assert_eq!(coordinator.put(1, &honest, 0.0).expect("taken"), Verdict::Counted);
+        let of_part = part(&mut coordinator);
+        let (all, some) =
+            (lease.work.candidates().expect("a unit"), of_part.work.candidates().expect("a unit"));
+        assert!(of_part.unit == lease.unit && of_part.count == 0);
+        assert!((all / 4..all / 2).contains(&some), "{some} of {all}");
+        let checked = worker.work(&of_part);
+        assert!(!checked.shares.is_empty());
+        assert_eq!(coordinator.put(2, &checked, 0.0).expect("taken"), Verdict::Known);
+        assert!(coordinator.workers().values().all(|info| !info.record.is_aside()));
+        assert_eq!(coordinator.books()[0].ledger().standing().units, 1, "a comparison counts for nothing");
+        // One that leaves out every fourth share is caught.
+        let lease = worker.lease(&mut coordinator, 1);
+        let mut short = worker.work(&lease);
+        let mut at = 0;
+        short.shares.retain(|_| {
+            at += 1;
+            at % 4 != 0
+        });
+        assert_eq!(coordinator.put(1, &short, 0.0).expect("taken"), Verdict::Counted);
+        let of_part = part(&mut coordinator);
+        assert_eq!(of_part.unit, lease.unit);
+        let checked = worker.work(&of_part);
+        assert_eq!(coordinator.put(2, &checked, 0.0).expect("taken"), Verdict::Known);
+        assert!(coordinator.workers()[&1].record.is_aside() && !coordinator.workers()[&2].record.is_aside());
+        // Who refuses a comparison is not asked for it again.
+        let lease = worker.lease(&mut coordinator, 3);
+        let report = worker.work(&lease);
+        assert_eq!(coordinator.put(3, &report, 0.0).expect("taken"), Verdict::Counted);
+        assert_eq!(part(&mut coordinator).unit, lease.unit);
+        assert_ne!(part(&mut coordinator).unit, lease.unit);
+    });
 }
 
 /// Two jobs share the fleet by their priorities, and a device that cannot do one is given the other.
@@ -369,7 +493,7 @@ fn jobs_share_by_priority() {
         coordinator.add(Book::open(&path, 1, Duration::ZERO, POLICY.unit_time).expect("opened"));
         ids.push(id);
     }
-    let ready = |job| Ready { job, half: 512, orbits: 3, signs: false, grain: 8, rate: 3e8 };
+    let ready = |job| Ready { job, half: 512, grain: 8, rate: 3e8 };
     let (mut given, mut at) = ([0; 2], ids[0]);
     for _ in 0..4000 {
         match coordinator.get(1, &ask(ready(at), &[]), Duration::ZERO) {
@@ -395,7 +519,8 @@ fn made_up_shares_are_found_by_lot() {
         let (mut coordinator, id) = start(folder.path(), "qqqqqqqqqq", 1, policy);
         with_worker(id, |mut worker| {
             // As one that has done its first units.
-            coordinator.workers.entry(1).or_default().record.units = GOOD_STANDING;
+            let record = &mut coordinator.workers.entry(1).or_default().record;
+            (0..40).for_each(|_| record.count(300_000));
             for unit in 1.. {
                 let lease = worker.lease(&mut coordinator, 1);
                 let mut report = worker.work(&lease);

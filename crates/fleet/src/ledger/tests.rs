@@ -31,7 +31,7 @@ fn what_was_synced_is_there_again() {
     drop(ledger);
     let again = Ledger::open(&path, JOB, 2).expect("opened");
     assert_eq!(state(&again), before);
-    assert_eq!((again.standing().marked, again.standing().damaged), (900, 0));
+    assert_eq!((again.standing().marked, again.damage()), (900, None));
     assert_eq!(again.standing().gap(1, 10), Some((5, 6)));
     drop(again);
     let why = Ledger::open(&path, JOB, 2).unwrap_err().to_string();
@@ -67,8 +67,45 @@ fn damage_costs_what_it_hits() {
         bytes[at] ^= 1 << (at % 8);
         std::fs::write(&path, &bytes).expect("written");
         let standing = look(&path, JOB).expect("read");
-        assert_eq!((standing.units, standing.damaged), (39, 1), "flipped at {at}");
+        let record = (at / RECORD * RECORD) as u64;
+        let named = vec![(record, RECORD as u64)];
+        assert_eq!(standing.units, 39, "flipped at {at}");
+        assert_eq!(standing.damage, Damage { stretches: 1, named }, "flipped at {at}");
     }
+    // Bytes that are missing cost the record they are of, and put nothing behind them out of place; so does a damaged head.
+    for (at, missing) in (0..whole.len() - RECORD).step_by(13).zip([1, 2, 5, 47].iter().cycle()) {
+        let mut bytes = whole.clone();
+        bytes.drain(at..at + missing);
+        std::fs::write(&path, &bytes).expect("written");
+        let mut ledger = Ledger::open(&path, JOB, 2).expect("opened");
+        let units = ledger.standing().units;
+        assert!((38..=40).contains(&units), "{units} units without {missing} bytes at {at}");
+        let text = ledger.damage().expect("named");
+        assert!(text.contains("are damaged") && text.contains(path.to_str().expect("text")), "{text}");
+        assert!(ledger.done(1, 1001, 1, 1));
+        ledger.sync().expect("synced");
+        drop(ledger);
+        assert_eq!(look(&path, JOB).expect("read").units, units + 1);
+    }
+    for at in 0..RECORD {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &bytes).expect("written");
+        let standing = look(&path, JOB).expect("read");
+        assert_eq!(
+            (standing.units, standing.damage.named),
+            (40, vec![(0, RECORD as u64)]),
+            "flipped at {at}"
+        );
+    }
+    // Records of another job are none of this one.
+    std::fs::write(&path, &whole[RECORD..]).expect("written");
+    assert_eq!(look(&path, JOB).expect("read").units, 40);
+    assert!(look(&path, JobId([4; 32])).is_err());
+    let mut older = whole.clone();
+    older[7] = b'1';
+    std::fs::write(&path, &older[..RECORD]).expect("written");
+    assert!(look(&path, JOB).unwrap_err().to_string().contains("earlier version"));
     std::fs::write(&path, b"something else, quite long enough to be a head of one").expect("written");
     assert!(Ledger::open(&path, JOB, 3).unwrap_err().to_string().contains("no ledger"));
 }
@@ -84,7 +121,7 @@ fn a_coordinator_that_was_replaced_writes_nothing_that_counts() {
     // As one would that was paused before it was replaced, and has the file open.
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("there");
     let late = Entry::Done { worker: 1, first: 2, count: 1, keys: 1, epoch: 5 };
-    file.write_all(&late.bytes()).expect("written");
+    file.write_all(&late.bytes(JOB)).expect("written");
     assert_eq!(look(&path, JOB).expect("read").intervals().collect::<Vec<_>>(), [(1, 1)]);
 }
 
@@ -130,7 +167,7 @@ fn a_short_journal_says_the_same() {
     assert!(ledger.records < 100, "{} records", ledger.records);
     assert_eq!(state(&ledger), whole);
     let read = look(&path, JOB).expect("read");
-    assert_eq!((read.units, read.keys, read.marked, read.damaged), (90, 90 << 62, 500, 0));
+    assert_eq!((read.units, read.keys, read.marked, read.damage.stretches), (90, 90 << 62, 500, 0));
     assert!(Ledger::open(&path, JOB, 2).is_err(), "still held");
     assert!(!ledger.done(3, 200, 1, 1), "it was revoked before");
     // The newer half is known by worker: of 1 and 2 in turn.

@@ -421,6 +421,7 @@ impl<'s> Clerk<'s> {
             let unit_time = self.service.policy.unit_time;
             match Book::open(&folder, epoch, self.started.elapsed(), unit_time) {
                 Ok(mut book) => {
+                    book.ledger().damage().into_iter().for_each(|text| (self.service.note)(text));
                     // Of units that a worker did before it was caught in another job nothing counts either.
                     let caught =
                         self.blocked.iter().filter(|worker| !book.ledger().revoked().contains(*worker));

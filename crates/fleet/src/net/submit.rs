@@ -3,11 +3,12 @@
 //! Whoever submits also coordinates: the first leads, others stand by and take over. What was found is read from the job's folder,
 //! so that it does not matter who leads, and made into keys here.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use async_nats::Client;
 
@@ -18,7 +19,7 @@ use super::status::Status;
 use crate::coordinator::Policy;
 use crate::duty::{Duty, Found};
 use crate::error::{Error, Result};
-use crate::folder::{self, FoundAt, ORDER, Wishes, read_found, read_order};
+use crate::folder::{self, FOUND, FoundAt, ORDER, Wishes, read_found, read_order};
 use crate::job::{Descriptor, JobId, Liked, Sought};
 use crate::scan::{MOST_HIDDEN, Order};
 use crate::secrets::Master;
@@ -116,7 +117,21 @@ pub struct OwnJob {
     folder: PathBuf,
     duty: Duty,
     master: Master,
-    told: usize,
+    /// Identities of matches that were delivered, those of them that are not on disk yet, and lines that were reported as damaged.
+    delivered: HashSet<String>,
+    unsaved: Vec<String>,
+    reported: HashSet<usize>,
+    /// Length of the file of matches when it was last read, and when it was changed.
+    seen: Option<(u64, SystemTime)>,
+}
+
+/// Matches of a job that are new, and damage that was found on the way.
+#[derive(Debug, Default)]
+pub struct NewMatches {
+    /// Matches, made of their secrets and verified.
+    pub found: Vec<Found>,
+    /// Lines of the file of matches that cannot be delivered, each with its file and number.
+    pub damage: Vec<String>,
 }
 
 impl OwnJob {
@@ -127,41 +142,78 @@ impl OwnJob {
         let descriptor = Descriptor::read(&text, &id)?;
         let master = Master::open(&folder.join("master"), id)?;
         let duty = Duty::open(&folder, &descriptor, &master)?;
-        Ok(OwnJob { id, folder, duty, master, told: 0 })
+        Ok(OwnJob {
+            id,
+            folder,
+            duty,
+            master,
+            delivered: HashSet::new(),
+            unsaved: Vec::new(),
+            reported: HashSet::new(),
+            seen: None,
+        })
     }
 
-    /// Leaves out what was told in an earlier run.
-    pub fn skip_told(mut self) -> OwnJob {
-        let told = std::fs::read_to_string(self.folder.join("told")).ok();
-        self.told = told.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-        self
+    /// Leaves out what was delivered in an earlier run.
+    pub fn skip_told(mut self) -> Result<OwnJob> {
+        self.delivered = folder::read_delivered(&self.folder)?;
+        Ok(self)
     }
 
-    /// Remembers what was told.
-    pub fn remember(&self) -> Result<()> {
-        use std::io::Write as _;
-        warpsmith_files::replace(&self.folder.join("told"), 0o600, |file| write!(file, "{}", self.told))?;
+    /// Remembers what was delivered.
+    pub fn remember(&mut self) -> Result<()> {
+        if !self.unsaved.is_empty() {
+            folder::add_delivered(&self.folder, &self.unsaved)?;
+            self.unsaved.clear();
+        }
         Ok(())
     }
 
-    /// What was found since the last time, each made of its secret and verified by libsecp256k1.
-    pub fn take_new(&mut self) -> Result<Vec<Found>> {
-        let all = read_found(&self.folder.join("found.jsonl"))?;
-        let new = all.get(self.told..).unwrap_or_default();
-        let make = |found: &FoundAt| -> Result<Vec<Found>> {
-            let mut made = self.duty.settle(&self.master, &found.lease, found.spot)?;
-            for made in &mut made {
-                if let Found::Match(made) = made {
-                    made.tried = found.tried.min(u128::from(u64::MAX)) as u64;
-                    made.elapsed = Duration::from_secs_f64(found.seconds.clamp(0.0, 1e9));
-                }
+    /// What was found since the last time, each made of its secret and verified by libsecp256k1. A line that is damaged, or leads to
+    /// no match, is named once, and takes no other match along.
+    pub fn take_new(&mut self) -> Result<NewMatches> {
+        let (path, mut new) = (self.folder.join(FOUND), NewMatches::default());
+        let seen = std::fs::metadata(&path).ok().and_then(|file| Some((file.len(), file.modified().ok()?)));
+        if seen.is_some() && seen == self.seen {
+            return Ok(new);
+        }
+        let file = read_found(&path)?;
+        self.seen = seen;
+        let mut damage = file.damage;
+        for (line, found) in &file.records {
+            let identity = found.identity();
+            if self.delivered.contains(&identity) {
+                continue;
             }
-            Ok(made)
-        };
-        let made = new.iter().map(make).collect::<Result<Vec<_>>>()?;
-        self.told += made.len();
-        // One key may be several addresses.
-        Ok(made.into_iter().flatten().collect())
+            match self.make(found) {
+                // One key may be several addresses.
+                Ok(made) => {
+                    new.found.extend(made);
+                    self.delivered.insert(identity.clone());
+                    self.unsaved.push(identity);
+                }
+                Err(error) => damage.push((*line, error.to_string())),
+            }
+        }
+        damage.retain(|(line, _)| self.reported.insert(*line));
+        new.damage.extend(damage.into_iter().map(|(line, why)| {
+            format!(
+                "{}, line {line}: this match cannot be delivered, since {why}; all others are. A copy of the file may have it whole",
+                path.display()
+            )
+        }));
+        Ok(new)
+    }
+
+    fn make(&self, found: &FoundAt) -> Result<Vec<Found>> {
+        let mut made = self.duty.settle(&self.master, &found.lease, found.spot)?;
+        for made in &mut made {
+            if let Found::Match(made) = made {
+                made.tried = found.tried.min(u128::from(u64::MAX)) as u64;
+                made.elapsed = Duration::from_secs_f64(found.seconds.clamp(0.0, 1e9));
+            }
+        }
+        Ok(made)
     }
 
     /// Whether it is over.
@@ -215,10 +267,13 @@ pub fn wait(
     let outcome = loop {
         // First whether it is over, then what was found: so nothing is left out.
         let is_over = job.is_over();
-        let found = job.take_new()?;
+        let NewMatches { found, damage } = job.take_new()?;
         if !found.is_empty() {
             tell(News::Found(found))?;
             job.remember()?;
+        }
+        for text in damage {
+            tell(News::Note(text))?;
         }
         for note in told.try_iter() {
             tell(News::Note(note))?;

@@ -24,6 +24,8 @@ use crate::wire::{Answer, Ask, Lease, MOST_BYTES, Ready, Report, VERSION, Verdic
 
 /// How long an answer may take before it is asked for again.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a device waits after a lease that it refuses.
+const REFUSED: Duration = Duration::from_secs(1);
 /// How long a device is measured before its first unit.
 const MEASURED: Duration = Duration::from_millis(500);
 
@@ -125,6 +127,18 @@ impl Runner<'_> {
         match self {
             Runner::Search(runner) => runner.id(),
             Runner::Scan(runner, _) => runner.id(),
+        }
+    }
+
+    /// Returns why this device cannot do a lease, if it cannot.
+    fn refusal(&self, lease: &Lease) -> Option<String> {
+        let no_unit = || "it is no unit of this job".to_owned();
+        match self {
+            Runner::Search(runner) => match lease.work.unit() {
+                Some(unit) => runner.refusal(&unit),
+                None => Some(no_unit()),
+            },
+            Runner::Scan(_, task) => lease.work.range().zip(task.wanted(&lease.work)).is_none().then(no_unit),
         }
     }
 
@@ -272,6 +286,15 @@ impl Worker<'_> {
                 self.request("req.get", serde_json::to_vec(&ask).expect("plain values"))
             {
                 waiting = Some(*next);
+            }
+            // SEC: whoever runs the server can make leases up: one that no coordinator gives is not done, and ends nothing.
+            let why =
+                lease.refusal(self.id, ask.slot, &prepared.ready).or_else(|| prepared.runner.refusal(&lease));
+            if let Some(why) = why {
+                self.note(format!("unit {} is not done: {why}", lease.unit));
+                waiting = None;
+                pause(self.stop, REFUSED);
+                continue;
             }
             self.unit(&mut prepared, lease)?;
         }

@@ -11,7 +11,7 @@ use warpsmith::fleet::folder::Wishes;
 use warpsmith::fleet::job::{Descriptor, JobId, Liked};
 use warpsmith::fleet::net::home::Home;
 use warpsmith::fleet::net::status::Status;
-use warpsmith::fleet::net::submit::{Ended, LocalServer, News, OwnJob, find, submit, wait};
+use warpsmith::fleet::net::submit::{Ended, LocalServer, NewMatches, News, OwnJob, find, submit, wait};
 use warpsmith::fleet::{self};
 use warpsmith::pattern::Feature;
 use warpsmith::search::{Show, Subject};
@@ -221,7 +221,7 @@ impl Submission {
         let _server = if self.how.local { Some(LocalServer::start(home)?) } else { None };
         let (id, secrets) = submit()?;
         let folder = home.jobs().join(id.to_string());
-        let job = OwnJob::open(id, folder.clone())?.skip_told();
+        let job = OwnJob::open(id, folder.clone())?.skip_told()?;
         if !flags.quiet {
             tell(&format!("job {}; {secrets}", id.short()));
         }
@@ -417,7 +417,8 @@ impl ResultOf {
         let (id, folder) = find(&home, &self.job)?;
         let mut job = OwnJob::open(id, folder)?;
         let over = job.is_over();
-        let found = job.take_new()?;
+        let NewMatches { found, damage } = job.take_new()?;
+        damage.iter().for_each(|text| tell(text));
         let matches = found.len();
         let mut results = Results::open(stdout, self.output.as_deref(), self.json, self.encrypt.open()?)?;
         results.publish(found.into_iter().map(Deliverable::from).collect())?;
@@ -426,6 +427,12 @@ impl ResultOf {
         if !self.json && matches == 0 {
             tell(if over { "the job ended without a match" } else { "nothing was found yet" });
         }
-        Ok(if matches > 0 { Ending::Done } else { Ending::NoMatch })
+        // What is missing has been named.
+        let is_whole = damage.is_empty();
+        Ok(match (is_whole, matches) {
+            (false, _) => Ending::Failed(4),
+            (true, 0) => Ending::NoMatch,
+            (true, _) => Ending::Done,
+        })
     }
 }
