@@ -136,7 +136,7 @@ mod tests {
         for length in [given.len(), 3] {
             let block = &given[given.len() - length..];
             let found = tester.test(block).expect("tested");
-            assert!(found.iter().all(|(at, finding)| block[*at] == *finding.secret.as_bytes()));
+            assert!(found.iter().all(|(at, finding)| block[*at] == *finding.secret().as_bytes()));
             let mut found: Vec<String> = found.into_iter().map(|(_, finding)| finding.address).collect();
             let mut expected: Vec<String> = wanted
                 .iter()

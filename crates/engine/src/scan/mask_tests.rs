@@ -271,7 +271,7 @@ fn a_checksum_alone_finds_the_key() {
         let job = ScanJob { mask: Some(&mask), until_found: true, ..ScanJob::new(&targets) };
         let outcome = scan(&job, &mut Unkept(map), &devices, &AtomicBool::new(false), &mut |event| {
             if let Event::Found(findings) = event {
-                found.extend(findings.iter().map(|finding| finding.export.to_string()));
+                found.extend(findings.iter().map(|finding| finding.export().to_string()));
             }
             Ok(())
         });

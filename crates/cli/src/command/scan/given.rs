@@ -268,6 +268,9 @@ fn test(tester: &GivenKeys<'_>, block: &Block) -> Result<Tested, Failure> {
     }
     let found = tester.test(&keys);
     wipe(keys.as_flattened_mut());
-    let named = |(at, finding): (usize, Finding)| Finding { line: Some(lines[at]), ..finding };
+    let named = |(at, mut finding): (usize, Finding)| {
+        finding.line = Some(lines[at]);
+        finding
+    };
     Ok(Tested { keys: keys.len() as u64, found: found?.into_iter().map(named).collect(), bad })
 }
