@@ -128,7 +128,6 @@ impl Each {
                             tell_metrics(metrics, target.name(), &progress);
                         }
                         match with.run.progress {
-                            _ if with.run.quiet => {}
                             Some(ProgressFormat::Json) => {
                                 results.stdout().progress_json(&ProgressLine::from(&progress))?;
                             }

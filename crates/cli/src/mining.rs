@@ -298,9 +298,6 @@ impl Mining {
                     if let Some(metrics) = &metrics {
                         tell_metrics(metrics, target.name(), progress);
                     }
-                    if self.run.quiet {
-                        return Ok(());
-                    }
                     match self.run.progress {
                         Some(ProgressFormat::Json) => {
                             results.stdout().progress_json(&ProgressLine::from(progress))?

@@ -398,9 +398,6 @@ impl Scan {
                         };
                         metrics.run("scan", &numbers, &progress.devices, progress.elapsed);
                     }
-                    if self.run.quiet {
-                        return Ok(());
-                    }
                     match self.run.progress {
                         Some(ProgressFormat::Json) => {
                             results.stdout().progress_json(&progress_line(progress))?

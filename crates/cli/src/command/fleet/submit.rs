@@ -251,7 +251,7 @@ impl Submission {
                     }
                     let due = shown.is_none_or(|shown| shown.elapsed() > Duration::from_secs(10));
                     let told = match flags.progress {
-                        Some(ProgressFormat::Json) if !flags.quiet => results.stdout().progress_json(&line),
+                        Some(ProgressFormat::Json) => results.stdout().progress_json(&line),
                         _ => Ok(()),
                     };
                     if due && !flags.quiet {
