@@ -200,7 +200,7 @@ def soak_search(seconds, rows, folder, problems):
     pattern = os.environ.get("PATTERN") or choose_pattern()
     output = os.path.join(folder, "search.keys")
     events = run("search", ["npub", pattern, "--count", "0", "--output", output], seconds, folder, problems)
-    tried = max((event["tried"] for event in events if "tried" in event), default=0)
+    tried = max((int(event["tried"]) for event in events if "tried" in event), default=0)
     announced = [event for event in events if event["event"] == "match"]
     found = keys_of(output) if os.path.exists(output) else []
     wrong = 0

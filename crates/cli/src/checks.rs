@@ -185,14 +185,16 @@ fn labelled(text: &str) -> Vec<Erased> {
             "secret" => ("export", text),
             "hex" => ("secret_key", text),
             "public" => ("public_key", text),
-            "nonce" | "score" | "line" => (label, value.parse::<u64>().map_or(text, Value::from)),
+            "score" | "line" => (label, value.parse::<u64>().map_or(text, Value::from)),
             "ncryptsec" | "bip38" => ("encrypted", encrypted(label, "text", text)),
             "keystore" => match serde_json::from_str(value) {
                 Ok(document) => ("encrypted", encrypted("web3", "document", document)),
                 Err(_) => ("encrypted", encrypted("web3", "file", text)),
             },
             "age" => ("encrypted", encrypted("age", "text", text)),
-            "address" | "pattern" | "type" | "amount" | "output" | "salt" | "split" => (label, text),
+            "address" | "pattern" | "type" | "amount" | "output" | "nonce" | "salt" | "split" => {
+                (label, text)
+            }
             // Of an encrypted key it is no detail.
             "use" if fields.contains_key("encrypted") => continue,
             _ => {
@@ -446,7 +448,8 @@ fn read_public(report: &mut Report, document: &Value, secret: Option<&Secret>) -
 
 /// The target that a result names; or, where it names none, one whose address the key has.
 fn target_of(document: &Value, address: &str, point: &PublicPoint) -> Result<Arc<dyn KeyTarget>, String> {
-    if let Some(nonce) = document.get("nonce").and_then(Value::as_u64) {
+    if let Some(nonce) = field(document, "nonce") {
+        let nonce = nonce.parse().map_err(|_| format!("its nonce {} is no number", Shown(nonce)))?;
         return Contract::new(nonce)
             .map(|contract| Arc::new(contract) as _)
             .map_err(|error| error.to_string());

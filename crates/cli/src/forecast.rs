@@ -8,6 +8,7 @@ use warpsmith::search::{Show, Wanted, time_to};
 
 use crate::each::Each;
 use crate::human;
+use crate::json;
 use crate::quest::Quest;
 
 pub(crate) const DAY: f64 = 86_400.0;
@@ -27,8 +28,11 @@ pub(crate) enum Goal<'a> {
 /// The average, and within which time half of such searches have ended, and nine of ten.
 #[derive(Serialize)]
 pub(crate) struct Times {
+    #[serde(serialize_with = "json::seconds")]
     expected_s: f64,
+    #[serde(serialize_with = "json::seconds")]
     p50_s: f64,
+    #[serde(serialize_with = "json::seconds")]
     p90_s: f64,
 }
 
@@ -156,6 +160,7 @@ impl OddsOfEach {
 #[derive(Serialize)]
 pub(crate) struct Scored {
     score: u32,
+    #[serde(serialize_with = "json::text")]
     difficulty: f64,
     #[serde(flatten)]
     times: Times,

@@ -158,11 +158,20 @@ pub(crate) fn whole<T: Whole>(
 
 /// Reads a number of matches.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "give a whole number, 0 for a search that never stops by itself".to_owned())
+    match text.parse() {
+        Ok(count) if count <= MAX_EXACT => Ok(count),
+        Ok(_) => {
+            Err(format!("no search finds so many: give {MAX_EXACT} or less, or 0 to search until stopped"))
+        }
+        Err(_) => Err("give a whole number, 0 for a search that never stops by itself".to_owned()),
+    }
 }
 
 /// Threads of the processor, at most.
 pub(crate) const MAX_THREADS: usize = 4096;
+
+/// Largest count that every reader of JSON keeps exactly: 2^53.
+const MAX_EXACT: u64 = 1 << 53;
 
 /// Reads a number of threads.
 pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {

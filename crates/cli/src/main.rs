@@ -19,6 +19,7 @@ mod hardening;
 mod hooks;
 mod human;
 mod input;
+mod json;
 mod keys;
 mod metrics;
 mod mining;

@@ -21,6 +21,7 @@ use crate::ending::{Ending, Failure};
 use crate::forecast::{Goal, Hopeless, Scored, Times, hopeless};
 use crate::hooks;
 use crate::human;
+use crate::json;
 use crate::metrics::{JobNumbers, Metrics};
 use crate::patterns::Written;
 use crate::qr::QrFlags;
@@ -99,9 +100,11 @@ impl SplitFlags {
 #[derive(Serialize)]
 pub(crate) struct ProgressLine<'a> {
     event: &'static str,
+    #[serde(serialize_with = "json::text")]
     tried: u64,
     rate: f64,
     elapsed_s: f64,
+    #[serde(serialize_with = "json::seconds_if_any")]
     eta_50_s: Option<f64>,
     probability: f64,
     matches: u64,
@@ -129,6 +132,7 @@ impl<'a> From<&'a Progress> for ProgressLine<'a> {
 #[derive(Serialize)]
 struct Estimate {
     event: &'static str,
+    #[serde(serialize_with = "json::text")]
     difficulty: f64,
     rate: f64,
     count: u64,
@@ -147,7 +151,7 @@ struct Estimate {
 pub(crate) struct Mined {
     pub matches: u64,
     /// Addresses tested, where they were tested here.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::text_if_any")]
     pub tried: Option<u64>,
     pub elapsed_s: f64,
     pub ended: &'static str,

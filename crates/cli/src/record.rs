@@ -13,6 +13,7 @@ use warpsmith::search::{Details, Match};
 use zeroize::Zeroizing;
 
 use crate::encryption::Encrypted;
+use crate::json;
 use crate::stdout::JSON_VERSION;
 
 /// What is delivered.
@@ -181,7 +182,7 @@ struct ResultLine<'a> {
     encrypted: Option<&'a Encrypted>,
     #[serde(skip_serializing_if = "Option::is_none")]
     salt: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::text_if_any")]
     nonce: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<u32>,
@@ -200,7 +201,7 @@ struct ResultLine<'a> {
     split: Option<&'a SplitFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::text_if_any")]
     tried: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     elapsed_s: Option<f64>,

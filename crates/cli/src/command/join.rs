@@ -73,7 +73,7 @@ struct Fields {
     variant: Option<String>,
     address: String,
     public_key: Option<String>,
-    nonce: Option<u64>,
+    nonce: Option<String>,
     split: SplitFields,
 }
 
@@ -159,7 +159,9 @@ const LONGEST_RESULT: u64 = 1 << 24;
 
 /// Checks the form of a result; whether it is true is for the join to see.
 fn check(fields: Fields) -> Result<Mined, String> {
-    let target = target_of(&fields)?;
+    let read_nonce = |text: &String| text.parse::<u64>().map_err(|_| "its nonce is no number".to_owned());
+    let nonce = fields.nonce.as_ref().map(read_nonce).transpose()?;
+    let target = target_of(&fields, nonce)?;
     target
         .as_ref()
         .decode(&fields.address)
@@ -176,17 +178,17 @@ fn check(fields: Fields) -> Result<Mined, String> {
         read.map(|()| bytes).map_err(|_| "its public_key is not 66 hex digits".to_owned())
     };
     let public_key = fields.public_key.map(read_public).transpose()?;
-    Ok(Mined { target, nonce: fields.nonce, address: fields.address, public_key, split })
+    Ok(Mined { target, nonce, address: fields.address, public_key, split })
 }
 
 /// What was mined: the type of address of a chain, or with a nonce the contract its account creates.
-fn target_of(fields: &Fields) -> Result<Arc<dyn KeyTarget>, String> {
+fn target_of(fields: &Fields, nonce: Option<u64>) -> Result<Arc<dyn KeyTarget>, String> {
     let name = fields.target.as_str();
     let Some(chain) = Chain::find(name) else {
         let names: Vec<&str> = CHAINS.iter().map(|chain| chain.name).collect();
         return Err(format!("its target is {name:?}; known are {}", names.join(", ")));
     };
-    match fields.nonce {
+    match nonce {
         None => chain.target_of(fields.variant.as_deref(), &fields.address),
         Some(nonce) if name == "eth" => match Contract::new(nonce) {
             Ok(contract) => Ok(Arc::new(contract)),

@@ -27,6 +27,7 @@ use crate::encryption::RecipientFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::input;
+use crate::json;
 use crate::keys;
 use crate::metrics::JobNumbers;
 use crate::mining::NOT_BEGUN;
@@ -177,6 +178,7 @@ struct Covered {
     /// Keys of the range that are covered, earlier runs included.
     covered: String,
     matches: u64,
+    #[serde(serialize_with = "json::text")]
     tried: u64,
     elapsed_s: f64,
     ended: &'static str,
@@ -185,10 +187,12 @@ struct Covered {
 #[derive(Serialize)]
 struct ProgressLine<'a> {
     event: &'static str,
+    #[serde(serialize_with = "json::text")]
     tried: u64,
     rate: f64,
     elapsed_s: f64,
     share: f64,
+    #[serde(serialize_with = "json::seconds_if_any")]
     left_s: Option<f64>,
     matches: u64,
     devices: Vec<DeviceRate<'a>>,

@@ -110,7 +110,7 @@ fn contracts_follow_from_account_and_nonce() {
         let contract = create(&account(&secret(&line)), nonce.parse().unwrap());
         assert_eq!(text(&line, "address"), eip55(&contract));
         assert!(text(&line, "address").to_lowercase().starts_with("0xabc"));
-        assert_eq!(line["nonce"].to_string(), nonce);
+        assert_eq!(text(&line, "nonce"), nonce);
     }
     let line = search(&["eth", "ab", "--contract"]).code(0).json().remove(0);
     assert_eq!(text(&line, "address"), eip55(&create(&account(&secret(&line)), 0)));

@@ -51,7 +51,9 @@ impl Run {
     #[track_caller]
     pub fn documents(&self) -> Vec<Value> {
         let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        self.stdout.lines().map(parse).collect()
+        let documents: Vec<Value> = self.stdout.lines().map(parse).collect();
+        documents.iter().for_each(assert_exact);
+        documents
     }
 
     /// stdout as JSON documents, without their version, and without the last, which must say that it is done or what went wrong.
@@ -150,6 +152,26 @@ pub fn write_private(path: impl AsRef<Path>, content: &str) {
 #[track_caller]
 pub fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or_else(|| panic!("{value} has no text {field}"))
+}
+
+/// A number that documents have as decimal text, since it may exceed 2^53.
+#[track_caller]
+pub fn decimal(value: &Value, field: &str) -> f64 {
+    text(value, field).parse().unwrap_or_else(|error| panic!("{field}: {error}: {value}"))
+}
+
+/// Panics if a number of a document is one that doubles do not keep exactly.
+#[track_caller]
+pub fn assert_exact(document: &Value) {
+    fn is_exact(value: &Value) -> bool {
+        match value {
+            Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= 2f64.powi(53)),
+            Value::Array(all) => all.iter().all(is_exact),
+            Value::Object(fields) => fields.values().all(is_exact),
+            _ => true,
+        }
+    }
+    assert!(is_exact(document), "a number exceeds 2^53: {document}");
 }
 
 /// Random bytes for keys of a test.

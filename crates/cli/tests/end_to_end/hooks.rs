@@ -1,6 +1,6 @@
 //! Hooks of Uniswap v4: the last 14 bits of the address are the flags, all of them and no others.
 
-use crate::harness::{text, warpsmith};
+use crate::harness::{decimal, text, warpsmith};
 
 fn flags(address: &str) -> u32 {
     u32::from_str_radix(&address[38..], 16).expect("hex digits") & 0x3fff
@@ -34,7 +34,7 @@ fn hooks_have_the_flags_asked_for() {
     }
     let estimate =
         warpsmith(&[&create2[..], &["a", "--hook-flags", "0x80", "--estimate"]].concat()).code(0).json();
-    let difficulty = estimate[0]["difficulty"].as_f64().expect("a number");
+    let difficulty = decimal(&estimate[0], "difficulty");
     assert!((difficulty / f64::from(1 << 18) - 1.0).abs() < 0.01, "{difficulty}");
     for (more, says) in [
         (&["--hook-flags", "SWAP"][..], "beforeSwap, afterSwap"),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::tempdir;
 
 use crate::databases::utxo_set;
-use crate::harness::{BINARY, INFEASIBLE, signal, text, warpsmith, write_private};
+use crate::harness::{BINARY, INFEASIBLE, assert_exact, signal, text, warpsmith, write_private};
 
 const PAGE: &str = include_str!("../../../../docs/json.md");
 
@@ -34,6 +34,35 @@ fn explained() -> BTreeMap<String, (Option<&'static str>, BTreeSet<String>)> {
         }
     }
     all
+}
+
+/// The fields that the page says are decimal texts, as (document, field).
+fn decimal_texts() -> BTreeSet<(String, String)> {
+    let section =
+        PAGE.split("## Numbers").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+    let names = |cell: &str| -> Vec<String> {
+        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let rows = section.lines().filter(|line| line.starts_with("| `")).map(|row| {
+        let mut cells = row.trim_matches('|').split('|');
+        (names(cells.next().unwrap_or_default()), names(cells.next().unwrap_or_default()))
+    });
+    let each = |(events, fields): (Vec<String>, Vec<String>)| {
+        events
+            .into_iter()
+            .flat_map(move |event| fields.clone().into_iter().map(move |field| (event.clone(), field)))
+    };
+    rows.flat_map(each).collect()
+}
+
+/// The values of a field of a document, with dots for those within others.
+fn values<'v>(value: &'v Value, path: &str) -> Vec<&'v Value> {
+    let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+    let found: Vec<&Value> = match value {
+        Value::Array(all) => return all.iter().flat_map(|value| values(value, path)).collect(),
+        value => value.get(name).into_iter().collect(),
+    };
+    if rest.is_empty() { found } else { found.into_iter().flat_map(|value| values(value, rest)).collect() }
 }
 
 /// The names of all fields of a document.
@@ -79,6 +108,10 @@ fn printed() -> Vec<Value> {
     on_cpu(&["npub", INFEASIBLE, "--progress", "json", "--time-limit", "2300ms"]);
     on_cpu(&["npub", "q", "p", "--each"]);
     on_cpu(&["npub", "q", "--estimate"]);
+    // Numbers beyond all bounds.
+    on_cpu(&["npub", &"z".repeat(50), "--estimate"]);
+    on_cpu(&["eth", "0", "--contract", "--nonce", "18446744073709551614"]);
+    on_cpu(&["scan", "--range", "2^70:2^255", "--targets", &list, "--estimate"]);
     on_cpu(&["npub", "q", "p", "--each", "--estimate"]);
     on_cpu(&["npub", "q", "--output", &path("keys")]);
     on_cpu(&["npub", "bob"]);
@@ -89,7 +122,7 @@ fn printed() -> Vec<Value> {
     on_cpu(&["eth", "--leading-zeros", "--estimate"]);
     let hash = "ab".repeat(32);
     on_cpu(&["create2", "0", "--factory", "arachnid", "--init-code-hash", &hash]);
-    let caller = "caller:0x4e59b44847b379578588920cA78FbF26c0B4956C";
+    let caller = "caller:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
     on_cpu(&["create3", "0", "--factory", "createx", "--salt-layout", caller, "--chain-id", "1"]);
     on_cpu(&["npub", "q", "--encrypt-to", "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]);
     write_private(path("password"), "correct horse battery staple\n");
@@ -107,9 +140,12 @@ fn printed() -> Vec<Value> {
     on_cpu(&[
         "scan",
         "--range",
-        "2^70:2^71",
+        "2^70:2^255",
         "--targets",
         &list,
+        "--random",
+        "--map",
+        &path("long.map"),
         "--progress",
         "json",
         "--time-limit",
@@ -144,12 +180,13 @@ fn printed() -> Vec<Value> {
     run(&["db", "add", &poorer, &list]);
     run(&["map", "show", &map]);
     run(&["map", "show", &random]);
+    run(&["map", "show", &path("long.map")]);
     run(&["devices", "--verbose"]);
     run(&["config", "show"]);
     let (entries, data, state) = (path("entries"), path("data"), path("state"));
     fs::write(&entries, [7; 64 * 40]).unwrap();
     run(&["pir", "build", &data, &entries, "--entry-size", "40"]);
-    let block = ["--chain-id", "1", "--block-number", "7", "--block-hash", &hash];
+    let block = ["--chain-id", "9223372036854775771", "--block-number", "7", "--block-hash", &hash];
     run(&[&["pir", "build", &path("synthetic"), "--synthetic", "1000"], &block[..]].concat());
     run(&["pir", "hint", "--database", &data, "--state", &state, "--device", "cpu", "--threads", "1"]);
     run(&["pir", "info", &data, "--verify"]);
@@ -199,7 +236,20 @@ fn every_document_is_explained_and_every_explanation_is_of_one() {
     assert!(explained.len() > 20, "{:?}", explained.keys());
     let mut seen = BTreeSet::new();
     let mut lacking = BTreeSet::new();
+    let decimal_texts = decimal_texts();
+    let mut exceeding = BTreeSet::new();
     for document in printed() {
+        // Numbers that doubles do not keep exactly are texts, and so are the same fields where they are small.
+        assert_exact(&document);
+        for (event, path) in decimal_texts.iter().filter(|(event, _)| *event == document["event"]) {
+            for value in values(&document, path).into_iter().filter(|value| !value.is_null()) {
+                let number = value.as_str().and_then(|text| text.parse::<f64>().ok());
+                let number = number.unwrap_or_else(|| panic!("{path} is no decimal text: {document}"));
+                if number > 2f64.powi(53) {
+                    exceeding.insert(format!("{event}: {path}"));
+                }
+            }
+        }
         assert_eq!(document["version"], 1, "{document}");
         let event = text(&document, "event").to_owned();
         let Some((_, known)) = explained.get(&event) else { panic!("{event} is not explained: {document}") };
@@ -209,6 +259,15 @@ fn every_document_is_explained_and_every_explanation_is_of_one() {
             all.into_iter().filter(|path| !is_explained(path, known)).map(|path| format!("{event}: {path}")),
         );
         seen.insert(event);
+    }
+    let wanted =
+        ["match: nonce", "estimate: difficulty", "estimate: keys", "map: remaining", "database: chain_id"];
+    assert!(
+        wanted.iter().all(|name| exceeding.contains(*name)),
+        "no large numbers were printed: {exceeding:?}"
+    );
+    for (event, path) in &decimal_texts {
+        assert!(explained.get(event).is_some_and(|(_, known)| is_explained(path, known)), "{event}: {path}");
     }
     assert!(lacking.is_empty(), "fields that docs/json.md does not explain: {lacking:#?}");
     for (event, (needs, known)) in &explained {

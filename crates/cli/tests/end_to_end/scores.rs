@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::harness::{text, warpsmith, warpsmith_with};
+use crate::harness::{decimal, text, warpsmith, warpsmith_with};
 
 fn hash() -> String {
     format!("0x{}", "5a".repeat(32))
@@ -164,9 +164,8 @@ fn a_score_is_kept_in_a_file_and_verified_later() {
 #[test]
 fn forecasts_know_what_a_pattern_fixes() {
     let usual = ["eth", "--estimate", "--json", "--device", "cpu", "--threads", "1"];
-    let difficulty = |more: &[&str]| {
-        warpsmith(&[&usual[..], more].concat()).code(0).json()[0]["difficulty"].as_f64().expect("a number")
-    };
+    let difficulty =
+        |more: &[&str]| decimal(&warpsmith(&[&usual[..], more].concat()).code(0).json()[0], "difficulty");
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
     // Two zero bytes that the pattern has already cost nothing.
     assert!(near(difficulty(&["0000", "--leading-zeros", "--score", "3"]), 16f64.powi(6)));

@@ -113,7 +113,10 @@ fn alone(time: Duration) -> f64 {
     let lines = BufReader::new(search.0.stdout.take().expect("piped")).lines().map_while(Result::ok);
     let (mut first, started) = (None, Instant::now());
     for line in lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(&line).ok()) {
-        let now = (line["tried"].as_f64().expect("a number"), cpu_seconds(search.0.id()));
+        let now = (
+            line["tried"].as_str().and_then(|tried| tried.parse::<f64>().ok()).expect("decimal text"),
+            cpu_seconds(search.0.id()),
+        );
         let (tried, cpu) = *first.get_or_insert(now);
         if started.elapsed() > time {
             return (now.0 - tried) / (now.1 - cpu);

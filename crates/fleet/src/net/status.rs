@@ -57,6 +57,7 @@ pub struct JobStatus {
     /// Units that are done.
     pub units: u64,
     /// Candidates of these.
+    #[serde(with = "decimal")]
     pub tried: f64,
     /// Units in somebody's hands.
     pub leased: usize,
@@ -115,6 +116,7 @@ pub struct WorkerStatus {
     /// Candidates a second while it worked, as its shares prove.
     pub proven: f64,
     /// Candidates that count.
+    #[serde(with = "decimal")]
     pub tried: f64,
     /// Seconds since it was heard of.
     pub seen_s: f64,
@@ -127,8 +129,37 @@ pub struct WorkerStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// Candidates that count, for one of what it costs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "decimal::if_any")]
     pub tried_per_cost: Option<f64>,
+}
+
+/// Numbers that may exceed 2^53, as decimal text: other readers of JSON would round them.
+mod decimal {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub fn serialize<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(number)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
+
+    /// Numbers that may be absent.
+    pub mod if_any {
+        use serde::{Deserializer, Serializer};
+
+        pub fn serialize<S: Serializer>(number: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+            match number {
+                Some(number) => super::serialize(number, to),
+                None => to.serialize_none(),
+            }
+        }
+
+        pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+            super::deserialize(from).map(Some)
+        }
+    }
 }
 
 impl Status {
@@ -237,6 +268,17 @@ mod tests {
     use crate::wire::{Ask, MOST_BYTES, VERSION};
 
     /// Workers with many devices of long names: every page fits a message, and the pages have all of them, once.
+    #[test]
+    fn counts_that_doubles_round_are_decimal_texts() {
+        let worker = serde_json::json!({
+            "id": 1, "name": "a", "trust": "honest", "why": null, "units": 1, "refused": 0, "z": 0.0, "claimed": 0.0,
+            "proven": 0.0, "tried": "18446744073709551616", "seen_s": 0.0, "devices": [], "tried_per_cost": "0.5",
+        });
+        let read: WorkerStatus = serde_json::from_value(worker.clone()).unwrap();
+        assert_eq!((read.tried, read.tried_per_cost), (2f64.powi(64), Some(0.5)));
+        assert_eq!(serde_json::to_value(read).unwrap(), worker);
+    }
+
     #[test]
     fn pages_fit_messages_and_have_everybody() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -20,6 +20,7 @@ use crate::command::{chain, cosmos, ethereum, scan};
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
+use crate::json;
 use crate::metrics::{JobNumbers, Metrics, RunnerNumbers};
 use crate::mining::Mined;
 use crate::patterns::Written;
@@ -343,6 +344,7 @@ fn tell_metrics(metrics: &Metrics, status: &Status) {
 #[derive(Serialize)]
 struct ProgressLine {
     event: &'static str,
+    #[serde(serialize_with = "json::text")]
     tried: f64,
     rate: f64,
     elapsed_s: f64,

@@ -166,7 +166,7 @@ pub(super) struct DatabaseLine {
     origin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keyword: Option<KeywordFields>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::json::text_if_any")]
     chain_id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     block_number: Option<u64>,

@@ -122,7 +122,7 @@ fn parse_every(text: &str) -> Result<Duration, String> {
 struct Serving {
     role: &'static str,
     epoch: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::json::text_if_any")]
     chain_id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     block_number: Option<u64>,

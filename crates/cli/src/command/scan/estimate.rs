@@ -14,6 +14,7 @@ use super::masks::Scanned;
 use crate::ending::{Ending, Failure};
 use crate::forecast::{DAY, Hopeless, SLOW, YEAR};
 use crate::human;
+use crate::json;
 use crate::screen::Screen;
 use crate::stdout::{AsAsked, Stdout};
 
@@ -30,8 +31,10 @@ struct Estimate {
     keys: String,
     rate: f64,
     /// All of them.
+    #[serde(serialize_with = "json::seconds")]
     whole_s: f64,
     /// Until one that is as likely here as there is found with a chance of one half.
+    #[serde(serialize_with = "json::seconds")]
     p50_s: f64,
 }
 

@@ -138,7 +138,7 @@ struct Refused {
     message: String,
     code: u16,
     /// One salt in so many is wanted.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::json::text_if_any")]
     difficulty: Option<f64>,
     /// Salts a second.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ struct Refused {
     #[serde(skip_serializing_if = "Option::is_none")]
     chance: Option<f64>,
     /// The time after which half of such requests have their salt.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::json::seconds_if_any")]
     p50_s: Option<f64>,
 }
 
@@ -177,6 +177,7 @@ struct Nothing {
     version: u32,
     event: &'static str,
     matches: u64,
+    #[serde(serialize_with = "crate::json::text")]
     tried: u64,
     elapsed_s: f64,
     ended: &'static str,

@@ -45,7 +45,10 @@ pub(super) struct Running {
 impl Running {
     fn start(server: &str, state: &str, more: &[&str]) -> Running {
         let (running, line) = Running::start_with(server, state, more);
-        assert_eq!((&line["chain_id"], &line["block_number"]), (&CHAIN.into(), &BLOCK.into()));
+        assert_eq!(
+            (text(&line, "chain_id"), &line["block_number"]),
+            (CHAIN.to_string().as_str(), &BLOCK.into())
+        );
         running
     }
 
@@ -138,7 +141,10 @@ fn a_wallet_is_answered_as_by_a_node_and_the_server_always_sees_the_same() {
     let desk = Desk::new();
     let database = state(&desk);
     let about = pir(&["info", &database, "--json"]).code(0).json().remove(0);
-    assert_eq!((&about["chain_id"], &about["block_number"]), (&CHAIN.into(), &BLOCK.into()));
+    assert_eq!(
+        (text(&about, "chain_id"), &about["block_number"]),
+        (CHAIN.to_string().as_str(), &BLOCK.into())
+    );
     let server = Server::start(&database, &[]);
     let (mine, synthetic) = (desk.path("mine.state"), synthetic());
     server.hint(&mine, &["--queries", "2000"]).code(0);
