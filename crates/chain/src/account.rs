@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::coin::looks_secret;
 use crate::text::{Writing, hex};
-use crate::{AddressKind, Digest, Encoding, Error, Form, KeyTarget, Listed, PublicPoint, Target};
+use crate::{AddressKind, Birthday, Digest, Encoding, Error, Form, KeyTarget, Listed, PublicPoint, Target};
 
 /// The accounts of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,12 @@ impl KeyTarget for PlainAccount {
         hex::secret("", secret)
     }
 
-    fn explain(&self, _: &PublicPoint, secret: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
+    fn explain(
+        &self,
+        _: &PublicPoint,
+        secret: Option<&[u8; 32]>,
+        _: Birthday,
+    ) -> Vec<(&'static str, Zeroizing<String>)> {
         secret.map(|_| ("use", Zeroizing::new(self.importing.to_owned()))).into_iter().collect()
     }
 }

@@ -351,7 +351,7 @@ mod tests {
         let (x, y) = (point[1..33].try_into().unwrap(), point[33..].try_into().unwrap());
         let generator = crate::PublicPoint { x, y };
         let uses = |row: &Listed, secret: Option<&[u8; 32]>| {
-            let lines = row.target.explain(&generator, secret);
+            let lines = row.target.explain(&generator, secret, crate::Birthday::New);
             lines.iter().filter(|(name, text)| *name == "use" && text.len() > 20).count()
         };
         for row in CHAINS.iter().flat_map(|chain| &chain.addresses) {

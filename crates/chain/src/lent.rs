@@ -4,7 +4,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::{Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, PublicPoint, Target};
+use crate::{Birthday, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, PublicPoint, Target};
 
 #[warn(clippy::missing_trait_methods)]
 impl<T: Target + ?Sized> Target for &T {
@@ -51,7 +51,8 @@ impl<T: KeyTarget + ?Sized> KeyTarget for &T {
         &self,
         point: &PublicPoint,
         secret: Option<&[u8; 32]>,
+        birthday: Birthday,
     ) -> Vec<(&'static str, Zeroizing<String>)> {
-        (**self).explain(point, secret)
+        (**self).explain(point, secret, birthday)
     }
 }

@@ -5,6 +5,7 @@
 //! [`coin::COINS`].
 
 mod account;
+mod birthday;
 mod chains;
 pub mod coin;
 pub mod cosmos;
@@ -25,6 +26,7 @@ mod words;
 use zeroize::Zeroizing;
 
 pub use account::PlainAccount;
+pub use birthday::Birthday;
 pub use chains::{AddressKind, CHAINS, Chain, KeyType, Listed, OfAddress, TYPES, find};
 pub use digest::Digest;
 pub use error::Error;
@@ -125,11 +127,13 @@ pub trait KeyTarget: Target {
     }
 
     /// What else a person should know to use the key: values between it and the address, other forms to import. Without
-    /// the secret, for a split key, what can be told from the point. The texts may hold the secret.
+    /// the secret, for a split key, what can be told from the point. The texts may hold the secret. The birthday decides from when on a
+    /// wallet that imports the key looks for payments.
     fn explain(
         &self,
         _point: &PublicPoint,
         _secret: Option<&[u8; 32]>,
+        _birthday: Birthday,
     ) -> Vec<(&'static str, Zeroizing<String>)> {
         Vec::new()
     }

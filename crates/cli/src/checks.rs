@@ -10,7 +10,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use warpsmith::chain::coin::Network;
 use warpsmith::chain::ethereum::{self, Account, Contract, Deployment, Factory, SaltRequest};
-use warpsmith::chain::{CHAINS, Chain, KeyTarget, PublicPoint, SaltMask, SaltTarget, Shown, Target};
+use warpsmith::chain::{
+    Birthday, CHAINS, Chain, KeyTarget, PublicPoint, SaltMask, SaltTarget, Shown, Target,
+};
 use warpsmith::keys::{PublicKey, Secret, parse_public_key, public_point};
 use warpsmith::keystore::{bip38, nip49, web3};
 use warpsmith::pattern::{Feature, Options, Score, compile};
@@ -328,8 +330,10 @@ fn check_result(document: &Value, ask: Ask<'_>, own: Option<&Factory>) -> Result
             false => report.wrong("export", "is not this private key in the form of this target"),
         }
     }
-    let computed = target.explain(&point, shown.map(Secret::as_bytes));
     let details = document.get("details").and_then(Value::as_object);
+    let how = details.and_then(|details| details.get("use")).and_then(Value::as_str);
+    let birthday = how.and_then(timestamp).unwrap_or(Birthday::New);
+    let computed = target.explain(&point, shown.map(Secret::as_bytes), birthday);
     for (name, written) in details.into_iter().flatten() {
         match computed.iter().find(|(known, _)| known == name) {
             None => report.wrong(name, "is nothing that follows from this key"),
@@ -370,6 +374,12 @@ fn check_asked(
             false => report.wrong("export", "is not this private key"),
         }
     }
+}
+
+/// The time from which on a wallet looks for payments, as a line on importing has it: nothing else in a result says it.
+fn timestamp(line: &str) -> Option<Birthday> {
+    let (_, rest) = line.split_once("\"timestamp\":")?;
+    rest.split_once('}')?.0.parse().ok()
 }
 
 /// The private key of a result, wherever it is.

@@ -7,6 +7,8 @@ use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 use std::time::Duration;
 
+use warpsmith::chain::Birthday;
+
 /// `1,048,576`; from 10^18 on `1.15e18`.
 pub(crate) fn count(value: f64) -> String {
     if !(0.0..1e18).contains(&value) {
@@ -156,6 +158,16 @@ pub(crate) fn whole<T: Whole>(
     }
 }
 
+/// Reads a day as `2013-04-01`: its first second in UTC.
+pub(crate) fn parse_birthday(text: &str) -> Result<Birthday, String> {
+    let refuse = || format!("'{text}' is not a date of the past; expected YYYY-MM-DD, such as 2013-04-01");
+    // Dates without their dashes look like seconds.
+    let date = Some(text).filter(|text| text.len() == "2013-04-01".len()).and_then(|text| text.parse().ok());
+    let day = date.and_then(|date: jiff::civil::Date| date.to_zoned(jiff::tz::TimeZone::UTC).ok());
+    let day = day.map(|day| day.timestamp()).filter(|day| *day <= jiff::Timestamp::now());
+    day.and_then(|day| u64::try_from(day.as_second()).ok()).map(Birthday::At).ok_or_else(refuse)
+}
+
 /// Reads a number of matches.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     match text.parse() {
@@ -249,6 +261,22 @@ pub(crate) fn date(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_are_read_in_utc() {
+        assert_eq!(parse_birthday("2013-04-01"), Ok(Birthday::At(1_364_774_400)));
+        assert_eq!(parse_birthday("1970-01-01"), Ok(Birthday::At(0)));
+        for wrong in ["", "now", "20130401", "2013-04-31", "1969-12-31", "2999-01-01", "1364774400"] {
+            let told = parse_birthday(wrong).expect_err(wrong);
+            assert!(told.contains("YYYY-MM-DD"), "{told}");
+        }
+    }
+
+    #[test]
+    fn counts_stay_exact_in_json() {
+        assert_eq!(parse_count("9007199254740992"), Ok(1 << 53));
+        assert!(parse_count("9007199254740993").is_err_and(|told| told.contains("or less")));
+    }
 
     #[test]
     fn lines_fit_the_terminal_and_words_stay_whole() {

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use warpsmith::chain::Birthday;
 use zeroize::Zeroizing;
 
 use crate::encryption::{Encrypted, Encryption};
@@ -34,6 +35,8 @@ pub(crate) struct Results {
     is_brief: bool,
     /// The result of which people got a line alone.
     best: Option<Deliverable>,
+    /// From when on wallets look for payments to recovered keys.
+    birthday: Birthday,
     /// How many were taken.
     taken: u64,
     /// How many of them were delivered.
@@ -64,6 +67,7 @@ impl Results {
             asked: HashMap::new(),
             is_brief: false,
             best: None,
+            birthday: Birthday::Unknown,
             taken: 0,
             published: 0,
         })
@@ -99,6 +103,11 @@ impl Results {
         self.asked.get(address).map_or(address, String::as_str)
     }
 
+    /// Has recovered keys say from when on wallets look for payments to them.
+    pub fn born(&mut self, birthday: Birthday) {
+        self.birthday = birthday;
+    }
+
     /// stdout, for what is not a result.
     pub fn stdout(&mut self) -> &mut Stdout {
         &mut self.stdout
@@ -132,6 +141,14 @@ impl Results {
             }
         }
         self.taken += found.len() as u64;
+        let birthday = self.birthday;
+        let found = found.into_iter().map(|found| match found {
+            Deliverable::Finding(found) if birthday != Birthday::Unknown => {
+                Deliverable::Finding(found.born(birthday))
+            }
+            found => found,
+        });
+        let mut found: Vec<Deliverable> = found.collect();
         if self.sealer.is_none() {
             self.deliver(&found.iter().map(|found| (found, None)).collect::<Vec<_>>())?;
             self.best = found.pop().filter(|last| self.is_brief && last.is_brief()).or(self.best.take());

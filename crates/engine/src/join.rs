@@ -1,6 +1,6 @@
 //! Joining: the owner of a public key makes the private key of what a miner found for it.
 
-use warpsmith_chain::{KeyTarget, Shown};
+use warpsmith_chain::{Birthday, KeyTarget, Shown};
 use warpsmith_curve::Scalar;
 use zeroize::Zeroizing;
 
@@ -61,12 +61,13 @@ pub fn join(
         let point = public_point(&public);
         let text = target.encode(&target.digest(&point));
         if text == address && public_key.is_none_or(|p| *p == public.serialize()) {
+            // The address was known since it was mined, and may have been paid long before its key is joined.
             return Ok(Joined {
                 public_key: public.serialize(),
                 address: text,
                 export: target.export(secret.as_bytes()),
-                details: target.explain(&point, Some(secret.as_bytes())),
-                public_details: target.explain(&point, None),
+                details: target.explain(&point, Some(secret.as_bytes()), Birthday::Unknown),
+                public_details: target.explain(&point, None, Birthday::Unknown),
                 secret,
             });
         }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use super::{AddressType, COINS, Coin, CoinAddress, Network, Params};
 use crate::text::base58;
 use crate::words::any_of;
-use crate::{Error, PublicPoint, taproot_output};
+use crate::{Birthday, Error, PublicPoint, taproot_output};
 
 /// Characters of the longest: a key of 34 bytes and a checksum, of 65 bytes in hex, a function or two, a checksum.
 const WIF: usize = 52;
@@ -99,13 +99,14 @@ pub(super) fn explain(
     target: &CoinAddress,
     point: &PublicPoint,
     secret: Option<&[u8; 32]>,
+    birthday: Birthday,
 ) -> Vec<(&'static str, Zeroizing<String>)> {
     let mut lines = Vec::new();
     if target.coin.descriptors {
         lines.extend(describe(target, point, secret));
     }
     lines.extend(
-        secret.map(|_| ("use", Zeroizing::new((target.coin.importing)(target.address_type).to_owned()))),
+        secret.map(|_| ("use", Zeroizing::new((target.coin.importing)(target.address_type, birthday)))),
     );
     lines
 }

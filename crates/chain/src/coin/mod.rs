@@ -20,7 +20,8 @@ use zeroize::Zeroizing;
 
 use crate::text::Writing;
 use crate::{
-    AddressKind, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target,
+    AddressKind, Birthday, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed,
+    PublicPoint, Target,
 };
 
 /// What an address commits to.
@@ -64,7 +65,7 @@ pub struct Coin {
     /// Whether its wallets import output descriptors (BIP-380).
     pub descriptors: bool,
     /// How a wallet is given the key of such an address. SEC: by a file, since what stands on a command line stays in its history.
-    pub importing: fn(AddressType) -> &'static str,
+    pub importing: fn(AddressType, Birthday) -> String,
     /// How the main and the test network write.
     pub networks: [Params; 2],
 }
@@ -291,8 +292,9 @@ impl KeyTarget for CoinAddress {
         &self,
         point: &PublicPoint,
         secret: Option<&[u8; 32]>,
+        birthday: Birthday,
     ) -> Vec<(&'static str, Zeroizing<String>)> {
-        export::explain(self, point, secret)
+        export::explain(self, point, secret, birthday)
     }
 }
 

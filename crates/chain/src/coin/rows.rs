@@ -25,9 +25,11 @@ pub static BITCOIN: Coin = Coin {
     example: "1Love",
     types: &AddressType::ALL,
     descriptors: true,
-    importing: |_| {
-        "`bitcoin-cli -stdin importdescriptors < FILE`, where FILE (mode 0600) holds \
-         [{\"desc\":\"the descriptor\",\"timestamp\":\"now\"}]"
+    importing: |_, birthday| {
+        format!(
+            "`bitcoin-cli -stdin importdescriptors < FILE`, where FILE (mode 0600) holds \
+             [{{\"desc\":\"the descriptor\",\"timestamp\":{birthday}}}]"
+        )
     },
     networks: [
         Params {
@@ -62,12 +64,15 @@ pub static LITECOIN: Coin = Coin {
         AddressType::P2tr,
     ],
     descriptors: true,
-    importing: |address_type| match address_type {
+    importing: |address_type, _| {
+        match address_type {
         AddressType::P2tr | AddressType::Rawtr => {
             "a Litecoin wallet that imports descriptors with tr(); Litecoin Core 0.21 does not, and a WIF key would give it other \
              addresses"
         }
         _ => "`litecoin-cli -stdin importprivkey < FILE`, where FILE (mode 0600) holds the WIF key",
+    }
+    .to_owned()
     },
     networks: [
         Params {
@@ -96,7 +101,9 @@ pub static DOGECOIN: Coin = Coin {
     example: "DMoon",
     types: &[AddressType::P2pkh, AddressType::P2pkhUncompressed],
     descriptors: false,
-    importing: |_| "`dogecoin-cli -stdin importprivkey < FILE`, where FILE (mode 0600) holds the WIF key",
+    importing: |_, _| {
+        "`dogecoin-cli -stdin importprivkey < FILE`, where FILE (mode 0600) holds the WIF key".to_owned()
+    },
     networks: [
         Params {
             p2pkh: base58(0x1e, "D"),
@@ -124,9 +131,10 @@ pub static BITCOIN_CASH: Coin = Coin {
     example: "qpcash",
     types: &[AddressType::P2pkh, AddressType::P2pkhUncompressed],
     descriptors: false,
-    importing: |_| {
+    importing: |_, _| {
         "`bitcoin-cli -stdin importprivkey < FILE` of Bitcoin Cash Node, where FILE (mode 0600) holds the WIF key; Electron Cash \
          imports that too"
+            .to_owned()
     },
     networks: [
         Params {

@@ -205,7 +205,7 @@ proptest! {
             prop_assert_eq!(their_address(&target, &wif), address.clone());
             prop_assert_eq!(&*decode_wif(&wif).unwrap().secret, &secret);
             for with_secret in [Some(&secret), None] {
-                let lines = target.explain(&point, with_secret);
+                let lines = target.explain(&point, with_secret, Birthday::New);
                 let (_, descriptor) = lines.iter().find(|(name, _)| *name == "descriptor").unwrap();
                 let (body, sum) = descriptor.split_once('#').unwrap();
                 prop_assert_eq!(descriptor_checksum(body).unwrap(), sum);
@@ -251,6 +251,24 @@ proptest! {
                 prop_assert!(target.encode(&digest).eq_ignore_ascii_case(&text));
             }
         }
+    }
+}
+
+/// A wallet that starts to look too late never shows what a recovered key holds.
+#[test]
+fn a_birthday_is_where_a_wallet_begins_to_look() {
+    let secret = [1; 32];
+    let point = point(&public(&secret));
+    let target = BITCOIN.addresses().next().unwrap();
+    for (birthday, timestamp) in [
+        (Birthday::New, "\"timestamp\":\"now\"}]"),
+        (Birthday::Unknown, "\"timestamp\":0}]"),
+        (Birthday::At(1_364_774_400), "\"timestamp\":1364774400}]"),
+    ] {
+        let lines = target.explain(&point, Some(&secret), birthday);
+        let (_, line) = lines.iter().find(|(name, _)| *name == "use").unwrap();
+        assert!(line.ends_with(timestamp), "{}", **line);
+        assert_eq!(birthday.to_string().parse(), Ok(birthday));
     }
 }
 

@@ -8,7 +8,8 @@ use super::address::{HEAD, decode_digest, encode_digest};
 use super::{Address, ENCODING, address_of, encode, keccak256};
 use crate::text::hex;
 use crate::{
-    AddressKind, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target,
+    AddressKind, Birthday, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed,
+    PublicPoint, Target,
 };
 
 /// The account of a key: Keccak-256 of x and y, its last 20 bytes.
@@ -114,7 +115,12 @@ impl KeyTarget for Account {
         Some(EncryptedForm::Web3)
     }
 
-    fn explain(&self, _: &PublicPoint, secret: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
+    fn explain(
+        &self,
+        _: &PublicPoint,
+        secret: Option<&[u8; 32]>,
+        _: Birthday,
+    ) -> Vec<(&'static str, Zeroizing<String>)> {
         secret.map(|_| ("use", Zeroizing::new(USE.to_owned()))).into_iter().collect()
     }
 }
@@ -160,6 +166,7 @@ impl KeyTarget for Contract {
         &self,
         point: &PublicPoint,
         secret: Option<&[u8; 32]>,
+        _: Birthday,
     ) -> Vec<(&'static str, Zeroizing<String>)> {
         let mut lines = vec![("sender", Zeroizing::new(encode(&account_of(point))))];
         if secret.is_some() {

@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 
 use crate::text::bech32::{ALPHABET, CHECKSUM, linear};
 use crate::{
-    AddressKind, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed, PublicPoint, Target,
+    AddressKind, Birthday, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget, Listed,
+    PublicPoint, Target,
 };
 
 /// A NIP-19 `npub`: the x coordinate of a public key.
@@ -96,7 +97,12 @@ impl KeyTarget for Npub {
         Some(EncryptedForm::Ncryptsec)
     }
 
-    fn explain(&self, _: &PublicPoint, secret: Option<&[u8; 32]>) -> Vec<(&'static str, Zeroizing<String>)> {
+    fn explain(
+        &self,
+        _: &PublicPoint,
+        secret: Option<&[u8; 32]>,
+        _: Birthday,
+    ) -> Vec<(&'static str, Zeroizing<String>)> {
         secret.map(|_| ("use", Zeroizing::new(USE.to_owned()))).into_iter().collect()
     }
 }

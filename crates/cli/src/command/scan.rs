@@ -14,7 +14,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueHint};
 use serde::Serialize;
 use warpsmith::Devices;
-use warpsmith::chain::{KeyType, TYPES};
+use warpsmith::chain::{Birthday, KeyType, TYPES};
 use warpsmith::scan::{
     Ended, Event, FilterNews, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger,
     mask_ledger, run, with_filter,
@@ -33,7 +33,9 @@ use crate::metrics::JobNumbers;
 use crate::mining::NOT_BEGUN;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{DeviceRate, ProgressFormat, RunFlags, WHEN, device_rates, ended_by, interrupt};
+use crate::running::{
+    DeviceRate, ProgressFormat, RESULTS, RunFlags, WHEN, device_rates, ended_by, interrupt,
+};
 use crate::screen::{Model, Reins, Screen, note_saved, scan_model};
 use crate::signals::Starting;
 use crate::stdout::Stdout;
@@ -137,6 +139,11 @@ pub(crate) struct Scan {
 
     #[command(flatten)]
     run: RunFlags,
+
+    /// Day from which on the addresses can have been paid, e.g. 2013-04-01: wallets that import a key look for payments from there
+    /// [default: the whole chain]
+    #[arg(long, value_name = "DATE", value_parser = human::parse_birthday, help_heading = RESULTS)]
+    birthday: Option<Birthday>,
 
     #[command(flatten)]
     recipient: RecipientFlags,
@@ -253,6 +260,7 @@ impl Scan {
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
         results.answer_with(self.asked()?);
+        results.born(self.birthday.unwrap_or_default());
         for line in &remarks {
             screen.warn(line);
         }

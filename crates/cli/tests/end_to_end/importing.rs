@@ -9,7 +9,7 @@ use tempfile::tempdir;
 use warpsmith_trials::free_port;
 
 use crate::foreign;
-use crate::harness::{text, warpsmith, write_private};
+use crate::harness::{text, warpsmith, warpsmith_with, write_private};
 
 #[test]
 fn electrum_shows_the_same_addresses() {

@@ -1,6 +1,6 @@
 //! A key that was looked for, as it is handed on.
 
-use warpsmith_chain::{Digest, KeyType};
+use warpsmith_chain::{Birthday, Digest, KeyTarget, KeyType};
 use warpsmith_store::Record;
 use zeroize::Zeroizing;
 
@@ -35,6 +35,8 @@ pub struct Finding {
     pub line: Option<u64>,
     /// The public key that was asked for, as it was written, where that is not an address.
     pub asked: Option<String>,
+    /// How its address is written and its key imported.
+    as_target: &'static dyn KeyTarget,
 }
 
 /// SEC: shows nothing that holds a private key.
@@ -79,13 +81,22 @@ impl Finding {
             amount: record.amount,
             public_key: public.serialize(),
             export: target.export(secret.as_bytes()),
-            details: target.explain(&point, Some(secret.as_bytes())),
-            public_details: target.explain(&point, None),
+            details: target.explain(&point, Some(secret.as_bytes()), Birthday::Unknown),
+            public_details: target.explain(&point, None, Birthday::Unknown),
             secret: secret.clone(),
             device: device.to_owned(),
             line: None,
             asked: None,
+            as_target: target,
         }
+    }
+
+    /// Has the details say from when on a wallet looks for payments. Without it that is the start of the chain: a key that was
+    /// recovered may have been paid at any time.
+    pub fn born(self, birthday: Birthday) -> Finding {
+        let point = public_point(&self.secret.public_key());
+        let details = self.as_target.explain(&point, Some(self.secret.as_bytes()), birthday);
+        Finding { details, ..self }
     }
 }
 

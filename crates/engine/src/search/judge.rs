@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
-use warpsmith_chain::{Form, Recipe};
+use warpsmith_chain::{Birthday, Form, Recipe};
 use warpsmith_pattern::Filter;
 use zeroize::Zeroizing;
 
@@ -134,11 +134,11 @@ fn solution(subject: Subject<'_>, candidate: Candidate) -> (Solution, Details, D
         }
         (Candidate::Key { recovered, public }, Subject::Key(target)) => {
             let (point, public_key) = (public_point(&public), public.serialize());
-            let public_details = target.explain(&point, None);
+            let public_details = target.explain(&point, None, Birthday::New);
             match recovered {
                 Recovered::Key(secret) => {
                     let export = target.export(secret.as_bytes());
-                    let details = target.explain(&point, Some(secret.as_bytes()));
+                    let details = target.explain(&point, Some(secret.as_bytes()), Birthday::New);
                     (Solution::Key { public_key, secret, export }, details, public_details)
                 }
                 Recovered::Split { split, .. } => {

@@ -85,6 +85,7 @@ impl Scan {
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
         results.answer_with(self.asked()?);
+        results.born(self.birthday.unwrap_or_default());
         for line in &remarks(&list.report) {
             screen.warn(line);
         }

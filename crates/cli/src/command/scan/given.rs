@@ -60,6 +60,7 @@ impl Scan {
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
         results.answer_with(self.asked()?);
+        results.born(self.birthday.unwrap_or_default());
         remarks.iter().for_each(|line| screen.warn(line));
         screen.say(format_args!("targets   {}", described(&targets)[1]));
         let (stop, started) = (interrupt()?, Instant::now());
