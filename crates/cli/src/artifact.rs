@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use warpsmith::chain::ethereum::{self, AbiType, Address, BYTE_ORDER_MARK, encode_arguments, read_init_code};
+use warpsmith::chain::ethereum::{
+    self, AbiType, Address, BYTE_ORDER_MARK, CodeForm, encode_arguments, read_init_code,
+};
 use warpsmith::chain::json_mistake;
 
 /// What is read of an artifact. Foundry has the code in an object, Hardhat and Truffle as a text.
@@ -77,9 +79,17 @@ pub(crate) struct Given<'a> {
     pub libraries: &'a [String],
 }
 
+/// Creation code that is ready to be hashed.
+pub(crate) struct Finished {
+    pub code: Vec<u8>,
+    /// How the file has this very code, and whether as digits after `0x`; `None` where something was added or filled in.
+    pub in_file: Option<(CodeForm, bool)>,
+}
+
 /// The creation code of a file, with all that belongs to it.
-pub(crate) fn creation_code(file: &[u8], given: &Given<'_>) -> Result<Vec<u8>, String> {
-    let file = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
+pub(crate) fn creation_code(given_file: &[u8], given: &Given<'_>) -> Result<Finished, String> {
+    let file = given_file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(given_file);
+    let is_as_given = given.arguments.is_none() && given.libraries.is_empty() && file == given_file;
     if file.trim_ascii_start().first() != Some(&b'{') {
         if let Some(library) = given.libraries.first() {
             return Err(format!(
@@ -88,7 +98,13 @@ pub(crate) fn creation_code(file: &[u8], given: &Given<'_>) -> Result<Vec<u8>, S
         }
         let mut code = read_init_code(file).map_err(|error| error.to_string())?;
         code.extend(given.arguments.map_or(Ok(Vec::new()), encoded)?);
-        return Ok(code);
+        let form = match code == file {
+            true => Some((CodeForm::Bytes, false)),
+            // A shell would take white space before the digits for the end of a word.
+            false if file.first().is_some_and(u8::is_ascii_whitespace) => None,
+            false => Some((CodeForm::Hex, file.starts_with(b"0x"))),
+        };
+        return Ok(Finished { code, in_file: form.filter(|_| is_as_given) });
     }
     let artifact: Artifact = serde_json::from_slice(file).map_err(|error| {
         format!(
@@ -96,9 +112,9 @@ pub(crate) fn creation_code(file: &[u8], given: &Given<'_>) -> Result<Vec<u8>, S
             json_mistake(&error.to_string())
         )
     })?;
-    let (text, references) = match artifact.bytecode {
-        Some(Bytecode::Text(text)) => (text, artifact.link_references),
-        Some(Bytecode::Object { object, link_references }) => (object, link_references),
+    let (text, references, form) = match artifact.bytecode {
+        Some(Bytecode::Text(text)) => (text, artifact.link_references, CodeForm::Hardhat),
+        Some(Bytecode::Object { object, link_references }) => (object, link_references, CodeForm::Foundry),
         None => {
             return Err("it is JSON without \"bytecode\": give the artifact of one contract, as out/Token.sol/Token.json (Foundry) or \
                         artifacts/contracts/Token.sol/Token.json (Hardhat)"
@@ -132,7 +148,8 @@ pub(crate) fn creation_code(file: &[u8], given: &Given<'_>) -> Result<Vec<u8>, S
             encode_arguments(&types, values).map_err(|error| format!("--constructor-args: {error}"))?
         }
     };
-    Ok([code, arguments].concat())
+    let in_file = is_as_given.then(|| (form, text.starts_with("0x")));
+    Ok(Finished { code: [code, arguments].concat(), in_file })
 }
 
 /// Whether a text is whole words in hex digits.
@@ -221,7 +238,23 @@ mod tests {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let (arguments, libraries) = (arguments.map(owned), owned(libraries));
         let given = Given { arguments: arguments.as_deref(), libraries: &libraries };
-        creation_code(file.as_bytes(), &given).map(const_hex::encode)
+        creation_code(file.as_bytes(), &given).map(|finished| const_hex::encode(finished.code))
+    }
+
+    #[test]
+    fn files_that_hold_the_very_code_are_told_by_their_form() {
+        let form = |file: &[u8], arguments: Option<&[String]>| {
+            creation_code(file, &Given { arguments, libraries: &[] }).unwrap().in_file
+        };
+        assert_eq!(form(b"0x6001\n", None), Some((CodeForm::Hex, true)));
+        assert_eq!(form(b"6001", None), Some((CodeForm::Hex, false)));
+        assert_eq!(form(b" 6001", None), None);
+        assert_eq!(form(b"\xef\xbb\xbf6001", None), None);
+        assert_eq!(form(b"\x60\x01", None), Some((CodeForm::Bytes, false)));
+        assert_eq!(form(HARDHAT.as_bytes(), None), Some((CodeForm::Hardhat, true)));
+        let foundry = br#"{"bytecode":{"object":"6001"}}"#;
+        assert_eq!(form(foundry, None), Some((CodeForm::Foundry, false)));
+        assert_eq!(form(b"6001", Some(&[WORD.to_owned()])), None);
     }
 
     #[test]

@@ -525,6 +525,10 @@ fn check_salt(report: &mut Report, document: &Value, address: &str, own: Option<
         match (name, field(details, name)) {
             ("salt", _) => report.add("salt", Verdict::Holds, "is one that the factory takes"),
             ("address", _) => report.compare("address", &computed, address, "salt, deployer and code"),
+            // Only whoever searched knows the file with the code.
+            ("use", Some(written)) if deployment.is_command(&salt, written) => {
+                report.add(name, Verdict::Holds, "follows from the salt and what was given");
+            }
             (_, Some(written)) => report.compare(name, &computed, written, "the salt and what was given"),
             (_, None) => report.told(name, computed),
         }

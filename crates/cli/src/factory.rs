@@ -2,18 +2,21 @@
 //! code, and who calls. For a search, and for the explanation of one salt.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use warpsmith::chain::SaltMask;
 use warpsmith::chain::ethereum::{
-    self, Address, Deployment, FACTORIES, Factory, Refusal, SafeOwners, SaltRequest,
+    self, Address, CodeForm, CodeSource, Deployment, FACTORIES, Factory, Refusal, SafeOwners, SaltRequest,
 };
 use warpsmith::fleet::job::Sought;
+use warpsmith_files::{create, with_suffix};
 
-use crate::artifact::{Given, creation_code};
+use crate::artifact::{Finished, Given, creation_code};
 use crate::ending::Failure;
 use crate::human::whole;
 use crate::input;
@@ -26,6 +29,12 @@ pub(crate) trait Made {
 
     /// The contract, made from salts of a mask.
     fn deployment(&self, factory: &Factory, mask: Option<SaltMask>) -> Result<Deployment, Failure>;
+
+    /// Returns the file with the creation code: the one that was given; or, if arguments or libraries were added to it, one that is
+    /// written, to --init-code-out or beside `output`.
+    fn code(&self, _output: Option<&Path>) -> Result<Code, Failure> {
+        Ok(Code::default())
+    }
 
     /// What workers of a fleet are told, once all of it has been checked.
     fn sought(&self, factory: &Factory, mask: Option<SaltMask>) -> Result<Sought, Failure>;
@@ -67,8 +76,57 @@ pub(crate) struct MadeByCreate2 {
     #[arg(long, value_name = "NAME=0x..", conflicts_with = "init_code_hash", help_heading = CONTRACT)]
     library: Vec<String>,
 
+    /// With --init-code: write the finished creation code, arguments and libraries included, to FILE in hex [default: beside --output,
+    /// where something was added]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "init_code_hash",
+        help_heading = CONTRACT)]
+    init_code_out: Option<PathBuf>,
+
     #[command(flatten)]
     by: CallFlags,
+
+    /// Content of --init-code: standard input can be read once only.
+    #[arg(skip)]
+    finished: OnceCell<Finished>,
+}
+
+/// File with the creation code, for the line that creates the contract.
+#[derive(Default)]
+pub(crate) struct Code {
+    /// The file and its format, if there is one.
+    pub source: Option<CodeSource>,
+    /// Its content, if it must be written first.
+    pub file: Option<CodeFile>,
+}
+
+/// A file of creation code that is yet to be written.
+pub(crate) struct CodeFile {
+    path: PathBuf,
+    hex: String,
+}
+
+impl CodeFile {
+    /// Writes the file, unless it is there already with this code.
+    pub fn write(&self) -> Result<(), Failure> {
+        let name = self.path.display();
+        let failed = |error: &warpsmith_files::Error| Failure::of(&format!("the init code {name}"), error);
+        let mut file = match create(&self.path) {
+            Ok(file) => file,
+            Err(warpsmith_files::Error::Exists { .. }) => {
+                return match std::fs::read(&self.path) {
+                    Ok(there) if there.trim_ascii() == self.hex.as_bytes() => Ok(()),
+                    _ => Err(Failure::Other(format!(
+                        "{name} is there already, and holds something else than this init code: remove it, or give another name with \
+                         --init-code-out"
+                    ))),
+                };
+            }
+            Err(error) => return Err(failed(&error)),
+        };
+        let written = writeln!(file, "{}", self.hex).and_then(|()| file.sync_all());
+        written
+            .map_err(|error| Failure::Other(format!("the init code could not be written to {name}: {error}")))
+    }
 }
 
 /// The flags of `create3`.
@@ -225,21 +283,32 @@ impl MadeByCreate2 {
                 }
                 other => other,
             }),
-            (None, Some(file)) => self.hash_of(file).map(Some),
-            (None, None) if self.constructor_args.is_some() || !self.library.is_empty() => Err(Failure::Usage(
-                "--constructor-args and --library belong to code in a file: give it with --init-code FILE".to_owned(),
-            )),
+            (None, Some(file)) => self.finished(file).map(|finished| Some(ethereum::keccak256(&finished.code))),
+            (None, None)
+                if self.constructor_args.is_some()
+                    || !self.library.is_empty()
+                    || self.init_code_out.is_some() =>
+            {
+                Err(Failure::Usage(
+                    "--constructor-args, --library and --init-code-out belong to code in a file: give it with --init-code FILE"
+                        .to_owned(),
+                ))
+            }
             (None, None) => Ok(None),
         }
     }
 
-    fn hash_of(&self, file: &Path) -> Result<[u8; 32], Failure> {
+    /// The code of --init-code with all that belongs to it.
+    fn finished(&self, file: &Path) -> Result<&Finished, Failure> {
+        if let Some(finished) = self.finished.get() {
+            return Ok(finished);
+        }
         let bad =
             |why: &dyn std::fmt::Display| Failure::Usage(format!("--init-code {}: {why}", file.display()));
         let bytes = input::read(&file.to_string_lossy(), MOST_CODE).map_err(|why| bad(&why))?;
         let given = Given { arguments: self.constructor_args.as_deref(), libraries: &self.library };
-        let code = creation_code(&bytes, &given).map_err(|why| bad(&why))?;
-        Ok(ethereum::keccak256(&code))
+        let finished = creation_code(&bytes, &given).map_err(|why| bad(&why))?;
+        Ok(self.finished.get_or_init(|| finished))
     }
 }
 
@@ -265,6 +334,23 @@ impl Made for MadeByCreate2 {
     fn sought(&self, factory: &Factory, mask: Option<SaltMask>) -> Result<Sought, Failure> {
         let request = self.request(factory, mask)?;
         Ok(told("create2", factory, self.deployer.as_ref(), self.code_hash()?, &request))
+    }
+
+    fn code(&self, output: Option<&Path>) -> Result<Code, Failure> {
+        let Some(file) = &self.init_code else { return Ok(Code::default()) };
+        let finished = self.finished(file)?;
+        let is_piped = file.as_os_str() == "-";
+        if let (Some((form, is_prefixed)), false, None) = (finished.in_file, is_piped, &self.init_code_out) {
+            let source = CodeSource::new(form, &file.to_string_lossy(), is_prefixed);
+            return Ok(Code { source, file: None });
+        }
+        // Results of other contracts may be in the same output: each names a file of its own.
+        let hash = const_hex::encode(&ethereum::keccak256(&finished.code)[..4]);
+        let beside = || output.map(|output| with_suffix(output, format!(".{hash}.hex")));
+        let Some(path) = self.init_code_out.clone().or_else(beside) else { return Ok(Code::default()) };
+        let source = CodeSource::new(CodeForm::Hex, &path.to_string_lossy(), true);
+        let hex = const_hex::encode_prefixed(&finished.code);
+        Ok(Code { source, file: Some(CodeFile { path, hex }) })
     }
 }
 

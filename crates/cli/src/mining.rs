@@ -4,6 +4,7 @@
 //! is read and checked before any work begins: patterns, split key, devices, and last the output file, so that a
 //! mistake elsewhere leaves none behind.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, ValueHint};
@@ -178,6 +179,11 @@ impl Mining {
         Written::read(&self.pattern, self.patterns.as_deref(), self.strict)
     }
 
+    /// The file of --output.
+    pub fn output(&self) -> Option<&Path> {
+        self.run.output.as_deref()
+    }
+
     /// Searches.
     pub fn run(&self, quest: &Quest<'_>, stdout: Stdout) -> Result<Ending, Failure> {
         self.run_for(&mut self.patterns()?, quest, stdout)
@@ -228,6 +234,7 @@ impl Mining {
                 ));
             }
             let count = self.count.unwrap_or(if quest.contest.is_some() { 0 } else { 1 });
+            quest.prepare()?;
             return fleet.run(written, quest, count, (&self.run, &self.encrypt), qr, stdout);
         }
         if self.estimate {
@@ -248,6 +255,7 @@ impl Mining {
         }
         let mut results =
             Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
+        quest.prepare()?;
         results.notify(self.run.notify.as_deref());
         results.name_patterns(named);
         results.keep_brief(matches!(wanted, Wanted::Best { show: Show::Better | Show::Ties, .. }));

@@ -5,6 +5,8 @@ use warpsmith::keys::PublicKey;
 use warpsmith::pattern::Options;
 use warpsmith::search::Subject;
 
+use crate::ending::Failure;
+use crate::factory::CodeFile;
 use crate::scores::Contest;
 
 /// What a command searches.
@@ -16,4 +18,13 @@ pub(crate) struct Quest<'a> {
     pub split: Option<PublicKey>,
     /// The same for workers of a fleet.
     pub sought: Sought,
+    /// The creation code that results name, where it must be written for them.
+    pub code: Option<CodeFile>,
+}
+
+impl Quest<'_> {
+    /// Writes what results name, once all else is ready.
+    pub fn prepare(&self) -> Result<(), Failure> {
+        self.code.as_ref().map_or(Ok(()), CodeFile::write)
+    }
 }

@@ -6,6 +6,7 @@
 mod abi;
 mod account;
 mod address;
+mod code;
 mod expression;
 mod factory;
 mod input;
@@ -18,6 +19,7 @@ pub use account::{Account, Contract, ImpossibleNonce, create};
 pub(crate) use account::{account_of, chain};
 pub(crate) use address::HEAD;
 pub use address::{decode, encode};
+pub use code::{CodeForm, CodeSource};
 pub use factory::{FACTORIES, Factory, GivenSalt, PROXY_CODE_HASH, Refusal, SaltRequest};
 pub use input::{BYTE_ORDER_MARK, InputError, parse_hash, parse_layout, read_init_code};
 pub use rule::RuleError;

@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::abi::AbiType;
 use super::account::create_message;
 use super::address::{decode_digest, encode_digest};
+use super::code::CodeSource;
 use super::expression::{Content, Message, Mistake, Scope, Values, size};
 use super::factory::{Argument, FACTORIES, Factory, GivenSalt, Refusal, SaltRequest};
 use super::{Address, ENCODING, address_of, create, encode, keccak256};
@@ -41,6 +42,8 @@ pub struct Deployment {
     values: Values,
     /// The code, where it follows from the rule.
     init_code: Option<Vec<u8>>,
+    /// File with the code, if it does not follow from the rule.
+    source: Option<CodeSource>,
     /// Which bytes of the 32 are what the factory takes as its salt.
     argument: Range<usize>,
     salted: Salted,
@@ -163,6 +166,7 @@ impl Deployment {
             request: request.clone(),
             values,
             init_code,
+            source: None,
             argument,
             salted,
         })
@@ -214,9 +218,20 @@ impl Deployment {
         })
     }
 
-    /// The line that creates the contract with Foundry's cast, with the creation code in a file, in hex; where nobody knows all that the
-    /// call takes, what the contract must do.
-    fn command(&self, salt: &[u8; 32]) -> String {
+    /// Has lines that create the contract name the file with its code.
+    pub fn with_source(self, source: Option<CodeSource>) -> Self {
+        Self { source, ..self }
+    }
+
+    /// Whether a line is the one that creates the contract, whatever file it takes the code from.
+    pub fn is_command(&self, salt: &[u8; 32], line: &str) -> bool {
+        let write = |source: &CodeSource| self.command(salt, Some(source));
+        line == self.command(salt, None) || CodeSource::find(line, write).is_some()
+    }
+
+    /// The line that creates the contract with Foundry's cast, with the creation code in a file; or, if the
+    /// arguments of the call are not known, what the contract must do.
+    fn command(&self, salt: &[u8; 32], source: Option<&CodeSource>) -> String {
         let (deployer, salt) = (encode(&self.salted.deployer), self.argument(salt));
         let Some(arguments) = &self.factory.arguments else {
             let with = match (self.salted.create, &self.init_code) {
@@ -226,21 +241,28 @@ impl Deployment {
             };
             return format!("have {deployer} execute {} with the salt {salt}{with}", self.call);
         };
+        let unknown = CodeSource::unknown();
+        let code = source.unwrap_or(&unknown);
+        let has_code = !self.call.contains('(') || arguments.contains(&Argument::Code);
         let arguments = match self.call.contains('(') {
             true => {
                 let value = |one: &Argument| match one {
                     Argument::Salt => salt.clone(),
-                    Argument::Code => "$(cat code.hex)".to_owned(),
+                    Argument::Code => code.prefixed(),
                     Argument::Value(name) => self.written(name),
                 };
                 let all: Vec<String> = arguments.iter().map(value).collect();
                 format!("'{}' {}", self.call, all.join(" "))
             }
             // The deterministic deployment proxy takes the two in a row.
-            false => format!("{salt}$(sed s/^0x// code.hex)"),
+            false => format!("{salt}{}", code.bare()),
         };
         let from = self.request.caller.map_or(String::new(), |caller| format!(" --from {}", encode(&caller)));
-        format!("cast send {deployer} {arguments}{from} --interactive --rpc-url URL")
+        let note = match source {
+            None if has_code => ", where FILE holds the creation code in hex",
+            _ => "",
+        };
+        format!("cast send {deployer} {arguments}{from} --interactive --rpc-url URL{note}")
     }
 
     /// A constant or an input as people write it.
@@ -345,7 +367,7 @@ impl Deployment {
             all.push(("proxy", encode(&steps.first)));
             all.push(("create message", hex(&create_message(&steps.first, 1))));
         }
-        all.push(("use", self.command(salt)));
+        all.push(("use", self.command(salt, self.source.as_ref())));
         all.push(("address", encode(&steps.address)));
         all
     }

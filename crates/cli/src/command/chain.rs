@@ -211,6 +211,7 @@ impl Mine {
             contest: None,
             split: self.split.read()?,
             sought,
+            code: None,
         };
         self.mining.run_for(&mut written, &quest, stdout)
     }

@@ -51,6 +51,7 @@ impl Cosmos {
                 prefix: Some(self.prefix.clone()),
                 nonce: None,
             },
+            code: None,
         };
         self.mining.run(&quest, stdout)
     }

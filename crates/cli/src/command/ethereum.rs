@@ -77,7 +77,7 @@ impl Eth {
             prefix: None,
             nonce: self.contract.then(|| contract.nonce()),
         };
-        self.mining.run(&Quest { subject, options, contest, split, sought }, stdout)
+        self.mining.run(&Quest { subject, options, contest, split, sought, code: None }, stdout)
     }
 }
 
@@ -91,7 +91,7 @@ Examples:
   warpsmith create2 --hook-flags beforeSwap,afterSwap --factory arachnid --init-code out/Hook.sol/Hook.json
   warpsmith create2 cafe --deployer 0x.. --init-code-hash 0x.. --salt 0x9f..c1????????????????????????";
 
-/// Search for the salt of a contract made with CREATE2
+/// Mine the salt of a contract made with CREATE2
 ///
 /// The address follows from the contract that creates (the deployer), the hash of the code it is given, and the
 /// salt: the salt is what is searched. No key is involved.
@@ -126,7 +126,7 @@ Examples:
   warpsmith create3 cafe --factory createx --salt-layout caller:0x9f...c1  nobody else can use the salt
   warpsmith create3 --leading-zeros --factory createx --chain-id 1 --salt-layout caller:0x9f...c1";
 
-/// Search for the salt of a contract made through a CREATE3 factory
+/// Mine the salt of a contract made through a CREATE3 factory
 ///
 /// The address follows from the factory and the salt alone, not from the contract's code. Prints the salt to pass to
 /// the factory and every address on the way.
@@ -174,12 +174,13 @@ fn search(
     let mask = salt.salt.as_deref().map(SaltMask::parse).transpose();
     let mask = mask.map_err(|error| Failure::Usage(format!("--salt: {error}")))?;
     let factory = made.factory()?;
-    let deployment = made.deployment(&factory, mask)?;
+    let code = made.code(mining.output())?;
+    let deployment = made.deployment(&factory, mask)?.with_source(code.source);
     let sought = made.sought(&factory, mask)?;
     if let Some(caution) = deployment.caution() {
         tell(&format!("warning: {caution}"));
     }
     let subject = Subject::Salt(&deployment);
     let (options, contest) = (hooks.restrict(score.options())?, score.read()?);
-    mining.run(&Quest { subject, options, contest, split: None, sought }, stdout)
+    mining.run(&Quest { subject, options, contest, split: None, sought, code: code.file }, stdout)
 }

@@ -10,11 +10,14 @@ use warpsmith::chain::{SaltMask, SaltTarget, Target};
 
 use super::ethereum::{Create2, Create3};
 use crate::ending::{Ending, Failure};
-use crate::factory::{Made, MadeByCreate2, MadeByCreate3};
+use crate::factory::{CodeFile, Made, MadeByCreate2, MadeByCreate3};
 use crate::running::CONTRACT;
 use crate::stdout::{AsAsked, Stdout};
 
-/// A search, or an explanation.
+/// Mine a CREATE2 salt, or explain one
+///
+/// The address follows from the contract that creates (the deployer), the hash of the code it is given, and the salt: the salt is what
+/// is searched. No key is involved. `explain` shows every value on the way from one salt to its address.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Create2Command {
@@ -30,7 +33,10 @@ enum Explain2 {
     Explain(ExplainCreate2),
 }
 
-/// The same for CREATE3.
+/// Mine a CREATE3 salt, or explain one
+///
+/// The address follows from the factory and the salt alone, not from the contract's code. Prints the salt to pass to the factory and
+/// every address on the way. `explain` shows every value on the way from one salt to its address.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Create3Command {
@@ -69,7 +75,7 @@ Examples:
   warpsmith create2 explain --rule launcher.toml --input admin=0x9f...c1 --salt 0x00...07
   warpsmith create2 explain --factory safe-1.4.1 --input singleton=SafeL2 --input initializer=0xb63e... --salt 1700000000";
 
-/// Show every value on the way from a salt to the address, without a search
+/// Explain a CREATE2 salt: show every value on the way to the address
 ///
 /// What a factory hashes before CREATE2, the salt that CREATE2 is given, the hash of the code, the bytes that CREATE2 hashes, and the
 /// address; for a factory by name, or for a rule of one's own, to compare with what the contract itself says.
@@ -88,7 +94,7 @@ Examples:
   warpsmith create3 explain --factory createx --salt-layout caller:0x9f...c1 --salt 0x9f...c100...07
   warpsmith create3 explain --rule launcher.toml --salt 0x00...07";
 
-/// Show every value on the way from a salt to the address, without a search
+/// Explain a CREATE3 salt: show every value on the way to the address
 ///
 /// What a factory hashes before CREATE2, the salt that CREATE2 is given, the proxy that CREATE2 makes, the bytes that are hashed for
 /// both, and the address; for a factory by name, or for a rule of one's own, to compare with what the contract itself says.
@@ -127,9 +133,12 @@ impl OneSalt {
         let bad = |why: &dyn std::fmt::Display| Failure::Usage(format!("--salt: {why}"));
         let factory = made.factory()?;
         let given = factory.parse_salt(&self.salt).map_err(|error| bad(&error))?;
-        let deployment = made.deployment(&factory, given.whole().map(SaltMask::only))?;
+        let code = made.code(None)?;
+        let deployment =
+            made.deployment(&factory, given.whole().map(SaltMask::only))?.with_source(code.source);
         let salt = deployment.place(&given);
         let trace = deployment.trace(&salt);
+        code.file.as_ref().map_or(Ok(()), CodeFile::write)?;
         if self.json {
             let details = trace.iter().filter(|(name, _)| !["salt", "address"].contains(name));
             let line = ExplanationLine {

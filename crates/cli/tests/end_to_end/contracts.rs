@@ -55,6 +55,9 @@ impl Site {
     /// Sends what a line of shell says, signed for by the chain.
     pub fn send(&self, line: &str) {
         let from = if line.contains("--from") { String::new() } else { format!("--from {ACCOUNT}") };
+        // Where only a hash was given, or nothing, the line says which file it wants.
+        let line =
+            line.replace(", where FILE holds the creation code in hex", "").replace("FILE", "code.hex");
         let signed = line.replace("--interactive", &format!("--unlocked {from}"));
         self.shell(&signed.replace("URL", &self.anvil.url));
     }

@@ -282,3 +282,18 @@ fn what_cannot_be_is_refused_with_the_reason() {
         assert_eq!(run.json(), [] as [serde_json::Value; 0], "{args:?}");
     }
 }
+
+#[test]
+fn help_says_that_salts_are_mined_or_explained() {
+    let commands = warpsmith(&["--help"]).code(0).stdout;
+    for (name, about) in [
+        ("create2", "Mine a CREATE2 salt, or explain one"),
+        ("create3", "Mine a CREATE3 salt, or explain one"),
+    ] {
+        assert!(commands.contains(about), "{commands}");
+        for flag in ["-h", "--help"] {
+            let help = warpsmith(&[name, flag]).code(0).stdout;
+            assert!(help.starts_with(about) && help.contains("Explain a "), "{help}");
+        }
+    }
+}
