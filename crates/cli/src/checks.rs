@@ -21,6 +21,7 @@ use zeroize::Zeroize;
 use crate::ending::Failure;
 use crate::input::documents;
 use crate::keys::{self, Ask, Encrypted};
+use crate::telling::may_be_secret;
 
 /// What became of one thing.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub(crate) enum Verdict {
     Fails,
     /// Nothing to compare with: it is told.
     Told,
+    /// It cannot be recomputed without what is not here.
+    Unknown,
 }
 
 #[derive(Serialize)]
@@ -43,7 +46,7 @@ fn as_bool<S: Serializer>(verdict: &Verdict, to: S) -> Result<S::Ok, S::Error> {
     match verdict {
         Verdict::Holds => to.serialize_bool(true),
         Verdict::Fails => to.serialize_bool(false),
-        Verdict::Told => to.serialize_none(),
+        Verdict::Told | Verdict::Unknown => to.serialize_none(),
     }
 }
 
@@ -66,8 +69,14 @@ impl Report {
         Report { subject: subject.into(), checks: Vec::new() }
     }
 
-    pub fn holds(&self) -> bool {
-        self.checks.iter().all(|check| check.verdict != Verdict::Fails)
+    /// Whether everything holds; `None` where something cannot be checked and nothing is wrong.
+    pub fn holds(&self) -> Option<bool> {
+        let has = |verdict| self.checks.iter().any(|check| check.verdict == verdict);
+        match (has(Verdict::Fails), has(Verdict::Unknown)) {
+            (true, _) => Some(false),
+            (false, true) => None,
+            (false, false) => Some(true),
+        }
     }
 
     fn add(&mut self, what: &str, verdict: Verdict, said: impl Into<String>) {
@@ -121,7 +130,7 @@ pub(crate) fn check_all(
             label_details(&mut document.0);
             if web3::is_keystore(&document.0) {
                 tell(&check_keystore(&document.0, ask)?)?;
-            } else if ["address", "salt"].iter().any(|field| document.0.get(field).is_some()) {
+            } else if is_result(&document.0) {
                 tell(&check_result(&document.0, ask, own)?)?;
             }
         }
@@ -130,11 +139,27 @@ pub(crate) fn check_all(
             tell(&check_result(&document.0, ask, own)?)?;
         }
     } else {
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            tell(&check_key(line, ask)?)?;
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        // Other text is no key that went wrong; beside keys a line may be one that did.
+        if lines.clone().any(is_like_a_key) {
+            lines.map(|line| tell(&check_key(line, ask)?)).collect::<Result<(), Failure>>()?;
         }
     }
     Ok(())
+}
+
+/// Whether a document is a result. Other documents of ours have addresses, too.
+fn is_result(document: &Value) -> bool {
+    let is_of_results = field(document, "event").is_none_or(|event| RESULTS.contains(&event));
+    is_of_results && ["address", "salt"].iter().any(|name| document.get(name).is_some())
+}
+
+/// Documents with a result.
+const RESULTS: [&str; 3] = ["match", "joined", "explanation"];
+
+/// Whether a line was meant to be a key, whole or not.
+fn is_like_a_key(line: &str) -> bool {
+    !line.contains(char::is_whitespace) && may_be_secret(line).is_some()
 }
 
 /// Gives the details of a result the names that people see, in which there may be spaces.
@@ -301,7 +326,7 @@ fn check_result(document: &Value, ask: Ask<'_>, own: Option<&Factory>) -> Result
     let secret = read_secret(&mut report, document, ask)?;
     let public = read_public(&mut report, document, secret.as_ref());
     let Some(public) = public else {
-        if report.holds() {
+        if report.holds() != Some(false) {
             report.wrong("public key", "there is neither a private nor a public key to compute from");
         }
         return Ok(report);
@@ -519,13 +544,14 @@ fn check_salt(report: &mut Report, document: &Value, address: &str, own: Option<
     let details = document.get("details").unwrap_or(&none);
     let (salt, deployment) = match deployment(document, details, own) {
         Ok(found) => found,
-        Err(why) => return report.wrong("salt", why),
+        Err(Unusable::Wrong(why)) => return report.wrong("salt", why),
+        Err(Unusable::NoRule(why)) => return report.add("salt", Verdict::Unknown, why),
     };
     for (name, computed) in deployment.explain(&salt) {
         match (name, field(details, name)) {
             ("salt", _) => report.add("salt", Verdict::Holds, "is one that the factory takes"),
             ("address", _) => report.compare("address", &computed, address, "salt, deployer and code"),
-            // Only whoever searched knows the file with the code.
+            // The file with the code is known to the search alone.
             ("use", Some(written)) if deployment.is_command(&salt, written) => {
                 report.add(name, Verdict::Holds, "follows from the salt and what was given");
             }
@@ -536,21 +562,35 @@ fn check_salt(report: &mut Report, document: &Value, address: &str, own: Option<
     check_wish(report, document, &deployment, address);
 }
 
+/// Why nothing can be recomputed of a salt.
+enum Unusable {
+    /// The result contradicts itself.
+    Wrong(String),
+    /// Its factory has a rule that was not given.
+    NoRule(String),
+}
+
+impl From<String> for Unusable {
+    fn from(why: String) -> Unusable {
+        Unusable::Wrong(why)
+    }
+}
+
 /// What creates the contract, from what a result says.
 fn deployment(
     document: &Value,
     details: &Value,
     own: Option<&Factory>,
-) -> Result<([u8; 32], Deployment), String> {
-    let text = field(document, "salt").ok_or("it is not a text")?;
+) -> Result<([u8; 32], Deployment), Unusable> {
+    let text = field(document, "salt").ok_or_else(|| "it is not a text".to_owned())?;
     let salt = ethereum::parse_hash(text).map_err(|error| error.to_string())?;
     let need = |name: &str| field(details, name).ok_or_else(|| format!("the result does not say its {name}"));
     let name = need("factory")?;
     let factory = own.filter(|own| own.name == name).or_else(|| Factory::find(name)).ok_or_else(|| {
-        format!(
-            "the factory {} is not known; if it has a rule of yours, give that with --rule FILE",
+        Unusable::NoRule(format!(
+            "the factory {} is not known here: give the rule it was mined with, --rule FILE",
             Shown(name)
-        )
+        ))
     })?;
     let account = |text: &str| ethereum::decode(text).map_err(|error| error.to_string());
     let deployer = account(need("deployer")?)?;
@@ -579,5 +619,5 @@ fn deployment(
         other => other,
     }
     .map(|deployment| (salt, deployment))
-    .map_err(|error| error.to_string())
+    .map_err(|error| Unusable::Wrong(error.to_string()))
 }

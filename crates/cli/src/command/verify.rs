@@ -19,6 +19,7 @@ use crate::encryption::{ask_password, read_password};
 use crate::ending::{Ending, Failure};
 use crate::factory::read_rule;
 use crate::input::name;
+use crate::keys::FORMS;
 use crate::stdout::Stdout;
 use crate::telling::tell;
 
@@ -29,7 +30,7 @@ Examples:
   warpsmith verify own.key                          a key: hex, nsec, WIF, ncryptsec, BIP-38 or a Web3 keystore
   age -d -i own.age result.age | warpsmith verify -
 
-Exit codes: 0 everything holds, 1 something does not, 2 there is nothing to verify.";
+Exit codes: 0 everything holds, 1 something does not, 2 there is nothing to verify, or something that cannot be.";
 
 /// Recompute results or keys, and say what holds
 ///
@@ -59,15 +60,17 @@ pub(crate) struct Verify {
 struct VerifiedLine<'a> {
     event: &'static str,
     subject: &'a str,
-    holds: bool,
+    /// `None` where it cannot be checked.
+    holds: Option<bool>,
     checks: &'a Report,
 }
 
-/// How many there were, and how many of them do not hold.
-#[derive(Serialize)]
+/// How many there were, how many of them do not hold, and how many cannot be checked.
+#[derive(Default, Serialize)]
 struct Checked {
     checked: u64,
     wrong: u64,
+    unknown: u64,
 }
 
 /// Bytes that are read, at most.
@@ -96,26 +99,32 @@ impl Verify {
             Ok(password)
         };
         let own = self.rule.as_deref().map(read_rule).transpose()?;
-        let (mut all, mut fails) = (0u64, 0u64);
+        let mut count = Checked::default();
         wiping_stack(|| {
             check_all(text, &mut ask, own.as_ref(), &mut |report| {
-                all += 1;
-                fails += u64::from(!report.holds());
-                self.tell(report, all, stdout)
+                count.checked += 1;
+                count.wrong += u64::from(report.holds() == Some(false));
+                count.unknown += u64::from(report.holds().is_none());
+                self.tell(report, count.checked, stdout)
             })
         })?;
-        if all > 0 {
-            stdout.done(self.json, &Checked { checked: all, wrong: fails })?;
-        }
-        match (all, fails) {
-            (0, _) => Err(bad("it holds no result and no key")),
-            (_, 0) => Ok(Ending::Done),
-            (1, _) => Ok(Ending::NoMatch),
-            _ => {
-                tell(&format!("{fails} of {all} do not hold"));
-                Ok(Ending::NoMatch)
+        let Checked { checked, wrong, unknown } = count;
+        match (checked, wrong, unknown) {
+            (0, ..) => {
+                return Err(bad(&format!(
+                    "it holds no result and no key: expected results as --output writes them, or keys, one per line, each {FORMS}"
+                )));
             }
+            (_, 0, 1..) => {
+                return Err(bad(&format!(
+                    "{unknown} of {checked} cannot be checked: give the rule of the factory with --rule FILE"
+                )));
+            }
+            (2.., 1.., _) => tell(&format!("{wrong} of {checked} do not hold")),
+            _ => {}
         }
+        stdout.done(self.json, &count)?;
+        Ok(if wrong == 0 { Ending::Done } else { Ending::NoMatch })
     }
 
     fn read(&self) -> Result<Zeroizing<Vec<u8>>, Failure> {
@@ -150,7 +159,11 @@ impl Verify {
             let (subject, holds) = (report.subject.as_str(), report.holds());
             return stdout.show_json(&VerifiedLine { event: "verified", subject, holds, checks: report });
         }
-        let verdict = if report.holds() { "holds" } else { "DOES NOT HOLD" };
+        let verdict = match report.holds() {
+            Some(true) => "holds",
+            Some(false) => "DOES NOT HOLD",
+            None => "cannot be checked",
+        };
         let gap = if number > 1 { "\n" } else { "" };
         let mut text = format!("{gap}{}: {verdict}\n", report.subject);
         let width = report.checks.iter().map(|check| check.what.len()).max().unwrap_or(0);
@@ -159,6 +172,7 @@ impl Verify {
                 Verdict::Holds => "  ok   ",
                 Verdict::Fails => "  WRONG",
                 Verdict::Told => "       ",
+                Verdict::Unknown => "  ?    ",
             };
             text += &format!("{mark}  {:<width$}  {}\n", check.what, check.said);
         }
