@@ -224,7 +224,7 @@ impl Mining {
         };
         self.check_encryption(quest)?;
         let goal = Goal::new(wanted, self.count, each.as_ref());
-        let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given())?;
+        let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given(), no_key(quest))?;
         if let Some(fleet) = &self.fleet {
             if self.estimate {
                 return Err(Failure::Usage(
@@ -347,15 +347,11 @@ impl Mining {
     /// Whether results can be encrypted as asked for, before anything else is done.
     fn check_encryption(&self, quest: &Quest<'_>) -> Result<(), Failure> {
         let refuse = |why: &str| Err(Failure::Usage(format!("--encrypt and --encrypt-to: {why}")));
-        match quest.subject {
+        match (quest.subject, no_key(quest)) {
             _ if !self.encrypt.is_given() => Ok(()),
-            Subject::Salt(_) => {
-                refuse("a salt is no secret, so there is nothing to encrypt; leave the flag out")
-            }
-            Subject::Key(_) if quest.split.is_some() => refuse(
-                "a split result holds no private key; leave the flag out, and give it to `warpsmith join`",
-            ),
-            Subject::Key(target) => self.encrypt.check(target),
+            (_, Some(why)) => refuse(why),
+            (Subject::Salt(_), None) => Ok(()),
+            (Subject::Key(target), None) => self.encrypt.check(target),
         }
     }
 
@@ -430,6 +426,17 @@ impl Mining {
         }
         stdout.done(self.run.json, &AsAsked {})?;
         Ok(Ending::Done)
+    }
+}
+
+/// Why results hold no private key, for flags about one; `None` where they do.
+fn no_key(quest: &Quest<'_>) -> Option<&'static str> {
+    match quest.subject {
+        Subject::Salt(_) => Some("a salt is no secret, and no private key belongs to it; leave the flag out"),
+        Subject::Key(_) if quest.split.is_some() => {
+            Some("a split result holds no private key; leave the flag out, and give it to `warpsmith join`")
+        }
+        Subject::Key(_) => None,
     }
 }
 

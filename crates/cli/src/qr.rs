@@ -27,15 +27,17 @@ pub(crate) struct QrFlags {
 }
 
 impl QrFlags {
-    /// What is to be shown. A secret is shown as a code only where it is shown anyway.
-    pub fn read(&self, is_kept: bool) -> Result<Option<Qr>, Failure> {
-        match self.qr {
-            Some(Qr::Secret) if is_kept => Err(Failure::Usage(
+    /// Returns the part of results to draw. A secret is drawn only where it is shown anyway, and not of results that have none, for the
+    /// reason given.
+    pub fn read(&self, is_kept: bool, no_key: Option<&str>) -> Result<Option<Qr>, Failure> {
+        match (self.qr, no_key) {
+            (Some(Qr::Secret), Some(why)) => Err(Failure::Usage(format!("--qr secret: {why}"))),
+            (Some(Qr::Secret), None) if is_kept => Err(Failure::Usage(
                 "--qr secret shows the private key on the terminal, which --output and --encrypt keep it from; leave one of them \
                  out, or use --qr for the address"
                     .to_owned(),
             )),
-            qr => Ok(qr),
+            (qr, _) => Ok(qr),
         }
     }
 }

@@ -96,7 +96,7 @@ impl Join {
                     .to_owned(),
             ));
         }
-        let qr = self.qr.read(self.output.is_some() || self.encrypt.is_given())?;
+        let qr = self.qr.read(self.output.is_some() || self.encrypt.is_given(), None)?;
         let mut mined = Vec::new();
         for file in &self.results {
             mined.extend(read_results(file)?);

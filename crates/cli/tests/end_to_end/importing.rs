@@ -152,4 +152,52 @@ fn codes_are_drawn_of_addresses_and_of_secrets_only_when_asked() {
     assert!(!Path::new(&other).exists());
     search(&["--qr", "secret", "--encrypt"]).code(2).says(&["--qr secret"]);
     search(&["--qr", "--json"]).code(2).says(&["cannot be used with"]);
+    // What holds no private key has none to draw or to encrypt.
+    let public = text(&warpsmith(&["keygen", "--output", &other, "--json"]).code(0).json()[0], "public_key")
+        .to_owned();
+    search(&["--qr", "secret", "--split-key", &public])
+        .code(2)
+        .says(&["--qr secret", "holds no private key"]);
+    let hash = "ab".repeat(32);
+    let salts = [
+        "create2",
+        "a",
+        "--factory",
+        "arachnid",
+        "--init-code-hash",
+        &hash,
+        "--device",
+        "cpu",
+        "--threads",
+        "1",
+    ];
+    for flags in [&["--qr", "secret"][..], &["--encrypt"]] {
+        warpsmith(&[&salts[..], flags].concat()).code(2).says(&[flags[0], "a salt is no secret"]);
+    }
+    assert!(is_drawn(&warpsmith(&[&salts[..], &["--qr"]].concat()).code(0).stdout));
+}
+
+/// A key that was recovered may have been paid long ago: a wallet that looks from now on would show nothing.
+#[test]
+fn recovered_keys_are_imported_from_the_start_of_the_chain() {
+    let usual = ["--json", "--device", "cpu", "--threads", "1"];
+    let line = |args: &[&str]| warpsmith(&[args, &usual].concat()).code(0).json().remove(0);
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (targets, keys) = (path("targets"), path("keys"));
+    std::fs::write(&targets, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\n").unwrap();
+    std::fs::write(&keys, format!("{:064x}\n", 1)).unwrap();
+    let scan = ["scan", "--range", "1:f", "--targets", &targets];
+    for (found, timestamp) in [
+        (line(&["btc", "1A"]), "\"timestamp\":\"now\"}]"),
+        (line(&scan), "\"timestamp\":0}]"),
+        (line(&["scan", "--keys", &keys, "--targets", &targets]), "\"timestamp\":0}]"),
+        (line(&[&scan[..], &["--birthday", "2013-04-01"]].concat()), "\"timestamp\":1364774400}]"),
+    ] {
+        assert!(text(&found["details"], "use").ends_with(timestamp), "{found}");
+        warpsmith_with(&["verify", "-"], found.to_string().as_bytes()).code(0);
+    }
+    warpsmith(&[&scan[..], &["--birthday", "1364774400"]].concat())
+        .code(2)
+        .says(&["--birthday", "YYYY-MM-DD"]);
 }
