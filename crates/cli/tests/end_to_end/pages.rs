@@ -9,6 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use tempfile::tempdir;
+use warpsmith::chain::ethereum::FACTORIES;
 
 use crate::harness::{BINARY, PATIENCE, Run, write_private};
 
@@ -167,4 +168,22 @@ fn commands_that_cannot_be_run_here_have_flags_that_there_are() {
     }
     let calls = fs::read_to_string(&calls).unwrap().lines().count();
     assert!(calls > 30, "{calls}");
+}
+
+/// A factory's contract has no key, so nothing that names it as the caller can ever be sent.
+#[test]
+fn callers_in_the_pages_are_accounts_that_can_sign() {
+    let factories: Vec<String> =
+        FACTORIES.iter().filter_map(|factory| factory.address).map(const_hex::encode_prefixed).collect();
+    let mut callers = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for (_, rest) in text.match_indices("caller:0x").map(|(at, _)| text.split_at(at + "caller:".len())) {
+            let caller: String = rest.chars().take(42).collect::<String>().to_lowercase();
+            assert!(!factories.contains(&caller), "{}: {caller}", page.display());
+            callers +=
+                usize::from(caller.len() == 42 && caller[2..].bytes().all(|byte| byte.is_ascii_hexdigit()));
+        }
+    }
+    assert!(callers > 0, "README has one");
 }
