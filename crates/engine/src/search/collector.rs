@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::judge::Judged;
-use super::progress::{Progress, eta_50, probability};
+use super::progress::Progress;
 use super::steady::{HostCpu, Track};
 use super::thread::Message;
 use super::{Ended, Event, Job, Match, Show, Sink, Solution, Wanted, Why};
@@ -352,21 +352,18 @@ impl<'c, 's, 'j> Collector<'c, 's, 'j> {
         let rate = devices.iter().map(|(_, rate)| rate).sum();
         let odds = self.job.wanted.odds(self.best());
         let tried = self.tried();
-        Progress {
+        let progress = Progress {
             tried,
             rate,
             elapsed: now.saturating_duration_since(self.clock.started()),
-            eta_50: eta_50(self.job.count.map_or(1, |count| count.saturating_sub(self.matches)), odds, rate),
-            probability: match self.job.count {
-                Some(count) => probability(odds, tried as f64, count),
-                // Less than at the last match where a worker was lost meanwhile and what it did last does not count.
-                None => probability(odds, tried.saturating_sub(self.tried_at_match) as f64, 1),
-            },
+            eta_50: None,
+            probability: 0.0,
             matches: self.matches,
             wanted: self.job.count,
             best: matches!(self.job.wanted, Wanted::Best { .. }).then(|| self.best()),
             devices,
-        }
+        };
+        progress.with_odds(odds, self.tried_at_match)
     }
 
     /// Counts what became of a worker's claims.

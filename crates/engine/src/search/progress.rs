@@ -29,11 +29,24 @@ pub struct Progress {
     pub devices: Vec<(String, f64)>,
 }
 
+impl Progress {
+    /// Sets chance and expected time by the odds of the next match. `tried_at_match` candidates had been tried at the last match.
+    pub fn with_odds(self, odds: f64, tried_at_match: u64) -> Progress {
+        let left = self.wanted.map_or(1, |wanted| wanted.saturating_sub(self.matches));
+        let probability = match self.wanted {
+            Some(wanted) => probability(odds, self.tried as f64, wanted),
+            // Less than at the last match where a worker was lost meanwhile and what it did last does not count.
+            None => probability(odds, self.tried.saturating_sub(tried_at_match) as f64, 1),
+        };
+        Progress { eta_50: eta_50(left, odds, self.rate), probability, ..self }
+    }
+}
+
 /// The chance that so many candidates, each a match with these odds, hold so many matches or more.
 ///
 /// Of one match it is exact. Of several it is that of a gamma distribution, whose cube root is nearly normal (Wilson and
 /// Hilferty 1931): within a percent of the truth.
-pub(crate) fn probability(odds: f64, tried: f64, matches: u64) -> f64 {
+fn probability(odds: f64, tried: f64, matches: u64) -> f64 {
     if matches <= 1 {
         return -f64::exp_m1(tried * f64::ln_1p(-odds.min(1.0 - f64::EPSILON)));
     }
@@ -66,7 +79,7 @@ pub fn time_to(share: f64, matches: u64, odds: f64, rate: f64) -> f64 {
 }
 
 /// The time in which so many matches are as likely found as not; none if there is no telling.
-pub(crate) fn eta_50(matches: u64, odds: f64, rate: f64) -> Option<Duration> {
+fn eta_50(matches: u64, odds: f64, rate: f64) -> Option<Duration> {
     let seconds = time_to(0.5, matches, odds, rate);
     (seconds.is_finite() && seconds < 1e18).then(|| Duration::from_secs_f64(seconds))
 }
