@@ -94,13 +94,26 @@ impl Invitation {
         Zeroizing::new(format!("{HEAD}{}", URL_SAFE_NO_PAD.encode(json)))
     }
 
+    /// Whether a text is an invitation, or was one before a part of it was lost.
+    pub fn is_one(text: &str) -> bool {
+        text.trim().starts_with("warpsmith-fleet-")
+    }
+
     /// Reads the line, and checks all of it.
     pub fn read(text: &str) -> Result<Invitation> {
         // SEC: nothing of it is repeated.
         let bad = || {
-            Error::Usage(format!(
-                "this is no invitation: one is a single line that begins with {HEAD}, as `warpsmith fleet invite` prints it"
-            ))
+            Error::Usage(if Invitation::is_one(text) {
+                format!(
+                    "the invitation is incomplete or was changed ({} characters): copy the whole line that `warpsmith fleet invite` \
+                     printed",
+                    text.trim().chars().count()
+                )
+            } else {
+                format!(
+                    "this is no invitation: expected a single line that begins with {HEAD}, as `warpsmith fleet invite` prints it"
+                )
+            })
         };
         let body = text.trim().strip_prefix(HEAD).ok_or_else(bad)?;
         let json = Zeroizing::new(URL_SAFE_NO_PAD.decode(body).map_err(|_| bad())?);
@@ -434,6 +447,7 @@ mod tests {
         for text in ["", "hello", "warpsmith-fleet-1.", "warpsmith-fleet-1.!!!", "warpsmith-fleet-1.e30"] {
             let why = Invitation::read(text).unwrap_err().to_string();
             assert!(why.contains("fleet invite") && !why.contains("hello"));
+            assert_eq!(why.contains("incomplete"), text.starts_with("warpsmith"), "{why}");
         }
         for text in
             ["", ":4222", "host:70000", "ho st:1", "host:x", "::1", "[::1", "[host]:1", "[]:1", "a[::1]:1"]

@@ -1,6 +1,8 @@
 //! `fleet init`, `invite` and `cancel`: the folder of a fleet.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -8,9 +10,9 @@ use warpsmith::fleet::net::home::Home;
 use warpsmith::fleet::net::submit::{cancel, find, reload};
 use zeroize::Zeroizing;
 
-use crate::ending::{Ending, Failure};
+use crate::ending::{Ending, Failure, is_missing};
 use crate::stdout::{AsAsked, Stdout};
-use crate::telling::{discreet, tell};
+use crate::telling::{discreet, may_be_secret, tell};
 
 /// Make a fleet: keys, TLS certificate and the server's configuration, in a new folder
 #[derive(Args)]
@@ -59,10 +61,10 @@ impl Init {
     }
 }
 
-/// Let a worker in: prints one line of text, which is all it needs
+/// Invite a worker: prints or writes one line of text, which is all it needs
 ///
-/// The line holds the worker's own key: give it to that worker alone. Whoever has it can work as that worker, and nothing
-/// else: no job's secret, and no other worker's messages.
+/// The line holds the worker's own key: give it to that worker alone. With it one can work as that worker, and nothing else:
+/// it opens no job's secret and no other worker's messages.
 #[derive(Args)]
 pub(crate) struct Invite {
     /// The fleet's folder
@@ -76,6 +78,10 @@ pub(crate) struct Invite {
     /// What an hour of it costs: `fleet status` says what it cost, and how much it does for that
     #[arg(long, value_name = "PRICE", value_parser = parse_price)]
     price: Option<f64>,
+
+    /// Write the invitation to FILE (created with mode 0600), which must not exist, instead of to stdout
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    output: Option<PathBuf>,
 }
 
 pub(super) fn parse_price(text: &str) -> Result<f64, String> {
@@ -86,19 +92,55 @@ pub(super) fn parse_price(text: &str) -> Result<f64, String> {
 impl Invite {
     pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
         let mut home = Home::open(&self.folder)?;
-        let invitation = home.invite(&self.name)?;
-        if let Some(price) = self.price {
-            home.set_price(&self.name, price)?;
-        }
+        // First, so that a file that cannot be made invites no worker.
+        let mut file = self.output.as_deref().map(create).transpose()?;
+        let invited = home.invite(&self.name).map_err(Failure::from).and_then(|invitation| {
+            if let Some(price) = self.price {
+                home.set_price(&self.name, price)?;
+            }
+            let line = Zeroizing::new(format!("{}\n", invitation.text().as_str()));
+            if let Some((file, path)) = &mut file {
+                let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_all());
+                written.map_err(|error| Failure::Other(format!("--output {}: {error}", path.display())))?;
+            }
+            Ok(line)
+        });
+        let line = invited.inspect_err(|_| {
+            if let Some((_, path)) = &file {
+                let _ = std::fs::remove_file(path);
+            }
+        })?;
         if !reload(&home) {
             tell(
                 "if the server runs elsewhere, copy its configuration there and have it read it: nats-server --signal reload",
             );
         }
-        let line = Zeroizing::new(format!("{}\n", invitation.text().as_str()));
-        stdout.deliver(line.as_bytes())?;
+        match &self.output {
+            Some(path) => stdout.show(format!("{}\n", path.display()).as_bytes())?,
+            None => stdout.deliver(line.as_bytes())?,
+        }
         Ok(Ending::Done)
     }
+}
+
+/// Creates the file for an invitation. SEC: only its owner can read it, and nothing is overwritten.
+fn create(path: &Path) -> Result<(File, &Path), Failure> {
+    let name = path.display().to_string();
+    // SEC: the name is printed.
+    if let Some(what) = may_be_secret(&name) {
+        return Err(Failure::Usage(format!("--output: the name given has {what}; give another name")));
+    }
+    let file = warpsmith_files::create(path);
+    let file = file.map_err(|error| match &error {
+        warpsmith_files::Error::Exists { .. } => Failure::Usage(format!(
+            "--output {name}: the file exists, and may be another worker's invitation; no worker was invited. Give another name"
+        )),
+        _ if is_missing(&error) => Failure::Usage(format!(
+            "--output {name}: {error}; no worker was invited. Give a folder that exists"
+        )),
+        _ => Failure::Other(format!("--output {name}: {error}; no worker was invited")),
+    })?;
+    Ok((file, path))
 }
 
 /// Put a worker out

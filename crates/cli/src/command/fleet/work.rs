@@ -36,8 +36,8 @@ const MOST: u64 = 4096;
 
 impl Work {
     fn invitation(&self) -> Result<Invitation, Failure> {
-        if let Ok(invitation) = Invitation::read(&self.invitation) {
-            return Ok(invitation);
+        if Invitation::is_one(&self.invitation) {
+            return Ok(Invitation::read(&self.invitation)?);
         }
         let bytes = match self.invitation.as_str() {
             "-" => crate::input::read("-", MOST)
