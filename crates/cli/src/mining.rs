@@ -235,7 +235,7 @@ impl Mining {
             }
             let count = self.count.unwrap_or(if quest.contest.is_some() { 0 } else { 1 });
             quest.prepare()?;
-            return fleet.run(written, quest, count, (&self.run, &self.encrypt), qr, stdout);
+            return fleet.run(written, (quest, &wanted), count, (&self.run, &self.encrypt), qr, stdout);
         }
         if self.estimate {
             return self.estimate(quest, wanted, &goal, &self.run.devices.open()?, &mut stdout);

@@ -55,6 +55,10 @@ pub struct Book {
     expired_at: Duration,
     /// When all was done but what is done twice.
     all_done_at: Option<Duration>,
+    /// Whether any device was ready for it under this coordinator.
+    attended: bool,
+    /// When a device was last called to it that has not arrived.
+    called_at: Option<Duration>,
 }
 
 impl Book {
@@ -65,9 +69,7 @@ impl Book {
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let id: JobId = name.parse().map_err(|why: String| Error::corrupt(folder, why))?;
         let descriptor = Descriptor::read(&read(&text_path)?, &id)?;
-        let wishes_path = folder.join("wishes.json");
-        let wishes = serde_json::from_str(&read(&wishes_path)?)
-            .map_err(|error| Error::corrupt(&wishes_path, error.to_string()))?;
+        let wishes = Wishes::read(folder)?;
         let master = Master::open(&folder.join("master"), id)?;
         let duty = Duty::open(folder, &descriptor, &master)?;
         let ledger = Ledger::open(&folder.join("ledger"), id, epoch)?;
@@ -101,6 +103,8 @@ impl Book {
             cancelled: folder.join("cancelled").exists(),
             expired_at: Duration::ZERO,
             all_done_at: None,
+            attended: false,
+            called_at: None,
         };
         // What a coordinator before this one gave away may still come back.
         let until = now + 3 * unit_time;
@@ -203,6 +207,44 @@ impl Book {
         }
     }
 
+    /// Whether there is a unit to give to this worker now.
+    pub fn has_unit_for(&self, worker: u32) -> bool {
+        let is_comparable = |repeat: &Repeat| repeat.is_free_for(worker);
+        !self.open.is_empty() || self.next <= self.last || self.repeats.values().any(is_comparable)
+    }
+
+    /// Whether this worker's device should drop its unit of another job for this one: because no device has been at it yet, or
+    /// because all that is left of it is a comparison by another worker. A device that was called has `within` to arrive.
+    pub fn is_calling(&self, worker: u32, now: Duration, within: Duration) -> bool {
+        let is_waiting = !self.attended || (self.is_all_done() && !self.leases.is_any_held());
+        let is_called = self.called_at.is_some_and(|called| now < called + within);
+        is_waiting && !is_called && !self.is_over() && self.has_unit_for(worker)
+    }
+
+    /// Notes that a device was called to it.
+    pub fn call(&mut self, now: Duration) {
+        self.called_at = Some(now);
+    }
+
+    /// Notes that a device that was called has a unit.
+    pub fn answer_call(&mut self) {
+        self.called_at = None;
+    }
+
+    /// Notes that a device is ready for it.
+    pub fn attend(&mut self) {
+        self.attended = true;
+    }
+
+    /// Takes back what a device has of it, but for these units.
+    pub fn keep_only(&mut self, holder: Holder, units: &[u64]) -> bool {
+        let lost = self.leases.keep_only(holder, units);
+        let has_lost = !lost.is_empty();
+        self.open.extend(lost);
+        self.give_up_repeats(holder, units);
+        has_lost
+    }
+
     /// Matches so far: what counts towards the wish.
     pub fn matches(&self) -> u64 {
         self.found.len() as u64
@@ -219,10 +261,7 @@ impl Book {
     ) -> Option<Lease> {
         self.tick(now, unit_time);
         // What was given and never arrived, or was refused.
-        let lost = self.leases.keep_only(holder, holding);
-        let has_lost = !lost.is_empty();
-        self.open.extend(lost);
-        self.give_up_repeats(holder, holding);
+        let has_lost = self.keep_only(holder, holding);
         if self.leases.count_of(holder) >= crate::leases::MOST {
             return None;
         }

@@ -38,6 +38,21 @@ pub const GOOD_STANDING: f64 = 32.0;
 /// Devices of one worker, at most.
 pub const MOST_SLOTS: u16 = 64;
 
+/// Time between two heartbeats of a device at work. In a fleet of many workers it is longer.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Longest time between two heartbeats, however many workers there are.
+const MAX_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Time between heartbeats for each worker of the fleet: the coordinator answers 500 a second.
+const HEARTBEAT_COST: Duration = Duration::from_millis(2);
+
+/// Heartbeats after which a worker that was not heard of is away.
+const MISSED_HEARTBEATS: u32 = 4;
+
+/// Time that a device has to prepare for a job it was called to, before another one is called.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// What is known of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
@@ -68,6 +83,13 @@ pub struct WorkerInfo {
     pub since: Option<Duration>,
     /// Whether it was put out.
     pub removed: bool,
+}
+
+impl WorkerInfo {
+    /// When it was last heard of.
+    pub fn seen(&self) -> Duration {
+        self.devices.values().map(|device| device.seen).max().or(self.since).unwrap_or_default()
+    }
 }
 
 /// Everything a coordinator has.
@@ -165,7 +187,25 @@ impl Coordinator {
         device.truncate(64);
         let job = ask.ready.map(|ready| ready.job);
         info.devices.insert(ask.slot, DeviceInfo { device, job, rate, seen: now });
-        let able = |book: &&Book| !ask.unable.contains(&book.id());
+        if let Some(book) = job.and_then(|job| self.book_mut(job)) {
+            book.attend();
+        }
+        if ask.busy {
+            return self.heartbeat(worker, ask, now);
+        }
+        self.tick(now);
+        // What was given to it and never arrived, or belongs to a job that it has left.
+        let holder = Holder { worker, slot: ask.slot };
+        for book in &mut self.books {
+            book.keep_only(holder, if Some(book.id()) == job { &ask.holding } else { &[] });
+        }
+        // One that has a unit to begin with is called by the answer to its heartbeat.
+        if ask.holding.is_empty()
+            && let Some(called) = self.calling(worker, ask, now)
+        {
+            return Answer::Prepare { job: called };
+        }
+        let able = |book: &&Book| !ask.unable.contains(&book.id()) && book.has_unit_for(worker);
         let Some(least) = self.open_books().filter(able).min_by(|a, b| a.served.total_cmp(&b.served)) else {
             return Answer::Wait { ms: 1000 };
         };
@@ -180,16 +220,53 @@ impl Coordinator {
         let Some(ready) = ask.ready.filter(|ready| ready.job == chosen) else {
             return Answer::Prepare { job: chosen };
         };
-        let holder = Holder { worker, slot: ask.slot };
         let Some(book) = self.book_mut(chosen) else { return Answer::Wait { ms: 1000 } };
         match book.lease(holder, &ready, &ask.holding, now, unit_time) {
             Some(lease) => {
+                book.answer_call();
                 let seconds = book.seconds(&lease, unit_time);
                 book.served += seconds / book.wishes().priority.max(1e-3);
                 Answer::Lease(Box::new(lease))
             }
             None => Answer::Wait { ms: 500 },
         }
+    }
+
+    /// The job that needs this device more than the one it has, if there is any.
+    fn calling(&mut self, worker: u32, ask: &Ask, now: Duration) -> Option<JobId> {
+        let own = ask.ready.map(|ready| ready.job);
+        let is_calling = |book: &&mut Book| {
+            let is_able = Some(book.id()) != own && !ask.unable.contains(&book.id());
+            is_able && book.is_calling(worker, now, CALL_TIMEOUT)
+        };
+        let book = self.books.iter_mut().find(is_calling)?;
+        book.call(now);
+        Some(book.id())
+    }
+
+    /// Answers a device at work: it continues, unless its job is over and there is another, or another job calls it.
+    fn heartbeat(&mut self, worker: u32, ask: &Ask, now: Duration) -> Answer {
+        let wait = Answer::Wait { ms: self.heartbeat_interval().as_millis() as u64 };
+        let Some(ready) = ask.ready else { return wait };
+        let is_open = self.book(ready.job).is_some_and(|book| !book.is_over());
+        let able = |book: &&Book| !ask.unable.contains(&book.id()) && book.has_unit_for(worker);
+        let least = || self.open_books().filter(able).min_by(|a, b| a.served.total_cmp(&b.served));
+        let other = if is_open { None } else { least().map(Book::id) };
+        let Some(job) = self.calling(worker, ask, now).or(other) else { return wait };
+        if let Some(book) = self.book_mut(ready.job) {
+            book.keep_only(Holder { worker, slot: ask.slot }, &[]);
+        }
+        Answer::Prepare { job }
+    }
+
+    /// Time between two heartbeats of a device.
+    pub fn heartbeat_interval(&self) -> Duration {
+        (HEARTBEAT_COST * self.workers.len() as u32).clamp(HEARTBEAT_INTERVAL, MAX_HEARTBEAT_INTERVAL)
+    }
+
+    /// Whether a worker or device that was last heard of then has stopped, or lost its connection.
+    pub fn is_away(&self, seen: Duration, now: Duration) -> bool {
+        seen + MISSED_HEARTBEATS * self.heartbeat_interval() <= now
     }
 
     /// A report comes. The answer may be sent after [`Coordinator::sync`]. `seconds` is since this coordinator began, as for
@@ -276,7 +353,11 @@ impl Coordinator {
         repeated: bool,
         now: Duration,
     ) -> Result<Verdict> {
-        let (policy, others) = (self.policy, self.workers.len() > 1);
+        let is_other = |(id, info): (&u32, &WorkerInfo)| {
+            let is_out = info.removed || info.record.is_aside();
+            *id != worker && !is_out && !self.is_away(info.seen(), now)
+        };
+        let (policy, others) = (self.policy, self.workers.iter().any(is_other));
         let time = self.book_mut(report.lease.job).and_then(|book| book.proven(&report.lease, now));
         let info = self.workers.entry(worker).or_default();
         info.keys += report.lease.work.candidates().unwrap_or(0);

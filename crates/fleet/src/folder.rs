@@ -26,6 +26,15 @@ pub struct Wishes {
     pub priority: f64,
 }
 
+impl Wishes {
+    /// The wishes in a job's folder.
+    pub fn read(folder: &Path) -> Result<Wishes> {
+        let path = folder.join("wishes.json");
+        let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
+        serde_json::from_str(&text).map_err(|error| Error::corrupt(&path, error.to_string()))
+    }
+}
+
 /// Where a match lies: with the master, that is the key. Not a secret by itself, but for an open scan, whose workers know it too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoundAt {

@@ -193,8 +193,8 @@ impl Descriptor {
         serde_json::to_string(self).expect("plain values")
     }
 
-    /// The text with long lists cut short: to be shown.
-    pub fn summary(&self) -> String {
+    /// The job with long lists cut short, for display.
+    pub fn summary(&self) -> Descriptor {
         const FEW: usize = 8;
         let mut short = self.clone();
         let cut = |list: &mut Vec<String>| {
@@ -212,7 +212,25 @@ impl Descriptor {
             Liked::Targets { addresses, .. } => cut(addresses),
             Liked::Zeros | Liked::Digit { .. } | Liked::Points => {}
         }
-        short.text()
+        short
+    }
+
+    /// The job in a few words, for people.
+    pub fn title(&self) -> String {
+        let name = match &self.sought {
+            Sought::Hidden { .. } => return "scan for public keys, hidden from workers".to_owned(),
+            Sought::Range { range } => format!("scan of {range} for"),
+            Sought::Salt { with, .. } => with.clone(),
+            Sought::Key { chain, .. } => chain.clone(),
+        };
+        let what = match self.summary().liked {
+            Liked::Patterns { patterns, .. } => patterns.join(" "),
+            Liked::Targets { addresses, .. } => addresses.join(", "),
+            Liked::Zeros => "most leading zero bytes".to_owned(),
+            Liked::Digit { digit } => format!("longest run of {digit:x}"),
+            Liked::Points => String::new(),
+        };
+        format!("{name} {what}")
     }
 
     /// The name of the job.

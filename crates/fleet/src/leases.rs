@@ -112,6 +112,11 @@ impl Leases {
         all.into_iter().filter_map(|first| self.take_back(first).map(|held| (first, held.count))).collect()
     }
 
+    /// Whether any device has one.
+    pub fn is_any_held(&self) -> bool {
+        !self.by_holder.is_empty()
+    }
+
     /// How many a device has.
     pub fn count_of(&self, holder: Holder) -> usize {
         self.by_holder.get(&holder).map_or(0, Vec::len)

@@ -40,6 +40,9 @@ pub struct Ask {
     /// Units it has.
     #[serde(default)]
     pub holding: Vec<u64>,
+    /// Whether this is a heartbeat of a device at work, which needs no unit.
+    #[serde(default)]
+    pub busy: bool,
 }
 
 /// The job that a device has prepared, and how it would have its units. Which keys count as candidates follows from the job.
@@ -69,12 +72,12 @@ impl Ready {
 pub enum Answer {
     /// Do this.
     Lease(Box<Lease>),
-    /// Get this job's text, prepare for it, and ask again.
+    /// Get this job's text, prepare for it, and ask again. A busy device drops its units first.
     Prepare {
         /// The job.
         job: JobId,
     },
-    /// Ask again then.
+    /// Ask again then; a busy device continues, and sends its next heartbeat then.
     Wait {
         /// Milliseconds.
         ms: u64,

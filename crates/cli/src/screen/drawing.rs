@@ -174,7 +174,8 @@ fn wide(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
     if view.keys {
         let pause = if view.mood == Mood::Paused { "p go on" } else { "p pause" };
         let details = if view.details { "s fewer details" } else { "s details" };
-        rows.push(Line::styled([details, pause, "q stop"].join(GAP), QUIET));
+        let keys = [Some(details), view.can_pause.then_some(pause), Some("q stop")];
+        rows.push(Line::styled(keys.into_iter().flatten().collect::<Vec<_>>().join(GAP), QUIET));
     }
     rows
 }

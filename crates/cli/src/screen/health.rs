@@ -30,7 +30,9 @@ fn ask(model: &Weak<Mutex<Model>>) {
         let Some(shared) = model.upgrade() else { return };
         let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
         let devices = lock().devices();
-        let cards: Vec<String> = devices.into_iter().filter(|id| !id.starts_with("cpu")).collect();
+        // Names of a fleet's workers have no colon.
+        let is_card = |id: &String| !id.starts_with("cpu") && id.contains(':');
+        let cards: Vec<String> = devices.into_iter().filter(is_card).collect();
         if cards.is_empty() {
             continue;
         }

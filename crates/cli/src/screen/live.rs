@@ -121,7 +121,11 @@ fn press(key: Key, model: &Mutex<Model>, reins: &Reins) {
             let mut model = model.lock().unwrap_or_else(PoisonError::into_inner);
             model.details = !model.details;
         }
-        Key::Pause => reins.pause.set(!reins.pause.is_on()),
+        Key::Pause => {
+            if model.lock().unwrap_or_else(PoisonError::into_inner).can_pause {
+                reins.pause.set(!reins.pause.is_on());
+            }
+        }
         // Twice ends it at once, as Ctrl-C does.
         Key::Stop => signals::stop(),
     }

@@ -80,6 +80,8 @@ pub(crate) struct Model {
     /// What has to be done before it begins, how much of it is, and what is to be said of it.
     work: Option<(String, Option<f64>, String)>,
     pub details: bool,
+    /// Whether the run can be paused from here.
+    pub can_pause: bool,
 }
 
 impl Standing {
@@ -125,7 +127,13 @@ impl Model {
             saved: None,
             work: None,
             details: false,
+            can_pause: true,
         }
+    }
+
+    /// Of a run whose devices are elsewhere, and are not paused from here.
+    pub fn without_pause(self) -> Model {
+        Model { can_pause: false, ..self }
     }
 
     /// With devices, where results go, and what else is worth a line.
@@ -249,6 +257,7 @@ impl Model {
             last: self.last.clone(),
             details: self.details,
             keys,
+            can_pause: self.can_pause,
             ..View::default()
         };
         let shown = |(at, _): &&(Instant, String)| self.details || at.elapsed() < NOTE;
@@ -374,6 +383,8 @@ pub(crate) struct View {
     pub details: bool,
     /// Whether keys are listened to.
     pub keys: bool,
+    /// Whether the run can be paused.
+    pub can_pause: bool,
 }
 
 /// The figures of a run that has begun.

@@ -183,6 +183,14 @@ fn printed() -> Vec<Value> {
     run(&["map", "show", &path("long.map")]);
     run(&["devices", "--verbose"]);
     run(&["config", "show"]);
+    // Without a server: the job is in the folder.
+    let fleet = path("fleet");
+    let listen = format!("127.0.0.1:{}", warpsmith_trials::free_port());
+    warpsmith(&["fleet", "init", &fleet, "--listen", &listen]).code(0);
+    run(&["fleet", "submit", &fleet, "npub", INFEASIBLE, "--time-limit", "100ms"]);
+    run(&["fleet", "status", &fleet]);
+    let job = fs::read_dir(path("fleet/jobs")).unwrap().next().unwrap().unwrap();
+    run(&["fleet", "cancel", &fleet, job.file_name().to_str().unwrap()]);
     let (entries, data, state) = (path("entries"), path("data"), path("state"));
     fs::write(&entries, [7; 64 * 40]).unwrap();
     run(&["pir", "build", &data, &entries, "--entry-size", "40"]);

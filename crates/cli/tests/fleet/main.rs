@@ -136,6 +136,7 @@ async fn simulated(shared: Arc<Shared>, invitation: Invitation, spool: Arc<Mutex
         ready: Some(ready),
         unable: Vec::new(),
         holding: Vec::new(),
+        busy: false,
     };
     let ask = serde_json::to_vec(&ask).expect("plain");
     while !shared.stop.load(Ordering::Relaxed) {
@@ -355,12 +356,9 @@ fn workers_cannot_misuse_the_server() {
 fn a_trial_on_one_machine() {
     let Some((folder, home)) = fleet() else { return };
     let path = home.folder().to_str().expect("text");
-    let invited = warpsmith(&["fleet", "invite", path, "me"]).output().expect("runs");
-    assert!(invited.status.success(), "{}", text(&invited));
     let file = folder.path().join("invitation");
-    std::fs::write(&file, &invited.stdout).expect("written");
-    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    std::fs::set_permissions(&file, private).expect("set");
+    let invited = warpsmith(&["fleet", "invite", path, "me", "--output"]).arg(&file).output().expect("runs");
+    assert!(invited.status.success(), "{}", text(&invited));
     let spool = folder.path().join("spool");
     let mut work = warpsmith(&[
         "fleet",
@@ -387,6 +385,10 @@ fn a_trial_on_one_machine() {
         .collect();
     let events: Vec<&str> = told.iter().filter_map(|line| line["event"].as_str()).collect();
     assert_eq!(events, ["match", "match", "match", "done"], "{}", text(&submitted));
+    // Odds before, and a summary after it.
+    for part in ["odds      1 in", "done: 3 matches", " tried ("] {
+        assert!(text(&submitted).contains(part), "{part}: {}", text(&submitted));
+    }
     let kept = std::fs::read_to_string(&keys).expect("there");
     let secrets: Vec<String> = kept
         .lines()
@@ -415,6 +417,15 @@ fn a_trial_on_one_machine() {
     let job = the_job(&home).0.to_string();
     let again = warpsmith(&["fleet", "result", path, &job[..8], "--json"]).output().expect("runs");
     assert!(secrets.iter().all(|secret| text(&again).contains(secret)), "{}", again.status);
+    // The job is listed without server and coordinator, as a document.
+    let listed = warpsmith(&["fleet", "status", path, "--json"]).output().expect("runs");
+    let status = harness::lines(&listed).remove(0);
+    assert_eq!(status["jobs"][0]["id"].as_str(), Some(job.as_str()), "{}", text(&listed));
+    assert_eq!((&status["jobs"][0]["over"], &status["jobs"][0]["matches"]), (&true.into(), &3.into()));
+    assert_eq!(status["jobs"][0]["job"]["liked"]["patterns"][0], "ca");
+    assert!(status["unreachable"].as_str().is_some_and(|why| why.contains("connection refused")), "{status}");
+    let listed = warpsmith(&["fleet", "status", path]).output().expect("runs");
+    assert!(listed.status.success() && text(&listed).contains("npub ca, over"), "{}", text(&listed));
     // Mistakes are told before anything is done.
     for (args, code, says) in [
         (&["fleet", "submit", path, "npub", "bad!"][..], 2, "!"),
@@ -422,9 +433,9 @@ fn a_trial_on_one_machine() {
         (&["fleet", "submit", path, "eth", "--zeros"], 2, "--leading-zeros"),
         (&["fleet", "submit", "nowhere", "npub", "cafe"], 2, "fleet init"),
         (&["fleet", "work", "no such file"], 2, "invitation"),
+        (&["fleet", "work", "warpsmith-fleet-1.eyJzZXJ2ZXIi"], 2, "incomplete"),
         (&["fleet", "result", path, "zz"], 2, "no job"),
         (&["fleet", "init", path], 2, "already"),
-        (&["fleet", "status", path], 4, "reached"),
     ] {
         let refused = warpsmith(args).output().expect("runs");
         assert_eq!(refused.status.code(), Some(code), "{args:?}: {}", text(&refused));

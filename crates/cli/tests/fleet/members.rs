@@ -14,8 +14,8 @@ use warpsmith::fleet::net::home::Invitation;
 use warpsmith::fleet::net::submit::status;
 use warpsmith::fleet::wire::{Answer, Ask, Ready, VERSION};
 
-use crate::harness::{Running, fleet, runtime, server, text, warpsmith};
-use crate::the_job;
+use crate::harness::{Running, fleet, runtime, server, text, warpsmith, worker};
+use crate::{coordinator, the_job};
 
 /// `fleet remove`: the connection ends, the key opens nothing, and what the worker had is another's at once.
 #[test]
@@ -31,8 +31,16 @@ fn who_is_put_out_stays_out() {
     let ask = |slot| {
         let ready = Ready { job, half: 16, grain: 1, rate: 200.0 };
         let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
-        serde_json::to_vec(&Ask { version: VERSION, slot, device, ready: Some(ready), unable, holding })
-            .expect("plain")
+        serde_json::to_vec(&Ask {
+            version: VERSION,
+            slot,
+            device,
+            ready: Some(ready),
+            unable,
+            holding,
+            busy: false,
+        })
+        .expect("plain")
     };
     runtime().block_on(async {
         let (first, second) = (as_worker(&one).await.expect("in"), as_worker(&two).await.expect("in"));
@@ -81,6 +89,133 @@ fn who_is_put_out_stays_out() {
         assert_eq!(lease(&second, 2, 0).await, unit);
         assert_eq!(trust(2).await.as_deref(), Some("honest"));
     });
+}
+
+/// The example of `fleet --help` as written: the invitation is a private file that `fleet work` takes. A worker that finds no
+/// server says that nothing listens there, once, and no word of its key.
+#[test]
+fn the_example_of_the_help_works() {
+    let help = warpsmith(&["fleet", "--help"]).output().expect("runs");
+    let help = text(&help);
+    let example: Vec<&str> = help.lines().filter(|line| line.starts_with("  warpsmith fleet ")).collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_warpsmith")).parent().expect("a folder");
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let port = warpsmith_trials::free_port();
+    let shell = |line: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.arg("-c").arg(line).current_dir(folder.path()).env("PATH", &path).stdin(Stdio::null());
+        command
+    };
+    // On a port of its own: others may have the usual one.
+    let first = example[0].replace("init trial", &format!("init trial --listen 127.0.0.1:{port}"));
+    let made = shell(&first).output().expect("runs");
+    assert!(made.status.success(), "{first}: {}", text(&made));
+    let file = folder.path().join("me.invitation");
+    let mode = std::fs::metadata(&file).expect("written").permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+    // Not over what is there; and then no worker is invited.
+    let before = std::fs::read(&file).expect("there");
+    let again = shell("warpsmith fleet invite trial two --output me.invitation").output().expect("runs");
+    assert_eq!(again.status.code(), Some(2), "{}", text(&again));
+    assert!(text(&again).contains("no worker was invited"), "{}", text(&again));
+    assert_eq!(std::fs::read(&file).expect("there"), before);
+    let two = shell("warpsmith fleet invite trial two --output two.invitation").output().expect("runs");
+    assert_eq!(
+        (two.status.code(), two.stdout.as_slice()),
+        (Some(0), &b"two.invitation\n"[..]),
+        "{}",
+        text(&two)
+    );
+    let line =
+        format!("exec {} --device cpu --threads 1 --spool spool", example[1].trim().trim_end_matches('&'));
+    let mut work = shell(&line).stderr(Stdio::piped()).spawn().expect("starts");
+    let stderr = work.stderr.take().expect("piped");
+    let _worker = Running(work);
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr)).map_while(Result::ok);
+    let told = lines.by_ref().find(|line| line.contains("connection refused")).expect("it says so");
+    assert!(told.contains("Nothing listens there") && !told.contains("key"), "{told}");
+}
+
+/// A worker says when it loses the server, when it is back, and when its key is accepted no longer.
+#[test]
+fn workers_report_their_connection() {
+    let Some((folder, mut home)) = fleet() else { return };
+    let invitation = folder.path().join("invitation");
+    std::fs::write(&invitation, home.invite("rig").expect("invited").text().as_bytes()).expect("written");
+    std::fs::set_permissions(&invitation, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("set");
+    let mut running = server(&home);
+    let _coordinator = coordinator(&home, "qqqqqqqqqq");
+    let mut work = warpsmith(&["fleet", "work", "--device", "cpu", "--threads", "1"]);
+    work.arg(&invitation).arg("--spool").arg(folder.path().join("spool"));
+    let mut work = work.stderr(Stdio::piped()).spawn().expect("starts");
+    let stderr = work.stderr.take().expect("piped");
+    let _worker = Running(work);
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr)).map_while(Result::ok);
+    let mut wait_for = |parts: &[&str]| {
+        let found = lines.by_ref().find(|line| parts.iter().any(|part| line.contains(part)));
+        assert!(found.is_some(), "it ended without {parts:?}");
+    };
+    // It is connected where it has a job.
+    wait_for(&["rig of the fleet"]);
+    wait_for(&["candidates a second"]);
+    running.kill();
+    wait_for(&["is lost"]);
+    running = server(&home);
+    wait_for(&["is restored"]);
+    let removed = warpsmith(&["fleet", "remove", home.folder().to_str().expect("text"), "rig"]).output();
+    assert!(removed.expect("runs").status.success());
+    // By the server that does not let it in any more, or by the coordinator before that.
+    wait_for(&["removed from the fleet", "put out of the fleet"]);
+    drop(running);
+}
+
+/// A job of a few keys, submitted while the only worker is at a long unit of another job: the worker is called to it. The first
+/// `submit` is interrupted, and says how it ended.
+#[test]
+fn a_new_job_does_not_wait_for_an_old_unit() {
+    let Some((folder, mut home)) = fleet() else { return };
+    let path = home.folder().to_str().expect("text").to_owned();
+    let _worker = worker(folder.path(), &mut home, "one");
+    let _server = server(&home);
+    let submit = |more: &[&str]| {
+        let mut command = warpsmith(&["fleet", "submit", &path, "--unit-time", "900s"]);
+        command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("starts")
+    };
+    let first = submit(&["npub", "qqqqqqqqqq"]);
+    for n in 0.. {
+        let status = status(&home).expect("read");
+        if status.jobs.first().is_some_and(|job| job.leased > 0) && status.claimed > 0.0 {
+            break;
+        }
+        assert!(n < 3000, "no unit was given");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // SAFETY: interrupts a process of this test.
+    unsafe { libc::kill(first.id() as i32, libc::SIGINT) };
+    let first = first.wait_with_output().expect("ends");
+    assert_eq!(first.status.code(), Some(130), "{}", text(&first));
+    for part in
+        ["odds      1 in", "interrupted: no match (the chance of one was", "stays open: the same command"]
+    {
+        assert!(text(&first).contains(part), "{part}: {}", text(&first));
+    }
+    let addresses = folder.path().join("addresses.txt");
+    std::fs::write(&addresses, "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2\n").expect("written");
+    let addresses = addresses.to_str().expect("text");
+    let second = submit(&[
+        "scan",
+        "--range",
+        "1:ffff",
+        "--targets",
+        addresses,
+        "--workers-may-learn-keys",
+        "--time-limit",
+        "600s",
+    ]);
+    let second = second.wait_with_output().expect("ends");
+    assert!(text(&second).contains("the whole range is covered"), "{}", text(&second));
 }
 
 /// Takes any certificate: here it is the server that must not be fooled.

@@ -41,6 +41,11 @@ impl Repeat {
         self.given.is_some()
     }
 
+    /// Whether this worker could be given it: it is in the hands of none, and neither its own nor one that it declined.
+    pub fn is_free_for(&self, worker: u32) -> bool {
+        self.given.is_none() && self.lease.worker != worker && !self.declined.contains(&worker)
+    }
+
     /// Ends what a worker has of it.
     pub fn take_back(&mut self, worker: u32) {
         self.given.take_if(|given| given.holder.worker == worker);
@@ -84,10 +89,7 @@ impl Book {
             let candidates = repeat.lease.work.candidates().unwrap_or(0) as f64;
             // Planted keys are of whole units.
             let least = if repeat.lease.work.unit().is_some() { MIN_PART } else { 1.0 / 3.0 };
-            repeat.given.is_none()
-                && repeat.lease.worker != holder.worker
-                && !repeat.declined.contains(&holder.worker)
-                && keys >= least * candidates
+            repeat.is_free_for(holder.worker) && keys >= least * candidates
         };
         let repeat = self.repeats.values_mut().find(|repeat| is_free(repeat))?;
         let original = &repeat.lease;

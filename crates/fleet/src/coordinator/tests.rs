@@ -57,6 +57,7 @@ fn ask(ready: Ready, holding: &[u64]) -> Ask {
         ready: Some(ready),
         unable: Vec::new(),
         holding: holding.to_vec(),
+        busy: false,
     }
 }
 
@@ -506,6 +507,39 @@ fn jobs_share_by_priority() {
     assert!((2.7..3.3).contains(&share), "{given:?}");
     let unable = Ask { unable: vec![ids[1]], ready: None, ..ask(ready(at), &[]) };
     assert_eq!(coordinator.get(1, &unable, Duration::ZERO), Answer::Prepare { job: ids[0] });
+}
+
+/// A job that no device is at calls one from another job, once; a job that is over lets its devices go.
+#[test]
+fn a_new_job_gets_a_device_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = Policy { unit_time: Duration::from_secs(60), ..POLICY };
+    let (mut coordinator, old) = start(folder.path(), "qqqqqqqqqq", 1, policy);
+    let ready = |job| Ready { job, half: 512, orbits: 3, signs: false, grain: 8, rate: 3e6 };
+    let now = Duration::from_secs(10);
+    let get = |coordinator: &mut Coordinator, worker, job, holding: &[u64], busy| {
+        coordinator.get(worker, &Ask { busy, ..ask(ready(job), holding) }, now)
+    };
+    let lease = |coordinator: &mut Coordinator, worker, job| match get(coordinator, worker, job, &[], false) {
+        Answer::Lease(lease) => lease.unit,
+        other => panic!("{other:?}"),
+    };
+    let units = [1, 2].map(|worker| lease(&mut coordinator, worker, old));
+    let wait = Answer::Wait { ms: HEARTBEAT_INTERVAL.as_millis() as u64 };
+    assert_eq!(get(&mut coordinator, 1, old, &units[..1], true), wait, "there is nothing else to do");
+    let wishes = Wishes { count: None, enough: None, priority: 1.0 };
+    let new = create(folder.path(), &job("pppppppppp"), None, &wishes).expect("made");
+    let path = folder.path().join(new.to_string());
+    coordinator.add(Book::open(&path, 1, now, policy.unit_time).expect("opened"));
+    assert_eq!(get(&mut coordinator, 1, old, &units[..1], true), Answer::Prepare { job: new });
+    assert_eq!(get(&mut coordinator, 2, old, &units[1..], true), wait, "one device is enough");
+    assert_eq!(lease(&mut coordinator, 3, old), units[0], "what it dropped is another's at once");
+    let unit = lease(&mut coordinator, 1, new);
+    for (worker, job, holding) in [(1, new, unit), (2, old, units[1]), (3, old, units[0])] {
+        assert_eq!(get(&mut coordinator, worker, job, &[holding], true), wait, "worker {worker} stays");
+    }
+    coordinator.cancel(old);
+    assert_eq!(get(&mut coordinator, 2, old, &units[1..], true), Answer::Prepare { job: new });
 }
 
 /// By lot: a worker in good standing that makes shares up is caught within a few units, and one that does not never is.

@@ -1,15 +1,19 @@
-//! How a fleet stands, as its coordinator tells it: in pages that fit a message, whatever the number of workers.
+//! Status of a fleet: as its coordinator reports it, in pages that fit a message whatever the number of workers, and as the
+//! fleet's folder has it where no coordinator answers.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::home::{Home, Member};
+use super::submit::OwnJob;
 use crate::book::Book;
 use crate::coordinator::{Coordinator, WorkerInfo};
+use crate::error::{Error, Result};
 use crate::folder::FoundAt;
-use crate::job::JobId;
+use crate::job::{Descriptor, JobId};
 use crate::proof::Trust;
 
 /// Parts of a job whose coverage is told.
@@ -22,27 +26,30 @@ const WORKERS: usize = 60;
 const TOLD: usize = 20;
 /// Devices of a worker that are named.
 const DEVICES: usize = 8;
-/// How long ago lately is.
-const LATELY: Duration = Duration::from_secs(180);
 
 /// How a fleet stands: what `status` and `watch` show.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
-    /// Of the coordinator that says so.
-    pub epoch: u64,
+    /// Epoch of the coordinator that leads; none where no coordinator answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
     /// Seconds since it began to lead.
-    pub elapsed_s: f64,
-    /// Jobs: all of them, but for those beyond [`MOST_JOBS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_s: Option<f64>,
+    /// Why no coordinator answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<String>,
+    /// Jobs. A coordinator reports open ones, at most [`MOST_JOBS`]; [`Status::add_jobs_of`] adds the others.
     pub jobs: Vec<JobStatus>,
     /// Workers: those of this page, or all of them where pages were put together.
     pub workers: Vec<WorkerStatus>,
     /// How many workers were heard of.
     #[serde(default)]
     pub known: usize,
-    /// How many of them lately.
+    /// How many of them are not away.
     #[serde(default)]
     pub active: usize,
-    /// Candidates a second of these, as their devices say.
+    /// Candidates a second of these, as their devices measured.
     #[serde(default)]
     pub claimed: f64,
 }
@@ -52,8 +59,12 @@ pub struct Status {
 pub struct JobStatus {
     /// Its name.
     pub id: JobId,
-    /// What is searched, as text.
-    pub job: String,
+    /// What is searched, with long lists cut short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Descriptor>,
+    /// Why it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// Units that are done.
     pub units: u64,
     /// Candidates of these.
@@ -71,6 +82,12 @@ pub struct JobStatus {
     pub priority: f64,
     /// Whether it is over.
     pub over: bool,
+    /// Whether it was cancelled.
+    #[serde(default)]
+    pub cancelled: bool,
+    /// The best score, in a search for the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<u32>,
     /// How much of it is done, from 0 to 1, of a job that has an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
@@ -105,13 +122,16 @@ pub struct WorkerStatus {
     pub trust: String,
     /// Why, where it is not honest.
     pub why: Option<String>,
+    /// Whether it missed its last heartbeats: it was stopped, or lost its connection.
+    #[serde(default)]
+    pub away: bool,
     /// Units that were judged.
     pub units: u64,
     /// Units that were refused.
     pub refused: u64,
     /// Standard deviations of its shares from what is expected.
     pub z: f64,
-    /// Candidates a second, as its devices say.
+    /// Candidates a second, as its devices measured; 0 while it is away.
     pub claimed: f64,
     /// Candidates a second while it worked, as its shares prove.
     pub proven: f64,
@@ -166,22 +186,43 @@ impl Status {
     /// The first page, 0, has the jobs and the sums; those from 1 on have workers, and no more of these come after one that is not full.
     pub fn page(coordinator: &Coordinator, home: &Home, epoch: u64, now: Duration, page: usize) -> Status {
         let heard = || coordinator.workers().iter().filter(|(_, info)| info.since.is_some());
-        let mut status = Status { epoch, elapsed_s: now.as_secs_f64(), ..Status::default() };
+        let (epoch, elapsed_s) = (Some(epoch), Some(now.as_secs_f64()));
+        let mut status = Status { epoch, elapsed_s, ..Status::default() };
+        let is_away = |seen| coordinator.is_away(seen, now);
         if let Some(before) = page.checked_sub(1) {
             let members: HashMap<u32, &Member> =
                 home.workers().iter().map(|member| (member.id, member)).collect();
             let workers = heard().skip(before.saturating_mul(WORKERS)).take(WORKERS);
-            status.workers =
-                workers.map(|(id, info)| worker(*id, info, members.get(id).copied(), now)).collect();
+            status.workers = workers
+                .map(|(id, info)| worker(*id, info, members.get(id).copied(), is_away(info.seen()), now))
+                .collect();
             return status;
         }
-        let active = heard().filter(|(_, info)| !info.removed && seen(info) + LATELY > now);
+        let active = heard().filter(|(_, info)| !info.removed && !is_away(info.seen()));
         // A sum of nothing is -0.
         status.claimed = active.clone().map(|(_, info)| rate(info)).fold(0.0, |sum, rate| sum + rate);
         (status.known, status.active) = (heard().count(), active.count());
         let jobs = coordinator.books().iter().take(MOST_JOBS);
-        status.jobs = jobs.map(|book| job(book, coordinator)).collect();
+        status.jobs = jobs.map(|book| job(book, coordinator, now)).collect();
         status
+    }
+
+    /// Adds the jobs of the folder that no coordinator reports, oldest first.
+    pub fn add_jobs_of(&mut self, home: &Home) -> Result<()> {
+        let jobs = home.jobs();
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&jobs).map_err(Error::io(&jobs))?.flatten() {
+            let id = entry.file_name().to_str().and_then(|name| name.parse::<JobId>().ok());
+            // Written last: a folder without it is being made.
+            let text = std::fs::metadata(entry.path().join("job.json"));
+            let Some((id, text)) = id.zip(text.ok()) else { continue };
+            if self.jobs.iter().all(|job| job.id != id) {
+                found.push((text.modified().ok(), id, entry.path()));
+            }
+        }
+        found.sort();
+        self.jobs.extend(found.into_iter().map(|(_, id, folder)| JobStatus::of_folder(id, &folder)));
+        Ok(())
     }
 
     /// Whether there is another page of workers behind this one.
@@ -190,43 +231,84 @@ impl Status {
     }
 }
 
-fn job(book: &Book, coordinator: &Coordinator) -> JobStatus {
+impl JobStatus {
+    /// The status of a job that no coordinator leads, as its folder has it.
+    fn of_folder(id: JobId, folder: &Path) -> JobStatus {
+        OwnJob::open(id, folder.to_owned()).and_then(|job| job.status()).unwrap_or_else(|error| JobStatus {
+            problem: Some(error.to_string()),
+            over: folder.join("over").exists(),
+            cancelled: folder.join("cancelled").exists(),
+            ..JobStatus::new(id)
+        })
+    }
+
+    /// A job of which nothing is known but its name.
+    pub(crate) fn new(id: JobId) -> JobStatus {
+        JobStatus {
+            id,
+            job: None,
+            problem: None,
+            units: 0,
+            tried: 0.0,
+            leased: 0,
+            expired: 0,
+            matches: 0,
+            expected: 0.0,
+            priority: 1.0,
+            over: false,
+            cancelled: false,
+            best: None,
+            share: None,
+            cells: Vec::new(),
+            rate: 0.0,
+            found: Vec::new(),
+        }
+    }
+
+    /// The addresses and the best score of what was found.
+    pub(crate) fn with_found(self, found: &[FoundAt]) -> JobStatus {
+        let shown =
+            |found: &FoundAt| Some(FoundStatus { address: found.address.clone()?, seconds: found.seconds });
+        JobStatus {
+            matches: found.len() as u64,
+            best: found.iter().filter_map(|found| found.score).max(),
+            found: found.iter().rev().take(TOLD).filter_map(shown).collect(),
+            ..self
+        }
+    }
+}
+
+fn job(book: &Book, coordinator: &Coordinator, now: Duration) -> JobStatus {
     let standing = book.ledger().standing();
     let tried = standing.keys as f64;
     let (share, cells) = book.coverage(CELLS).unzip();
     let devices = coordinator.workers().values().flat_map(|info| info.devices.values());
-    let at_it = devices.filter(|device| device.job == Some(book.id()));
-    let told =
-        |found: &FoundAt| Some(FoundStatus { address: found.address.clone()?, seconds: found.seconds });
-    JobStatus {
-        id: book.id(),
-        job: book.descriptor().summary(),
+    let at_it =
+        devices.filter(|device| device.job == Some(book.id()) && !coordinator.is_away(device.seen, now));
+    let status = JobStatus {
+        job: Some(book.descriptor().summary()),
         units: standing.units,
         tried,
         leased: book.leases().len(),
         expired: book.leases().expired,
-        matches: book.matches(),
         expected: tried * book.duty().odds(),
         priority: book.wishes().priority,
         over: book.is_over(),
+        cancelled: book.cancelled,
         share,
         // Hundredths are enough for a picture.
         cells: cells.unwrap_or_default().iter().map(|part| (part * 100.0).round() / 100.0).collect(),
-        rate: at_it.map(|device| device.rate).sum(),
-        found: book.found().iter().rev().take(TOLD).filter_map(told).collect(),
-    }
-}
-
-/// When a worker was last heard of.
-fn seen(info: &WorkerInfo) -> Duration {
-    info.devices.values().map(|device| device.seen).max().or(info.since).unwrap_or_default()
+        rate: at_it.map(|device| device.rate).fold(0.0, |sum, rate| sum + rate),
+        ..JobStatus::new(book.id())
+    };
+    status.with_found(book.found())
 }
 
 fn rate(info: &WorkerInfo) -> f64 {
     info.devices.values().map(|device| device.rate).sum()
 }
 
-fn worker(id: u32, info: &WorkerInfo, member: Option<&Member>, now: Duration) -> WorkerStatus {
+fn worker(id: u32, info: &WorkerInfo, member: Option<&Member>, away: bool, now: Duration) -> WorkerStatus {
     let (trust, why) = match info.record.trust() {
         _ if info.removed => ("removed", Some("it was put out".to_owned())),
         Trust::Honest => ("honest", None),
@@ -234,7 +316,7 @@ fn worker(id: u32, info: &WorkerInfo, member: Option<&Member>, now: Duration) ->
         Trust::Aside(why) => ("aside", Some(why.clone())),
     };
     let price = member.and_then(|member| member.price);
-    let seen = seen(info);
+    let seen = info.seen();
     let hours = seen.saturating_sub(info.since.unwrap_or(seen)).as_secs_f64() / 3600.0;
     let cost = price.map(|price| price * hours);
     let mut devices: Vec<String> =
@@ -247,10 +329,11 @@ fn worker(id: u32, info: &WorkerInfo, member: Option<&Member>, now: Duration) ->
         name: member.map(|member| member.name.clone()).unwrap_or_default(),
         trust: trust.to_owned(),
         why,
+        away,
         units: info.record.units,
         refused: info.refused,
         z: info.record.z(),
-        claimed: rate(info),
+        claimed: if away { 0.0 } else { rate(info) },
         proven: if info.seconds > 0.0 { info.keys as f64 / info.seconds } else { 0.0 },
         tried: info.keys as f64,
         seen_s: now.saturating_sub(seen).as_secs_f64(),
@@ -265,7 +348,63 @@ fn worker(id: u32, info: &WorkerInfo, member: Option<&Member>, now: Duration) ->
 mod tests {
     use super::*;
     use crate::coordinator::{MOST_SLOTS, Policy};
-    use crate::wire::{Ask, MOST_BYTES, VERSION};
+    use crate::folder::Wishes;
+    use crate::net::submit::{cancel, status, submit};
+    use crate::wire::{Ask, MOST_BYTES, Ready, VERSION};
+
+    fn job(pattern: &str) -> Descriptor {
+        let text = format!(
+            r#"{{"fleet":1,"round":0,"sought":{{"kind":"key","chain":"npub"}},"liked":{{"by":"patterns","patterns":["{pattern}"],"ignore_case":false,"checksum":false}}}}"#
+        );
+        serde_json::from_str(&text).expect("a job")
+    }
+
+    /// A heartbeat makes a worker known to a coordinator that gave it nothing; without heartbeats it is away soon.
+    #[test]
+    fn heartbeats_say_who_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = Home::init(&folder.path().join("fleet"), "127.0.0.1:1").expect("made");
+        let wishes = Wishes { count: Some(1), enough: None, priority: 1.0 };
+        let id = submit(&home, job("qqqqqqqqqq"), &wishes).expect("made");
+        let policy = Policy::default();
+        let mut coordinator = Coordinator::new(policy);
+        let path = home.jobs().join(id.to_string());
+        coordinator.add(Book::open(&path, 1, Duration::ZERO, policy.unit_time).expect("opened"));
+        let ready = Some(Ready { job: id, half: 512, orbits: 3, signs: false, grain: 8, rate: 5e6 });
+        let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), vec![7]);
+        let ask = Ask { version: VERSION, slot: 0, device, ready, unable, holding, busy: true };
+        coordinator.get(1, &ask, Duration::from_secs(3));
+        let page = |seconds, at| Status::page(&coordinator, &home, 1, Duration::from_secs(seconds), at);
+        let sums = |status: Status| (status.active, status.claimed, status.jobs[0].rate);
+        assert_eq!(sums(page(4, 0)), (1, 5e6, 5e6));
+        assert!(!page(22, 1).workers[0].away);
+        assert_eq!(sums(page(23, 0)), (0, 0.0, 0.0));
+        let worker = page(23, 1).workers.remove(0);
+        assert_eq!((worker.away, worker.claimed, worker.trust.as_str()), (true, 0.0, "honest"));
+    }
+
+    /// Without server and coordinator: open jobs, those that are over, and a damaged one.
+    #[test]
+    fn jobs_of_a_folder_are_listed_without_a_coordinator() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = Home::init(&folder.path().join("fleet"), "127.0.0.1:1").expect("made");
+        let wishes = Wishes { count: Some(1), enough: None, priority: 2.0 };
+        let [open, over, damaged] =
+            ["qq", "pp", "zz"].map(|pattern| submit(&home, job(pattern), &wishes).expect("made"));
+        cancel(&home, over).expect("there");
+        std::fs::write(home.jobs().join(damaged.to_string()).join("wishes.json"), "{").expect("written");
+        let status = status(&home).expect("read");
+        assert!(status.unreachable.as_ref().is_some_and(|why| why.contains("connection refused")));
+        assert!(status.epoch.is_none() && status.workers.is_empty());
+        let of = |id| status.jobs.iter().find(|job| job.id == id).expect("listed");
+        assert_eq!((of(open).over, of(open).priority, of(open).problem.as_ref()), (false, 2.0, None));
+        assert!(of(over).over && of(over).cancelled);
+        assert!(of(damaged).problem.as_ref().is_some_and(|why| why.contains("wishes.json")));
+        // What is searched is a document of its own, not text.
+        let json = serde_json::to_value(of(open)).expect("plain");
+        assert_eq!(json["job"]["liked"]["patterns"][0], "qq");
+        assert_eq!(of(open).job.as_ref().expect("read").title(), "npub qq");
+    }
 
     /// Workers with many devices of long names: every page fits a message, and the pages have all of them, once.
     #[test]
@@ -287,7 +426,7 @@ mod tests {
         for id in 1..=200 {
             for slot in 0..if id % 3 == 0 { MOST_SLOTS } else { 1 } {
                 let (device, unable, holding) = ("x".repeat(100), Vec::new(), Vec::new());
-                let ask = Ask { version: VERSION, slot, device, ready: None, unable, holding };
+                let ask = Ask { version: VERSION, slot, device, ready: None, unable, holding, busy: false };
                 coordinator.get(id, &ask, Duration::from_secs(1));
             }
         }

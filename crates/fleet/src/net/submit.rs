@@ -15,12 +15,13 @@ use async_nats::Client;
 use super::connect::as_coordinator;
 use super::home::Home;
 use super::lead::{Service, open_jobs, serve};
-use super::status::Status;
+use super::status::{JobStatus, Status};
 use crate::coordinator::Policy;
 use crate::duty::{Duty, Found};
 use crate::error::{Error, Result};
 use crate::folder::{self, FOUND, FoundAt, ORDER, Wishes, read_found, read_order};
 use crate::job::{Descriptor, JobId, Liked, Sought};
+use crate::ledger::Standing;
 use crate::scan::{MOST_HIDDEN, Order};
 use crate::secrets::Master;
 
@@ -115,6 +116,7 @@ pub fn find(home: &Home, name: &str) -> Result<(JobId, PathBuf)> {
 pub struct OwnJob {
     id: JobId,
     folder: PathBuf,
+    descriptor: Descriptor,
     duty: Duty,
     master: Master,
     /// Identities of matches that were delivered, those of them that are not on disk yet, and lines that were reported as damaged.
@@ -145,6 +147,7 @@ impl OwnJob {
         Ok(OwnJob {
             id,
             folder,
+            descriptor,
             duty,
             master,
             delivered: HashSet::new(),
@@ -233,22 +236,42 @@ impl OwnJob {
 
     /// Keys of what is done so far.
     pub fn covered(&self) -> Result<u128> {
+        Ok(self.standing()?.keys)
+    }
+
+    fn standing(&self) -> Result<Standing> {
         let path = self.folder.join("ledger");
-        // One that nobody has led yet has none.
-        if !path.exists() {
-            return Ok(0);
-        }
-        crate::ledger::look(&path, self.id).map(|standing| standing.keys)
+        // A job that no coordinator has led yet has none.
+        if path.exists() { crate::ledger::look(&path, self.id) } else { Ok(Standing::default()) }
+    }
+
+    /// Its status as the folder has it, without a coordinator.
+    pub fn status(&self) -> Result<JobStatus> {
+        let (standing, wishes) = (self.standing()?, Wishes::read(&self.folder)?);
+        let tried = standing.keys as f64;
+        let status = JobStatus {
+            job: Some(self.descriptor.summary()),
+            units: standing.units,
+            tried,
+            expected: tried * self.duty.odds(),
+            priority: wishes.priority,
+            over: self.is_over(),
+            cancelled: self.is_cancelled(),
+            share: self.duty.numbers().map(|numbers| standing.units as f64 / numbers as f64),
+            ..JobStatus::new(self.id)
+        };
+        Ok(status.with_found(&read_found(&self.folder.join("found.jsonl"))?))
     }
 }
 
-/// Coordinates, or stands by, and tells what is found until the job is over; how every worker stands, too, where that is wanted.
+/// Coordinates, or stands by, and reports what is found until the job is over, and each second the status, with as many pages of
+/// workers as are wanted.
 pub fn wait(
     home: &Home,
     mut job: OwnJob,
     policy: Policy,
     time_limit: Option<Duration>,
-    with_workers: bool,
+    worker_pages: usize,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(News) -> Result<()>,
 ) -> Result<Ended> {
@@ -289,7 +312,7 @@ pub fn wait(
         }
         if shown.elapsed() > Duration::from_secs(1) {
             shown = Instant::now();
-            if let Ok(status) = runtime.block_on(ask_status(home, with_workers)) {
+            if let Ok(status) = runtime.block_on(ask_status(home, worker_pages)) {
                 tell(News::Status(Box::new(status)))?;
             }
         }
@@ -321,18 +344,15 @@ async fn connect(home: &Home) -> Result<Client> {
     tokio::time::timeout(PATIENCE, as_coordinator(home)).await.map_err(|_| late())?
 }
 
-/// Jobs and sums, and with them the workers where those are wanted.
-async fn ask_status(home: &Home, with_workers: bool) -> Result<Status> {
+/// Asks the coordinator for jobs and sums, and for at most so many pages of workers.
+async fn ask_status(home: &Home, worker_pages: usize) -> Result<Status> {
     let client = connect(home).await?;
     let page = async |page: usize| -> Result<Status> {
         let answer = request(home, &client, "co.status", page.to_string()).await?;
         serde_json::from_slice(&answer).map_err(|error| Error::Network(error.to_string()))
     };
     let mut status = page(0).await?;
-    for at in 1.. {
-        if !with_workers {
-            break;
-        }
+    for at in 1..=worker_pages {
         let more = page(at).await?;
         let is_last = !more.is_full();
         status.workers.extend(more.workers);
@@ -348,9 +368,15 @@ fn blocking<T>(what: impl Future<Output = Result<T>>) -> Result<T> {
     runtime.map_err(|error| Error::Network(format!("no threads: {error}")))?.block_on(what)
 }
 
-/// How a fleet stands, as its coordinator says.
+/// The status of a fleet: of its open jobs and its workers as the coordinator reports them, of all other jobs as the folder has
+/// them. Without a coordinator the folder's jobs are all there is.
 pub fn status(home: &Home) -> Result<Status> {
-    blocking(ask_status(home, true))
+    let mut status = match blocking(ask_status(home, usize::MAX)) {
+        Err(Error::Network(why)) => Status { unreachable: Some(why), ..Status::default() },
+        asked => asked?,
+    };
+    status.add_jobs_of(home)?;
+    Ok(status)
 }
 
 /// Ends a job: at once if a coordinator is there, else when there is one.

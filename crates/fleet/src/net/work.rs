@@ -2,21 +2,27 @@
 //!
 //! What came of a unit is written to the spool before it is sent, and stays there until the coordinator has said that it is on
 //! disk: so a worker that is killed, a server that is restarted or a coordinator that is away cost no finished unit.
+//!
+//! While a device is at work, heartbeats report it. So a coordinator that has just begun knows it within seconds, and can call it
+//! to a job that waits for a device.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::Client;
 use tokio::runtime::Runtime;
+use tokio::sync::mpsc::UnboundedReceiver;
 use warpsmith_engine::{
     Covered, Devices, KeyUnit, Outfit, RangeRunner, RangeStart, RangeUnit, SaltUnit, Secret, Unit, UnitRunner,
 };
 
-use super::connect::as_worker;
+use super::connect::as_worker_watched;
 use super::home::Invitation;
 use super::text::fetch;
+use crate::coordinator::HEARTBEAT_INTERVAL;
 use crate::error::{Error, Result};
 use crate::job::{Descriptor, JobId, Search, Task};
 use crate::scan::{MOST_FOUND, ScanTask};
@@ -59,26 +65,38 @@ pub fn work(
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(spool).map_err(Error::io(spool))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| Error::Network(format!("no threads: {error}")))?;
+    let (report, messages) = tokio::sync::mpsc::unbounded_channel();
+    let mut last = String::new();
     let client = loop {
-        match runtime.block_on(as_worker(invitation)) {
+        let report = report.clone();
+        let watch = move |text| drop(report.send(text));
+        match runtime.block_on(as_worker_watched(invitation, watch)) {
             Ok(client) => break client,
             Err(error) if stop.load(Ordering::Relaxed) => return Err(error),
             Err(error) => {
-                tell(Told::Note(format!("{error}; trying again")));
+                let text = format!("{error}; trying again");
+                if text != last {
+                    tell(Told::Note(text.clone()));
+                    last = text;
+                }
                 pause(stop, Duration::from_secs(2));
             }
         }
     };
     let spool = spool.to_owned();
     let worker = Worker { client, runtime, id: invitation.id, spool, stop, tell };
-    worker.send_spooled();
-    let slots: Vec<Devices> = devices.each().collect();
+    let devices: Vec<Devices> = devices.each().collect();
+    let slots: Vec<Slot> = devices.iter().map(|_| Slot::default()).collect();
+    let is_ended = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
-        let threads: Vec<_> = slots
+        let (worker, slots, is_ended) = (&worker, &slots, &is_ended);
+        scope.spawn(move || worker.watch(slots, messages, is_ended));
+        worker.send_spooled();
+        let threads: Vec<_> = devices
             .iter()
+            .zip(slots)
             .zip(0..)
-            .map(|(device, slot)| (&worker, device, slot))
-            .map(|(worker, device, slot)| scope.spawn(move || worker.device(device, slot)))
+            .map(|((device, slot), number)| scope.spawn(move || worker.device(device, slot, number)))
             .collect();
         let mut ended = Ok(());
         for thread in threads {
@@ -87,9 +105,10 @@ pub fn work(
                 .unwrap_or_else(|_| Err(Error::Network("a device's thread panicked".to_owned())));
             ended = ended.and(one);
         }
+        worker.send_spooled();
+        is_ended.store(true, Ordering::Relaxed);
         ended
     });
-    worker.send_spooled();
     ended
 }
 
@@ -108,6 +127,49 @@ struct Worker<'w> {
     spool: PathBuf,
     stop: &'w AtomicBool,
     tell: &'w (dyn Fn(Told) + Sync),
+}
+
+/// A device as its heartbeats report it.
+#[derive(Default)]
+struct Slot {
+    /// Ends the unit under way.
+    halt: AtomicBool,
+    state: Mutex<SlotState>,
+}
+
+#[derive(Default)]
+struct SlotState {
+    /// The heartbeat to send; none while it is not at work.
+    heartbeat: Option<Ask>,
+    /// The job it was called to.
+    called: Option<JobId>,
+}
+
+impl Slot {
+    fn state(&self) -> MutexGuard<'_, SlotState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins work: from here on heartbeats are sent.
+    fn begin(&self, ask: &Ask) {
+        let heartbeat = Some(Ask { busy: true, ..ask.clone() });
+        *self.state() = SlotState { heartbeat, called: None };
+        self.halt.store(false, Ordering::Relaxed);
+    }
+
+    /// Ends work. Returns the job that it was called to meanwhile.
+    fn end(&self) -> Option<JobId> {
+        std::mem::take(&mut *self.state()).called
+    }
+
+    /// Halts the work that this heartbeat was of, for another job or to be told why it is refused.
+    fn halt(&self, heartbeat: &Ask, called: Option<JobId>) {
+        let mut state = self.state();
+        if state.heartbeat.as_ref() == Some(heartbeat) {
+            state.called = called;
+            self.halt.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// A device that is ready for one job.
@@ -175,23 +237,69 @@ impl Worker<'_> {
 
     /// Asks the coordinator; none if it does not answer.
     fn request<T: serde::de::DeserializeOwned>(&self, subject: &str, payload: Vec<u8>) -> Option<T> {
+        self.runtime.block_on(self.ask_once(subject, payload))
+    }
+
+    async fn ask_once<T: serde::de::DeserializeOwned>(&self, subject: &str, payload: Vec<u8>) -> Option<T> {
         let subject = format!("{subject}.{}", self.id);
-        let asked =
-            async { tokio::time::timeout(PATIENCE, self.client.request(subject, payload.into())).await };
-        let answer = self.runtime.block_on(asked).ok()?.ok()?;
-        serde_json::from_slice(&answer.payload).ok()
+        let asked = tokio::time::timeout(PATIENCE, self.client.request(subject, payload.into())).await;
+        serde_json::from_slice(&asked.ok()?.ok()?.payload).ok()
+    }
+
+    /// Sends heartbeats and reports the connection's messages, until the devices have ended. Halts all units when the worker is
+    /// stopped.
+    fn watch(&self, slots: &[Slot], mut messages: UnboundedReceiver<String>, is_ended: &AtomicBool) {
+        let ended = async {
+            while !is_ended.load(Ordering::Relaxed) {
+                if self.is_stopped() {
+                    slots.iter().for_each(|slot| slot.halt.store(true, Ordering::Relaxed));
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let reports = async {
+            while let Some(text) = messages.recv().await {
+                self.note(text);
+            }
+        };
+        self.runtime.block_on(async {
+            tokio::select! {
+                () = ended => {}
+                () = async { tokio::join!(reports, self.heartbeats(slots)).0 } => {}
+            }
+        });
+    }
+
+    async fn heartbeats(&self, slots: &[Slot]) {
+        let mut interval = HEARTBEAT_INTERVAL;
+        loop {
+            tokio::time::sleep(interval).await;
+            for slot in slots {
+                let Some(heartbeat) = slot.state().heartbeat.clone() else { continue };
+                let payload = serde_json::to_vec(&heartbeat).expect("plain values");
+                match self.ask_once("req.get", payload).await {
+                    Some(Answer::Prepare { job }) => slot.halt(&heartbeat, Some(job)),
+                    Some(Answer::Refused { .. }) => slot.halt(&heartbeat, None),
+                    Some(Answer::Wait { ms }) => {
+                        interval = Duration::from_millis(ms.min(60_000)).max(HEARTBEAT_INTERVAL);
+                    }
+                    Some(Answer::Lease(_)) | None => {}
+                }
+            }
+        }
     }
 
     /// One device, from job to job.
-    fn device(&self, device: &Devices, slot: u16) -> Result<()> {
+    fn device(&self, device: &Devices, slot: &Slot, number: u16) -> Result<()> {
         let name = device.describe().first().map(|(id, _)| id.clone()).unwrap_or_default();
         let mut ask = Ask {
             version: VERSION,
-            slot,
+            slot: number,
             device: name.clone(),
             ready: None,
             unable: Vec::new(),
             holding: Vec::new(),
+            busy: false,
         };
         let mut next = None;
         while !self.is_stopped() {
@@ -212,14 +320,17 @@ impl Worker<'_> {
                     continue;
                 }
             };
-            match prepare(job, &task, device, self.stop) {
+            slot.begin(&ask);
+            let prepared = prepare(job, &task, device, self.stop);
+            slot.end();
+            match prepared {
                 Ok(prepared) => {
                     self.note(format!(
                         "{name}: job {}, {:.3e} candidates a second",
                         job.short(),
                         prepared.ready.rate
                     ));
-                    next = self.units(prepared, &mut ask)?;
+                    next = self.units(prepared, slot, &mut ask)?;
                 }
                 Err(_) if self.is_stopped() => break,
                 Err(error) => {
@@ -267,7 +378,7 @@ impl Worker<'_> {
     }
 
     /// Unit after unit of one job, until another is to be prepared.
-    fn units(&self, mut prepared: Prepared<'_>, ask: &mut Ask) -> Result<Option<JobId>> {
+    fn units(&self, mut prepared: Prepared<'_>, slot: &Slot, ask: &mut Ask) -> Result<Option<JobId>> {
         let mut waiting: Option<Lease> = None;
         while !self.is_stopped() {
             ask.ready = Some(prepared.ready);
@@ -285,6 +396,7 @@ impl Worker<'_> {
             if let Some(Answer::Lease(next)) =
                 self.request("req.get", serde_json::to_vec(&ask).expect("plain values"))
             {
+                ask.holding.push(next.unit);
                 waiting = Some(*next);
             }
             // SEC: whoever runs the server can make leases up: one that no coordinator gives is not done, and ends nothing.
@@ -296,14 +408,21 @@ impl Worker<'_> {
                 pause(self.stop, REFUSED);
                 continue;
             }
-            self.unit(&mut prepared, lease)?;
+            slot.begin(ask);
+            let is_done = self.unit(&mut prepared, lease, &slot.halt)?;
+            if let Some(job) = slot.end() {
+                return Ok(Some(job));
+            }
+            // One that is refused is told so when it asks.
+            waiting = waiting.filter(|_| is_done);
         }
         Ok(None)
     }
 
-    fn unit(&self, prepared: &mut Prepared<'_>, lease: Lease) -> Result<()> {
+    /// Does a unit and sends what came of it. Returns whether it was done, not halted.
+    fn unit(&self, prepared: &mut Prepared<'_>, lease: Lease, halt: &AtomicBool) -> Result<bool> {
         let started = Instant::now();
-        let Some(covered) = prepared.runner.run(&lease, self.stop)? else { return Ok(()) };
+        let Some(covered) = prepared.runner.run(&lease, halt)? else { return Ok(false) };
         let time = started.elapsed();
         let candidates = lease.work.candidates().unwrap_or(0) as f64;
         prepared.ready.rate = candidates / time.as_secs_f64().max(1e-6);
@@ -315,7 +434,7 @@ impl Worker<'_> {
             let device = prepared.runner.id();
             (self.tell)(Told::Unit { device, candidates, shares, time });
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes a report to the spool.

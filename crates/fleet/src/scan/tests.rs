@@ -83,7 +83,7 @@ impl Trial {
         let outfit = Outfit { half: 0, orbits: 0, signs: false, grain: 1 };
         let ready = Some(Ready::new(self.job, outfit, keys));
         let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
-        let ask = Ask { version: VERSION, slot: 0, device, ready, unable, holding };
+        let ask = Ask { version: VERSION, slot: 0, device, ready, unable, holding, busy: false };
         match self.coordinator.get(worker, &ask, Duration::ZERO) {
             Answer::Lease(lease) => Some(*lease),
             _ => None,
@@ -193,7 +193,7 @@ fn every_key_of_a_range_is_found_once() {
                 let outfit = Outfit { half: 0, orbits: 0, signs: false, grain: 1 };
                 let ready = Some(Ready::new(trial.job, outfit, 1e9));
                 let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
-                let ask = Ask { version: VERSION, slot: 0, device, ready, unable, holding };
+                let ask = Ask { version: VERSION, slot: 0, device, ready, unable, holding, busy: false };
                 let Answer::Lease(lease) = trial.coordinator.get(9, &ask, 4 * POLICY.unit_time) else {
                     panic!("nothing is left, and it is not over")
                 };

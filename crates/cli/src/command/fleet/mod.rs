@@ -2,6 +2,7 @@
 
 mod home;
 mod page;
+pub(crate) mod progress;
 pub(crate) mod submit;
 mod watch;
 mod work;
@@ -14,7 +15,7 @@ use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\
 A trial on one machine:
-  warpsmith fleet init trial && warpsmith fleet invite trial me > me.invitation
+  warpsmith fleet init trial && warpsmith fleet invite trial me --output me.invitation
   warpsmith fleet work me.invitation &
   warpsmith fleet submit trial --local npub cafe
 

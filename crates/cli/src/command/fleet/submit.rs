@@ -1,6 +1,7 @@
 //! `fleet submit` and `result`: every command that mines, with its own flags, done by a fleet.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
@@ -10,19 +11,17 @@ use warpsmith::fleet::duty::Found;
 use warpsmith::fleet::folder::Wishes;
 use warpsmith::fleet::job::{Descriptor, JobId, Liked};
 use warpsmith::fleet::net::home::Home;
-use warpsmith::fleet::net::status::Status;
 use warpsmith::fleet::net::submit::{Ended, LocalServer, NewMatches, News, OwnJob, find, submit, wait};
 use warpsmith::fleet::{self};
 use warpsmith::pattern::Feature;
-use warpsmith::search::{Show, Subject};
+use warpsmith::search::{self, Outcome, Show, Subject, Wanted};
 
+use super::progress::{JobProgress, View, report_metrics};
 use crate::command::{chain, cosmos, ethereum, scan};
 use crate::encryption::EncryptFlags;
 use crate::ending::{Ending, Failure};
 use crate::human;
-use crate::json;
-use crate::metrics::{JobNumbers, Metrics, RunnerNumbers};
-use crate::mining::Mined;
+use crate::mining::{Mined, ProgressLine};
 use crate::patterns::Written;
 use crate::qr::Qr;
 use crate::quest::Quest;
@@ -30,7 +29,7 @@ use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{ProgressFormat, RunFlags, interrupt};
 use crate::scores::Contest;
-use crate::screen::Screen;
+use crate::screen::{Model, Reins, Screen, search_model};
 use crate::stdout::Stdout;
 use crate::telling::tell;
 
@@ -135,7 +134,7 @@ impl Submission {
     pub fn run(
         &self,
         written: &Written<'_>,
-        quest: &Quest<'_>,
+        (quest, wanted): (&Quest<'_>, &Wanted<'_>),
         count: u64,
         (flags, encrypt): (&RunFlags, &EncryptFlags),
         qr: Option<Qr>,
@@ -174,7 +173,7 @@ impl Submission {
         // What workers will make of it is tried here first.
         descriptor.open()?;
         let home = Home::open(&self.folder)?;
-        let mut screen = Screen::new(flags.quiet);
+        let mut screen = flags.screen();
         let encryption = encrypt.open()?;
         if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
             && let Some(caution) = encrypt.caution(target, encryption)
@@ -185,17 +184,33 @@ impl Submission {
             Results::open(stdout, flags.output.as_deref(), flags.json, encryption)?.with_codes(qr);
         results.notify(flags.notify.as_deref());
         results.name_patterns(quest.contest.is_none() && written.all().nth(1).is_some());
-        let led = self.lead(&home, flags, &mut results, &mut screen, || {
+        let output = flags.output.as_ref().map(|path| path.display().to_string());
+        let view = SearchView { quest, wanted, count, output };
+        let led = self.lead(&home, flags, (&mut results, &mut screen), &view, || {
             let id = submit(&home, descriptor, &wishes)?;
             Ok((id, "secrets stay on this machine, workers get public points"))
         });
         let delivered = results.finish();
         let led = led?;
         delivered?;
-        let (matches, elapsed_s) = (led.matches as u64, led.elapsed.as_secs_f64());
-        let how = Mined { matches, tried: None, elapsed_s, ended: led.ended_by(), missing: None };
+        screen.conclude(&led.outcome()?, wanted.odds(0));
+        self.conclude(&led, &mut screen);
+        let (matches, tried, elapsed_s) = (led.matches, Some(led.tried), led.elapsed.as_secs_f64());
+        let how = Mined { matches, tried, elapsed_s, ended: led.ended_by(), missing: None };
         results.stdout().done(flags.json, &how)?;
         Ok(led.ending())
+    }
+
+    /// Says what becomes of a job that was cancelled, or is not over.
+    pub fn conclude(&self, led: &Led, screen: &mut Screen) {
+        let (job, folder) = (led.job.id().short(), self.folder.display());
+        if led.job.is_cancelled() {
+            screen.say(format_args!("job {job} was cancelled"));
+        } else if led.ended != Ended::Over {
+            screen.say(format_args!(
+                "job {job} stays open: the same command continues it, `warpsmith fleet cancel {folder} {job}` ends it"
+            ));
+        }
     }
 
     /// The job's share of the fleet.
@@ -213,8 +228,8 @@ impl Submission {
         &self,
         home: &Home,
         flags: &RunFlags,
-        results: &mut Results,
-        screen: &mut Screen,
+        (results, screen): (&mut Results, &mut Screen),
+        view: &dyn View,
         submit: impl FnOnce() -> Result<(JobId, &'static str), fleet::Error>,
     ) -> Result<Led, Failure> {
         let stop = interrupt()?;
@@ -223,18 +238,26 @@ impl Submission {
         let (id, secrets) = submit()?;
         let folder = home.jobs().join(id.to_string());
         let job = OwnJob::open(id, folder.clone())?.skip_told()?;
-        if !flags.quiet {
-            tell(&format!("job {}; {secrets}", id.short()));
+        let before = job.covered()?;
+        screen.say(format_args!("job {}; {secrets}", id.short()));
+        if flags.progress.is_none() {
+            let reins = Reins { interrupt: Arc::clone(&stop), pause: Arc::default() };
+            screen.begin(|| view.model().without_pause(), &reins);
         }
+        view.introduce(screen);
         let policy =
             Policy { unit_time: self.how.unit_time.max(Duration::from_millis(10)), ..Policy::default() };
-        let mut failure = None;
-        let (mut matches, mut shown, started) = (0, None::<Instant>, Instant::now());
-        let ended = wait(home, job, policy, flags.time_limit, metrics.is_some(), &stop, &mut |news| {
+        let worker_pages = if metrics.is_some() { usize::MAX } else { 1 };
+        let (every, mut printed) = (flags.interval(screen), None::<Instant>);
+        let (mut matches, mut tried, mut tried_at_match, started) = (0, 0, 0, Instant::now());
+        let (mut has_begun, mut failure) = (false, None);
+        let ended = wait(home, job, policy, flags.time_limit, worker_pages, &stop, &mut |news| {
             let done = match news {
                 News::Found(found) => {
-                    screen.clear();
-                    matches += found.len();
+                    if let Some(last) = found.last() {
+                        screen.found(last.address());
+                    }
+                    (matches, tried_at_match) = (matches + found.len() as u64, tried);
                     // What was told is not told again, so it must have arrived.
                     results.publish(found.into_iter().map(Deliverable::from).collect()).and_then(|()| {
                         results.finish()?;
@@ -246,20 +269,33 @@ impl Submission {
                     Ok(())
                 }
                 News::Status(status) => {
-                    let line = ProgressLine::new(&status, id, matches, started.elapsed());
                     if let Some(metrics) = &metrics {
-                        tell_metrics(metrics, &status);
+                        report_metrics(metrics, &status);
                     }
-                    let due = shown.is_none_or(|shown| shown.elapsed() > Duration::from_secs(10));
-                    let told = match flags.progress {
-                        Some(ProgressFormat::Json) => results.stdout().progress_json(&line),
-                        _ => Ok(()),
+                    let job = status.jobs.iter().find(|job| job.id == id);
+                    tried = job.map_or(tried, |job| (job.tried - before as f64).max(0.0) as u64);
+                    let elapsed = started.elapsed();
+                    let progress =
+                        JobProgress { status: &status, job, tried, tried_at_match, matches, elapsed };
+                    // Reports come about so often, some a moment early.
+                    let is_due = |at: Instant| at.elapsed() + Duration::from_millis(50) >= every;
+                    let printed = match flags.progress {
+                        Some(ProgressFormat::Json) if printed.is_none_or(is_due) => {
+                            printed = Some(Instant::now());
+                            view.print(&progress, results.stdout())
+                        }
+                        Some(ProgressFormat::Json) => Ok(()),
+                        None if progress.is_waiting() && !has_begun => {
+                            screen.bar("waiting for workers", None, "");
+                            Ok(())
+                        }
+                        None => {
+                            has_begun = true;
+                            view.show(&progress, screen);
+                            Ok(())
+                        }
                     };
-                    if due && !flags.quiet {
-                        shown = Some(Instant::now());
-                        tell(&line.text());
-                    }
-                    told.and_then(|()| results.keep_ready())
+                    printed.and_then(|()| results.keep_ready())
                 }
             };
             done.map_err(|error| {
@@ -268,10 +304,41 @@ impl Submission {
                 fleet::Error::Network(text)
             })
         });
+        screen.clear();
         if let Some(failure) = failure {
             return Err(failure);
         }
-        Ok(Led { ended: ended?, matches, job: OwnJob::open(id, folder)?, elapsed: started.elapsed() })
+        let (ended, job) = (ended?, OwnJob::open(id, folder)?);
+        let tried = job.covered()?.saturating_sub(before).min(u128::from(u64::MAX)) as u64;
+        Ok(Led { ended, matches, tried, job, elapsed: started.elapsed() })
+    }
+}
+
+/// Presentation of a search.
+struct SearchView<'a> {
+    quest: &'a Quest<'a>,
+    wanted: &'a Wanted<'a>,
+    count: u64,
+    output: Option<String>,
+}
+
+impl View for SearchView<'_> {
+    fn model(&self) -> Model {
+        search_model(self.quest, self.wanted, Vec::new(), self.output.clone())
+    }
+
+    fn introduce(&self, screen: &mut Screen) {
+        screen.introduce(self.quest, self.wanted, &[]);
+    }
+
+    fn show(&self, progress: &JobProgress<'_>, screen: &mut Screen) {
+        let progress = progress.search(self.wanted, self.count);
+        screen.progress(&progress, self.wanted.odds(progress.best.unwrap_or(0)));
+    }
+
+    fn print(&self, progress: &JobProgress<'_>, stdout: &mut Stdout) -> Result<(), Failure> {
+        let search = progress.search(self.wanted, self.count);
+        stdout.progress_json(&progress.line(ProgressLine::from(&search)))
     }
 }
 
@@ -286,15 +353,32 @@ pub(crate) fn refuse_devices(flags: &RunFlags) -> Result<(), Failure> {
     ))
 }
 
-/// What came of leading a job.
+/// The end of a run of `submit`.
 pub(crate) struct Led {
     pub ended: Ended,
-    pub matches: usize,
+    /// Matches of this run.
+    pub matches: u64,
+    /// Candidates of units that were done in this run.
+    pub tried: u64,
     pub job: OwnJob,
     pub elapsed: Duration,
 }
 
 impl Led {
+    /// The outcome of a search, as one on this machine has it.
+    fn outcome(&self) -> Result<Outcome, Failure> {
+        let is_exhausted = self.job.status()?.share.is_some_and(|share| share >= 1.0);
+        let ended = match self.ended {
+            Ended::Stopped => search::Ended::Interrupted,
+            Ended::TimeLimit => search::Ended::TimeLimit,
+            Ended::Over if is_exhausted => search::Ended::Exhausted,
+            Ended::Over => search::Ended::Count,
+        };
+        let (tried, matches, elapsed) = (self.tried, self.matches, self.elapsed);
+        let (false_hits, passed_over, steady_rate, host_cpu) = (0, 0, None, None);
+        Ok(Outcome { ended, tried, matches, false_hits, passed_over, elapsed, steady_rate, host_cpu })
+    }
+
     /// What ended it, as the last document says it.
     pub fn ended_by(&self) -> &'static str {
         match self.ended {
@@ -319,66 +403,6 @@ impl From<Found> for Deliverable {
             Found::Match(found) => Deliverable::Match(*found),
             Found::Finding(found) => Deliverable::Finding(*found),
         }
-    }
-}
-
-/// The numbers of a fleet, under the names of a search on one machine.
-fn tell_metrics(metrics: &Metrics, status: &Status) {
-    for job in &status.jobs {
-        let numbers = JobNumbers {
-            tried: job.tried,
-            matches: job.matches as f64,
-            rate: job.rate,
-            share: job.share,
-            units: Some((job.units as f64, job.leased as f64)),
-        };
-        metrics.job(&job.id.short(), &numbers);
-    }
-    for worker in &status.workers {
-        let more = [worker.tried, worker.z, worker.refused as f64, worker.seen_s];
-        metrics.runner(&worker.name, &RunnerNumbers { rate: worker.claimed, worker: Some(more) });
-    }
-    metrics.elapsed(status.elapsed_s);
-}
-
-#[derive(Serialize)]
-struct ProgressLine {
-    event: &'static str,
-    #[serde(serialize_with = "json::text")]
-    tried: f64,
-    rate: f64,
-    elapsed_s: f64,
-    units: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    share: Option<f64>,
-    matches: usize,
-    workers: usize,
-}
-
-impl ProgressLine {
-    fn new(status: &Status, id: JobId, matches: usize, elapsed: Duration) -> ProgressLine {
-        let job = status.jobs.iter().find(|job| job.id == id);
-        ProgressLine {
-            event: "progress",
-            tried: job.map_or(0.0, |job| job.tried),
-            rate: status.claimed,
-            elapsed_s: elapsed.as_secs_f64(),
-            units: job.map_or(0, |job| job.units),
-            share: job.and_then(|job| job.share),
-            matches,
-            workers: status.active,
-        }
-    }
-
-    fn text(&self) -> String {
-        let share = self.share.map_or(String::new(), |share| format!(", {} covered", human::percent(share)));
-        format!(
-            "workers: {}, {}, {} tried in {} units{share}",
-            self.workers,
-            human::rate(self.rate),
-            human::count(self.tried),
-            self.units
-        )
     }
 }
 

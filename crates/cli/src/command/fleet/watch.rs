@@ -16,9 +16,13 @@ use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::running::interrupt;
 use crate::stdout::{AsAsked, Stdout};
+use crate::telling::discreet;
 use crate::web::ListeningLine;
 
-/// Show how jobs and workers stand
+/// Show jobs and workers
+///
+/// Jobs are read from the folder, open ones and those that are over. How fast they are and who works, the coordinator reports,
+/// where one is running.
 #[derive(Args)]
 pub(crate) struct Status {
     /// The fleet's folder
@@ -34,7 +38,7 @@ pub(crate) struct Status {
     json: bool,
 }
 
-/// Show how jobs and workers stand, again and again until stopped
+/// Show jobs and workers, again and again until stopped
 #[derive(Args)]
 pub(crate) struct Watch {
     #[command(flatten)]
@@ -79,37 +83,19 @@ impl Status {
 
     fn text(&self, status: &status::Status) -> String {
         let mut text = String::new();
-        let claimed = status.claimed;
+        if let Some(why) = &status.unreachable {
+            let _ = writeln!(text, "no coordinator: {why}");
+        }
         for job in &status.jobs {
-            let _ = writeln!(
-                text,
-                "job {}  {} units, {} tried, {} leased, {} matches where {:.2} were expected{}",
-                job.id.short(),
-                job.units,
-                human::count(job.tried),
-                job.leased,
-                job.matches,
-                job.expected,
-                if let Some(share) = job.share {
-                    format!(", {} covered", human::percent(share))
-                } else if job.expected > 0.0 && claimed > 0.0 && !job.over {
-                    let rest = job.tried / job.expected;
-                    format!(
-                        ", half a chance of the next in {}",
-                        human::seconds(std::f64::consts::LN_2 * rest / claimed)
-                    )
-                } else {
-                    String::new()
-                }
-            );
+            let _ = writeln!(text, "job {}  {}", job.id.short(), job_text(job));
         }
         for worker in &status.workers {
+            let trust = if worker.away && worker.trust == "honest" { "away" } else { &worker.trust };
             let _ = writeln!(
                 text,
-                "worker {} {:<12} {:<7} {} units, {} claimed, {} proven, z {:+.1}, seen {} ago, {}{}",
+                "worker {} {:<12} {trust:<7} {} units, {} claimed, {} proven, z {:+.1}, seen {} ago, {}{}",
                 worker.id,
                 worker.name,
-                worker.trust,
                 worker.units,
                 human::rate(worker.claimed),
                 human::rate(worker.proven),
@@ -122,7 +108,7 @@ impl Status {
                         let cost =
                             worker.cost.map_or(String::new(), |cost| format!(", cost {cost:.2} so far"));
                         format!(
-                            "{cost}, {} for 1 of what it costs",
+                            "{cost}, {} candidates per unit of cost",
                             human::count(worker.proven * 3600.0 / price)
                         )
                     }
@@ -130,14 +116,47 @@ impl Status {
                 }
             );
         }
-        if text.is_empty() {
-            text.push_str("no open job, and no worker was heard of\n");
+        if status.jobs.is_empty() {
+            text.push_str("no job\n");
+        }
+        if status.workers.is_empty() && status.unreachable.is_none() {
+            text.push_str("no worker was heard of\n");
         }
         text
     }
 }
 
-/// How it stands, or why that is not known, as JSON.
+/// A job as one line of text.
+fn job_text(job: &status::JobStatus) -> String {
+    let title = job.job.as_ref().map_or_else(String::new, |job| discreet(&job.title()));
+    if let Some(problem) = &job.problem {
+        return format!("cannot be read: {problem}");
+    }
+    let state = match (job.over, job.cancelled) {
+        (_, true) => ", cancelled",
+        (true, false) => ", over",
+        (false, false) => "",
+    };
+    let mut text = format!(
+        "{title}{state}: {} units, {} tried, {} leased, {} matches",
+        job.units,
+        human::count(job.tried),
+        job.leased,
+        job.matches
+    );
+    if job.expected > 0.0 {
+        let _ = write!(text, " where {:.2} were expected", job.expected);
+    }
+    if let Some(share) = job.share {
+        let _ = write!(text, ", {} covered", human::percent(share));
+    } else if job.expected > 0.0 && job.rate > 0.0 && !job.over {
+        let seconds = std::f64::consts::LN_2 * job.tried / job.expected / job.rate;
+        let _ = write!(text, ", median time to next match {}", human::seconds(seconds));
+    }
+    text
+}
+
+/// The status, or why it cannot be had, as JSON.
 fn ask(home: &Home) -> String {
     match submit::status(home) {
         Ok(status) => serde_json::to_string(&status).expect("plain values"),

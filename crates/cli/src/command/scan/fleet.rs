@@ -7,11 +7,13 @@ use warpsmith::fleet::net::submit::{Ended, submit, submit_hidden};
 use warpsmith::fleet::scan::{Order, ScanTask};
 use warpsmith::store::{Record, U256};
 
-use super::{Covered, Scan, remarks};
+use super::{Covered, Scan, Scanned, described, progress_line, remarks};
+use crate::command::fleet::progress::{JobProgress, View};
 use crate::command::fleet::submit::{Submission, refuse_devices};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::results::Results;
+use crate::screen::{Model, Screen, scan_model};
 use crate::stdout::Stdout;
 
 impl Scan {
@@ -89,7 +91,14 @@ impl Scan {
         for line in &remarks(&list.report) {
             screen.warn(line);
         }
-        let led = fleet.lead(&home, &self.run, &mut results, &mut screen, || {
+        let view = ScanView {
+            scan: self,
+            name: self.name_of(&Scanned::Range(range)),
+            keys: range.count().as_f64(),
+            targets: described(&targets),
+            addresses: targets.identity().count,
+        };
+        let led = fleet.lead(&home, &self.run, (&mut results, &mut screen), &view, || {
             if is_hidden {
                 let id = submit_hidden(&home, &order, &wishes)?;
                 return Ok((id, "workers are told neither keys, nor what is looked for, nor where; who guesses the range can find the key"));
@@ -105,20 +114,62 @@ impl Scan {
         // A hidden scan reaches somewhat beyond its range.
         let covered = U256::from(led.job.covered()?).min(range.count());
         let elapsed_s = led.elapsed.as_secs_f64();
+        let what = match led.ended {
+            Ended::Over if covered == range.count() => "the whole range is covered",
+            Ended::Over if led.job.is_cancelled() => "cancelled",
+            Ended::Over => "every address is found",
+            Ended::TimeLimit => "time limit reached",
+            Ended::Stopped => "interrupted",
+        };
+        let matches = match led.matches {
+            0 => "no match".to_owned(),
+            1 => "1 match".to_owned(),
+            n => format!("{} matches", human::count(n as f64)),
+        };
         screen.say(format_args!(
-            "{}: {} found, {} keys covered in {}",
-            match led.ended {
-                Ended::Over if covered == range.count() => "the whole range is covered",
-                Ended::Over => "all that was asked for is found",
-                Ended::Stopped | Ended::TimeLimit => "the same command goes on from here",
-            },
-            led.matches,
-            human::count(covered.as_f64()),
-            human::seconds(elapsed_s)
+            "{what}: {matches}, {} keys tested in {}, {}, {} of the range covered",
+            human::count(led.tried as f64),
+            human::seconds(elapsed_s),
+            human::rate(led.tried as f64 / elapsed_s.max(1e-9)),
+            human::percent(covered.as_f64() / range.count().as_f64())
         ));
-        let (matches, tried) = (led.matches as u64, u64::try_from(covered).unwrap_or(u64::MAX));
+        fleet.conclude(&led, &mut screen);
+        let (matches, tried) = (led.matches, u64::try_from(covered).unwrap_or(u64::MAX));
         let (covered, ended) = (covered.to_string(), led.ended_by());
         results.stdout().done(self.run.json, &Covered { covered, matches, tried, elapsed_s, ended })?;
         Ok(led.ending())
+    }
+}
+
+/// Presentation of a scan by a fleet.
+struct ScanView<'a> {
+    scan: &'a Scan,
+    name: String,
+    keys: f64,
+    targets: [String; 2],
+    addresses: u64,
+}
+
+impl View for ScanView<'_> {
+    fn model(&self) -> Model {
+        let output = self.scan.run.output.as_ref().map(|path| path.display().to_string());
+        let mut model = scan_model(&self.name);
+        model.describe_scan(self.addresses, self.targets.clone(), Vec::new(), output, Vec::new());
+        model
+    }
+
+    fn introduce(&self, screen: &mut Screen) {
+        if screen.model().is_none() {
+            screen.say(format_args!("range     {}", self.name));
+            screen.say(format_args!("targets   {}", self.targets[1]));
+        }
+    }
+
+    fn show(&self, progress: &JobProgress<'_>, screen: &mut Screen) {
+        screen.scan_progress(&progress.scan(self.keys));
+    }
+
+    fn print(&self, progress: &JobProgress<'_>, stdout: &mut Stdout) -> Result<(), Failure> {
+        stdout.progress_json(&progress.line(progress_line(&progress.scan(self.keys))))
     }
 }

@@ -46,6 +46,7 @@ fn search() -> View {
         .map(|device| DeviceView { about: None, ..device })
         .collect(),
         keys: true,
+        can_pause: true,
         ..View::default()
     }
 }
@@ -75,6 +76,7 @@ fn scan() -> View {
             about: None,
         }],
         keys: true,
+        can_pause: true,
         ..View::default()
     }
 }
