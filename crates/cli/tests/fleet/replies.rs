@@ -31,7 +31,7 @@ fn reply_subjects_change_nothing() {
         assert!(begin.elapsed() < Duration::from_secs(120), "no coordinator answers");
     };
     let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
-    let ask = Ask { version: VERSION, slot: 0, device, ready: None, unable, holding };
+    let ask = Ask { version: VERSION, slot: 0, device, ready: None, unable, holding, busy: false };
     let ask = serde_json::to_string(&ask).expect("plain values");
     let text = format!(r#"{{"job":"{job}","part":0}}"#);
     let job_key = format!("$KV.JOB.{job}.0");

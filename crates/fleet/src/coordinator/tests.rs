@@ -515,7 +515,7 @@ fn a_new_job_gets_a_device_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let policy = Policy { unit_time: Duration::from_secs(60), ..POLICY };
     let (mut coordinator, old) = start(folder.path(), "qqqqqqqqqq", 1, policy);
-    let ready = |job| Ready { job, half: 512, orbits: 3, signs: false, grain: 8, rate: 3e6 };
+    let ready = |job| Ready { job, half: 512, grain: 8, rate: 3e6 };
     let now = Duration::from_secs(10);
     let get = |coordinator: &mut Coordinator, worker, job, holding: &[u64], busy| {
         coordinator.get(worker, &Ask { busy, ..ask(ready(job), holding) }, now)

@@ -540,7 +540,7 @@ mod tests {
             note: Box::new(move |text| heard.lock().expect("whole").push(text)),
         };
         let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), Vec::new());
-        let ask = Ask { version: VERSION, slot: 0, device, ready: None, unable, holding };
+        let ask = Ask { version: VERSION, slot: 0, device, ready: None, unable, holding, busy: false };
         let ask = serde_json::to_vec(&ask).expect("plain");
         let answer = |clerk: &mut Clerk<'_>, worker| -> Answer {
             let bytes = clerk.answer(Kind::Get, worker, &ask).expect("answered").expect("an answer");

@@ -370,7 +370,7 @@ mod tests {
         let mut coordinator = Coordinator::new(policy);
         let path = home.jobs().join(id.to_string());
         coordinator.add(Book::open(&path, 1, Duration::ZERO, policy.unit_time).expect("opened"));
-        let ready = Some(Ready { job: id, half: 512, orbits: 3, signs: false, grain: 8, rate: 5e6 });
+        let ready = Some(Ready { job: id, half: 512, grain: 8, rate: 5e6 });
         let (device, unable, holding) = ("cpu".to_owned(), Vec::new(), vec![7]);
         let ask = Ask { version: VERSION, slot: 0, device, ready, unable, holding, busy: true };
         coordinator.get(1, &ask, Duration::from_secs(3));

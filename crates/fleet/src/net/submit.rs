@@ -260,7 +260,9 @@ impl OwnJob {
             share: self.duty.numbers().map(|numbers| standing.units as f64 / numbers as f64),
             ..JobStatus::new(self.id)
         };
-        Ok(status.with_found(&read_found(&self.folder.join("found.jsonl"))?))
+        let found: Vec<FoundAt> =
+            read_found(&self.folder.join(FOUND))?.records.into_iter().map(|(_, found)| found).collect();
+        Ok(status.with_found(&found))
     }
 }
 
