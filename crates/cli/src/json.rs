@@ -66,7 +66,7 @@ mod tests {
         );
         assert_eq!(
             line(u64::MAX, 2f64.powi(60), Some(u64::MAX - 1), 1e17, Some(f64::INFINITY)),
-            r#"{"tried":"18446744073709551615","difficulty":"1152921504606846976","nonce":"18446744073709551614","expected_s":null,"left_s":null}"#
+            r#"{"tried":"18446744073709551615","difficulty":"1152921504606847000","nonce":"18446744073709551614","expected_s":null,"left_s":null}"#
         );
     }
 }

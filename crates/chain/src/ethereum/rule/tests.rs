@@ -193,9 +193,9 @@ fn mistakes_in_a_rule_have_line_column_and_reason() {
     let head = format!("name = \"own\"\ndeployer = \"{FACTORY}\"\ncreate2 = \"make(bytes32)\"\n");
     let long = format!("guard = \"keccak256(abi.encode({}salt))\"", "msg.sender, ".repeat(4));
     let cases: &[(&str, usize, usize, &str)] = &[
-        ("colour = \"red\"", 4, 1, "unknown field `colour`"),
+        ("colour = \"red\"", 4, 1, "there is no colour; expected one of name"),
         ("guard = keccak256(salt)", 4, 9, ""),
-        ("guard = 5", 4, 9, "invalid type"),
+        ("guard = 5", 4, 9, "expected text in quotes"),
         ("guard = \"keccak256(abi.encode(sender, salt))\"", 4, 31, "'sender' is no constant and no input"),
         ("guard = 'keccak256(salt'", 4, 24, "here must be ')'"),
         ("guard = \"keccak256(abi.encode(msg.sender))\"", 4, 10, "no salt in this"),
