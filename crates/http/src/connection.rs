@@ -17,7 +17,10 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+#[cfg(feature = "http2")]
+use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioIo, TokioTimer};
+#[cfg(feature = "http2")]
 use hyper_util::server::conn::auto;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -37,9 +40,11 @@ const GOODBYE: Duration = Duration::from_secs(3);
 /// Bytes a second at which an answer must be taken, on average.
 const PACE: u64 = 16 << 10;
 /// The most of a request's head, in bytes and in fields.
+#[cfg(feature = "http2")]
 const HEAD_BYTES: u32 = 16 << 10;
 const HEAD_FIELDS: usize = 64;
 /// Requests in progress on one connection, and the bytes that are kept for each before somebody takes them.
+#[cfg(feature = "http2")]
 const STREAMS: u32 = 16;
 const BUFFER: usize = 64 << 10;
 /// Files a process has open beside its connections: databases, listeners, drivers, connections of its own to others.
@@ -57,7 +62,7 @@ pub struct ConnectionLimits {
     pub idle: Duration,
     /// Time for open connections to end once the server stops.
     pub shutdown: Duration,
-    /// Whether HTTP/2 is spoken beside HTTP/1.1.
+    /// Whether HTTP/2 is spoken beside HTTP/1.1, where the crate was built with the feature `http2`.
     pub http2: bool,
 }
 
@@ -240,18 +245,17 @@ async fn converse(
         let answer = router.clone().call(request);
         async move { answer.await.map(|answer| answer.map(|body| in_progress.until_taken(body))) }
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    if !limits.http2 {
-        builder = builder.http1_only();
-    }
+    #[cfg(feature = "http2")]
+    let mut builder = http1_and_http2(limits);
+    #[cfg(not(feature = "http2"))]
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    #[cfg(feature = "http2")]
     let mut http1 = builder.http1();
+    #[cfg(not(feature = "http2"))]
+    let http1 = &mut builder;
     // Until the head of the next request is there, however slowly that comes: hyper counts from the end of the answer before.
     http1.timer(TokioTimer::new()).header_read_timeout(limits.idle);
     http1.max_buf_size(BUFFER).max_headers(HEAD_FIELDS);
-    let mut http2 = builder.http2();
-    http2.timer(TokioTimer::new()).keep_alive_interval(limits.idle / 2);
-    http2.max_concurrent_streams(STREAMS).max_header_list_size(HEAD_BYTES).max_send_buf_size(BUFFER);
-    http2.initial_stream_window_size(BUFFER as u32).initial_connection_window_size(4 * BUFFER as u32);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut stop = pin!(stopped.wait_for(|stopped| *stopped));
     let mut evicted = pin!(state.evicted.notified());
@@ -262,7 +266,7 @@ async fn converse(
         let mut look = pin!(sleep(if all_end { LEAVE } else { often }));
         let event = poll_fn(|context| {
             if let Poll::Ready(done) = connection.as_mut().poll(context) {
-                return Poll::Ready(Event::Done(done));
+                return Poll::Ready(Event::Done(done.map_err(Into::into)));
             }
             if evicted.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Event::Evicted);
@@ -295,6 +299,20 @@ async fn converse(
             (State::Idle | State::Alive, _) => {}
         }
     }
+}
+
+/// A builder of connections that speak HTTP/1.1, and HTTP/2 where the limits allow it.
+#[cfg(feature = "http2")]
+fn http1_and_http2(limits: &ConnectionLimits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    if !limits.http2 {
+        builder = builder.http1_only();
+    }
+    let mut http2 = builder.http2();
+    http2.timer(TokioTimer::new()).keep_alive_interval(limits.idle / 2);
+    http2.max_concurrent_streams(STREAMS).max_header_list_size(HEAD_BYTES).max_send_buf_size(BUFFER);
+    http2.initial_stream_window_size(BUFFER as u32).initial_connection_window_size(4 * BUFFER as u32);
+    builder
 }
 
 /// An open connection: its place, and the requests on it.

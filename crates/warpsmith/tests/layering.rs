@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-http", &[]),
     ("warpsmith-kernel", &[]),
     ("warpsmith-device", &[]),
-    ("warpsmith-trials", &[]),
+    ("warpsmith-trials", &["warpsmith-curve"]),
     ("warpsmith-chain", &["warpsmith-hash"]),
     ("warpsmith-pattern", &["warpsmith-chain"]),
     ("warpsmith-keystore", &["warpsmith-chain", "warpsmith-entropy"]),

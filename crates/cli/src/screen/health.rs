@@ -1,17 +1,14 @@
-//! How NVIDIA's cards are: temperature, power, and whether their clock is held down. By NVML, which comes with the driver; without it
-//! nothing is said.
+//! Temperature, power and throttling of NVIDIA's cards, by NVML. Without that library nothing is shown.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::Builder;
 use std::time::Duration;
 
-use nvml_wrapper::Nvml;
-use nvml_wrapper::bitmasks::device::ThrottleReasons;
-use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
 use warpsmith::devices::survey;
 
 use super::model::{Health, Model};
+use super::nvml::{Nvml, ThrottleReasons};
 
 /// How often cards are asked.
 const EVERY: Duration = Duration::from_secs(2);
@@ -37,7 +34,7 @@ fn ask(model: &Weak<Mutex<Model>>) {
             continue;
         }
         if nvml.is_none() {
-            let Ok(opened) = Nvml::init() else { return };
+            let Some(opened) = Nvml::open() else { return };
             nvml = Some(opened);
         }
         if cards.iter().any(|card| !places.contains_key(card)) {
@@ -50,11 +47,11 @@ fn ask(model: &Weak<Mutex<Model>>) {
         }
         let of = |card: String| {
             let place = places.get(&card)?.as_deref()?;
-            let device = nvml.as_ref()?.device_by_pci_bus_id(place).ok()?;
+            let device = nvml.as_ref()?.device(place)?;
             let health = Health {
-                celsius: device.temperature(TemperatureSensor::Gpu).ok(),
-                watts: device.power_usage().ok().map(|milliwatts| f64::from(milliwatts) / 1e3),
-                throttled: device.current_throttle_reasons().ok().and_then(reason),
+                celsius: device.celsius(),
+                watts: device.milliwatts().map(|milliwatts| f64::from(milliwatts) / 1e3),
+                throttled: device.throttle_reasons().and_then(reason),
             };
             Some((card, health))
         };
@@ -72,7 +69,7 @@ fn reason(reasons: ThrottleReasons) -> Option<&'static str> {
         (ThrottleReasons::HW_SLOWDOWN, "heat or power"),
         (ThrottleReasons::SW_POWER_CAP, "power limit"),
     ];
-    known.into_iter().find(|(flag, _)| reasons.contains(*flag)).map(|(_, why)| why)
+    known.into_iter().find(|(flag, _)| reasons.0 & flag != 0).map(|(_, why)| why)
 }
 
 #[cfg(test)]
@@ -81,11 +78,11 @@ mod tests {
 
     #[test]
     fn the_reason_that_matters_is_told() {
-        assert_eq!(reason(ThrottleReasons::NONE), None);
-        assert_eq!(reason(ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING), None);
-        assert_eq!(reason(ThrottleReasons::SW_POWER_CAP), Some("power limit"));
+        assert_eq!(reason(ThrottleReasons(0)), None);
+        assert_eq!(reason(ThrottleReasons(ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING)), None);
+        assert_eq!(reason(ThrottleReasons(ThrottleReasons::SW_POWER_CAP)), Some("power limit"));
         assert_eq!(
-            reason(ThrottleReasons::SW_POWER_CAP | ThrottleReasons::HW_THERMAL_SLOWDOWN),
+            reason(ThrottleReasons(ThrottleReasons::SW_POWER_CAP | ThrottleReasons::HW_THERMAL_SLOWDOWN)),
             Some("heat")
         );
     }

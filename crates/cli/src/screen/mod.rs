@@ -9,6 +9,7 @@ mod health;
 mod keys;
 mod live;
 mod model;
+mod nvml;
 mod plain;
 pub(crate) mod terminal;
 mod times;

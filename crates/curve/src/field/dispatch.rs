@@ -4,8 +4,10 @@ use core::fmt;
 
 use warpsmith_simd::{Ifma256, Simd, compile_for};
 
+#[cfg(all(target_arch = "x86_64", feature = "evex"))]
+use super::ifma::Evex;
 #[cfg(target_arch = "x86_64")]
-use super::ifma::{Evex, Fe4, Fe8, Vex};
+use super::ifma::{Fe4, Fe8, Vex};
 use super::leading::Leading;
 use crate::Fe;
 
@@ -81,6 +83,7 @@ compile_for! { avxifma
     }
 }
 
+#[cfg(feature = "evex")]
 compile_for! { evexifma
     unsafe fn four_evex<J: Job>(job: J) -> J::Output {
         // SAFETY: as above.
@@ -102,7 +105,7 @@ pub fn run<J: Job>(registers: Registers, job: J) -> J::Output {
             Registers::Zmm => eight(job),
             #[cfg(target_arch = "x86_64")]
             Registers::Ymm(Ifma256::Vex) => four(job),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", feature = "evex"))]
             Registers::Ymm(Ifma256::Evex) => four_evex(job),
             _ => job.run::<Fe>(),
         }

@@ -40,11 +40,14 @@ pub use table::Table;
 pub use x::{Bits, Range, Sieve};
 
 use crate::Fe;
+#[cfg(all(target_arch = "x86_64", feature = "evex"))]
+use crate::field::ifma::Evex;
 #[cfg(target_arch = "x86_64")]
-use crate::field::ifma::{Evex, Fe4, Fe8, Vex};
+use crate::field::ifma::{Fe4, Fe8, Vex};
 pub use crate::field::term::{Equation, Term};
 use crate::group::Point;
 use lanewise::Lanewise;
+use points::TakeBlock;
 use table::ByLanes;
 
 /// The same code as the portable walk, compiled for an instruction set.
@@ -81,9 +84,13 @@ macro_rules! compile_walk {
                 }
             }
             compile_for! { $set
-                pub unsafe fn points<V: Points>(walk: &mut Lanewise<'_, $lanes>, step: u64, visitor: &mut V) -> u64 {
+                pub unsafe fn points<const Y: bool, const RELATIVES: bool>(
+                    walk: &mut Lanewise<'_, $lanes>,
+                    step: u64,
+                    take_block: &mut TakeBlock<'_>,
+                ) -> u64 {
                     // SAFETY: as above.
-                    unsafe { walk.points(step, visitor) }
+                    unsafe { walk.points::<Y, RELATIVES>(step, take_block) }
                 }
             }
         }
@@ -92,6 +99,7 @@ macro_rules! compile_walk {
 
 compile_walk!(eight, avx512ifma, Fe8);
 compile_walk!(four, avxifma, Fe4<Vex>);
+#[cfg(feature = "evex")]
 compile_walk!(four_evex, evexifma, Fe4<Evex>);
 
 enum Walker<'t> {
@@ -100,23 +108,23 @@ enum Walker<'t> {
     Eight(Box<Lanewise<'t, Fe8>>),
     #[cfg(target_arch = "x86_64")]
     Four(Box<Lanewise<'t, Fe4<Vex>>>),
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", feature = "evex"))]
     FourEvex(Box<Lanewise<'t, Fe4<Evex>>>),
 }
 
 /// Calls what was compiled for the walker's lanes, or does the same with the portable ones.
 macro_rules! by_lanes {
-    ($walker:expr, $function:ident($($argument:expr),*), |$walk:ident| $portable:expr) => {
+    ($walker:expr, $function:ident $(::<$($constant:literal),*>)? ($($argument:expr),*), |$walk:ident| $portable:expr) => {
         // SAFETY: a walker exists only for an instruction set this machine has.
         unsafe {
             match $walker {
                 Walker::Portable($walk) => $portable,
                 #[cfg(target_arch = "x86_64")]
-                Walker::Eight(walk) => eight::$function(walk, $($argument),*),
+                Walker::Eight(walk) => eight::$function$(::<$($constant),*>)?(walk, $($argument),*),
                 #[cfg(target_arch = "x86_64")]
-                Walker::Four(walk) => four::$function(walk, $($argument),*),
-                #[cfg(target_arch = "x86_64")]
-                Walker::FourEvex(walk) => four_evex::$function(walk, $($argument),*),
+                Walker::Four(walk) => four::$function$(::<$($constant),*>)?(walk, $($argument),*),
+                #[cfg(all(target_arch = "x86_64", feature = "evex"))]
+                Walker::FourEvex(walk) => four_evex::$function$(::<$($constant),*>)?(walk, $($argument),*),
             }
         }
     };
@@ -139,7 +147,7 @@ impl<'t> Walk<'t> {
                 ByLanes::Eight(t) => Walker::Eight(eight::new(t, starts)),
                 #[cfg(target_arch = "x86_64")]
                 ByLanes::Four(t) => Walker::Four(four::new(t, starts)),
-                #[cfg(target_arch = "x86_64")]
+                #[cfg(all(target_arch = "x86_64", feature = "evex"))]
                 ByLanes::FourEvex(t) => Walker::FourEvex(four_evex::new(t, starts)),
             }
         };
@@ -172,8 +180,24 @@ impl<'t> Walk<'t> {
     /// Walks one group in every lane, hands its points to `visitor`, eight at a time, and returns the number of
     /// keys they stand for, each once: [`KEYS_PER_POINT`] a point, or one where the visitor wants no relatives.
     pub fn points<V: Points>(&mut self, visitor: &mut V) -> u64 {
-        let step = self.step;
+        self.blocks(V::Y, V::RELATIVES, &mut |block| visitor.points(block))
+    }
+
+    /// Walks one group in every lane and hands over its points, eight at a time.
+    fn blocks(&mut self, y: bool, relatives: bool, take: &mut TakeBlock<'_>) -> u64 {
+        let (step, kind) = (self.step, &mut self.kind);
         self.step += 1;
-        by_lanes!(&mut self.kind, points(step, visitor), |walk| walk.points(step, visitor))
+        match (relatives, y) {
+            (true, true) => {
+                by_lanes!(kind, points::<true, true>(step, take), |walk| walk.points::<true, true>(step, take))
+            }
+            (true, false) => {
+                by_lanes!(kind, points::<false, true>(step, take), |walk| walk.points::<false, true>(step, take))
+            }
+            // Whoever wants single keys without y gets it all the same.
+            (false, _) => {
+                by_lanes!(kind, points::<true, false>(step, take), |walk| walk.points::<true, false>(step, take))
+            }
+        }
     }
 }

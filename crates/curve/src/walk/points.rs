@@ -25,7 +25,7 @@ pub const KEYS_PER_POINT: u64 = 6;
 
 /// What is done with the points of a walk.
 pub trait Points {
-    /// Whether it reads y; if not, [`Block::y`] is not filled.
+    /// Whether it reads y; if not, [`Block::y`] means nothing.
     const Y: bool;
 
     /// Whether it reads the images and opposites of a point too; if not, only the first of [`Block::x`] and of
@@ -87,17 +87,21 @@ impl Block {
     }
 }
 
-/// A block being filled, and who takes it when it is full.
-struct Filling<'v, V> {
+/// Receiver of full blocks. Not generic, so that the walk is compiled once for each kind of lanes and not again for each visitor: a call a
+/// block is nothing beside what is done with its points.
+pub(super) type TakeBlock<'v> = dyn FnMut(&Block) + 'v;
+
+/// A block being filled, with y or without, with relatives or without, and the receiver of full ones.
+struct Filling<'v, const Y: bool, const RELATIVES: bool> {
     block: Block,
     /// Places taken.
     taken: usize,
-    visitor: &'v mut V,
+    take_block: &'v mut TakeBlock<'v>,
     /// Points handed over.
     points: u64,
 }
 
-impl<V: Points> Filling<'_, V> {
+impl<const Y: bool, const RELATIVES: bool> Filling<'_, Y, RELATIVES> {
     /// Adds the points of `L::N` lanes from `first` on, but for those in `skip`. `x` is loose, `y` are both signs,
     /// loose.
     #[inline(always)]
@@ -105,14 +109,14 @@ impl<V: Points> Filling<'_, V> {
         // SAFETY: the caller's.
         unsafe {
             L::wide_store(&x.wide(), &mut self.block.x[0], self.taken);
-            if V::RELATIVES {
+            if RELATIVES {
                 let beta = x.mul(L::splat(&L::constant(Fe::BETA)));
                 L::wide_store(&beta.wide(), &mut self.block.x[1], self.taken);
                 L::wide_store(&x.add(beta).negate().wide(), &mut self.block.x[2], self.taken);
             }
-            if V::Y {
+            if Y {
                 L::wide_store(&y[0].wide(), &mut self.block.y[0], self.taken);
-                if V::RELATIVES {
+                if RELATIVES {
                     L::wide_store(&y[1].wide(), &mut self.block.y[1], self.taken);
                 }
             }
@@ -138,7 +142,7 @@ impl<V: Points> Filling<'_, V> {
     fn hand_over(&mut self) {
         if self.block.live != 0 {
             self.points += u64::from(self.block.live.count_ones());
-            self.visitor.points(&self.block);
+            (self.take_block)(&self.block);
         }
         self.block.live = 0;
         self.taken = 0;
@@ -151,9 +155,14 @@ impl<L: Lanes> Lanewise<'_, L> {
     /// # Safety
     /// As for all of [`Lanes`].
     #[inline(always)]
-    pub(super) unsafe fn points<V: Points>(&mut self, step: u64, visitor: &mut V) -> u64 {
+    pub(super) unsafe fn points<const Y: bool, const RELATIVES: bool>(
+        &mut self,
+        step: u64,
+        take_block: &mut TakeBlock<'_>,
+    ) -> u64 {
         let table = self.table;
-        let mut filling = Filling { block: Block::new(step), taken: 0, visitor, points: 0 };
+        let mut filling =
+            Filling::<Y, RELATIVES> { block: Block::new(step), taken: 0, take_block, points: 0 };
         // SAFETY: the caller's, throughout.
         unsafe {
             let (c, yc) = (self.x, self.y);
@@ -182,12 +191,12 @@ impl<L: Lanes> Lanewise<'_, L> {
 
                 let m = yc.sub(y).mul(v);
                 let x = m.square().sub(c).add(minus_t);
-                let opposite = if V::Y { m.mul_add(x.sub(c), yc) } else { yc };
+                let opposite = if Y { m.mul_add(x.sub(c), yc) } else { yc };
                 filling.lanes(0, skip, index, false, x, [opposite.negate(), opposite]);
 
                 let m = yc.add(y).mul(v);
                 let x = m.square().sub(c).add(minus_t);
-                let opposite = if V::Y { m.mul_add(x.sub(c), yc) } else { yc };
+                let opposite = if Y { m.mul_add(x.sub(c), yc) } else { yc };
                 filling.lanes(0, skip, index, true, x, [opposite.negate(), opposite]);
             }
 
@@ -200,6 +209,6 @@ impl<L: Lanes> Lanewise<'_, L> {
             }
         }
         filling.hand_over();
-        filling.points * if V::RELATIVES { KEYS_PER_POINT } else { 1 }
+        filling.points * if RELATIVES { KEYS_PER_POINT } else { 1 }
     }
 }

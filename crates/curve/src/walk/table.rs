@@ -5,8 +5,10 @@ use warpsmith_simd::Ifma256;
 use warpsmith_simd::Simd;
 
 use crate::field::dispatch::Registers;
+#[cfg(all(target_arch = "x86_64", feature = "evex"))]
+use crate::field::ifma::Evex;
 #[cfg(target_arch = "x86_64")]
-use crate::field::ifma::{Evex, Fe4, Fe8, Vex};
+use crate::field::ifma::{Fe4, Fe8, Vex};
 use crate::field::lanes::Lanes;
 use crate::group::{self, Affine};
 use crate::{Fe, Scalar};
@@ -62,7 +64,7 @@ pub(crate) enum ByLanes {
     Eight(Entries<Fe8>),
     #[cfg(target_arch = "x86_64")]
     Four(Entries<Fe4<Vex>>),
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", feature = "evex"))]
     FourEvex(Entries<Fe4<Evex>>),
 }
 
@@ -99,7 +101,7 @@ impl Table {
             Registers::Zmm => ByLanes::Eight(Entries::new(points, step)),
             #[cfg(target_arch = "x86_64")]
             Registers::Ymm(Ifma256::Vex) => ByLanes::Four(Entries::new(points, step)),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", feature = "evex"))]
             Registers::Ymm(Ifma256::Evex) => ByLanes::FourEvex(Entries::new(points, step)),
             _ => ByLanes::Portable(Entries::new(points, step)),
         })
@@ -113,7 +115,7 @@ impl Table {
             ByLanes::Eight(t) => t.half(),
             #[cfg(target_arch = "x86_64")]
             ByLanes::Four(t) => t.half(),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", feature = "evex"))]
             ByLanes::FourEvex(t) => t.half(),
         }
     }
@@ -125,7 +127,9 @@ impl Table {
             #[cfg(target_arch = "x86_64")]
             ByLanes::Eight(_) => Simd::Avx512Ifma,
             #[cfg(target_arch = "x86_64")]
-            ByLanes::Four(_) | ByLanes::FourEvex(_) => Simd::AvxIfma,
+            ByLanes::Four(_) => Simd::AvxIfma,
+            #[cfg(all(target_arch = "x86_64", feature = "evex"))]
+            ByLanes::FourEvex(_) => Simd::AvxIfma,
         }
     }
 }
