@@ -3,6 +3,7 @@
 # end-to-end tests, kernels on PoCL and, where pip is there, through NVRTC. What a machine lacks is skipped aloud.
 #
 #   ./test.sh                    everything; a page of results, all the rest in target/test.log
+#   ./test.sh quick              format, lints and unit tests, with what is there: minutes, while you work
 #   NO_INSTALL=1 ./test.sh       use only what is there
 #   WARPSMITH_LONG=1 ./test.sh   the whole numbers of docs/security.md instead of samples of them: hours
 #
@@ -13,8 +14,17 @@ cd "$(dirname "$0")"
 # Debian puts servers where only root looks for programs.
 export PATH=$PATH:/usr/sbin
 
+case "${1:-}" in
+    "") quick="" ;;
+    quick) quick=1 NO_INSTALL=1 ;;
+    *)
+        echo "invalid argument '$1': expected quick, or nothing for all tests" >&2
+        exit 2
+        ;;
+esac
+
 # Everything is compiled once here: what would make a second time quicker makes the first one slower.
-export CARGO_INCREMENTAL=0
+[ -n "$quick" ] || export CARGO_INCREMENTAL=0
 
 log=$PWD/target/test.log
 mkdir -p target
@@ -160,21 +170,23 @@ fetch_sources() {
 [ -n "${NO_INSTALL:-}" ] || part "others' programs" install_foreign
 part "format" cargo fmt --all --check
 part "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
-part "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+[ -n "$quick" ] || part "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 # One profile and all crates in each command that follows, benches too: another choice has other features, and everything
 # below them would be compiled again.
 programs=$(mktemp)
 tests=$(mktemp)
 trap 'rm -f "$programs" "$tests"' EXIT
+which=()
+[ -z "$quick" ] || which=(--lib --bins)
 build_tests() {
-    cargo test --workspace --locked --no-run --message-format=json-render-diagnostics |
+    cargo test --workspace --locked "${which[@]}" --no-run --message-format=json-render-diagnostics |
         sed -n 's|.*"manifest_path":"[^"]*/\([^"/]*\)/Cargo.toml".*"executable":"[^"]*/\([^"/]*\)".*|\2 \1|p' >"$programs"
 }
 part "building the tests" build_tests
 from=$SECONDS
 status=0
-cargo test --workspace --locked --no-fail-fast -- --show-output >"$tests" 2>&1 || status=$?
+cargo test --workspace --locked "${which[@]}" --no-fail-fast -- --show-output >"$tests" 2>&1 || status=$?
 cat "$tests" >>"$log"
 summary=$(summarise "$tests" "$programs")
 if [ "$status" != 0 ]; then
@@ -188,6 +200,11 @@ fi
 passed=$(tail -n 1 <<<"$summary" | cut -d ' ' -f 1)
 printf '%-44s ok %26s s\n' "tests" $((SECONDS - from))
 sed '$d' <<<"$summary"
+if [ -n "$quick" ]; then
+    printf '\nThe whole log is %s; %s s in all. ./test.sh runs everything\n' "$log" $((SECONDS - started))
+    tail -n 1 <<<"$summary"
+    exit 0
+fi
 part "benches, one iteration each" cargo test --workspace --locked --bench curve --bench hash --bench hints --bench online
 
 # The example was built with the tests.
