@@ -6,11 +6,11 @@
 use std::sync::LazyLock;
 
 use ::bech32::primitives::decode::SegwitHrpstring;
+use warpsmith_text::any_of;
 
 use crate::coin::{COINS, Network, looks_secret};
 use crate::cosmos::{self, Told};
 use crate::text::{Writing, base58, bech32, cashaddr};
-use crate::words::any_of;
 use crate::{AddressKind, CHAINS, Digest, Error, Listed, Target, ethereum, nostr};
 
 /// An address of some chain.

@@ -21,7 +21,6 @@ mod recipe;
 mod salt;
 pub mod text;
 pub mod tron;
-mod words;
 
 use zeroize::Zeroizing;
 
@@ -35,7 +34,6 @@ pub use identify::{Address, identify};
 pub use recipe::{Guard, Hashed, Recipe, Salted};
 pub use salt::{MaskError, SaltMask};
 pub use text::{Base58, BitSum, Encoding, Linear};
-pub use words::{Shown, is_unprintable, json_mistake, toml_mistake};
 
 /// A public key as affine coordinates, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

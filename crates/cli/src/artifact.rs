@@ -7,7 +7,7 @@ use serde::Deserialize;
 use warpsmith::chain::ethereum::{
     self, AbiType, Address, BYTE_ORDER_MARK, CodeForm, encode_arguments, read_init_code,
 };
-use warpsmith::chain::json_mistake;
+use warpsmith_text::json_mistake;
 
 /// What is read of an artifact. Foundry has the code in an object, Hardhat and Truffle as a text.
 #[derive(Deserialize)]

@@ -10,18 +10,17 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use warpsmith::chain::coin::Network;
 use warpsmith::chain::ethereum::{self, Account, Contract, Deployment, Factory, SaltRequest};
-use warpsmith::chain::{
-    Birthday, CHAINS, Chain, KeyTarget, PublicPoint, SaltMask, SaltTarget, Shown, Target,
-};
+use warpsmith::chain::{Birthday, CHAINS, Chain, KeyTarget, PublicPoint, SaltMask, SaltTarget, Target};
 use warpsmith::keys::{PublicKey, Secret, parse_public_key, public_point};
 use warpsmith::keystore::{bip38, nip49, web3};
 use warpsmith::pattern::{Feature, Options, Score, compile};
+use warpsmith_console::exit::Failure;
+use warpsmith_console::input::documents;
+use warpsmith_console::redact::secret_kind;
+use warpsmith_text::Shown;
 use zeroize::Zeroize;
 
-use crate::ending::Failure;
-use crate::input::documents;
 use crate::keys::{self, Ask, Encrypted};
-use crate::telling::may_be_secret;
 
 /// What became of one thing.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -159,7 +158,7 @@ const RESULTS: [&str; 3] = ["match", "joined", "explanation"];
 
 /// Whether a line was meant to be a key, whole or not.
 fn is_like_a_key(line: &str) -> bool {
-    !line.contains(char::is_whitespace) && may_be_secret(line).is_some()
+    !line.contains(char::is_whitespace) && secret_kind(line).is_some()
 }
 
 /// Gives the details of a result the names that people see, in which there may be spaces.

@@ -11,17 +11,18 @@ use std::time::Duration;
 use warpsmith::Devices;
 use warpsmith::pattern::{Patterns, compile};
 use warpsmith::search::{Ended, Event, Job, Match, Outcome, Pause, Progress, Wanted, run};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
 
-use crate::ending::{Ending, Failure};
+use crate::failures::IntoFailure as _;
 use crate::forecast::OddsOfEach;
-use crate::human;
 use crate::metrics::Metrics;
 use crate::mining::{Mined, ProgressLine, tell_metrics};
 use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
 use crate::running::{ProgressFormat, RunFlags, ended_by};
-use crate::screen::Screen;
+use crate::screen::LiveScreen;
 
 /// The patterns, and which of them have a result.
 pub(crate) struct Each {
@@ -93,8 +94,8 @@ impl Each {
         mut self,
         with: &Running<'_>,
         mut results: Results,
-        mut screen: Screen,
-    ) -> Result<Ending, Failure> {
+        mut screen: LiveScreen,
+    ) -> Result<ExitStatus, Failure> {
         let mut all: Option<Outcome> = None;
         let mut told = false;
         let outcome = loop {
@@ -145,7 +146,7 @@ impl Each {
                     // However it ended, what was found is delivered.
                     screen.clear();
                     results.finish()?;
-                    return Err(error.into());
+                    return Err(error.into_failure());
                 }
             };
             let is_over = round.ended != Ended::Count || self.open.is_empty();
@@ -174,9 +175,9 @@ impl Each {
         };
         results.stdout().done(with.run.json, &how)?;
         Ok(match (outcome.ended, found) {
-            (Ended::Interrupted, _) => Ending::Interrupted,
-            (_, 0) => Ending::NoMatch,
-            _ => Ending::Done,
+            (Ended::Interrupted, _) => ExitStatus::Interrupted,
+            (_, 0) => ExitStatus::NoMatch,
+            _ => ExitStatus::Done,
         })
     }
 
@@ -195,7 +196,7 @@ impl Each {
         }
     }
 
-    fn show(&self, progress: &Progress, told: &mut bool, screen: &mut Screen) {
+    fn show(&self, progress: &Progress, told: &mut bool, screen: &mut LiveScreen) {
         let rate = human::rate(progress.rate);
         if !*told && progress.rate > 0.0 {
             *told = true;

@@ -18,13 +18,13 @@ use warpsmith::chain::{CHAINS, EncryptedForm, KeyTarget, Target};
 use warpsmith::keys::{Secret, public_point};
 use warpsmith::keystore::age::{self, Recipient};
 use warpsmith::keystore::{Error, KeySecurity, Password, bip38, nip49, web3};
+use warpsmith_console::exit::Failure;
+use warpsmith_console::prompt;
+use warpsmith_console::stderr::warn;
 use zeroize::Zeroizing;
 
-use crate::ending::Failure;
-use crate::prompt;
 use crate::record::{Deliverable, Telling};
 use crate::running::RESULTS;
-use crate::telling::tell;
 
 /// For every command whose results hold private keys.
 #[derive(Args)]
@@ -175,7 +175,7 @@ fn open_folder(folder: &Path) -> Result<(), Failure> {
 pub(crate) fn read_password(flag: &str, file: &Path) -> Result<Password, Failure> {
     let bad = |why: String| Failure::Usage(format!("{flag} {}: {why}", file.display()));
     let content =
-        warpsmith_files::read_secret(file, prompt::LONGEST as u64).map_err(|error| match error {
+        warpsmith_files::read_secret(file, prompt::MAX_BYTES as u64).map_err(|error| match error {
             warpsmith_files::Error::Unsafe { .. } => Failure::Other(format!(
                 "{flag}: {error}. A password that others can read or replace is not used"
             )),
@@ -283,9 +283,7 @@ impl Encrypted {
         };
         match write() {
             Ok(()) => (self.document, self.file) = (None, Some(place.display().to_string())),
-            Err(why) => {
-                tell(&format!("warning: --keystore: {why}; the encrypted key is in the result instead"))
-            }
+            Err(why) => warn(&format!("--keystore: {why}; the encrypted key is in the result instead")),
         }
         self
     }

@@ -14,12 +14,12 @@ use warpsmith::chain::ethereum::{
     self, Address, CodeForm, CodeSource, Deployment, FACTORIES, Factory, Refusal, SafeOwners, SaltRequest,
 };
 use warpsmith::fleet::job::Sought;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::human::whole;
+use warpsmith_console::input;
 use warpsmith_files::{create, with_suffix};
 
 use crate::artifact::{Finished, Given, creation_code};
-use crate::ending::Failure;
-use crate::human::whole;
-use crate::input;
 use crate::running::CONTRACT;
 
 /// Flags that say how a contract is made.

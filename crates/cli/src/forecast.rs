@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use warpsmith::pattern::{Patterns, Ranking, compile};
 use warpsmith::search::{Show, Wanted, time_to};
+use warpsmith_console::{human, json};
 
 use crate::each::Each;
-use crate::human;
-use crate::json;
 use crate::quest::Quest;
 
 pub(crate) const DAY: f64 = 86_400.0;

@@ -5,8 +5,8 @@
 
 use clap::Args;
 use warpsmith::pattern::{LowBits, Options};
+use warpsmith_console::exit::Failure;
 
-use crate::ending::Failure;
 use crate::running::CONTRACT;
 
 /// The permissions as `Hooks.Permissions` names them, from the lowest bit on, each with the one it needs.

@@ -13,12 +13,12 @@ use warpsmith::chain::{KeyTarget, Target, nostr};
 use warpsmith::curve::Scalar;
 use warpsmith::keys::{Secret, public_point};
 use warpsmith::keystore::{Error, Password, bip38, nip49, web3};
+use warpsmith_console::exit::Failure;
+use warpsmith_console::input::name;
+use warpsmith_console::prompt;
 use zeroize::Zeroizing;
 
 use crate::encryption::p2pkh;
-use crate::ending::Failure;
-use crate::input::name;
-use crate::prompt;
 
 /// Bytes of a key file, at most: the longest form of a key has half of it.
 const LONGEST_KEY: u64 = 1023;

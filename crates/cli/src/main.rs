@@ -1,32 +1,24 @@
 //! The `warpsmith` command line.
 //!
-//! Reads what a person typed, hands it to the library and turns the outcome into text and an exit code. stdout
-//! carries results only; everything else goes to stderr. Every ending passes through [`main`], so the exit
-//! codes are decided in `ending.rs` and nowhere else.
+//! Parses flags, calls the library and turns the outcome into text and an exit code. stdout carries results only; everything else goes
+//! to stderr. What it shares with other programs, from reports of failures to prompts, is in `warpsmith_console`.
 
 mod artifact;
 mod authorities;
 mod checks;
-mod colour;
 mod command;
-mod config;
 mod each;
 mod encryption;
-mod ending;
 mod factory;
+mod failures;
 mod forecast;
-mod hardening;
 mod hooks;
-mod human;
-mod input;
-mod json;
 mod keys;
 mod metrics;
 mod mining;
 mod notify;
 mod output;
 mod patterns;
-mod prompt;
 mod qr;
 mod quest;
 mod record;
@@ -35,21 +27,17 @@ mod running;
 mod scores;
 mod screen;
 mod sealing;
-mod signals;
-mod stdout;
-mod telling;
 mod token;
-mod web;
+mod values;
 
 use std::process::ExitCode;
-use std::time::Instant;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-
-use crate::colour::Colour;
-use crate::config::FileState;
-use crate::ending::{Ending, Failure};
-use crate::stdout::Stdout;
+use clap::{CommandFactory, Parser, Subcommand};
+use warpsmith_console::config_command::ConfigCommand;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::manual::{Completions, Man};
+use warpsmith_console::program::{self, GlobalFlags};
+use warpsmith_console::stdout::Stdout;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,17 +71,9 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// When the live screen and help have colours [default: auto, and never where $NO_COLOR is set]
-    #[arg(long, value_name = "WHEN", global = true, help_heading = MESSAGES)]
-    color: Option<Colour>,
-
-    /// Log settings, devices and times on stderr
-    #[arg(short, long, global = true, help_heading = MESSAGES)]
-    verbose: bool,
+    #[command(flatten)]
+    _global: GlobalFlags,
 }
-
-/// The heading of flags that every command has.
-const MESSAGES: &str = "Messages";
 
 #[derive(Subcommand)]
 enum Command {
@@ -116,94 +96,17 @@ enum Command {
     Selftest(command::selftest::Selftest),
     Tune(command::tune::Tune),
     Devices(command::devices::Devices),
-    Config(command::config::ConfigCommand),
-    Completions(command::manual::Completions),
-    Man(command::manual::Man),
+    Config(ConfigCommand),
+    Completions(Completions),
+    Man(Man),
 }
 
 fn main() -> ExitCode {
-    hardening::begin();
     authorities::do_without();
-    signals::remember();
-    if let Err(failure) = config::load() {
-        return ExitCode::from(failure.report(asks_for_json()).code());
-    }
-    let colour = colour::choose(config::get().color.value);
-    let parsed = Cli::command().color(colour.into()).try_get_matches();
-    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, prints_json(&matches))));
-    let (cli, json) = match parsed {
-        Ok(parsed) => parsed,
-        Err(error) => return refuse(&error),
-    };
-    // Its value was needed before the command line could be parsed.
-    let Cli { command, color: _, verbose } = cli;
-    let began = Instant::now();
-    if verbose {
-        telling::be_verbose();
-        describe_settings();
-    }
-    let ending = run(command).unwrap_or_else(|failure| failure.report(json));
-    telling::detail(|| {
-        format!("exit code {} after {}", ending.code(), human::seconds(began.elapsed().as_secs_f64()))
-    });
-    if warpsmith::devices::drivers_are_busy() {
-        // A driver is still opening or compiling for a search that has ended without it. What the usual way out would do is done:
-        // results were flushed as they were delivered.
-        // SAFETY: ends the process.
-        unsafe { libc::_exit(ending.code().into()) };
-    }
-    ExitCode::from(ending.code())
+    program::main(|cli: Cli| run(cli.command))
 }
 
-/// Logs the version, and the settings that files and the environment make.
-fn describe_settings() {
-    let version = env!("CARGO_PKG_VERSION");
-    telling::detail(|| format!("warpsmith {version} on {} {}", std::env::consts::OS, std::env::consts::ARCH));
-    for (path, state) in &config::get().files {
-        let state = match state {
-            FileState::Read => "read",
-            FileState::Missing => "not there",
-            FileState::Foreign => "not read, it belongs to another user",
-        };
-        telling::detail(|| format!("configuration {}: {state}", path.display()));
-    }
-    for (name, value, source) in command::config::given(config::get()) {
-        telling::detail(|| format!("{name} = {value} from {source}"));
-    }
-}
-
-/// Whether the command, the innermost one, was asked for JSON.
-fn prints_json(matches: &ArgMatches) -> bool {
-    match matches.subcommand() {
-        Some((_, within)) => prints_json(within),
-        None => matches!(matches.try_get_one("json"), Ok(Some(true))),
-    }
-}
-
-/// The same of a command line that cannot be read: somebody who asks for JSON reads JSON.
-fn asks_for_json() -> bool {
-    let flags = std::env::args_os().skip(1).take_while(|argument| argument != "--");
-    flags.into_iter().any(|argument| argument == "--json" || argument == "-j")
-}
-
-/// What the command line's parser has to say: help for stdout, or a mistake. SEC: it likes to repeat what was given.
-fn refuse(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() {
-        let text = error.render().to_string();
-        if asks_for_json() {
-            // What is wrong, without how the command is used.
-            let what = text.split("\n\nUsage:").next().unwrap_or_default();
-            ending::tell_json(what.trim_start_matches("error: ").trim_end(), error.exit_code() as u8);
-        }
-        telling::tell(text.trim_end());
-    } else {
-        // A reader that is gone has had enough.
-        let _ = error.print();
-    }
-    ExitCode::from(error.exit_code() as u8)
-}
-
-fn run(command: Command) -> Result<Ending, Failure> {
+fn run(command: Command) -> Result<ExitStatus, Failure> {
     let mut stdout = Stdout::open()?;
     match command {
         Command::Mine(mine) => mine.run(stdout),
@@ -225,8 +128,8 @@ fn run(command: Command) -> Result<Ending, Failure> {
         Command::Tune(tune) => tune.run(&mut stdout),
         Command::Devices(devices) => devices.run(&mut stdout),
         Command::Config(config) => config.run(&mut stdout),
-        Command::Completions(completions) => completions.run(&mut stdout),
-        Command::Man(man) => man.run(&mut stdout),
+        Command::Completions(completions) => completions.run(Cli::command(), &mut stdout),
+        Command::Man(man) => man.run(Cli::command(), &mut stdout),
     }
 }
 

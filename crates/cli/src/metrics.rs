@@ -15,9 +15,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-
-use crate::ending::Failure;
-use crate::web;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::web;
 
 /// Whose numbers they are: a job by its name, or the command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -128,7 +127,7 @@ impl Metrics {
         let router = Router::new()
             .route("/metrics", get(move || async move { ([(header::CONTENT_TYPE, kind)], told.text()) }))
             .route("/health", get(|| async { "ok\n" }));
-        web::answer_monitoring(listener, router)?;
+        web::serve_monitoring(listener, router)?;
         Ok(Some((metrics, address)))
     }
 

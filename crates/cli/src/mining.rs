@@ -14,26 +14,28 @@ use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
 use warpsmith::pattern::{Patterns, Ranking};
 use warpsmith::proof::quick_rate;
 use warpsmith::search::{Ended, Event, Job, Progress, Show, Subject, Wanted, run};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::signals::{StartupGuard, interrupt};
+use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::{human, json};
 
 use crate::command::fleet::submit::Submission;
 use crate::each::{Each, Running};
 use crate::encryption::EncryptFlags;
-use crate::ending::{Ending, Failure};
+use crate::failures::OrFail as _;
 use crate::forecast::{Goal, Hopeless, Scored, Times, hopeless};
 use crate::hooks;
-use crate::human;
-use crate::json;
 use crate::metrics::{JobNumbers, Metrics};
 use crate::patterns::Written;
 use crate::qr::QrFlags;
 use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by, interrupt};
+use crate::running::OpenDevices as _;
+use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by};
 use crate::running::{PATTERNS, RESULTS, WHEN};
 use crate::screen::{Reins, search_model};
-use crate::signals::Starting;
-use crate::stdout::{AsAsked, Stdout};
+use crate::values::parse_count;
 
 /// What is told where a search or a scan is ended before its first key.
 pub(crate) const NOT_BEGUN: &str =
@@ -58,7 +60,7 @@ pub(crate) struct Mining {
     each: bool,
 
     /// Stop after N matches (0: never) [default: 1; in a search for the best: never]
-    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, value_parser = human::parse_count,
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, value_parser = parse_count,
         help_heading = WHEN)]
     count: Option<u64>,
 
@@ -185,7 +187,7 @@ impl Mining {
     }
 
     /// Searches.
-    pub fn run(&self, quest: &Quest<'_>, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, quest: &Quest<'_>, stdout: Stdout) -> Result<ExitStatus, Failure> {
         self.run_for(&mut self.patterns()?, quest, stdout)
     }
 
@@ -195,7 +197,7 @@ impl Mining {
         written: &mut Written<'_>,
         quest: &Quest<'_>,
         mut stdout: Stdout,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<ExitStatus, Failure> {
         let target = quest.subject.target();
         if let (Some(_), Some(low)) = (&self.fleet, &quest.options.low_bits) {
             return Err(Failure::Usage(format!(
@@ -285,7 +287,7 @@ impl Mining {
             pause: Some(&reins.pause),
             ..Job::new(quest.subject, wanted)
         };
-        let mut starting = Some(Starting::new(self.run.quiet, NOT_BEGUN));
+        let mut starting = Some(StartupGuard::new(self.run.quiet, NOT_BEGUN));
         let outcome = run(&job, &devices, &interrupt, &mut |event| {
             if let Event::Found(_) | Event::Progress(_) = event {
                 starting = None;
@@ -326,7 +328,7 @@ impl Mining {
         screen.clear();
         // However it ended, what was found is delivered.
         let delivered = results.finish();
-        let outcome = outcome?;
+        let outcome = outcome.or_fail()?;
         delivered?;
         screen.conclude(&outcome, wanted.odds(0));
         let how = Mined {
@@ -338,9 +340,9 @@ impl Mining {
         };
         results.stdout().done(self.run.json, &how)?;
         Ok(match (outcome.ended, outcome.matches) {
-            (Ended::Interrupted, _) => Ending::Interrupted,
-            (Ended::TimeLimit | Ended::Exhausted, 0) => Ending::NoMatch,
-            (Ended::TimeLimit | Ended::Exhausted | Ended::Count, _) => Ending::Done,
+            (Ended::Interrupted, _) => ExitStatus::Interrupted,
+            (Ended::TimeLimit | Ended::Exhausted, 0) => ExitStatus::NoMatch,
+            (Ended::TimeLimit | Ended::Exhausted | Ended::Count, _) => ExitStatus::Done,
         })
     }
 
@@ -365,7 +367,7 @@ impl Mining {
         if self.run.quiet || !goal.is_rare() {
             return Ok(None);
         }
-        let rate = quick_rate(&self.run.devices.open()?, quest.subject, wanted)?;
+        let rate = quick_rate(&self.run.devices.open()?, quest.subject, wanted).or_fail()?;
         Ok(hopeless(quest, wanted, goal, rate))
     }
 
@@ -392,8 +394,8 @@ impl Mining {
         goal: &Goal<'_>,
         devices: &Devices,
         stdout: &mut Stdout,
-    ) -> Result<Ending, Failure> {
-        let rate = quick_rate(devices, quest.subject, wanted)?;
+    ) -> Result<ExitStatus, Failure> {
+        let rate = quick_rate(devices, quest.subject, wanted).or_fail()?;
         let line = Estimate {
             event: "estimate",
             difficulty: 1.0 / goal.odds(),
@@ -424,8 +426,8 @@ impl Mining {
             );
             stdout.show(text.as_bytes())?;
         }
-        stdout.done(self.run.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.run.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }
 

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use warpsmith_console::stderr::warn;
+
 use crate::record::Deliverable;
-use crate::telling::tell;
 
 /// Commands that run at the same time, at most.
 const MOST: usize = 16;
@@ -62,7 +63,7 @@ impl Notifier {
 
     fn complain(&mut self, why: &str) {
         if !std::mem::replace(&mut self.told, true) {
-            tell(&format!("warning: --notify: {why}; the search goes on, and this is not told again"));
+            warn(&format!("--notify: {why}; the search goes on, and this is not told again"));
         }
     }
 }

@@ -9,11 +9,11 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use warpsmith_console::exit::Failure;
+use warpsmith_console::redact::secret_kind;
+use warpsmith_console::stderr::warn;
 use warpsmith_files::{append, create, is_at, reserve, with_suffix};
 use zeroize::Zeroizing;
-
-use crate::ending::Failure;
-use crate::telling::{may_be_secret, tell};
 
 /// What is set aside on the disk for results to come: the longest takes a fifth of it.
 const ROOM: u64 = 1 << 16;
@@ -45,7 +45,7 @@ impl Output {
             return Err(Failure::Usage(text.to_owned()));
         }
         // SEC: results name the file.
-        if let Some(what) = may_be_secret(&path.to_string_lossy()) {
+        if let Some(what) = secret_kind(&path.to_string_lossy()) {
             return Err(Failure::Usage(format!(
                 "--output: the name given has {what}; it is not used, since every result would repeat it. Give \
                  another name"
@@ -115,7 +115,7 @@ impl Output {
                 ))
             })?;
             let (was, now) = (self.path.display(), beside.display());
-            tell(&format!("warning: --output {was} {why}; the key just found and those to come go to {now}"));
+            warn(&format!("--output {was} {why}; the key just found and those to come go to {now}"));
             (self.path, self.file, self.is_empty, self.is_unfinished) = (beside, file, true, false);
         }
     }

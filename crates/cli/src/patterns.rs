@@ -2,15 +2,17 @@
 //!
 //! Remembers where each one stood, so that an error names the line. The pattern syntax is the library's.
 
+use warpsmith::chain::Target;
 use warpsmith::chain::coin::{AddressType, Coin, CoinAddress, Inference, Network, Refusal};
-use warpsmith::chain::{Shown, Target};
 use warpsmith::pattern::{Error, Options, Patterns, Reason, compile, compile_possible};
+use warpsmith_console::exit::Failure;
+use warpsmith_console::human;
+use warpsmith_console::input::{self, Limits, name};
+use warpsmith_console::redact::secret_kind;
+use warpsmith_console::stderr::warn;
+use warpsmith_text::Shown;
 
-use crate::ending::Failure;
 use crate::hooks;
-use crate::human;
-use crate::input::{self, Limits, name};
-use crate::telling::{may_be_secret, tell};
 
 /// Far more than anybody writes: a regular expression may be a long one, and a list as long as memory and devices carry.
 const LIMITS: Limits = Limits { line: 4096, total: 1 << 30 };
@@ -37,7 +39,7 @@ pub(crate) struct Written<'a> {
 
 /// Whether a line may be a private key. SEC: who has one in a list of words must know of it, so it is no word to be left out.
 fn is_secret(line: &str) -> bool {
-    may_be_secret(line).is_some()
+    secret_kind(line).is_some()
 }
 
 /// Patterns that cannot be searched for.
@@ -235,10 +237,10 @@ impl<'a> Written<'a> {
                 )));
             }
             (1, false) => {
-                tell(&format!("warning: 1 pattern cannot be searched for and was left out:\n  {listed}"));
+                warn(&format!("1 pattern cannot be searched for and was left out:\n  {listed}"));
             }
-            (count, false) => tell(&format!(
-                "warning: {} patterns cannot be searched for and were left out{first}:\n  {listed}",
+            (count, false) => warn(&format!(
+                "{} patterns cannot be searched for and were left out{first}:\n  {listed}",
                 human::count(*count as f64)
             )),
         }
@@ -253,7 +255,7 @@ fn warn_of_parts(patterns: &Patterns, target: &dyn Target, options: &Options) {
         let why = is_plain.then(|| compile([part], target, options).err()).flatten();
         let why = why.map_or(String::new(), |error| format!(": {}", error.reason));
         let (pattern, part) = (Shown(patterns.text(index)), Shown(part));
-        tell(&format!("warning: pattern '{pattern}': its part '{part}' can never match and is ignored{why}"));
+        warn(&format!("pattern '{pattern}': its part '{part}' can never match and is ignored{why}"));
     }
 }
 

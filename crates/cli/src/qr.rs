@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
 use qrcode::{Color, EcLevel, QrCode};
+use warpsmith_console::exit::Failure;
 use zeroize::Zeroizing;
 
-use crate::ending::Failure;
 use crate::running::RESULTS;
 
 /// What is shown as a code.

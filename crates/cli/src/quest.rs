@@ -4,8 +4,8 @@ use warpsmith::fleet::job::Sought;
 use warpsmith::keys::PublicKey;
 use warpsmith::pattern::Options;
 use warpsmith::search::Subject;
+use warpsmith_console::exit::Failure;
 
-use crate::ending::Failure;
 use crate::factory::CodeFile;
 use crate::scores::Contest;
 

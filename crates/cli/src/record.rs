@@ -10,11 +10,11 @@ use warpsmith::chain::{Chain, EncryptedForm};
 use warpsmith::keys::{Joined, Secret, Split};
 use warpsmith::scan::Finding;
 use warpsmith::search::{Details, Match};
+use warpsmith_console::json;
+use warpsmith_console::stdout::JSON_VERSION;
 use zeroize::Zeroizing;
 
 use crate::encryption::Encrypted;
-use crate::json;
-use crate::stdout::JSON_VERSION;
 
 /// What is delivered.
 pub(crate) enum Deliverable {

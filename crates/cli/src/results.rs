@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use warpsmith::chain::Birthday;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::stdout::Stdout;
 use zeroize::Zeroizing;
 
 use crate::encryption::{Encrypted, Encryption};
-use crate::ending::Failure;
 use crate::notify::Notifier;
 use crate::output::Output;
 use crate::qr::{self, Qr};
 use crate::record::{Deliverable, Telling};
 use crate::sealing::Sealer;
-use crate::stdout::Stdout;
 
 /// Where results go.
 pub(crate) struct Results {

@@ -1,29 +1,25 @@
 //! What every command that runs for a while shares: devices, when to stop, where results go, how progress is told.
 
 use std::path::PathBuf;
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
-use warpsmith::devices::{CardOptions, Devices, Inline, Selector};
+use warpsmith::devices::{Devices, Selector};
 use warpsmith::proof::{Sample, distinct_samples, samples};
 use warpsmith::search::Ended;
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::stderr::{report, verbose};
+use warpsmith_console::{config, human, signals};
 
-use crate::config;
-use crate::ending::Failure;
-use crate::human;
+use crate::failures::OrFail as _;
 use crate::metrics::Metrics;
-use crate::screen::{Screen, ScreenFlags};
-use crate::signals;
-pub(crate) use crate::signals::interrupt;
-use crate::telling::{detail, tell};
+use crate::screen::{LiveScreen, ScreenFlags};
 
 /// The headings under which help lists flags.
 pub(crate) const PATTERNS: &str = "Patterns";
 pub(crate) const WHEN: &str = "When it ends";
-pub(crate) const DEVICES: &str = "Devices";
 pub(crate) const RESULTS: &str = "Results";
 pub(crate) const MEANWHILE: &str = "While it runs";
 pub(crate) const SCORES: &str = "Scores, in place of a pattern or beside one";
@@ -73,18 +69,18 @@ impl RunFlags {
     pub fn metrics(&self) -> Result<Option<Metrics>, Failure> {
         let Some((metrics, address)) = Metrics::at(self.metrics.as_deref())? else { return Ok(None) };
         if !self.quiet {
-            tell(&format!("metrics: http://{address}/metrics"));
+            report(&format!("metrics: http://{address}/metrics"));
         }
         Ok(Some(metrics))
     }
 
     /// What shows how it goes.
-    pub fn screen(&self) -> Screen {
-        Screen::with(self.quiet, &self.screen)
+    pub fn screen(&self) -> LiveScreen {
+        LiveScreen::new(self.quiet, &self.screen)
     }
 
     /// How often progress is to be reported.
-    pub fn interval(&self, screen: &Screen) -> Duration {
+    pub fn interval(&self, screen: &LiveScreen) -> Duration {
         match self.progress {
             Some(_) => self.screen.progress_interval.unwrap_or(Duration::from_secs(1)),
             None => screen.interval(),
@@ -97,126 +93,47 @@ pub(crate) enum ProgressFormat {
     Json,
 }
 
-/// Which devices, for every command that uses them.
-#[derive(Args)]
-pub(crate) struct DeviceFlags {
-    // Which names there are, the library says.
-    #[arg(short, long, value_name = "SEL", help = device_help(), value_parser = DeviceNames, hide_possible_values = true,
-        help_heading = DEVICES)]
-    device: Vec<Selector>,
+/// Opens the devices that flags and settings name.
+pub(crate) trait OpenDevices {
+    /// Opens the named devices; without any, every GPU or else the processor.
+    fn open(&self) -> Result<Devices, Failure>;
 
-    /// CPU worker threads [default: one per core]
-    #[arg(short, long, value_name = "N", value_parser = human::parse_threads, help_heading = DEVICES)]
-    threads: Option<usize>,
+    /// Opens the named devices; without any, the processor, for work that only processors do.
+    fn open_processor(&self) -> Result<Devices, Failure>;
 
-    /// Whether GPU kernels have their helper functions inlined: auto, yes or no. Out of line, AMD's compiler needs
-    /// seconds instead of minutes, and the search is several times slower
-    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true, help_heading = DEVICES,
-        value_parser = inline_parser(), hide_possible_values = true)]
-    inline: Inline,
-
-    /// How long a launch on a GPU shall take, 1 to 1000 ms [default: 100]; 10 leaves a card that also draws a desktop fluent
-    #[arg(long, value_name = "N", value_parser = human::whole(config::LAUNCH_MS), help_heading = DEVICES)]
-    launch_ms: Option<u32>,
+    /// Opens the named devices; without any, the processor at once, and GPUs join the search.
+    fn open_at_once(&self) -> Result<Devices, Failure>;
 }
 
-/// A device as a person names it. Completions propose the usual names; there are others, as of single cards.
-#[derive(Clone)]
-struct DeviceNames;
-
-impl TypedValueParser for DeviceNames {
-    type Value = Selector;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<Selector, clap::Error> {
-        let parse = |text: &str| {
-            let refuse = |why| format!("{why}; `warpsmith devices` lists what this machine has");
-            text.parse::<Selector>().map_err(refuse)
-        };
-        // Words for what is wrong as those of any function that reads a value.
-        TypedValueParser::parse_ref(&parse, command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        static NAMES: LazyLock<String> = LazyLock::new(|| Selector::examples().replace(" or ", ", "));
-        Some(Box::new(NAMES.split(", ").map(PossibleValue::new)))
-    }
-}
-
-/// Whether helper functions are inlined: the library reads the words.
-fn inline_parser() -> impl TypedValueParser<Value = Inline> {
-    PossibleValuesParser::new(["auto", "yes", "no"]).try_map(|text| text.parse::<Inline>())
-}
-
-fn device_help() -> String {
-    format!(
-        "Use this device: {}; repeatable [default: every GPU, and the CPU where it helps]",
-        Selector::examples()
-    )
-}
-
-impl DeviceFlags {
-    /// Whether a person chose anything.
-    pub fn is_given(&self) -> bool {
-        !self.device.is_empty() || self.threads.is_some()
-    }
-
-    /// Threads of the processor.
-    pub fn thread_count(&self) -> usize {
-        self.threads().unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
-    }
-
-    /// Threads that were asked for here, or else in the defaults.
-    fn threads(&self) -> Option<usize> {
-        self.threads.or(config::get().threads.value)
-    }
-
-    /// The devices that were named here, or else in the defaults.
-    fn named(&self) -> &[Selector] {
-        let default = config::get().device.value.as_deref().unwrap_or_default();
-        if self.device.is_empty() { default } else { &self.device }
-    }
-
-    pub fn open(&self) -> Result<Devices, Failure> {
+impl OpenDevices for DeviceFlags {
+    fn open(&self) -> Result<Devices, Failure> {
         // Drivers may bring handlers of their own.
         signals::hold()?;
-        Ok(opened(Devices::open_with(self.named(), self.threads(), self.cards())?))
+        Ok(opened(Devices::open_with(self.selectors(), self.threads(), self.cards()).or_fail()?))
     }
 
-    /// The same for what only processors do, where no device is named.
-    pub fn open_processor(&self) -> Result<Devices, Failure> {
-        if !self.named().is_empty() {
+    fn open_processor(&self) -> Result<Devices, Failure> {
+        if !self.selectors().is_empty() {
             return self.open();
         }
         signals::hold()?;
-        let processor = "cpu".parse::<Selector>().expect("there is always one");
-        Ok(opened(Devices::open_with(&[processor], self.threads(), self.cards())?))
+        let processor = Devices::open_with(&[Selector::Cpu(None)], self.threads(), self.cards());
+        Ok(opened(processor.or_fail()?))
     }
 
-    /// The same for a search: where no device is named the processor is there at once, and GPUs join it.
-    pub fn open_at_once(&self) -> Result<Devices, Failure> {
-        if !self.named().is_empty() {
+    fn open_at_once(&self) -> Result<Devices, Failure> {
+        if !self.selectors().is_empty() {
             return self.open();
         }
         signals::hold()?;
         Ok(opened(Devices::at_once(self.threads(), self.cards())))
-    }
-
-    fn cards(&self) -> CardOptions {
-        let mut cards = CardOptions::from(self.inline);
-        cards.launch_ms = self.launch_ms.or(config::get().launch_ms.value).unwrap_or(cards.launch_ms);
-        cards
     }
 }
 
 /// Logs the devices of a run.
 fn opened(devices: Devices) -> Devices {
     for (id, description) in devices.describe() {
-        detail(|| format!("device {id}: {description}"));
+        verbose(|| format!("device {id}: {description}"));
     }
     devices
 }

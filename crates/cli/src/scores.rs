@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use warpsmith::chain::toml_mistake;
 use warpsmith::pattern::{Feature, MOST_PARTS, Options, Part, Ranking, SCORES, Score};
 use warpsmith::search::Show;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::human::whole;
+use warpsmith_console::input;
+use warpsmith_text::toml_mistake;
 
-use crate::ending::Failure;
-use crate::human::whole;
-use crate::input;
 use crate::running::{PATTERNS, SCORES as HEADING};
 
 /// A search for the best instead of a match, or for the best among matches, for every command whose addresses have scores.

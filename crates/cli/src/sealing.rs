@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use warpsmith::keys::wiping_stack;
+use warpsmith_console::exit::Failure;
 
 use crate::encryption::{Encrypted, Encryption};
-use crate::ending::Failure;
 use crate::record::Deliverable;
 
 /// Results that wait to be encrypted, at most.

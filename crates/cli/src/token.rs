@@ -1,14 +1,13 @@
-//! The word that a service asks its clients for, kept in a file.
+//! The bearer token of a service, kept in a file.
 
 use std::path::Path;
 
 use warpsmith::pir::Token;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::secret_file;
 
-use crate::ending::Failure;
-
-/// The token in a file that nobody else may read.
+/// Reads the token from a file that nobody else may read.
 pub(crate) fn read_token(path: &Path) -> Result<Token, Failure> {
-    let content = warpsmith_files::read_secret(path, Token::MOST_BYTES)
-        .map_err(|error| Failure::of("--token-file", &error))?;
+    let content = secret_file::read("--token-file", path, Token::MOST_BYTES)?;
     Token::new(&content).map_err(|error| Failure::Usage(format!("--token-file {}: {error}", path.display())))
 }

@@ -6,7 +6,8 @@
 //!
 //! [`survey`] lists what there is; [`Device::queue`] opens an in-order [`Queue`], which owns all it makes.
 //! Files: `queue.rs` is the queue both interfaces share, `cuda/` and `opencl/` the calls beneath it,
-//! `cache.rs` keeps compiled kernels, `error.rs` says what went wrong.
+//! `cache.rs` keeps compiled kernels, `error.rs` says what went wrong. [`Selector`] reads the names by which users choose devices,
+//! [`CardOptions`] holds how GPUs are used, [`under_way`] lists what is being prepared.
 
 #[cfg(any(feature = "cuda", feature = "opencl"))]
 mod cache;
@@ -16,10 +17,14 @@ mod cuda;
 mod dylib;
 mod error;
 mod handle;
+mod in_driver;
 #[cfg(feature = "opencl")]
 mod opencl;
+mod options;
 #[cfg(any(feature = "cuda", feature = "opencl"))]
 mod queue;
+mod selector;
+mod under_way;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -28,6 +33,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use cache::user_cache;
 pub use error::{Error, Result};
 pub use handle::{Buffer, Kernel, Later, Mark, Program};
+pub use in_driver::{InDriver, drivers_are_busy};
+pub use options::{CardOptions, Inline};
+pub use selector::Selector;
+pub use under_way::{Busy, Preparing, UnderWay, under_way};
 
 /// The interface a device is used through.
 ///

@@ -1,100 +1,17 @@
 //! Which devices there are, and which of them a person asked for.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use warpsmith_chain::Shown;
-use warpsmith_device::{Api, Device};
+use warpsmith_device::{Api, Busy, CardOptions, Device, Inline, Preparing, Selector};
 
 use crate::cpu::Cpu;
 use crate::error::{Error, Result};
-use crate::gpu::{CardOptions, Gpu, Inline, carries_ptx};
+use crate::gpu::{Gpu, carries_ptx};
 use crate::later::Later;
 use crate::simd::{self, Simd};
-use crate::under_way::{Busy, Preparing};
 use crate::worker::{Backend, Runner};
-
-/// A device as a person names it.
-///
-/// ```
-/// use warpsmith_engine::Selector;
-///
-/// let first: Selector = "cuda:0".parse()?;
-/// assert_eq!(first.to_string(), "cuda:0");
-/// let error = "gpu".parse::<Selector>().unwrap_err();
-/// assert!(error.contains("cpu, cuda"), "{error}");
-/// # Ok::<(), String>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Selector {
-    /// Everything found, GPUs and the processor.
-    All,
-    /// The processor, with a given instruction set or the best it has.
-    Cpu(Option<Simd>),
-    /// Cards through an interface: one, or all of them.
-    Gpu(Api, Option<u32>),
-}
-
-impl Selector {
-    /// The instruction sets that may be chosen for the processor, the fastest first.
-    pub const INSTRUCTION_SETS: [Simd; 5] = simd::SETS;
-
-    /// What a person may write, for help texts and errors.
-    pub fn examples() -> String {
-        let all = Api::ALL.iter().map(|api| api.to_string());
-        let single = Api::ALL.iter().enumerate().map(|(number, api)| format!("{api}:{number}"));
-        format!("cpu, {} or all", all.chain(single).collect::<Vec<_>>().join(", "))
-    }
-}
-
-impl FromStr for Selector {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Selector, String> {
-        let (kind, rest) = match text.split_once(':') {
-            Some((kind, rest)) => (kind, Some(rest)),
-            None => (text, None),
-        };
-        let number = || {
-            rest.map(|r| {
-                r.parse().map_err(|_| format!("'{}' in '{}' is not a device number", Shown(r), Shown(text)))
-            })
-            .transpose()
-        };
-        match (kind, rest) {
-            ("all", None) => Ok(Selector::All),
-            ("cpu", None) => Ok(Selector::Cpu(None)),
-            ("cpu", Some(rest)) => match simd::SETS.into_iter().find(|s| s.name() == rest) {
-                Some(simd) => Ok(Selector::Cpu(Some(simd))),
-                None => {
-                    let names = simd::SETS.map(|s| format!("cpu:{s}")).join(" or ");
-                    Err(format!(
-                        "'{}' is no instruction set of the cpu device; give cpu, {names}",
-                        Shown(rest)
-                    ))
-                }
-            },
-            _ => match Api::ALL.into_iter().find(|api| api.name() == kind) {
-                Some(api) => Ok(Selector::Gpu(api, number()?)),
-                None => Err(format!("'{}' is no device; give {}", Shown(text), Selector::examples())),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Selector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Selector::All => f.write_str("all"),
-            Selector::Cpu(None) => f.write_str("cpu"),
-            Selector::Cpu(Some(simd)) => write!(f, "cpu:{simd}"),
-            Selector::Gpu(api, None) => write!(f, "{api}"),
-            Selector::Gpu(api, Some(number)) => write!(f, "{api}:{number}"),
-        }
-    }
-}
 
 /// One device of this machine.
 ///

@@ -1,7 +1,8 @@
 //! Joining: the owner of a public key makes the private key of what a miner found for it.
 
-use warpsmith_chain::{Birthday, KeyTarget, Shown};
+use warpsmith_chain::{Birthday, KeyTarget};
 use warpsmith_curve::Scalar;
+use warpsmith_text::Shown;
 use zeroize::Zeroizing;
 
 use crate::details::Details;

@@ -31,7 +31,6 @@ mod selftest;
 mod simd;
 mod space;
 mod split;
-mod under_way;
 mod unit;
 mod worker;
 
@@ -41,12 +40,10 @@ pub use bench::scan::{ScanBench, ScanOf, bench_scan};
 pub use bench::tune::{TuneFor, Tuned, TunedPrograms, tune};
 pub use bench::{BASELINE_DESCRIPTION, Bench, BenchOptions, bench, quick_rate};
 pub use details::Details;
-pub use devices::{Devices, FilterRoom, Found, Selector, Survey, survey};
+pub use devices::{Devices, FilterRoom, Found, Survey, survey};
 pub use error::{Error, Result};
-pub use gpu::{CardOptions, Inline};
 pub use inspect::{Compiled, Inspection, inspect};
 pub use join::{Joined, join};
-pub use later::drivers_are_busy;
 pub use origin::{PublicKeyError, Secret, parse_public_key, public_point};
 pub use run::pause::Pause;
 pub use run::report::{Ended, Event, Sink};
@@ -61,11 +58,12 @@ pub use selftest::{SelfTest, selftest, selftest_cases};
 pub use simd::Simd;
 pub use space::Subject;
 pub use split::Split;
-pub use under_way::{Preparing, UnderWay, under_way};
 pub use unit::{
     Covered, KeyUnit, Outfit, RangeRunner, RangeStart, RangeUnit, SaltUnit, Unit, UnitOrigin, UnitRunner,
     check_spots, settle,
 };
-pub use warpsmith_device::Api;
+pub use warpsmith_device::{
+    Api, CardOptions, Inline, Preparing, Selector, UnderWay, drivers_are_busy, under_way,
+};
 pub use worker::Runner;
 pub use worker::measure::{Part, Profile};

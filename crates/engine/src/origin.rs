@@ -7,8 +7,9 @@
 //! SEC: secret scalars are handled by libsecp256k1 alone, erased when dropped and never printed.
 
 use secp256k1::{Parity, PublicKey, XOnlyPublicKey};
-use warpsmith_chain::{PublicPoint, Shown};
+use warpsmith_chain::PublicPoint;
 use warpsmith_curve::{Affine, Fe, Scalar};
+use warpsmith_text::Shown;
 
 pub use crate::secret::Secret;
 use crate::secret::tweak;

@@ -14,9 +14,10 @@ use sha2::{Digest as _, Sha256};
 use warpsmith_chain::coin::{AddressType, Network};
 use warpsmith_chain::cosmos::cosmos;
 use warpsmith_chain::ethereum::{self, Contract, Deployment, Factory, SaltRequest};
-use warpsmith_chain::{Chain, KeyTarget, SaltMask, SaltTarget, json_mistake};
+use warpsmith_chain::{Chain, KeyTarget, SaltMask, SaltTarget};
 use warpsmith_engine::{PublicKey, Subject, Wanted, parse_public_key};
 use warpsmith_pattern::{Feature, Options, Patterns, Ranking, compile};
+use warpsmith_text::json_mistake;
 
 use crate::error::{Error, Result};
 use crate::scan::{Order, ScanTask};

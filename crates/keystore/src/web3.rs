@@ -10,7 +10,7 @@ use ctr::cipher::{KeyIvInit, StreamCipher};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use warpsmith_chain::ethereum::keccak256;
-use warpsmith_chain::json_mistake;
+use warpsmith_text::json_mistake;
 use zeroize::Zeroizing;
 
 use crate::{Error, Password, Result, Scrypt, random};

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use warpsmith_chain::Shown;
+use warpsmith_text::Shown;
 
 use crate::habit::Habit;
 

@@ -1,6 +1,6 @@
 //! The range of private keys a scan is asked for, as a person writes it.
 
-use warpsmith_chain::Shown;
+use warpsmith_text::Shown;
 
 use crate::interval::{Interval, U256};
 

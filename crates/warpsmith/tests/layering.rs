@@ -15,12 +15,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("warpsmith-hash", &["warpsmith-simd"]),
     ("warpsmith-http", &[]),
     ("warpsmith-kernel", &[]),
-    ("warpsmith-device", &[]),
+    ("warpsmith-text", &[]),
+    ("warpsmith-device", &["warpsmith-simd", "warpsmith-text"]),
+    ("warpsmith-console", &["warpsmith-device", "warpsmith-files", "warpsmith-http", "warpsmith-text"]),
     ("warpsmith-trials", &["warpsmith-curve"]),
-    ("warpsmith-chain", &["warpsmith-hash"]),
-    ("warpsmith-pattern", &["warpsmith-chain"]),
-    ("warpsmith-keystore", &["warpsmith-chain", "warpsmith-entropy"]),
-    ("warpsmith-store", &["warpsmith-entropy", "warpsmith-files", "warpsmith-chain"]),
+    ("warpsmith-chain", &["warpsmith-hash", "warpsmith-text"]),
+    ("warpsmith-pattern", &["warpsmith-chain", "warpsmith-text"]),
+    ("warpsmith-keystore", &["warpsmith-chain", "warpsmith-entropy", "warpsmith-text"]),
+    ("warpsmith-store", &["warpsmith-entropy", "warpsmith-files", "warpsmith-chain", "warpsmith-text"]),
     (
         "warpsmith-engine",
         &[
@@ -33,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-simd",
             "warpsmith-store",
             "warpsmith-chain",
+            "warpsmith-text",
         ],
     ),
     (
@@ -56,6 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-files",
             "warpsmith-pattern",
             "warpsmith-store",
+            "warpsmith-text",
         ],
     ),
     (
@@ -70,9 +74,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-pir",
             "warpsmith-store",
             "warpsmith-chain",
+            "warpsmith-text",
         ],
     ),
-    ("warpsmith-cli", &["warpsmith", "warpsmith-files", "warpsmith-http"]),
+    (
+        "warpsmith-cli",
+        &["warpsmith", "warpsmith-console", "warpsmith-files", "warpsmith-http", "warpsmith-text"],
+    ),
     (
         "warpsmith-fuzzing",
         &[

@@ -2,13 +2,13 @@
 //!
 //! SEC: everything with a secret in it is built in a string that has its full capacity from the start, and erased.
 
+use warpsmith_text::any_of;
 use zeroize::Zeroizing;
 
 use std::sync::LazyLock;
 
 use super::{AddressType, COINS, Coin, CoinAddress, Network, Params};
 use crate::text::base58;
-use crate::words::any_of;
 use crate::{Birthday, Error, PublicPoint, taproot_output};
 
 /// Characters of the longest: a key of 34 bytes and a checksum, of 65 bytes in hex, a function or two, a checksum.

@@ -2,9 +2,10 @@
 //!
 //! Knows heads only. Whether the rest of a pattern is possible is for patterns to say.
 
+use warpsmith_text::{Shown, any_of};
+
 use super::{AddressType, Coin, CoinAddress, Network, looks_secret};
 use crate::text::Writing;
-use crate::words::{Shown, any_of};
 
 /// Patterns that do not say what kind of address is wanted, or say two things.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,10 @@
 //! What a person gives beside an address: hashes, init code, the layout of a salt.
 
+use warpsmith_text::Shown;
+
 use super::{Address, decode};
-use crate::{Error, Shown};
+
+use crate::Error;
 
 /// A given text or file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,12 +8,13 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use toml::Spanned;
+use warpsmith_text::{is_unprintable, toml_mistake};
 
 use super::abi::AbiType;
 use super::expression::{Content, Expression, Mistake, RESERVED, Scope, Values, is_simple, parameters, size};
 use super::factory::{Argument, Case, Input, Outcome, PROXY_CODE_HASH};
 use super::{Factory, decode, parse_hash};
-use crate::{Hashed, is_unprintable, toml_mistake};
+use crate::Hashed;
 
 /// A rule file that cannot be used, and where its mistake is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -58,7 +58,7 @@ pub enum SafeError {
 }
 
 fn known() -> String {
-    crate::words::any_of(&VERSIONS.map(|(name, ..)| name))
+    warpsmith_text::any_of(&VERSIONS.map(|(name, ..)| name))
 }
 
 /// Who owns a Safe, and how many of them must sign.

@@ -14,15 +14,18 @@ use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::pattern::Options;
 use warpsmith::proof::{BASELINE_DESCRIPTION, BenchOptions, FieldBench, Sample, bench, bench_field};
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::stderr::report;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use self::detail::DetailFields;
 use self::scan::{SCAN, ScanBenchFlags};
-use crate::ending::{Ending, Failure};
-use crate::human;
+use crate::failures::OrFail as _;
 use crate::patterns::Written;
-use crate::running::{DeviceFlags, choose_samples};
-use crate::stdout::{AsAsked, Stdout};
-use crate::telling::tell;
+use crate::running::OpenDevices as _;
+use crate::running::choose_samples;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -113,7 +116,7 @@ struct FieldLine<'a> {
 const FIELD: &str = "field";
 
 impl Bench {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let targets = choose_samples(&self.target, &[FIELD, SCAN])?;
         let measures = |name: &str| self.target.iter().any(|target| target == name);
         self.scan.check(measures(SCAN))?;
@@ -147,7 +150,7 @@ impl Bench {
                 patterns: patterns.as_ref(),
                 detail: self.detail,
             };
-            for bench in bench(&devices, target, &options)? {
+            for bench in bench(&devices, target, &options).or_fail()? {
                 let line = Line {
                     event: "bench",
                     target: bench.target,
@@ -169,13 +172,13 @@ impl Bench {
                 }
             }
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     /// Multiplications, squarings and inversions per second, a line each.
     fn field(&self, devices: &Devices, stdout: &mut Stdout) -> Result<(), Failure> {
-        for bench in bench_field(devices, self.seconds)? {
+        for bench in bench_field(devices, self.seconds).or_fail()? {
             let FieldBench { device, op, rate, verified, seconds } = &bench;
             let (event, target) = ("bench", FIELD);
             if self.json {
@@ -193,9 +196,9 @@ impl Bench {
     fn announce(&self) {
         if std::io::stderr().is_terminal() {
             let time = human::seconds(self.seconds);
-            tell(&format!("measuring each target and device for {time}; every match is verified"));
+            report(&format!("measuring each target and device for {time}; every match is verified"));
             if self.baseline {
-                tell(&format!("baseline, for as long: {BASELINE_DESCRIPTION}"));
+                report(&format!("baseline, for as long: {BASELINE_DESCRIPTION}"));
             }
         }
     }

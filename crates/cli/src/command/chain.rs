@@ -8,18 +8,18 @@ use std::fmt::Write;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 use warpsmith::chain::coin::{AddressType, Coin, Network, Refusal};
-use warpsmith::chain::{CHAINS, Chain, Shown};
+use warpsmith::chain::{CHAINS, Chain};
 use warpsmith::fleet::job::Sought;
 use warpsmith::pattern::{KINDS, Options, Reason, compile};
 use warpsmith::search::Subject;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::stdout::Stdout;
+use warpsmith_text::{Shown, any_of};
 
-use crate::ending::{Ending, Failure};
-use crate::human::any_of;
 use crate::mining::{Mining, SplitFlags};
 use crate::patterns::Written;
 use crate::quest::Quest;
 use crate::running::PATTERNS;
-use crate::stdout::Stdout;
 
 /// The chains that have a command of their own.
 const OWN: &[&str] = &["cosmos", "eth"];
@@ -183,7 +183,7 @@ impl Subcommand for Mine {
 }
 
 impl Mine {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
         let mut written = self.mining.patterns()?;
         written.require(self.chain.name, self.chain.example)?;
         let options = Options { ignore_case: self.ignore_case, ..Options::default() };

@@ -5,13 +5,13 @@ use warpsmith::chain::cosmos::{HUB, cosmos};
 use warpsmith::fleet::job::Sought;
 use warpsmith::pattern::Options;
 use warpsmith::search::Subject;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::stdout::Stdout;
 
 use super::chain::help_of;
-use crate::ending::{Ending, Failure};
 use crate::mining::{Mining, SplitFlags};
 use crate::quest::Quest;
 use crate::running::PATTERNS;
-use crate::stdout::Stdout;
 
 /// Search for an account of the Cosmos Hub, or of another chain of its kind
 ///
@@ -36,7 +36,7 @@ pub(crate) struct Cosmos {
 }
 
 impl Cosmos {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
         let account = cosmos(&self.prefix)
             .map_err(|error| Failure::Usage(format!("--prefix '{}': {error}", self.prefix.escape_debug())))?;
         let quest = Quest {

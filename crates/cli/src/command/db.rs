@@ -10,15 +10,16 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use warpsmith::store::{About, Database, Report};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use self::build::{Add, Build};
 use self::diff::Diff;
 use self::list::List;
 use self::lookup::Lookup;
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::failure_of;
 
 /// Build and inspect an address database for `scan`
 #[derive(Args)]
@@ -106,7 +107,7 @@ struct SnapshotLine {
 }
 
 impl Db {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         match &self.command {
             Command::Build(build) => build.run(stdout),
             Command::Add(add) => add.run(stdout),
@@ -120,7 +121,7 @@ impl Db {
 }
 
 fn failed(error: warpsmith::store::Error) -> Failure {
-    Failure::of("", &error)
+    failure_of("", &error)
 }
 
 /// What a person should know of the lines of a list.
@@ -183,20 +184,20 @@ fn about_text(database: &Database) -> String {
 }
 
 impl Info {
-    fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let database = Database::open(&self.database).map_err(failed)?;
         if self.json {
             stdout.show_json(&about_line("database", &database))?;
         } else {
             stdout.show_text(&about_text(&database))?;
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }
 
 impl Verify {
-    fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let database = Database::open(&self.database).map_err(failed)?;
         let (mut screen, total) = (Screen::new(self.quiet), database.about().records);
         database
@@ -207,6 +208,6 @@ impl Verify {
         screen.clear();
         let text = format!("every record is as it was built: {} addresses\n", human::count(total as f64));
         stdout.show_text(&text)?;
-        Ok(Ending::Done)
+        Ok(ExitStatus::Done)
     }
 }

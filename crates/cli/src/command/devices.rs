@@ -8,11 +8,10 @@ use std::fmt::Write;
 use clap::Args;
 use serde::Serialize;
 use warpsmith::devices::Inspection;
-
-use crate::ending::{Ending, Failure};
-use crate::human::{self, wrapped};
-use crate::stdout::{AsAsked, Stdout};
-use crate::telling::is_verbose;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human::{self, wrapped};
+use warpsmith_console::stderr::is_verbose;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +39,7 @@ enum Line<'a> {
 }
 
 impl Devices {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let survey = warpsmith::devices::survey();
         let found = survey.found.iter().map(|device| Line::Device {
             id: &device.id,
@@ -57,8 +56,8 @@ impl Devices {
         if is_verbose() {
             self.inspect(stdout)?;
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }
 

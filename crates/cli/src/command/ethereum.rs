@@ -8,17 +8,17 @@ use warpsmith::chain::SaltMask;
 use warpsmith::chain::ethereum::{Account, Contract};
 use warpsmith::fleet::job::Sought;
 use warpsmith::search::Subject;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human::whole;
+use warpsmith_console::stderr::warn;
+use warpsmith_console::stdout::Stdout;
 
-use crate::ending::{Ending, Failure};
 use crate::factory::{Made, MadeByCreate2, MadeByCreate3};
 use crate::hooks::HookFlags;
-use crate::human::whole;
 use crate::mining::{Mining, SplitFlags};
 use crate::quest::Quest;
 use crate::running::CONTRACT;
 use crate::scores::ScoreFlags;
-use crate::stdout::Stdout;
-use crate::telling::tell;
 
 const ETH_EXAMPLES: &str = "\
 Patterns, after 0x:
@@ -64,7 +64,7 @@ pub(crate) struct Eth {
 }
 
 impl Eth {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
         let contract = Contract::new(self.nonce.unwrap_or(0));
         let contract = contract.map_err(|error| Failure::Usage(format!("--nonce: {error}")))?;
         let subject = if self.contract { Subject::Key(&contract) } else { Subject::Key(&Account) };
@@ -115,7 +115,7 @@ pub(crate) struct Create2 {
 }
 
 impl Create2 {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
         search(&self.made, &self.salt, &self.mining, (&self.score, &self.hooks), stdout)
     }
 }
@@ -150,7 +150,7 @@ pub(crate) struct Create3 {
 }
 
 impl Create3 {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
         search(&self.made, &self.salt, &self.mining, (&self.score, &self.hooks), stdout)
     }
 }
@@ -170,7 +170,7 @@ fn search(
     mining: &Mining,
     (score, hooks): (&ScoreFlags, &HookFlags),
     stdout: Stdout,
-) -> Result<Ending, Failure> {
+) -> Result<ExitStatus, Failure> {
     let mask = salt.salt.as_deref().map(SaltMask::parse).transpose();
     let mask = mask.map_err(|error| Failure::Usage(format!("--salt: {error}")))?;
     let factory = made.factory()?;
@@ -178,7 +178,7 @@ fn search(
     let deployment = made.deployment(&factory, mask)?.with_source(code.source);
     let sought = made.sought(&factory, mask)?;
     if let Some(caution) = deployment.caution() {
-        tell(&format!("warning: {caution}"));
+        warn(&format!("{caution}"));
     }
     let subject = Subject::Salt(&deployment);
     let (options, contest) = (hooks.restrict(score.options())?, score.read()?);

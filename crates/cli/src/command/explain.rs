@@ -7,12 +7,12 @@ use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use warpsmith::chain::{SaltMask, SaltTarget, Target};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::ethereum::{Create2, Create3};
-use crate::ending::{Ending, Failure};
 use crate::factory::{CodeFile, Made, MadeByCreate2, MadeByCreate3};
 use crate::running::CONTRACT;
-use crate::stdout::{AsAsked, Stdout};
 
 /// Mine a CREATE2 salt, or explain one
 ///
@@ -53,7 +53,7 @@ enum Explain3 {
 }
 
 impl Create2Command {
-    pub fn run(&self, mut stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, mut stdout: Stdout) -> Result<ExitStatus, Failure> {
         match &self.explain {
             None => self.search.run(stdout),
             Some(Explain2::Explain(one)) => one.salt.explain(&one.made, &mut stdout),
@@ -62,7 +62,7 @@ impl Create2Command {
 }
 
 impl Create3Command {
-    pub fn run(&self, mut stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, mut stdout: Stdout) -> Result<ExitStatus, Failure> {
         match &self.explain {
             None => self.search.run(stdout),
             Some(Explain3::Explain(one)) => one.salt.explain(&one.made, &mut stdout),
@@ -129,7 +129,7 @@ struct ExplanationLine<'a> {
 }
 
 impl OneSalt {
-    fn explain(&self, made: &dyn Made, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    fn explain(&self, made: &dyn Made, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let bad = |why: &dyn std::fmt::Display| Failure::Usage(format!("--salt: {why}"));
         let factory = made.factory()?;
         let given = factory.parse_salt(&self.salt).map_err(|error| bad(&error))?;
@@ -156,7 +156,7 @@ impl OneSalt {
             let lines = trace.iter().map(|(name, value)| format!("{name:<width$}  {value}\n"));
             stdout.show_text(&lines.collect::<String>())?;
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }

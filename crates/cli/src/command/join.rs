@@ -10,18 +10,20 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Deserialize;
 use warpsmith::chain::ethereum::Contract;
-use warpsmith::chain::{CHAINS, Chain, KeyTarget, json_mistake};
+use warpsmith::chain::{CHAINS, Chain, KeyTarget};
 use warpsmith::keys::{Split, join, wiping_stack};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::input::{self, documents, name};
+use warpsmith_console::stderr::warn;
+use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_text::json_mistake;
 
 use crate::encryption::{EncryptFlags, ask_password};
-use crate::ending::{Ending, Failure};
-use crate::input::{self, documents, name};
+use crate::failures::OrFail as _;
 use crate::keys;
 use crate::qr::QrFlags;
 use crate::record::{Deliverable, SplitFields};
 use crate::results::Results;
-use crate::stdout::{AsAsked, Stdout};
-use crate::telling::tell;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,7 +52,7 @@ pub(crate) struct Join {
     results: Vec<String>,
 
     /// Append the key to FILE (created with mode 0600) instead of showing it
-    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, default_values_os = crate::config::output(),
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, default_values_os = warpsmith_console::config::output(),
         hide_default_value = true)]
     output: Option<PathBuf>,
 
@@ -87,7 +89,7 @@ struct Mined {
 }
 
 impl Join {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
         let own_key = self.secret_key_file.as_deref();
         let inputs = self.results.iter().map(String::as_str).chain(own_key);
         if inputs.filter(|name| *name == "-").count() > 1 {
@@ -108,7 +110,7 @@ impl Join {
         // All of them first: what does not fit leaves nothing behind.
         let joined = wiping_stack(|| {
             let join = |Mined { target, nonce, address, public_key, split }: &Mined| {
-                let joined = join(&own, split, target.as_ref(), address, public_key.as_ref())?;
+                let joined = join(&own, split, target.as_ref(), address, public_key.as_ref()).or_fail()?;
                 let (target, variant) = (target.name(), target.variant());
                 Ok(Deliverable::Joined { joined, target, variant, nonce: *nonce })
             };
@@ -118,15 +120,15 @@ impl Join {
         if let Some(encryption) = &encryption
             && let Some(caution) = self.encrypt.caution(mined[0].target.as_ref(), encryption)
         {
-            tell(&format!("warning: {caution}"));
+            warn(&format!("{caution}"));
         }
         wiping_stack(|| {
             let mut results =
                 Results::open(stdout, self.output.as_deref(), self.json, encryption)?.with_codes(qr);
             results.publish(joined)?;
             results.finish()?;
-            results.stdout().done(self.json, &AsAsked {})?;
-            Ok(Ending::Done)
+            results.stdout().done(self.json, &NoSummary {})?;
+            Ok(ExitStatus::Done)
         })
     }
 }

@@ -7,11 +7,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use warpsmith::keys::{Secret, wiping_stack};
+use warpsmith_console::exit::{ExitStatus, Failure, is_missing};
+use warpsmith_console::redact::secret_kind;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 use zeroize::Zeroizing;
-
-use crate::ending::{Ending, Failure, is_missing};
-use crate::stdout::{AsAsked, Stdout};
-use crate::telling::may_be_secret;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,10 +43,10 @@ struct KeygenLine<'a> {
 }
 
 impl Keygen {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let name = self.output.display().to_string();
         // SEC: it is told.
-        if let Some(what) = may_be_secret(&name) {
+        if let Some(what) = secret_kind(&name) {
             return Err(Failure::Usage(format!("--output: the name given has {what}; give another name")));
         }
         let failed =
@@ -79,7 +78,7 @@ impl Keygen {
             }
             false => stdout.show(format!("{public_key}\n").as_bytes())?,
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }

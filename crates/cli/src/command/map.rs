@@ -6,11 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use warpsmith::store::{Gaps, Interval, Map, MapFile, MergeError};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
-use crate::ending::{Ending, Failure};
+use crate::failures::failure_of;
 use crate::forecast::YEAR;
-use crate::human;
-use crate::stdout::{AsAsked, Stdout};
 
 /// Explain the map of a scan, or join maps of one job
 #[derive(Args)]
@@ -107,7 +108,7 @@ struct HistoryLine {
 }
 
 impl MapCommand {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         match &self.command {
             Command::Show(show) => show.run(stdout),
             Command::Merge(merge) => merge.run(stdout),
@@ -116,11 +117,11 @@ impl MapCommand {
 }
 
 fn failed(error: impl std::error::Error + 'static) -> Failure {
-    Failure::of("", &error)
+    failure_of("", &error)
 }
 
 impl Show {
-    fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let map = MapFile::read(&self.file).map_err(failed)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let told = Told { gaps: map.survey(self.gaps), end: End::of(&map, now), map: &map };
@@ -129,8 +130,8 @@ impl Show {
         } else {
             stdout.show_text(&told.text())?;
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }
 
@@ -311,12 +312,12 @@ fn gaps_text(gaps: &Gaps) -> String {
 }
 
 impl Merge {
-    fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let maps = self.files.iter().map(|file| MapFile::read(file));
         let maps: Vec<Map> = maps.collect::<Result<_, _>>().map_err(failed)?;
         let merged = Map::merge(&maps).map_err(|error| match &error {
             MergeError::OtherJob { map, .. } => {
-                Failure::of(&self.files[map - 1].display().to_string(), &error)
+                failure_of(&self.files[map - 1].display().to_string(), &error)
             }
             _ => failed(error),
         })?;
@@ -327,6 +328,6 @@ impl Merge {
         MapFile::create(&self.into, merged).map_err(failed)?;
         let text = format!("{}: {} covered\n", self.into.display(), human::percent(share));
         stdout.show_text(&text)?;
-        Ok(Ending::Done)
+        Ok(ExitStatus::Done)
     }
 }

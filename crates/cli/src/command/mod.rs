@@ -2,7 +2,6 @@
 
 pub(crate) mod bench;
 pub(crate) mod chain;
-pub(crate) mod config;
 pub(crate) mod cosmos;
 pub(crate) mod db;
 pub(crate) mod devices;
@@ -11,7 +10,6 @@ pub(crate) mod explain;
 pub(crate) mod fleet;
 pub(crate) mod join;
 pub(crate) mod keygen;
-pub(crate) mod manual;
 pub(crate) mod map;
 pub(crate) mod pir;
 pub(crate) mod scan;

@@ -20,25 +20,24 @@ use warpsmith::scan::{
     mask_ledger, run, with_filter,
 };
 use warpsmith::store::{Database, Interval, Map, RangeError, TargetList, Width, parse_range};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::signals::{StartupGuard, interrupt};
+use warpsmith_console::stdout::Stdout;
+use warpsmith_console::{human, input, json};
 
 use super::db::remarks;
 use super::fleet::submit::Submission;
 use crate::encryption::RecipientFlags;
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::input;
-use crate::json;
+use crate::failures::{IntoFailure as _, OrFail as _, failure_of};
 use crate::keys;
 use crate::metrics::JobNumbers;
 use crate::mining::NOT_BEGUN;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{
-    DeviceRate, ProgressFormat, RESULTS, RunFlags, WHEN, device_rates, ended_by, interrupt,
-};
-use crate::screen::{Model, Reins, Screen, note_saved, scan_model};
-use crate::signals::Starting;
-use crate::stdout::Stdout;
+use crate::running::OpenDevices as _;
+use crate::running::{DeviceRate, ProgressFormat, RESULTS, RunFlags, WHEN, device_rates, ended_by};
+use crate::screen::{LiveScreen, Model, Reins, note_saved, scan_model};
+use crate::values::parse_birthday;
 use masks::Scanned;
 
 const EXAMPLES: &str = "\
@@ -142,7 +141,7 @@ pub(crate) struct Scan {
 
     /// Day from which on the addresses can have been paid, e.g. 2013-04-01: wallets that import a key look for payments from there
     /// [default: the whole chain]
-    #[arg(long, value_name = "DATE", value_parser = human::parse_birthday, help_heading = RESULTS)]
+    #[arg(long, value_name = "DATE", value_parser = parse_birthday, help_heading = RESULTS)]
     birthday: Option<Birthday>,
 
     #[command(flatten)]
@@ -206,7 +205,7 @@ struct ProgressLine<'a> {
 }
 
 impl Scan {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
         if self.missing.is_some() && self.mask.is_none() && self.mask_file.is_none() {
             return Err(Failure::Usage(
                 "--missing says how many characters of a mask are missing: give that with --mask or --mask-file"
@@ -231,7 +230,7 @@ impl Scan {
         };
         let reins = Reins { interrupt: interrupt()?, pause: Arc::default() };
         // Up to the first key there is nothing to be ended in order.
-        let starting = Starting::new(self.run.quiet, NOT_BEGUN);
+        let starting = StartupGuard::new(self.run.quiet, NOT_BEGUN);
         if self.run.progress.is_none() {
             screen.begin(|| scan_model(&self.name_of(&keys)), &reins);
         }
@@ -252,7 +251,7 @@ impl Scan {
             Scanned::Range(range) => ledger(*range, &targets, map, random),
             Scanned::Mask(mask) => mask_ledger(mask, &targets, map, random),
         };
-        let mut ledger = ledger.map_err(|error| match Failure::of("--map", &error) {
+        let mut ledger = ledger.map_err(|error| match failure_of("--map", &error) {
             Failure::Other(text) if self.range_file.is_some() => Failure::Other(without_bounds(&text)),
             failure => failure,
         })?;
@@ -285,9 +284,9 @@ impl Scan {
         delivered?;
         self.conclude(&mut screen, &mut results, &outcome, ledger.map())?;
         Ok(match (outcome.ended, outcome.matches) {
-            (Ended::Interrupted, _) => Ending::Interrupted,
-            (_, 0) if !outcome.all_found => Ending::NoMatch,
-            _ => Ending::Done,
+            (Ended::Interrupted, _) => ExitStatus::Interrupted,
+            (_, 0) if !outcome.all_found => ExitStatus::NoMatch,
+            _ => ExitStatus::Done,
         })
     }
 
@@ -359,10 +358,10 @@ impl Scan {
     }
 
     /// The databases, with the filter that goes before them.
-    fn open_databases(&self, devices: &Devices, screen: &mut Screen) -> Result<ScanTargets, Failure> {
+    fn open_databases(&self, devices: &Devices, screen: &mut LiveScreen) -> Result<ScanTargets, Failure> {
         let failed = |error: warpsmith::Error| match error {
-            warpsmith::Error::Store(error) => Failure::of("--database", &error),
-            error => error.into(),
+            warpsmith::Error::Store(error) => failure_of("--database", &error),
+            error => error.into_failure(),
         };
         let databases = self.database.iter().map(|path| Database::open(path));
         let databases = databases.collect::<Result<_, _>>().map_err(|error| failed(error.into()))?;
@@ -376,9 +375,9 @@ impl Scan {
         job: &ScanJob<'_>,
         ledger: &mut dyn Ledger,
         devices: &Devices,
-        (reins, starting): (&Reins, Starting),
+        (reins, starting): (&Reins, StartupGuard),
         results: &mut Results,
-        screen: &mut Screen,
+        screen: &mut LiveScreen,
     ) -> Result<ScanOutcome, Failure> {
         let metrics = self.run.metrics()?;
         let starting = Cell::new(Some(starting));
@@ -422,7 +421,7 @@ impl Scan {
             }
             Ok(())
         });
-        Ok(outcome?)
+        Ok(outcome.or_fail()?)
     }
 
     /// What is scanned, as it may be shown. SEC: not what a file has, and nothing of a mask.
@@ -439,7 +438,7 @@ impl Scan {
 
     fn introduce(
         &self,
-        screen: &mut Screen,
+        screen: &mut LiveScreen,
         keys: &Scanned,
         targets: &ScanTargets,
         map: &Map,
@@ -473,7 +472,7 @@ impl Scan {
 
     fn conclude(
         &self,
-        screen: &mut Screen,
+        screen: &mut LiveScreen,
         results: &mut Results,
         outcome: &ScanOutcome,
         map: &Map,
@@ -535,7 +534,7 @@ fn covered(outcome: &ScanOutcome, map: &Map) -> Covered {
 }
 
 /// Says which filter stands before a database, and how far one is that has to be made.
-pub(crate) fn tell_filter(screen: &mut Screen, news: &FilterNews) {
+pub(crate) fn tell_filter(screen: &mut LiveScreen, news: &FilterNews) {
     match news {
         FilterNews::Chosen(reason) => screen.note(&format!("filter    {reason}")),
         FilterNews::Making(width, share) => {
@@ -591,7 +590,7 @@ fn progress_line(progress: &ScanProgress) -> ProgressLine<'_> {
 struct Watched<'a> {
     ledger: &'a mut dyn Ledger,
     shown: Option<Arc<Mutex<Model>>>,
-    starting: &'a Cell<Option<Starting>>,
+    starting: &'a Cell<Option<StartupGuard>>,
 }
 
 impl Ledger for Watched<'_> {

@@ -9,12 +9,16 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::proof::{SelfTest, selftest, selftest_scans};
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stderr::report;
+use warpsmith_console::stdout::Stdout;
 
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::{DeviceFlags, choose_samples, interrupt};
-use crate::stdout::Stdout;
-use crate::telling::tell;
+use crate::failures::OrFail as _;
+use crate::running::OpenDevices as _;
+use crate::running::choose_samples;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,7 +79,7 @@ fn row(device: &str, target: &str, case: &str, result: &str) -> String {
 const SCAN: &str = "scan";
 
 impl Selftest {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let samples = choose_samples(&self.target, &[SCAN])?;
         let with_scans = self.target.is_empty() || self.target.iter().any(|name| name == SCAN);
         let devices = self.devices.open()?;
@@ -101,9 +105,9 @@ impl Selftest {
             };
         };
         loop {
-            selftest(&devices, &samples, &mut show)?;
+            selftest(&devices, &samples, &mut show).or_fail()?;
             if with_scans {
-                selftest_scans(&devices, &mut show)?;
+                selftest_scans(&devices, &mut show).or_fail()?;
             }
             rounds += 1;
             let is_over = self.seconds.is_none_or(|time| started.elapsed() >= time);
@@ -115,12 +119,12 @@ impl Selftest {
         let seconds = started.elapsed().as_secs_f64();
         if self.seconds.is_some() {
             let (rounds, time) = (human::count(rounds as f64), human::seconds(seconds));
-            tell(&format!(
+            report(&format!(
                 "{} cases in {rounds} rounds and {time}, all of them right",
                 human::count(cases as f64)
             ));
         }
         stdout.done(self.json, &Proved { cases, rounds, seconds })?;
-        Ok(if stop.load(Ordering::Relaxed) { Ending::Interrupted } else { Ending::Done })
+        Ok(if stop.load(Ordering::Relaxed) { ExitStatus::Interrupted } else { ExitStatus::Done })
     }
 }

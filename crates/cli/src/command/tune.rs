@@ -4,12 +4,15 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::chain::KeyType;
 use warpsmith::devices::{TuneFor, Tuned, TunedPrograms, tune};
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::{DeviceFlags, choose_samples};
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
+use crate::running::OpenDevices as _;
+use crate::running::choose_samples;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +64,7 @@ const SCAN: &str = "scan";
 const SCANNED: [&[&str]; 4] = [&["p2pkh"], &["p2pkh", "p2sh"], &["p2pkh-uncompressed"], &["eth"]];
 
 impl Tune {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let samples = choose_samples(&self.target, &[SCAN])?;
         let scans = self.target.is_empty() || self.target.iter().any(|name| name == SCAN);
         let devices = self.devices.open()?;
@@ -83,11 +86,11 @@ impl Tune {
         };
         for sample in &samples {
             let mut report = |tuned: &Tuned| show(sample.name, tuned);
-            tune(&devices, TuneFor::Search(sample), &mut done, &mut report)?;
+            tune(&devices, TuneFor::Search(sample), &mut done, &mut report).or_fail()?;
         }
         for types in SCANNED.iter().filter(|_| scans) {
             let types: Vec<_> = types.iter().map(|name| KeyType::find(name).expect("a type")).collect();
-            tune(&devices, TuneFor::Scan(&types), &mut done, &mut |tuned| show(SCAN, tuned))?;
+            tune(&devices, TuneFor::Scan(&types), &mut done, &mut |tuned| show(SCAN, tuned)).or_fail()?;
         }
         screen.clear();
         shown?;
@@ -95,8 +98,8 @@ impl Tune {
             let text = "no card among the devices: the processor needs no tuning (`warpsmith devices` lists what there is)";
             return Err(Failure::Device(text.to_owned()));
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     fn show(&self, target: &str, tuned: &Tuned, stdout: &mut Stdout) -> Result<(), Failure> {

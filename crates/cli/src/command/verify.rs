@@ -12,16 +12,16 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use warpsmith::keys::wiping_stack;
 use warpsmith::keystore::Password;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::input::name;
+use warpsmith_console::stderr::{report, warn};
+use warpsmith_console::stdout::Stdout;
 use zeroize::Zeroizing;
 
 use crate::checks::{Report, Verdict, check_all};
 use crate::encryption::{ask_password, read_password};
-use crate::ending::{Ending, Failure};
 use crate::factory::read_rule;
-use crate::input::name;
 use crate::keys::FORMS;
-use crate::stdout::Stdout;
-use crate::telling::tell;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,7 +77,7 @@ struct Checked {
 const LONGEST: u64 = 1 << 26;
 
 impl Verify {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let content = self.read()?;
         let bad = |why: &str| Failure::Usage(format!("{}: {why}", name(&self.file)));
         let text = std::str::from_utf8(&content).map_err(|_| bad("it is not text (UTF-8)"))?;
@@ -120,11 +120,11 @@ impl Verify {
                     "{unknown} of {checked} cannot be checked: give the rule of the factory with --rule FILE"
                 )));
             }
-            (2.., 1.., _) => tell(&format!("{wrong} of {checked} do not hold")),
+            (2.., 1.., _) => report(&format!("{wrong} of {checked} do not hold")),
             _ => {}
         }
         stdout.done(self.json, &count)?;
-        Ok(if wrong == 0 { Ending::Done } else { Ending::NoMatch })
+        Ok(if wrong == 0 { ExitStatus::Done } else { ExitStatus::NoMatch })
     }
 
     fn read(&self) -> Result<Zeroizing<Vec<u8>>, Failure> {
@@ -136,8 +136,8 @@ impl Verify {
         let source = source.map_err(failed)?;
         let facts = source.metadata().map_err(failed)?;
         if facts.is_file() && facts.permissions().mode() & 0o077 != 0 {
-            tell(&format!(
-                "warning: other users may read {}; if it holds a private key, run: chmod 600 {}",
+            warn(&format!(
+                "other users may read {}; if it holds a private key, run: chmod 600 {}",
                 name(&self.file),
                 self.file
             ));

@@ -1,17 +1,11 @@
 //! From a view to rows of the terminal: which figures at which width, and in which colours.
 
-use std::fmt::Write as _;
-
-use crossterm::Command;
-use crossterm::style::{Attribute, Color as Ink, SetAttribute, SetForegroundColor};
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
-use ratatui_core::widgets::Widget;
+use warpsmith_console::block::{Block, GAP, Looks, QUIET, STRONG, bar, clipped, wrapped_by};
+use warpsmith_console::human;
 
 use super::model::{DeviceView, Figures, Mood, View};
-use crate::human;
 
 /// Below this many columns there are the figures that matter and nothing else.
 const NARROW: usize = 60;
@@ -19,112 +13,17 @@ const NARROW: usize = 60;
 /// The longest bar: a longer one says no more.
 const BAR: usize = 100;
 
-/// Between two things in a row.
-const GAP: &str = "   ";
-
-const PLAIN: Style = Style::new();
-const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
-const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
 const GOOD: Style = Style::new().fg(Color::Green);
 const CAREFUL: Style = Style::new().fg(Color::Yellow);
-const FILLED: Style = Style::new().fg(Color::Cyan);
 
-/// What the terminal can show.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Looks {
-    pub colours: bool,
-    pub unicode: bool,
-}
-
-/// A view, ready to be drawn: a widget of as many rows as it takes.
-pub(crate) struct Block {
-    rows: Vec<Line<'static>>,
-}
-
-impl Block {
-    /// What of the view is shown in so many columns and at most so many rows. The last column stays free: some terminals wrap as soon as
-    /// it is filled.
-    pub fn of(view: &View, columns: u16, rows: u16, looks: Looks) -> Block {
-        let width = usize::from(columns).saturating_sub(1);
-        let mut lines =
-            if width < NARROW - 1 { narrow(view, width, looks) } else { wide(view, width, looks) };
-        // A block that does not fit could not be taken back.
-        lines.truncate(usize::from(rows).saturating_sub(1).max(1));
-        Block { rows: lines }
-    }
-
-    /// A bar by itself.
-    pub fn bar(label: &str, share: Option<f64>, more: &str, columns: u16, looks: Looks) -> Block {
-        let width = usize::from(columns).saturating_sub(1);
-        let Some(share) = share else {
-            let text = [label, more].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
-            return Block { rows: vec![Line::from(clipped(&text.join(", "), width, looks))] };
-        };
-        let room =
-            if more.is_empty() { width } else { width.saturating_sub(GAP.len() + more.chars().count()) };
-        let mut row = if room >= label.len() + 20 {
-            let mut row = bar(label, share, room.min(60), looks);
-            row.push_span(Span::raw(GAP));
-            row
-        } else {
-            Line::from(format!("{} {label}, ", human::percent(share)))
-        };
-        row.push_span(Span::styled(more.to_owned(), QUIET));
-        Block { rows: vec![row] }
-    }
-
-    /// Rows as the terminal takes them, without blanks at their ends.
-    pub fn rows(self, columns: u16, looks: Looks) -> Vec<String> {
-        let area = Rect::new(0, 0, columns.saturating_sub(1).max(1), self.rows.len() as u16);
-        let mut buffer = Buffer::empty(area);
-        self.render(area, &mut buffer);
-        (0..area.height).map(|row| written(&buffer, row, looks)).collect()
-    }
-}
-
-impl Widget for Block {
-    fn render(self, area: Rect, buffer: &mut Buffer) {
-        for (at, row) in self.rows.iter().enumerate().take(usize::from(area.height)) {
-            buffer.set_line(area.x, area.y + at as u16, row, area.width);
-        }
-    }
-}
-
-/// One row with its colours.
-fn written(buffer: &Buffer, row: u16, looks: Looks) -> String {
-    let cells: Vec<_> = (0..buffer.area.width).map(|column| &buffer[(column, row)]).collect();
-    let end = cells.iter().rposition(|cell| cell.symbol() != " ").map_or(0, |last| last + 1);
-    let (mut text, mut style) = (String::new(), (Color::Reset, Modifier::empty()));
-    let mut change = |text: &mut String, to: (Color, Modifier)| {
-        if looks.colours && to != style {
-            let put = |command: &dyn Fn(&mut String) -> std::fmt::Result, text: &mut String| {
-                command(text).expect("writing to a string does not fail");
-            };
-            put(&|out| SetAttribute(Attribute::Reset).write_ansi(out), text);
-            let ink = match to.0 {
-                Color::Green => Some(Ink::DarkGreen),
-                Color::Yellow => Some(Ink::DarkYellow),
-                Color::Cyan => Some(Ink::DarkCyan),
-                _ => None,
-            };
-            if let Some(ink) = ink {
-                put(&|out| SetForegroundColor(ink).write_ansi(out), text);
-            }
-            for (modifier, attribute) in [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim)]
-            {
-                if to.1.contains(modifier) {
-                    put(&|out| SetAttribute(attribute).write_ansi(out), text);
-                }
-            }
-            style = to;
-        }
-    };
-    for cell in &cells[..end] {
-        change(&mut text, (cell.fg, cell.modifier));
-        text.push_str(cell.symbol());
-    }
-    change(&mut text, (Color::Reset, Modifier::empty()));
-    text
+/// What of the view is shown in so many columns and at most so many rows. The last column stays free: some terminals wrap as soon as
+/// it is filled.
+pub(crate) fn block(view: &View, columns: u16, rows: u16, looks: Looks) -> Block {
+    let width = usize::from(columns).saturating_sub(1);
+    let mut lines = if width < NARROW - 1 { narrow(view, width, looks) } else { wide(view, width, looks) };
+    // A block that does not fit could not be taken back.
+    lines.truncate(usize::from(rows).saturating_sub(1).max(1));
+    Block::new(lines)
 }
 
 /// Three rows for a narrow terminal: how fast, how likely by now, and until when.
@@ -256,20 +155,6 @@ fn devices(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
     rows
 }
 
-/// `luck  ━━━━━━━━──────────  34.5 %`.
-fn bar(label: &str, share: f64, width: usize, looks: Looks) -> Line<'static> {
-    let percent = format!("{:>9}", human::percent(share));
-    let room = width.saturating_sub(label.len() + 1 + percent.len());
-    let filled = (share.clamp(0.0, 1.0) * room as f64).floor() as usize;
-    let (full, empty) = if looks.unicode { ("━", "─") } else { ("#", "-") };
-    Line::from(vec![
-        Span::styled(format!("{label} "), QUIET),
-        Span::styled(full.repeat(filled), FILLED),
-        Span::styled(empty.repeat(room - filled), QUIET),
-        Span::styled(percent, STRONG),
-    ])
-}
-
 fn mood(mood: Mood) -> Style {
     match mood {
         Mood::Running => GOOD,
@@ -294,31 +179,6 @@ fn together(parts: Vec<Span<'static>>, gap: &'static str, width: usize) -> Line<
 /// These in as many rows as they take.
 fn wrapped(parts: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
     wrapped_by(parts, GAP, width)
-}
-
-fn wrapped_by(parts: Vec<Span<'static>>, gap: &'static str, width: usize) -> Vec<Line<'static>> {
-    let mut rows: Vec<Line<'static>> = Vec::new();
-    for part in parts {
-        match rows.last_mut() {
-            Some(row) if row.width() + gap.len() + part.width() <= width => {
-                row.push_span(Span::styled(gap, PLAIN));
-                row.push_span(part);
-            }
-            _ => rows.push(Line::from(part)),
-        }
-    }
-    rows
-}
-
-/// A text that fits, with a sign where something is missing.
-fn clipped(text: &str, width: usize, looks: Looks) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let sign = if looks.unicode { "…" } else { "..." };
-    let mut short: String = text.chars().take(width.saturating_sub(sign.chars().count())).collect();
-    let _ = write!(short, "{sign}");
-    short
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io::{PipeReader, Read};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use super::terminal;
+use warpsmith_console::terminal;
 
 /// What a person may want while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(crate) fn parse(sent: &[u8]) -> Vec<Key> {
 
 /// Waits for keys, so long at most, or until the other end of `end` is closed. Where keys cannot be had now it waits for the rest.
 pub(crate) fn wait(keyboard: Option<&File>, end: &PipeReader, time: Duration) -> Woken {
-    let keyboard = keyboard.filter(|keyboard| terminal::take_keys(keyboard));
+    let keyboard = keyboard.filter(|keyboard| terminal::enable_keys(keyboard));
     let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // A negative descriptor is passed over.
     let mut entries = [entry(end.as_raw_fd()), entry(keyboard.map_or(-1, AsRawFd::as_raw_fd))];

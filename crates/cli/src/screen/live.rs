@@ -5,23 +5,20 @@ use std::io::{PipeReader, PipeWriter};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
 use std::os::fd::AsRawFd;
 
 use jiff::Zoned;
 use warpsmith::devices::under_way;
 use warpsmith::search::Pause;
+use warpsmith_console::block::Looks;
+use warpsmith_console::screen::FRAME_INTERVAL;
+use warpsmith_console::{signals, terminal};
 
-use super::drawing::{Block, Looks};
+use super::drawing::block;
+use super::health;
 use super::keys::{Key, Woken, wait};
 use super::model::{Model, Mood};
-use super::{health, terminal};
-use crate::colour;
-use crate::signals;
-
-/// How long a frame stays. A command that is done before the first is over leaves the terminal alone.
-pub(crate) const FRAME: Duration = Duration::from_millis(200);
 
 /// What keys act on.
 #[derive(Clone)]
@@ -51,6 +48,8 @@ pub(crate) struct Live {
 impl Live {
     /// None where there is no thread to be had: then it goes without.
     pub fn start(model: Model, reins: Reins) -> Option<Live> {
+        // Their handlers restore the terminal. Where a signal cannot be handled, the command itself says so.
+        let _ = signals::hold();
         let model = Arc::new(Mutex::new(model));
         let (ended, end) = std::io::pipe().ok()?;
         let shown = Arc::clone(&model);
@@ -86,31 +85,31 @@ struct GivenBack;
 
 impl Drop for GivenBack {
     fn drop(&mut self) {
-        terminal::give_back();
+        terminal::disable_keys();
     }
 }
 
 fn show(model: &Mutex<Model>, reins: &Reins, ended: &PipeReader) {
-    let looks = Looks { colours: colour::on_stderr(), unicode: terminal::knows_unicode() };
-    let commanding = terminal::commanding();
+    let looks = Looks::of_stderr();
+    let commanding = terminal::controlling();
     let keyboard = commanding.as_ref().filter(|_| terminal::may_take_keys());
     // Before the terminal is closed.
     let _given_back = GivenBack;
     loop {
-        match wait(keyboard, ended, FRAME) {
+        match wait(keyboard, ended, FRAME_INTERVAL) {
             Woken::End => return,
             Woken::Keys(keys) => keys.into_iter().for_each(|key| press(key, model, reins)),
             Woken::Time => {}
         }
         // In the background the terminal is somebody else's.
-        let in_front = |terminal: &File| terminal::is_in_front(terminal.as_raw_fd());
+        let in_front = |terminal: &File| terminal::is_foreground(terminal.as_raw_fd());
         if commanding.as_ref().is_none_or(in_front) {
             let (columns, rows) = terminal::size();
             let view = {
                 let model = model.lock().unwrap_or_else(PoisonError::into_inner);
                 model.view(&Zoned::now(), reins.mood(), &under_way(), keyboard.is_some())
             };
-            terminal::draw(Block::of(&view, columns, rows, looks).rows(columns, looks));
+            terminal::draw(block(&view, columns, rows, looks).rows(columns, looks));
         }
     }
 }
@@ -127,6 +126,6 @@ fn press(key: Key, model: &Mutex<Model>, reins: &Reins) {
             }
         }
         // Twice ends it at once, as Ctrl-C does.
-        Key::Stop => signals::stop(),
+        Key::Stop => signals::request_stop(),
     }
 }

@@ -1,8 +1,8 @@
 //! What a person sees on stderr while a command runs: how it goes, what happened, how it ended.
 //!
 //! On a terminal a block of rows is drawn again and again in its place (`live`): what is known is kept in a `model`, laid out by `drawing`,
-//! put on the `terminal`, and `keys` are listened to; `health` asks cards how they are. Shorter work has a bar. Elsewhere there are `plain`
-//! lines. Never shows a result's secret. A stderr that cannot be written does not disturb anything.
+//! and `keys` are listened to; `health` asks cards how they are. Elsewhere there are `plain` lines. Terminal, bar and messages are those
+//! of `warpsmith_console`. Never shows a result's secret. A stderr that cannot be written does not disturb anything.
 
 mod drawing;
 mod health;
@@ -11,29 +11,21 @@ mod live;
 mod model;
 mod nvml;
 mod plain;
-pub(crate) mod terminal;
-mod times;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use jiff::Zoned;
 use warpsmith::scan::ScanProgress;
 use warpsmith::search::Progress;
+use warpsmith_console::human;
+use warpsmith_console::screen::{LINE_INTERVAL, Screen};
 
-use crate::colour;
-use crate::human;
-use crate::telling::tell;
-use drawing::{Block, Looks};
+use live::Live;
 pub(crate) use live::Reins;
-use live::{FRAME, Live};
 pub(crate) use model::Model;
 use model::Task;
 pub(crate) use plain::{scan_model, search_model};
-
-/// How often a plain line appears, unless somebody says otherwise.
-const PLAIN: Duration = Duration::from_secs(10);
 
 /// A rate older than this says something about the time a search will take.
 const SETTLED: Duration = Duration::from_millis(900);
@@ -54,52 +46,28 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Work of which is known how much there is.
-struct Bar {
-    label: String,
-    /// When it began, and what was done then.
-    since: (Instant, f64),
-}
-
-pub(crate) struct Screen {
-    quiet: bool,
-    terminal: bool,
+/// Screen of a search or scan: live on a terminal, lines elsewhere.
+pub(crate) struct LiveScreen {
     live: Option<Live>,
-    bar: Option<Bar>,
-    /// When a bar was drawn, or a plain line written.
-    shown: Instant,
-    every: Duration,
+    screen: Screen,
     /// Whether the expected time has been told.
     forecast: bool,
 }
 
-impl Screen {
-    pub fn new(quiet: bool) -> Screen {
-        Screen::with(quiet, &ScreenFlags::default())
+impl LiveScreen {
+    pub fn new(quiet: bool, flags: &ScreenFlags) -> LiveScreen {
+        let interval = flags.progress_interval.unwrap_or(LINE_INTERVAL);
+        LiveScreen { live: None, screen: Screen::with_interval(quiet, interval), forecast: false }
     }
 
-    /// With a say in how often lines appear.
-    pub fn with(quiet: bool, flags: &ScreenFlags) -> Screen {
-        Screen {
-            quiet,
-            terminal: terminal::can_draw(),
-            live: None,
-            bar: None,
-            shown: Instant::now(),
-            every: flags.progress_interval.unwrap_or(PLAIN),
-            forecast: false,
-        }
-    }
-
-    /// How often a run should report.
+    /// Returns how often a run should report.
     pub fn interval(&self) -> Duration {
-        let plain = self.every.min(Duration::from_secs(1));
-        if self.terminal && !self.quiet { FRAME } else { plain }
+        self.screen.interval()
     }
 
     /// Shows a run live, where that can be. From here on it must be told how the run goes.
     pub fn begin(&mut self, model: impl FnOnce() -> Model, reins: &Reins) {
-        if self.terminal && !self.quiet {
+        if self.screen.can_draw() {
             self.live = Live::start(model(), reins.clone());
         }
     }
@@ -115,8 +83,8 @@ impl Screen {
             Some(live) => live.model().search(progress, odds),
             None => {
                 self.tell_forecast(progress, odds);
-                if self.is_time() {
-                    self.stamped(&plain::of_search(progress));
+                if self.screen.is_time() {
+                    self.screen.stamped(&plain::of_search(progress));
                 }
             }
         }
@@ -127,7 +95,7 @@ impl Screen {
     pub fn progress_of_each(&mut self, progress: &Progress, odds: f64, all: [f64; 2]) {
         match &self.live {
             Some(live) => live.model().search_each(progress, odds, all),
-            None if self.is_time() => self.stamped(&plain::of_search(progress)),
+            None if self.screen.is_time() => self.screen.stamped(&plain::of_search(progress)),
             None => {}
         }
     }
@@ -136,7 +104,7 @@ impl Screen {
     pub fn scan_progress(&mut self, progress: &ScanProgress) {
         match &self.live {
             Some(live) => live.model().scan(progress),
-            None if self.is_time() => self.stamped(&plain::of_scan(progress)),
+            None if self.screen.is_time() => self.screen.stamped(&plain::of_scan(progress)),
             None => {}
         }
     }
@@ -148,92 +116,42 @@ impl Screen {
         }
     }
 
-    /// Shows how far work is, also such that a run has to wait for: a share of 0 to 1 if that is known, with the time that is left, and what else is worth saying.
+    /// Shows the progress of work that a run may have to wait for, as [`Screen::bar`] does.
     pub fn bar(&mut self, label: &str, share: Option<f64>, more: &str) {
-        if self.quiet {
-            return;
-        }
-        let share = share.map(|share| share.clamp(0.0, 1.0));
-        let is_new = self.bar.as_ref().is_none_or(|bar| bar.label != label);
-        if is_new {
-            self.bar = Some(Bar { label: label.to_owned(), since: (Instant::now(), share.unwrap_or(0.0)) });
-        }
-        let is_due = self.live.is_some() && share == Some(1.0);
-        // Of what cannot be measured nobody may tell more.
-        let is_due = is_due || (self.terminal && is_new && share.is_none());
-        let is_time = is_due || if self.terminal { self.shown.elapsed() >= FRAME } else { self.is_time() };
-        let Some(bar) = self.bar.as_ref().filter(|_| is_time) else { return };
-        self.shown = Instant::now();
-        let done = share.unwrap_or(0.0) - bar.since.1;
-        let left = bar.since.0.elapsed().as_secs_f64() * (1.0 - share.unwrap_or(0.0)) / done;
-        let left = (done > 0.0 && left.is_finite()).then(|| match left < 60.0 {
-            true => format!("{} left", human::seconds(left)),
-            false => format!("{} left, {}", human::seconds(left), times::by(&Zoned::now(), left)),
-        });
-        let more = [left.as_deref(), (!more.is_empty()).then_some(more)];
-        let more = more.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        if let Some(live) = &self.live {
-            live.model().work(label, share, &more);
-        } else if self.terminal {
-            let looks = Looks { colours: colour::on_stderr(), unicode: terminal::knows_unicode() };
-            let (columns, _) = terminal::size();
-            terminal::draw(Block::bar(label, share, &more, columns, looks).rows(columns, looks));
-        } else {
-            let share = share.map(|share| format!("{} ", human::percent(share))).unwrap_or_default();
-            let more = if more.is_empty() { String::new() } else { format!(", {more}") };
-            self.stamped(&format!("{share}{label}{more}"));
+        let Some(live) = &self.live else { return self.screen.bar(label, share, more) };
+        if let Some(due) = self.screen.progress(label, share, more, true) {
+            live.model().work(label, due.share, &due.more);
         }
     }
 
     /// Ends what is shown live.
     pub fn clear(&mut self) {
-        (self.live, self.bar) = (None, None);
-        if self.terminal {
-            terminal::clear();
-        }
+        self.live = None;
+        self.screen.clear();
     }
 
-    /// Says what a person should know even if he asked for quiet.
+    /// Prints a warning, also where quiet was asked for.
     pub fn warn(&mut self, text: &str) {
-        tell(&format!("warning: {text}"));
+        self.screen.warn(text);
     }
 
-    /// Says what happened on the way.
+    /// Shows an event, unless quiet was asked for.
     pub fn note(&mut self, text: &str) {
         match &self.live {
             // Lines have columns, and there are none here.
             Some(live) => live.model().note(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
-            None => self.say(format_args!("{text}")),
+            None => self.screen.note(text),
         }
     }
 
-    /// Says something, unless quiet was asked for.
+    /// Prints a message, unless quiet was asked for.
     pub fn say(&mut self, line: std::fmt::Arguments<'_>) {
-        if !self.quiet {
-            tell(&line.to_string());
-        }
+        self.screen.say(line);
     }
 
     /// Whether there is a block that says what is searched.
     fn is_live(&self) -> bool {
         self.live.is_some()
-    }
-
-    fn is_time(&self) -> bool {
-        // Reports come about so often, some a moment early.
-        self.shown.elapsed() + Duration::from_millis(50) >= self.every
-    }
-
-    /// A line with the time before it.
-    fn stamped(&mut self, text: &str) {
-        self.shown = Instant::now();
-        self.say(format_args!("{}  {text}", times::stamp(&Zoned::now())));
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        self.clear();
     }
 }
 

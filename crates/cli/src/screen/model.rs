@@ -7,10 +7,8 @@ use jiff::Zoned;
 use warpsmith::devices::{Preparing, UnderWay};
 use warpsmith::scan::ScanProgress;
 use warpsmith::search::{Progress, time_to};
-
-use super::times;
-use crate::human;
-use crate::telling::discreet;
+use warpsmith_console::redact::redacted;
+use warpsmith_console::{human, times};
 
 /// How long something that prepares a device lasts before it is worth a line. Programs come from the cache faster.
 const NOTICED: Duration = Duration::from_millis(400);
@@ -114,7 +112,7 @@ impl Model {
     pub fn new(task: Task, sought: &str, odds: [String; 2]) -> Model {
         Model {
             task,
-            sought: discreet(sought),
+            sought: redacted(sought),
             odds,
             about: Vec::new(),
             remarks: Vec::new(),
@@ -138,7 +136,7 @@ impl Model {
 
     /// With devices, where results go, and what else is worth a line.
     pub fn with(self, about: Vec<(String, String)>, output: Option<String>, remarks: Vec<String>) -> Model {
-        Model { about, output: output.map(|file| discreet(&file)), remarks, ..self }
+        Model { about, output: output.map(|file| redacted(&file)), remarks, ..self }
     }
 
     /// What a scan is for, once that is known.
@@ -151,8 +149,8 @@ impl Model {
         remarks: Vec<String>,
     ) {
         (self.task, self.odds) = (Task::Scan { addresses }, targets);
-        (self.about, self.output) = (about, output.map(|file| discreet(&file)));
-        self.remarks = remarks.iter().map(|remark| discreet(remark)).collect();
+        (self.about, self.output) = (about, output.map(|file| redacted(&file)));
+        self.remarks = remarks.iter().map(|remark| redacted(remark)).collect();
     }
 
     /// A search stands so; `odds` are those of the next match.
@@ -202,7 +200,7 @@ impl Model {
     }
 
     pub fn note(&mut self, text: &str) {
-        self.note = Some((Instant::now(), discreet(text)));
+        self.note = Some((Instant::now(), redacted(text)));
     }
 
     pub fn saved(&mut self) {

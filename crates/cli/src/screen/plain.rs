@@ -1,11 +1,11 @@
 //! Lines for people and logs: what is searched for, how it goes where there is no block for that, and how it ended.
 
-use warpsmith::chain::Shown;
 use warpsmith::scan::ScanProgress;
 use warpsmith::search::{Ended, Outcome, Progress, Show, Subject, Wanted, time_to};
+use warpsmith_console::human;
+use warpsmith_text::Shown;
 
-use super::{Model, SETTLED, Screen, Task};
-use crate::human;
+use super::{LiveScreen, Model, SETTLED, Task};
 use crate::quest::Quest;
 
 /// What keys are, in a search for them.
@@ -81,7 +81,7 @@ pub(crate) fn scan_model(range: &str) -> Model {
     Model::new(Task::Scan { addresses: 0 }, &format!("scan  {range}"), Default::default())
 }
 
-impl Screen {
+impl LiveScreen {
     /// Says what will be done, where no block does.
     pub fn introduce(&mut self, quest: &Quest<'_>, wanted: &Wanted<'_>, devices: &[(String, String)]) {
         if self.is_live() {

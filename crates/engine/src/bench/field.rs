@@ -51,8 +51,8 @@ pub fn bench_field(devices: &Devices, seconds: f64) -> Result<Vec<FieldBench>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::devices::Selector;
     use crate::simd;
+    use warpsmith_device::Selector;
 
     #[test]
     fn every_instruction_set_multiplies_and_proves_it() {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use warpsmith_chain::{Form, KeyType, Recipe, Target};
-use warpsmith_device::Device;
+use warpsmith_device::{CardOptions, Device};
 use warpsmith_kernel::points::Digest;
 use warpsmith_pattern::{Options, Patterns, compile};
 
@@ -13,7 +13,8 @@ use super::{BenchOptions, bench};
 use crate::devices::Devices;
 use crate::error::Result;
 use crate::gpu::shapes::{self, Kind};
-use crate::gpu::{CardOptions, Gpu, LaunchShape};
+
+use crate::gpu::{Gpu, LaunchShape};
 use crate::samples::Sample;
 use crate::worker::Runner;
 

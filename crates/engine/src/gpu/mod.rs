@@ -9,7 +9,6 @@
 mod ends;
 mod field;
 mod flight;
-mod inline;
 mod lanes;
 mod moves;
 mod orbit;
@@ -27,23 +26,21 @@ use std::time::Duration;
 
 use warpsmith_chain::{Form, Recipe};
 use warpsmith_curve::field::chains::Op;
-use warpsmith_curve::group;
 use warpsmith_curve::walk::Table;
-use warpsmith_curve::{Affine, Fe, Scalar};
+use warpsmith_curve::{Affine, Fe, Scalar, group};
 use warpsmith_device::{
-    Api, Buffer, Cache, Device, Kernel, Options, Program as Built, Queue, Source, Vendor,
+    Api, Buffer, Busy, Cache, CardOptions, Device, Inline, Kernel, Options, Preparing, Program as Built,
+    Queue, Source, Vendor,
 };
 use warpsmith_kernel::{Program as Text, Spec, TablePlace, abi, embedded, join};
 use warpsmith_simd::Simd;
 
 use crate::forms;
 use crate::prefilter::ScanFilter;
-use crate::under_way::{Busy, Preparing};
 use crate::worker::batch_add::multiples;
 use crate::worker::measure::{FieldRate, Measure, Profile};
 use crate::worker::scanner::Scanner;
 use crate::worker::{Backend, Fault, Held, MOST_HALF, Program, Runner, Search, Worker};
-pub use inline::{CardOptions, Inline};
 use shapes::Kind;
 
 /// Records a launch has room for. More hits than that are found by walking again in pieces.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use warpsmith_chain::{AddressKind, Digest, Form, KeyType};
+use warpsmith_device::{Busy, Preparing};
 use warpsmith_store::{KeyMask, Map, MapFile, Record, U256};
 use zeroize::Zeroizing;
 
@@ -26,7 +27,6 @@ use crate::run::report::{Ended, Event, Sink};
 use crate::run::roster::{Refusal, Roster, ask_all};
 use crate::run::threads::spawn;
 use crate::secret::wiping_stack;
-use crate::under_way::{Busy, Preparing};
 use crate::worker::scanner::{Scanner, Survivor};
 use crate::worker::{Backend, Fault};
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use warpsmith_chain::coin::{AddressType, BITCOIN, CoinAddress};
 use warpsmith_chain::{KeyTarget, Target};
+use warpsmith_device::Selector;
 use warpsmith_pattern::{Options, compile};
 
 use super::*;
-use crate::devices::Selector;
 use crate::origin::{Secret, public_point};
 use crate::space::Subject;
 use crate::{PublicKey, join, parse_public_key};

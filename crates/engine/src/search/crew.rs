@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select, unbounded};
 use warpsmith_chain::Recipe;
+use warpsmith_device::{Busy, Preparing};
 use warpsmith_pattern::Filter;
 
 use super::Job;
@@ -25,7 +26,6 @@ use crate::run::roster::Refusal;
 use crate::run::threads::spawn;
 use crate::selftest::prove_program;
 use crate::space::Start;
-use crate::under_way::{Busy, Preparing};
 use crate::worker::{Backend, Fault, Held, Search, Worker, suits};
 
 /// What all devices of a search have in common.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crossbeam_channel::bounded;
 use warpsmith_chain::find;
+use warpsmith_device::drivers_are_busy;
 use warpsmith_pattern::{Options, compile};
 
 use super::tests::{Fate, Masked};
 use super::*;
 use crate::cpu::Cpu;
-use crate::later::drivers_are_busy;
 use crate::simd;
 use crate::worker::Backend;
 

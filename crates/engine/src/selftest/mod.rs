@@ -323,10 +323,10 @@ fn best(device: &dyn Backend, subject: Subject<'_>, score: &Score) -> Result<usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::devices::Selector;
     use crate::samples::distinct_samples;
     use crate::simd;
     use crate::worker::{Numbering, Program, Search};
+    use warpsmith_device::Selector;
 
     #[test]
     fn every_instruction_set_proves_every_target_and_kind_of_pattern() {

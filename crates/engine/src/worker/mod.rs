@@ -256,7 +256,7 @@ pub(crate) trait Backend: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::Inline;
+    use warpsmith_device::Inline;
     use warpsmith_pattern::{Interval, Term};
 
     /// Cards leave searches to others in which nearly everything passes and next to nothing matches; the processor

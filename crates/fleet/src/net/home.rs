@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nkeys::{KeyPair, KeyPairType};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use warpsmith_chain::json_mistake;
+use warpsmith_text::json_mistake;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};

@@ -2,10 +2,11 @@
 
 use sha2::{Digest as _, Sha256};
 use warpsmith_chain::coin::output_script;
-use warpsmith_chain::{Address, AddressKind, Shown, identify};
+use warpsmith_chain::{Address, AddressKind, identify};
 use warpsmith_pir::database::Description;
 use warpsmith_pir::ethereum::{self, Account};
 use warpsmith_pir::keyword::{Layout, TableShape, chunked_value, tagged_value};
+use warpsmith_text::Shown;
 
 /// One thing that is asked for.
 ///

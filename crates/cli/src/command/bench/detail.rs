@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use warpsmith::proof::{Bench, Detail, Part, Profile};
-
-use crate::human;
+use warpsmith_console::human;
 
 /// Fields that a device does not tell are absent.
 #[derive(Serialize)]

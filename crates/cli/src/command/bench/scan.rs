@@ -9,13 +9,14 @@ use warpsmith::chain::KeyType;
 use warpsmith::proof::{ScanBench, ScanOf, bench_scan};
 use warpsmith::scan::{FilterWish, with_filter};
 use warpsmith::store::Database;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::stdout::Stdout;
 
 use super::columns;
 use super::detail::CardFields;
 use crate::command::scan::{filter_names, scanned_types, tell_filter};
-use crate::ending::Failure;
-use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::failures::{OrFail as _, failure_of};
+use crate::screen::{LiveScreen, ScreenFlags};
 
 /// The name under which scans are benched.
 pub(super) const SCAN: &str = "scan";
@@ -80,16 +81,16 @@ impl ScanBenchFlags {
         let usual = [KeyType::find(USUAL).expect("a type")];
         let types = if self.types.is_empty() { &usual[..] } else { &self.types };
         let benches = match &self.database {
-            None => bench_scan(devices, ScanOf::Planted(types), seconds, detail)?,
+            None => bench_scan(devices, ScanOf::Planted(types), seconds, detail).or_fail()?,
             Some(path) => {
-                let failed = |error: warpsmith::Error| Failure::of("--database", &error);
+                let failed = |error: warpsmith::Error| failure_of("--database", &error);
                 let database = Database::open(path).map_err(|error| failed(error.into()))?;
                 let wish = self.filter.unwrap_or(FilterWish::Finest);
-                let mut screen = Screen::new(false);
+                let mut screen = LiveScreen::new(false, &ScreenFlags::default());
                 let targets = with_filter(vec![database], &self.types, wish, devices, &mut |news| {
                     tell_filter(&mut screen, &news)
                 });
-                bench_scan(devices, ScanOf::Database(&targets.map_err(failed)?), seconds, detail)?
+                bench_scan(devices, ScanOf::Database(&targets.map_err(failed)?), seconds, detail).or_fail()?
             }
         };
         for ScanBench { device, types, rate, verified, expected, seconds, profile } in &benches {

@@ -7,14 +7,13 @@ use std::time::Instant;
 
 use clap::Args;
 use warpsmith::store::{BuildOptions, Built, Database, Progress, Snapshot, Stage};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::screen::Screen;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::{config, human};
 
 use super::{SnapshotLine, about_line, about_text, failed, remarks};
-use crate::config;
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::interrupt;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
 
 #[derive(Args)]
 pub(super) struct Build {
@@ -69,13 +68,13 @@ struct BuildFlags {
 type Make = fn(&Path, &[PathBuf], &BuildOptions<'_>) -> Result<Built, warpsmith::store::Error>;
 
 impl Build {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         self.flags.run(&self.database, None, Database::build, stdout)
     }
 }
 
 impl Add {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let before = Database::open(&self.database).map_err(failed)?.about().records;
         self.flags.run(&self.database, Some(before), Database::add, stdout)
     }
@@ -89,7 +88,7 @@ impl BuildFlags {
         before: Option<u64>,
         make: Make,
         stdout: &mut Stdout,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<ExitStatus, Failure> {
         let stop = interrupt()?;
         let started = Instant::now();
         let screen = std::sync::Mutex::new(Screen::new(self.quiet));
@@ -158,8 +157,8 @@ impl BuildFlags {
             human::rate(built.report.addresses as f64 / seconds.max(1e-9)),
             human::count(built.report.duplicates as f64)
         ));
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }
 

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use warpsmith::store::{Database, Difference, Record};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::stderr::report;
+use warpsmith_console::stdout::Stdout;
 
 use super::failed;
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::stdout::Stdout;
-use crate::telling::tell;
 
 #[derive(Args)]
 pub(super) struct Diff {
@@ -56,11 +56,11 @@ struct Counts {
 }
 
 impl Diff {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let open = |path: &PathBuf| Database::open(path).map_err(failed);
         let (old, new) = (open(&self.old)?, open(&self.new)?);
         let mut counts = Counts::default();
-        let mut shown = stdout.gathered();
+        let mut shown = stdout.buffered();
         let mut compared = old.differences(&new).try_for_each(|difference| {
             let difference = difference.map_err(failed)?;
             counts.add(&difference);
@@ -78,10 +78,10 @@ impl Diff {
         match (self.summary && !self.json, self.quiet) {
             (true, _) => stdout.show_text(&format!("{summary}\n"))?,
             (false, true) => {}
-            (false, false) => tell(&summary),
+            (false, false) => report(&summary),
         }
         stdout.done(self.json, &counts)?;
-        Ok(if counts.is_none() { Ending::Done } else { Ending::NoMatch })
+        Ok(if counts.is_none() { ExitStatus::Done } else { ExitStatus::NoMatch })
     }
 }
 

@@ -7,10 +7,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use warpsmith::chain::AddressKind;
 use warpsmith::store::Database;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::failed;
-use crate::ending::{Ending, Failure};
-use crate::stdout::{AsAsked, Stdout};
 
 #[derive(Args)]
 pub(super) struct List {
@@ -44,9 +44,9 @@ struct AddressLine {
 }
 
 impl List {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let database = Database::open(&self.database).map_err(failed)?;
-        let mut shown = stdout.gathered();
+        let mut shown = stdout.buffered();
         let mut listed = database.records_of(&self.kinds).try_for_each(|record| {
             let record = record.map_err(failed)?;
             let (address, amount) = (record.text(), record.amount.map(|amount| amount.to_string()));
@@ -62,7 +62,7 @@ impl List {
             listed = shown.flush().and(listed);
         }
         listed?;
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }

@@ -7,12 +7,13 @@ use serde::Serialize;
 use warpsmith::store::{
     BadLine, Block, Database, Line, Reader, Record, Report, address_column, read_blocks, read_line,
 };
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::input;
+use warpsmith_console::stderr::warn;
+use warpsmith_console::stdout::{BufferedLines, NoSummary, Stdout};
 
 use super::{failed, remarks};
-use crate::ending::{Ending, Failure};
-use crate::input;
-use crate::stdout::{AsAsked, Gathered, Stdout};
-use crate::telling::tell;
+use crate::failures::failure_of;
 
 #[derive(Args)]
 pub(super) struct Lookup {
@@ -57,7 +58,7 @@ struct RecordLine {
 }
 
 impl Lookup {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let wanted = self.addresses.iter().map(|text| {
             let record = Record::parse(text).map_err(|error| Failure::Usage(format!("'{text}': {error}")))?;
             record.ok_or_else(|| {
@@ -67,7 +68,7 @@ impl Lookup {
         let wanted: Vec<Record> = wanted.collect::<Result<_, Failure>>()?;
         let database = Database::open(&self.database).map_err(failed)?;
         let mut search =
-            Search { reader: database.reader(), shown: stdout.gathered(), json: self.json, all: true };
+            Search { reader: database.reader(), shown: stdout.buffered(), json: self.json, all: true };
         let mut report = Report::default();
         let mut looked = self
             .addresses
@@ -87,16 +88,16 @@ impl Lookup {
                     looked.is_ok()
                 },
             );
-            let read = read.map_err(|error| Failure::of(&format!("--from {}", input::name(file)), &error));
+            let read = read.map_err(|error| failure_of(&format!("--from {}", input::name(file)), &error));
             looked = looked.and(read);
         }
         looked?;
         for line in remarks(&report) {
-            tell(&format!("warning: {line}"));
+            warn(&format!("{line}"));
         }
         let all = search.all && report.bad + report.scripts == 0;
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(if all { Ending::Done } else { Ending::NoMatch })
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(if all { ExitStatus::Done } else { ExitStatus::NoMatch })
     }
 
     /// Looks up the addresses of a file's lines.
@@ -126,7 +127,7 @@ impl Lookup {
 /// Look-ups under way.
 struct Search<'a> {
     reader: Reader<'a>,
-    shown: Gathered<'a>,
+    shown: BufferedLines<'a>,
     json: bool,
     /// Whether all were found so far.
     all: bool,

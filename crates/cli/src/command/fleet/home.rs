@@ -8,11 +8,13 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::fleet::net::home::Home;
 use warpsmith::fleet::net::submit::{cancel, find, reload};
+use warpsmith_console::exit::{ExitStatus, Failure, is_missing};
+use warpsmith_console::redact::{redacted, secret_kind};
+use warpsmith_console::stderr::report;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 use zeroize::Zeroizing;
 
-use crate::ending::{Ending, Failure, is_missing};
-use crate::stdout::{AsAsked, Stdout};
-use crate::telling::{discreet, may_be_secret, tell};
+use crate::failures::OrFail as _;
 
 /// Make a fleet: keys, TLS certificate and the server's configuration, in a new folder
 #[derive(Args)]
@@ -31,21 +33,21 @@ pub(crate) struct Init {
 }
 
 impl Init {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         // SEC: the folder's path is this command's result.
         let path = self.folder.display().to_string();
-        if discreet(&path) != path {
+        if redacted(&path) != path {
             return Err(Failure::Usage(
                 "the name of the folder looks like a private key; give the fleet another name, such as 'trial'".to_owned(),
             ));
         }
-        let home = Home::init_at(&self.folder, &self.listen, self.address.as_deref())?;
+        let home = Home::init_at(&self.folder, &self.listen, self.address.as_deref()).or_fail()?;
         let reach = if home.is_exposed() {
             "other machines can connect there, over TLS and with an invitation only"
         } else {
             "only this machine can connect there; for workers elsewhere make the fleet with --listen ADDRESS:PORT"
         };
-        tell(&format!(
+        report(&format!(
             "made a fleet in {}; its server listens on {}: {reach}\nstart the server on the machine that is {}, with this folder there:\n  \
              nats-server -c {}\n\
              or let `warpsmith fleet submit {} --local ...` start one for a trial. Next: warpsmith fleet invite {} NAME",
@@ -57,7 +59,7 @@ impl Init {
             self.folder.display()
         ));
         stdout.show(format!("{}\n", home.config().display()).as_bytes())?;
-        Ok(Ending::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
@@ -90,13 +92,13 @@ pub(super) fn parse_price(text: &str) -> Result<f64, String> {
 }
 
 impl Invite {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let mut home = Home::open(&self.folder)?;
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
+        let mut home = Home::open(&self.folder).or_fail()?;
         // First, so that a file that cannot be made invites no worker.
         let mut file = self.output.as_deref().map(create).transpose()?;
-        let invited = home.invite(&self.name).map_err(Failure::from).and_then(|invitation| {
+        let invited = home.invite(&self.name).or_fail().and_then(|invitation| {
             if let Some(price) = self.price {
-                home.set_price(&self.name, price)?;
+                home.set_price(&self.name, price).or_fail()?;
             }
             let line = Zeroizing::new(format!("{}\n", invitation.text().as_str()));
             if let Some((file, path)) = &mut file {
@@ -111,7 +113,7 @@ impl Invite {
             }
         })?;
         if !reload(&home) {
-            tell(
+            report(
                 "if the server runs elsewhere, copy its configuration there and have it read it: nats-server --signal reload",
             );
         }
@@ -119,7 +121,7 @@ impl Invite {
             Some(path) => stdout.show(format!("{}\n", path.display()).as_bytes())?,
             None => stdout.deliver(line.as_bytes())?,
         }
-        Ok(Ending::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
@@ -127,7 +129,7 @@ impl Invite {
 fn create(path: &Path) -> Result<(File, &Path), Failure> {
     let name = path.display().to_string();
     // SEC: the name is printed.
-    if let Some(what) = may_be_secret(&name) {
+    if let Some(what) = secret_kind(&name) {
         return Err(Failure::Usage(format!("--output: the name given has {what}; give another name")));
     }
     let file = warpsmith_files::create(path);
@@ -159,17 +161,17 @@ pub(crate) struct Remove {
 }
 
 impl Remove {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let mut home = Home::open(&self.folder)?;
-        let id = home.remove(&self.name)?;
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
+        let mut home = Home::open(&self.folder).or_fail()?;
+        let id = home.remove(&self.name).or_fail()?;
         if !reload(&home) {
-            tell(
+            report(
                 "the coordinator refuses it from now on; if the server runs elsewhere, copy its configuration there and have it read \
                  it, so that it is not even let in: nats-server --signal reload",
             );
         }
         stdout.show(format!("worker {id} {} is put out; what it did counts\n", self.name).as_bytes())?;
-        Ok(Ending::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
@@ -196,10 +198,10 @@ struct Cancelled {
 }
 
 impl Cancel {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let home = Home::open(&self.folder)?;
-        let (id, _) = find(&home, &self.job)?;
-        cancel(&home, id)?;
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
+        let home = Home::open(&self.folder).or_fail()?;
+        let (id, _) = find(&home, &self.job).or_fail()?;
+        cancel(&home, id).or_fail()?;
         if self.json {
             stdout.show_json(&Cancelled { event: "cancelled", job: id.to_string() })?;
         } else {
@@ -208,7 +210,7 @@ impl Cancel {
                     .as_bytes(),
             )?;
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }

@@ -8,10 +8,8 @@ mod watch;
 mod work;
 
 use clap::{Args, Subcommand};
-use warpsmith::fleet;
-
-use crate::ending::{Ending, Failure};
-use crate::stdout::Stdout;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::stdout::Stdout;
 
 const EXAMPLES: &str = "\
 A trial on one machine:
@@ -48,7 +46,7 @@ enum Command {
 }
 
 impl Fleet {
-    pub fn run(self, mut stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(self, mut stdout: Stdout) -> Result<ExitStatus, Failure> {
         match self.command {
             Command::Init(init) => init.run(&mut stdout),
             Command::Invite(invite) => invite.run(&mut stdout),
@@ -59,16 +57,6 @@ impl Fleet {
             Command::Watch(watch) => watch.run(&mut stdout),
             Command::Cancel(cancel) => cancel.run(&mut stdout),
             Command::Result(result) => result.run(stdout),
-        }
-    }
-}
-
-impl From<fleet::Error> for Failure {
-    fn from(error: fleet::Error) -> Failure {
-        match error {
-            fleet::Error::Usage(text) => Failure::Usage(text),
-            fleet::Error::Engine(error) => error.into(),
-            other => Failure::of("", &other),
         }
     }
 }

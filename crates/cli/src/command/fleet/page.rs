@@ -10,9 +10,8 @@ use axum::routing::get;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
-
-use crate::ending::Failure;
-use crate::web;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::web;
 
 const PAGE: &str = include_str!("page.html");
 
@@ -43,7 +42,7 @@ pub(super) fn show(address: &str, told: &Told) -> Result<SocketAddr, Failure> {
     let page = move || async move { ([(header::CONTENT_SECURITY_POLICY, policy)], Html(PAGE)) };
     let status = move || async move { ([(header::CONTENT_TYPE, "application/json")], told.get()) };
     let router = Router::new().route("/", get(page)).route("/status.json", get(status));
-    web::answer_monitoring(listener, router)?;
+    web::serve_monitoring(listener, router)?;
     Ok(address)
 }
 

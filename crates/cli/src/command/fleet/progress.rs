@@ -6,11 +6,11 @@ use serde::Serialize;
 use warpsmith::fleet::net::status::{JobStatus, Status};
 use warpsmith::scan::ScanProgress;
 use warpsmith::search::{Progress, Wanted};
+use warpsmith_console::exit::Failure;
+use warpsmith_console::stdout::Stdout;
 
-use crate::ending::Failure;
 use crate::metrics::{JobNumbers, Metrics, RunnerNumbers};
-use crate::screen::{Model, Screen};
-use crate::stdout::Stdout;
+use crate::screen::{LiveScreen, Model};
 
 /// Workers that have a row of their own on the screen.
 const MAX_WORKER_ROWS: usize = 8;
@@ -20,9 +20,9 @@ pub(crate) trait View {
     /// The live screen before anything is known.
     fn model(&self) -> Model;
     /// Says what will be done, where there is no live screen.
-    fn introduce(&self, screen: &mut Screen);
+    fn introduce(&self, screen: &mut LiveScreen);
     /// Shows progress to people.
-    fn show(&self, progress: &JobProgress<'_>, screen: &mut Screen);
+    fn show(&self, progress: &JobProgress<'_>, screen: &mut LiveScreen);
     /// Prints progress for programs.
     fn print(&self, progress: &JobProgress<'_>, stdout: &mut Stdout) -> Result<(), Failure>;
 }

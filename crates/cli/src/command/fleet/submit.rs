@@ -15,23 +15,25 @@ use warpsmith::fleet::net::submit::{Ended, LocalServer, NewMatches, News, OwnJob
 use warpsmith::fleet::{self};
 use warpsmith::pattern::Feature;
 use warpsmith::search::{self, Outcome, Show, Subject, Wanted};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stderr::report;
+use warpsmith_console::stdout::Stdout;
 
 use super::progress::{JobProgress, View, report_metrics};
 use crate::command::{chain, cosmos, ethereum, scan};
 use crate::encryption::EncryptFlags;
-use crate::ending::{Ending, Failure};
-use crate::human;
+use crate::failures::OrFail as _;
 use crate::mining::{Mined, ProgressLine};
 use crate::patterns::Written;
 use crate::qr::Qr;
 use crate::quest::Quest;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::{ProgressFormat, RunFlags, interrupt};
+use crate::running::{ProgressFormat, RunFlags};
 use crate::scores::Contest;
-use crate::screen::{Model, Reins, Screen, search_model};
-use crate::stdout::Stdout;
-use crate::telling::tell;
+use crate::screen::{LiveScreen, Model, Reins, search_model};
 
 /// Have a fleet do a search, with the flags of its own command
 ///
@@ -98,7 +100,7 @@ pub(crate) struct Submission {
 }
 
 impl Submit {
-    pub fn run(self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(self, stdout: Stdout) -> Result<ExitStatus, Failure> {
         let submission = Submission { folder: self.folder, how: self.how };
         match self.what {
             What::Mine(mut mine) => {
@@ -139,7 +141,7 @@ impl Submission {
         (flags, encrypt): (&RunFlags, &EncryptFlags),
         qr: Option<Qr>,
         stdout: Stdout,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<ExitStatus, Failure> {
         refuse_devices(flags)?;
         let by_score = |contest: &Contest| {
             let feature =
@@ -171,8 +173,8 @@ impl Submission {
             priority: f64::from(self.how.priority),
         };
         // What workers will make of it is tried here first.
-        descriptor.open()?;
-        let home = Home::open(&self.folder)?;
+        descriptor.open().or_fail()?;
+        let home = Home::open(&self.folder).or_fail()?;
         let mut screen = flags.screen();
         let encryption = encrypt.open()?;
         if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
@@ -202,7 +204,7 @@ impl Submission {
     }
 
     /// Says what becomes of a job that was cancelled, or is not over.
-    pub fn conclude(&self, led: &Led, screen: &mut Screen) {
+    pub fn conclude(&self, led: &Led, screen: &mut LiveScreen) {
         let (job, folder) = (led.job.id().short(), self.folder.display());
         if led.job.is_cancelled() {
             screen.say(format_args!("job {job} was cancelled"));
@@ -220,7 +222,7 @@ impl Submission {
 
     /// The fleet's folder.
     pub fn home(&self) -> Result<Home, Failure> {
-        Ok(Home::open(&self.folder)?)
+        Ok(Home::open(&self.folder).or_fail()?)
     }
 
     /// Submits a job and coordinates until it is over.
@@ -228,17 +230,17 @@ impl Submission {
         &self,
         home: &Home,
         flags: &RunFlags,
-        (results, screen): (&mut Results, &mut Screen),
+        (results, screen): (&mut Results, &mut LiveScreen),
         view: &dyn View,
         submit: impl FnOnce() -> Result<(JobId, &'static str), fleet::Error>,
     ) -> Result<Led, Failure> {
         let stop = interrupt()?;
         let metrics = flags.metrics()?;
-        let _server = if self.how.local { Some(LocalServer::start(home)?) } else { None };
-        let (id, secrets) = submit()?;
+        let _server = if self.how.local { Some(LocalServer::start(home).or_fail()?) } else { None };
+        let (id, secrets) = submit().or_fail()?;
         let folder = home.jobs().join(id.to_string());
-        let job = OwnJob::open(id, folder.clone())?.skip_told()?;
-        let before = job.covered()?;
+        let job = OwnJob::open(id, folder.clone()).or_fail()?.skip_told().or_fail()?;
+        let before = job.covered().or_fail()?;
         screen.say(format_args!("job {}; {secrets}", id.short()));
         if flags.progress.is_none() {
             let reins = Reins { interrupt: Arc::clone(&stop), pause: Arc::default() };
@@ -308,8 +310,8 @@ impl Submission {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let (ended, job) = (ended?, OwnJob::open(id, folder)?);
-        let tried = job.covered()?.saturating_sub(before).min(u128::from(u64::MAX)) as u64;
+        let (ended, job) = (ended.or_fail()?, OwnJob::open(id, folder).or_fail()?);
+        let tried = job.covered().or_fail()?.saturating_sub(before).min(u128::from(u64::MAX)) as u64;
         Ok(Led { ended, matches, tried, job, elapsed: started.elapsed() })
     }
 }
@@ -327,11 +329,11 @@ impl View for SearchView<'_> {
         search_model(self.quest, self.wanted, Vec::new(), self.output.clone())
     }
 
-    fn introduce(&self, screen: &mut Screen) {
+    fn introduce(&self, screen: &mut LiveScreen) {
         screen.introduce(self.quest, self.wanted, &[]);
     }
 
-    fn show(&self, progress: &JobProgress<'_>, screen: &mut Screen) {
+    fn show(&self, progress: &JobProgress<'_>, screen: &mut LiveScreen) {
         let progress = progress.search(self.wanted, self.count);
         screen.progress(&progress, self.wanted.odds(progress.best.unwrap_or(0)));
     }
@@ -367,7 +369,7 @@ pub(crate) struct Led {
 impl Led {
     /// The outcome of a search, as one on this machine has it.
     fn outcome(&self) -> Result<Outcome, Failure> {
-        let is_exhausted = self.job.status()?.share.is_some_and(|share| share >= 1.0);
+        let is_exhausted = self.job.status().or_fail()?.share.is_some_and(|share| share >= 1.0);
         let ended = match self.ended {
             Ended::Stopped => search::Ended::Interrupted,
             Ended::TimeLimit => search::Ended::TimeLimit,
@@ -388,11 +390,11 @@ impl Led {
         }
     }
 
-    pub fn ending(&self) -> Ending {
+    pub fn ending(&self) -> ExitStatus {
         match self.ended {
-            Ended::Stopped => Ending::Interrupted,
-            Ended::Over | Ended::TimeLimit if self.matches == 0 => Ending::NoMatch,
-            Ended::Over | Ended::TimeLimit => Ending::Done,
+            Ended::Stopped => ExitStatus::Interrupted,
+            Ended::Over | Ended::TimeLimit if self.matches == 0 => ExitStatus::NoMatch,
+            Ended::Over | Ended::TimeLimit => ExitStatus::Done,
         }
     }
 }
@@ -418,7 +420,7 @@ pub(crate) struct ResultOf {
     job: String,
 
     /// Append results to FILE (created with mode 0600); secrets go there alone and stdout names the file
-    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, default_values_os = crate::config::output(),
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, default_values_os = warpsmith_console::config::output(),
         hide_default_value = true)]
     output: Option<PathBuf>,
 
@@ -438,27 +440,27 @@ struct Told {
 }
 
 impl ResultOf {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
-        let home = Home::open(&self.folder)?;
-        let (id, folder) = find(&home, &self.job)?;
-        let mut job = OwnJob::open(id, folder)?;
+    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
+        let home = Home::open(&self.folder).or_fail()?;
+        let (id, folder) = find(&home, &self.job).or_fail()?;
+        let mut job = OwnJob::open(id, folder).or_fail()?;
         let over = job.is_over();
-        let NewMatches { found, damage } = job.take_new()?;
-        damage.iter().for_each(|text| tell(text));
+        let NewMatches { found, damage } = job.take_new().or_fail()?;
+        damage.iter().for_each(|text| report(text));
         let matches = found.len();
         let mut results = Results::open(stdout, self.output.as_deref(), self.json, self.encrypt.open()?)?;
         results.publish(found.into_iter().map(Deliverable::from).collect())?;
         results.finish()?;
         results.stdout().done(self.json, &Told { matches, over })?;
         if !self.json && matches == 0 {
-            tell(if over { "the job ended without a match" } else { "nothing was found yet" });
+            report(if over { "the job ended without a match" } else { "nothing was found yet" });
         }
         // What is missing has been named.
         let is_whole = damage.is_empty();
         Ok(match (is_whole, matches) {
-            (false, _) => Ending::Failed(4),
-            (true, 0) => Ending::NoMatch,
-            (true, _) => Ending::Done,
+            (false, _) => ExitStatus::Failed(4),
+            (true, 0) => ExitStatus::NoMatch,
+            (true, _) => ExitStatus::Done,
         })
     }
 }

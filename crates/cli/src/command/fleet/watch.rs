@@ -10,14 +10,15 @@ use serde::Serialize;
 use warpsmith::fleet::net::home::Home;
 use warpsmith::fleet::net::status;
 use warpsmith::fleet::net::submit;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::redact::redacted;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::web::ListeningLine;
 
 use super::page::{self, Told};
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::interrupt;
-use crate::stdout::{AsAsked, Stdout};
-use crate::telling::discreet;
-use crate::web::ListeningLine;
+use crate::failures::OrFail as _;
 
 /// Show jobs and workers
 ///
@@ -66,14 +67,14 @@ struct StatusLine<'a> {
 }
 
 impl Status {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        self.show(&Home::open(&self.folder)?, stdout)?;
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
+        self.show(&Home::open(&self.folder).or_fail()?, stdout)?;
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     fn show(&self, home: &Home, stdout: &mut Stdout) -> Result<(), Failure> {
-        let status = submit::status(home)?;
+        let status = submit::status(home).or_fail()?;
         if self.json {
             stdout.show_json(&StatusLine { event: "status", status: &status })
         } else {
@@ -128,7 +129,7 @@ impl Status {
 
 /// A job as one line of text.
 fn job_text(job: &status::JobStatus) -> String {
-    let title = job.job.as_ref().map_or_else(String::new, |job| discreet(&job.title()));
+    let title = job.job.as_ref().map_or_else(String::new, |job| redacted(&job.title()));
     if let Some(problem) = &job.problem {
         return format!("cannot be read: {problem}");
     }
@@ -165,8 +166,8 @@ fn ask(home: &Home) -> String {
 }
 
 impl Watch {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let home = Home::open(&self.status.folder)?;
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
+        let home = Home::open(&self.status.folder).or_fail()?;
         let stop = interrupt()?;
         let told = Told::default();
         if let Some(listen) = &self.listen {
@@ -186,7 +187,7 @@ impl Watch {
                 std::thread::sleep(Duration::from_millis(50));
             }
         }
-        stdout.done(self.status.json, &AsAsked {})?;
-        Ok(Ending::Interrupted)
+        stdout.done(self.status.json, &NoSummary {})?;
+        Ok(ExitStatus::Interrupted)
     }
 }

@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use clap::Args;
 use warpsmith::fleet::net::home::Invitation;
 use warpsmith::fleet::net::work::{Told, work};
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stderr::report;
 use zeroize::Zeroizing;
 
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::{DeviceFlags, interrupt};
-use crate::telling::tell;
+use crate::failures::OrFail as _;
+use crate::running::OpenDevices as _;
 
 /// Work for a fleet, with any number of devices, until stopped
 #[derive(Args)]
@@ -37,10 +40,10 @@ const MOST: u64 = 4096;
 impl Work {
     fn invitation(&self) -> Result<Invitation, Failure> {
         if Invitation::is_one(&self.invitation) {
-            return Ok(Invitation::read(&self.invitation)?);
+            return Ok(Invitation::read(&self.invitation).or_fail()?);
         }
         let bytes = match self.invitation.as_str() {
-            "-" => crate::input::read("-", MOST)
+            "-" => warpsmith_console::input::read("-", MOST)
                 .map(Zeroizing::new)
                 .map_err(|why| format!("standard input: {why}")),
             file => warpsmith_files::read_secret(file.as_ref(), MOST).map_err(|error| error.to_string()),
@@ -50,7 +53,7 @@ impl Work {
                 "no invitation: {why}; give the line that `warpsmith fleet invite` prints, or a file with it"
             ))
         })?;
-        Ok(Invitation::read(&String::from_utf8_lossy(&bytes))?)
+        Ok(Invitation::read(&String::from_utf8_lossy(&bytes)).or_fail()?)
     }
 
     fn spool(&self, id: u32) -> Result<PathBuf, Failure> {
@@ -65,13 +68,13 @@ impl Work {
         Ok(folder.join(format!("worker-{id}")))
     }
 
-    pub fn run(&self) -> Result<Ending, Failure> {
+    pub fn run(&self) -> Result<ExitStatus, Failure> {
         let invitation = self.invitation()?;
         let devices = self.devices.open()?;
         let stop = interrupt()?;
         if !self.quiet {
             let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
-            tell(&format!(
+            report(&format!(
                 "worker {} of the fleet at {}, with {}",
                 invitation.name,
                 invitation.server,
@@ -80,15 +83,15 @@ impl Work {
         }
         let spool = self.spool(invitation.id)?;
         let worked = work(&invitation, &devices, &spool, &stop, &|told| match told {
-            Told::Note(text) => tell(&text),
-            Told::Unit { device, candidates, shares, time } if !self.quiet => tell(&format!(
+            Told::Note(text) => report(&text),
+            Told::Unit { device, candidates, shares, time } if !self.quiet => report(&format!(
                 "{device}: a unit of {} counts, {shares} shares, {}",
                 human::count(candidates),
                 human::rate(candidates / time.as_secs_f64().max(1e-9))
             )),
             Told::Unit { .. } => {}
         });
-        worked?;
-        Ok(Ending::Interrupted)
+        worked.or_fail()?;
+        Ok(ExitStatus::Interrupted)
     }
 }

@@ -3,15 +3,16 @@
 use clap::Args;
 use serde::Serialize;
 use warpsmith::pir::{Choice, ENTRY_SIZES, Params};
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::bytes;
 use super::info::ShapeFlags;
 use super::maker::Maker;
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::DeviceFlags;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,10 +82,10 @@ struct BenchLine<'a> {
 }
 
 impl Bench {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let Bench { entries, entry_size, block_size, .. } = *self;
         let (lambda, backups) = (self.shape.lambda.unwrap_or(80), self.shape.queries);
-        let params = Params::new(Choice { entries, entry_size, lambda, block_size, backups })?;
+        let params = Params::new(Choice { entries, entry_size, lambda, block_size, backups }).or_fail()?;
         let makers = Maker::open_all(&self.devices)?;
         let mut screen = Screen::new(self.json);
         let size = bytes(entries * u64::from(entry_size));
@@ -96,13 +97,13 @@ impl Bench {
             screen.say(format_args!("device    {}: {}", maker.id, maker.description));
             self.measure(&params, maker, stdout)?;
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     /// Measures one device and shows what was found.
     fn measure(&self, params: &Params, maker: &Maker, stdout: &mut Stdout) -> Result<(), Failure> {
-        let figures = maker.make.measure(params, self.samples as usize)?;
+        let figures = maker.make.measure(params, self.samples as usize).or_fail()?;
         let seconds = (figures.skeleton + figures.parities).as_secs_f64().max(1e-9);
         let (pairs, gathers) = (figures.pairs as f64, figures.gathers as f64);
         let line = BenchLine {

@@ -14,17 +14,18 @@ use warpsmith::pir::database::{Builder, Description};
 use warpsmith::pir::ethereum::{ChainHead, Synthetic, WordFolder};
 use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store::{self, Snapshot};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::codes::CodeFlags;
 use super::dump::Dump;
 use super::info::{DatabaseLine, database_text};
 use super::pairs::Form;
 use super::{Route, refuse_existing};
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::interrupt;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
 
 /// In the order in which they are given: by itself clap would show a group before all else.
 const USAGE: &str = "warpsmith pir build [OPTIONS] <DBFILE> <INPUT|--synthetic <N>|--rpc <URL>>";
@@ -216,7 +217,7 @@ impl Watch<'_> {
 }
 
 impl Build {
-    pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<ExitStatus, Failure> {
         let started = Instant::now();
         // Of what excludes each other clap forgets what else is asked for.
         if self.codes.is_some() && self.rpc.is_none() {
@@ -263,8 +264,8 @@ impl Build {
             }
         }
         screen.say(format_args!("built in {}", human::seconds(seconds)));
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     /// Keys of a synthetic state, since nobody knows them by heart: an account and a slot.
@@ -351,8 +352,8 @@ impl Build {
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
         let failed = |source| Error::Io { path: input.to_owned(), source };
-        let mut file = File::open(input).map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
+        let mut file = File::open(input).map_err(failed).or_fail()?;
+        let length = file.metadata().map_err(failed).or_fail()?.len();
         if length == 0 || !length.is_multiple_of(u64::from(size)) {
             return Err(Failure::Usage(format!(
                 "{} has {length} bytes, which are not entries of {size}; give the --entry-size it was written with",
@@ -360,15 +361,15 @@ impl Build {
             )));
         }
         let choice = Choice { block_size: self.block_size, ..Choice::new(length / u64::from(size), size) };
-        let mut builder = Builder::new(&self.database, choice, self.epoch, None)?;
+        let mut builder = Builder::new(&self.database, choice, self.epoch, None).or_fail()?;
         let (mut buffer, mut done) = (vec![0; 1 << 20], 0);
         loop {
-            watch.tell(Some(done as f64 / length as f64))?;
-            let read = file.read(&mut buffer).map_err(failed)?;
+            watch.tell(Some(done as f64 / length as f64)).or_fail()?;
+            let read = file.read(&mut buffer).map_err(failed).or_fail()?;
             if read == 0 {
-                return Ok(builder.finish()?);
+                return Ok(builder.finish().or_fail()?);
             }
-            builder.push(&buffer[..read])?;
+            builder.push(&buffer[..read]).or_fail()?;
             done += read;
         }
     }

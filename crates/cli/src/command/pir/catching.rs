@@ -6,11 +6,12 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::look_up::{CaughtUp, Cost, Library, Weighed};
 use warpsmith::pir::Error;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
 
 use super::bytes;
-use crate::ending::Failure;
-use crate::human;
-use crate::screen::Screen;
+use crate::failures::OrFail as _;
 
 /// Whether hints may be made anew.
 #[derive(Args, Clone, Copy)]
@@ -194,7 +195,7 @@ impl NewHintsFlag {
         let caught_up = self.catch_up(library, stop, &mut begin, &mut watch);
         let screen = screen.into_inner();
         screen.clear();
-        let caught_up = caught_up?;
+        let caught_up = caught_up.or_fail()?;
         if let Some(caught_up) = &caught_up {
             screen.say(format_args!("{}", caught_up.text()));
         }

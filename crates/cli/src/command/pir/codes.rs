@@ -9,10 +9,11 @@ use warpsmith::pir::database::Description;
 use warpsmith::pir::ethereum::{CODE_CHUNKS, CODE_ENTRY};
 use warpsmith::pir::keyword::{self, Layout, Plan, Take, chunk_key, chunks_of, entries_of_changes, standing};
 use warpsmith::pir::updates::Live;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::human::whole;
 
 use super::lanes;
-use crate::ending::Failure;
-use crate::human::whole;
+use crate::failures::OrFail as _;
 
 /// Codes by their hashes.
 pub(super) type ByHash = BTreeMap<[u8; 32], Vec<u8>>;
@@ -64,7 +65,7 @@ pub(super) struct Codes {
 
 impl Codes {
     pub fn open(path: &Path) -> std::result::Result<Codes, Failure> {
-        let live = Live::open(path, lanes(), 0)?;
+        let live = Live::open(path, lanes(), 0).or_fail()?;
         match &live.base().description().keyword {
             Some(shape) if matches!(shape.layout, Layout::Chunked(_)) => {
                 Ok(Codes { path: path.to_owned(), live })

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor,
 };
-use warpsmith::chain::json_mistake;
 use warpsmith::pir::ethereum::{Address, code_hash, slot_key, slot_record};
 use warpsmith::pir::keyword::{Take, name};
 use warpsmith::pir::{Error, Result};
+use warpsmith_text::json_mistake;
 
 use super::accounts::{account_records, number};
 use super::pairs::quoted;

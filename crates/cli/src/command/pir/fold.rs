@@ -10,12 +10,13 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::pir::updates::{Folded, Keep, Live, fold};
 use warpsmith::pir::{Error, Result};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::interrupt;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,11 +104,11 @@ pub(super) fn text(folded: &Folded) -> String {
 }
 
 impl Fold {
-    pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> std::result::Result<ExitStatus, Failure> {
         let mut screen = Screen::new(self.quiet);
         fold_and_tell(&self.database, self.keep.keep(), self.json, &mut screen, stdout)?;
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }
 
@@ -125,7 +126,7 @@ pub(super) fn fold_and_tell(
         go_on(&stop)
     });
     screen.clear();
-    let folded = folded?;
+    let folded = folded.or_fail()?;
     let seconds = started.elapsed().as_secs_f64();
     match json {
         true => stdout.show_json(&FoldedLine::new(database, &folded, seconds))?,

@@ -10,17 +10,18 @@ use warpsmith::pir::Error;
 use warpsmith::pir::ethereum::ChainHead;
 use warpsmith::pir::keyword::{Layout, Names, TableShape, entries_of_changes_moving, standing};
 use warpsmith::pir::updates::Live;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::codes::{Codes, chunks_of_all};
 use super::fold::{self, FoldedLine, Folding, KeepFlags};
 use super::growth::{Telling, grow};
 use super::node::{Node, Records, Told, pause};
 use super::{Route, lanes};
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::interrupt;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,10 +108,10 @@ enum Step {
 }
 
 impl Follow {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let mut screen = Screen::new(self.quiet);
         let remote = self.route.to(&self.rpc)?;
-        let live = Live::open(&self.database, lanes(), 0)?;
+        let live = Live::open(&self.database, lanes(), 0).or_fail()?;
         let codes = self.codes.as_deref().map(Codes::open).transpose()?;
         let (description, _, head) = live.offer();
         let (Some(_), Some(head)) = (shape_of(&live), head) else {
@@ -122,7 +123,8 @@ impl Follow {
         };
         let stop = interrupt()?;
         let node = Node::new(remote, &stop);
-        let names = Names::open(&self.database, &description.lineage(), &description.predecessors)?;
+        let names =
+            Names::open(&self.database, &description.lineage(), &description.predecessors).or_fail()?;
         if names.is_none() {
             screen.warn(
                 "the database has no list of its names (.names): records cannot move, nor the table grow, so a new key whose \
@@ -191,8 +193,8 @@ impl Follow {
             }
             pause(self.poll, &stop);
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(if stop.load(Ordering::Relaxed) { Ending::Interrupted } else { Ending::Done })
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(if stop.load(Ordering::Relaxed) { ExitStatus::Interrupted } else { ExitStatus::Done })
     }
 
     /// Folds a database where that is due, and takes over what others did with it.
@@ -215,7 +217,7 @@ impl Follow {
             }
         }
         // Somebody else may have folded it too.
-        live.refresh()?;
+        live.refresh().or_fail()?;
         Ok(())
     }
 
@@ -319,9 +321,9 @@ impl Follower<'_> {
                 if epoch == self.live.epoch() {
                     return Ok(Ok(Step::Still));
                 }
-                let update = self.live.back_to(epoch)?;
+                let update = self.live.back_to(epoch).or_fail()?;
                 let changes = update.indices.len();
-                self.live.update(update)?;
+                self.live.update(update).or_fail()?;
                 return Ok(Ok(Step::Epoch { head: earlier, changes, taken_back: true }));
             }
         }
@@ -346,12 +348,14 @@ impl Follower<'_> {
         // What stays as it is costs clients nothing.
         let mut news = Vec::with_capacity(changes.len());
         for (key, record) in changes {
-            if standing(self.live, &shape, &key)? != record {
+            if standing(self.live, &shape, &key).or_fail()? != record {
                 news.push((key, record));
             }
         }
         if let Some(names) = &mut self.names {
-            names.add(news.iter().filter(|(_, record)| record.is_some()).map(|(key, _)| &key[..]))?;
+            names
+                .add(news.iter().filter(|(_, record)| record.is_some()).map(|(key, _)| &key[..]))
+                .or_fail()?;
         }
         let name_of = |record: &[u8]| self.names.as_ref().and_then(|names| names.of(record));
         let values = match entries_of_changes_moving(self.live, &shape, &news, &name_of) {
@@ -361,11 +365,11 @@ impl Follower<'_> {
                             with --names, or with more --room";
                 return Err(Failure::Other(text.to_owned()));
             }
-            other => other?,
+            other => other.or_fail()?,
         };
-        let update = self.live.difference(&values)?;
+        let update = self.live.difference(&values).or_fail()?;
         let changes = update.indices.len();
-        self.live.update(update)?;
+        self.live.update(update).or_fail()?;
         Ok(Step::Epoch { head, changes, taken_back: false })
     }
 }

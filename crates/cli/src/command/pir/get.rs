@@ -8,14 +8,15 @@ use serde::Serialize;
 use warpsmith::Error;
 use warpsmith::look_up::{Answer, Library, Query, Resumed};
 use warpsmith::pir::keyword::Layout;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::stdout::Stdout;
 
 use super::catching::{CaughtUpFields, NewHintsFlag};
 use super::keys::EntryLine;
 use super::{Route, open_state};
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::failures::{IntoFailure as _, OrFail as _};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,13 +75,13 @@ struct GotLine {
 }
 
 impl Get {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let mut screen = Screen::new(self.quiet);
         let remote = self.route.to(&self.server)?;
         let client = open_state(&self.state)?;
-        let offer = remote.offer()?;
+        let offer = remote.offer().or_fail()?;
         let batch = offer.batch;
-        let mut library = Library::new(remote, offer, client)?;
+        let mut library = Library::new(remote, offer, client).or_fail()?;
         if batch == 0 {
             let text = "makes hints and answers no queries; give the server that answers";
             return Err(Failure::Usage(format!("--server {} {text}", self.server)));
@@ -124,7 +125,7 @@ impl Get {
             return Err(Failure::Other("not everything could be read; see above".to_owned()));
         }
         stdout.done(self.json, &GotLine { remaining, caught_up })?;
-        Ok(if all_found { Ending::Done } else { Ending::NoMatch })
+        Ok(if all_found { ExitStatus::Done } else { ExitStatus::NoMatch })
     }
 
     /// The words for what ended a look-up.
@@ -136,7 +137,7 @@ impl Get {
                  nothing new",
                 self.state.display()
             )),
-            Stopped::Library(error) => error.into(),
+            Stopped::Library(error) => error.into_failure(),
         }
     }
 }
@@ -182,7 +183,7 @@ impl Get {
         library: &mut Library,
         screen: &mut Screen,
     ) -> Result<Option<CaughtUpFields>, Failure> {
-        match library.resume()? {
+        match library.resume().or_fail()? {
             None => {}
             Some(Resumed::Answered(count)) => screen.say(format_args!(
                 "{count} queries of an interrupted run were sent again as they were, and answered"

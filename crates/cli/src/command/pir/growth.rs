@@ -7,11 +7,12 @@ use serde::Serialize;
 use warpsmith::pir::Error;
 use warpsmith::pir::keyword::Names;
 use warpsmith::pir::updates::Live;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::stdout::Stdout;
 
-use crate::ending::Failure;
-use crate::human;
-use crate::screen::Screen;
-use crate::stdout::Stdout;
+use crate::failures::OrFail as _;
 
 /// A table that has grown.
 #[derive(Serialize)]
@@ -50,10 +51,10 @@ pub(super) fn grow(
         if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     });
     screen.clear();
-    grown?;
+    grown.or_fail()?;
     let (description, epoch, _) = live.offer();
     if let Some(names) = names {
-        names.move_to(&description.lineage())?;
+        names.move_to(&description.lineage()).or_fail()?;
     }
     let entries = description.params.entries();
     let keys = description.keyword.as_ref().map_or(0, |shape| shape.keys);

@@ -15,16 +15,17 @@ use warpsmith::pir::remote::Remote;
 use warpsmith::pir::two_server::{Request, read};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Client, Error, Key, Params, Version};
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::signals::{StartupGuard, interrupt};
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::info::ShapeFlags;
 use super::maker::Maker;
 use super::{Route, bytes, lanes, open_state};
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::{DeviceFlags, interrupt};
-use crate::screen::Screen;
-use crate::signals::Starting;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
 use crate::token::read_token;
 
 const EXAMPLES: &str = "\
@@ -132,7 +133,7 @@ struct Made {
 }
 
 impl Hint {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let started = Instant::now();
         let mut screen = Screen::new(self.quiet);
         // Whoever waits for a hint maker is ended at once: there is nothing to put away.
@@ -144,10 +145,12 @@ impl Hint {
         let (client, device) = if let (Some(maker), Some(pairs)) = (&hint_maker, self.top_up) {
             (self.top_up(maker, pairs, &mut screen)?, "hint maker".to_owned())
         } else {
-            let reserved = Client::reserve(&self.state)?;
+            let reserved = Client::reserve(&self.state).or_fail()?;
             // Up to the first entry there is nothing to be ended in order: the next that reserves takes the place over.
-            let starting =
-                Starting::new(self.quiet, "interrupted: no hint was made yet; nothing is lost by stopping");
+            let starting = StartupGuard::new(
+                self.quiet,
+                "interrupted: no hint was made yet; nothing is lost by stopping",
+            );
             let watched = Watched { stop: &stop, starting, measured: None };
             let made = match (&self.server, &self.database, &hint_maker) {
                 (Some(url), ..) => self.stream_server(&self.route.to(url)?, watched, &mut screen)?,
@@ -160,7 +163,7 @@ impl Hint {
                 return Err(Failure::Interrupted);
             }
             let Made { version, params, key, hints, device } = made;
-            let client = Client::create(&self.state, params, version, key, hints, lanes())?;
+            let client = Client::create(&self.state, params, version, key, hints, lanes()).or_fail()?;
             drop(reserved);
             (client, device)
         };
@@ -168,8 +171,8 @@ impl Hint {
         let seconds = started.elapsed().as_secs_f64();
         show_state(&self.state, &client, device, started.elapsed(), self.json, stdout)?;
         screen.say(format_args!("done in {}", human::seconds(seconds)));
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     /// Streams for a moment, and says how long all of it would take.
@@ -178,9 +181,9 @@ impl Hint {
         stop: &AtomicBool,
         screen: &mut Screen,
         stdout: &mut Stdout,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<ExitStatus, Failure> {
         let measured = Cell::new(None);
-        let starting = Starting::new(self.quiet, "interrupted");
+        let starting = StartupGuard::new(self.quiet, "interrupted");
         let watched = Watched { stop, starting, measured: Some(&measured) };
         let begun = Instant::now();
         let made = match &self.server {
@@ -195,8 +198,10 @@ impl Hint {
                 if !stop.load(Ordering::Relaxed) && done > 0 =>
             {
                 let description = match (&self.server, &self.database) {
-                    (Some(url), _) => self.route.to(url)?.offer()?.description,
-                    (None, Some(path)) => Live::open(path, lanes(), 0)?.base().description().clone(),
+                    (Some(url), _) => self.route.to(url)?.offer().or_fail()?.description,
+                    (None, Some(path)) => {
+                        Live::open(path, lanes(), 0).or_fail()?.base().description().clone()
+                    }
                     (None, None) => unreachable!("clap asks for one of them"),
                 };
                 (Some(self.shape.params(&description.params)?), whole as f64 * seconds / done as f64)
@@ -225,8 +230,8 @@ impl Hint {
             );
             stdout.show_text(&text)?;
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     /// A hint maker, to which a key may be sent.
@@ -255,19 +260,22 @@ impl Hint {
         screen: &mut Screen,
     ) -> Result<Made, Failure> {
         let maker = Maker::open(&self.devices)?;
-        let description = remote.offer()?.description;
+        let description = remote.offer().or_fail()?.description;
         let params = self.begin(&description, &maker, screen)?;
         let mut epoch = description.epoch;
         let stop = watched.stop;
         let (key, hints) = {
             let mut watch = Watch::new(&params, watched, screen);
-            maker.make.offline(&params, stop, &mut |push| {
-                epoch = remote.newest_entries(&description, &mut |part| {
-                    watch.tell(part)?;
-                    push(part)
-                })?;
-                Ok(())
-            })?
+            maker
+                .make
+                .offline(&params, stop, &mut |push| {
+                    epoch = remote.newest_entries(&description, &mut |part| {
+                        watch.tell(part)?;
+                        push(part)
+                    })?;
+                    Ok(())
+                })
+                .or_fail()?
         };
         let version = Version { database: description.lineage(), epoch };
         Ok(Made { version, params, key, hints, device: maker.id })
@@ -275,7 +283,7 @@ impl Hint {
 
     fn stream_database(&self, watched: Watched<'_>, screen: &mut Screen) -> Result<Made, Failure> {
         let path = self.database.as_deref().expect("the caller looked");
-        let live = Live::open(path, lanes(), 0)?;
+        let live = Live::open(path, lanes(), 0).or_fail()?;
         let description = live.base().description().clone();
         let maker = Maker::open(&self.devices)?;
         let params = self.begin(&description, &maker, screen)?;
@@ -283,16 +291,19 @@ impl Hint {
         let stop = watched.stop;
         let (key, hints) = {
             let mut watch = Watch::new(&params, watched, screen);
-            maker.make.offline(&params, stop, &mut |push| {
-                live.with_entries(|epoch, entries| {
-                    newest = epoch;
-                    // Nothing is handed over before its digest fits.
-                    entries.stream(&mut |part| {
-                        watch.tell(part)?;
-                        push(part)
+            maker
+                .make
+                .offline(&params, stop, &mut |push| {
+                    live.with_entries(|epoch, entries| {
+                        newest = epoch;
+                        // Nothing is handed over before its digest fits.
+                        entries.stream(&mut |part| {
+                            watch.tell(part)?;
+                            push(part)
+                        })
                     })
                 })
-            })?
+                .or_fail()?
         };
         let version = Version { database: description.lineage(), epoch: newest };
         Ok(Made { version, params, key, hints, device: maker.id })
@@ -314,15 +325,15 @@ impl Hint {
     }
 
     fn ask_maker(&self, remote: &Remote, screen: &mut Screen) -> Result<Made, Failure> {
-        let description = remote.offer()?.description;
+        let description = remote.offer().or_fail()?.description;
         let params = self.shape.params(&description.params)?;
         introduce(&params, screen);
         warn_of_maker(screen);
-        let key = Key::random()?;
+        let key = Key::random().or_fail()?;
         let (lambda, first, pairs) = (params.lambda(), params.regular(), params.backups());
         let request = Request { key: key.clone(), lambda, regular: true, first, pairs };
-        let (epoch, hints) = read(&params, &remote.hints(&request, &params)?)?;
-        if remote.offer()?.description.lineage() != description.lineage() {
+        let (epoch, hints) = read(&params, &remote.hints(&request, &params).or_fail()?).or_fail()?;
+        if remote.offer().or_fail()?.description.lineage() != description.lineage() {
             let text = "the hint maker's database moved to a larger table meanwhile; run this again";
             return Err(Failure::Other(text.to_owned()));
         }
@@ -332,7 +343,7 @@ impl Hint {
 
     fn top_up(&self, remote: &Remote, pairs: u64, screen: &mut Screen) -> Result<Client, Failure> {
         let mut client = open_state(&self.state)?;
-        same_database(&remote.offer()?.description, &client, "hint maker")?;
+        same_database(&remote.offer().or_fail()?.description, &client, "hint maker").or_fail()?;
         warn_of_maker(screen);
         if client.waiting() > 0 {
             return Err(Failure::Other(format!(
@@ -342,19 +353,19 @@ impl Hint {
         }
         // An epoch may begin between the two requests, and the pairs then are of the new one: once more.
         for attempt in 0.. {
-            remote.synchronise(&mut client)?;
+            remote.synchronise(&mut client).or_fail()?;
             let (first, key) = client.next_pair();
             let (key, lambda) = (key.clone(), client.params().lambda());
             let request = Request { key, lambda, regular: false, first, pairs: pairs.next_multiple_of(16) };
-            match client.top_up(&remote.hints(&request, client.params())?) {
+            match client.top_up(&remote.hints(&request, client.params()).or_fail()?) {
                 Err(Error::Mismatch(_)) if attempt < 3 => {}
                 other => {
-                    other?;
+                    other.or_fail()?;
                     break;
                 }
             }
         }
-        client.tidy()?;
+        client.tidy().or_fail()?;
         Ok(client)
     }
 }
@@ -421,7 +432,7 @@ fn warn_of_maker(screen: &mut Screen) {
 struct Watched<'a> {
     stop: &'a AtomicBool,
     /// Until the first part came.
-    starting: Starting,
+    starting: StartupGuard,
     /// Of an estimate: how fast it went, after which it ends.
     measured: Option<&'a Cell<Option<Measured>>>,
 }
@@ -441,7 +452,7 @@ struct Watch<'a> {
     /// When the first part came, and how much that was.
     since: Option<(Instant, u64)>,
     stop: &'a AtomicBool,
-    starting: Option<Starting>,
+    starting: Option<StartupGuard>,
     measured: Option<&'a Cell<Option<Measured>>>,
     screen: &'a mut Screen,
 }

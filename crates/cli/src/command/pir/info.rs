@@ -11,12 +11,13 @@ use warpsmith::pir::database::{Database, Description, HEAD_BYTES};
 use warpsmith::pir::keyword::{Layout, TAG_BYTES, TableShape};
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Choice, Client, Params};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::{bytes, lanes};
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +62,8 @@ impl ShapeFlags {
     /// The parameters of a client of a database.
     pub fn params(&self, database: &Params) -> Result<Params, Failure> {
         let choice = database.choice();
-        Ok(Params::new(Choice { lambda: self.lambda.unwrap_or(80), backups: self.queries, ..choice })?)
+        Ok(Params::new(Choice { lambda: self.lambda.unwrap_or(80), backups: self.queries, ..choice })
+            .or_fail()?)
     }
 }
 
@@ -166,7 +168,10 @@ pub(super) struct DatabaseLine {
     origin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keyword: Option<KeywordFields>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::json::text_if_any")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "warpsmith_console::json::text_if_any"
+    )]
     chain_id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     block_number: Option<u64>,
@@ -290,7 +295,7 @@ struct StateLine {
 }
 
 impl Info {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let failed = |error: std::io::Error| Failure::of_file(&self.file.display(), &error);
         let mut magic = [0; 8];
         let read = File::open(&self.file).and_then(|mut file| file.read_exact(&mut magic));
@@ -308,18 +313,18 @@ impl Info {
                 )));
             }
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     fn database(&self, stdout: &mut Stdout) -> Result<(), Failure> {
         let mut screen = Screen::new(false);
         if self.verify {
             screen.bar("reading all entries", None, "");
-            Database::open(&self.file)?.verify()?;
+            Database::open(&self.file).or_fail()?.verify().or_fail()?;
             screen.clear();
         }
-        let live = Live::open(&self.file, lanes(), 0)?;
+        let live = Live::open(&self.file, lanes(), 0).or_fail()?;
         let base = live.base();
         let description = base.description();
         let figures = Figures::new(&self.shape.params(&description.params)?);
@@ -361,7 +366,7 @@ impl Info {
             let text = "--verify, --lambda and --queries are for databases; a state has its figures already";
             return Err(Failure::Usage(text.to_owned()));
         }
-        let client = Client::open(&self.file, lanes())?;
+        let client = Client::open(&self.file, lanes()).or_fail()?;
         let (params, version) = (client.params(), client.version());
         let figures = Figures::new(params);
         if self.json {

@@ -5,11 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use warpsmith::pir::memory;
 use warpsmith::pir::server::Limits;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
 use warpsmith_http::ConnectionLimits;
-
-use crate::ending::Failure;
-use crate::human;
-use crate::screen::Screen;
 
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]

@@ -9,12 +9,13 @@ use serde::Serialize;
 use warpsmith::pir::load::{self, Figures, Plan, Questions};
 use warpsmith::pir::remote::Remote;
 use warpsmith::pir::updates::Live;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::{lanes, limits};
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
 
 /// Files that are open beside the connections.
 const OTHER_FILES: u64 = 64;
@@ -90,13 +91,13 @@ struct LoadLine<'a> {
 }
 
 impl Load {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let usage = |error: String| Failure::Usage(error);
         let remote = Remote::new(&self.server).map_err(|error| usage(error.to_string()))?;
         let (address, host) = self.address()?;
         let database =
-            self.database.as_deref().map(|path| Live::open(path, lanes(), u64::MAX)).transpose()?;
-        let offer = remote.offer()?;
+            self.database.as_deref().map(|path| Live::open(path, lanes(), u64::MAX)).transpose().or_fail()?;
+        let offer = remote.offer().or_fail()?;
         if offer.batch == 0 {
             return Err(usage(format!("{} answers no queries: it makes hints", self.server)));
         }
@@ -107,7 +108,7 @@ impl Load {
                 if here != there || live.epoch() < offer.epoch {
                     return Err(usage("--database is another one than the server's, or older".to_owned()));
                 }
-                live.load(true, &mut |_| Ok(()))?;
+                live.load(true, &mut |_| Ok(())).or_fail()?;
                 Some(live)
             }
             None => None,
@@ -127,9 +128,9 @@ impl Load {
             human::count(self.rate),
             human::seconds(self.time.as_secs_f64())
         ));
-        let questions = Questions::draw(&params, offer.epoch, database.as_ref())?;
+        let questions = Questions::draw(&params, offer.epoch, database.as_ref()).or_fail()?;
         let plan = Plan { connections: self.connections as usize, rate: self.rate, time: self.time };
-        let figures = load::run(address, &host, questions, plan)?;
+        let figures = load::run(address, &host, questions, plan).or_fail()?;
         let ms = |part| figures.within(part).map(|time| time.as_secs_f64() * 1e3);
         let line = LoadLine {
             event: "load",
@@ -154,9 +155,9 @@ impl Load {
             true => stdout.show_json(&line)?,
             false => stdout.show(in_words(&line, &figures).as_bytes())?,
         }
-        stdout.done(self.json, &AsAsked {})?;
+        stdout.done(self.json, &NoSummary {})?;
         let is_whole = line.asked == line.answered as u64 && figures.connections == self.connections as usize;
-        Ok(if is_whole { Ending::Done } else { Ending::NoMatch })
+        Ok(if is_whole { ExitStatus::Done } else { ExitStatus::NoMatch })
     }
 
     /// Where the server listens, and what it is called in requests.

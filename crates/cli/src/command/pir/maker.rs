@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use warpsmith::look_up::maker_of;
 use warpsmith::pir::hints::make::{Make, Processor};
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::Failure;
 
 use super::lanes;
-use crate::ending::Failure;
-use crate::running::DeviceFlags;
+use crate::running::OpenDevices as _;
 
 /// A device that makes hints.
 pub(super) struct Maker {

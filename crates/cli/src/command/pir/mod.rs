@@ -27,10 +27,11 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 use warpsmith::pir::remote::Remote;
-use warpsmith::pir::{Client, Error, Lanes};
+use warpsmith::pir::{Client, Lanes};
+use warpsmith_console::exit::{ExitStatus, Failure, is_missing};
+use warpsmith_console::stdout::Stdout;
 
-use crate::ending::{Ending, Failure, is_missing};
-use crate::stdout::Stdout;
+use crate::failures::IntoFailure as _;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,7 +73,7 @@ enum Command {
 }
 
 impl Pir {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         match &self.command {
             Command::Build(build) => build.run(stdout),
             Command::Serve(serve) => serve.run(stdout),
@@ -85,21 +86,6 @@ impl Pir {
             Command::Info(info) => info.run(stdout),
             Command::Bench(bench) => bench.run(stdout),
             Command::Load(load) => load.run(stdout),
-        }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        match error {
-            Error::Params(_) | Error::Index { .. } => Failure::Usage(error.to_string()),
-            Error::Stopped => Failure::Interrupted,
-            Error::Device(_) => {
-                Failure::Device(format!("{error}\nthe processor can make them too: --device cpu"))
-            }
-            Error::Wrong { .. } => Failure::Device(error.to_string()),
-            Error::Format { .. } => Failure::Malformed(error.to_string()),
-            error => Failure::of("", &error),
         }
     }
 }
@@ -122,7 +108,7 @@ fn open_state(path: &Path) -> Result<Client, Failure> {
             "--state {}: the state is missing; `warpsmith pir hint` makes one, or give the name of one that is there",
             path.display()
         )),
-        false => error.into(),
+        false => error.into_failure(),
     })
 }
 
@@ -155,6 +141,6 @@ fn bytes(count: u64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB")];
     match units.into_iter().find(|(size, _)| count as f64 >= *size) {
         Some((size, unit)) => format!("{:.1} {unit}", count as f64 / size),
-        None => format!("{} bytes", crate::human::count(count as f64)),
+        None => format!("{} bytes", warpsmith_console::human::count(count as f64)),
     }
 }

@@ -16,10 +16,10 @@ use warpsmith::pir::ethereum::{
 };
 use warpsmith::pir::memory;
 use warpsmith::pir::remote::Remote;
+use warpsmith_console::stderr::warn;
 
 use self::replies::{MAX_TEXT, Names, Reply, Touched, Traces};
 use super::codes::ByHash;
-use crate::telling::tell;
 
 /// Bytes of an answer that are taken. A trace of a block is some megabytes, of which only names are kept.
 const MAX_ANSWER: u64 = 1 << 30;
@@ -110,8 +110,8 @@ impl<'a> Node<'a> {
                 }
                 Err(RecvTimeoutError::Timeout) if !is_told && begin.elapsed() > LONG => {
                     is_told = true;
-                    tell(&format!(
-                        "warning: the node has not answered in {} seconds; it is waited for",
+                    warn(&format!(
+                        "the node has not answered in {} seconds; it is waited for",
                         LONG.as_secs()
                     ));
                 }
@@ -264,8 +264,8 @@ impl<'a> Node<'a> {
                 return Ok(dump);
             }
             if attempt < DUMP_ATTEMPTS {
-                tell(&format!(
-                    "warning: the chain went on while its state was read; trying again in {} s ({attempt} of {DUMP_ATTEMPTS})",
+                warn(&format!(
+                    "the chain went on while its state was read; trying again in {} s ({attempt} of {DUMP_ATTEMPTS})",
                     DUMP_PAUSE.as_secs()
                 ));
                 pause(DUMP_PAUSE, self.stop);

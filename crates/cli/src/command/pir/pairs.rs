@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use warpsmith::chain::Shown;
 use warpsmith::look_up::parse_hex;
 use warpsmith::pir::ethereum::code_hash;
 use warpsmith::pir::keyword::{Name, Take, chunk_key, chunks_of, name};
 use warpsmith::pir::{Error, Result};
+use warpsmith_text::Shown;
 
 /// The longest line that is read.
 const LONGEST: usize = 64 << 20;

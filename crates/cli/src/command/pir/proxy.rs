@@ -17,6 +17,12 @@ use clap::Args;
 use serde::Serialize;
 use warpsmith::look_up::Library;
 use warpsmith::pir::keyword::{Layout, TableShape};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::web::{ListeningLine, listen};
 
 use self::fallback::Fallback;
 use self::outage::Servers;
@@ -24,12 +30,7 @@ use self::rounds::{Known, Libraries, MOST_WAITING, News, Rhythm, Terms, catch_up
 use self::web::Front;
 use super::catching::NewHintsFlag;
 use super::{Route, open_state};
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::interrupt;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
-use crate::web::{ListeningLine, listen};
+use crate::failures::OrFail as _;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,23 +123,26 @@ fn parse_every(text: &str) -> Result<Duration, String> {
 struct Serving {
     role: &'static str,
     epoch: u64,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::json::text_if_any")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "warpsmith_console::json::text_if_any"
+    )]
     chain_id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     block_number: Option<u64>,
 }
 
 impl Proxy {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let mut screen = Screen::new(self.quiet);
         let (remote, fallback) = (self.route.to(&self.server)?, self.fallback()?);
         let stop = interrupt()?;
         let client = open_state(&self.state)?;
         let (listener, address) = listen("--listen", &self.listen)?;
-        let offer = remote.offer()?;
+        let offer = remote.offer().or_fail()?;
         let (batch, layout) = (offer.batch, offer.description.keyword.as_ref().map(|shape| shape.layout));
         let mut servers = Servers::default();
-        let library = Library::new(servers.add("server", remote), offer, client)?;
+        let library = Library::new(servers.add("server", remote), offer, client).or_fail()?;
         let places = queries_of(&library);
         let rhythm = Rhythm { round: usize::from(self.round), every: self.every };
         self.check(layout, batch, places)?;
@@ -149,7 +153,7 @@ impl Proxy {
                 screen.say(format_args!("{text}"));
             }
         };
-        let mut epoch = catch_up(&mut libraries, &known, self.new_hints, &stop, &mut told)?;
+        let mut epoch = catch_up(&mut libraries, &known, self.new_hints, &stop, &mut told).or_fail()?;
         let head = known.head();
         self.warn(&address, &mut screen);
         screen.say(format_args!("answering http://{address}; Ctrl-C ends it"));
@@ -213,11 +217,11 @@ impl Proxy {
                 }
             }
         });
-        ended?;
+        ended.or_fail()?;
         let remaining = human::count(libraries.state.remaining() as f64);
         screen.say(format_args!("stopped; {remaining} queries remain"));
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Interrupted)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Interrupted)
     }
 
     /// Refuses a database that has nothing for wallets, and rounds that the server would not take in one request.
@@ -254,7 +258,7 @@ impl Proxy {
     fn code_library(&self, servers: &mut Servers) -> Result<Option<Library>, Failure> {
         let (Some(url), Some(state)) = (&self.codes, &self.codes_state) else { return Ok(None) };
         let (remote, client) = (self.route.to(url)?, open_state(state)?);
-        let offer = remote.offer()?;
+        let offer = remote.offer().or_fail()?;
         let layout = offer.description.keyword.as_ref().map(|shape| shape.layout);
         if !matches!(layout, Some(Layout::Chunked(_))) || offer.batch == 0 {
             return Err(Failure::Usage(format!(
@@ -262,7 +266,7 @@ impl Proxy {
                  --codes FILE` makes it)"
             )));
         }
-        Ok(Some(Library::new(servers.add("server of codes", remote), offer, client)?))
+        Ok(Some(Library::new(servers.add("server of codes", remote), offer, client).or_fail()?))
     }
 
     /// Where the rest goes.

@@ -13,17 +13,19 @@ use warpsmith::pir::server::{Limits, Role, Server};
 use warpsmith::pir::two_server::Request;
 use warpsmith::pir::updates::Live;
 use warpsmith::pir::{Choice, Key, Params};
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::web::{ListeningLine, listen};
 
 use super::limits::LimitFlags;
 use super::maker::Maker;
 use super::{bytes, lanes};
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::{DeviceFlags, interrupt};
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
 use crate::token::read_token;
-use crate::web::{ListeningLine, listen};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,13 +104,13 @@ struct Serving {
 }
 
 impl Serve {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let stop = interrupt()?;
         let mut screen = Screen::new(self.quiet);
         let limits = self.limits.limits(self.hint_maker, &mut screen)?;
         let token = self.token_file.as_deref().map(read_token).transpose()?;
         let (role, name) = self.role()?;
-        let mut live = Live::open(&self.database, lanes(), self.most_taken_back)?;
+        let mut live = Live::open(&self.database, lanes(), self.most_taken_back).or_fail()?;
         let (listener, address) = listen("--listen", &self.listen)?;
         let watchers = self.metrics.as_deref().map(|metrics| listen("--metrics", metrics)).transpose()?;
         self.load(&mut live, &stop, &mut screen)?;
@@ -182,8 +184,8 @@ impl Serve {
         let served = server.run(listener, &stop, &news);
         served.map_err(|error| Failure::Other(format!("the server ended: {error}")))?;
         say(format_args!("stopped"));
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Interrupted)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Interrupted)
     }
 
     /// Reads the entries and compares them with their digests.
@@ -196,7 +198,8 @@ impl Serve {
             }
             screen.bar("of the database read", Some(done as f64 / whole as f64), "");
             Ok(())
-        })?;
+        })
+        .or_fail()?;
         screen.clear();
         if self.entries == Some(EntriesIn::Memory) && !live.is_in_memory() {
             return Err(Failure::Other(format!(
@@ -238,11 +241,13 @@ fn is_folded(live: &Live, of_file: &Mutex<u64>) -> bool {
 
 /// Says so beforehand if the usual client of this database would be refused.
 fn warn_of_memory(live: &Live, make: &dyn Make, limits: &Limits, screen: &mut Screen) -> Result<(), Failure> {
-    let params = Params::new(Choice { lambda: 80, backups: None, ..live.params().choice() })?;
-    let key = Key::random()?;
+    let params = Params::new(Choice { lambda: 80, backups: None, ..live.params().choice() }).or_fail()?;
+    let key = Key::random().or_fail()?;
     let usual = Request { key, lambda: 80, regular: true, first: params.regular(), pairs: params.backups() };
-    let (needed, most) =
-        (usual.memory(live, make)?, limits.memory.min(limits.request_memory).min(limits.address_memory));
+    let (needed, most) = (
+        usual.memory(live, make).or_fail()?,
+        limits.memory.min(limits.request_memory).min(limits.address_memory),
+    );
     if needed > most {
         screen.warn(&format!(
             "the usual request of a client of this database takes {} of memory, and one may take {}: it will be refused; \

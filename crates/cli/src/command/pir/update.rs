@@ -8,16 +8,17 @@ use serde::Serialize;
 use warpsmith::pir::keyword::{Layout, Names, chunks_of};
 use warpsmith::pir::updates::{Keep, Live};
 use warpsmith::pir::{Error, ethereum, wire};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human::whole;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::changes::{self, Keys, Listed};
 use super::fold::fold_and_tell;
 use super::growth::{Telling, grow};
 use super::lanes;
-use crate::ending::{Ending, Failure};
-use crate::human::whole;
-use crate::running::interrupt;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::failures::OrFail as _;
 
 const EXAMPLES: &str = "\
 A line of CHANGES is an index or a key, blanks, and the new value; lines that begin with # are skipped:
@@ -77,8 +78,8 @@ struct UpdatedLine {
 }
 
 impl Update {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let live = Live::open(&self.database, lanes(), 0)?;
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
+        let live = Live::open(&self.database, lanes(), 0).or_fail()?;
         let update = self.read(&live, stdout).map_err(Failure::of_input)?;
         let changes = update.indices.len();
         if changes == 0 {
@@ -87,7 +88,7 @@ impl Update {
                 self.changes.display()
             )));
         }
-        live.update(update)?;
+        live.update(update).or_fail()?;
         if self.json {
             stdout.show_json(&UpdatedLine { event: "updated", epoch: live.epoch(), changes })?;
         } else {
@@ -108,8 +109,8 @@ impl Update {
                 screen.warn(&format!("the changes are there, and were not folded: {failure}"));
             }
         }
-        stdout.done(self.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     /// Reads the changes.
@@ -125,19 +126,19 @@ impl Update {
                 )));
             }
             let bytes = std::fs::read(&self.changes).map_err(failed)?;
-            Ok(ethereum::read_delta(live.epoch() + 1, &bytes)?)
+            Ok(ethereum::read_delta(live.epoch() + 1, &bytes).or_fail()?)
         } else {
             let listed = if self.changes == Path::new("-") {
-                changes::read(live, Path::new("standard input"), &mut std::io::stdin().lock())?
+                changes::read(live, Path::new("standard input"), &mut std::io::stdin().lock()).or_fail()?
             } else {
                 let file = std::fs::File::open(&self.changes).map_err(failed)?;
-                changes::read(live, &self.changes, &mut BufReader::new(file))?
+                changes::read(live, &self.changes, &mut BufReader::new(file)).or_fail()?
             };
             let values = match listed {
                 Listed::Entries(values) => values,
                 Listed::Keys(keys) => self.places(live, &keys, stdout)?,
             };
-            Ok(live.difference(&values)?)
+            Ok(live.difference(&values).or_fail()?)
         }
     }
 
@@ -147,11 +148,15 @@ impl Update {
         let description = base.description();
         let is_state = description.keyword.as_ref().is_some_and(|shape| shape.layout == Layout::State);
         let mut names = match is_state {
-            true => Names::open(&self.database, &description.lineage(), &description.predecessors)?,
+            true => {
+                Names::open(&self.database, &description.lineage(), &description.predecessors).or_fail()?
+            }
             false => None,
         };
         if let Some(names) = &mut names {
-            names.add(keys.changes.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| &key[..]))?;
+            names
+                .add(keys.changes.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| &key[..]))
+                .or_fail()?;
         }
         let name_of =
             |names: &Option<Names>, record: &[u8]| names.as_ref().and_then(|names| names.of(record));
@@ -171,9 +176,9 @@ impl Update {
                     |value: &Vec<u8>| if in_chunks { chunks_of(value.len(), entry_size) } else { 1 };
                 let new = keys.changes.iter().filter_map(|(_, value)| value.as_ref()).map(entries).sum();
                 grow(&self.database, live, &mut names, new, telling)?;
-                Ok(keys.entries(live, &|record| name_of(&names, record))?)
+                Ok(keys.entries(live, &|record| name_of(&names, record)).or_fail()?)
             }
-            other => Ok(other?),
+            other => Ok(other.or_fail()?),
         }
     }
 }

@@ -8,15 +8,15 @@ use warpsmith::Devices;
 use warpsmith::proof::{ScanOf, bench_scan};
 use warpsmith::scan::{ScanJob, ScanTargets, mask_ledger, run};
 use warpsmith::store::{Map, MapFile};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::{human, json};
 
 use super::Scan;
 use super::masks::Scanned;
-use crate::ending::{Ending, Failure};
+use crate::failures::{OrFail as _, failure_of};
 use crate::forecast::{DAY, Hopeless, SLOW, YEAR};
-use crate::human;
-use crate::json;
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::screen::LiveScreen;
 
 /// Candidates of a mask that are tested before anybody would have read how long it takes.
 const SOON: f64 = 1e7;
@@ -44,20 +44,21 @@ impl Scan {
         if let Scanned::Mask(mask) = keys {
             // Masks differ by how their unknown characters lie, so a part of the work itself is timed.
             let ledger = mask_ledger(mask, targets, None, None);
-            let mut ledger = ledger.map_err(|error| Failure::of("", &error))?;
+            let mut ledger = ledger.map_err(|error| failure_of("", &error))?;
             let job = ScanJob {
                 mask: Some(mask),
                 time_limit: Some(Duration::from_secs_f64(MEASURED)),
                 ..ScanJob::new(targets)
             };
-            let outcome = run(&job, ledger.as_mut(), devices, &AtomicBool::new(false), &mut |_| Ok(()))?;
+            let outcome =
+                run(&job, ledger.as_mut(), devices, &AtomicBool::new(false), &mut |_| Ok(())).or_fail()?;
             return Ok(outcome.tried as f64 / outcome.elapsed.as_secs_f64().max(1e-6));
         }
         let of = match self.database.is_empty() {
             false => ScanOf::Database(targets),
             true => ScanOf::Planted(targets.types()),
         };
-        Ok(bench_scan(devices, of, MEASURED, false)?.iter().map(|bench| bench.rate).sum())
+        Ok(bench_scan(devices, of, MEASURED, false).or_fail()?.iter().map(|bench| bench.rate).sum())
     }
 
     pub(super) fn tell_estimate(
@@ -66,10 +67,10 @@ impl Scan {
         targets: &ScanTargets,
         devices: &Devices,
         mut stdout: Stdout,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<ExitStatus, Failure> {
         // What a map has covered is not tested again. It is only looked at, so that a scan may run meanwhile.
         let map = self.map.as_deref().filter(|path| path.exists()).map(MapFile::read);
-        let map = map.transpose().map_err(|error| Failure::of("--map", &error))?;
+        let map = map.transpose().map_err(|error| failure_of("--map", &error))?;
         let left = map.as_ref().map_or(keys.count(), |map| map.remaining());
         let rate = self.rate(keys, targets, devices)?;
         let whole_s = left.as_f64() / rate;
@@ -92,8 +93,8 @@ impl Scan {
             );
             stdout.show(text.as_bytes())?;
         }
-        stdout.done(self.run.json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(self.run.json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 
     /// Says so where a scan takes beyond a year to be half done; and of a mask, whose size nobody sees, how long it takes.
@@ -103,7 +104,7 @@ impl Scan {
         map: &Map,
         targets: &ScanTargets,
         devices: &Devices,
-        screen: &mut Screen,
+        screen: &mut LiveScreen,
     ) -> Result<(), Failure> {
         let left = map.remaining().as_f64();
         let is_short = match keys {

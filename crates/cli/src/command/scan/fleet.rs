@@ -6,15 +6,16 @@ use warpsmith::fleet::job::{Descriptor, Liked, Sought};
 use warpsmith::fleet::net::submit::{Ended, submit, submit_hidden};
 use warpsmith::fleet::scan::{Order, ScanTask};
 use warpsmith::store::{Record, U256};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::stdout::Stdout;
 
 use super::{Covered, Scan, Scanned, described, progress_line, remarks};
 use crate::command::fleet::progress::{JobProgress, View};
 use crate::command::fleet::submit::{Submission, refuse_devices};
-use crate::ending::{Ending, Failure};
-use crate::human;
+use crate::failures::OrFail as _;
 use crate::results::Results;
-use crate::screen::{Model, Screen, scan_model};
-use crate::stdout::Stdout;
+use crate::screen::{LiveScreen, Model, scan_model};
 
 impl Scan {
     /// Has a fleet do it.
@@ -23,7 +24,7 @@ impl Scan {
         fleet: &Submission,
         may_learn: bool,
         stdout: Stdout,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<ExitStatus, Failure> {
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
         refuse_devices(&self.run)?;
         if !self.database.is_empty() {
@@ -77,7 +78,7 @@ impl Scan {
             addresses: list.records.iter().map(Record::text).collect(),
         };
         // What workers will make of it is tried here first.
-        ScanTask::open(&order)?;
+        ScanTask::open(&order).or_fail()?;
         // One key may be several of them: then it ends with the range.
         let count = self.count.unwrap_or(order.addresses.len() as u64);
         let wishes = Wishes { count: Some(count), enough: None, priority: fleet.priority() };
@@ -112,7 +113,7 @@ impl Scan {
         let led = led?;
         delivered?;
         // A hidden scan reaches somewhat beyond its range.
-        let covered = U256::from(led.job.covered()?).min(range.count());
+        let covered = U256::from(led.job.covered().or_fail()?).min(range.count());
         let elapsed_s = led.elapsed.as_secs_f64();
         let what = match led.ended {
             Ended::Over if covered == range.count() => "the whole range is covered",
@@ -158,14 +159,14 @@ impl View for ScanView<'_> {
         model
     }
 
-    fn introduce(&self, screen: &mut Screen) {
+    fn introduce(&self, screen: &mut LiveScreen) {
         if screen.model().is_none() {
             screen.say(format_args!("range     {}", self.name));
             screen.say(format_args!("targets   {}", self.targets[1]));
         }
     }
 
-    fn show(&self, progress: &JobProgress<'_>, screen: &mut Screen) {
+    fn show(&self, progress: &JobProgress<'_>, screen: &mut LiveScreen) {
         screen.scan_progress(&progress.scan(self.keys));
     }
 

@@ -12,15 +12,16 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use warpsmith::Devices;
 use warpsmith::scan::{Finding, GivenKeys};
 use warpsmith::store::{Block, read_blocks};
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::Stdout;
 
 use super::{Covered, Scan, described, remarks};
-use crate::ending::{Ending, Failure};
-use crate::human;
+use crate::failures::{OrFail as _, failure_of};
 use crate::keys;
 use crate::record::Deliverable;
 use crate::results::Results;
-use crate::running::interrupt;
-use crate::stdout::Stdout;
 
 /// Lines that are no keys and are shown.
 const SHOWN: usize = 20;
@@ -37,7 +38,7 @@ struct Tested {
 
 impl Scan {
     /// Tests the keys of a list.
-    pub(super) fn test_keys(&self, file: &str, stdout: Stdout) -> Result<Ending, Failure> {
+    pub(super) fn test_keys(&self, file: &str, stdout: Stdout) -> Result<ExitStatus, Failure> {
         self.refuse_of_keys()?;
         if file != "-" {
             // Before anything is said or made.
@@ -51,11 +52,11 @@ impl Scan {
         let mut screen = self.run.screen();
         let listed = self.database.is_empty().then(|| self.read_targets()).transpose()?;
         let (targets, remarks) = match listed {
-            None => (self.open_databases(&Devices::cpu()?, &mut screen)?, Vec::new()),
+            None => (self.open_databases(&Devices::cpu().or_fail()?, &mut screen)?, Vec::new()),
             Some((targets, list)) => (targets, remarks(&list.report)),
         };
         let mut seen = HashSet::new();
-        let tester = GivenKeys::new(&targets)?;
+        let tester = GivenKeys::new(&targets).or_fail()?;
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
@@ -154,7 +155,7 @@ impl Scan {
             screen.clear();
             match failure {
                 Some(error) => Err(error),
-                None => ended.map(|()| is_over()).map_err(|error| Failure::of("--keys", &error)),
+                None => ended.map(|()| is_over()).map_err(|error| failure_of("--keys", &error)),
             }
         });
         let delivered = results.finish();
@@ -194,9 +195,9 @@ impl Scan {
             .stdout()
             .done(self.run.json, &Covered { covered, matches, tried, elapsed_s: seconds, ended })?;
         Ok(match (ended, matches) {
-            ("interrupted", _) => Ending::Interrupted,
-            (_, 0) => Ending::NoMatch,
-            _ => Ending::Done,
+            ("interrupted", _) => ExitStatus::Interrupted,
+            (_, 0) => ExitStatus::NoMatch,
+            _ => ExitStatus::Done,
         })
     }
 
@@ -273,5 +274,5 @@ fn test(tester: &GivenKeys<'_>, block: &Block) -> Result<Tested, Failure> {
         finding.line = Some(lines[at]);
         finding
     };
-    Ok(Tested { keys: keys.len() as u64, found: found?.into_iter().map(named).collect(), bad })
+    Ok(Tested { keys: keys.len() as u64, found: found.or_fail()?.into_iter().map(named).collect(), bad })
 }

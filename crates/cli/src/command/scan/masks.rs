@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use warpsmith::store::{Interval, KeyMask, U256};
+use warpsmith_console::exit::Failure;
+use warpsmith_console::input;
 
 use super::Scan;
-use crate::ending::Failure;
-use crate::input;
 use crate::keys;
 
 /// Which keys are tested.

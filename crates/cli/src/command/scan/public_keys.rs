@@ -6,9 +6,9 @@ use warpsmith::chain::KeyType;
 use warpsmith::keys::{parse_public_key, public_point};
 use warpsmith::scan::ScanTargets;
 use warpsmith::store::TargetList;
+use warpsmith_console::exit::Failure;
 
 use super::Scan;
-use crate::ending::Failure;
 use crate::mining::bad_public_key;
 
 impl Scan {

@@ -23,12 +23,13 @@ use warpsmith::chain::ethereum::{Deployment, Factory, SaltRequest};
 use warpsmith::pattern::{Options, compile};
 use warpsmith::proof::quick_rate;
 use warpsmith::search::{Event, Job, Match, Pause, Subject, Wanted, run};
+use warpsmith_console::exit::Failure;
+use warpsmith_console::web;
 use warpsmith_http::{FairQueue, Permit, QueueError};
 
 use super::order::Order;
 use super::turns::Turns;
-use crate::ending::Failure;
-use crate::web;
+use crate::failures::OrFail as _;
 
 /// How often searches are compared.
 const LOOK: Duration = Duration::from_millis(20);
@@ -67,7 +68,7 @@ impl Desk {
             // Nobody finds this.
             let patterns = compile(["0123456789abcdef0123456789"], &target, &Options::default());
             let patterns = patterns.map_err(|error| Failure::Other(error.to_string()))?;
-            let rate = quick_rate(&devices, Subject::Salt(&target), Wanted::Patterns(&patterns))?;
+            let rate = quick_rate(&devices, Subject::Salt(&target), Wanted::Patterns(&patterns)).or_fail()?;
             rates.insert(target.stages(), rate);
         }
         Ok(Desk { devices, rates, seats: FairQueue::new(jobs, queue), turns: Turns::default(), jobs, queue })
@@ -226,6 +227,6 @@ impl Numbers {
             encode(&mut text, &told).expect("writing to a string does not fail");
             ([(header::CONTENT_TYPE, kind)], text)
         };
-        web::answer_monitoring(watchers, Router::new().route("/metrics", get(text)))
+        web::serve_monitoring(watchers, Router::new().route("/metrics", get(text)))
     }
 }

@@ -15,14 +15,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
+use warpsmith_console::devices::DeviceFlags;
+use warpsmith_console::exit::{ExitStatus, Failure};
+use warpsmith_console::human;
+use warpsmith_console::screen::Screen;
+use warpsmith_console::signals::interrupt;
+use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::web::{ListeningLine, listen};
 
-use crate::ending::{Ending, Failure};
-use crate::human;
-use crate::running::{DeviceFlags, interrupt};
-use crate::screen::Screen;
-use crate::stdout::{AsAsked, Stdout};
+use crate::running::OpenDevices as _;
 use crate::token::read_token;
-use crate::web::{ListeningLine, listen};
 use desk::{Desk, Numbers};
 
 const EXAMPLES: &str = "\
@@ -83,7 +85,7 @@ pub(crate) struct ServeSalts {
 }
 
 impl ServeSalts {
-    pub fn run(&self, mut stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, mut stdout: Stdout) -> Result<ExitStatus, Failure> {
         let stop = interrupt()?;
         let mut screen = Screen::new(self.quiet);
         let token = self.token_file.as_deref().map(read_token).transpose()?;
@@ -116,9 +118,9 @@ impl ServeSalts {
         let served = routes::serve(listener, Arc::new(desk), rules, &stop);
         served.map_err(|error| Failure::Other(format!("the service ended: {error}")))?;
         screen.say(format_args!("stopped   {} answered", human::count(numbers.answered() as f64)));
-        stdout.done(self.json, &AsAsked {})?;
+        stdout.done(self.json, &NoSummary {})?;
         debug_assert!(stop.load(Ordering::Relaxed));
-        Ok(Ending::Interrupted)
+        Ok(ExitStatus::Interrupted)
     }
 
     fn introduce(

@@ -12,18 +12,18 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
-use warpsmith::chain::json_mistake;
 use warpsmith::pir::Token;
 use warpsmith::search::time_to;
+use warpsmith_console::stdout::JSON_VERSION;
+use warpsmith_console::web::is_address_or_localhost;
 use warpsmith_http::{
     BODY_TIMEOUT, BodyError, ConnectionCounts, ConnectionLimits, FairQueue, Peer, QueueError, read_body,
 };
+use warpsmith_text::json_mistake;
 
 use super::desk::{Desk, Numbers, Results};
 use super::order::{Order, Request};
 use crate::record::{Deliverable, Telling};
-use crate::stdout::JSON_VERSION;
-use crate::web::is_plain;
 
 /// What goes for every request.
 pub(super) struct Rules {
@@ -138,7 +138,10 @@ struct Refused {
     message: String,
     code: u16,
     /// One salt in so many is wanted.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::json::text_if_any")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "warpsmith_console::json::text_if_any"
+    )]
     difficulty: Option<f64>,
     /// Salts a second.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +150,10 @@ struct Refused {
     #[serde(skip_serializing_if = "Option::is_none")]
     chance: Option<f64>,
     /// The time after which half of such requests have their salt.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::json::seconds_if_any")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "warpsmith_console::json::seconds_if_any"
+    )]
     p50_s: Option<f64>,
 }
 
@@ -177,7 +183,7 @@ struct Nothing {
     version: u32,
     event: &'static str,
     matches: u64,
-    #[serde(serialize_with = "crate::json::text")]
+    #[serde(serialize_with = "warpsmith_console::json::text")]
     tried: u64,
     elapsed_s: f64,
     ended: &'static str,
@@ -310,7 +316,7 @@ impl Service {
             None => {
                 // A page in a browser on this machine must not ask under a name of its own (DNS rebinding).
                 let host = value(header::HOST).and_then(|host| str::from_utf8(host).ok());
-                if !host.is_some_and(is_plain) {
+                if !host.is_some_and(is_address_or_localhost) {
                     let why = "ask by the address or by localhost, not by another name";
                     return Err(Refused::new(StatusCode::MISDIRECTED_REQUEST, why));
                 }

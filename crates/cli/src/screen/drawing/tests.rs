@@ -84,8 +84,8 @@ fn scan() -> View {
 /// What a terminal shows of it.
 fn shown(view: &View, columns: u16, looks: Looks) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(columns, 24)).expect("it needs nothing");
-    let block = Block::of(view, columns, 24, looks);
-    terminal.draw(|frame| frame.render_widget(block, frame.area())).expect("it draws");
+    let drawn = block(view, columns, 24, looks);
+    terminal.draw(|frame| frame.render_widget(drawn, frame.area())).expect("it draws");
     let buffer = terminal.backend().buffer();
     let row = |row| (0..columns).map(|column| buffer[(column, row)].symbol()).collect::<String>();
     let rows: Vec<String> = (0..24).map(|at| row(at).trim_end().to_owned()).collect();
@@ -231,13 +231,13 @@ compiling kernels, 5.0 s, first run on…
 fn no_row_fills_the_last_column_and_no_block_the_whole_height() {
     for view in [search(), scan()] {
         for columns in 1..250 {
-            let block = Block::of(&view, columns, 24, LOOKS);
-            let (rows, most) = (block.rows(columns, LOOKS), usize::from(columns).saturating_sub(1).max(1));
+            let drawn = block(&view, columns, 24, LOOKS);
+            let (rows, most) = (drawn.rows(columns, LOOKS), usize::from(columns).saturating_sub(1).max(1));
             for row in rows {
                 assert!(bare(&row).chars().count() <= most, "{columns}: {row}");
             }
             for height in 1..12 {
-                let rows = Block::of(&view, columns, height, LOOKS).rows(columns, LOOKS).len();
+                let rows = block(&view, columns, height, LOOKS).rows(columns, LOOKS).len();
                 assert!(rows < usize::from(height).max(2), "{rows} rows of {height}");
             }
         }
@@ -253,21 +253,11 @@ fn bare(row: &str) -> String {
 
 #[test]
 fn colours_are_left_out_where_they_are_not_wished_for_and_signs_where_they_are_not_known() {
-    let coloured = Block::of(&search(), 80, 24, LOOKS).rows(80, LOOKS).concat();
+    let coloured = block(&search(), 80, 24, LOOKS).rows(80, LOOKS).concat();
     assert!(coloured.contains("\u{1b}[") && coloured.contains('━'));
     assert!(coloured.ends_with("\u{1b}[0m"), "what follows has no colour");
     let plain = Looks { colours: false, unicode: false };
-    let rows = Block::of(&search(), 80, 24, plain).rows(80, plain).concat();
+    let rows = block(&search(), 80, 24, plain).rows(80, plain).concat();
     assert!(rows.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{rows}");
     assert!(rows.contains("####") && rows.contains("61 C"), "{rows}");
-}
-
-#[test]
-fn a_bar_says_what_is_left_at_every_width() {
-    let shown =
-        |share, columns| Block::bar("written", share, "3 min left", columns, LOOKS).rows(columns, LOOKS);
-    let bare = |rows: Vec<String>| rows.iter().map(|row| bare(row)).collect::<Vec<_>>();
-    assert_eq!(bare(shown(Some(0.5), 60)), ["written ━━━━━━━━━━━━━━───────────────   50.0 %   3 min left"]);
-    assert_eq!(bare(shown(Some(0.5), 40)), ["50.0 % written, 3 min left"]);
-    assert_eq!(bare(shown(None, 40)), ["written, 3 min left"]);
 }

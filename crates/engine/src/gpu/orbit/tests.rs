@@ -6,6 +6,7 @@ use std::sync::Arc;
 use warpsmith_chain::coin::{AddressType, BITCOIN, CoinAddress};
 use warpsmith_chain::nostr::Npub;
 use warpsmith_chain::{Form, KeyTarget, Recipe, find};
+use warpsmith_device::{CardOptions, Inline};
 use warpsmith_pattern::{Interval, Options as PatternOptions, compile};
 
 use super::*;
@@ -15,7 +16,6 @@ use crate::worker::{Backend, Search, Start, Worker};
 
 use crate::gpu::CAPACITY;
 use crate::gpu::tests::{assert_faults_are_found, assert_flood, pocl};
-use crate::gpu::{CardOptions, Inline};
 use crate::origin::public_point;
 use crate::samples::Sample;
 use crate::selftest::prove;

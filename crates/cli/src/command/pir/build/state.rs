@@ -7,13 +7,14 @@ use warpsmith::pir::Result;
 use warpsmith::pir::database::Description;
 use warpsmith::pir::ethereum::{self, ChainHead, CodeList, Folder, Synthetic, WordFolder, code_hash_record};
 use warpsmith::pir::keyword::{self, Names, Plan};
+use warpsmith_console::exit::Failure;
 
 use super::super::accounts::Accounts;
 use super::super::dump::Dump;
 use super::super::node::Node;
 use super::super::pairs::quoted;
 use super::{Build, Watch};
-use crate::ending::Failure;
+use crate::failures::OrFail as _;
 
 impl Build {
     pub(super) fn build_synthetic(
@@ -21,8 +22,8 @@ impl Build {
         records: u64,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let synthetic = Synthetic::new(records, self.seed)?;
-        Ok(self.build_state(synthetic.keys(), &|take| synthetic.each(take), watch)?)
+        let synthetic = Synthetic::new(records, self.seed).or_fail()?;
+        Ok(self.build_state(synthetic.keys(), &|take| synthetic.each(take), watch).or_fail()?)
     }
 
     /// A state, and of which block it is where that is known.
@@ -78,13 +79,13 @@ impl Build {
             told => told.map_err(|error| Failure::Other(format!("--rpc: {error}")))?,
         };
         if let Some(codes) = &self.codes {
-            self.code_flags.build(codes, &dump.codes, &mut |_| watch.tell(None))?;
+            self.code_flags.build(codes, &dump.codes, &mut |_| watch.tell(None)).or_fail()?;
         }
         let records: Vec<_> =
             dump.records.into_iter().filter_map(|(key, record)| Some((key, record?))).collect();
         let each =
             |take: &mut keyword::Take<'_>| records.iter().try_for_each(|(key, record)| take(key, record));
-        Ok(self.build_state_of(Some(head), records.len() as u64, &each, watch)?)
+        Ok(self.build_state_of(Some(head), records.len() as u64, &each, watch).or_fail()?)
     }
 
     pub(super) fn build_folder(
@@ -92,17 +93,19 @@ impl Build {
         input: &Path,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let folder = Folder::open(input)?;
+        let folder = Folder::open(input).or_fail()?;
         if !self.code_hashes {
-            return Ok(self.build_state(folder.keys(), &|take| folder.each(take), watch)?);
+            return Ok(self.build_state(folder.keys(), &|take| folder.each(take), watch).or_fail()?);
         }
-        let codes = CodeList::open(input)?;
+        let codes = CodeList::open(input).or_fail()?;
         // How many contracts there are no file says.
         let mut contracts = 0;
-        folder.each(&mut |key, record| {
-            contracts += u64::from(key.len() == 20 && codes.of(record)?.is_some());
-            Ok(())
-        })?;
+        folder
+            .each(&mut |key, record| {
+                contracts += u64::from(key.len() == 20 && codes.of(record)?.is_some());
+                Ok(())
+            })
+            .or_fail()?;
         let each = |take: &mut keyword::Take<'_>| {
             folder.each(&mut |key, record| {
                 take(key, record)?;
@@ -113,7 +116,7 @@ impl Build {
                 }
             })
         };
-        Ok(self.build_state(folder.keys() + contracts, &each, watch)?)
+        Ok(self.build_state(folder.keys() + contracts, &each, watch).or_fail()?)
     }
 
     /// Words of an older extractor.
@@ -122,13 +125,15 @@ impl Build {
         input: &Path,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let folder = WordFolder::open(input)?;
+        let folder = WordFolder::open(input).or_fail()?;
         let mut keys = 0;
-        folder.each(&mut |_, _| {
-            keys += 1;
-            if keys % (1 << 14) == 0 { watch.tell(None) } else { Ok(()) }
-        })?;
-        Ok(self.build_state(keys, &|take| folder.each(take), watch)?)
+        folder
+            .each(&mut |_, _| {
+                keys += 1;
+                if keys % (1 << 14) == 0 { watch.tell(None) } else { Ok(()) }
+            })
+            .or_fail()?;
+        Ok(self.build_state(keys, &|take| folder.each(take), watch).or_fail()?)
     }
 
     /// Accounts in CSV.
@@ -137,7 +142,7 @@ impl Build {
         input: &Path,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let accounts = Accounts::survey(input, &mut || watch.tell(None))?;
+        let accounts = Accounts::survey(input, &mut || watch.tell(None)).or_fail()?;
         if accounts.keys == 0 {
             return Err(Failure::Usage(format!(
                 "{} has no accounts; give a line with the names of the columns, and one for each account",
@@ -149,7 +154,7 @@ impl Build {
             watch.screen.note(&format!("a state has no place for {columns}: left out"));
         }
         let built = self.build_state(accounts.keys, &|take| accounts.each(take), watch);
-        Ok(built.map_err(|error| accounts.with_lines(error))?)
+        Ok(built.map_err(|error| accounts.with_lines(error)).or_fail()?)
     }
 
     /// A dump of a node.
@@ -158,7 +163,7 @@ impl Build {
         input: &Path,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let dump = Dump::survey(input, &mut || watch.tell(None))?;
+        let dump = Dump::survey(input, &mut || watch.tell(None)).or_fail()?;
         if dump.keys == 0 {
             return Err(Failure::Usage(format!(
                 "{} has no accounts; give what `geth dump --iterative` prints or `anvil --dump-state` writes",
@@ -173,6 +178,6 @@ impl Build {
             ));
         }
         let built = self.build_state(dump.keys, &|take| dump.each(take), watch);
-        Ok(built.map_err(|error| dump.with_key(error))?)
+        Ok(built.map_err(|error| dump.with_key(error)).or_fail()?)
     }
 }

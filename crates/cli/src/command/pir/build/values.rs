@@ -11,11 +11,12 @@ use warpsmith::pir::ethereum::CODE_ENTRY;
 use warpsmith::pir::keyword::{self, Layout, Plan, TAG_BYTES, chunks_of};
 use warpsmith::pir::{Error, Result};
 use warpsmith::store::{self, BuildOptions, Progress, Snapshot};
+use warpsmith_console::exit::Failure;
+use warpsmith_console::human;
 
 use super::super::pairs::{Form, Pairs};
 use super::{Build, Watch};
-use crate::ending::Failure;
-use crate::human;
+use crate::failures::{IntoFailure as _, OrFail as _, failure_of};
 
 /// The most bytes of an entry whose value is a chunk: longer ones save queries of long values, and shorter ones the download of short
 /// values.
@@ -33,7 +34,7 @@ impl Build {
         form: Form,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let pairs = Pairs::survey(input, form, &mut || watch.tell(None))?;
+        let pairs = Pairs::survey(input, form, &mut || watch.tell(None)).or_fail()?;
         if pairs.keys == 0 {
             let line = match form {
                 Form::Text => "a key, a tab and a value",
@@ -63,13 +64,13 @@ impl Build {
                 ))
             })?;
             let layout = if form == Form::Text { Layout::Text(most) } else { Layout::Chunked(most) };
-            Plan { layout, keys: pairs.chunks(plan.entry_size, &mut || watch.tell(None))?, ..plan }
+            Plan { layout, keys: pairs.chunks(plan.entry_size, &mut || watch.tell(None)).or_fail()?, ..plan }
         };
         let chunked = plan.layout.chunks().map(|_| plan.entry_size);
         let built = keyword::build(&self.database, &plan, &mut |take| pairs.each(take), &mut |share| {
             watch.tell(Some(share))
         });
-        Ok(built.map_err(|error| pairs.with_lines(error, chunked))?)
+        Ok(built.map_err(|error| pairs.with_lines(error, chunked)).or_fail()?)
     }
 
     /// Codes of contracts, by their hashes.
@@ -78,13 +79,13 @@ impl Build {
         input: &Path,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let codes = Pairs::survey(input, Form::Code, &mut || watch.tell(None))?;
-        let chunks = codes.chunks(CODE_ENTRY, &mut || watch.tell(None))?;
+        let codes = Pairs::survey(input, Form::Code, &mut || watch.tell(None)).or_fail()?;
+        let chunks = codes.chunks(CODE_ENTRY, &mut || watch.tell(None)).or_fail()?;
         let plan = self.code_flags.plan(chunks, codes.longest, self.block_size, self.epoch);
         let built = keyword::build(&self.database, &plan, &mut |take| codes.each(take), &mut |share| {
             watch.tell(Some(share))
         });
-        Ok(built.map_err(|error| codes.with_lines(error, Some(CODE_ENTRY)))?)
+        Ok(built.map_err(|error| codes.with_lines(error, Some(CODE_ENTRY))).or_fail()?)
     }
 
     /// The amounts of a database of addresses.
@@ -93,13 +94,13 @@ impl Build {
         input: &Path,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let failed = |error: store::Error| Failure::of("address database", &error);
+        let failed = |error: store::Error| failure_of("address database", &error);
         let addresses = store::Database::open(input).map_err(failed)?;
         let mut longest = 0;
         for (i, record) in addresses.records().enumerate() {
             longest = longest.max(amount_bytes(record.map_err(failed)?.amount).len());
             if i % (1 << 14) == 0 {
-                watch.tell(None)?;
+                watch.tell(None).or_fail()?;
             }
         }
         let plan = self.plan(Layout::Address, addresses.about().records, longest as u32);
@@ -111,7 +112,8 @@ impl Build {
                 take(&key_of(record.kind, record.digest.as_bytes()), &amount_bytes(record.amount))
             })
         };
-        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?)
+        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))
+            .or_fail()?)
     }
 
     /// What the scripts of a UTXO set have. Its coins are added up first, in a file without a name, and the sums go to another: they
@@ -122,8 +124,10 @@ impl Build {
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
         let failed = |source| Error::Io { path: self.database.clone(), source };
-        let mut sums =
-            BufWriter::with_capacity(1 << 20, warpsmith_files::scratch(&self.database).map_err(Error::from)?);
+        let mut sums = BufWriter::with_capacity(
+            1 << 20,
+            warpsmith_files::scratch(&self.database).map_err(Error::from).or_fail()?,
+        );
         let (mut scripts, mut written) = (0u64, Ok(()));
         let stop = watch.stop;
         let screen = Mutex::new(&mut *watch.screen);
@@ -141,11 +145,11 @@ impl Build {
             scripts += 1;
             written.is_ok()
         });
-        written.map_err(failed)?;
+        written.map_err(failed).or_fail()?;
         if stop.load(Ordering::Relaxed) && read.is_err() {
-            return Err(Error::Stopped.into());
+            return Err(Error::Stopped.into_failure());
         }
-        let set = read.map_err(|error| Failure::of("", &error))?;
+        let set = read.map_err(|error| failure_of("", &error))?;
         if scripts == 0 {
             return Err(Failure::Usage(format!("{} has no coins", input.display())));
         }
@@ -158,7 +162,7 @@ impl Build {
             human::count(set.coins as f64),
             human::count(scripts as f64)
         ));
-        let mut sums = sums.into_inner().map_err(|error| failed(error.into_error()))?;
+        let mut sums = sums.into_inner().map_err(|error| failed(error.into_error())).or_fail()?;
         let plan = self.plan(Layout::Script, scripts, 12);
         let mut source = |take: &mut keyword::Take<'_>| -> Result<()> {
             sums.rewind().map_err(failed)?;
@@ -170,7 +174,8 @@ impl Build {
             }
             Ok(())
         };
-        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?)
+        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))
+            .or_fail()?)
     }
 
     /// A plan by the flags.

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use warpsmith::Error;
 use warpsmith::look_up::{Library, NextHints};
+use warpsmith_console::human;
 
 use super::super::catching::{Needs, NewHintsFlag};
 use super::rounds::{Libraries, News};
-use crate::human;
 
 /// New hints are begun when so many of a state's queries are left: one of four.
 const RESERVE: u64 = 4;

@@ -15,14 +15,14 @@ use axum::routing::{MethodRouter, post};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use warpsmith::look_up::Answered;
+use warpsmith_console::exit::Failure;
+use warpsmith_console::web;
 use warpsmith_http::{BODY_TIMEOUT, BodyError, ConnectionLimits, read_body};
 
 use super::fallback::Fallback;
 use super::outage::Servers;
 use super::rounds::{Known, Wanted};
 use super::rpc::{self, Call, Part, Plan, Wrong};
-use crate::ending::Failure;
-use crate::web;
 
 /// Bytes of a request.
 const MOST_BYTES: usize = 1 << 20;
@@ -50,7 +50,7 @@ pub(super) fn answer(listener: TcpListener, front: Front) -> Result<(), Failure>
         .route("/", calls.fallback(only_posts))
         .layer(from_fn_with_state(Arc::clone(&front), of_whom))
         .with_state(front);
-    web::answer(listener, router, ConnectionLimits::DEFAULT, PATIENCE)
+    web::serve_in_background(listener, router, ConnectionLimits::DEFAULT, PATIENCE)
 }
 
 async fn only_posts() -> (StatusCode, &'static str) {

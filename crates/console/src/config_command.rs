@@ -1,32 +1,34 @@
-//! `warpsmith config show`: the defaults that hold here, and where each comes from.
+//! The command `config show`: the effective settings and their sources.
 
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use warpsmith::devices::Selector;
+use warpsmith_device::Selector;
 
 use crate::config::{self, Config, FileState, Source, VARIABLES};
-use crate::ending::{Ending, Failure};
-use crate::stdout::{AsAsked, Stdout};
+use crate::exit::{ExitStatus, Failure};
+use crate::program_name;
+use crate::stdout::{NoSummary, Stdout};
 
-const EXAMPLES: &str = "\
-Examples:
-  warpsmith config show
-  warpsmith config show --json
+fn help() -> String {
+    let name = program_name();
+    format!("Examples:\n  {name} config show\n  {name} config show --json\n\n{FILES}")
+}
 
+const FILES: &str = "\
 A file warpsmith.toml, in the folder warpsmith of $XDG_CONFIG_HOME (or ~/.config) and in the working folder, may hold:
   device = ['cuda:0', 'cpu']     what --device says, where it is not given
   output = 'keys.txt'            what --output says; relative to the folder of the file
   color = 'auto'                 what --color says: auto, always or never
   launch_ms = 10                 what --launch-ms says
   threads = 8                    what --threads says
-What is said later counts: the user's file, the working folder's, $WARPSMITH_DEVICE (several with commas), $WARPSMITH_OUTPUT,
+Later sources take precedence: the user's file, the working folder's, $WARPSMITH_DEVICE (several with commas), $WARPSMITH_OUTPUT,
 $WARPSMITH_COLOR, $WARPSMITH_LAUNCH_MS and $WARPSMITH_THREADS, the command line.";
 
 /// Show the defaults that are set in files and in the environment
 #[derive(Args)]
-pub(crate) struct ConfigCommand {
+pub struct ConfigCommand {
     #[command(subcommand)]
     command: Command,
 }
@@ -38,7 +40,7 @@ enum Command {
 
 /// Print every setting, its value and where that comes from
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help())]
 struct Show {
     /// Print JSON, one document per line
     #[arg(short, long)]
@@ -52,13 +54,14 @@ struct SettingLine {
     value: serde_json::Value,
     /// `default`, `file` or `environment`.
     source: &'static str,
-    /// Which file, or which variable.
+    /// The file or the variable.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
 }
 
 impl ConfigCommand {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
+    /// Prints the settings.
+    pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let Command::Show(Show { json }) = self.command;
         let config = config::get();
         if json {
@@ -66,8 +69,8 @@ impl ConfigCommand {
         } else {
             stdout.show_text(&text(config))?;
         }
-        stdout.done(json, &AsAsked {})?;
-        Ok(Ending::Done)
+        stdout.done(json, &NoSummary {})?;
+        Ok(ExitStatus::Done)
     }
 }
 
@@ -98,7 +101,7 @@ fn settings(config: &Config) -> [SettingLine; 5] {
     ]
 }
 
-/// Settings as people read them, with where each comes from.
+/// Iterates over the settings as text, with their sources.
 fn shown(config: &Config) -> impl Iterator<Item = (&'static str, String, &Source)> {
     let sources = [
         &config.device.source,
@@ -120,8 +123,8 @@ fn shown(config: &Config) -> impl Iterator<Item = (&'static str, String, &Source
     })
 }
 
-/// Settings that are not the defaults of the program.
-pub(crate) fn given(config: &Config) -> impl Iterator<Item = (&'static str, String, &Source)> {
+/// Iterates over the settings that files or the environment changed.
+pub fn changed(config: &Config) -> impl Iterator<Item = (&'static str, String, &Source)> {
     shown(config).filter(|(.., source)| **source != Source::Default)
 }
 
@@ -131,7 +134,7 @@ fn text(config: &Config) -> String {
         let from = if *source == Source::Default { String::new() } else { format!("  from {source}") };
         let _ = writeln!(text, "{name:<10}  {value}{from}");
     }
-    let _ = writeln!(text, "\nlooked at, the later one counts:");
+    let _ = writeln!(text, "\nsources, the later one takes precedence:");
     for (path, state) in &config.files {
         let state = match state {
             FileState::Read => "",

@@ -1,7 +1,7 @@
-//! `--color`: whether the live screen and help have colours.
+//! `--color`: whether output on the terminal and help have colours.
 //!
-//! The command line counts first, then `WARPSMITH_COLOR`, then the configuration files. Where none of them says anything `NO_COLOR`
-//! (no-color.org) turns colours off, and without it a terminal has them.
+//! The command line takes precedence over `WARPSMITH_COLOR`, and that over the configuration files. Without any of them, `NO_COLOR`
+//! (no-color.org) turns colours off, and otherwise a terminal has them.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -9,21 +9,24 @@ use std::sync::OnceLock;
 
 use clap::ValueEnum;
 
-/// When there are colours.
+/// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Colour {
+pub enum Colour {
     /// On a terminal, unless NO_COLOR is set
     Auto,
     /// Also where the output is no terminal
     Always,
+    #[allow(missing_docs)] // Documentation would show in help.
     Never,
 }
 
 impl Colour {
+    /// Parses `auto`, `always` or `never`.
     pub fn parse(text: &str) -> Result<Colour, String> {
         Colour::from_str(text, false).map_err(|_| format!("'{text}': expected auto, always or never"))
     }
 
+    /// Returns the name that [`Colour::parse`] takes.
     pub fn name(self) -> &'static str {
         match self {
             Colour::Auto => "auto",
@@ -32,8 +35,8 @@ impl Colour {
         }
     }
 
-    /// The choice of a command line that has not been parsed: the parser's own help has colours.
-    fn asked_for(arguments: impl Iterator<Item = OsString>) -> Option<Colour> {
+    /// Returns the choice of a command line that has not been parsed yet, since the parser's own help has colours.
+    fn from_arguments(arguments: impl Iterator<Item = OsString>) -> Option<Colour> {
         let mut arguments = arguments.take_while(|argument| argument != "--");
         let mut choice = None;
         while let Some(argument) = arguments.next() {
@@ -61,17 +64,17 @@ impl From<Colour> for clap::ColorChoice {
 
 static CHOICE: OnceLock<Colour> = OnceLock::new();
 
-/// Decides for this process, by its arguments, what is configured, and the environment.
-pub(crate) fn choose(configured: Option<Colour>) -> Colour {
+/// Decides for this process, by its arguments, this configured value and the environment.
+pub fn choose(configured: Option<Colour>) -> Colour {
     *CHOICE.get_or_init(|| {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let usual = if no_color { Colour::Never } else { Colour::Auto };
-        Colour::asked_for(std::env::args_os().skip(1)).or(configured).unwrap_or(usual)
+        Colour::from_arguments(std::env::args_os().skip(1)).or(configured).unwrap_or(usual)
     })
 }
 
-/// Whether what is drawn on stderr has colours.
-pub(crate) fn on_stderr() -> bool {
+/// Returns whether output on stderr has colours.
+pub fn on_stderr() -> bool {
     match choose(None) {
         Colour::Always => true,
         Colour::Never => false,
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_flag_is_found_before_the_command_line_is_parsed() {
-        let asked = |text: &str| Colour::asked_for(text.split(' ').map(OsString::from));
+        let asked = |text: &str| Colour::from_arguments(text.split(' ').map(OsString::from));
         assert_eq!(asked("npub cafe --color never"), Some(Colour::Never));
         assert_eq!(asked("--color=always npub cafe"), Some(Colour::Always));
         assert_eq!(asked("--color never --color=auto"), Some(Colour::Auto));

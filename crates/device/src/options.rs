@@ -1,17 +1,16 @@
-//! Whether helper functions of kernels are inlined.
+//! Options for the use of GPUs: inlining of kernels, and the length of launches.
 
 use std::str::FromStr;
 
-use warpsmith_device::Vendor;
+use crate::Vendor;
 
 /// Whether a kernel's helper functions are inlined. Compilers based on LLVM take minutes over the one large function
 /// that makes (AMD's took 8 to 16), and seconds where the helpers stay out of line; but that runs several times slower.
 ///
 /// ```
-/// use warpsmith_engine::{Devices, Inline};
+/// use warpsmith_device::Inline;
 ///
-/// let devices = Devices::open_with(&["cpu".parse().unwrap()], None, Inline::No)?;
-/// # Ok::<(), warpsmith_engine::Error>(())
+/// assert_eq!("no".parse(), Ok(Inline::No));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inline {
@@ -25,7 +24,8 @@ pub enum Inline {
 }
 
 impl Inline {
-    pub(crate) fn resolve(self, vendor: &Vendor) -> bool {
+    /// Returns whether helpers are inlined on devices of this vendor.
+    pub fn resolve(self, vendor: &Vendor) -> bool {
         match self {
             Inline::Auto => *vendor != Vendor::Amd,
             Inline::Yes => true,
@@ -47,21 +47,19 @@ impl FromStr for Inline {
     }
 }
 
-/// How cards are used.
+/// Options for the use of GPUs.
 ///
 /// ```
-/// use warpsmith_engine::{CardOptions, Devices, Inline};
+/// use warpsmith_device::{CardOptions, Inline};
 ///
-/// // Launches of 10 ms leave a card that also draws a desktop fluent.
+/// // Launches of 10 ms keep the desktop responsive.
 /// let options = CardOptions { launch_ms: 10, inline: Inline::Auto };
-/// let devices = Devices::open_with(&["cpu".parse().unwrap()], None, options)?;
-/// # Ok::<(), warpsmith_engine::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardOptions {
-    /// How kernels are built.
+    /// Whether the helper functions of kernels are inlined.
     pub inline: Inline,
-    /// How long a launch shall take, in milliseconds: long enough to hide its overhead, short enough for a display.
+    /// Target duration of a launch in milliseconds: long enough to hide its overhead, short enough for a display.
     pub launch_ms: u32,
 }
 

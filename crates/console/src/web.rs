@@ -1,5 +1,5 @@
-//! Listeners of the command line: metrics, a fleet's page, and the proxy for wallets of this machine. Each runs on a thread of its own, which
-//! ends with the program. Connection limits and timeouts are those of `warpsmith_http`.
+//! HTTP listeners of commands, for metrics, status pages and proxies on this machine. Each runs on a thread of its own, which ends with
+//! the program. Connection limits and timeouts are those of `warpsmith_http`.
 
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use warpsmith_http::{ConnectionCounts, ConnectionLimits, serve};
 
-use crate::ending::Failure;
+use crate::exit::Failure;
 
-/// Time for an answer of a listener whose numbers lie in memory.
+/// Timeout of responses whose data is in memory.
 const MONITORING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is said in JSON by whoever listens: where, and what it is besides.
+/// JSON document that says where a command listens, with further fields.
 #[derive(Serialize)]
-pub(crate) struct ListeningLine<T: Serialize> {
+pub struct ListeningLine<T: Serialize> {
     event: &'static str,
     address: String,
     url: String,
@@ -30,14 +30,15 @@ pub(crate) struct ListeningLine<T: Serialize> {
 }
 
 impl<T: Serialize> ListeningLine<T> {
+    /// Creates the document for this address, and that of metrics if there is one.
     pub fn new(address: SocketAddr, metrics: Option<SocketAddr>, more: T) -> Self {
         let (metrics, url) = (metrics.map(|metrics| metrics.to_string()), format!("http://{address}"));
         ListeningLine { event: "listening", address: address.to_string(), url, metrics, more }
     }
 }
 
-/// A listener, and where it is. Text that is no address is wrong usage; an address that cannot be had is not.
-pub(crate) fn listen(flag: &str, address: &str) -> Result<(TcpListener, SocketAddr), Failure> {
+/// Opens a listener and returns its address. Text that is no address is wrong usage; an address that cannot be bound is not.
+pub fn listen(flag: &str, address: &str) -> Result<(TcpListener, SocketAddr), Failure> {
     let addresses: Vec<SocketAddr> =
         address.to_socket_addrs().map_err(|error| not_an_address(flag, address, &error))?.collect();
     let bound = TcpListener::bind(&addresses[..]).and_then(|listener| {
@@ -62,13 +63,13 @@ fn not_an_address(flag: &str, address: &str, error: &std::io::Error) -> Failure 
     Failure::Usage(format!("invalid {flag} '{address}': {reason}, such as 127.0.0.1:{port}"))
 }
 
-/// Answers metrics and status pages at a listener, until the program ends.
-pub(crate) fn answer_monitoring(listener: TcpListener, router: Router) -> Result<(), Failure> {
-    answer(listener, router, ConnectionLimits::MONITORING, MONITORING_TIMEOUT)
+/// Serves metrics and status pages at a listener on a thread of its own, until the program ends.
+pub fn serve_monitoring(listener: TcpListener, router: Router) -> Result<(), Failure> {
+    serve_in_background(listener, router, ConnectionLimits::MONITORING, MONITORING_TIMEOUT)
 }
 
-/// Answers requests at a listener, each within a timeout, until the program ends.
-pub(crate) fn answer(
+/// Serves requests at a listener on a thread of its own, each within a timeout, until the program ends.
+pub fn serve_in_background(
     listener: TcpListener,
     router: Router,
     limits: ConnectionLimits,
@@ -91,11 +92,11 @@ pub(crate) fn answer(
     std::thread::Builder::new().name("listener".to_owned()).spawn(run).map(drop).map_err(failed)
 }
 
-/// What goes for every request: it names the machine by its number, so that no web page elsewhere can ask under a name of its own
-/// (DNS rebinding); and what is answered is shown, kept and embedded nowhere else.
+/// Refuses requests whose host is a name, so that no web page elsewhere can reach the listener under a name of its own (DNS
+/// rebinding); and adds headers that forbid caching and embedding.
 async fn guard(timeout: Duration, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    if !host.is_some_and(is_plain) {
+    if !host.is_some_and(is_address_or_localhost) {
         let why = "ask by the address or by localhost, not by another name\n";
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
@@ -117,8 +118,8 @@ const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// Whether a host is an address, or this machine, and no name that somebody else decides about.
-pub(crate) fn is_plain(host: &str) -> bool {
+/// Returns whether a host is an address or localhost, and no name that others control.
+pub fn is_address_or_localhost(host: &str) -> bool {
     let is_port = |port: &str| port.parse::<u16>().is_ok();
     host.parse::<SocketAddr>().is_ok()
         || host.parse::<std::net::IpAddr>().is_ok()
@@ -162,12 +163,12 @@ mod tests {
         for host in
             ["127.0.0.1:8080", "127.0.0.1", "[::1]:8080", "[::1]", "10.0.0.7:1", "localhost", "localhost:80"]
         {
-            assert!(is_plain(host), "{host}");
+            assert!(is_address_or_localhost(host), "{host}");
         }
         for host in
             ["", "example.org", "localhost.example.org", "127.0.0.1.example.org:80", "localhost:x", "a@b"]
         {
-            assert!(!is_plain(host), "{host}");
+            assert!(!is_address_or_localhost(host), "{host}");
         }
     }
 }

@@ -1,10 +1,9 @@
-//! Defaults that a person sets once: `warpsmith.toml` in the user's configuration folder and in the working folder, and the
-//! environment.
+//! Configuration: `warpsmith.toml` in the user's configuration folder and in the working folder, and the environment.
 //!
-//! What is said later counts: the user's file, the working folder's, the environment, the command line. A file that holds anything
-//! else than what is known here is refused, with its line: a default that is not what somebody believes it to be can put keys in the
-//! wrong place. For the same reason a file that others may write is refused, and one that belongs to another user is not read: the
-//! working folder may be `/tmp`. Nothing that is run can be set here.
+//! Later sources take precedence: the user's file, the working folder's, the environment, the command line. A file with an unknown
+//! setting is refused, with its line: a default that is not what the user believes it to be can put keys in the wrong place. For the
+//! same reason a file that others may write is refused, and one that belongs to another user is not read: the working folder may be
+//! `/tmp`. No command to run can be set here.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -14,27 +13,30 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
-use warpsmith::chain::toml_mistake;
-use warpsmith::devices::Selector;
+use warpsmith_device::Selector;
 use warpsmith_files::{Settings, read_settings};
+use warpsmith_text::toml_mistake;
 
 use crate::colour::Colour;
-use crate::ending::Failure;
+use crate::exit::Failure;
 use crate::human::{MAX_THREADS, Whole, whole};
-use crate::telling::{may_be_secret, tell};
+use crate::redact::secret_kind;
+use crate::stderr::warn;
 
-/// The file's name, wherever it is.
-pub(crate) const FILE: &str = "warpsmith.toml";
+/// Name of the configuration file.
+pub const FILE: &str = "warpsmith.toml";
 
-/// The largest file that is read, in bytes.
+/// Largest configuration file, in bytes.
 const MAX_BYTES: u64 = 1 << 16;
 
-/// Where a value comes from.
+/// Source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// Nobody set it.
+pub enum Source {
+    /// Not set.
     Default,
+    /// A configuration file.
     File(PathBuf),
+    /// An environment variable.
     Environment(&'static str),
 }
 
@@ -48,10 +50,12 @@ impl fmt::Display for Source {
     }
 }
 
-/// A value and where it comes from.
+/// A setting and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Setting<T> {
+pub struct Setting<T> {
+    /// The value; none if it is not set.
     pub value: Option<T>,
+    /// Its source.
     pub source: Source,
 }
 
@@ -65,29 +69,36 @@ impl<T> Setting<T> {
     }
 }
 
-/// The defaults.
+/// All settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Config {
+pub struct Config {
+    /// Default of `--device`.
     pub device: Setting<Vec<Selector>>,
+    /// Default of `--output`.
     pub output: Setting<PathBuf>,
+    /// Default of `--color`.
     pub color: Setting<Colour>,
+    /// Default of `--launch-ms`.
     pub launch_ms: Setting<u32>,
+    /// Default of `--threads`.
     pub threads: Setting<usize>,
-    /// Where files were looked for, and what was there.
+    /// Files that were looked for, and their states.
     pub files: Vec<(PathBuf, FileState)>,
 }
 
-/// Whether a file took part.
+/// Whether a file was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileState {
+pub enum FileState {
+    /// It was read.
     Read,
+    /// It does not exist.
     Missing,
-    /// Another user's, which is not read.
+    /// It belongs to another user and was not read.
     Foreign,
 }
 
-/// The names of the environment, in the order of the settings.
-pub(crate) const VARIABLES: [&str; 5] =
+/// Environment variables, in the order of the settings.
+pub const VARIABLES: [&str; 5] =
     ["WARPSMITH_DEVICE", "WARPSMITH_OUTPUT", "WARPSMITH_COLOR", "WARPSMITH_LAUNCH_MS", "WARPSMITH_THREADS"];
 
 /// The settings of a file. Their types are checked one by one, so that a message can say what is allowed.
@@ -101,7 +112,7 @@ struct Written {
     threads: Option<Spanned<Value>>,
 }
 
-/// Reads a text of a file.
+/// Reads a string of a file.
 fn string(value: Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text),
@@ -109,7 +120,7 @@ fn string(value: Value) -> Result<String, String> {
     }
 }
 
-/// Reads one text of a file, or a list of them.
+/// Reads a string of a file, or a list of them.
 fn strings(value: Value) -> Result<Vec<String>, String> {
     match value {
         Value::Array(all) => all.into_iter().map(string).collect(),
@@ -123,7 +134,7 @@ fn number<T: Whole>(value: &Value, range: RangeInclusive<T>) -> Result<T, String
     whole(range)(&text).map_err(|why| format!("{why}, not {text}"))
 }
 
-/// A number itself, and the type of everything else.
+/// Describes a value: a number itself, or the type of anything else.
 fn named(value: &Value) -> String {
     match value {
         Value::Integer(number) => number.to_string(),
@@ -136,7 +147,7 @@ fn parse_devices(texts: &[String]) -> Result<Vec<Selector>, String> {
 }
 
 fn parse_output(text: &str) -> Result<PathBuf, String> {
-    if let Some(what) = may_be_secret(text) {
+    if let Some(what) = secret_kind(text) {
         return Err(format!("the name has {what}; give another name"));
     }
     match text {
@@ -145,8 +156,8 @@ fn parse_output(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Milliseconds of a launch.
-pub(crate) const LAUNCH_MS: RangeInclusive<u32> = 1..=1000;
+/// Valid durations of a launch in milliseconds.
+pub const LAUNCH_MS: RangeInclusive<u32> = 1..=1000;
 
 const THREADS: RangeInclusive<usize> = 1..=MAX_THREADS;
 
@@ -160,7 +171,7 @@ impl Config {
         files: Vec::new(),
     };
 
-    /// Adds what a file says; the error has the line.
+    /// Adds the settings of a file; the error has the line.
     fn read(&mut self, path: &Path, text: &str) -> Result<(), String> {
         let source = Source::File(path.to_owned());
         let line_of = |at: usize| text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
@@ -168,7 +179,7 @@ impl Config {
             let line = error.span().map_or(1, |span| line_of(span.start));
             format!("line {line}: {}", toml_mistake(error.message()))
         })?;
-        /// The value, read further, or why not with the line it is in.
+        /// Parses a value; the error has its line.
         fn checked<T, U>(
             value: Option<Spanned<T>>,
             line_of: &dyn Fn(usize) -> usize,
@@ -198,7 +209,7 @@ impl Config {
         Ok(())
     }
 
-    /// Adds what the environment says; an empty variable says nothing.
+    /// Adds the settings of the environment; an empty variable counts as not set.
     fn read_environment(&mut self, get: &dyn Fn(&str) -> Option<OsString>) -> Result<(), String> {
         let texts = VARIABLES.map(|name| {
             let value = get(name).filter(|value| !value.is_empty())?;
@@ -219,7 +230,7 @@ impl Config {
         Ok(())
     }
 
-    /// Everything that was set, or the first mistake.
+    /// Reads all settings, or fails with the first error.
     fn load() -> Result<Config, Failure> {
         let mut config = Config::EMPTY;
         let folder = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -241,7 +252,7 @@ impl Config {
     }
 }
 
-/// Reads a file, and says whether it took part.
+/// Reads a file and returns its state.
 fn read_file(path: &Path) -> Result<(FileState, Option<String>), Failure> {
     let about = path.display();
     let read = read_settings(path, MAX_BYTES).map_err(|error| match error {
@@ -254,8 +265,8 @@ fn read_file(path: &Path) -> Result<(FileState, Option<String>), Failure> {
     match read? {
         Settings::Missing => Ok((FileState::Missing, None)),
         Settings::Foreign(owner) => {
-            tell(&format!(
-                "warning: {about} belongs to another user (uid {owner}) and is not read; continuing without it"
+            warn(&format!(
+                "{about} belongs to another user (uid {owner}) and is not read; continuing without it"
             ));
             Ok((FileState::Foreign, None))
         }
@@ -268,20 +279,20 @@ fn read_file(path: &Path) -> Result<(FileState, Option<String>), Failure> {
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
-/// Reads the defaults. To be called before the command line is read, which shows and uses them.
-pub(crate) fn load() -> Result<(), Failure> {
+/// Loads the configuration. To be called before the command line is parsed, which shows and uses it.
+pub fn load() -> Result<(), Failure> {
     let config = Config::load()?;
     CONFIG.get_or_init(|| config);
     Ok(())
 }
 
-/// The defaults.
-pub(crate) fn get() -> &'static Config {
+/// Returns the configuration; empty before [`load`].
+pub fn get() -> &'static Config {
     CONFIG.get_or_init(|| Config::EMPTY)
 }
 
-/// The default of `--output`, if there is one, as the command line's parser takes it.
-pub(crate) fn output() -> Option<&'static OsStr> {
+/// Returns the default of `--output` for the command line's parser.
+pub fn output() -> Option<&'static OsStr> {
     get().output.value.as_deref().map(Path::as_os_str)
 }
 

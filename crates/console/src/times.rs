@@ -1,4 +1,4 @@
-//! Times of day, as the clock on the wall shows them.
+//! Formats of local times.
 
 use jiff::{SignedDuration, Zoned};
 
@@ -6,8 +6,8 @@ use crate::human;
 
 const DAY: f64 = 86_400.0;
 
-/// When it will be so many seconds later: `by 16:42`, `by Thu 19 Nov 16:42`, `by March 2029`; of more than a lifetime how long that is.
-pub(crate) fn by(now: &Zoned, seconds: f64) -> String {
+/// Formats the time in so many seconds: `by 16:42`, `by Thu 19 Nov 16:42`, `by March 2029`; beyond a lifetime the duration.
+pub fn by(now: &Zoned, seconds: f64) -> String {
     let later = || {
         let span = SignedDuration::try_from_secs_f64(seconds).ok()?;
         now.checked_add(span).ok().filter(|_| seconds < 80.0 * 365.25 * DAY)
@@ -22,8 +22,8 @@ pub(crate) fn by(now: &Zoned, seconds: f64) -> String {
     }
 }
 
-/// `2026-11-17 14:32:10`.
-pub(crate) fn stamp(now: &Zoned) -> String {
+/// Formats a timestamp: `2026-11-17 14:32:10`.
+pub fn timestamp(now: &Zoned) -> String {
     now.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn a_time_is_as_exact_as_it_is_near() {
         let now: Zoned = "2026-11-17T14:32:10[UTC]".parse().expect("a time");
-        assert_eq!(stamp(&now), "2026-11-17 14:32:10");
+        assert_eq!(timestamp(&now), "2026-11-17 14:32:10");
         let cases = [
             (60.0, "by 14:33"),
             (9.0 * 3600.0, "by 23:32"),

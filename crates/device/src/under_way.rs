@@ -1,33 +1,35 @@
-//! What devices are busy with before they take part in anything. Drivers are there once for the whole process, and what they do takes
-//! seconds in which nobody reports; so whoever shows it asks here.
+//! Registry of preparations in progress: finding devices, compiling kernels, self-tests.
+//!
+//! Drivers are shared by the whole process, and these steps take seconds in which nothing is reported; whoever displays them
+//! asks here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What takes its time before a device works.
+/// A step before a device works.
 ///
 /// See [`under_way`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preparing {
-    /// Drivers are asked what there is.
+    /// Devices are being found.
     Finding,
-    /// A program is compiled, or taken from the cache, which is a matter of milliseconds.
+    /// A program is compiled, or loaded from the cache within milliseconds.
     Compiling,
-    /// A device proves that it computes rightly.
+    /// A device runs its self-test.
     Proving,
 }
 
-/// Something that takes its time.
+/// A preparation in progress.
 ///
 /// See [`under_way`].
 #[derive(Clone, Debug)]
 pub struct UnderWay {
-    /// What.
+    /// The step.
     pub what: Preparing,
-    /// The device; none where devices are looked for.
+    /// The device's id; none while devices are being found.
     pub device: Option<String>,
-    /// For how long by now.
+    /// Time since it began.
     pub lasts: Duration,
 }
 
@@ -44,28 +46,29 @@ fn list() -> MutexGuard<'static, Vec<Entry>> {
     LIST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the devices of this process are busy with before they work, the oldest first.
+/// Returns the preparations in progress in this process, the oldest first.
 ///
 /// ```
-/// use warpsmith_engine::under_way;
+/// use warpsmith_device::under_way;
 ///
 /// for busy in under_way() {
 ///     println!("{:?}: {:?} for {:?}", busy.device, busy.what, busy.lasts);
 /// }
 /// ```
 pub fn under_way() -> Vec<UnderWay> {
-    let told = |entry: &Entry| UnderWay {
+    let copied = |entry: &Entry| UnderWay {
         what: entry.what,
         device: entry.device.clone(),
         lasts: entry.since.elapsed(),
     };
-    list().iter().map(told).collect()
+    list().iter().map(copied).collect()
 }
 
-/// Is listed for as long as it lives.
-pub(crate) struct Busy(u64);
+/// An entry of [`under_way`], removed on drop.
+pub struct Busy(u64);
 
 impl Busy {
+    /// Lists a step, of this device if it is known.
     pub fn with(what: Preparing, device: Option<String>) -> Busy {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);

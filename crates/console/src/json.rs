@@ -1,5 +1,5 @@
-//! Numbers in JSON documents. Readers that keep numbers as doubles lose digits above 2^53, so there is one rule (docs/json.md, "Numbers"):
-//! what counts without a bound is always a decimal text, a time beyond 2^53 seconds is `null`, and all else is a number below that.
+//! Numbers in JSON documents. Readers that keep numbers as doubles lose digits above 2^53, so there is one rule (docs/json.md,
+//! "Numbers"): an unbounded count is always decimal text, a time beyond 2^53 seconds is `null`, and all else is a number below that.
 
 use std::fmt::Display;
 
@@ -9,12 +9,12 @@ use serde::Serializer;
 const MAX_EXACT: f64 = (1u64 << 53) as f64;
 
 /// Serializes a number as decimal text.
-pub(crate) fn text<T: Display, S: Serializer>(number: &T, to: S) -> Result<S::Ok, S::Error> {
+pub fn text<T: Display, S: Serializer>(number: &T, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(number)
 }
 
 /// Serializes a number that may be absent as decimal text.
-pub(crate) fn text_if_any<T: Display, S: Serializer>(number: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
+pub fn text_if_any<T: Display, S: Serializer>(number: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
     match number {
         Some(number) => text(number, to),
         None => to.serialize_none(),
@@ -22,7 +22,7 @@ pub(crate) fn text_if_any<T: Display, S: Serializer>(number: &Option<T>, to: S) 
 }
 
 /// Serializes seconds, as `null` where there are more than 2^53 (285 million years).
-pub(crate) fn seconds<S: Serializer>(seconds: &f64, to: S) -> Result<S::Ok, S::Error> {
+pub fn seconds<S: Serializer>(seconds: &f64, to: S) -> Result<S::Ok, S::Error> {
     match *seconds <= MAX_EXACT {
         true => to.serialize_f64(*seconds),
         false => to.serialize_none(),
@@ -30,7 +30,7 @@ pub(crate) fn seconds<S: Serializer>(seconds: &f64, to: S) -> Result<S::Ok, S::E
 }
 
 /// Serializes seconds that may be absent.
-pub(crate) fn seconds_if_any<S: Serializer>(all: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+pub fn seconds_if_any<S: Serializer>(all: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
     match all {
         Some(all) => seconds(all, to),
         None => to.serialize_none(),

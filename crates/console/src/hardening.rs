@@ -1,8 +1,8 @@
-//! What every command does before anything else, so that no secret of it leaves the process by a side door.
+//! Process hardening, applied before anything else, so that no secret leaks through core dumps or a debugger.
 
 /// Forbids core dumps, and other processes of the same user to look into this one or to attach to it. Where the system
-/// refuses, or knows no such thing, the command goes on: docs/security.md says what holds where.
-pub(crate) fn begin() {
+/// refuses or lacks this, the command continues: docs/security.md says what holds where.
+pub fn apply() {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a limit is read from a place of ours; lowering one is always allowed.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };

@@ -1,16 +1,14 @@
-//! Numbers and times as people read and write them.
+//! Formats and parsers of numbers, durations and text for people.
 //!
-//! Knows formats only. Spaces are plain, separators are commas, and every text fits a progress line.
+//! Spaces are plain, separators are commas, and every formatted value fits a progress line.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 use std::time::Duration;
 
-use warpsmith::chain::Birthday;
-
-/// `1,048,576`; from 10^18 on `1.15e18`.
-pub(crate) fn count(value: f64) -> String {
+/// Formats a count: `1,048,576`, and from 10^18 on `1.15e18`.
+pub fn count(value: f64) -> String {
     if !(0.0..1e18).contains(&value) {
         return format!("{value:.2e}");
     }
@@ -25,18 +23,18 @@ pub(crate) fn count(value: f64) -> String {
     text
 }
 
-/// `850,000`; beyond a million `7.4e14`, for figures whose size alone matters.
-pub(crate) fn rough(value: f64) -> String {
+/// Formats an order of magnitude: `850,000`, and beyond a million `7.4e14`.
+pub fn rough(value: f64) -> String {
     if value < 1e6 { count(value) } else { format!("{value:.1e}") }
 }
 
-/// `2^20.0`.
-pub(crate) fn power_of_two(value: f64) -> String {
+/// Formats a power of two: `2^20.0`.
+pub fn power_of_two(value: f64) -> String {
     if value < 1.0 { "0".to_owned() } else { format!("2^{:.1}", value.log2()) }
 }
 
-/// `312.4 M/s`.
-pub(crate) fn rate(per_second: f64) -> String {
+/// Formats a rate: `312.4 M/s`.
+pub fn rate(per_second: f64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     match units.into_iter().find(|(size, _)| per_second >= *size) {
         Some((size, unit)) => format!("{:.1} {unit}/s", per_second / size),
@@ -44,8 +42,8 @@ pub(crate) fn rate(per_second: f64) -> String {
     }
 }
 
-/// `12.3 %`; never 100 % before it is certain.
-pub(crate) fn percent(share: f64) -> String {
+/// Formats a share: `12.3 %`; never 100 % below 1.
+pub fn percent(share: f64) -> String {
     match share {
         s if s <= 0.0 => "0 %".to_owned(),
         s if s < 0.0001 => "< 0.01 %".to_owned(),
@@ -56,8 +54,8 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// `0.4 s`, `3 min 20 s`, `5 h 12 min`, `12 d 3 h`, `3.4 years`, `7.4e14 years`.
-pub(crate) fn seconds(seconds: f64) -> String {
+/// Formats a duration: `0.4 s`, `3 min 20 s`, `5 h 12 min`, `12 d 3 h`, `3.4 years`, `7.4e14 years`.
+pub fn seconds(seconds: f64) -> String {
     const YEAR: f64 = 365.25 * 86_400.0;
     let two = |large: u64, small: u64, names: (&str, &str)| match small {
         0 => format!("{large} {}", names.0),
@@ -81,8 +79,8 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// `0:07`, `12:03`, `5:12:03`, `3 d 5:12:03`: how long something has taken, in a width that stays.
-pub(crate) fn clock(seconds: f64) -> String {
+/// Formats elapsed time in a stable width: `0:07`, `12:03`, `5:12:03`, `3 d 5:12:03`.
+pub fn clock(seconds: f64) -> String {
     let whole = seconds.max(0.0) as u64;
     let (days, hours, minutes, seconds) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60, whole % 60);
     match (days, hours) {
@@ -92,8 +90,8 @@ pub(crate) fn clock(seconds: f64) -> String {
     }
 }
 
-/// Reads `90`, `90s`, `1.5m`, `2h`, `1d` or `500ms`.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+/// Parses a duration: `90`, `90s`, `1.5m`, `2h`, `1d` or `500ms`.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let refuse = |why: &str| {
         Err(format!(
             "{why}; give a number with ms, s, m, h or d, such as 90s, 1.5m or 2h (a bare number is seconds)"
@@ -112,18 +110,20 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let Some(number) = number.parse::<f64>().ok().filter(|_| plain) else {
         return refuse(&format!("'{number}' is not a number"));
     };
-    /// A century: more is a slip of the finger, and clocks overflow somewhere beyond.
-    const MOST: f64 = 36_525.0 * 86_400.0;
+    /// A century: more is a typo, and clocks overflow somewhere beyond.
+    const MAX_SECONDS: f64 = 36_525.0 * 86_400.0;
     match number * size {
         s if s < 0.001 => refuse("that is no time at all"),
-        s if s > MOST => refuse("that is longer than a century"),
+        s if s > MAX_SECONDS => refuse("that is longer than a century"),
         s => Ok(Duration::from_secs_f64(s)),
     }
 }
 
-/// A type of whole numbers that flags take.
-pub(crate) trait Whole: Copy + Ord + fmt::Display + FromStr + Send + Sync + 'static {
+/// Integer types that flags take.
+pub trait Whole: Copy + Ord + fmt::Display + FromStr + Send + Sync + 'static {
+    /// The smallest value.
     const MIN: Self;
+    /// The largest value.
     const MAX: Self;
 }
 
@@ -139,7 +139,7 @@ macro_rules! whole_types {
 whole_types!(u8, u16, u32, u64, usize);
 
 /// Returns a parser of whole numbers within these bounds, both inclusive, that says which are allowed.
-pub(crate) fn whole<T: Whole>(
+pub fn whole<T: Whole>(
     range: impl RangeBounds<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     let bound = |bound: Bound<&T>, none: T| match bound {
@@ -158,47 +158,23 @@ pub(crate) fn whole<T: Whole>(
     }
 }
 
-/// Reads a day as `2013-04-01`: its first second in UTC.
-pub(crate) fn parse_birthday(text: &str) -> Result<Birthday, String> {
-    let refuse = || format!("'{text}' is not a date of the past; expected YYYY-MM-DD, such as 2013-04-01");
-    // Dates without their dashes look like seconds.
-    let date = Some(text).filter(|text| text.len() == "2013-04-01".len()).and_then(|text| text.parse().ok());
-    let day = date.and_then(|date: jiff::civil::Date| date.to_zoned(jiff::tz::TimeZone::UTC).ok());
-    let day = day.map(|day| day.timestamp()).filter(|day| *day <= jiff::Timestamp::now());
-    day.and_then(|day| u64::try_from(day.as_second()).ok()).map(Birthday::At).ok_or_else(refuse)
-}
+/// Largest number of CPU threads.
+pub const MAX_THREADS: usize = 4096;
 
-/// Reads a number of matches.
-pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(count) if count <= MAX_EXACT => Ok(count),
-        Ok(_) => {
-            Err(format!("no search finds so many: give {MAX_EXACT} or less, or 0 to search until stopped"))
-        }
-        Err(_) => Err("give a whole number, 0 for a search that never stops by itself".to_owned()),
-    }
-}
-
-/// Threads of the processor, at most.
-pub(crate) const MAX_THREADS: usize = 4096;
-
-/// Largest count that every reader of JSON keeps exactly: 2^53.
-const MAX_EXACT: u64 = 1 << 53;
-
-/// Reads a number of threads.
-pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
+/// Parses a number of threads.
+pub fn parse_threads(text: &str) -> Result<usize, String> {
     whole(1..=MAX_THREADS)(text).map_err(|why| format!("{why}; without it every core is used"))
 }
 
-/// Columns of a page that people read in a terminal.
+/// Columns of text for reading in a terminal.
 const COLUMNS: usize = 80;
 
-/// A text in lines of 80 columns, where the first begins at this one and the others are set under it.
-pub(crate) fn wrapped(text: &str, column: usize) -> String {
+/// Wraps a text to 80 columns; the first line begins at `column`, and the others are indented to it.
+pub fn wrapped(text: &str, column: usize) -> String {
     wrapped_to(text, column, COLUMNS)
 }
 
-/// The same in lines of so many columns. A word that is longer than a line stays whole.
+/// Wraps a text to `columns`. A word that is longer than a line stays whole.
 fn wrapped_to(text: &str, column: usize, columns: usize) -> String {
     let (mut lines, mut used) = (String::new(), column);
     for word in text.split(' ') {
@@ -217,8 +193,8 @@ fn wrapped_to(text: &str, column: usize, columns: usize) -> String {
     lines
 }
 
-/// Lines that fit so many columns: what is too long goes on below, under what follows the label it begins with.
-pub(crate) fn fitted(text: &str, columns: usize) -> String {
+/// Wraps the lines of a text to `columns`, indented past the label they begin with.
+pub fn fitted(text: &str, columns: usize) -> String {
     let fit = |line: &str| {
         if line.chars().count() <= columns {
             return line.to_owned();
@@ -233,17 +209,8 @@ pub(crate) fn fitted(text: &str, columns: usize) -> String {
     text.split('\n').map(fit).collect::<Vec<_>>().join("\n")
 }
 
-/// `a, b or c`.
-pub(crate) fn any_of(words: &[String]) -> String {
-    match words {
-        [] => String::new(),
-        [word] => word.clone(),
-        [before @ .., word] => format!("{} or {word}", before.join(", ")),
-    }
-}
-
-/// `2026-11-15 09:30 UTC`, of seconds since 1970, however many.
-pub(crate) fn date(seconds: u64) -> String {
+/// Formats seconds since 1970: `2026-11-15 09:30 UTC`.
+pub fn date(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
     // Years of 365.2425 days that begin in March, so that the leap day is the last of its year (Hinnant,
     // "chrono-compatible low-level date algorithms").
@@ -261,22 +228,6 @@ pub(crate) fn date(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_are_read_in_utc() {
-        assert_eq!(parse_birthday("2013-04-01"), Ok(Birthday::At(1_364_774_400)));
-        assert_eq!(parse_birthday("1970-01-01"), Ok(Birthday::At(0)));
-        for wrong in ["", "now", "20130401", "2013-04-31", "1969-12-31", "2999-01-01", "1364774400"] {
-            let told = parse_birthday(wrong).expect_err(wrong);
-            assert!(told.contains("YYYY-MM-DD"), "{told}");
-        }
-    }
-
-    #[test]
-    fn counts_stay_exact_in_json() {
-        assert_eq!(parse_count("9007199254740992"), Ok(1 << 53));
-        assert!(parse_count("9007199254740993").is_err_and(|told| told.contains("or less")));
-    }
 
     #[test]
     fn lines_fit_the_terminal_and_words_stay_whole() {

@@ -1,19 +1,18 @@
-//! Reading what a person gives: files and standard input, each up to a limit that is told.
+//! Input from files and standard input, each up to a limit.
 //!
-//! A name can lead to anything (a device without an end, a disk image, a file with one line), so nothing is read before it is
-//! known how much of it is wanted.
+//! A name can lead to anything (an endless device, a disk image, a file with one line), so every read has a limit.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 use serde_json::Value;
 
-/// What a person calls the file.
-pub(crate) fn name(file: &str) -> &str {
+/// Returns the name of an input for messages.
+pub fn name(file: &str) -> &str {
     if file == "-" { "standard input" } else { file }
 }
 
-/// A file, or standard input for `-`.
+/// Opens a file, or standard input for `-`.
 fn open(file: &str) -> io::Result<Box<dyn Read>> {
     Ok(match file {
         "-" => Box::new(io::stdin().lock()),
@@ -21,28 +20,28 @@ fn open(file: &str) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// All of it, if that is no more than `most` bytes.
-pub(crate) fn read(file: &str, most: u64) -> Result<Vec<u8>, String> {
+/// Reads an input of at most `max_bytes`.
+pub fn read(file: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let read = open(file).and_then(|source| source.take(most + 1).read_to_end(&mut bytes));
+    let read = open(file).and_then(|source| source.take(max_bytes + 1).read_to_end(&mut bytes));
     read.map_err(|error| error.to_string())?;
-    match bytes.len() as u64 > most {
-        true => Err(format!("it is longer than {most} bytes, the most that is read of such a file")),
+    match bytes.len() as u64 > max_bytes {
+        true => Err(format!("it is longer than {max_bytes} bytes, the most that is read of such a file")),
         false => Ok(bytes),
     }
 }
 
-/// How much text is read.
-pub(crate) struct Limits {
-    /// Bytes of a line.
+/// Limits of a text.
+pub struct Limits {
+    /// Longest line in bytes.
     pub line: usize,
-    /// Bytes in all.
+    /// Longest text in bytes.
     pub total: u64,
 }
 
-/// Hands on the lines of a text with their numbers, without the byte order mark that some editors put at the start. The
-/// first mistake, theirs or the reader's, ends it: the number of its line, and what is wrong.
-pub(crate) fn lines(
+/// Calls `take` with each line of a text and its number, without the byte order mark that some editors put at the start. The first
+/// error, of `take` or of reading, ends it and is returned with the number of its line.
+pub fn lines(
     file: &str,
     limits: &Limits,
     take: &mut dyn FnMut(usize, &str) -> Result<(), String>,
@@ -76,9 +75,9 @@ pub(crate) fn lines(
     }
 }
 
-/// Every JSON object in a text, whatever stands between them: lines, indented documents, or the labelled lines a
+/// Iterates over the JSON objects in a text, whatever stands between them: lines, indented documents, or the labelled lines that a
 /// search prints without `--json`.
-pub(crate) fn documents(text: &str) -> impl Iterator<Item = Value> {
+pub fn documents(text: &str) -> impl Iterator<Item = Value> {
     let mut rest = text;
     std::iter::from_fn(move || {
         while let Some(start) = rest.find('{') {

@@ -1,47 +1,56 @@
-//! `warpsmith completions` and `warpsmith man`.
+//! The commands `completions` and `man`.
 //!
-//! Both are made from the definitions that `--help` is made from, so neither can fall behind a new flag.
+//! Both use the definitions that `--help` uses, so they always match the flags.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::Cli;
-use crate::ending::{Ending, Failure};
+use crate::exit::{ExitStatus, Failure};
+use crate::program_name;
 use crate::stdout::Stdout;
+
+fn completions_help() -> String {
+    let name = program_name();
+    format!(
+        "Examples:\n  {name} completions bash > ~/.local/share/bash-completion/completions/{name}\n  {name} completions fish > \
+         ~/.config/fish/completions/{name}.fish"
+    )
+}
+
+fn man_help() -> String {
+    let name = program_name();
+    format!(
+        "Examples:\n  {name} man > {name}.1\n  {name} man devices > {name}-devices.1\n  {name} man config show > \
+         {name}-config-show.1\n  {name} man --folder ~/.local/share/man/man1      every page, each in a file of its own"
+    )
+}
 
 /// Print a completion script for a shell
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  warpsmith completions bash > ~/.local/share/bash-completion/completions/warpsmith
-  warpsmith completions fish > ~/.config/fish/completions/warpsmith.fish")]
-pub(crate) struct Completions {
+#[command(after_help = completions_help())]
+pub struct Completions {
     /// The shell
     shell: Shell,
 }
 
 impl Completions {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "warpsmith", &mut script);
+    /// Prints the script for this command line.
+    pub fn run(&self, mut command: Command, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
+        let (name, mut script) = (command.get_name().to_owned(), Vec::new());
+        clap_complete::generate(self.shell, &mut command, name, &mut script);
         stdout.show(&script)?;
-        Ok(Ending::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
 /// Print the manual page, or that of one command
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  warpsmith man > warpsmith.1
-  warpsmith man npub > warpsmith-npub.1
-  warpsmith man pir serve > warpsmith-pir-serve.1
-  warpsmith man --folder ~/.local/share/man/man1      every page, each in a file of its own")]
-pub(crate) struct Man {
-    /// The command, such as npub or pir serve
+#[command(after_help = man_help())]
+pub struct Man {
+    /// The command, such as devices or config show
     #[arg(value_name = "COMMAND")]
     words: Vec<String>,
     /// Write every page to a file in this folder, which is made if it is not there
@@ -50,14 +59,14 @@ pub(crate) struct Man {
 }
 
 impl Man {
-    pub fn run(&self, stdout: &mut Stdout) -> Result<Ending, Failure> {
-        let mut all = Cli::command();
+    /// Prints or writes the pages of this command line.
+    pub fn run(&self, mut all: Command, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         // Gives the commands their full names, which stand in the title (warpsmith-npub) and the synopsis.
         all.build();
         if let Some(folder) = &self.folder {
             fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
             write_pages(&all, folder)?;
-            return Ok(Ending::Done);
+            return Ok(ExitStatus::Done);
         }
         let page = self.words.iter().try_fold(&all, |within, word| {
             within.find_subcommand(word).ok_or_else(|| {
@@ -70,11 +79,11 @@ impl Man {
             })
         })?;
         stdout.show(&render(page)?)?;
-        Ok(Ending::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
-/// The name of a command with those it is a part of, as pages are named.
+/// Returns the full name of a command, as pages are named.
 fn full_name(command: &Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }
@@ -82,13 +91,13 @@ fn full_name(command: &Command) -> &str {
 fn render(command: &Command) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
     clap_mangen::Man::new(command.clone())
-        .source(concat!("warpsmith ", env!("CARGO_PKG_VERSION")))
+        .source(format!("{} {}", program_name(), command.get_version().unwrap_or(env!("CARGO_PKG_VERSION"))))
         .render(&mut text)
         .map_err(|error| Failure::Other(format!("the manual page cannot be made: {error}")))?;
     Ok(text)
 }
 
-/// The page of a command, and of all that are part of it but `help`, which every page explains.
+/// Writes the pages of a command and its subcommands, except `help`, which every page explains.
 fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     let file = folder.join(format!("{}.1", full_name(command)));
     fs::write(&file, render(command)?).map_err(|error| unwritten(&file, &error))?;

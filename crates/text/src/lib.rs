@@ -1,9 +1,15 @@
-//! Words of messages.
+//! Text in messages: untrusted input escaped and shortened, and errors of JSON and TOML parsers put into words.
+//!
+//! Knows nothing of what the messages are about.
 
 use std::fmt::{self, Write as _};
 
-/// `a`, `a or b`, `a, b or c`.
-pub(crate) fn any_of<S: AsRef<str>>(words: &[S]) -> String {
+/// Joins alternatives: `a`, `a or b`, `a, b or c`.
+///
+/// ```
+/// assert_eq!(warpsmith_text::any_of(&["a", "b", "c"]), "a, b or c");
+/// ```
+pub fn any_of<S: AsRef<str>>(words: &[S]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words.split_last() {
         None => String::new(),
@@ -12,21 +18,25 @@ pub(crate) fn any_of<S: AsRef<str>>(words: &[S]) -> String {
     }
 }
 
-/// A text that somebody gave, for a message: nothing a terminal obeys or that is not seen, and not too much of it.
+/// Untrusted text for a message: control characters and invisible ones escaped, and cut after 100 characters.
+///
+/// ```
+/// assert_eq!(warpsmith_text::Shown("a\x1b[2J").to_string(), "a\\u{1b}[2J");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a>(pub &'a str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 100;
-        for character in self.0.chars().take(MOST) {
+        const MAX_CHARS: usize = 100;
+        for character in self.0.chars().take(MAX_CHARS) {
             match character {
                 '\n' | '\r' | '\t' | '\0' => write!(f, "{}", character.escape_debug())?,
                 _ if is_unprintable(character) => write!(f, "{}", character.escape_unicode())?,
                 _ => f.write_char(character)?,
             }
         }
-        if self.0.chars().nth(MOST).is_some() { f.write_str("...") } else { Ok(()) }
+        if self.0.chars().nth(MAX_CHARS).is_some() { f.write_str("...") } else { Ok(()) }
     }
 }
 
@@ -55,14 +65,14 @@ pub fn is_unprintable(character: char) -> bool {
     }
 }
 
-/// Puts a message of a TOML parser into words that say what is allowed. The line is the caller's to name.
+/// Rewrites a TOML parser's message as what is expected. The caller names the line.
 pub fn toml_mistake(message: &str) -> String {
     data_mistake(message).unwrap_or_else(|| {
         "this is not TOML; expected NAME = VALUE, with text in quotes, as in name = 'value'".to_owned()
     })
 }
 
-/// Beginnings of what serde_json says of a text that is not JSON.
+/// Beginnings of serde_json's messages about syntax.
 const SYNTAX: [&str; 12] = [
     "expected ",
     "invalid escape",
@@ -78,7 +88,7 @@ const SYNTAX: [&str; 12] = [
     "recursion limit",
 ];
 
-/// Puts a message of a JSON parser, with the place at its end, into words that say what is allowed.
+/// Rewrites a JSON parser's message, which ends with line and column, as what is expected.
 pub fn json_mistake(message: &str) -> String {
     let (what, place) = match message.rsplit_once(" at line ") {
         Some((what, place)) => (what, format!(" (line {})", place.replacen(" column ", ", column ", 1))),
@@ -96,8 +106,8 @@ pub fn json_mistake(message: &str) -> String {
     }
 }
 
-/// Words for data that can be parsed and is not what a type expects, by the messages of serde; none for another message. SEC: values
-/// are not repeated.
+/// Rewrites serde's message about data that parses but does not fit the type; none for another message. SEC: values are not
+/// repeated.
 fn data_mistake(message: &str) -> Option<String> {
     let message = message.lines().next().unwrap_or_default();
     let plain = |text: &str| text.replace('`', "");
@@ -129,7 +139,7 @@ fn data_mistake(message: &str) -> Option<String> {
     }
 }
 
-/// What serde says it expects, for people.
+/// Describes a type that serde expects.
 fn expected_type(text: &str) -> String {
     match text {
         "u8" => format!("a whole number from 0 to {}", u8::MAX),
@@ -146,7 +156,7 @@ fn expected_type(text: &str) -> String {
     }
 }
 
-/// What serde says it was given, for people, without the value.
+/// Describes the type that serde was given, without the value.
 fn given_type(text: &str) -> &'static str {
     match text.split([' ', '`']).next() {
         Some("integer") => "a whole number",

@@ -1,8 +1,8 @@
-//! stdout, where results go: unbuffered, and every failure to write noticed.
+//! Unbuffered results on stdout, with every failed write reported.
 //!
-//! A key that was found and could not be printed is lost, so such a failure is never ignored, with one
-//! exception: a reader that leaves after it has had a result (`| head -1`) simply ends the command. There is no
-//! buffer, so that a result is out when a write returns and no copy of a secret stays behind in one.
+//! A key that was found and could not be printed is lost, so a failed write is never ignored, with one exception: a reader that
+//! leaves after it has had a result (`| head -1`) simply ends the command. There is no buffer, so that a result is out when a write
+//! returns and no copy of a secret stays behind in one.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,13 +10,14 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use serde::Serialize;
-use warpsmith::chain::is_unprintable;
+use warpsmith_text::is_unprintable;
 
-use crate::ending::Failure;
-use crate::screen::terminal;
-use crate::telling::escaped;
+use crate::exit::Failure;
+use crate::redact::escaped;
+use crate::terminal;
 
-pub(crate) struct Stdout {
+/// stdout, for results and documents.
+pub struct Stdout {
     file: File,
     is_terminal: bool,
     /// Whether a result has been written.
@@ -24,6 +25,7 @@ pub(crate) struct Stdout {
 }
 
 impl Stdout {
+    /// Opens stdout.
     pub fn open() -> Result<Stdout, Failure> {
         let fd = std::io::stdout().as_fd().try_clone_to_owned();
         let fd = fd.map_err(|error| Failure::Other(format!("stdout cannot be used: {error}")))?;
@@ -31,7 +33,7 @@ impl Stdout {
         Ok(Stdout { is_terminal: file.is_terminal(), file, delivered: false })
     }
 
-    /// Refuses to start work whose result would go nowhere.
+    /// Fails if stdout was closed when the program started, before work begins whose result could not be delivered.
     pub fn require_open(&self) -> Result<(), Failure> {
         match at_start::is_closed() {
             false => Ok(()),
@@ -60,7 +62,7 @@ impl Stdout {
         Ok(())
     }
 
-    /// Writes what can be had again; a reader that is gone ends the command quietly.
+    /// Writes reproducible output; a reader that is gone ends the command quietly.
     pub fn show(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.write(bytes).map_err(|error| match error.kind() {
             ErrorKind::BrokenPipe => Failure::ReaderGone,
@@ -68,30 +70,30 @@ impl Stdout {
         })
     }
 
-    /// Writes a text for people that can be had again. What others wrote may be part of it, so it is escaped.
+    /// Writes reproducible text for people, escaped, since untrusted text may be part of it.
     pub fn show_text(&mut self, text: &str) -> Result<(), Failure> {
         self.show(escaped(text).as_bytes())
     }
 
-    /// Writes one JSON document that can be had again.
+    /// Writes a reproducible JSON document.
     pub fn show_json(&mut self, line: &impl Serialize) -> Result<(), Failure> {
         self.show(&json_line(line))
     }
 
-    /// For lines that can be had again and are too many to be written one by one.
-    pub fn gathered(&mut self) -> Gathered<'_> {
-        Gathered { stdout: self, bytes: Vec::with_capacity(TOGETHER) }
+    /// Returns a buffer for many lines of reproducible output.
+    pub fn buffered(&mut self) -> BufferedLines<'_> {
+        BufferedLines { stdout: self, bytes: Vec::with_capacity(BUFFER_BYTES) }
     }
 
-    /// Ends what a command prints as JSON: it is done, and this is how it went.
-    pub fn done(&mut self, json: bool, how: &impl Serialize) -> Result<(), Failure> {
+    /// With `json`, writes the last document of a command: event `done` with the fields of this summary.
+    pub fn done(&mut self, json: bool, summary: &impl Serialize) -> Result<(), Failure> {
         match json {
-            true => self.show_json(&Done { event: "done", how }),
+            true => self.show_json(&Done { event: "done", summary }),
             false => Ok(()),
         }
     }
 
-    /// Writes one JSON document that precedes a result: without its reader, the result has none either.
+    /// Writes a JSON document that precedes a result: without its reader, the result has none either.
     pub fn progress_json(&mut self, line: &impl Serialize) -> Result<(), Failure> {
         self.write(&json_line(line)).map_err(|error| match error.kind() {
             ErrorKind::BrokenPipe if self.delivered => Failure::ReaderGone,
@@ -103,7 +105,7 @@ impl Stdout {
     }
 
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        // Only a terminal has a block that is in the way, and what is no terminal may keep a writer waiting.
+        // Only a terminal has a block that is in the way, and anything else may block the writer.
         if self.is_terminal {
             terminal::aside(|| self.file.write_all(bytes))
         } else {
@@ -112,20 +114,20 @@ impl Stdout {
     }
 }
 
-/// So many bytes of lines are written together.
-const TOGETHER: usize = 1 << 16;
+/// Bytes of lines that are written together.
+const BUFFER_BYTES: usize = 1 << 16;
 
-/// Lines on their way to stdout, many of them at a time. What was added and not flushed is not written.
-pub(crate) struct Gathered<'s> {
+/// Buffer of lines for stdout. Lines that were added and not flushed are not written.
+pub struct BufferedLines<'s> {
     stdout: &'s mut Stdout,
     bytes: Vec<u8>,
 }
 
-impl Gathered<'_> {
-    /// Adds a line with its end.
+impl BufferedLines<'_> {
+    /// Adds a line, which includes its end.
     pub fn add(&mut self, line: &[u8]) -> Result<(), Failure> {
         self.bytes.extend_from_slice(line);
-        if self.bytes.len() < TOGETHER { Ok(()) } else { self.flush() }
+        if self.bytes.len() < BUFFER_BYTES { Ok(()) } else { self.flush() }
     }
 
     /// Adds a JSON document.
@@ -133,7 +135,7 @@ impl Gathered<'_> {
         self.add(&json_line(line))
     }
 
-    /// Writes what was added.
+    /// Writes the buffered lines.
     pub fn flush(&mut self) -> Result<(), Failure> {
         let written = self.stdout.show(&self.bytes);
         self.bytes.clear();
@@ -146,18 +148,17 @@ impl Gathered<'_> {
 struct Done<'a, T: Serialize> {
     event: &'static str,
     #[serde(flatten)]
-    how: &'a T,
+    summary: &'a T,
 }
 
-/// Where there is nothing to say of how it went, but that it did.
+/// Empty summary of a command that is done.
 #[derive(Serialize)]
-pub(crate) struct AsAsked {}
+pub struct NoSummary {}
 
-/// What documents of ours are called by those who read them: it changes when a field changes its meaning or goes, not when one
-/// is added.
-pub(crate) const JSON_VERSION: u32 = 1;
+/// Version of the JSON documents: it changes when a field changes its meaning or is removed, not when one is added.
+pub const JSON_VERSION: u32 = 1;
 
-/// A document with its version: files of results are added to over years, so each line says it.
+/// A document with its version, in each line, since files of results are appended to over years.
 #[derive(Serialize)]
 struct Versioned<'a, T: Serialize> {
     #[serde(flatten)]
@@ -165,8 +166,8 @@ struct Versioned<'a, T: Serialize> {
     version: u32,
 }
 
-/// A document without secrets, and the end of its line. Characters of untrusted text that a terminal would obey or not show are
-/// escaped, which leaves the values as they are.
+/// Returns a document as a line. Control and invisible characters of untrusted text are escaped, which leaves the values as they
+/// are.
 fn json_line(line: &impl Serialize) -> Vec<u8> {
     let line = Versioned { line, version: JSON_VERSION };
     let mut text = serde_json::to_string(&line).expect("our lines have text keys and plain values");
@@ -177,7 +178,7 @@ fn json_line(line: &impl Serialize) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// JSON whose unprintable characters, which occur in texts alone, are written as `\uXXXX`.
+/// Writes the unprintable characters of JSON, which occur in strings only, as `\uXXXX`.
 fn escaped_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     for character in text.chars() {
@@ -191,8 +192,8 @@ fn escaped_json(text: &str) -> String {
     out
 }
 
-/// Whether stdout was closed when the program started. Rust opens `/dev/null` in its place before `main`, after
-/// which every write succeeds into nothing; so the look is taken before that, by a function the loader calls.
+/// Whether stdout was closed when the program started. Rust opens `/dev/null` in its place before `main`, after which every write
+/// succeeds into nothing; so a function called by the loader checks before that.
 #[cfg(target_os = "linux")]
 mod at_start {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -216,7 +217,7 @@ mod at_start {
     }
 }
 
-/// Elsewhere nobody looks.
+/// Other systems are not checked.
 #[cfg(not(target_os = "linux"))]
 mod at_start {
     pub fn is_closed() -> bool {

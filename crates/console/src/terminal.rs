@@ -1,11 +1,13 @@
-//! The terminal that stderr is: where the live block stands, and how the terminal gets back what was taken from it.
+//! The terminal on stderr: a block of rows that is redrawn in place, keys without echo, and the terminal's state restored at exit.
 //!
-//! The block is redrawn whole, and then the cursor goes back to where the block begins. So whatever a terminal makes of it in a resize,
-//! all from the cursor on is the block's and is cleared; nobody has to ask where on the screen that is, which a terminal in the background
-//! or one that is slow would not answer. What else is written takes the block's place ([`aside`]), and the block is drawn again below it.
+//! The block is redrawn whole, and then the cursor returns to where the block begins. So whatever a resize makes of it, everything from
+//! the cursor on belongs to the block and is cleared; nobody has to query the cursor's position, which a terminal in the background or a
+//! slow one would not answer. Other output replaces the block ([`aside`]), and the block is drawn again below it.
 //!
 //! Keys are read one by one and not echoed, and that is all that is changed: Ctrl-C, Ctrl-Z and Ctrl-\ are still signals, and lines of
-//! results still end as lines do. Whatever ends or stops the program, the terminal is first put back ([`restore`]).
+//! results still end as lines do. Whatever ends or stops the program, the terminal is restored first ([`restore`]): in a panic and before
+//! a stop by this module, in handlers of signals by [`signals`](crate::signals), which a caller that draws or reads keys must have
+//! installed ([`signals::hold`](crate::signals::hold)).
 
 use std::cell::Cell;
 use std::fs::File;
@@ -22,9 +24,7 @@ use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, DisableLineWrap, EnableLineWrap, EndSynchronizedUpdate,
 };
 
-use crate::signals;
-
-/// Takes the block away: to the start of its first row, clear all from there, show the cursor.
+/// Erases the block: to the start of its first row, clear all from there, show the cursor.
 const ERASE: &[u8] = b"\r\x1b[J\x1b[?25h";
 
 /// Whether a block is on the terminal now.
@@ -38,27 +38,27 @@ struct Drawn {
     at: Option<Instant>,
 }
 
-/// A block that made room is drawn again at once, but not more often than this.
-const AGAIN: Duration = Duration::from_millis(10);
+/// Least time between redraws of a block after other output.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(10);
 
 thread_local! {
     /// Whether this thread is the one that writes.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether stderr is a terminal on which a block can be drawn. A dumb one cannot clear a line.
-pub(crate) fn can_draw() -> bool {
+/// Returns whether stderr is a terminal on which a block can be drawn. A dumb one cannot clear a line.
+pub fn can_draw() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     std::io::stderr().is_terminal() && !dumb
 }
 
-/// Columns and rows of it.
-pub(crate) fn size() -> (u16, u16) {
+/// Returns columns and rows of the terminal.
+pub fn size() -> (u16, u16) {
     terminal_size::terminal_size_of(std::io::stderr()).map_or((80, 24), |(width, height)| (width.0, height.0))
 }
 
-/// Whether the terminal is said to know more than ASCII.
-pub(crate) fn knows_unicode() -> bool {
+/// Returns whether the locale is UTF-8.
+pub fn supports_unicode() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
@@ -88,9 +88,9 @@ impl Drop for Inside {
     }
 }
 
-/// Writes something else, whole lines, to stderr or to a stdout that is the same terminal: the block makes room, and nobody draws
-/// meanwhile.
-pub(crate) fn aside<T>(write: impl FnOnce() -> T) -> T {
+/// Writes other output, whole lines, to stderr or to a stdout on the same terminal: the block is erased before and drawn again after,
+/// and nothing else is drawn meanwhile.
+pub fn aside<T>(write: impl FnOnce() -> T) -> T {
     if INSIDE.get() {
         return write();
     }
@@ -99,20 +99,20 @@ pub(crate) fn aside<T>(write: impl FnOnce() -> T) -> T {
     let was_shown = erase();
     let done = write();
     // Where lines come in floods the block would cost more than they do.
-    if was_shown && drawn.at.is_none_or(|at| at.elapsed() >= AGAIN) {
+    if was_shown && drawn.at.is_none_or(|at| at.elapsed() >= REDRAW_INTERVAL) {
         drawn.show();
     }
     done
 }
 
-/// Takes the block away for good.
-pub(crate) fn clear() {
+/// Erases the block for good.
+pub fn clear() {
     let mut drawn = lock();
     drawn.rows.clear();
     erase();
 }
 
-/// Whether there was one.
+/// Erases the block and returns whether there was one.
 fn erase() -> bool {
     let was_shown = SHOWN.swap(false, Ordering::AcqRel);
     if was_shown {
@@ -121,8 +121,8 @@ fn erase() -> bool {
     was_shown
 }
 
-/// Draws a block, whose rows must fit; not now where somebody else is writing.
-pub(crate) fn draw(rows: Vec<String>) {
+/// Draws a block, whose rows must fit; skipped while other output is being written.
+pub fn draw(rows: Vec<String>) {
     let mut drawn = match BLOCK.try_lock() {
         Ok(drawn) => drawn,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -138,7 +138,7 @@ impl Drawn {
             erase();
             return;
         }
-        take();
+        install_hooks();
         self.at = Some(Instant::now());
         let frame = frame(&self.rows).expect("writing to a string does not fail");
         // Before it is there: who ends the program in between erases a part of it.
@@ -147,7 +147,7 @@ impl Drawn {
     }
 }
 
-/// What draws these rows in place of those that were there.
+/// Returns the sequence that draws these rows in place of the previous block.
 fn frame(rows: &[String]) -> Result<String, std::fmt::Error> {
     let mut frame = String::new();
     BeginSynchronizedUpdate.write_ansi(&mut frame)?;
@@ -169,12 +169,10 @@ fn frame(rows: &[String]) -> Result<String, std::fmt::Error> {
     Ok(frame)
 }
 
-/// Sees to it that the terminal is put back however the program ends or stops.
-fn take() {
+/// Has the terminal restored in a panic and before a stop.
+fn install_hooks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where a signal cannot be handled, the command itself says so.
-        let _ = signals::hold();
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             restore();
@@ -210,34 +208,34 @@ extern "C" fn suspend(_: libc::c_int) {
     }
 }
 
-/// Puts the terminal back as it was found. May be called in a handler, and any number of times.
-pub(crate) fn restore() {
+/// Restores the terminal. May be called in a signal handler, and any number of times.
+pub fn restore() {
     if SHOWN.swap(false, Ordering::AcqRel) {
         // SAFETY: writes bytes that live for ever. What cannot be written is lost, and nothing else.
         unsafe { libc::write(libc::STDERR_FILENO, ERASE.as_ptr().cast(), ERASE.len()) };
     }
-    give_back();
+    disable_keys();
 }
 
 /// The keyboard's descriptor while keys are read one by one; else -1.
 static KEYS: AtomicI32 = AtomicI32::new(-1);
 
-/// How the terminal was found.
+/// Settings of the terminal before they were changed.
 static BEFORE: OnceLock<libc::termios> = OnceLock::new();
 
-/// Whether this program is the one that the terminal listens to. One in the background that touches its settings is stopped.
-pub(crate) fn is_in_front(terminal: RawFd) -> bool {
+/// Returns whether this process is in the terminal's foreground. A background process that changes the settings is stopped.
+pub fn is_foreground(terminal: RawFd) -> bool {
     // SAFETY: both only ask.
     unsafe { libc::tcgetpgrp(terminal) == libc::getpgrp() }
 }
 
-/// The terminal that commands this program.
-pub(crate) fn commanding() -> Option<File> {
+/// Opens the controlling terminal.
+pub fn controlling() -> Option<File> {
     File::options().read(true).open("/dev/tty").ok()
 }
 
-/// Whether keys may be read: not where stdout is a pipe, since whoever reads it may want the keyboard, as pagers do.
-pub(crate) fn may_take_keys() -> bool {
+/// Returns whether keys may be read: not where stdout is a pipe, whose reader may want the keyboard, as pagers do.
+pub fn may_take_keys() -> bool {
     // SAFETY: an all-zero `stat` is a valid value to be overwritten.
     let is_pipe = unsafe {
         let mut about: libc::stat = std::mem::zeroed();
@@ -246,16 +244,16 @@ pub(crate) fn may_take_keys() -> bool {
     !is_pipe
 }
 
-/// Has keys come one by one, without an echo, if they do not yet and the terminal listens to us; whether they do.
-pub(crate) fn take_keys(terminal: &File) -> bool {
+/// Turns line editing and echo off, if this process is in the foreground; returns whether keys can be read one by one.
+pub fn enable_keys(terminal: &File) -> bool {
     let fd = terminal.as_raw_fd();
     if KEYS.load(Ordering::Acquire) == fd {
         return true;
     }
-    if !is_in_front(fd) {
+    if !is_foreground(fd) {
         return false;
     }
-    take();
+    install_hooks();
     // SAFETY: plain numbers, overwritten by the call.
     let mut found: libc::termios = unsafe { std::mem::zeroed() };
     // SAFETY: asks about a descriptor that is open.
@@ -272,10 +270,10 @@ pub(crate) fn take_keys(terminal: &File) -> bool {
     unsafe { libc::tcsetattr(fd, libc::TCSANOW, &ours) == 0 }
 }
 
-/// Has the terminal read lines again. May be called in a handler.
-pub(crate) fn give_back() {
+/// Turns line editing and echo on again. May be called in a signal handler.
+pub fn disable_keys() {
     let fd = KEYS.swap(-1, Ordering::AcqRel);
-    if let Some(before) = BEFORE.get().filter(|_| fd >= 0 && is_in_front(fd)) {
+    if let Some(before) = BEFORE.get().filter(|_| fd >= 0 && is_foreground(fd)) {
         // SAFETY: puts back what was read from the same terminal.
         unsafe { libc::tcsetattr(fd, libc::TCSANOW, before) };
     }

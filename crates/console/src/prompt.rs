@@ -1,7 +1,7 @@
-//! Asking a person for a secret on the terminal, without showing what is typed.
+//! Prompts for a secret on the terminal, without echo.
 //!
 //! The terminal is `/dev/tty`, so that standard input and output may be files. While a secret is typed the terminal neither echoes nor
-//! acts on keys by itself: Ctrl-C is read like any other key, so that no signal ends the program before the terminal is as it was.
+//! acts on keys by itself: Ctrl-C is read like any other key, so that no signal ends the program before the terminal is restored.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -9,10 +9,10 @@ use std::os::fd::AsRawFd;
 
 use zeroize::Zeroizing;
 
-use crate::ending::Failure;
+use crate::exit::Failure;
 
-/// Bytes of what is typed, at most.
-pub(crate) const LONGEST: usize = 1023;
+/// Longest input in bytes.
+pub const MAX_BYTES: usize = 1023;
 
 /// The terminal with its echo off, until dropped.
 struct Silent {
@@ -48,8 +48,8 @@ impl Drop for Silent {
     }
 }
 
-/// What a person types after `question`; `instead` says how to give it where there is no terminal.
-pub(crate) fn ask(question: &str, instead: &str) -> Result<Zeroizing<String>, Failure> {
+/// Reads the answer to `question`; `instead` says how to give it where there is no terminal.
+pub fn ask(question: &str, instead: &str) -> Result<Zeroizing<String>, Failure> {
     let no_terminal =
         |error| Failure::Usage(format!("there is no terminal to ask for {question} ({error}); {instead}"));
     let terminal = File::options().read(true).write(true).open("/dev/tty").map_err(no_terminal)?;
@@ -60,10 +60,10 @@ pub(crate) fn ask(question: &str, instead: &str) -> Result<Zeroizing<String>, Fa
     typed
 }
 
-/// A line, with the keys that mend one.
+/// Reads a line, with the keys that edit one.
 fn read_line(terminal: &mut impl Read) -> Result<Zeroizing<String>, Failure> {
     // SEC: large enough from the start, so that nothing moves.
-    let mut typed = Zeroizing::new(Vec::with_capacity(LONGEST + 1));
+    let mut typed = Zeroizing::new(Vec::with_capacity(MAX_BYTES + 1));
     let mut byte = [0];
     loop {
         let got = terminal.read(&mut byte).map_err(|error| {
@@ -80,10 +80,10 @@ fn read_line(terminal: &mut impl Read) -> Result<Zeroizing<String>, Failure> {
             8 | 127 => while typed.pop().is_some_and(|last| last & 0xc0 == 0x80) {},
             // Ctrl-U.
             21 => typed.clear(),
-            other if typed.len() < LONGEST => typed.push(other),
+            other if typed.len() < MAX_BYTES => typed.push(other),
             _ => {
                 return Err(Failure::Usage(format!(
-                    "more than {LONGEST} bytes were typed; the longest that is taken has so many"
+                    "more than {MAX_BYTES} bytes were typed; the longest that is taken has so many"
                 )));
             }
         }

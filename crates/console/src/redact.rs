@@ -1,76 +1,42 @@
-//! The one way to stderr, on which nothing that may be a secret is repeated.
+//! Redaction of secrets in messages.
 //!
-//! People paste private keys where addresses, patterns, ranges or file names belong, and every error message likes to say
-//! what was given. [`may_be_secret`] decides what could be a key, whatever it was given for; [`discreet`] puts a
-//! description in its place. Untrusted text must not command a terminal or hide what it says: control characters and invisible ones
-//! are escaped.
+//! Users paste private keys where addresses, patterns, ranges or file names belong, and error messages quote their input.
+//! [`secret_kind`] decides what may be a key, wherever it was given; [`redacted`] puts a description in its place. Untrusted text
+//! must not command a terminal or hide what it says: control characters and invisible ones are escaped.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpsmith::chain::is_unprintable;
+use warpsmith_text::is_unprintable;
 
-use crate::human;
-use crate::screen::terminal;
+/// Shortest run of letters and digits that is redacted. Half a key is no key, and addresses are shorter; those that are not
+/// have a known prefix.
+const MIN_SECRET_LENGTH: usize = 48;
 
-/// Says something on stderr, as a line. A closed stderr is no reason to end otherwise.
-pub(crate) fn tell(text: &str) {
-    let mut line = discreet(text);
-    if std::io::stderr().is_terminal() {
-        line = human::fitted(&line, usize::from(terminal::size().0).max(20));
-    }
-    line.push('\n');
-    let _ = terminal::aside(|| std::io::stderr().write_all(line.as_bytes()));
-}
+/// Fewest words of a wallet's mnemonic.
+const MIN_MNEMONIC_WORDS: usize = 12;
 
-/// Whether `--verbose` was given.
-static VERBOSE: AtomicBool = AtomicBool::new(false);
+/// Prefixes of long public texts.
+const PUBLIC_PREFIXES: &[&str] = &["npub1", "note1", "nprofile1", "nevent1", "naddr1", "bc1", "tb1", "bcrt1"];
 
-/// Has [`detail`] print from here on.
-pub(crate) fn be_verbose() {
-    VERBOSE.store(true, Ordering::Relaxed);
-}
-
-pub(crate) fn is_verbose() -> bool {
-    VERBOSE.load(Ordering::Relaxed)
-}
-
-/// Logs a detail on stderr, where `--verbose` asks for them.
-pub(crate) fn detail(text: impl FnOnce() -> String) {
-    if is_verbose() {
-        tell(&format!("verbose: {}", text()));
-    }
-}
-
-/// The shortest run of letters and digits that is not repeated. Half a key is no key, and addresses are shorter; those that
-/// are not have a head that says so.
-const LONG: usize = 48;
-
-/// So many words make a wallet.
-const WORDS: usize = 12;
-
-/// Heads of long texts that are made to be shown.
-const PUBLIC: &[&str] = &["npub1", "note1", "nprofile1", "nevent1", "naddr1", "bc1", "tb1", "bcrt1"];
-
-/// Constants of secp256k1 that messages name: the order n of its group, the last key n - 1, and the field's prime.
+/// Constants of secp256k1 that appear in messages: the order n of its group, the last key n - 1, and the field's prime.
 const CONSTANTS: [&str; 3] = [
     "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141",
     "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140",
     "fffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f",
 ];
 
-/// What a text could be if it is a secret. Long texts are in doubt one, unless they say that they are not.
-pub(crate) fn may_be_secret(text: &str) -> Option<String> {
+/// Returns which kind of secret a text may be; none if it cannot be one. Long texts count as secrets unless a known prefix says
+/// otherwise.
+pub fn secret_kind(text: &str) -> Option<String> {
     let words = words(text);
-    if words >= WORDS {
+    if words >= MIN_MNEMONIC_WORDS {
         return Some(format!("{words} words, which may be those of a wallet"));
     }
     runs(text).find_map(|(_, run)| secret_run(run))
 }
 
-/// The most words in a row, whatever stands around them.
+/// Returns the most consecutive words, whatever separates them.
 fn words(text: &str) -> usize {
     let (mut most, mut row) = (0, 0);
     for piece in pieces(text) {
@@ -88,7 +54,7 @@ fn is_word(piece: &str) -> bool {
     (3..=8).contains(&piece.len()) && piece.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// The longest pieces of letters and digits, with where they begin.
+/// Iterates over maximal runs of letters and digits with their positions.
 fn runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = 0;
     std::iter::from_fn(move || {
@@ -114,10 +80,11 @@ fn secret_run(run: &str) -> Option<String> {
         return Some("an extended private key".to_owned());
     }
     let is_constant = CONSTANTS.iter().any(|constant| digits.eq_ignore_ascii_case(constant));
-    let is_public = PUBLIC.iter().any(|head| lower.starts_with(head)) || extended("pub") || is_constant;
+    let is_public =
+        PUBLIC_PREFIXES.iter().any(|head| lower.starts_with(head)) || extended("pub") || is_constant;
     // An alphabet has each of its characters once; no key of that length does.
     let is_alphabet = digits.bytes().enumerate().all(|(at, byte)| !digits.as_bytes()[..at].contains(&byte));
-    if length < LONG || is_public || is_alphabet {
+    if length < MIN_SECRET_LENGTH || is_public || is_alphabet {
         return None;
     }
     let begins = |heads: &str| digits.starts_with(|c| heads.contains(c));
@@ -131,29 +98,32 @@ fn secret_run(run: &str) -> Option<String> {
     })
 }
 
-/// Arguments of this command that are the words of a wallet. Words alone cannot be told from a sentence of ours.
-static WALLETS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+/// Arguments of this process that may be a wallet's mnemonic. Words in a message cannot be told from a sentence of the program.
+static MNEMONICS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     // Behind a flag's '=' as well.
     let values = arguments.flat_map(|argument| {
         let value = argument.split_once('=').map(|(_, value)| value.to_owned());
         [Some(argument), value].into_iter().flatten()
     });
-    let wallets = values.filter(|value| words(value) >= WORDS);
-    wallets.filter_map(|value| may_be_secret(&value).map(|what| (value.trim().to_owned(), what))).collect()
+    let wallets = values.filter(|value| words(value) >= MIN_MNEMONIC_WORDS);
+    wallets.filter_map(|value| secret_kind(&value).map(|what| (value.trim().to_owned(), what))).collect()
 });
 
-/// A message without what may be a secret, its control characters and invisible ones escaped but for the end of a line.
-pub(crate) fn discreet(message: &str) -> String {
+/// Returns a message with possible secrets replaced by a description, and control and invisible characters escaped except for line
+/// ends.
+pub fn redacted(message: &str) -> String {
     let mut message = message.to_owned();
-    for (wallet, what) in WALLETS.iter() {
+    for (wallet, what) in MNEMONICS.iter() {
         message = message.replace(wallet, &format!("[{what}]"));
     }
     for quote in ['\'', '"'] {
         if message.matches(quote).count() >= 2 {
-            // What is quoted was given, and a sentence of ours has other things than such words.
-            let parts = message.split(quote).map(|part| match may_be_secret(part) {
-                Some(what) if words(part) >= WORDS && pieces(part).all(is_word) => format!("[{what}]"),
+            // Quoted text is user input; a sentence of the program does not consist of such words alone.
+            let parts = message.split(quote).map(|part| match secret_kind(part) {
+                Some(what) if words(part) >= MIN_MNEMONIC_WORDS && pieces(part).all(is_word) => {
+                    format!("[{what}]")
+                }
                 _ => part.to_owned(),
             });
             message = parts.collect::<Vec<_>>().join(&quote.to_string());
@@ -162,23 +132,23 @@ pub(crate) fn discreet(message: &str) -> String {
     let (mut out, mut done) = (String::with_capacity(message.len()), 0);
     for (start, run) in runs(&message) {
         if let Some(what) = secret_run(run) {
-            plain(&mut out, &message[done..start]);
+            push_escaped(&mut out, &message[done..start]);
             let _ = write!(out, "[{what}]");
             done = start + run.len();
         }
     }
-    plain(&mut out, &message[done..]);
+    push_escaped(&mut out, &message[done..]);
     out
 }
 
-/// Escapes control, bidirectional and invisible characters of untrusted text, but for the end of a line.
-pub(crate) fn escaped(text: &str) -> String {
+/// Escapes control, bidirectional and invisible characters of untrusted text, except for line ends.
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    plain(&mut out, text);
+    push_escaped(&mut out, text);
     out
 }
 
-fn plain(out: &mut String, text: &str) {
+fn push_escaped(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {
             '\n' => out.push('\n'),
@@ -221,16 +191,16 @@ mod tests {
             (WALLET.replace(' ', "-"), "12 words"),
         ];
         for (secret, what) in &secrets {
-            assert!(may_be_secret(secret).is_some_and(|told| told.contains(what)), "{secret}");
+            assert!(secret_kind(secret).is_some_and(|told| told.contains(what)), "{secret}");
             for message in [
                 format!("'{secret}' is no pattern"),
                 format!("\"{secret}\": wrong"),
                 format!("--range: '8000:{secret}' is wrong\nsecond line"),
                 format!("could not open ..{secret}.txt"),
             ] {
-                let told = discreet(&message);
+                let told = redacted(&message);
                 // Outside of quotes words are a sentence, unless they were an argument.
-                if words(secret) < WORDS || message.starts_with(['\'', '"']) {
+                if words(secret) < MIN_MNEMONIC_WORDS || message.starts_with(['\'', '"']) {
                     assert!(!told.contains(secret.as_str()) && told.contains(what), "{told}");
                 }
                 assert_eq!(told.contains('\n'), message.contains('\n'));
@@ -253,13 +223,13 @@ mod tests {
             "what is wrong here is not one of the words that a wallet has, as it may well look to a reader",
         ];
         for text in shown {
-            assert_eq!(discreet(text), text);
+            assert_eq!(redacted(text), text);
         }
     }
 
     #[test]
     fn nothing_commands_the_terminal() {
-        assert_eq!(discreet("a\x1b[2Jb\rc\u{9b}d\te\nf"), "a\\u{1b}[2Jb\\rc\\u{9b}d\\te\nf");
-        assert_eq!(discreet("a\u{202e}b\u{200b}é"), "a\\u{202e}b\\u{200b}é");
+        assert_eq!(redacted("a\x1b[2Jb\rc\u{9b}d\te\nf"), "a\\u{1b}[2Jb\\rc\\u{9b}d\\te\nf");
+        assert_eq!(redacted("a\u{202e}b\u{200b}é"), "a\\u{202e}b\\u{200b}é");
     }
 }
