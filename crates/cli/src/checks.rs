@@ -242,7 +242,7 @@ fn brief(line: &str) -> Option<Map<String, Value>> {
         let (label, value) = (label.to_owned(), Value::String(value.to_owned()));
         Some(match label.as_str() {
             "secret" => ("export".to_owned(), value),
-            "score" | "nonce" => (label, value.as_str()?.parse::<u64>().map_or(value.clone(), Value::from)),
+            "score" => (label, value.as_str()?.parse::<u64>().map_or(value.clone(), Value::from)),
             _ => (label, value),
         })
     };

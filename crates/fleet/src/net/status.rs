@@ -411,7 +411,7 @@ mod tests {
     fn counts_that_doubles_round_are_decimal_texts() {
         let worker = serde_json::json!({
             "id": 1, "name": "a", "trust": "honest", "why": null, "units": 1, "refused": 0, "z": 0.0, "claimed": 0.0,
-            "proven": 0.0, "tried": "18446744073709551616", "seen_s": 0.0, "devices": [], "tried_per_cost": "0.5",
+            "proven": 0.0, "tried": "18446744073709552000", "away": false, "seen_s": 0.0, "devices": [], "tried_per_cost": "0.5",
         });
         let read: WorkerStatus = serde_json::from_value(worker.clone()).unwrap();
         assert_eq!((read.tried, read.tried_per_cost), (2f64.powi(64), Some(0.5)));
