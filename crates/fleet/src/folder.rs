@@ -1,6 +1,6 @@
 //! The folder of a job: what it is, what was asked for besides, what was found, and its master secret ([`crate::secrets`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use warpsmith_chain::json_mistake;
 
 use crate::error::{Error, Result};
 use crate::job::{Descriptor, JobId};
@@ -31,7 +32,7 @@ impl Wishes {
     pub fn read(folder: &Path) -> Result<Wishes> {
         let path = folder.join("wishes.json");
         let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
-        serde_json::from_str(&text).map_err(|error| Error::corrupt(&path, error.to_string()))
+        serde_json::from_str(&text).map_err(|error| Error::corrupt(&path, json_mistake(&error.to_string())))
     }
 }
 
@@ -153,11 +154,11 @@ pub fn add_delivered(folder: &Path, identities: &[String]) -> Result<()> {
 }
 
 /// Makes the folder of a job, if it is not there. The master is made with it, and never again.
-/// `own` is a file beside them that workers are told nothing of.
+/// `own` are files beside them that workers are told nothing of.
 pub fn create(
     jobs: &Path,
     descriptor: &Descriptor,
-    own: Option<(&str, String)>,
+    own: impl IntoIterator<Item = (&'static str, String)>,
     wishes: &Wishes,
 ) -> Result<JobId> {
     let id = descriptor.id();
@@ -169,17 +170,17 @@ pub fn create(
     if !master.exists() {
         Master::create(&master, id)?;
     }
-    let write = |name: &str, text: String| -> Result<()> {
+    let write = |name: &str, text: &str| -> Result<()> {
         let path = folder.join(name);
         warpsmith_files::replace(&path, 0o600, |file| file.write_all(text.as_bytes()))?;
         Ok(())
     };
-    if let Some((name, text)) = own {
-        write(name, text)?;
+    for (name, text) in own {
+        write(name, &text)?;
     }
-    write("wishes.json", serde_json::to_string(wishes).expect("plain values"))?;
+    write("wishes.json", &serde_json::to_string(wishes).expect("plain values"))?;
     // Last, so that a folder with it is whole.
-    write("job.json", descriptor.text())?;
+    write("job.json", &descriptor.text())?;
     Ok(id)
 }
 
@@ -190,6 +191,20 @@ pub const ORDER: &str = "scan.json";
 pub fn read_order(path: &Path) -> Result<Order> {
     let bytes = warpsmith_files::read_secret(path, 1 << 20)?;
     serde_json::from_slice(&bytes).map_err(|_| Error::corrupt(path, "it does not say what is looked for"))
+}
+
+/// Public keys as they were asked for, by the addresses they are found as, in the folder of a hidden scan.
+pub const ASKED: &str = "asked.json";
+
+/// Reads what was asked for in place of addresses; nothing where addresses were.
+pub fn read_asked(folder: &Path) -> Result<HashMap<String, String>> {
+    let path = folder.join(ASKED);
+    match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|_| Error::corrupt(&path, "it does not say which public keys were asked for")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(HashMap::new()),
+        Err(error) => Err(Error::io(&path)(error)),
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,11 @@ const GROWTH: f64 = 16.0;
 /// The most candidates a second that a device is believed: eight times the fastest known.
 const MAX_RATE: f64 = 1e12;
 
+/// Returns a claimed rate within what is believed of any device.
+pub fn plausible(claimed: f64) -> f64 {
+    if claimed.is_finite() { claimed.clamp(0.0, MAX_RATE) } else { 0.0 }
+}
+
 /// Measured speed of one device at one job.
 #[derive(Clone, Debug)]
 pub struct Pace {
@@ -40,8 +45,7 @@ impl Pace {
 
     /// Returns the candidates of the next unit, for a device that claims this rate.
     pub fn size(&self, claimed: f64, unit_time: Duration) -> f64 {
-        let claimed = if claimed.is_finite() { claimed.clamp(1.0, MAX_RATE) } else { 1.0 };
-        let rate = self.rate().unwrap_or(claimed);
+        let rate = self.rate().unwrap_or(plausible(claimed).max(1.0));
         (rate * unit_time.as_secs_f64()).min(self.limit).max(1.0)
     }
 

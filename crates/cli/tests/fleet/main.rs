@@ -417,6 +417,14 @@ fn a_trial_on_one_machine() {
     let job = the_job(&home).0.to_string();
     let again = warpsmith(&["fleet", "result", path, &job[..8], "--json"]).output().expect("runs");
     assert!(secrets.iter().all(|secret| text(&again).contains(secret)), "{}", again.status);
+    // Encrypted, with a word about the password.
+    let password = folder.path().join("password");
+    std::fs::write(&password, "hunter2\n").expect("written");
+    std::fs::set_permissions(&password, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("set");
+    let mut again = warpsmith(&["fleet", "result", path, &job[..8], "--encrypt", "--password-file"]);
+    let again = again.arg(&password).output().expect("runs");
+    assert!(again.status.success() && text(&again).contains("password is weak"), "{}", text(&again));
+    assert!(secrets.iter().all(|secret| !text(&again).contains(secret)), "{}", text(&again));
     // The job is listed without server and coordinator, as a document.
     let listed = warpsmith(&["fleet", "status", path, "--json"]).output().expect("runs");
     let status = harness::lines(&listed).remove(0);
@@ -427,8 +435,22 @@ fn a_trial_on_one_machine() {
     let listed = warpsmith(&["fleet", "status", path]).output().expect("runs");
     assert!(listed.status.success() && text(&listed).contains("npub ca, over"), "{}", text(&listed));
     // Mistakes are told before anything is done.
+    let (code, unwritten) = (folder.path().join("code.hex"), folder.path().join("unwritten.hex"));
+    std::fs::write(&code, "0x6001600155\n").expect("written");
+    let of_code = [
+        "--factory",
+        "arachnid",
+        "--init-code",
+        code.to_str().expect("text"),
+        "--init-code-out",
+        unwritten.to_str().expect("text"),
+    ];
+    let nowhere = [&["fleet", "submit", "nowhere", "create2", "c"][..], &of_code].concat();
+    let devices = [&["fleet", "submit", path, "create2", "c", "--device", "cpu"][..], &of_code].concat();
     for (args, code, says) in [
-        (&["fleet", "submit", path, "npub", "bad!"][..], 2, "!"),
+        (&nowhere[..], 2, "fleet init"),
+        (&devices, 2, "fleet work"),
+        (&["fleet", "submit", path, "npub", "bad!"], 2, "!"),
         (&["fleet", "submit", path, "npub", "cafe", "--device", "cpu"], 2, "fleet work"),
         (&["fleet", "submit", path, "eth", "--zeros"], 2, "--leading-zeros"),
         (&["fleet", "submit", "nowhere", "npub", "cafe"], 2, "fleet init"),
@@ -441,4 +463,5 @@ fn a_trial_on_one_machine() {
         assert_eq!(refused.status.code(), Some(code), "{args:?}: {}", text(&refused));
         assert!(text(&refused).contains(says), "{args:?}: {}", text(&refused));
     }
+    assert!(!unwritten.exists());
 }
