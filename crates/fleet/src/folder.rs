@@ -70,32 +70,40 @@ impl FoundAt {
     }
 
     fn line(&self) -> String {
-        let mut text = serde_json::to_string(self).expect("plain values");
-        text.pop();
-        let sum = crc32fast::hash(text.as_bytes());
-        format!("{text}{SUM}{sum:08x}\"}}")
+        with_sum(serde_json::to_string(self).expect("plain values"))
     }
 
     fn read(line: &[u8]) -> std::result::Result<FoundAt, &'static str> {
-        // A separator that was damaged costs nothing.
-        let inside = |byte: u8| line.iter().position(|at| *at == byte);
-        let end = line.iter().rposition(|at| *at == b'}').ok_or("it is cut short")?;
-        let line = inside(b'{').filter(|start| *start < end).map(|start| &line[start..=end]);
-        let line = line.ok_or("it is cut short")?;
-        let (text, sum) =
-            line.len().checked_sub(SUM.len() + 10).map_or((line, &[][..]), |at| line.split_at(at));
-        let sum = sum.strip_prefix(SUM.as_bytes()).and_then(|sum| sum.strip_suffix(b"\"}"));
-        let sum = sum.ok_or("it has no checksum")?;
-        if sum != format!("{:08x}", crc32fast::hash(text)).as_bytes() {
-            return Err("its checksum does not hold");
-        }
-        serde_json::from_slice(line).map_err(|_| "it is no match of this version")
+        serde_json::from_slice(&without_sum(line)?).map_err(|_| "it is no match of this version")
     }
 
     /// Appends it to a file of matches, on disk when this returns.
     pub fn append(&self, path: &Path) -> Result<()> {
         append_line(path, &self.line())
     }
+}
+
+/// A JSON object with its checksum as the last member.
+fn with_sum(mut text: String) -> String {
+    text.pop();
+    let sum = crc32fast::hash(text.as_bytes());
+    format!("{text}{SUM}{sum:08x}\"}}")
+}
+
+/// The JSON object of a line whose checksum holds, without it.
+fn without_sum(line: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
+    // A separator that was damaged costs nothing.
+    let inside = |byte: u8| line.iter().position(|at| *at == byte);
+    let end = line.iter().rposition(|at| *at == b'}').ok_or("it is cut short")?;
+    let line = inside(b'{').filter(|start| *start < end).map(|start| &line[start..=end]);
+    let line = line.ok_or("it is cut short")?;
+    let (text, sum) = line.len().checked_sub(SUM.len() + 10).map_or((line, &[][..]), |at| line.split_at(at));
+    let sum = sum.strip_prefix(SUM.as_bytes()).and_then(|sum| sum.strip_suffix(b"\"}"));
+    let sum = sum.ok_or("it has no checksum")?;
+    if sum != format!("{:08x}", crc32fast::hash(text)).as_bytes() {
+        return Err("its checksum does not hold");
+    }
+    Ok([text, b"}"].concat())
 }
 
 /// Appends a line, on disk when this returns. An empty line before it ends what a full disk may have cut short.
@@ -187,10 +195,17 @@ pub fn create(
 /// What a hidden scan looks for, in the folder of its job.
 pub const ORDER: &str = "scan.json";
 
+/// Writes what a hidden scan looks for, with a checksum: another range or target would be scanned without a word.
+pub fn order_text(order: &Order) -> String {
+    with_sum(serde_json::to_string(order).expect("plain values"))
+}
+
 /// Reads what a hidden scan looks for. SEC: of it no message repeats anything.
 pub fn read_order(path: &Path) -> Result<Order> {
     let bytes = warpsmith_files::read_secret(path, 1 << 20)?;
-    serde_json::from_slice(&bytes).map_err(|_| Error::corrupt(path, "it does not say what is looked for"))
+    let text =
+        without_sum(&bytes).map_err(|why| Error::corrupt(path, format!("{why}: the file was damaged")))?;
+    serde_json::from_slice(&text).map_err(|_| Error::corrupt(path, "it does not say what is looked for"))
 }
 
 /// Public keys as they were asked for, by the addresses they are found as, in the folder of a hidden scan.

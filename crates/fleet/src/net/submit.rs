@@ -20,7 +20,7 @@ use super::status::{JobStatus, Status};
 use crate::coordinator::Policy;
 use crate::duty::{Duty, Found};
 use crate::error::{Error, Result};
-use crate::folder::{self, ASKED, FOUND, FoundAt, ORDER, Wishes, read_found, read_order};
+use crate::folder::{self, ASKED, FOUND, FoundAt, ORDER, Wishes, order_text, read_found, read_order};
 use crate::job::{Descriptor, JobId, Liked, Sought};
 use crate::ledger::Standing;
 use crate::scan::{MOST_HIDDEN, Order};
@@ -95,9 +95,8 @@ pub fn submit_hidden(
         liked: Liked::Points,
         split: None,
     };
-    let order = serde_json::to_string(order).expect("plain values");
     let asked = serde_json::to_string(asked).expect("plain values");
-    folder::create(&home.jobs(), &descriptor, [(ORDER, order), (ASKED, asked)], wishes)
+    folder::create(&home.jobs(), &descriptor, [(ORDER, order_text(order)), (ASKED, asked)], wishes)
 }
 
 /// The folder of a job, by its name or the beginning of it.
