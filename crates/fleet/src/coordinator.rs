@@ -235,6 +235,10 @@ impl Coordinator {
 
     /// The job that needs this device more than the one it has, if there is any.
     fn calling(&mut self, worker: u32, ask: &Ask, now: Duration) -> Option<JobId> {
+        // Devices of other jobs may be at work, and unheard of by a coordinator that has just begun.
+        if now < 2 * self.heartbeat_interval() {
+            return None;
+        }
         let own = ask.ready.map(|ready| ready.job);
         let is_calling = |book: &&mut Book| {
             let is_able = Some(book.id()) != own && !ask.unable.contains(&book.id());
