@@ -14,7 +14,7 @@ use warpsmith::fleet::net::home::Invitation;
 use warpsmith::fleet::net::submit::status;
 use warpsmith::fleet::wire::{Answer, Ask, Ready, VERSION};
 
-use crate::harness::{Running, fleet, runtime, server, text, warpsmith, worker};
+use crate::harness::{Running, Said, fleet, runtime, server, text, warpsmith, worker};
 use crate::{coordinator, the_job};
 
 /// `fleet remove`: the connection ends, the key opens nothing, and what the worker had is another's at once.
@@ -130,14 +130,13 @@ fn the_example_of_the_help_works() {
     let line =
         format!("exec {} --device cpu --threads 1 --spool spool", example[1].trim().trim_end_matches('&'));
     let mut work = shell(&line).stderr(Stdio::piped()).spawn().expect("starts");
-    let stderr = work.stderr.take().expect("piped");
+    let said = Said::by(&mut work);
     let _worker = Running(work);
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr)).map_while(Result::ok);
-    let told = lines.by_ref().find(|line| line.contains("connection refused")).expect("it says so");
+    let told = said.wait_for(&["connection refused"]);
     assert!(told.contains("Nothing listens there") && !told.contains("key"), "{told}");
 }
 
-/// A worker says when it loses the server, when it is back, and when its key is accepted no longer.
+/// A worker says when nobody leads, when it loses the server, when it is back, and when its key is accepted no longer.
 #[test]
 fn workers_report_their_connection() {
     let Some((folder, mut home)) = fleet() else { return };
@@ -145,19 +144,16 @@ fn workers_report_their_connection() {
     std::fs::write(&invitation, home.invite("rig").expect("invited").text().as_bytes()).expect("written");
     std::fs::set_permissions(&invitation, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("set");
     let mut running = server(&home);
-    let _coordinator = coordinator(&home, "qqqqqqqqqq");
     let mut work = warpsmith(&["fleet", "work", "--device", "cpu", "--threads", "1"]);
     work.arg(&invitation).arg("--spool").arg(folder.path().join("spool"));
     let mut work = work.stderr(Stdio::piped()).spawn().expect("starts");
-    let stderr = work.stderr.take().expect("piped");
+    let said = Said::by(&mut work);
     let _worker = Running(work);
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr)).map_while(Result::ok);
-    let mut wait_for = |parts: &[&str]| {
-        let found = lines.by_ref().find(|line| parts.iter().any(|part| line.contains(part)));
-        assert!(found.is_some(), "it ended without {parts:?}");
-    };
+    let wait_for = |parts: &[&str]| drop(said.wait_for(parts));
     // It is connected where it has a job.
     wait_for(&["rig of the fleet"]);
+    wait_for(&["no coordinator answers"]);
+    let _coordinator = coordinator(&home, "qqqqqqqqqq");
     wait_for(&["candidates a second"]);
     running.kill();
     wait_for(&["is lost"]);
