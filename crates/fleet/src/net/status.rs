@@ -205,9 +205,11 @@ mod described {
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Descriptor>, D::Error> {
         let mut job = Value::deserialize(from)?;
         for path in LARGE {
-            if let Some(Value::String(text)) = job.pointer(path) {
+            if let Some(place) = job.pointer_mut(path)
+                && let Some(text) = place.as_str()
+            {
                 let number: u64 = text.parse().map_err(de::Error::custom)?;
-                job.pointer_mut(path).map(|place| *place = number.into());
+                *place = number.into();
             }
         }
         serde_json::from_value(job).map_err(de::Error::custom)

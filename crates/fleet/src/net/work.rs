@@ -92,7 +92,7 @@ pub fn work(
     let devices: Vec<Devices> = devices.each().collect();
     let slots: Vec<Slot> = devices.iter().map(|_| Slot::default()).collect();
     let is_ended = AtomicBool::new(false);
-    let ended = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let (worker, slots, is_ended) = (&worker, &slots, &is_ended);
         scope.spawn(move || worker.watch(slots, messages, is_ended));
         worker.send_spooled();
@@ -112,8 +112,7 @@ pub fn work(
         worker.send_spooled();
         is_ended.store(true, Ordering::Relaxed);
         ended
-    });
-    ended
+    })
 }
 
 /// Waits, but not when stopped.
