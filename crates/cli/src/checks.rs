@@ -16,7 +16,6 @@ use warpsmith::keystore::{bip38, nip49, web3};
 use warpsmith::pattern::{Feature, Options, Score, compile};
 use warpsmith_console::exit::Failure;
 use warpsmith_console::input::documents;
-use warpsmith_console::redact::secret_kind;
 use warpsmith_text::Shown;
 use zeroize::Zeroize;
 
@@ -156,9 +155,26 @@ fn is_result(document: &Value) -> bool {
 /// Documents with a result.
 const RESULTS: [&str; 3] = ["match", "joined", "explanation"];
 
-/// Whether a line was meant to be a key, whole or not.
+/// Whether a line has the shape of a key, with a character too many, missing or mistyped. Long addresses and lines of base64
+/// have none.
 fn is_like_a_key(line: &str) -> bool {
-    !line.contains(char::is_whitespace) && secret_kind(line).is_some()
+    let line = line.strip_prefix("0x").or(line.strip_prefix("0X")).unwrap_or(line);
+    if !line.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return false;
+    }
+    let begins = |heads: &[&str]| {
+        heads.iter().any(|head| line.get(..head.len()).is_some_and(|start| start.eq_ignore_ascii_case(head)))
+    };
+    // An address in bech32 has one case, a key in base58 both.
+    let is_mixed =
+        line.contains(|c: char| c.is_ascii_uppercase()) && line.contains(|c: char| c.is_ascii_lowercase());
+    match line.len() {
+        _ if begins(&["nsec1", "ncryptsec1"]) => true,
+        62..=66 => line.bytes().filter(|byte| !byte.is_ascii_hexdigit()).count() <= 2,
+        50..=53 => is_mixed && line.starts_with(['5', 'K', 'L', '9', 'c']),
+        57..=59 => is_mixed && line.starts_with("6P"),
+        _ => false,
+    }
 }
 
 /// Gives the details of a result the names that people see, in which there may be spaces.
@@ -241,7 +257,7 @@ fn brief(line: &str) -> Option<Map<String, Value>> {
         let (label, value) = (label.to_owned(), Value::String(value.to_owned()));
         Some(match label.as_str() {
             "secret" => ("export".to_owned(), value),
-            "score" | "nonce" => (label, value.as_str()?.parse::<u64>().map_or(value.clone(), Value::from)),
+            "score" => (label, value.as_str()?.parse::<u64>().map_or(value.clone(), Value::from)),
             _ => (label, value),
         })
     };

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -106,6 +108,17 @@ pub(crate) struct CodeFile {
 }
 
 impl CodeFile {
+    /// Whether the file is there with this code. SEC: of a pipe or a device, which another user may have put there, nothing is read.
+    fn is_written(&self) -> io::Result<bool> {
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.path)?;
+        if !file.metadata()?.is_file() {
+            return Ok(false);
+        }
+        let mut there = Vec::new();
+        file.take(self.hex.len() as u64 + 64).read_to_end(&mut there)?;
+        Ok(there.trim_ascii() == self.hex.as_bytes())
+    }
+
     /// Writes the file, unless it is there already with this code.
     pub fn write(&self) -> Result<(), Failure> {
         let name = self.path.display();
@@ -113,8 +126,8 @@ impl CodeFile {
         let mut file = match create(&self.path) {
             Ok(file) => file,
             Err(warpsmith_files::Error::Exists { .. }) => {
-                return match std::fs::read(&self.path) {
-                    Ok(there) if there.trim_ascii() == self.hex.as_bytes() => Ok(()),
+                return match self.is_written() {
+                    Ok(true) => Ok(()),
                     _ => Err(Failure::Other(format!(
                         "{name} is there already, and holds something else than this init code: remove it, or give another name with \
                          --init-code-out"

@@ -236,7 +236,6 @@ impl Mining {
                 ));
             }
             let count = self.count.unwrap_or(if quest.contest.is_some() { 0 } else { 1 });
-            quest.prepare()?;
             return fleet.run(written, (quest, &wanted), count, (&self.run, &self.encrypt), qr, stdout);
         }
         if self.estimate {

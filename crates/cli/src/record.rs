@@ -4,9 +4,10 @@
 //! enough from the start, so that they leave no copy, and are erased after use.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use warpsmith::chain::{Chain, EncryptedForm};
+use warpsmith::chain::{Chain, EncryptedForm, KeyTarget};
 use warpsmith::keys::{Joined, Secret, Split};
 use warpsmith::scan::Finding;
 use warpsmith::search::{Details, Match};
@@ -101,12 +102,17 @@ impl Deliverable {
 
     /// How wallets keep such a key under a password.
     pub fn encrypted_form(&self) -> Option<EncryptedForm> {
+        self.key_target()?.encrypted_form()
+    }
+
+    /// The target of its key; none of a salt.
+    pub fn key_target(&self) -> Option<Arc<dyn KeyTarget>> {
         let (target, variant, address) = match self {
             Deliverable::Match(found) => (found.target, found.variant, &found.address),
             Deliverable::Finding(found) => (found.target, found.found_as.variant(), &found.address),
             Deliverable::Joined { joined, target, variant, .. } => (*target, *variant, &joined.address),
         };
-        Chain::find(target)?.target_of(variant, address).ok()?.as_ref().encrypted_form()
+        Chain::find(target)?.target_of(variant, address).ok()
     }
 
     /// Whether one line can say all that is new of it: not of a split result, whose line is a document.

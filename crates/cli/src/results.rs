@@ -136,8 +136,10 @@ impl Results {
     /// Delivers results that came together, or has them encrypted to be delivered soon.
     pub fn publish(&mut self, mut found: Vec<Deliverable>) -> Result<(), Failure> {
         for found in &mut found {
-            if let Deliverable::Finding(finding) = found {
-                finding.asked = self.asked.get(&finding.address).cloned();
+            if let Deliverable::Finding(finding) = found
+                && let Some(asked) = self.asked.get(&finding.address)
+            {
+                finding.asked = Some(asked.clone());
             }
         }
         self.taken += found.len() as u64;
@@ -167,12 +169,18 @@ impl Results {
         self.publish_sealed()
     }
 
-    /// Delivers what is left. To be called at every end of a search.
-    pub fn finish(&mut self) -> Result<(), Failure> {
+    /// Waits until all results that were taken are delivered.
+    pub fn flush(&mut self) -> Result<(), Failure> {
         while let Some(sealer) = self.sealer.as_mut().filter(|sealer| sealer.is_at_work()) {
             let sealed = sealer.next()?;
             self.deliver_sealed(sealed)?;
         }
+        Ok(())
+    }
+
+    /// Delivers what is left, and shows the best in full. To be called at every end of a search.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        self.flush()?;
         let Some(best) = self.best.take() else { return Ok(()) };
         let name = self.file.as_ref().map(Output::name);
         let telling = name.as_deref().map_or(Telling::Plain, |file| Telling::Without { file });

@@ -1,7 +1,7 @@
 //! `--color`: whether output on the terminal and help have colours.
 //!
-//! The command line takes precedence over `WARPSMITH_COLOR`, and that over the configuration files. Without any of them, `NO_COLOR`
-//! (no-color.org) turns colours off, and otherwise a terminal has them.
+//! The command line takes precedence over `WARPSMITH_COLOR`, and that over the configuration files. Where none of them says `always` or
+//! `never`, `NO_COLOR` (no-color.org) turns colours off, and otherwise a terminal has them.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -68,9 +68,16 @@ static CHOICE: OnceLock<Colour> = OnceLock::new();
 pub fn choose(configured: Option<Colour>) -> Colour {
     *CHOICE.get_or_init(|| {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let usual = if no_color { Colour::Never } else { Colour::Auto };
-        Colour::from_arguments(std::env::args_os().skip(1)).or(configured).unwrap_or(usual)
+        decide(Colour::from_arguments(std::env::args_os().skip(1)).or(configured), no_color)
     })
+}
+
+/// Decides by what was asked for: `NO_COLOR` turns automatic colours off.
+fn decide(asked: Option<Colour>, no_color: bool) -> Colour {
+    match asked.unwrap_or(Colour::Auto) {
+        Colour::Auto if no_color => Colour::Never,
+        colour => colour,
+    }
 }
 
 /// Returns whether output on stderr has colours.
@@ -85,6 +92,16 @@ pub fn on_stderr() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_color_turns_automatic_colours_off() {
+        for asked in [None, Some(Colour::Auto)] {
+            assert_eq!([false, true].map(|no_color| decide(asked, no_color)), [Colour::Auto, Colour::Never]);
+        }
+        for asked in [Colour::Always, Colour::Never] {
+            assert_eq!([false, true].map(|no_color| decide(Some(asked), no_color)), [asked; 2]);
+        }
+    }
 
     #[test]
     fn the_flag_is_found_before_the_command_line_is_parsed() {

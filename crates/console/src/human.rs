@@ -150,8 +150,10 @@ pub fn whole<T: Whole>(
     let (least, most) = (bound(range.start_bound(), T::MIN), bound(range.end_bound(), T::MAX));
     move |text| {
         let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let number = text.parse().ok().filter(|number| is_digits && (least..=most).contains(number));
-        number.ok_or_else(|| match size_of::<T>() == 8 && most == T::MAX && !is_digits {
+        let number = text.parse().ok();
+        let is_too_large = is_digits && number.is_none();
+        let number = number.filter(|number| is_digits && (least..=most).contains(number));
+        number.ok_or_else(|| match size_of::<T>() == 8 && most == T::MAX && !is_too_large {
             true => format!("expected a whole number, {least} or more"),
             false => format!("expected a whole number from {least} to {most}"),
         })
@@ -292,7 +294,13 @@ mod tests {
                 "{text}"
             );
         }
-        assert_eq!(whole::<u64>(1..)("-1"), Err("expected a whole number, 1 or more".to_owned()));
+        for text in ["-1", "0", "x"] {
+            assert_eq!(
+                whole::<u64>(1..)(text),
+                Err("expected a whole number, 1 or more".to_owned()),
+                "{text}"
+            );
+        }
         assert_eq!(
             whole::<u64>(1..)("99999999999999999999"),
             Err("expected a whole number from 1 to 18446744073709551615".to_owned())

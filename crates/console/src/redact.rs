@@ -17,7 +17,8 @@ const MIN_SECRET_LENGTH: usize = 48;
 const MIN_MNEMONIC_WORDS: usize = 12;
 
 /// Prefixes of long public texts.
-const PUBLIC_PREFIXES: &[&str] = &["npub1", "note1", "nprofile1", "nevent1", "naddr1", "bc1", "tb1", "bcrt1"];
+const PUBLIC_PREFIXES: &[&str] =
+    &["npub1", "note1", "nprofile1", "nevent1", "naddr1", "bc1", "tb1", "bcrt1", "ltc1", "tltc1"];
 
 /// Constants of secp256k1 that appear in messages: the order n of its group, the last key n - 1, and the field's prime.
 const CONSTANTS: [&str; 3] = [
@@ -213,6 +214,7 @@ mod tests {
         let shown = [
             "npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg",
             "bc1p5cyxnuxmeuwuvkwfem96lqzszd02n6xdcjrs20cac6yqjjwudpxqkedrcr",
+            "ltc1p5cyxnuxmeuwuvkwfem96lqzszd02n6xdcjrs20cac6yqjjwudpxqp3mvzv",
             "0x4e59b44847b379578588920cA78FbF26c0B4956C",
             "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",
             "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8",

@@ -8,6 +8,7 @@ use crate::book::{Book, Taken, Wrong};
 use crate::error::Result;
 use crate::job::JobId;
 use crate::leases::Holder;
+use crate::pace::plausible;
 use crate::proof::{Record, Trust, UnitVerdict};
 use crate::scan::Scanned;
 use crate::wire::{Answer, Ask, Report, VERSION, Verdict};
@@ -60,7 +61,7 @@ pub struct DeviceInfo {
     pub device: String,
     /// The job it does.
     pub job: Option<JobId>,
-    /// Candidates a second, as it says.
+    /// Candidates a second, as it says, within what is plausible.
     pub rate: f64,
     /// When it was last heard of.
     pub seen: Duration,
@@ -181,7 +182,7 @@ impl Coordinator {
         if let Trust::Aside(why) = info.record.trust() {
             return Answer::Refused { why: format!("set aside: {why}") };
         }
-        let rate = ask.ready.map_or(0.0, |ready| ready.rate);
+        let rate = ask.ready.map_or(0.0, |ready| plausible(ready.rate));
         let mut device = ask.device.clone();
         device.retain(|letter| letter.is_ascii_graphic() || letter == ' ');
         device.truncate(64);
@@ -234,6 +235,10 @@ impl Coordinator {
 
     /// The job that needs this device more than the one it has, if there is any.
     fn calling(&mut self, worker: u32, ask: &Ask, now: Duration) -> Option<JobId> {
+        // Devices of other jobs may be at work, and unheard of by a coordinator that has just begun.
+        if now < 2 * self.heartbeat_interval() {
+            return None;
+        }
         let own = ask.ready.map(|ready| ready.job);
         let is_calling = |book: &&mut Book| {
             let is_able = Some(book.id()) != own && !ask.unable.contains(&book.id());

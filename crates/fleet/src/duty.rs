@@ -5,7 +5,7 @@ use std::path::Path;
 use warpsmith_engine::{Finding, Match, SaltUnit, Unit, UnitOrigin, settle};
 
 use crate::error::{Error, Result};
-use crate::folder::{ORDER, read_order};
+use crate::folder::{ORDER, read_asked, read_order};
 use crate::job::{Descriptor, Search, Task};
 use crate::scan::ScanHome;
 use crate::secrets::Master;
@@ -32,11 +32,11 @@ pub enum Found {
 }
 
 impl Found {
-    /// The address.
+    /// The address, or the public key that was asked for in its place.
     pub fn address(&self) -> &str {
         match self {
             Found::Match(found) => &found.address,
-            Found::Finding(found) => &found.address,
+            Found::Finding(found) => found.answer(),
         }
     }
 }
@@ -52,7 +52,8 @@ impl Duty {
             Some(order) => order,
             None => read_order(&folder.join(ORDER))?,
         };
-        Ok(Duty::Scan(Box::new(ScanHome::open(&order, descriptor.is_hidden(), master)?)))
+        let scan = ScanHome::open(&order, descriptor.is_hidden(), master)?;
+        Ok(Duty::Scan(Box::new(scan.answer_with(read_asked(folder)?))))
     }
 
     /// How many numbers its units have; none where there are always more.

@@ -1,6 +1,6 @@
 //! The folder of a job: what it is, what was asked for besides, what was found, and its master secret ([`crate::secrets`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use warpsmith_text::json_mistake;
 
 use crate::error::{Error, Result};
 use crate::job::{Descriptor, JobId};
@@ -31,7 +32,7 @@ impl Wishes {
     pub fn read(folder: &Path) -> Result<Wishes> {
         let path = folder.join("wishes.json");
         let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
-        serde_json::from_str(&text).map_err(|error| Error::corrupt(&path, error.to_string()))
+        serde_json::from_str(&text).map_err(|error| Error::corrupt(&path, json_mistake(&error.to_string())))
     }
 }
 
@@ -69,32 +70,40 @@ impl FoundAt {
     }
 
     fn line(&self) -> String {
-        let mut text = serde_json::to_string(self).expect("plain values");
-        text.pop();
-        let sum = crc32fast::hash(text.as_bytes());
-        format!("{text}{SUM}{sum:08x}\"}}")
+        with_sum(serde_json::to_string(self).expect("plain values"))
     }
 
     fn read(line: &[u8]) -> std::result::Result<FoundAt, &'static str> {
-        // A separator that was damaged costs nothing.
-        let inside = |byte: u8| line.iter().position(|at| *at == byte);
-        let end = line.iter().rposition(|at| *at == b'}').ok_or("it is cut short")?;
-        let line = inside(b'{').filter(|start| *start < end).map(|start| &line[start..=end]);
-        let line = line.ok_or("it is cut short")?;
-        let (text, sum) =
-            line.len().checked_sub(SUM.len() + 10).map_or((line, &[][..]), |at| line.split_at(at));
-        let sum = sum.strip_prefix(SUM.as_bytes()).and_then(|sum| sum.strip_suffix(b"\"}"));
-        let sum = sum.ok_or("it has no checksum")?;
-        if sum != format!("{:08x}", crc32fast::hash(text)).as_bytes() {
-            return Err("its checksum does not hold");
-        }
-        serde_json::from_slice(line).map_err(|_| "it is no match of this version")
+        serde_json::from_slice(&without_sum(line)?).map_err(|_| "it is no match of this version")
     }
 
     /// Appends it to a file of matches, on disk when this returns.
     pub fn append(&self, path: &Path) -> Result<()> {
         append_line(path, &self.line())
     }
+}
+
+/// A JSON object with its checksum as the last member.
+fn with_sum(mut text: String) -> String {
+    text.pop();
+    let sum = crc32fast::hash(text.as_bytes());
+    format!("{text}{SUM}{sum:08x}\"}}")
+}
+
+/// The JSON object of a line whose checksum holds, without it.
+fn without_sum(line: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
+    // A separator that was damaged costs nothing.
+    let inside = |byte: u8| line.iter().position(|at| *at == byte);
+    let end = line.iter().rposition(|at| *at == b'}').ok_or("it is cut short")?;
+    let line = inside(b'{').filter(|start| *start < end).map(|start| &line[start..=end]);
+    let line = line.ok_or("it is cut short")?;
+    let (text, sum) = line.len().checked_sub(SUM.len() + 10).map_or((line, &[][..]), |at| line.split_at(at));
+    let sum = sum.strip_prefix(SUM.as_bytes()).and_then(|sum| sum.strip_suffix(b"\"}"));
+    let sum = sum.ok_or("it has no checksum")?;
+    if sum != format!("{:08x}", crc32fast::hash(text)).as_bytes() {
+        return Err("its checksum does not hold");
+    }
+    Ok([text, b"}"].concat())
 }
 
 /// Appends a line, on disk when this returns. An empty line before it ends what a full disk may have cut short.
@@ -153,11 +162,11 @@ pub fn add_delivered(folder: &Path, identities: &[String]) -> Result<()> {
 }
 
 /// Makes the folder of a job, if it is not there. The master is made with it, and never again.
-/// `own` is a file beside them that workers are told nothing of.
+/// `own` are files beside them that workers are told nothing of.
 pub fn create(
     jobs: &Path,
     descriptor: &Descriptor,
-    own: Option<(&str, String)>,
+    own: impl IntoIterator<Item = (&'static str, String)>,
     wishes: &Wishes,
 ) -> Result<JobId> {
     let id = descriptor.id();
@@ -169,27 +178,48 @@ pub fn create(
     if !master.exists() {
         Master::create(&master, id)?;
     }
-    let write = |name: &str, text: String| -> Result<()> {
+    let write = |name: &str, text: &str| -> Result<()> {
         let path = folder.join(name);
         warpsmith_files::replace(&path, 0o600, |file| file.write_all(text.as_bytes()))?;
         Ok(())
     };
-    if let Some((name, text)) = own {
-        write(name, text)?;
+    for (name, text) in own {
+        write(name, &text)?;
     }
-    write("wishes.json", serde_json::to_string(wishes).expect("plain values"))?;
+    write("wishes.json", &serde_json::to_string(wishes).expect("plain values"))?;
     // Last, so that a folder with it is whole.
-    write("job.json", descriptor.text())?;
+    write("job.json", &descriptor.text())?;
     Ok(id)
 }
 
 /// What a hidden scan looks for, in the folder of its job.
 pub const ORDER: &str = "scan.json";
 
+/// Writes what a hidden scan looks for, with a checksum: another range or target would be scanned without a word.
+pub fn order_text(order: &Order) -> String {
+    with_sum(serde_json::to_string(order).expect("plain values"))
+}
+
 /// Reads what a hidden scan looks for. SEC: of it no message repeats anything.
 pub fn read_order(path: &Path) -> Result<Order> {
     let bytes = warpsmith_files::read_secret(path, 1 << 20)?;
-    serde_json::from_slice(&bytes).map_err(|_| Error::corrupt(path, "it does not say what is looked for"))
+    let text =
+        without_sum(&bytes).map_err(|why| Error::corrupt(path, format!("{why}: the file was damaged")))?;
+    serde_json::from_slice(&text).map_err(|_| Error::corrupt(path, "it does not say what is looked for"))
+}
+
+/// Public keys as they were asked for, by the addresses they are found as, in the folder of a hidden scan.
+pub const ASKED: &str = "asked.json";
+
+/// Reads what was asked for in place of addresses; nothing where addresses were.
+pub fn read_asked(folder: &Path) -> Result<HashMap<String, String>> {
+    let path = folder.join(ASKED);
+    match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|_| Error::corrupt(&path, "it does not say which public keys were asked for")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(HashMap::new()),
+        Err(error) => Err(Error::io(&path)(error)),
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Speed of a device at a job, as the coordinator measures it: the size of the next unit follows from proven work alone.
 //!
-//! A worker says how fast it is, and may say anything. That number only makes a unit smaller, until a first one is proven. From
-//! then on the rate is candidates of proven units by the coordinator's clock, and no unit is more than [`GROWTH`] times as
-//! large as the largest that was proven.
+//! A worker says how fast it is, and may say anything. That number only makes a unit smaller. Once a first one is proven the rate
+//! is candidates of proven units by the coordinator's clock, and no unit is more than [`GROWTH`] times as large as the largest
+//! that was proven.
 
 use std::time::Duration;
 
@@ -10,8 +10,15 @@ use std::time::Duration;
 pub const MAX_FIRST: f64 = (1 << 24) as f64;
 /// A unit has at most so many times the candidates of the largest that was proven: a card is at its full size after six.
 const GROWTH: f64 = 16.0;
+/// The measured rate counts for at most so many times the one that the device claims.
+const MAX_OVER_CLAIM: f64 = 4.0;
 /// The most candidates a second that a device is believed: eight times the fastest known.
 const MAX_RATE: f64 = 1e12;
+
+/// Returns a claimed rate within what is believed of any device.
+pub fn plausible(claimed: f64) -> f64 {
+    if claimed.is_finite() { claimed.clamp(0.0, MAX_RATE) } else { 0.0 }
+}
 
 /// Measured speed of one device at one job.
 #[derive(Clone, Debug)]
@@ -40,8 +47,9 @@ impl Pace {
 
     /// Returns the candidates of the next unit, for a device that claims this rate.
     pub fn size(&self, claimed: f64, unit_time: Duration) -> f64 {
-        let claimed = if claimed.is_finite() { claimed.clamp(1.0, MAX_RATE) } else { 1.0 };
-        let rate = self.rate().unwrap_or(claimed);
+        let claimed = plausible(claimed).max(1.0);
+        // A device that was stopped for a while says that it is slow, and refuses what would take it too long by that.
+        let rate = self.rate().map_or(claimed, |measured| measured.min(MAX_OVER_CLAIM * claimed));
         (rate * unit_time.as_secs_f64()).min(self.limit).max(1.0)
     }
 
@@ -115,6 +123,10 @@ mod tests {
             let time = slow.lap(now);
             slow.proven(size, time);
         }
+        // One that was stopped for hours says that it is slow: it gets what it does not refuse, and its full size when it is as fast
+        // as before.
+        assert_eq!(slow.size(100.0, UNIT), 4.0 * 100.0 * 60.0);
+        assert!((5e8..6.1e8).contains(&slow.size(1e7, UNIT)), "{}", slow.size(1e7, UNIT));
         // Two reports at a time gain it little, and what does not come back makes its units smaller.
         let (mut double, mut now) = (Pace::default(), Duration::ZERO);
         double.start(now);

@@ -12,7 +12,7 @@
 //! learns neither a, nor the range, nor Q; a target looks like a planted key. Units of a hidden scan begin at a secret distance
 //! before the range, so that not even their grid says anything of a key.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use warpsmith_chain::{Digest, Form, KeyType, PublicPoint};
@@ -140,6 +140,8 @@ pub struct ScanHome {
     chunk: u32,
     /// The key of the first number: the range's, or somewhat before it.
     first: U256,
+    /// What was asked for in place of addresses.
+    asked: HashMap<String, String>,
 }
 
 /// What a report of a unit came to.
@@ -169,7 +171,12 @@ impl ScanHome {
             // A range that begins with the very first keys has nothing before it.
             first -= shift.min(range.first() - U256::ONE);
         }
-        Ok(ScanHome { range, targets, forms, digests, hidden, chunk, first })
+        Ok(ScanHome { range, targets, forms, digests, hidden, chunk, first, asked: HashMap::new() })
+    }
+
+    /// The scan that answers with what was asked for, by the addresses it is found as.
+    pub fn answer_with(self, asked: HashMap<String, String>) -> ScanHome {
+        ScanHome { asked, ..self }
     }
 
     /// How many numbers there are.
@@ -290,7 +297,10 @@ impl ScanHome {
         let key = self.key(number).checked_add(U256::from(spot)).filter(|key| self.range.contains(*key));
         let wrong = || Error::Usage(format!("a result of {device} is false"));
         let secret = key.and_then(|key| Secret::from_bytes(&key.to_be_bytes())).ok_or_else(wrong)?;
-        let found = self.targets.findings(&secret, device)?;
+        let mut found = self.targets.findings(&secret, device)?;
+        for found in &mut found {
+            found.asked = self.asked.get(&found.address).cloned();
+        }
         if found.is_empty() { Err(wrong()) } else { Ok(found) }
     }
 }

@@ -35,9 +35,15 @@ pub struct Master {
 impl Master {
     /// A new one, in a file that was not there before.
     pub fn create(path: &Path, job: JobId) -> Result<Master> {
-        let secret = Secret::random()?;
+        Master::keep(path, Secret::random()?, job)
+    }
+
+    /// Writes a secret to a file that was not there before: its 32 bytes and their CRC-32.
+    pub fn keep(path: &Path, secret: Secret, job: JobId) -> Result<Master> {
+        let sum = crc32fast::hash(secret.as_bytes()).to_le_bytes();
         let mut file = warpsmith_files::create(path)?;
-        file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()).map_err(Error::io(path))?;
+        let written = file.write_all(secret.as_bytes()).and_then(|()| file.write_all(&sum));
+        written.and_then(|()| file.sync_all()).map_err(Error::io(path))?;
         warpsmith_files::sync_folder_of(path)?;
         Ok(Master::new(secret, job))
     }
@@ -45,12 +51,17 @@ impl Master {
     /// The one in this file.
     pub fn open(path: &Path, job: JobId) -> Result<Master> {
         let bytes = warpsmith_files::read_secret(path, 64)?;
-        let bytes: &[u8; 32] = bytes
-            .as_slice()
-            .try_into()
-            .map_err(|_| Error::corrupt(path, "it does not have the 32 bytes of a master secret"))?;
-        let secret = Secret::from_bytes(bytes)
-            .ok_or_else(|| Error::corrupt(path, "it holds no master secret: the file was damaged"))?;
+        let damaged = || {
+            Error::corrupt(
+                path,
+                "it holds no whole master secret: the file was damaged, and a copy of it may be whole",
+            )
+        };
+        let (bytes, sum) = bytes.split_first_chunk::<32>().ok_or_else(damaged)?;
+        if sum != crc32fast::hash(bytes).to_le_bytes() {
+            return Err(damaged());
+        }
+        let secret = Secret::from_bytes(bytes).ok_or_else(damaged)?;
         Ok(Master::new(secret, job))
     }
 
@@ -166,8 +177,20 @@ mod tests {
         assert_eq!(made.unit(3).as_bytes(), again.unit(3).as_bytes());
         assert!(Master::create(&path, JobId([1; 32])).is_err(), "never replaced");
         assert_eq!(format!("{made:?}"), "Master([redacted])");
-        std::fs::write(&path, [0; 31]).expect("written");
-        assert!(Master::open(&path, JobId([1; 32])).unwrap_err().to_string().contains("32 bytes"));
+        // One bit that is another, or a byte that is missing: found out before anything is searched with it.
+        let whole = std::fs::read(&path).expect("there");
+        let damaged = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("written");
+            let told = Master::open(&path, JobId([1; 32])).expect_err("damaged").to_string();
+            assert!(told.contains("was damaged"), "{told}");
+        };
+        for bit in 0..8 * whole.len() {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            damaged(&bytes);
+        }
+        damaged(&whole[..35]);
+        damaged(&[0; 31]);
     }
 
     #[test]

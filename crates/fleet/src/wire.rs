@@ -1,5 +1,7 @@
 //! What workers and the coordinator say to each other, as JSON. All of it is public; what decides is checked by whoever reads it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use warpsmith_engine::{KeyUnit, Outfit, PublicKey, RangeStart, RangeUnit, SaltUnit, Unit};
 
@@ -20,6 +22,8 @@ pub const MOST_SHARES: usize = 2048;
 const MAX_EXPECTED: f64 = 256.0;
 /// A lease that would take longer than so many times its time is none that a coordinator gives.
 const MAX_LATENESS: f64 = 10.0;
+/// The longest time of a lease that counts: a day.
+const MAX_TIME: Duration = Duration::from_secs(86_400);
 /// The least time of a lease that is looked at so: seconds.
 const MIN_LATE: f64 = 60.0;
 
@@ -258,7 +262,8 @@ impl Lease {
                 "it would have {expected:.0} shares, and a unit has at most {MAX_EXPECTED}"
             ));
         }
-        let (seconds, time) = (candidates / ready.rate.max(1.0), self.ms as f64 / 1000.0);
+        let time = Duration::from_millis(self.ms).min(MAX_TIME).as_secs_f64();
+        let seconds = candidates / ready.rate.max(1.0);
         if seconds > (MAX_LATENESS * time).max(MIN_LATE) {
             return Some(format!("it would take {seconds:.0} seconds, and is given for {time:.0}"));
         }
@@ -341,6 +346,8 @@ mod tests {
         assert_eq!(why(good.clone()), "");
         assert!(why(Lease { bits: 1, ..good.clone() }).contains("shares"));
         assert!(why(Lease { bits: 40, work: keys(3, 1 << 40), ..good.clone() }).contains("seconds"));
+        let years = Lease { ms: u64::MAX, bits: 40, work: keys(3, 1 << 37), ..good.clone() };
+        assert!(why(years).contains("seconds"));
         assert!(why(Lease { work: keys(2, 500), ..good.clone() }).contains("no unit"));
         for other in [
             Lease { worker: 4, ..good.clone() },

@@ -40,7 +40,7 @@ impl Recipient {
         let parsed = CheckedHrpstring::new::<Bech32>(text)
             .map_err(|_| bad("it is not age1 and 58 letters and digits with a checksum that fits"))?;
         if parsed.hrp().to_lowercase() != "age" {
-            return Err(bad("it does not begin with age1"));
+            return Err(bad("expected text that begins with age1"));
         }
         let bytes: Vec<u8> = parsed.byte_iter().collect();
         Ok(Self(bytes.try_into().map_err(|_| bad("it does not have 32 bytes"))?))

@@ -78,7 +78,7 @@ pub fn read(text: &str) -> Result<Sealed> {
     let bad = |why: &str| Error::malformed(FORMAT, why);
     let parsed = CheckedHrpstring::new::<Bech32>(text).map_err(|_| bad("its checksum does not fit"))?;
     if parsed.hrp().to_lowercase() != FORMAT {
-        return Err(bad("it does not begin with ncryptsec1"));
+        return Err(bad("expected text that begins with ncryptsec1"));
     }
     let bytes: Vec<u8> = parsed.byte_iter().collect();
     let bytes: &[u8; LENGTH] = bytes.as_slice().try_into().map_err(|_| bad("it does not have 91 bytes"))?;

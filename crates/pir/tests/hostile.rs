@@ -175,7 +175,7 @@ fn calls_that_change_something_are_sent_once() {
         call(&remote, true).unwrap_err();
         assert!(heard.load(Ordering::SeqCst) > 2, "{answer}");
     }
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], warpsmith_trials::free_port()));
     let remote = Remote::new(&format!("http://{address}")).unwrap();
     let node = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));

@@ -99,7 +99,8 @@ pub(crate) struct Scan {
     targets: Vec<PathBuf>,
 
     /// A public key to look for instead, where it is known: hex, compressed, uncompressed or x-only, or npub; repeatable
-    #[arg(long, value_name = "HEX", group = "sought", conflicts_with = "types", help_heading = SCANNED)]
+    #[arg(long, value_name = "HEX", group = "sought", conflicts_with_all = ["types", "birthday"],
+        help_heading = SCANNED)]
     public_key: Vec<String>,
 
     /// The database to look in instead, made by `warpsmith db build`; repeatable
@@ -190,6 +191,7 @@ struct Covered {
     ended: &'static str,
 }
 
+/// Progress of a scan for programs.
 #[derive(Serialize)]
 struct ProgressLine<'a> {
     event: &'static str,

@@ -28,7 +28,9 @@ type GetBits = unsafe extern "C" fn(Handle, *mut c_ulonglong) -> c_int;
 pub(crate) struct ThrottleReasons(pub u64);
 
 impl ThrottleReasons {
+    #[cfg(test)]
     pub const GPU_IDLE: u64 = 0x1;
+    #[cfg(test)]
     pub const APPLICATIONS_CLOCKS_SETTING: u64 = 0x2;
     pub const SW_POWER_CAP: u64 = 0x4;
     pub const HW_SLOWDOWN: u64 = 0x8;

@@ -157,11 +157,7 @@ impl LiveScreen {
             1 => "1 match".to_owned(),
             n => format!("{} matches", human::count(n as f64)),
         };
-        // Where all that was asked for is there, nothing is lacking that this would explain.
-        let passed_over = match (outcome.passed_over, outcome.ended) {
-            (0, _) | (_, Ended::Count) => String::new(),
-            (n, _) => format!(" ({} more skipped, as related to one of them)", human::count(n as f64)),
-        };
+        let passed_over = skipped(outcome.passed_over, outcome.ended);
         self.say(format_args!(
             "{what}: {matches}{passed_over}, {} tried ({}) in {}, {}",
             human::count(tried),
@@ -175,6 +171,15 @@ impl LiveScreen {
                 "nothing is lost by stopping: {delivered}a search has no memory, so the next one is as near to a match"
             ));
         }
+    }
+}
+
+/// ` (82 more skipped, as related to one of them)`; nothing where all that was asked for is there, and nothing is lacking that this
+/// would explain.
+fn skipped(passed_over: u64, ended: Ended) -> String {
+    match (passed_over, ended) {
+        (0, _) | (_, Ended::Count) => String::new(),
+        (n, _) => format!(" ({} more skipped, as related to one of them)", human::count(n as f64)),
     }
 }
 
@@ -220,4 +225,18 @@ pub(super) fn of_scan(progress: &ScanProgress) -> String {
         line += &format!(", {} found", human::count(progress.matches as f64));
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn related_matches_are_named_where_something_is_lacking() {
+        assert_eq!(skipped(82, Ended::Count), "");
+        assert_eq!(skipped(0, Ended::TimeLimit), "");
+        for ended in [Ended::TimeLimit, Ended::Exhausted, Ended::Interrupted] {
+            assert_eq!(skipped(1082, ended), " (1,082 more skipped, as related to one of them)");
+        }
+    }
 }

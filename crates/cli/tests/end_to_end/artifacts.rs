@@ -154,6 +154,9 @@ fn lines_name_files_with_the_very_code() {
     // Another file is never replaced, and mistakes leave none.
     let other = path("other.hex");
     run(&[&argued[..], &["--init-code-out", &path("code.bin")]].concat()).code(4).says(&["is there already"]);
+    // Nor is a pipe read, which would never end.
+    assert!(std::process::Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
+    run(&[&argued[..], &["--init-code-out", &path("pipe")]].concat()).code(4).says(&["is there already"]);
     assert_eq!(fs::read(path("code.bin")).unwrap(), bytes);
     run(&[&argued[..], &["--init-code-out", &other, "--estimate"]].concat()).code(0);
     run(&[&argued[..], &["--init-code-out", &other, "--each", "--zeros"]].concat()).code(2);

@@ -200,4 +200,8 @@ fn recovered_keys_are_imported_from_the_start_of_the_chain() {
     warpsmith(&[&scan[..], &["--birthday", "1364774400"]].concat())
         .code(2)
         .says(&["--birthday", "YYYY-MM-DD"]);
+    // A public key has no address that a wallet would look for.
+    let generator = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+    let by_public_key = ["scan", "--range", "1:f", "--public-key", generator, "--birthday", "2013-04-01"];
+    warpsmith(&by_public_key).code(2).says(&["--birthday", "--public-key"]);
 }

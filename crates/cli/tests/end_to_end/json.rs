@@ -188,6 +188,8 @@ fn printed() -> Vec<Value> {
     let listen = format!("127.0.0.1:{}", warpsmith_trials::free_port());
     warpsmith(&["fleet", "init", &fleet, "--listen", &listen]).code(0);
     run(&["fleet", "submit", &fleet, "npub", INFEASIBLE, "--time-limit", "100ms"]);
+    let contract = ["eth", "0", "--contract", "--nonce", "18446744073709551614", "--time-limit", "100ms"];
+    run(&[&["fleet", "submit", &fleet][..], &contract].concat());
     run(&["fleet", "status", &fleet]);
     let job = fs::read_dir(path("fleet/jobs")).unwrap().next().unwrap().unwrap();
     run(&["fleet", "cancel", &fleet, job.file_name().to_str().unwrap()]);
@@ -268,8 +270,14 @@ fn every_document_is_explained_and_every_explanation_is_of_one() {
         );
         seen.insert(event);
     }
-    let wanted =
-        ["match: nonce", "estimate: difficulty", "estimate: keys", "map: remaining", "database: chain_id"];
+    let wanted = [
+        "match: nonce",
+        "estimate: difficulty",
+        "estimate: keys",
+        "map: remaining",
+        "database: chain_id",
+        "status: jobs.job.sought.nonce",
+    ];
     assert!(
         wanted.iter().all(|name| exceeding.contains(*name)),
         "no large numbers were printed: {exceeding:?}"

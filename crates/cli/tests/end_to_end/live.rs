@@ -174,9 +174,12 @@ fn no_color_means_no_colours() {
         codes.collect::<Vec<_>>()
     };
     let no_color = ("NO_COLOR", "1");
-    for (variables, has_any) in
-        [(&[no_color][..], false), (&[], true), (&[no_color, ("WARPSMITH_COLOR", "always")], true)]
-    {
+    for (variables, has_any) in [
+        (&[no_color][..], false),
+        (&[], true),
+        (&[no_color, ("WARPSMITH_COLOR", "always")], true),
+        (&[no_color, ("WARPSMITH_COLOR", "auto")], false),
+    ] {
         let mut pty = search(USUAL, variables);
         pty.wait_for_text("luck ");
         pty.press("q");

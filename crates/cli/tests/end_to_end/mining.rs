@@ -1,6 +1,7 @@
 //! Matches: every kind of pattern, the fields of a result, and that results have nothing to do with each other.
 
 use std::fs;
+use std::io::Write as _;
 use std::time::Instant;
 
 use num_bigint::BigUint;
@@ -180,10 +181,18 @@ fn progress_is_told_as_json_and_quiet_is_for_stderr_alone() {
     std::fs::write(&targets, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\n").unwrap();
     let usual =
         ["--json", "--progress", "json", "--progress-interval", "200ms", "--quiet", "--time-limit", "3s"];
+    // A list of keys that does not end.
+    let keys = folder.path().join("keys");
+    let made = std::process::Command::new("mkfifo").arg(&keys).status().unwrap();
+    assert!(made.success());
+    let mut writer = std::fs::OpenOptions::new().read(true).write(true).open(&keys).unwrap();
+    writeln!(writer, "{:064x}", 7).unwrap();
+    let keys = keys.to_str().unwrap();
     for args in [
         &["npub", INFEASIBLE, "--device", "cpu", "--threads", "1"][..],
         &["npub", INFEASIBLE, "q", "--each", "--device", "cpu", "--threads", "1"],
         &["scan", "--range", "2^70:2^71", "--targets", &targets, "--device", "cpu", "--threads", "1"],
+        &["scan", "--keys", keys, "--targets", &targets, "--threads", "1"],
     ] {
         let run = warpsmith(&[args, &usual[..]].concat());
         assert_eq!(run.stderr, "", "{args:?}");

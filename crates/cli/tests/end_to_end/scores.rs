@@ -97,7 +97,9 @@ fn floors_ties_counts_and_patterns_do_as_they_say() {
 fn improvements_are_a_line_each() {
     let hash = hash();
     let salt = ["create2", "--factory", "arachnid", "--init-code-hash", &hash];
-    for (command, last) in [(&salt[..], "salt"), (&["eth"][..], "secret")] {
+    for (command, last, count) in
+        [(&salt[..], "salt", 3), (&["eth"][..], "secret", 3), (&["eth", "--contract"][..], "secret", 4)]
+    {
         let run = warpsmith(&[command, &["--best", "letters", "--score", "24", "--device", "cpu"]].concat())
             .code(0);
         let (lines, best) = run.stdout.split_once("\n\n").expect("lines, and the best");
@@ -105,8 +107,8 @@ fn improvements_are_a_line_each() {
             .lines()
             .map(|line| {
                 let fields: Vec<&str> = line.split("  ").collect();
-                assert!(fields.len() == 3 && fields[1].starts_with("address 0x"), "{line}");
-                assert!(fields[2].starts_with(&format!("{last} 0x")), "{line}");
+                assert!(fields.len() == count && fields[1].starts_with("address 0x"), "{line}");
+                assert!(fields[count - 1].starts_with(&format!("{last} 0x")), "{line}");
                 fields[0].strip_prefix("score ").and_then(|score| score.parse().ok()).expect("a score")
             })
             .collect();

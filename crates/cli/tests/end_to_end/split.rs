@@ -129,7 +129,7 @@ fn what_does_not_fit_is_refused_and_nothing_is_written() {
         ("target", &|line| line["target"] = "nsec".into(), "known are npub"),
         ("short", &|line| line["split"]["offset"] = "12".into(), "64 hex digits"),
         ("large", &|line| line["split"]["endo"] = 3.into(), "0, 1 or 2"),
-        ("type", &|line| line["split"]["negate"] = 1.into(), "boolean"),
+        ("type", &|line| line["split"]["negate"] = 1.into(), "true or false"),
         ("key", &|line| line["public_key"] = "02".into(), "66 hex digits"),
         (
             "none",

@@ -182,11 +182,32 @@ fn keys_are_told_on_every_chain() {
     // What holds neither results nor keys is nothing that went wrong.
     let listed = r#"{"event":"address","address":"1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH","kind":"p2pkh"}"#;
     let address = "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH\n";
-    for nothing in ["", "hello\n", "Dear all,\nthe address is 1Bg.\n", address, "{\"a\":1}", listed] {
+    // Addresses as long as a key, and lines of base64.
+    let litecoin = "ltc1p5cyxnuxmeuwuvkwfem96lqzszd02n6xdcjrs20cac6yqjjwudpxqp3mvzv\n";
+    let cosmos = "cosmosvaloper1clpqr4nrk4khgkxj78fcwwh6dl3uw4epsluffn\n";
+    let pem = format!(
+        "-----BEGIN CERTIFICATE-----\n{}\n{}\n-----END CERTIFICATE-----\n",
+        "MIIBszCCAVmgAwIBAgIUYc5mZV3Q0r1b2N8h6YgkqX4wCgYIKoZIzj0EAwIwFDES",
+        "KZ7XJ2dC1lbnRyeTEOMAwGA1UEAwwFaGVsbG8wHhcNMjYxMTE4MDAwMDAw"
+    );
+    for nothing in [
+        "",
+        "hello\n",
+        "Dear all,\nthe address is 1Bg.\n",
+        address,
+        "{\"a\":1}",
+        listed,
+        litecoin,
+        cosmos,
+        &pem,
+    ] {
         let run = verify(nothing).code(2).says(&["no result and no key", "64 hex digits"]);
         assert!(run.json().is_empty(), "{run:?}");
     }
     verify(&"0".repeat(64)).code(1);
+    // A key with a letter for a digit, and one that is cut short.
+    verify(&format!("{}O{}", &one[..9], &one[10..])).code(1);
+    verify(&wif[..wif.len() - 1]).code(1);
     verify(&format!("{one}\nhello\n")).code(1);
     verify(&format!("{wif}x")).code(1);
     verify("-----BEGIN AGE ENCRYPTED FILE-----\n").code(2).says(&["age -d"]);

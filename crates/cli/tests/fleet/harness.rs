@@ -1,7 +1,9 @@
 //! A folder, a server and workers, for every test of a fleet.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use warpsmith::fleet::net::connect::as_coordinator;
@@ -87,4 +89,30 @@ pub fn worker_with(folder: &Path, home: &mut Home, name: &str, more: &[&str]) ->
 pub fn lines(output: &Output) -> Vec<serde_json::Value> {
     let lines = output.stdout.split(|byte| *byte == b'\n');
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// What a process says on stderr, line by line.
+pub struct Said(Receiver<String>);
+
+impl Said {
+    /// Reads the stderr of a process, which must be piped.
+    pub fn by(child: &mut Child) -> Said {
+        let (lines, said) = channel();
+        let stderr = BufReader::new(child.stderr.take().expect("piped"));
+        std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).try_for_each(|line| lines.send(line))
+        });
+        Said(said)
+    }
+
+    /// Waits for a line with any of these parts.
+    pub fn wait_for(&self, parts: &[&str]) -> String {
+        loop {
+            let line = self.0.recv_timeout(Duration::from_secs(300));
+            let line = line.unwrap_or_else(|_| panic!("it ended, or is silent, without {parts:?}"));
+            if parts.iter().any(|part| line.contains(part)) {
+                return line;
+            }
+        }
+    }
 }

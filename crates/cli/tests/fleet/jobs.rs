@@ -50,3 +50,42 @@ fn every_kind_of_search_comes_home() {
         assert!(verified.status.success(), "{name}: {}{kept}", text(&verified));
     }
 }
+
+/// A fleet prints what one machine prints: files of code by name, a line for each improvement, and progress for programs.
+#[test]
+fn a_fleet_prints_what_one_machine_does() {
+    let Some((folder, mut home)) = fleet() else { return };
+    let path = home.folder().to_str().expect("text").to_owned();
+    let _worker = worker(folder.path(), &mut home, "one");
+    let _server = server(&home);
+    let name = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    let submit = |more: &[&str]| {
+        let submitted = warpsmith(&[&["fleet", "submit", &path], more].concat()).output().expect("runs");
+        assert!(submitted.status.code().is_some_and(|code| code < 2), "{more:?}: {}", text(&submitted));
+        submitted
+    };
+    let (code, salts, argument) = (name("token.hex"), name("salts"), format!("0x{:064x}", 1));
+    std::fs::write(&code, "0x6001600155\n").expect("written");
+    let code = ["--init-code", &code, "--constructor-args", &argument, "--output", &salts];
+    submit(&[&["create2", "c", "--factory", "arachnid"][..], &code].concat());
+    let files = std::fs::read_dir(folder.path()).expect("there").flatten();
+    let files: Vec<_> = files.filter_map(|file| file.file_name().into_string().ok()).collect();
+    let written = files.iter().find(|file| file.starts_with("salts.") && file.ends_with(".hex"));
+    let written = written.unwrap_or_else(|| panic!("{files:?}"));
+    let kept = std::fs::read_to_string(&salts).expect("there");
+    let used = kept.lines().find(|line| line.starts_with("use ")).expect("a line");
+    assert!(used.contains(&name(written)), "{used}");
+    let verified = warpsmith(&["verify", &salts]).output().expect("runs");
+    assert!(verified.status.success(), "{}", text(&verified));
+
+    let best = submit(&["eth", "--leading-zeros", "--score", "1", "--quiet"]);
+    let shown = String::from_utf8_lossy(&best.stdout);
+    let (short, last) = shown.split_once("\n\n").expect("lines, and the best");
+    assert!(short.lines().all(|line| line.starts_with("score ") && line.contains("  secret 0x")), "{shown}");
+    assert_eq!(last.lines().filter(|line| line.starts_with("address ")).count(), 1, "{shown}");
+
+    let endless = ["npub", "qqqqqqqqqqqqqqqq", "--time-limit", "4s", "-j", "-q", "--progress", "json"];
+    let documents = lines(&submit(&endless));
+    let progress = documents.iter().find(|line| line["event"] == "progress").expect("progress");
+    assert!(progress["units"].is_u64() && progress["workers"].is_u64(), "{progress}");
+}

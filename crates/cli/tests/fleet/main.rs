@@ -53,7 +53,7 @@ fn coordinator(home: &Home, pattern: &str) -> Running {
 
 /// The one job of a folder, once it is there.
 fn the_job(home: &Home) -> (JobId, PathBuf, Box<Search>) {
-    for _ in 0..1200 {
+    for _ in 0..6000 {
         let mut entries = std::fs::read_dir(home.jobs()).expect("there").flatten();
         if let Some(entry) = entries.next()
             && let Ok(text) = std::fs::read_to_string(entry.path().join("job.json"))
@@ -145,7 +145,9 @@ async fn simulated(shared: Arc<Shared>, invitation: Invitation, spool: Arc<Mutex
             match request("req.put", serde_json::to_vec(&report).expect("plain")).await {
                 Some(answer) => {
                     let verdict: Verdict = serde_json::from_slice(&answer).expect("a verdict");
-                    assert!(!matches!(verdict, Verdict::Refused { .. }), "{verdict:?}");
+                    // Two honest units in a million have so few shares; they are done again.
+                    let is_unlucky = matches!(&verdict, Verdict::Refused { why } if why.contains("its shares are too few"));
+                    assert!(is_unlucky || !matches!(verdict, Verdict::Refused { .. }), "{verdict:?}");
                     shared.answered.fetch_add(1, Ordering::Relaxed);
                     if verdict == Verdict::Counted {
                         shared.counted.fetch_add(1, Ordering::Relaxed);
@@ -417,6 +419,24 @@ fn a_trial_on_one_machine() {
     let job = the_job(&home).0.to_string();
     let again = warpsmith(&["fleet", "result", path, &job[..8], "--json"]).output().expect("runs");
     assert!(secrets.iter().all(|secret| text(&again).contains(secret)), "{}", again.status);
+    // Encrypted, with a word about the password.
+    let password = folder.path().join("password");
+    std::fs::write(&password, "hunter2\n").expect("written");
+    std::fs::set_permissions(&password, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("set");
+    let mut again = warpsmith(&["fleet", "result", path, &job[..8], "--encrypt", "--password-file"]);
+    let again = again.arg(&password).output().expect("runs");
+    assert!(again.status.success() && text(&again).contains("password is weak"), "{}", text(&again));
+    assert!(secrets.iter().all(|secret| !text(&again).contains(secret)), "{}", text(&again));
+    // A match that is damaged is named with its line, and all others are printed.
+    let found = home.jobs().join(&job).join("found.jsonl");
+    let whole = std::fs::read_to_string(&found).expect("there");
+    let line = 1 + whole.lines().position(|line| !line.is_empty()).expect("a match");
+    std::fs::write(&found, whole.replacen("\"spot\":", "\"sqot\":", 1)).expect("written");
+    let again = warpsmith(&["fleet", "result", path, &job[..8], "--json"]).output().expect("runs");
+    assert_eq!(again.status.code(), Some(4), "{}", text(&again));
+    assert!(text(&again).contains(&format!("line {line}: ")), "{}", text(&again));
+    assert_eq!(secrets.iter().filter(|secret| text(&again).contains(*secret)).count(), 2, "{}", text(&again));
+    std::fs::write(&found, whole).expect("written");
     // The job is listed without server and coordinator, as a document.
     let listed = warpsmith(&["fleet", "status", path, "--json"]).output().expect("runs");
     let status = harness::lines(&listed).remove(0);
@@ -427,8 +447,22 @@ fn a_trial_on_one_machine() {
     let listed = warpsmith(&["fleet", "status", path]).output().expect("runs");
     assert!(listed.status.success() && text(&listed).contains("npub ca, over"), "{}", text(&listed));
     // Mistakes are told before anything is done.
+    let (code, unwritten) = (folder.path().join("code.hex"), folder.path().join("unwritten.hex"));
+    std::fs::write(&code, "0x6001600155\n").expect("written");
+    let of_code = [
+        "--factory",
+        "arachnid",
+        "--init-code",
+        code.to_str().expect("text"),
+        "--init-code-out",
+        unwritten.to_str().expect("text"),
+    ];
+    let nowhere = [&["fleet", "submit", "nowhere", "create2", "c"][..], &of_code].concat();
+    let devices = [&["fleet", "submit", path, "create2", "c", "--device", "cpu"][..], &of_code].concat();
     for (args, code, says) in [
-        (&["fleet", "submit", path, "npub", "bad!"][..], 2, "!"),
+        (&nowhere[..], 2, "fleet init"),
+        (&devices, 2, "fleet work"),
+        (&["fleet", "submit", path, "npub", "bad!"], 2, "!"),
         (&["fleet", "submit", path, "npub", "cafe", "--device", "cpu"], 2, "fleet work"),
         (&["fleet", "submit", path, "eth", "--zeros"], 2, "--leading-zeros"),
         (&["fleet", "submit", "nowhere", "npub", "cafe"], 2, "fleet init"),
@@ -441,4 +475,5 @@ fn a_trial_on_one_machine() {
         assert_eq!(refused.status.code(), Some(code), "{args:?}: {}", text(&refused));
         assert!(text(&refused).contains(says), "{args:?}: {}", text(&refused));
     }
+    assert!(!unwritten.exists());
 }

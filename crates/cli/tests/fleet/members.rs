@@ -9,12 +9,13 @@ use std::time::Duration;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
+use warpsmith::fleet::job::Descriptor;
 use warpsmith::fleet::net::connect::{as_coordinator, as_worker};
 use warpsmith::fleet::net::home::Invitation;
 use warpsmith::fleet::net::submit::status;
-use warpsmith::fleet::wire::{Answer, Ask, Ready, VERSION};
+use warpsmith::fleet::wire::{Answer, Ask, Lease, Ready, VERSION, Work};
 
-use crate::harness::{Running, fleet, runtime, server, text, warpsmith, worker};
+use crate::harness::{Running, Said, fleet, runtime, server, text, warpsmith, worker};
 use crate::{coordinator, the_job};
 
 /// `fleet remove`: the connection ends, the key opens nothing, and what the worker had is another's at once.
@@ -130,14 +131,13 @@ fn the_example_of_the_help_works() {
     let line =
         format!("exec {} --device cpu --threads 1 --spool spool", example[1].trim().trim_end_matches('&'));
     let mut work = shell(&line).stderr(Stdio::piped()).spawn().expect("starts");
-    let stderr = work.stderr.take().expect("piped");
+    let said = Said::by(&mut work);
     let _worker = Running(work);
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr)).map_while(Result::ok);
-    let told = lines.by_ref().find(|line| line.contains("connection refused")).expect("it says so");
+    let told = said.wait_for(&["connection refused"]);
     assert!(told.contains("Nothing listens there") && !told.contains("key"), "{told}");
 }
 
-/// A worker says when it loses the server, when it is back, and when its key is accepted no longer.
+/// A worker says when nobody leads, when it loses the server, when it is back, and when its key is accepted no longer.
 #[test]
 fn workers_report_their_connection() {
     let Some((folder, mut home)) = fleet() else { return };
@@ -145,19 +145,16 @@ fn workers_report_their_connection() {
     std::fs::write(&invitation, home.invite("rig").expect("invited").text().as_bytes()).expect("written");
     std::fs::set_permissions(&invitation, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("set");
     let mut running = server(&home);
-    let _coordinator = coordinator(&home, "qqqqqqqqqq");
     let mut work = warpsmith(&["fleet", "work", "--device", "cpu", "--threads", "1"]);
     work.arg(&invitation).arg("--spool").arg(folder.path().join("spool"));
     let mut work = work.stderr(Stdio::piped()).spawn().expect("starts");
-    let stderr = work.stderr.take().expect("piped");
+    let said = Said::by(&mut work);
     let _worker = Running(work);
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr)).map_while(Result::ok);
-    let mut wait_for = |parts: &[&str]| {
-        let found = lines.by_ref().find(|line| parts.iter().any(|part| line.contains(part)));
-        assert!(found.is_some(), "it ended without {parts:?}");
-    };
+    let wait_for = |parts: &[&str]| drop(said.wait_for(parts));
     // It is connected where it has a job.
     wait_for(&["rig of the fleet"]);
+    wait_for(&["no coordinator answers"]);
+    let _coordinator = coordinator(&home, "qqqqqqqqqq");
     wait_for(&["candidates a second"]);
     running.kill();
     wait_for(&["is lost"]);
@@ -343,4 +340,64 @@ fn ten_megabytes_are_refused() {
         assert_eq!(seen, [("req.put.1".to_owned(), 5), ("req.put.2".to_owned(), 5)]);
         assert!(told.contains("Maximum Payload") || told.is_empty(), "{told}");
     });
+}
+
+/// Whoever runs the server makes leases up: floods of shares, candidates that are none of the job's, units of years. A real worker
+/// refuses each, says so, and asks on.
+#[test]
+fn made_up_leases_end_nothing() {
+    let Some((folder, mut home)) = fleet() else { return };
+    let text = r#"{"fleet":1,"round":0,"sought":{"kind":"key","chain":"npub"},"liked":{"by":"patterns","patterns":["qqqqqqqqqq"],"ignore_case":false,"checksum":false}}"#;
+    let job = serde_json::from_str::<Descriptor>(text).expect("a job").id();
+    let invitation = folder.path().join("invitation");
+    std::fs::write(&invitation, home.invite("rig").expect("invited").text().as_bytes()).expect("written");
+    std::fs::set_permissions(&invitation, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("set");
+    let _server = server(&home);
+    let mut work = warpsmith(&["fleet", "work", "--device", "cpu", "--threads", "1"]);
+    work.arg(&invitation).arg("--spool").arg(folder.path().join("spool"));
+    let mut work = work.stderr(Stdio::piped()).spawn().expect("starts");
+    let said = Said::by(&mut work);
+    let mut worker = Running(work);
+    let lease = |ready: &Ready, number: u64| {
+        let point = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798".to_owned();
+        let (bits, orbits, steps) = match number {
+            0 => (1, 3, 64 * ready.grain),
+            1 => (11, 2, ready.grain),
+            _ => (50, 3, 1 << 40),
+        };
+        let work = Work::Keys { point, half: ready.half, orbits, signs: false, steps };
+        let (unit, ms, token) = (1 + number, u64::MAX, "00".repeat(16));
+        Lease { job, unit, count: 1, epoch: 1, worker: 1, slot: 0, bits, beat: 0, ms, work, token }
+    };
+    runtime().block_on(async {
+        use futures_util::StreamExt as _;
+        let owner = as_coordinator(&home).await.expect("in");
+        let mut requests = owner.subscribe("req.>").await.expect("all");
+        owner.flush().await.expect("sent");
+        let mut given = 0;
+        while given < 6 {
+            let message = tokio::time::timeout(Duration::from_secs(300), requests.next()).await;
+            let message = message.expect("it asks on").expect("a message");
+            let Some(reply) = message.reply else { continue };
+            let answer = if message.subject.as_str() == "req.job.1" {
+                format!("1\n{text}").into_bytes()
+            } else {
+                let ask: Ask = serde_json::from_slice(&message.payload).expect("a device asks for work");
+                let answer = match ask.ready {
+                    None => Answer::Prepare { job },
+                    Some(_) if ask.busy || !ask.holding.is_empty() => Answer::Wait { ms: 100 },
+                    Some(ready) => {
+                        given += 1;
+                        Answer::Lease(Box::new(lease(&ready, given % 3)))
+                    }
+                };
+                serde_json::to_vec(&answer).expect("plain")
+            };
+            owner.publish(reply, answer.into()).await.expect("sent");
+        }
+    });
+    for unit in [2, 3, 1] {
+        said.wait_for(&[&format!("unit {unit} is not done")]);
+    }
+    assert!(worker.0.try_wait().expect("asked").is_none(), "it goes on");
 }

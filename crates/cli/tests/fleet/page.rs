@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::harness::{Running, fleet, text, warpsmith, worker};
+use crate::harness::{Running, fleet, server, text, warpsmith, worker};
 
 /// What is answered to a request with these headers, head and all.
 fn ask(address: &str, path: &str, host: &str) -> String {
@@ -211,4 +211,23 @@ fn searches_tell_metrics() {
         std::thread::sleep(Duration::from_millis(100));
     }
     panic!("nothing was told within a minute");
+}
+
+/// Connections that send half a request, or none, keep nobody out of the page: the oldest of them make room.
+#[test]
+fn half_requests_make_room_at_the_page() {
+    let Some((_folder, home)) = fleet() else { return };
+    let path = home.folder().to_str().expect("text").to_owned();
+    let _server = server(&home);
+    let watch = warpsmith(&["fleet", "watch", &path, "--listen", "127.0.0.1:0"]);
+    let (_watcher, page) = listening(watch, false);
+    let held: Vec<TcpStream> = (0..150)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&page).expect("it listens");
+            stream.write_all(b"GET /sta").expect("sent");
+            stream
+        })
+        .collect();
+    assert!(ask(&page, "/", &page).starts_with("HTTP/1.1 200"));
+    drop(held);
 }

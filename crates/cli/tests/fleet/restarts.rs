@@ -39,8 +39,16 @@ fn coordinators_outlive_the_server() {
     let epoch = epoch_from(&home, 0);
     let mut others = [coordinator(&home, "qqqqqqqqqq"), coordinator(&home, "qqqqqqqqqq")];
     server_process.kill();
-    // Longer than the coordinator's interval for looking at its connection.
-    std::thread::sleep(Duration::from_secs(1));
+    let log_path = home.folder().join("co.log");
+    let log = || std::fs::read_to_string(&log_path).expect("a log");
+    let wait_for_log = |part: &str| {
+        let begin = Instant::now();
+        while !log().contains(part) {
+            assert!(begin.elapsed() < Duration::from_secs(300), "{part}: {}", log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    wait_for_log("was lost; reconnecting");
     server_process = server(&home);
     home.remove("two").expect("known");
     assert!(reload(&home), "the server is here");
@@ -65,12 +73,7 @@ fn coordinators_outlive_the_server() {
         }
     });
     assert_eq!(epoch_from(&home, 0), epoch, "the first leads on");
-    let log = || std::fs::read_to_string(home.folder().join("co.log")).expect("a log");
-    let begin = Instant::now();
-    while !log().contains("was lost; reconnecting") || !log().contains(" again") {
-        assert!(begin.elapsed() < Duration::from_secs(300), "{}", log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_for_log(" again");
     first.kill();
     let next = epoch_from(&home, epoch + 1);
     assert_eq!(next, epoch + 1);

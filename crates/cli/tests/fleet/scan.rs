@@ -48,6 +48,18 @@ fn a_range_is_scanned_by_a_fleet() {
     let hidden = submit(&["--public-key", &point]);
     assert_eq!(hidden.status.code(), Some(0), "{}", text(&hidden));
     assert_eq!(lines(&hidden)[0]["secret_key"].as_str(), Some(secret), "{}", text(&hidden));
+    // Again by `result`, and in the status: what was asked for.
+    assert_eq!(lines(&hidden)[0]["address"].as_str(), Some(point.as_str()), "{}", text(&hidden));
+    let jobs = std::fs::read_dir(home.jobs()).expect("there").flatten();
+    let mut hidden_jobs = jobs.filter(|job| job.path().join("scan.json").exists());
+    let job = hidden_jobs.next().expect("a hidden one").file_name().into_string().expect("text");
+    let again = warpsmith(&["fleet", "result", &path, &job, "--json"]).output().expect("runs");
+    for field in ["address", "type", "secret_key", "export"] {
+        assert_eq!(lines(&again)[0][field], lines(&hidden)[0][field], "{}", text(&again));
+    }
+    let listed = lines(&warpsmith(&["fleet", "status", &path, "--json"]).output().expect("runs")).remove(0);
+    let status = listed["jobs"].as_array().expect("jobs").iter().find(|status| status["id"] == *job);
+    assert_eq!(status.expect("listed")["found"][0]["address"].as_str(), Some(point.as_str()), "{listed}");
     let mut looked = 0;
     for at in [home.folder().join("server"), folder.path().join("spool-one"), folder.path().join("spool-two")]
     {

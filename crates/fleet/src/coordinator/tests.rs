@@ -458,13 +458,13 @@ fn slower_devices_compare_parts() {
         assert_eq!(coordinator.put(2, &checked, 0.0).expect("taken"), Verdict::Known);
         assert!(coordinator.workers().values().all(|info| !info.record.is_aside()));
         assert_eq!(coordinator.books()[0].ledger().standing().units, 1, "a comparison counts for nothing");
-        // One that leaves out every fourth share is caught.
+        // One that leaves out every eighth share is caught.
         let lease = worker.lease(&mut coordinator, 1);
         let mut short = worker.work(&lease);
         let mut at = 0;
         short.shares.retain(|_| {
             at += 1;
-            at % 4 != 0
+            at % 8 != 0
         });
         assert_eq!(coordinator.put(1, &short, 0.0).expect("taken"), Verdict::Counted);
         let of_part = part(&mut coordinator);
@@ -517,8 +517,11 @@ fn a_new_job_gets_a_device_at_once() {
     let (mut coordinator, old) = start(folder.path(), "qqqqqqqqqq", 1, policy);
     let ready = |job| Ready { job, half: 512, grain: 8, rate: 3e6 };
     let now = Duration::from_secs(10);
-    let get = |coordinator: &mut Coordinator, worker, job, holding: &[u64], busy| {
+    let get_at = |coordinator: &mut Coordinator, worker, job, holding: &[u64], busy, now| {
         coordinator.get(worker, &Ask { busy, ..ask(ready(job), holding) }, now)
+    };
+    let get = |coordinator: &mut Coordinator, worker, job, holding: &[u64], busy| {
+        get_at(coordinator, worker, job, holding, busy, now)
     };
     let lease = |coordinator: &mut Coordinator, worker, job| match get(coordinator, worker, job, &[], false) {
         Answer::Lease(lease) => lease.unit,
@@ -531,6 +534,9 @@ fn a_new_job_gets_a_device_at_once() {
     let new = create(folder.path(), &job("pppppppppp"), None, &wishes).expect("made");
     let path = folder.path().join(new.to_string());
     coordinator.add(Book::open(&path, 1, now, policy.unit_time).expect("opened"));
+    let early = now - Duration::from_millis(1);
+    let answer = get_at(&mut coordinator, 1, old, &units[..1], true, early);
+    assert_eq!(answer, wait, "its devices may not have been heard yet");
     assert_eq!(get(&mut coordinator, 1, old, &units[..1], true), Answer::Prepare { job: new });
     assert_eq!(get(&mut coordinator, 2, old, &units[1..], true), wait, "one device is enough");
     assert_eq!(lease(&mut coordinator, 3, old), units[0], "what it dropped is another's at once");

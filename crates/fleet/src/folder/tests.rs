@@ -82,3 +82,28 @@ fn what_was_delivered_is_known_by_identity() {
         bytes[at] ^= 1;
     }
 }
+
+/// A hidden scan of another range, or for another key, would find nothing and say nothing: every flipped bit is found out.
+#[test]
+fn a_damaged_order_is_no_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(ORDER);
+    let order = Order {
+        range: "8000:ffff".to_owned(),
+        types: vec!["rawtr".to_owned()],
+        addresses: vec!["bc1p5cyxnuxmeuwuvkwfem96lqzszd02n6xdcjrs20cac6yqjjwudpxqkedrcr".to_owned()],
+    };
+    let write = |bytes: &[u8]| {
+        warpsmith_files::replace(&path, 0o600, |file| file.write_all(bytes)).expect("written");
+        read_order(&path)
+    };
+    let whole = order_text(&order).into_bytes();
+    assert_eq!(write(&whole).expect("whole"), order);
+    for bit in 0..8 * whole.len() {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let told = write(&bytes).expect_err("damaged").to_string();
+        assert!(told.contains("scan.json") && !told.contains("8000"), "{told}");
+    }
+    assert!(write(&whole[..whole.len() - 2]).is_err());
+}

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -165,6 +165,17 @@ pub fn parse_server(text: &str) -> Result<(String, u16)> {
     if is_host { Ok((host.to_owned(), port)) } else { Err(bad()) }
 }
 
+/// The place of a worker in the list.
+fn find(about: &About, name: &str) -> Result<usize> {
+    let at = about.workers.iter().position(|member| member.name == name);
+    at.ok_or_else(|| {
+        Error::Usage(format!(
+            "no worker is named '{}'; `warpsmith fleet status` lists those that were heard of",
+            name.escape_debug()
+        ))
+    })
+}
+
 /// The IP address of a host; none if it is a name.
 fn ip(host: &str) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
@@ -253,45 +264,54 @@ impl Home {
                 name.escape_debug()
             )));
         }
-        if self.about.workers.iter().any(|member| member.name == name) {
-            return Err(Error::Usage(format!("a worker is named {name} already; choose another name")));
-        }
-        if self.about.workers.len() >= MOST_WORKERS {
-            return Err(Error::Usage(format!("a fleet has at most {MOST_WORKERS} workers")));
-        }
-        let known =
-            self.about.workers.iter().map(|member| member.id).chain(self.about.removed.iter().copied());
-        let id = known.max().unwrap_or(0) + 1;
         let (key, seed) = key_pair()?;
-        self.about.workers.push(Member { id, name: name.to_owned(), key, price: None });
-        self.save()?;
+        let id = self.change(|about| {
+            if about.workers.iter().any(|member| member.name == name) {
+                return Err(Error::Usage(format!("a worker is named {name} already; choose another name")));
+            }
+            if about.workers.len() >= MOST_WORKERS {
+                return Err(Error::Usage(format!("a fleet has at most {MOST_WORKERS} workers")));
+            }
+            let known = about.workers.iter().map(|member| member.id).chain(about.removed.iter().copied());
+            let id = known.max().unwrap_or(0) + 1;
+            about.workers.push(Member { id, name: name.to_owned(), key, price: None });
+            Ok(id)
+        })?;
         let About { server, fingerprint, .. } = self.about.clone();
         Ok(Invitation { server, fingerprint, id, name: name.to_owned(), seed })
     }
 
-    fn find(&self, name: &str) -> Result<usize> {
-        let at = self.about.workers.iter().position(|member| member.name == name);
-        at.ok_or_else(|| {
-            Error::Usage(format!(
-                "no worker is named '{}'; `warpsmith fleet status` lists those that were heard of",
-                name.escape_debug()
-            ))
-        })
+    /// Changes what is known of the fleet as its folder has it now, and writes it. Other commands that change it wait until then.
+    fn change<T>(&mut self, change: impl FnOnce(&mut About) -> Result<T>) -> Result<T> {
+        let path = self.folder.join("fleet.lock");
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        // The lock ends with the file's descriptor, whatever happens to this process.
+        let lock = options.open(&path).map_err(Error::io(&path))?;
+        lock.lock().map_err(Error::io(&path))?;
+        let mut about = Home::open(&self.folder)?.about;
+        let outcome = change(&mut about)?;
+        self.about = about;
+        self.save()?;
+        Ok(outcome)
     }
 
     /// Puts a worker out: its key is no key any more. The server must read its configuration again. What it did counts.
     pub fn remove(&mut self, name: &str) -> Result<u32> {
-        let member = self.about.workers.remove(self.find(name)?);
-        self.about.removed.push(member.id);
-        self.save()?;
-        Ok(member.id)
+        self.change(|about| {
+            let member = about.workers.remove(find(about, name)?);
+            about.removed.push(member.id);
+            Ok(member.id)
+        })
     }
 
     /// Says what an hour of a worker costs.
     pub fn set_price(&mut self, name: &str, price: f64) -> Result<()> {
-        let at = self.find(name)?;
-        self.about.workers[at].price = Some(price);
-        self.save()
+        self.change(|about| {
+            let at = find(about, name)?;
+            about.workers[at].price = Some(price);
+            Ok(())
+        })
     }
 
     /// Numbers of workers that were put out.
@@ -428,6 +448,12 @@ mod tests {
             assert!(!text.contains(invitation.seed.as_str()), "{name} does not have the worker's key");
         }
         assert_eq!(Home::open(&path).expect("opened").workers().len(), 1);
+        // Commands that began with the same list lose nothing of each other.
+        let mut others = [Home::open(&path).expect("opened"), Home::open(&path).expect("opened")];
+        assert_eq!(others[0].invite("rig-8").expect("invited").id, 2);
+        assert_eq!(others[1].invite("rig-9").expect("invited").id, 3);
+        assert_eq!(others[0].remove("rig-9").expect("known"), 3);
+        assert_eq!(others[1].remove("rig-8").expect("known"), 2);
         // Put out, it is in no configuration any more, and its number is nobody's.
         let key = home.workers()[0].key.clone();
         let config = || std::fs::read_to_string(path.join("server/nats-server.conf")).expect("text");
@@ -437,8 +463,8 @@ mod tests {
         assert!(home.remove("rig-2").unwrap_err().to_string().contains("rig-2"));
         assert_eq!(home.remove("rig-1").expect("known"), 1);
         assert!(!config().contains(&key));
-        assert_eq!(home.invite("rig-1").expect("invited").id, 2);
-        assert_eq!(Home::open(&path).expect("opened").removed(), [1]);
+        assert_eq!(home.invite("rig-1").expect("invited").id, 4);
+        assert_eq!(Home::open(&path).expect("opened").removed(), [3, 2, 1]);
         assert!(Home::open(folder.path()).unwrap_err().to_string().contains("fleet init"));
     }
 

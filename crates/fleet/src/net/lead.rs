@@ -166,13 +166,21 @@ async fn lead_once(service: &Arc<Service>) -> Result<()> {
         })
     };
     let clerk = clerk.map_err(|error| Error::Network(format!("no thread: {error}")))?;
+    // Without a connection, sending waits once many answers are queued: what is done below must not.
+    let mut sender = {
+        let client = client.clone();
+        tokio::spawn(async move {
+            while let Some((to, payload)) = outbox.recv().await {
+                let _ = client.publish(to, payload.into()).await;
+            }
+        })
+    };
     let (quotas, mut checked, mut is_connected) = (Quotas::default(), Instant::now(), true);
     let mut tick = tokio::time::interval(CHECK_INTERVAL / 12);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let lost = loop {
         tokio::select! {
             Some(message) = requests.next() => take(&letters, &quotas, message),
-            Some((to, payload)) = outbox.recv() => drop(client.publish(to, payload.into()).await),
             _ = tick.tick() => {
                 is_connected = note_connection(service, &client, is_connected);
                 if checked.elapsed() >= CHECK_INTERVAL {
@@ -190,8 +198,8 @@ async fn lead_once(service: &Arc<Service>) -> Result<()> {
     // The clerk ends when nobody writes to it any more; what it answered meanwhile is sent.
     drop(letters);
     let _ = tokio::task::spawn_blocking(move || clerk.join()).await;
-    while let Ok((to, payload)) = outbox.try_recv() {
-        let _ = client.publish(to, payload.into()).await;
+    if tokio::time::timeout(CHECK_INTERVAL, &mut sender).await.is_err() {
+        sender.abort();
     }
     let _ = tokio::time::timeout(CHECK_INTERVAL, client.flush()).await;
     let outcome = ended.lock().unwrap_or_else(PoisonError::into_inner).take();

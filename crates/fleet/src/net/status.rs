@@ -60,7 +60,7 @@ pub struct JobStatus {
     /// Its name.
     pub id: JobId,
     /// What is searched, with long lists cut short.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "described")]
     pub job: Option<Descriptor>,
     /// Why it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,6 +179,40 @@ mod decimal {
         pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
             super::deserialize(from).map(Some)
         }
+    }
+}
+
+/// A job in a document, where its nonce and chain id are decimal text. In the job's own text, which names it, they are numbers.
+mod described {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+    use serde_json::Value;
+
+    use crate::job::Descriptor;
+
+    /// Numbers that may exceed 2^53.
+    const LARGE: [&str; 2] = ["/sought/nonce", "/sought/chain_id"];
+
+    pub fn serialize<S: Serializer>(job: &Option<Descriptor>, to: S) -> Result<S::Ok, S::Error> {
+        let mut job = serde_json::to_value(job).map_err(ser::Error::custom)?;
+        for path in LARGE {
+            if let Some(number) = job.pointer_mut(path) {
+                *number = number.to_string().into();
+            }
+        }
+        job.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Descriptor>, D::Error> {
+        let mut job = Value::deserialize(from)?;
+        for path in LARGE {
+            if let Some(place) = job.pointer_mut(path)
+                && let Some(text) = place.as_str()
+            {
+                let number: u64 = text.parse().map_err(de::Error::custom)?;
+                *place = number.into();
+            }
+        }
+        serde_json::from_value(job).map_err(de::Error::custom)
     }
 }
 
@@ -346,9 +380,12 @@ fn worker(id: u32, info: &WorkerInfo, member: Option<&Member>, away: bool, now: 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::coordinator::{MOST_SLOTS, Policy};
     use crate::folder::Wishes;
+    use crate::job::Sought;
     use crate::net::submit::{cancel, status, submit};
     use crate::wire::{Ask, MOST_BYTES, Ready, VERSION};
 
@@ -381,6 +418,13 @@ mod tests {
         assert_eq!(sums(page(23, 0)), (0, 0.0, 0.0));
         let worker = page(23, 1).workers.remove(0);
         assert_eq!((worker.away, worker.claimed, worker.trust.as_str()), (true, 0.0, "honest"));
+        // What no device does is not believed.
+        for (worker, rate) in [(2, 1e300), (3, -5.0)] {
+            let ready = ready.map(|ready| Ready { rate, ..ready });
+            coordinator.get(worker, &Ask { ready, ..ask.clone() }, Duration::from_secs(30));
+        }
+        let workers = Status::page(&coordinator, &home, 1, Duration::from_secs(30), 1).workers;
+        assert_eq!(workers.iter().map(|worker| worker.claimed).collect::<Vec<_>>(), [0.0, 1e12, 0.0]);
     }
 
     /// Without server and coordinator: open jobs, those that are over, and a damaged one.
@@ -399,25 +443,54 @@ mod tests {
         let of = |id| status.jobs.iter().find(|job| job.id == id).expect("listed");
         assert_eq!((of(open).over, of(open).priority, of(open).problem.as_ref()), (false, 2.0, None));
         assert!(of(over).over && of(over).cancelled);
-        assert!(of(damaged).problem.as_ref().is_some_and(|why| why.contains("wishes.json")));
+        let problem = of(damaged).problem.as_ref().expect("damaged");
+        assert!(problem.contains("wishes.json") && !problem.contains("line 1 column"), "{problem}");
         // What is searched is a document of its own, not text.
         let json = serde_json::to_value(of(open)).expect("plain");
         assert_eq!(json["job"]["liked"]["patterns"][0], "qq");
         assert_eq!(of(open).job.as_ref().expect("read").title(), "npub qq");
     }
 
-    /// Workers with many devices of long names: every page fits a message, and the pages have all of them, once.
     #[test]
     fn counts_that_doubles_round_are_decimal_texts() {
         let worker = serde_json::json!({
             "id": 1, "name": "a", "trust": "honest", "why": null, "units": 1, "refused": 0, "z": 0.0, "claimed": 0.0,
-            "proven": 0.0, "tried": "18446744073709551616", "seen_s": 0.0, "devices": [], "tried_per_cost": "0.5",
+            "proven": 0.0, "tried": "18446744073709552000", "away": false, "seen_s": 0.0, "devices": [], "tried_per_cost": "0.5",
         });
         let read: WorkerStatus = serde_json::from_value(worker.clone()).unwrap();
         assert_eq!((read.tried, read.tried_per_cost), (2f64.powi(64), Some(0.5)));
         assert_eq!(serde_json::to_value(read).unwrap(), worker);
     }
 
+    /// A job's own text, by which it is named, has numbers; its status has texts.
+    #[test]
+    fn nonces_and_chain_ids_of_jobs_are_decimal_texts() {
+        let text = r#"{"fleet":1,"round":0,"sought":{"kind":"key","chain":"eth","nonce":18446744073709551614},"liked":{"by":"zeros"}}"#;
+        let job: Descriptor = serde_json::from_str(text).expect("a job");
+        let status = JobStatus { job: Some(job.clone()), ..JobStatus::new(job.id()) };
+        let document = serde_json::to_value(&status).expect("plain");
+        assert_eq!(document["job"]["sought"]["nonce"], "18446744073709551614");
+        let read: JobStatus = serde_json::from_value(document).expect("a status");
+        assert_eq!((read.job.as_ref(), job.text().as_str()), (Some(&job), text));
+        let chain = Sought::Salt {
+            with: "create2".to_owned(),
+            factory: "createx".to_owned(),
+            rule: None,
+            inputs: BTreeMap::new(),
+            deployer: None,
+            code_hash: None,
+            caller: None,
+            chain_id: Some(u64::MAX),
+            mask: None,
+        };
+        let status = JobStatus { job: Some(Descriptor { sought: chain.clone(), ..job }), ..status };
+        let document = serde_json::to_value(status).expect("plain");
+        assert_eq!(document["job"]["sought"]["chain_id"], u64::MAX.to_string());
+        let read: JobStatus = serde_json::from_value(document).expect("a status");
+        assert_eq!(read.job.map(|job| job.sought), Some(chain));
+    }
+
+    /// Workers with many devices of long names: every page fits a message, and the pages have all of them, once.
     #[test]
     fn pages_fit_messages_and_have_everybody() {
         let folder = tempfile::tempdir().expect("a folder");

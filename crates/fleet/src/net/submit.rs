@@ -3,7 +3,7 @@
 //! Whoever submits also coordinates: the first leads, others stand by and take over. What was found is read from the job's folder,
 //! so that it does not matter who leads, and made into keys here.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use async_nats::Client;
+use warpsmith_text::json_mistake;
 
 use super::connect::as_coordinator;
 use super::home::Home;
@@ -19,7 +20,7 @@ use super::status::{JobStatus, Status};
 use crate::coordinator::Policy;
 use crate::duty::{Duty, Found};
 use crate::error::{Error, Result};
-use crate::folder::{self, FOUND, FoundAt, ORDER, Wishes, read_found, read_order};
+use crate::folder::{self, ASKED, FOUND, FoundAt, ORDER, Wishes, order_text, read_found, read_order};
 use crate::job::{Descriptor, JobId, Liked, Sought};
 use crate::ledger::Standing;
 use crate::scan::{MOST_HIDDEN, Order};
@@ -66,8 +67,13 @@ pub fn submit(home: &Home, mut descriptor: Descriptor, wishes: &Wishes) -> Resul
 }
 
 /// Puts a scan into the folder whose workers are told neither its range nor its targets. One that was asked for before and is not
-/// over is gone on with.
-pub fn submit_hidden(home: &Home, order: &Order, wishes: &Wishes) -> Result<JobId> {
+/// over is gone on with. Results answer with the public keys in `asked`, by the addresses they are found as.
+pub fn submit_hidden(
+    home: &Home,
+    order: &Order,
+    asked: &HashMap<String, String>,
+    wishes: &Wishes,
+) -> Result<JobId> {
     if order.addresses.len() > MOST_HIDDEN {
         return Err(Error::Usage(format!(
             "{} public keys are more than the {MOST_HIDDEN} that a scan can hide from its workers: scan for them in parts",
@@ -89,8 +95,8 @@ pub fn submit_hidden(home: &Home, order: &Order, wishes: &Wishes) -> Result<JobI
         liked: Liked::Points,
         split: None,
     };
-    let text = serde_json::to_string(order).expect("plain values");
-    folder::create(&home.jobs(), &descriptor, Some((ORDER, text)), wishes)
+    let asked = serde_json::to_string(asked).expect("plain values");
+    folder::create(&home.jobs(), &descriptor, [(ORDER, order_text(order)), (ASKED, asked)], wishes)
 }
 
 /// The folder of a job, by its name or the beginning of it.
@@ -351,7 +357,12 @@ async fn ask_status(home: &Home, worker_pages: usize) -> Result<Status> {
     let client = connect(home).await?;
     let page = async |page: usize| -> Result<Status> {
         let answer = request(home, &client, "co.status", page.to_string()).await?;
-        serde_json::from_slice(&answer).map_err(|error| Error::Network(error.to_string()))
+        serde_json::from_slice(&answer).map_err(|error| {
+            let why = json_mistake(&error.to_string());
+            Error::Network(format!(
+                "the coordinator's answer cannot be read, it may be of another version: {why}"
+            ))
+        })
     };
     let mut status = page(0).await?;
     for at in 1..=worker_pages {

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::Client;
+use async_nats::connection::State;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::UnboundedReceiver;
 use warpsmith_engine::{
@@ -30,6 +31,8 @@ use crate::wire::{Answer, Ask, Lease, MOST_BYTES, Ready, Report, VERSION, Verdic
 
 /// How long an answer may take before it is asked for again.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Time without an answer after which a worker says so.
+const SILENT: Duration = Duration::from_secs(10);
 /// How long a device waits after a lease that it refuses.
 const REFUSED: Duration = Duration::from_secs(1);
 /// How long a device is measured before its first unit.
@@ -84,11 +87,12 @@ pub fn work(
         }
     };
     let spool = spool.to_owned();
-    let worker = Worker { client, runtime, id: invitation.id, spool, stop, tell };
+    let silence = Mutex::default();
+    let worker = Worker { client, runtime, id: invitation.id, spool, stop, tell, silence };
     let devices: Vec<Devices> = devices.each().collect();
     let slots: Vec<Slot> = devices.iter().map(|_| Slot::default()).collect();
     let is_ended = AtomicBool::new(false);
-    let ended = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let (worker, slots, is_ended) = (&worker, &slots, &is_ended);
         scope.spawn(move || worker.watch(slots, messages, is_ended));
         worker.send_spooled();
@@ -108,8 +112,7 @@ pub fn work(
         worker.send_spooled();
         is_ended.store(true, Ordering::Relaxed);
         ended
-    });
-    ended
+    })
 }
 
 /// Waits, but not when stopped.
@@ -127,6 +130,15 @@ struct Worker<'w> {
     spool: PathBuf,
     stop: &'w AtomicBool,
     tell: &'w (dyn Fn(Told) + Sync),
+    silence: Mutex<Silence>,
+}
+
+/// A coordinator that does not answer.
+#[derive(Default)]
+struct Silence {
+    /// When the first request stayed without an answer; none since the last answer.
+    since: Option<Instant>,
+    is_reported: bool,
 }
 
 /// A device as its heartbeats report it.
@@ -237,7 +249,23 @@ impl Worker<'_> {
 
     /// Asks the coordinator; none if it does not answer.
     fn request<T: serde::de::DeserializeOwned>(&self, subject: &str, payload: Vec<u8>) -> Option<T> {
-        self.runtime.block_on(self.ask_once(subject, payload))
+        let answer = self.runtime.block_on(self.ask_once(subject, payload));
+        self.note_silence(answer.is_some(), || {
+            "no coordinator answers: `warpsmith fleet submit` starts one; asking on".to_owned()
+        });
+        answer
+    }
+
+    /// Reports once that answers fail to come, while the connection itself is there.
+    fn note_silence(&self, is_answered: bool, text: impl FnOnce() -> String) {
+        let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_connected = self.client.connection_state() == State::Connected;
+        if is_answered || !is_connected {
+            *silence = Silence::default();
+        } else if silence.since.get_or_insert_with(Instant::now).elapsed() >= SILENT && !silence.is_reported {
+            silence.is_reported = true;
+            self.note(text());
+        }
     }
 
     async fn ask_once<T: serde::de::DeserializeOwned>(&self, subject: &str, payload: Vec<u8>) -> Option<T> {
@@ -371,6 +399,9 @@ impl Worker<'_> {
         match text {
             Ok(Ok(Some(text))) => Ok(Some(Descriptor::read(&text, &job)?.open()?)),
             _ => {
+                self.note_silence(false, || {
+                    format!("the text of job {} cannot be had; asking on", job.short())
+                });
                 pause(self.stop, Duration::from_millis(500));
                 Ok(None)
             }

@@ -11,7 +11,7 @@ use super::*;
 use crate::book::Book;
 use crate::coordinator::{Coordinator, Policy};
 use crate::duty::Found;
-use crate::folder::{ORDER, Wishes, create};
+use crate::folder::{ORDER, Wishes, create, order_text};
 use crate::job::{Descriptor, JobId, Liked, Sought, Task};
 use crate::wire::{Answer, Ask, Ready, Report, VERSION, Verdict};
 
@@ -47,13 +47,8 @@ impl Trial {
         let descriptor = Descriptor { fleet: Descriptor::FORMAT, round: 0, sought, liked, split: None };
         let folder = tempfile::tempdir().expect("a folder");
         let wishes = Wishes { count: None, enough: None, priority: 1.0 };
-        let job = create(
-            folder.path(),
-            &descriptor,
-            is_hidden.then(|| (ORDER, serde_json::to_string(order).expect("plain"))),
-            &wishes,
-        )
-        .expect("made");
+        let job = create(folder.path(), &descriptor, is_hidden.then(|| (ORDER, order_text(order))), &wishes)
+            .expect("made");
         let task = Descriptor::read(&descriptor.text(), &job).expect("itself").open().expect("possible");
         let mut trial = Trial { coordinator: Coordinator::new(policy), folder, job, task };
         trial.open(1);
@@ -461,5 +456,20 @@ fn ranges_nobody_could_cut_into_units_are_refused() {
     for range in ["1:2^124", "1:2^200"] {
         let why = ScanTask::open(&order(range)).err().expect("refused").to_string();
         assert!(why.contains("2^124"), "{why}");
+    }
+}
+
+/// A worker that claims 10^12 keys a second gets no more of a scan of 2^40 keys than a first unit is, again and again.
+#[test]
+fn claims_are_worth_no_more_than_a_first_unit() {
+    let order = Order {
+        range: "10000000000:1ffffffffff".to_owned(),
+        types: vec!["p2pkh".to_owned()],
+        addresses: vec![address(U256::from(77u64), "p2pkh")],
+    };
+    let mut trial = Trial::new(&order, false, POLICY);
+    for _ in 0..20 {
+        let lease = trial.lease(1, 1e12).expect("a unit");
+        assert!(lease.work.candidates().is_some_and(|keys| keys <= 1 << 24), "{lease:?}");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use warpsmith::fleet::duty::Found;
 use warpsmith::fleet::net::status::{JobStatus, Status};
 use warpsmith::scan::ScanProgress;
 use warpsmith::search::{Progress, Wanted};
@@ -19,6 +20,8 @@ const MAX_WORKER_ROWS: usize = 8;
 pub(crate) trait View {
     /// The live screen before anything is known.
     fn model(&self) -> Model;
+    /// Adds to a result what workers are not told, such as the file with a contract's code.
+    fn complete(&self, _found: &mut Found) {}
     /// Says what will be done, where there is no live screen.
     fn introduce(&self, screen: &mut LiveScreen);
     /// Shows progress to people.

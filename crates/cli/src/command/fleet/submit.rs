@@ -20,6 +20,7 @@ use warpsmith_console::human;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stderr::report;
 use warpsmith_console::stdout::Stdout;
+use zeroize::Zeroizing;
 
 use super::progress::{JobProgress, View, report_metrics};
 use crate::command::{chain, cosmos, ethereum, scan};
@@ -184,8 +185,10 @@ impl Submission {
         }
         let mut results =
             Results::open(stdout, flags.output.as_deref(), flags.json, encryption)?.with_codes(qr);
+        quest.prepare()?;
         results.notify(flags.notify.as_deref());
         results.name_patterns(quest.contest.is_none() && written.all().nth(1).is_some());
+        results.keep_brief(quest.contest.is_some());
         let output = flags.output.as_ref().map(|path| path.display().to_string());
         let view = SearchView { quest, wanted, count, output };
         let led = self.lead(&home, flags, (&mut results, &mut screen), &view, || {
@@ -255,14 +258,15 @@ impl Submission {
         let (mut has_begun, mut failure) = (false, None);
         let ended = wait(home, job, policy, flags.time_limit, worker_pages, &stop, &mut |news| {
             let done = match news {
-                News::Found(found) => {
+                News::Found(mut found) => {
+                    found.iter_mut().for_each(|found| view.complete(found));
                     if let Some(last) = found.last() {
                         screen.found(last.address());
                     }
                     (matches, tried_at_match) = (matches + found.len() as u64, tried);
                     // What was told is not told again, so it must have arrived.
                     results.publish(found.into_iter().map(Deliverable::from).collect()).and_then(|()| {
-                        results.finish()?;
+                        results.flush()?;
                         results.keep_ready()
                     })
                 }
@@ -327,6 +331,16 @@ struct SearchView<'a> {
 impl View for SearchView<'_> {
     fn model(&self) -> Model {
         search_model(self.quest, self.wanted, Vec::new(), self.output.clone())
+    }
+
+    fn complete(&self, found: &mut Found) {
+        if let (Subject::Salt(deployment), Found::Match(found)) = (self.quest.subject, found)
+            && let Some(salt) = found.salt()
+        {
+            let details = deployment.explain(salt).into_iter();
+            found.details = details.map(|(name, text)| (name, Zeroizing::new(text))).collect();
+            found.public_details = found.details.clone();
+        }
     }
 
     fn introduce(&self, screen: &mut LiveScreen) {
@@ -448,8 +462,15 @@ impl ResultOf {
         let NewMatches { found, damage } = job.take_new().or_fail()?;
         damage.iter().for_each(|text| report(text));
         let matches = found.len();
-        let mut results = Results::open(stdout, self.output.as_deref(), self.json, self.encrypt.open()?)?;
-        results.publish(found.into_iter().map(Deliverable::from).collect())?;
+        let found: Vec<Deliverable> = found.into_iter().map(Deliverable::from).collect();
+        let (encryption, target) = (self.encrypt.open()?, found.first().and_then(Deliverable::key_target));
+        if let (Some(encryption), Some(target)) = (&encryption, target)
+            && let Some(caution) = self.encrypt.caution(target.as_ref(), encryption)
+        {
+            report(&format!("warning: {caution}"));
+        }
+        let mut results = Results::open(stdout, self.output.as_deref(), self.json, encryption)?;
+        results.publish(found)?;
         results.finish()?;
         results.stdout().done(self.json, &Told { matches, over })?;
         if !self.json && matches == 0 {

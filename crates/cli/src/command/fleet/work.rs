@@ -37,6 +37,12 @@ pub(crate) struct Work {
 /// An invitation has some hundred characters.
 const MOST: u64 = 4096;
 
+/// The name of a worker's spool: other fleets have workers of the same number, and would refuse its reports.
+fn spool_name(invitation: &Invitation) -> String {
+    let fleet: String = invitation.fingerprint.chars().take(16).collect();
+    format!("{fleet}-worker-{}", invitation.id)
+}
+
 impl Work {
     fn invitation(&self) -> Result<Invitation, Failure> {
         if Invitation::is_one(&self.invitation) {
@@ -56,7 +62,7 @@ impl Work {
         Ok(Invitation::read(&String::from_utf8_lossy(&bytes)).or_fail()?)
     }
 
-    fn spool(&self, id: u32) -> Result<PathBuf, Failure> {
+    fn spool(&self, invitation: &Invitation) -> Result<PathBuf, Failure> {
         let state = || {
             let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
             let home = || std::env::home_dir().map(|home| home.join(".local/state"));
@@ -65,7 +71,7 @@ impl Work {
         let folder = self.spool.clone().or_else(state);
         let folder =
             folder.ok_or_else(|| Failure::Usage("there is no home folder; say --spool DIR".to_owned()))?;
-        Ok(folder.join(format!("worker-{id}")))
+        Ok(folder.join(spool_name(invitation)))
     }
 
     pub fn run(&self) -> Result<ExitStatus, Failure> {
@@ -81,7 +87,7 @@ impl Work {
                 names.join(", ")
             ));
         }
-        let spool = self.spool(invitation.id)?;
+        let spool = self.spool(&invitation)?;
         let worked = work(&invitation, &devices, &spool, &stop, &|told| match told {
             Told::Note(text) => report(&text),
             Told::Unit { device, candidates, shares, time } if !self.quiet => report(&format!(
@@ -93,5 +99,22 @@ impl Work {
         });
         worked.or_fail()?;
         Ok(ExitStatus::Interrupted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_of_different_fleets_have_different_spools() {
+        let of = |fingerprint: &str, id| {
+            let fingerprint = fingerprint.repeat(32);
+            let (server, name, seed) = ("h:1".to_owned(), "rig".to_owned(), Zeroizing::default());
+            spool_name(&Invitation { server, fingerprint, id, name, seed })
+        };
+        assert_eq!(of("ab", 1), "abababababababab-worker-1");
+        assert_ne!(of("ab", 1), of("cd", 1));
+        assert_ne!(of("ab", 1), of("ab", 2));
     }
 }

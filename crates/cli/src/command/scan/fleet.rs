@@ -87,7 +87,6 @@ impl Scan {
         let encryption = self.recipient.open()?;
         let mut results = Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?;
         results.notify(self.run.notify.as_deref());
-        results.answer_with(self.asked()?);
         results.born(self.birthday.unwrap_or_default());
         for line in &remarks(&list.report) {
             screen.warn(line);
@@ -99,9 +98,10 @@ impl Scan {
             targets: described(&targets),
             addresses: targets.identity().count,
         };
+        let asked = self.asked()?;
         let led = fleet.lead(&home, &self.run, (&mut results, &mut screen), &view, || {
             if is_hidden {
-                let id = submit_hidden(&home, &order, &wishes)?;
+                let id = submit_hidden(&home, &order, &asked, &wishes)?;
                 return Ok((id, "workers are told neither keys, nor what is looked for, nor where; who guesses the range can find the key"));
             }
             let Order { range, types, addresses } = order;

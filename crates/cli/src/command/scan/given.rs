@@ -10,18 +10,19 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use warpsmith::Devices;
-use warpsmith::scan::{Finding, GivenKeys};
+use warpsmith::scan::{Finding, GivenKeys, ScanProgress};
 use warpsmith::store::{Block, read_blocks};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::Stdout;
 
-use super::{Covered, Scan, described, remarks};
+use super::{Covered, Scan, described, progress_line, remarks};
 use crate::failures::{OrFail as _, failure_of};
 use crate::keys;
 use crate::record::Deliverable;
 use crate::results::Results;
+use crate::running::ProgressFormat;
 
 /// Lines that are no keys and are shown.
 const SHOWN: usize = 20;
@@ -68,7 +69,7 @@ impl Scan {
         let length = std::fs::metadata(file).ok().filter(|facts| facts.is_file()).map(|facts| facts.len());
         let read = Arc::new(AtomicU64::new(0));
         let (mut tried, mut matches, mut bad, mut repeated) = (0u64, 0u64, 0u64, 0u64);
-        let most = self.count.unwrap_or(u64::MAX);
+        let (most, every) = (self.count.unwrap_or(u64::MAX), self.run.interval(&screen));
         let (limit, stopped) = (self.run.time_limit, Arc::clone(&stop));
         let is_over = move || {
             let is_late = limit.is_some_and(|limit| started.elapsed() >= limit);
@@ -99,9 +100,14 @@ impl Scan {
             }
             // Nobody but them.
             drop((waiting, done));
-            let mut failure = None;
-            for tested in &told {
-                let taken = tested.and_then(|Tested { keys, mut found, bad: lines }| {
+            let (mut failure, mut reported) = (None, Instant::now());
+            loop {
+                let tested = match told.recv_timeout(every.saturating_sub(reported.elapsed())) {
+                    Ok(tested) => Some(tested),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => break,
+                };
+                let count = |Tested { keys, mut found, bad: lines }: Tested| {
                     tried += keys;
                     let all = found.len();
                     found.retain(|found| seen.insert((found.found_as.name.as_str(), found.address.clone())));
@@ -135,7 +141,18 @@ impl Scan {
                         length.map(|length| read.load(Ordering::Relaxed) as f64 / length.max(1) as f64);
                     screen.bar("keys of the list", part, &more);
                     Ok(())
-                });
+                };
+                let mut taken = tested.map_or(Ok(()), |tested| tested.and_then(count));
+                if reported.elapsed() >= every {
+                    reported = Instant::now();
+                    if let Some(ProgressFormat::Json) = self.run.progress {
+                        let share =
+                            length.map(|length| read.load(Ordering::Relaxed) as f64 / length.max(1) as f64);
+                        let progress = progress_of(tried, matches, started.elapsed(), share);
+                        taken =
+                            taken.and_then(|()| results.stdout().progress_json(&progress_line(&progress)));
+                    }
+                }
                 if let Err(error) = taken {
                     failure = Some(error);
                     break;
@@ -211,6 +228,14 @@ impl Scan {
             None => Ok(()),
         }
     }
+}
+
+/// Progress through a list, of which a share has been read where its length is known.
+fn progress_of(tried: u64, matches: u64, elapsed: Duration, share: Option<f64>) -> ScanProgress {
+    let (seconds, share) = (elapsed.as_secs_f64(), share.unwrap_or(0.0).min(1.0));
+    let rate = tried as f64 / seconds.max(1e-9);
+    let left = Duration::try_from_secs_f64(seconds * (1.0 - share) / share).ok();
+    ScanProgress { tried, rate, elapsed, share, left, matches, devices: vec![("cpu".to_owned(), rate)] }
 }
 
 /// Tests blocks until there are no more, or nobody listens; where the end is forced, until none is there.

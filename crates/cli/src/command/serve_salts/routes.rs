@@ -268,12 +268,15 @@ impl Service {
         };
         // The end of the service ends its searches. The deadline ends one whose device is still being made ready, too, of which the search's
         // own clock knows nothing; and the answer does not wait for a device.
-        let overdue = async {
-            while !self.stop.load(Ordering::Relaxed) && Instant::now() < until {
+        let stopped = async {
+            while !self.stop.load(Ordering::Relaxed) {
                 tokio::time::sleep(CHECK_INTERVAL).await;
             }
+        };
+        let overdue = async {
+            let _ = tokio::time::timeout_at(until.into(), stopped).await;
             abandoned.0.store(true, Ordering::Relaxed);
-            tokio::time::sleep(GRACE).await;
+            tokio::time::sleep_until((Instant::now().min(until) + GRACE).into()).await;
         };
         let internal = |what: String| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, what);
         tokio::select! {

@@ -15,6 +15,7 @@ use serde::de::{
     Visitor,
 };
 use serde_json::error::Category;
+use warpsmith_text::json_mistake;
 use warpsmith::pir::ethereum::Address;
 use warpsmith::pir::memory;
 
@@ -86,7 +87,9 @@ fn parse<'de, S: DeserializeSeed<'de>>(reader: &mut dyn Read, seed: S) -> io::Re
     let outcome = seed.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
     outcome.map_err(|error| match error.classify() {
         Category::Io => error.into(),
-        Category::Data => invalid(format!("the node's answer is not understood: {error}")),
+        Category::Data => {
+            invalid(format!("the node's answer is not understood: {}", json_mistake(&error.to_string())))
+        }
         Category::Syntax | Category::Eof => invalid("the node's answer is no JSON"),
     })
 }
@@ -365,6 +368,7 @@ mod tests {
         ] {
             let error = read::<Traces>(&mut text.as_bytes(), MAX_TEXT).err().unwrap();
             assert!(error.to_string().contains(why), "{text}: {error}");
+            assert!(!error.to_string().contains("line 1 column"), "{text}: {error}");
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{text}");
         }
         // A node that refuses a batch as a whole.
