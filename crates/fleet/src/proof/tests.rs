@@ -187,7 +187,7 @@ fn small_units_do_not_pay_for_large_ones() {
             record.take(&parts, 64 << 10, 10);
         }
         assert!(!record.is_aside());
-        let half = |at: f64| (at * 1000.0) as u64 % 2 == 0;
+        let half = |at: f64| ((at * 1000.0) as u64).is_multiple_of(2);
         for _ in 0..5 {
             let parts = unit(&mut random, 64.0, half);
             (shares, expected) = (shares + parts.len() as f64, expected + 64.0);
