@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
-use crate::job::{Descriptor, JobId};
+use crate::id::JobId;
+use crate::job::Descriptor;
 use crate::scan::Order;
 use crate::secrets::Master;
 use crate::wire::Lease;

@@ -14,7 +14,7 @@ use warpsmith_files::{Locked, Sharing};
 use warpsmith_store::{Interval, IntervalSet, U256};
 
 use crate::error::{Error, Result};
-use crate::job::JobId;
+use crate::id::JobId;
 
 /// Bytes of a record, and of the head.
 pub const RECORD: usize = 48;

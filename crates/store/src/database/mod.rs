@@ -33,9 +33,8 @@ use std::path::{Path, PathBuf};
 
 use warpsmith_chain::AddressKind;
 
-use crate::filter::key_of;
 use crate::map::{Source, Targets};
-use crate::record::Entry;
+use crate::record::{Entry, key_of};
 use crate::{Error, Record};
 use about::Summary;
 use entries::Entries;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use warpsmith::fleet::net::home::Home;
-use warpsmith::fleet::net::submit::{cancel, find, reload};
+use warpsmith::fleet::net::own::find;
+use warpsmith::fleet::net::submit::{cancel, reload};
 use zeroize::Zeroizing;
 
 use crate::ending::{Ending, Failure, is_missing};
