@@ -62,7 +62,7 @@ impl Database {
         if !facts.is_file() {
             let reason = match lmdb::folder_of(path) {
                 Some(_) => {
-                    "it is a folder with an LMDB tree, as BitcoinAddressFinder and earlier versions made it; make one from it: \
+                    "it is a folder with an LMDB tree, as BitcoinAddressFinder makes it; make one from it: \
                      warpsmith db build NEW OLD"
                 }
                 None => "it is no regular file",

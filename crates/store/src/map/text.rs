@@ -2,15 +2,15 @@
 //! unseen.
 //!
 //! ```text
-//! warpsmith map 1                         2 where it has lines that 1 does not know
+//! warpsmith map 2
 //! range 8000:ffff
-//! mask <64 hex digits>                    format 2; only where the range is that of a mask's candidates
+//! mask <64 hex digits>                    only where the range is that of a mask's candidates
 //! types p2pkh,p2wpkh
 //! targets addresses 3 <64 hex digits>
 //! order sequential                        or: order random <seed, hex> <piece, hex>
 //! stretch <began> <seconds> <keys>        at most 512, decimal
-//! match <address> <found>                 format 2; at most 10,000, ascending; found at, in seconds since 1970
-//! unlisted <matches>                      format 2; behind 10,000 of these, if there were more
+//! match <address> <found>                 at most 10,000, ascending; found at, in seconds since 1970
+//! unlisted <matches>                      behind 10,000 of these, if there were more
 //! covered 8000:8fff                       any number, ascending, apart
 //! total <keys>                            decimal
 //! sha256 <64 hex digits>                  of all lines before
@@ -30,16 +30,12 @@ use crate::order::Order;
 
 const WHAT: &str = "scan map";
 const HEAD: &str = "warpsmith map ";
-/// The newest format. A map is written in the oldest that can say all of it, so that earlier versions go on reading most maps.
+/// The format that is written and read.
 const VERSION: u32 = 2;
-/// The first format, and the first with lines for what was found and for masks.
-const FIRST: u32 = 1;
-const SECOND: u32 = 2;
 const SUM: &str = "sha256 ";
 
 pub(super) fn write(map: &Map) -> String {
-    let version = if map.matches.is_empty() && map.job.mask.is_none() { FIRST } else { SECOND };
-    let mut text = format!("{HEAD}{version}\n");
+    let mut text = format!("{HEAD}{VERSION}\n");
     let mut line = |words: std::fmt::Arguments| {
         text.write_fmt(words).expect("a string takes all");
         text.push('\n');
@@ -90,7 +86,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Map, Error> {
     // A version that is not ours may end otherwise, so it comes first.
     let (head, _) = text.split_once('\n').ok_or_else(truncated)?;
     let version: u32 = head[HEAD.len()..].parse().map_err(|_| corrupt("line 1 has no format"))?;
-    if !(FIRST..=VERSION).contains(&version) {
+    if version != VERSION {
         return Err(Error::Version { path, what, found: version, known: VERSION });
     }
     let body = text.strip_suffix('\n').ok_or_else(truncated)?;
@@ -100,7 +96,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Map, Error> {
         return Err(corrupt("its SHA-256 is not the one in its last line"));
     }
     let mut lines = Lines { lines: text[..at].lines().enumerate().skip(1).peekable() };
-    lines.map(version).map_err(|reason| corrupt(&reason))
+    lines.map().map_err(|reason| corrupt(&reason))
 }
 
 /// The lines after the first, with their numbers from 0. The digest fits, so what is wrong here was written wrongly.
@@ -109,7 +105,7 @@ struct Lines<'a, I: Iterator<Item = (usize, &'a str)>> {
 }
 
 impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
-    fn map(&mut self, version: u32) -> Result<Map, String> {
+    fn map(&mut self) -> Result<Map, String> {
         let range = self.only("range", interval)?;
         let mask = self.next("mask", |words| match words {
             [digest] => digest_of(digest),
@@ -132,9 +128,9 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
                 return Err(format!("it has more than {} lines 'stretch'", Stretch::MOST));
             }
         }
-        // Earlier versions wrote down runs that ended before their first batch.
+        // As in `write`: a stretch without keys says nothing.
         history.retain(|stretch| stretch.keys != U256::ZERO);
-        let matches = if version >= SECOND { self.matches()? } else { Matches::default() };
+        let matches = self.matches()?;
         let mut covered = IntervalSet::new();
         let mut listed = 0;
         let within = |words: &[&str]| interval(words).filter(|interval| range.covers(interval));

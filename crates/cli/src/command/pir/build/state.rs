@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use warpsmith::pir::Result;
 use warpsmith::pir::database::Description;
-use warpsmith::pir::ethereum::{self, ChainHead, CodeList, Folder, Synthetic, WordFolder, code_hash_record};
+use warpsmith::pir::ethereum::{self, ChainHead, CodeList, Folder, Synthetic, code_hash_record};
 use warpsmith::pir::keyword::{self, Names, Plan};
 
 use super::super::accounts::Accounts;
@@ -114,21 +114,6 @@ impl Build {
             })
         };
         Ok(self.build_state(folder.keys() + contracts, &each, watch)?)
-    }
-
-    /// Words of an older extractor.
-    pub(super) fn build_words(
-        &self,
-        input: &Path,
-        watch: &mut Watch<'_>,
-    ) -> std::result::Result<Description, Failure> {
-        let folder = WordFolder::open(input)?;
-        let mut keys = 0;
-        folder.each(&mut |_, _| {
-            keys += 1;
-            if keys % (1 << 14) == 0 { watch.tell(None) } else { Ok(()) }
-        })?;
-        Ok(self.build_state(keys, &|take| folder.each(take), watch)?)
     }
 
     /// Accounts in CSV.
