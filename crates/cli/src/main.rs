@@ -4,6 +4,7 @@
 //! carries results only; everything else goes to stderr. Every ending passes through [`main`], so the exit
 //! codes are decided in `ending.rs` and nowhere else.
 
+mod advice;
 mod artifact;
 mod authorities;
 mod checks;

@@ -6,6 +6,7 @@ use warpsmith::chain::coin::{AddressType, Coin, CoinAddress, Inference, Network,
 use warpsmith::chain::{Shown, Target};
 use warpsmith::pattern::{Error, Options, Patterns, Reason, compile, compile_possible};
 
+use crate::advice;
 use crate::ending::Failure;
 use crate::hooks;
 use crate::human;
@@ -149,7 +150,7 @@ impl<'a> Written<'a> {
             return Err(refused.swap_remove(0).1);
         }
         let address = inference.finish()?;
-        let refused = refused.iter().map(|(at, refusal)| (*at, refusal.to_string()));
+        let refused = refused.iter().map(|(at, refusal)| (*at, advice::of_type(refusal)));
         self.leave_out(refused.collect());
         Ok(address)
     }

@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub [u8; 32]);
 
+/// A text that names no job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a job is named by 64 hex digits")]
+pub struct JobIdError;
+
 impl JobId {
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -34,24 +39,23 @@ impl fmt::Debug for JobId {
 }
 
 impl FromStr for JobId {
-    type Err = String;
+    type Err = JobIdError;
 
-    fn from_str(text: &str) -> std::result::Result<JobId, String> {
+    fn from_str(text: &str) -> Result<JobId, JobIdError> {
         let mut bytes = [0; 32];
-        const_hex::decode_to_slice(text, &mut bytes)
-            .map_err(|_| "a job is named by 64 hex digits".to_owned())?;
+        const_hex::decode_to_slice(text, &mut bytes).map_err(|_| JobIdError)?;
         Ok(JobId(bytes))
     }
 }
 
 impl Serialize for JobId {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
 }
 
 impl<'de> Deserialize<'de> for JobId {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<JobId, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<JobId, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
         text.parse().map_err(serde::de::Error::custom)
     }

@@ -348,7 +348,7 @@ impl Sought {
                     ("create3", proxy) => Deployment::create3(factory, deployer, proxy, &request),
                     _ => return Err(bad(&"a salt is for create2 or for create3")),
                 };
-                Ok(AnyTarget::Salt(Arc::new(made.map_err(|error| bad(&error))?)))
+                Ok(AnyTarget::Salt(Arc::new(made?)))
             }
             Sought::Range { .. } | Sought::Hidden { .. } => Err(bad(&"a scan has no target of its own")),
         }
@@ -523,7 +523,7 @@ mod tests {
         let at_home = Deployment::create3(&factory, None, None, &request).expect("possible");
         assert_eq!(target.salted(), at_home.salted());
         let why = |job: &Descriptor| job.open().err().expect("refused").to_string();
-        assert!(why(&job(rule, "me")).contains("--input owner: 'me' is no address"));
+        assert!(why(&job(rule, "me")).contains("the input owner: 'me' is no address"));
         assert!(why(&job("name = 5", "me")).contains("line 1, column 8"));
     }
 }

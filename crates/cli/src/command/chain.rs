@@ -13,6 +13,7 @@ use warpsmith::fleet::job::Sought;
 use warpsmith::pattern::{KINDS, Options, Reason, compile};
 use warpsmith::search::Subject;
 
+use crate::advice;
 use crate::ending::{Ending, Failure};
 use crate::human::any_of;
 use crate::mining::{Mining, SplitFlags};
@@ -262,6 +263,6 @@ fn advised(
                 ),
             }
         }
-        _ => refusal.to_string(),
+        _ => advice::of_type(refusal),
     }
 }

@@ -9,7 +9,7 @@ use super::status::{JobStatus, Status};
 use crate::duty::{Duty, Found};
 use crate::error::{Error, Result};
 use crate::folder::{self, FOUND, FoundAt, Wishes, read_found};
-use crate::id::JobId;
+use crate::id::{JobId, JobIdError};
 use crate::job::Descriptor;
 use crate::ledger::Standing;
 use crate::secrets::Master;
@@ -22,7 +22,7 @@ pub fn find(home: &Home, name: &str) -> Result<(JobId, PathBuf)> {
     let mut fitting: Vec<String> = names.filter(|job| job.starts_with(name)).collect();
     match (fitting.pop(), fitting.is_empty()) {
         (Some(job), true) => {
-            let id = job.parse().map_err(|why: String| Error::corrupt(&folder, why))?;
+            let id = job.parse().map_err(|error: JobIdError| Error::corrupt(&folder, error.to_string()))?;
             Ok((id, folder.join(job)))
         }
         (Some(_), false) => Err(Error::Usage(format!("several jobs begin with '{name}'; give more digits"))),

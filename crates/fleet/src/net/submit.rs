@@ -250,11 +250,7 @@ impl LocalServer {
         end_with_us(&mut command);
         let child = command.spawn();
         let child = child.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::Usage(
-                "--local needs nats-server on the PATH, and there is none; install it: `apt install nats-server` on \
-                 Debian and Ubuntu, `brew install nats-server` on macOS, or from https://nats.io/download"
-                    .to_owned(),
-            ),
+            std::io::ErrorKind::NotFound => Error::NoServer,
             _ => Error::Network(format!("nats-server cannot be started: {error}")),
         })?;
         let mut server = LocalServer(child);

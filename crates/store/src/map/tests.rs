@@ -238,13 +238,13 @@ fn another_order_is_refused_and_other_pieces_are_not() {
     let before = fs::read(&path).unwrap();
     let error = open(random).unwrap_err().to_string();
     assert!(error.contains("in sequential order, and asked for is random order"), "{error}");
-    assert!(error.contains("leave the random order (--random) out"), "{error}");
+    assert!(error.contains("ask for sequential order to resume it"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
     fs::remove_file(&path).unwrap();
     let first = open(random).unwrap().map().order();
     let error = open(|_| Order::Sequential).unwrap_err().to_string();
     assert!(
-        error.contains("in random order") && error.contains("ask for a random order (--random)"),
+        error.contains("in random order") && error.contains("ask for random order to resume it"),
         "{error}"
     );
     // Another machine, another seed: it goes on as it was.

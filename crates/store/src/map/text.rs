@@ -96,7 +96,24 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Map, Error> {
         return Err(corrupt("its SHA-256 is not the one in its last line"));
     }
     let mut lines = Lines { lines: text[..at].lines().enumerate().skip(1).peekable() };
-    lines.map().map_err(|reason| corrupt(&reason))
+    lines.map().map_err(|mistake| corrupt(&mistake.to_string()))
+}
+
+/// What is wrong with the lines of a map whose digest fits.
+#[derive(Debug, thiserror::Error)]
+enum Mistake {
+    #[error("there is no line '{name}' where it belongs")]
+    Missing { name: &'static str },
+    #[error("line {line} cannot be read")]
+    Unreadable { line: usize },
+    #[error("it has more than {most} lines '{name}'")]
+    Many { name: &'static str, most: usize },
+    #[error("its lines 'match' are not in order")]
+    Order,
+    #[error("line {line} follows the total")]
+    Behind { line: usize },
+    #[error("the covered intervals do not add up to the total")]
+    Sum,
 }
 
 /// The lines after the first, with their numbers from 0. The digest fits, so what is wrong here was written wrongly.
@@ -105,7 +122,7 @@ struct Lines<'a, I: Iterator<Item = (usize, &'a str)>> {
 }
 
 impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
-    fn map(&mut self) -> Result<Map, String> {
+    fn map(&mut self) -> Result<Map, Mistake> {
         let range = self.only("range", interval)?;
         let mask = self.next("mask", |words| match words {
             [digest] => digest_of(digest),
@@ -125,7 +142,7 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
         while let Some(stretch) = self.next("stretch", stretch)? {
             history.push(stretch);
             if history.len() > Stretch::MOST {
-                return Err(format!("it has more than {} lines 'stretch'", Stretch::MOST));
+                return Err(Mistake::Many { name: "stretch", most: Stretch::MOST });
             }
         }
         // As in `write`: a stretch without keys says nothing.
@@ -140,24 +157,24 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
         }
         let total: U256 = self.only("total", number)?;
         if let Some((number, _)) = self.lines.next() {
-            return Err(format!("line {} follows the total", number + 1));
+            return Err(Mistake::Behind { line: number + 1 });
         }
         // Intervals that overlap or touch would have become fewer.
         if covered.len() != listed || covered.total() != total {
-            return Err("the covered intervals do not add up to the total".into());
+            return Err(Mistake::Sum);
         }
         Ok(Map { job, order, covered, history, matches, counted_to: None })
     }
 
-    fn matches(&mut self) -> Result<Matches, String> {
+    fn matches(&mut self) -> Result<Matches, Mistake> {
         let mut all = Matches::default();
         while let Some((address, found)) = self.next("match", found)? {
             if all.listed.last_key_value().is_some_and(|(last, _)| last.as_str() >= address) {
-                return Err("its lines 'match' are not in order".into());
+                return Err(Mistake::Order);
             }
             all.listed.insert(address.to_owned(), found);
             if all.listed.len() > matches::MOST {
-                return Err(format!("it has more than {} lines 'match'", matches::MOST));
+                return Err(Mistake::Many { name: "match", most: matches::MOST });
             }
         }
         let is_full = all.listed.len() == matches::MOST;
@@ -167,8 +184,12 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
     }
 
     /// The words after `name` in the next line, which must be one of that name.
-    fn only<T>(&mut self, name: &str, read: impl FnOnce(&[&'a str]) -> Option<T>) -> Result<T, String> {
-        self.next(name, read)?.ok_or_else(|| format!("there is no line '{name}' where it belongs"))
+    fn only<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&[&'a str]) -> Option<T>,
+    ) -> Result<T, Mistake> {
+        self.next(name, read)?.ok_or(Mistake::Missing { name })
     }
 
     /// The same where the line may be another: then `None`.
@@ -176,11 +197,11 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
         &mut self,
         name: &str,
         read: impl FnOnce(&[&'a str]) -> Option<T>,
-    ) -> Result<Option<T>, String> {
+    ) -> Result<Option<T>, Mistake> {
         let is_named = |line: &str| line.split(' ').next() == Some(name);
         let Some((number, line)) = self.lines.next_if(|(_, line)| is_named(line)) else { return Ok(None) };
         let words: Vec<&str> = line.split(' ').skip(1).collect();
-        read(&words).map(Some).ok_or_else(|| format!("line {} cannot be read", number + 1))
+        read(&words).map(Some).ok_or(Mistake::Unreadable { line: number + 1 })
     }
 }
 

@@ -10,6 +10,7 @@ mod work;
 use clap::{Args, Subcommand};
 use warpsmith::fleet;
 
+use crate::advice;
 use crate::ending::{Ending, Failure};
 use crate::stdout::Stdout;
 
@@ -65,8 +66,10 @@ impl Fleet {
 
 impl From<fleet::Error> for Failure {
     fn from(error: fleet::Error) -> Failure {
+        if let Some(text) = advice::of_fleet(&error) {
+            return Failure::Usage(text);
+        }
         match error {
-            fleet::Error::Usage(text) => Failure::Usage(text),
             fleet::Error::Engine(error) => error.into(),
             other => Failure::of("", &other),
         }
