@@ -341,3 +341,14 @@ fn no_error_of_a_library_is_a_text() {
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(is_text("fn read() -> Result<u8, String> {") && !is_text("fn read() -> Result<Vec<String>> {"));
 }
+
+/// The lints know the oldest compiler from a file of their own.
+#[test]
+fn lints_are_those_of_the_oldest_compiler() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let lints = std::fs::read_to_string(root.join("clippy.toml")).expect("a file");
+    for package in packages() {
+        let oldest = package["rust_version"].as_str().expect("a version");
+        assert!(lints.contains(&format!("msrv = \"{oldest}\"\n")), "{}: {oldest}", package["name"]);
+    }
+}
