@@ -88,16 +88,16 @@ impl Chain {
     }
 
     /// The target of a result that names this chain, a type and an address: on the network that the address is of.
-    pub fn target_of(&self, variant: Option<&str>, address: &str) -> Result<Arc<dyn KeyTarget>, String> {
+    pub fn target_of(&self, variant: Option<&str>, address: &str) -> Result<Arc<dyn KeyTarget>, TypeError> {
         let types: Vec<_> = self.addresses.iter().filter(|row| row.target.variant() == variant).collect();
         let Some(first) = types.first() else {
             let names: Vec<&str> = self.types().filter_map(|known| known.variant()).collect();
             return Err(match variant {
-                None => format!("its type is missing; known are {}", names.join(", ")),
+                None => TypeError::Missing { known: names.join(", ") },
                 Some(other) if names.is_empty() => {
-                    format!("its type is {other:?}, but {} has no types", self.name)
+                    TypeError::NoTypes { given: other.to_owned(), chain: self.name }
                 }
-                Some(other) => format!("its type is {other:?}; known are {}", names.join(", ")),
+                Some(other) => TypeError::Unknown { given: other.to_owned(), known: names.join(", ") },
             });
         };
         let fits = types.iter().find(|row| row.target.decode(address).is_ok());
@@ -108,6 +108,34 @@ impl Chain {
         }
         Ok(Arc::clone(&fits.unwrap_or(first).target))
     }
+}
+
+/// A type of address that a chain does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypeError {
+    /// The chain has several, and none is given.
+    #[error("its type is missing; known are {known}")]
+    Missing {
+        /// The types there are.
+        known: String,
+    },
+    /// None of the chain's types.
+    #[error("its type is {given:?}; known are {known}")]
+    Unknown {
+        /// The type that was given.
+        given: String,
+        /// The types there are.
+        known: String,
+    },
+    /// The chain has one type without a name.
+    #[error("its type is {given:?}, but {chain} has no types")]
+    NoTypes {
+        /// The type that was given.
+        given: String,
+        /// The chain.
+        chain: &'static str,
+    },
 }
 
 /// A type of address, on whatever network: what a scan can be narrowed to, and what a finding is.
@@ -432,7 +460,7 @@ mod tests {
             assert_eq!((target.encode(&digest), target.form()), (text, row.target.form()));
             assert_eq!(target.export(&[7; 32]), row.target.export(&[7; 32]));
         }
-        assert!(btc.target_of(None, "").err().unwrap().contains("missing"));
-        assert!(btc.target_of(Some("p2wsh"), "").err().unwrap().contains("known are p2pkh, "));
+        assert!(btc.target_of(None, "").err().unwrap().to_string().contains("missing"));
+        assert!(btc.target_of(Some("p2wsh"), "").err().unwrap().to_string().contains("known are p2pkh, "));
     }
 }

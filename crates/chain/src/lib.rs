@@ -26,7 +26,7 @@ use zeroize::Zeroizing;
 
 pub use account::PlainAccount;
 pub use birthday::Birthday;
-pub use chains::{AddressKind, CHAINS, Chain, KeyType, Listed, OfAddress, TYPES, find};
+pub use chains::{AddressKind, CHAINS, Chain, KeyType, Listed, OfAddress, TYPES, TypeError, find};
 pub use digest::Digest;
 pub use error::Error;
 pub use form::{Form, Reads, taproot_output, taproot_tweak};

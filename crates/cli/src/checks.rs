@@ -509,7 +509,7 @@ fn target_of(document: &Value, address: &str, point: &PublicPoint) -> Result<Arc
             Chain::find(name).ok_or_else(|| format!("its target is {}, which is not known", Shown(name)))?;
         // A scan names the chain where there is only one type.
         let variant = field(document, "type").filter(|variant| *variant != name);
-        return chain.target_of(variant, address);
+        return chain.target_of(variant, address).map_err(|error| error.to_string());
     }
     let told = CHAINS.iter().filter_map(|chain| chain.of_address.and_then(|of_address| of_address(address)));
     let listed = CHAINS.iter().flat_map(|chain| &chain.addresses).map(|row| Arc::clone(&row.target));

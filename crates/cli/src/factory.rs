@@ -21,6 +21,7 @@ use warpsmith_console::human::whole;
 use warpsmith_console::input;
 use warpsmith_files::{create, with_suffix};
 
+use crate::advice;
 use crate::artifact::{Finished, Given, creation_code};
 use crate::running::CONTRACT;
 
@@ -197,7 +198,7 @@ impl SafeFlags {
         }
         let owners = self.owner.iter().map(|text| read_address("--owner", text));
         let owners = SafeOwners::new(owners.collect::<Result<_, _>>()?, self.threshold);
-        owners.map(Some).map_err(|error| Failure::Usage(error.to_string()))
+        owners.map(Some).map_err(|error| Failure::Usage(advice::of_safe(&error)))
     }
 }
 
@@ -275,7 +276,7 @@ fn told(
 }
 
 fn refused(refusal: Refusal) -> Failure {
-    Failure::Usage(refusal.to_string())
+    Failure::Usage(advice::of_contract(&refusal))
 }
 
 impl MadeByCreate2 {
@@ -283,7 +284,7 @@ impl MadeByCreate2 {
         let mut request = self.by.request(&self.rule, mask)?;
         if let Some(owners) = self.safe.owners()? {
             let added = owners.add_inputs(factory, &mut request.inputs);
-            added.map_err(|error| Failure::Usage(error.to_string()))?;
+            added.map_err(|error| Failure::Usage(advice::of_safe(&error)))?;
         }
         Ok(request)
     }

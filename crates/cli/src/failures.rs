@@ -5,6 +5,8 @@ use std::error::Error as StdError;
 use warpsmith::{fleet, pir, search, store};
 use warpsmith_console::exit::{Failure, causes};
 
+use crate::advice;
+
 /// Errors of libraries that commands fail with.
 pub(crate) trait IntoFailure {
     fn into_failure(self) -> Failure;
@@ -91,8 +93,10 @@ impl IntoFailure for pir::Error {
 
 impl IntoFailure for fleet::Error {
     fn into_failure(self) -> Failure {
+        if let Some(text) = advice::of_fleet(&self) {
+            return Failure::Usage(text);
+        }
         match self {
-            fleet::Error::Usage(text) => Failure::Usage(text),
             fleet::Error::Engine(error) => error.into_failure(),
             other => failure_of("", &other),
         }

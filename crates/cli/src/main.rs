@@ -3,6 +3,7 @@
 //! Parses flags, calls the library and turns the outcome into text and an exit code. stdout carries results only; everything else goes
 //! to stderr. What it shares with other programs, from reports of failures to prompts, is in `warpsmith_console`.
 
+mod advice;
 mod artifact;
 mod authorities;
 mod checks;

@@ -12,6 +12,7 @@ use warpsmith_console::redact::secret_kind;
 use warpsmith_console::stderr::warn;
 use warpsmith_text::Shown;
 
+use crate::advice;
 use crate::hooks;
 
 /// Far more than anybody writes: a regular expression may be a long one, and a list as long as memory and devices carry.
@@ -151,7 +152,7 @@ impl<'a> Written<'a> {
             return Err(refused.swap_remove(0).1);
         }
         let address = inference.finish()?;
-        let refused = refused.iter().map(|(at, refusal)| (*at, refusal.to_string()));
+        let refused = refused.iter().map(|(at, refusal)| (*at, advice::of_type(refusal)));
         self.leave_out(refused.collect());
         Ok(address)
     }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpsmith_curve::field::chains::{self, Op};
-use warpsmith_curve::field::lanes;
+use warpsmith_curve::field::dispatch;
 use warpsmith_curve::walk::{self, Bits, Block, Points, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Scalar, group};
 use warpsmith_simd::Simd;
@@ -78,18 +78,19 @@ fn walks(c: &mut Criterion) {
     for simd in Simd::available(&warpsmith_curve::SETS) {
         let table = Table::new(simd, HALF);
         let mut g = c.benchmark_group(format!("walk-{simd}"));
-        let keys = lanes::count(simd) as u64 * (walk::KEYS_PER_CENTRE + walk::KEYS_PER_ENTRY * HALF as u64);
+        let keys =
+            dispatch::lane_count(simd) as u64 * (walk::KEYS_PER_CENTRE + walk::KEYS_PER_ENTRY * HALF as u64);
         g.throughput(Throughput::Elements(keys));
         let start = |lane| group::multiply(Scalar::LAMBDA.mul(Scalar::from_u64(lane + 2)), Some(Affine::G));
         for (name, sieve) in &sieves {
-            let starts: Vec<_> = (0..lanes::count(simd) as u64).map(start).collect();
+            let starts: Vec<_> = (0..dispatch::lane_count(simd) as u64).map(start).collect();
             let mut walk = Walk::new(&table, &starts);
             let mut hits = Vec::new();
             g.bench_function(*name, |bench| bench.iter(|| walk.group(sieve, &mut hits)));
         }
-        let keys = lanes::count(simd) as u64 * walk::KEYS_PER_POINT * (2 * HALF as u64 + 1);
+        let keys = dispatch::lane_count(simd) as u64 * walk::KEYS_PER_POINT * (2 * HALF as u64 + 1);
         g.throughput(Throughput::Elements(keys));
-        let starts: Vec<_> = (0..lanes::count(simd) as u64).map(start).collect();
+        let starts: Vec<_> = (0..dispatch::lane_count(simd) as u64).map(start).collect();
         let mut walk = Walk::new(&table, &starts);
         g.bench_function("points", |bench| bench.iter(|| walk.points(&mut Taken::<true>)));
         g.bench_function("points without y", |bench| bench.iter(|| walk.points(&mut Taken::<false>)));

@@ -7,8 +7,8 @@ use k256::elliptic_curve::hazmat::FieldArithmetic;
 use k256::elliptic_curve::ops::Reduce;
 use k256::elliptic_curve::sec1::ToSec1Point;
 use k256::{AffinePoint, FieldBytes, ProjectivePoint};
-use warpsmith_curve::field::dispatch::{Job, test_all};
-use warpsmith_curve::field::lanes::{self, Lanes};
+use warpsmith_curve::field::dispatch::{self, Job, test_all};
+use warpsmith_curve::field::lanes::Lanes;
 use warpsmith_curve::field::leading::Leading;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::multiply::{Eight, Multiples};
@@ -307,7 +307,7 @@ fn every_key_of_long_walks_agrees_with_k256() {
         let half = 255;
         let group = 2 * half + 1;
         let table = Table::new(simd, half as u32);
-        let lanes = lanes::count(simd);
+        let lanes = dispatch::lane_count(simd);
         // Each lane begins somewhere else. `next` is the lowest key of the group to come.
         let starts: Vec<(ProjectivePoint, Affine)> = (0..lanes).map(|_| some_point(&mut random)).collect();
         let down = ProjectivePoint::GENERATOR * k256::Scalar::from(half as u64);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warpsmith_curve::Scalar;
-use warpsmith_curve::field::lanes;
+use warpsmith_curve::field::dispatch;
 use warpsmith_curve::walk::{Block, KEYS_PER_POINT, Place, Points, Table, Walk};
 use warpsmith_simd::Simd;
 
@@ -54,7 +54,7 @@ fn check_groups<const Y: bool>(simd: Simd, origin: Scalar, half: u32, groups: u6
 
 fn check<const Y: bool, const RELATIVES: bool>(simd: Simd, origin: Scalar, half: u32, groups: u64) {
     let table = Table::new(simd, half);
-    let lanes = lanes::count(simd);
+    let lanes = dispatch::lane_count(simd);
     let mut walk = Walk::new(&table, &starts(origin, half, lanes));
     let mut notes = Notes::<Y, RELATIVES>::default();
     let mut keys = 0;
@@ -121,7 +121,7 @@ fn groups_at_one_at_n_minus_one_across_n_and_on_the_table_are_exact() {
 #[test]
 fn a_lane_that_meets_the_table_leaves_the_others_alone() {
     // Lane 3 begins on an entry, the others do not.
-    for simd in available().filter(|&s| lanes::count(s) > 3) {
+    for simd in available().filter(|&s| dispatch::lane_count(s) > 3) {
         let half = 4;
         let origin = Scalar::from_u64(2).sub(Scalar::from_u64(3 * STRIDE * (2 * half + 1)));
         check_groups::<true>(simd, origin, half as u32, 2);
@@ -133,7 +133,7 @@ fn blocks_are_full_but_for_the_last_of_a_group() {
     for simd in available() {
         let half = 20;
         let table = Table::new(simd, half);
-        let lanes = lanes::count(simd);
+        let lanes = dispatch::lane_count(simd);
         let mut walk = Walk::new(&table, &starts(some_scalar(4), half, lanes));
         let mut notes = Notes::<true>::default();
         walk.points(&mut notes);

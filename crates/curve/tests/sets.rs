@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpsmith_curve::field::lanes;
+use warpsmith_curve::field::dispatch;
 use warpsmith_curve::group::{self, Point};
 use warpsmith_curve::walk::{Bits, Hit, Place, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Scalar};
@@ -25,7 +25,7 @@ impl Random {
 
 fn starts(simd: Simd, seed: u64) -> Vec<Point> {
     let start = |lane| Scalar::LAMBDA.mul(Scalar::from_u64(seed * 1000 + lane));
-    (1..=lanes::count(simd) as u64).map(|l| group::multiply(start(l), Some(Affine::G))).collect()
+    (1..=dispatch::lane_count(simd) as u64).map(|l| group::multiply(start(l), Some(Affine::G))).collect()
 }
 
 /// Prefixes of some bits, sorted and disjoint.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use warpsmith_curve::field::lanes;
+use warpsmith_curve::field::dispatch;
 use warpsmith_curve::group::Point;
 use warpsmith_curve::walk::{Bits, Block, Hit, Place, Points, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Fe};
@@ -84,7 +84,7 @@ fn the_orbit_walk_is_right_at_every_element() {
             let x: Vec<Option<Fe>> = (0..group.order).map(|k| point(&group, k).map(|p| p.x)).collect();
             for (half, steps) in shapes(&group) {
                 let table = Table::of(simd, point(&group, 1).expect("a generator"), half);
-                for starts in starts(&group, lanes::count(simd)) {
+                for starts in starts(&group, dispatch::lane_count(simd)) {
                     let points: Vec<Point> = starts.iter().map(|k| point(&group, *k)).collect();
                     let mut walk = Walk::new(&table, &points);
                     let (mut hits, mut keys) = (Vec::new(), 0);
@@ -119,8 +119,9 @@ fn the_sieves_of_leading_bits_miss_no_element() {
                     Sieve { ranges: vec![range], ..Sieve::default() },
                     Sieve { bits: Some(Bits::new(&[range], 14)), ..Sieve::default() },
                 ];
-                for (starts, sieve) in
-                    starts(&group, lanes::count(simd)).iter().flat_map(|s| sieves.each_ref().map(|v| (s, v)))
+                for (starts, sieve) in starts(&group, dispatch::lane_count(simd))
+                    .iter()
+                    .flat_map(|s| sieves.each_ref().map(|v| (s, v)))
                 {
                     let points: Vec<Point> = starts.iter().map(|k| point(&group, *k)).collect();
                     let (mut walk, mut hits) = (Walk::new(&table, &points), Vec::new());
@@ -169,7 +170,7 @@ fn the_walk_over_points_is_right_at_every_element() {
         for group in Small::both() {
             for (half, steps) in shapes(&group) {
                 let table = Table::of(simd, point(&group, 1).expect("a generator"), half);
-                for starts in starts(&group, lanes::count(simd)) {
+                for starts in starts(&group, dispatch::lane_count(simd)) {
                     let points: Vec<Point> = starts.iter().map(|k| point(&group, *k)).collect();
                     let (mut walk, mut notes, mut keys) = (Walk::new(&table, &points), Notes::default(), 0);
                     for _ in 0..steps {

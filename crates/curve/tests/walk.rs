@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpsmith_curve::field::lanes;
+use warpsmith_curve::field::dispatch;
 use warpsmith_curve::group;
 use warpsmith_curve::walk::{self, Bits, Hit, Place, Range, Sieve, Table, Term, Walk};
 use warpsmith_curve::{Affine, Fe, Scalar};
@@ -22,7 +22,7 @@ fn everything() -> Sieve {
 /// Every key of a few groups, by two ways: each place once, each x equal to that of k*G.
 fn check_groups(simd: Simd, origin: Scalar, half: u32, groups: u64) {
     let table = Table::new(simd, half);
-    let lanes = lanes::count(simd);
+    let lanes = dispatch::lane_count(simd);
     let mut walk = Walk::new(&table, &starts(origin, half, lanes));
     let mut hits = Vec::new();
     let mut keys = 0;
@@ -116,7 +116,7 @@ fn planted_keys_come_back_exactly_once_from_every_sieve() {
     let half = 16;
     let groups = 3;
     for simd in available() {
-        let lanes = lanes::count(simd);
+        let lanes = dispatch::lane_count(simd);
         let table = Table::new(simd, half);
         for (n, place) in places(half, lanes as u32, groups).into_iter().enumerate() {
             let wanted = some_scalar(n as u64 + 1000);
@@ -172,7 +172,7 @@ fn the_word_sieve_never_misses_at_the_edges_of_a_range() {
     for simd in available() {
         let half = 4;
         let table = Table::new(simd, half);
-        let lanes = lanes::count(simd);
+        let lanes = dispatch::lane_count(simd);
         let origin = some_scalar(77);
         let starts = starts(origin, half, lanes);
         let mut all = Vec::new();
@@ -206,7 +206,7 @@ fn centres_with_a_tiny_or_huge_x_pass_where_they_belong() {
     for simd in available() {
         let half = 8;
         let table = Table::new(simd, half);
-        let lanes = lanes::count(simd);
+        let lanes = dispatch::lane_count(simd);
         for x in [Fe::ONE, Fe::from_u64(3).negate(), Fe::from_u64(2), Fe::from_u64(4)] {
             let Some(p) = Affine::lift_x(x, false) else { continue };
             let top = x.to_words()[0];

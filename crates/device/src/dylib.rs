@@ -9,6 +9,8 @@ use std::ffi::{OsStr, c_int};
 
 use libloading::Library;
 
+use crate::error::Unusable;
+
 /// A function that returned something else than zero.
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 #[derive(Clone, Copy, Debug)]
@@ -24,17 +26,17 @@ pub(crate) struct Status {
 /// # Safety
 ///
 /// The name must be that of a driver or compiler library whose start-up code may be trusted.
-pub(crate) unsafe fn open(name: impl AsRef<OsStr>) -> Result<&'static Library, String> {
+pub(crate) unsafe fn open(name: impl AsRef<OsStr>) -> Result<&'static Library, Unusable> {
     let name = name.as_ref();
     // SAFETY: The caller vouches for the library's start-up code.
     match unsafe { Library::new(name) } {
         // Never closed: drivers start threads and register exit handlers that would outlive their code.
         Ok(library) => Ok(Box::leak(Box::new(library))),
         // The message proper says only that opening failed; the reason is the source.
-        Err(error) => Err(match error.source() {
+        Err(error) => Err(Unusable(match error.source() {
             Some(reason) => reason.to_string(),
             None => format!("{}: {error}", name.to_string_lossy()),
-        }),
+        })),
     }
 }
 

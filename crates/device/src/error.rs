@@ -98,6 +98,12 @@ pub enum Error {
     },
 }
 
+/// Why a library or a device cannot be used, and what to do about it.
+#[cfg(any(feature = "cuda", feature = "opencl"))]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unusable(pub String);
+
 #[cfg(any(feature = "cuda", feature = "opencl"))]
 impl Error {
     /// A refusal of what the caller asked for.

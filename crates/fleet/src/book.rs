@@ -14,7 +14,8 @@ use self::comparing::Repeat;
 use crate::duty::{Duty, Found, SALTS};
 use crate::error::{Error, Result};
 use crate::folder::{FOUND, FoundAt, Wishes, read_found};
-use crate::job::{Descriptor, JobId, Search};
+use crate::id::{JobId, JobIdError};
+use crate::job::{Descriptor, Search};
 use crate::leases::{Held, Holder, Leases};
 use crate::ledger::Ledger;
 use crate::pace::Pace;
@@ -67,7 +68,8 @@ impl Book {
         let text_path = folder.join("job.json");
         let read = |path: &Path| std::fs::read_to_string(path).map_err(Error::io(path));
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let id: JobId = name.parse().map_err(|why: String| Error::corrupt(folder, why))?;
+        let id: JobId =
+            name.parse().map_err(|error: JobIdError| Error::corrupt(folder, error.to_string()))?;
         let descriptor = Descriptor::read(&read(&text_path)?, &id)?;
         let wishes = Wishes::read(folder)?;
         let master = Master::open(&folder.join("master"), id)?;

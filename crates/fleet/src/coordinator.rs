@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::blocklist::Blocked;
 use crate::book::{Book, Taken, Wrong};
 use crate::error::Result;
-use crate::job::JobId;
+use crate::id::JobId;
 use crate::leases::Holder;
 use crate::pace::plausible;
 use crate::proof::{Record, Trust, UnitVerdict};

@@ -12,6 +12,26 @@ pub enum Error {
     /// What was given cannot be done.
     #[error("{0}")]
     Usage(String),
+    /// The salts of a job cannot be searched as asked.
+    #[error(transparent)]
+    Salts(#[from] warpsmith_chain::ethereum::Refusal),
+    /// The server listens on every address, and the one that workers connect to is missing.
+    #[error(
+        "{host} means every address of this machine, so workers cannot connect to it; the address that they reach it at is \
+         missing"
+    )]
+    NoAddress {
+        /// What the server listens on.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// There is no nats-server on the PATH.
+    #[error(
+        "there is no nats-server on the PATH; install it: `apt install nats-server` on Debian and Ubuntu, \
+         `brew install nats-server` on macOS, or from https://nats.io/download"
+    )]
+    NoServer,
     /// A file of the fleet's folder cannot be used.
     #[error(transparent)]
     Files(#[from] warpsmith_files::Error),

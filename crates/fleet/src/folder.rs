@@ -11,7 +11,8 @@ use sha2::{Digest as _, Sha256};
 use warpsmith_text::json_mistake;
 
 use crate::error::{Error, Result};
-use crate::job::{Descriptor, JobId};
+use crate::id::JobId;
+use crate::job::Descriptor;
 use crate::scan::Order;
 use crate::secrets::Master;
 use crate::wire::Lease;
@@ -62,6 +63,19 @@ pub const DELIVERED: &str = "delivered";
 /// What stands between a record and its checksum.
 const SUM: &str = ",\"crc\":\"";
 
+/// Why a line of a file of matches is none.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+enum LineError {
+    #[error("it is cut short")]
+    Short,
+    #[error("it has no checksum")]
+    NoChecksum,
+    #[error("its checksum does not hold")]
+    Checksum,
+    #[error("it is no match of this version")]
+    Unknown,
+}
+
 impl FoundAt {
     /// Returns the name of this match by where it lies, which no damage makes another's: 128 bits of a hash.
     pub fn identity(&self) -> String {
@@ -73,8 +87,8 @@ impl FoundAt {
         with_sum(serde_json::to_string(self).expect("plain values"))
     }
 
-    fn read(line: &[u8]) -> std::result::Result<FoundAt, &'static str> {
-        serde_json::from_slice(&without_sum(line)?).map_err(|_| "it is no match of this version")
+    fn read(line: &[u8]) -> std::result::Result<FoundAt, LineError> {
+        serde_json::from_slice(&without_sum(line)?).map_err(|_| LineError::Unknown)
     }
 
     /// Appends it to a file of matches, on disk when this returns.
@@ -91,17 +105,17 @@ fn with_sum(mut text: String) -> String {
 }
 
 /// The JSON object of a line whose checksum holds, without it.
-fn without_sum(line: &[u8]) -> std::result::Result<Vec<u8>, &'static str> {
+fn without_sum(line: &[u8]) -> std::result::Result<Vec<u8>, LineError> {
     // A separator that was damaged costs nothing.
     let inside = |byte: u8| line.iter().position(|at| *at == byte);
-    let end = line.iter().rposition(|at| *at == b'}').ok_or("it is cut short")?;
+    let end = line.iter().rposition(|at| *at == b'}').ok_or(LineError::Short)?;
     let line = inside(b'{').filter(|start| *start < end).map(|start| &line[start..=end]);
-    let line = line.ok_or("it is cut short")?;
+    let line = line.ok_or(LineError::Short)?;
     let (text, sum) = line.len().checked_sub(SUM.len() + 10).map_or((line, &[][..]), |at| line.split_at(at));
     let sum = sum.strip_prefix(SUM.as_bytes()).and_then(|sum| sum.strip_suffix(b"\"}"));
-    let sum = sum.ok_or("it has no checksum")?;
+    let sum = sum.ok_or(LineError::NoChecksum)?;
     if sum != format!("{:08x}", crc32fast::hash(text)).as_bytes() {
-        return Err("its checksum does not hold");
+        return Err(LineError::Checksum);
     }
     Ok([text, b"}"].concat())
 }
@@ -140,7 +154,7 @@ pub fn read_found(path: &Path) -> Result<FoundFile> {
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty()) {
         match FoundAt::read(line) {
             Ok(found) => file.records.push((number, found)),
-            Err(why) => file.damage.push((number, why.to_owned())),
+            Err(error) => file.damage.push((number, error.to_string())),
         }
     }
     Ok(file)

@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -20,59 +19,8 @@ use warpsmith_pattern::{Feature, Options, Patterns, Ranking, compile};
 use warpsmith_text::json_mistake;
 
 use crate::error::{Error, Result};
+use crate::id::JobId;
 use crate::scan::{Order, ScanTask};
-
-/// The name of a job: SHA-256 of its text.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobId(pub [u8; 32]);
-
-impl JobId {
-    /// The bytes.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// The first twelve digits, which is what people are shown.
-    pub fn short(&self) -> String {
-        const_hex::encode(&self.0[..6])
-    }
-}
-
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&const_hex::encode(self.0))
-    }
-}
-
-impl fmt::Debug for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JobId({})", self.short())
-    }
-}
-
-impl FromStr for JobId {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<JobId, String> {
-        let mut bytes = [0; 32];
-        const_hex::decode_to_slice(text, &mut bytes)
-            .map_err(|_| "a job is named by 64 hex digits".to_owned())?;
-        Ok(JobId(bytes))
-    }
-}
-
-impl Serialize for JobId {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for JobId {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<JobId, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
 
 /// What is searched for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -401,7 +349,7 @@ impl Sought {
                     ("create3", proxy) => Deployment::create3(factory, deployer, proxy, &request),
                     _ => return Err(bad(&"a salt is for create2 or for create3")),
                 };
-                Ok(AnyTarget::Salt(Arc::new(made.map_err(|error| bad(&error))?)))
+                Ok(AnyTarget::Salt(Arc::new(made?)))
             }
             Sought::Range { .. } | Sought::Hidden { .. } => Err(bad(&"a scan has no target of its own")),
         }
@@ -576,7 +524,7 @@ mod tests {
         let at_home = Deployment::create3(&factory, None, None, &request).expect("possible");
         assert_eq!(target.salted(), at_home.salted());
         let why = |job: &Descriptor| job.open().err().expect("refused").to_string();
-        assert!(why(&job(rule, "me")).contains("--input owner: 'me' is no address"));
+        assert!(why(&job(rule, "me")).contains("the input owner: 'me' is no address"));
         assert!(why(&job("name = 5", "me")).contains("line 1, column 8"));
     }
 }

@@ -14,7 +14,7 @@ use warpsmith_files::{Locked, Sharing};
 use warpsmith_store::{Interval, IntervalSet, U256};
 
 use crate::error::{Error, Result};
-use crate::job::JobId;
+use crate::id::JobId;
 
 /// Bytes of a record, and of the head.
 pub const RECORD: usize = 48;
@@ -24,8 +24,6 @@ pub const RECORD: usize = 48;
 const MOST_RECORDS: u64 = 1 << 20;
 
 const MAGIC: &[u8; 8] = b"wsfleet2";
-/// The part of it that all versions have.
-const NAME: &[u8; 7] = b"wsfleet";
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -321,13 +319,6 @@ fn refuse_others(file: &mut File, path: &Path, job: JobId) -> Result<()> {
     let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_exact(&mut found));
     if read.is_ok() && found == head(job) {
         return Ok(());
-    }
-    if found[..NAME.len()] == *NAME && found[..MAGIC.len()] != *MAGIC {
-        let is_older = (b'1'..MAGIC[7]).contains(&found[7]) && records(file, path, job, |_, _| {})?.end == 0;
-        if is_older {
-            let why = "it was written by an earlier version, which this one cannot read: cancel the job and submit it again";
-            return Err(Error::corrupt(path, why));
-        }
     }
     // The head of another job holds its own checksum.
     let other: Option<JobId> = found[8..40].try_into().ok().map(JobId);

@@ -9,6 +9,7 @@ pub mod coordinator;
 pub mod duty;
 mod error;
 pub mod folder;
+pub mod id;
 pub mod job;
 pub mod leases;
 pub mod ledger;

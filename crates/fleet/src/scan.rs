@@ -153,6 +153,23 @@ pub struct Scanned {
     pub numbers: u64,
 }
 
+/// What is false about a report of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FalseReport {
+    /// The unit is none of this scan.
+    #[error("that is no unit")]
+    NoUnit,
+    /// A key lies beside the unit.
+    #[error("it tells of a key outside of its unit")]
+    Outside,
+    /// Planted keys are missing.
+    #[error("it did not find all keys that were planted in its unit")]
+    Planted,
+    /// A key is neither planted nor a target.
+    #[error("a match is false")]
+    Match,
+}
+
 impl ScanHome {
     /// The scan of this order.
     pub fn open(order: &Order, is_hidden: bool, master: &Master) -> Result<ScanHome> {
@@ -250,14 +267,14 @@ impl ScanHome {
         })
     }
 
-    /// What is told of a unit, against what was planted in it and what is looked for. An error says what is false.
+    /// Checks a report of a unit against what was planted in it and what is looked for.
     pub fn check(
         &self,
         master: &Master,
         lease: &Lease,
         spots: &[u64],
-    ) -> std::result::Result<Scanned, String> {
-        let unit = self.unit(master, lease.unit, lease.count).ok_or("that is no unit")?;
+    ) -> std::result::Result<Scanned, FalseReport> {
+        let unit = self.unit(master, lease.unit, lease.count).ok_or(FalseReport::NoUnit)?;
         let plan = Plan::new(master, lease.unit, unit.count, self.forms.len());
         let planted: HashSet<u64> = plan.planted().iter().map(|(offset, _)| *offset).collect();
         // A report that is full goes as far as it goes; its last key may not be all there is of its number.
@@ -265,11 +282,11 @@ impl ScanHome {
         let numbers = if is_full { spots[spots.len() - 1] >> self.chunk } else { lease.count };
         let reached = if is_full { numbers << self.chunk } else { unit.count };
         if spots.last().is_some_and(|last| *last >= unit.count) {
-            return Err("it tells of a key outside of its unit".to_owned());
+            return Err(FalseReport::Outside);
         }
         let told: HashSet<u64> = spots.iter().copied().collect();
         if planted.iter().any(|spot| *spot < reached && !told.contains(spot)) {
-            return Err("it did not find all keys that were planted in its unit".to_owned());
+            return Err(FalseReport::Planted);
         }
         // A target may lie where something was planted.
         let digests = |point: &PublicPoint| {
@@ -283,7 +300,7 @@ impl ScanHome {
             if is_target {
                 found.push(*spot);
             } else if !planted.contains(spot) {
-                return Err("a match is false".to_owned());
+                return Err(FalseReport::Match);
             }
         }
         // What lies beside the range was not asked for, and what lies beyond what is covered will be told of again.

@@ -16,7 +16,7 @@ use warpsmith_engine::Secret;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
-use crate::job::JobId;
+use crate::id::JobId;
 
 /// Names this use of the key, apart from all others.
 const UNIT: &[u8] = b"warpsmith fleet unit 1";

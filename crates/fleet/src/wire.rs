@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use warpsmith_engine::{KeyUnit, Outfit, PublicKey, RangeStart, RangeUnit, SaltUnit, Unit};
 
-use crate::job::JobId;
+use crate::id::JobId;
 use crate::leases::Holder;
 use crate::secrets::Master;
 

@@ -1,6 +1,6 @@
 //! That a coordinator's books do not grow with what was done. Alone in its process, whose memory is looked at.
 
-use warpsmith_fleet::job::JobId;
+use warpsmith_fleet::id::JobId;
 use warpsmith_fleet::leases::{Held, Holder, Leases};
 use warpsmith_fleet::ledger::{Ledger, RECORD, look};
 

@@ -76,9 +76,8 @@ pub enum Error {
     },
     /// A map that takes its keys in another order.
     #[error(
-        "{path} is the map of a scan in {has} order, and asked for is {asked} order. It was left as it is; {} to go on with it, \
-         or give another map",
-        if *has == "random" { "ask for a random order (--random)" } else { "leave the random order (--random) out" }
+        "{path} is the map of a scan in {has} order, and asked for is {asked} order. It was left as it is; ask for {has} order \
+         to resume it, or give another map"
     )]
     OtherOrder {
         /// The map.

@@ -20,12 +20,12 @@ pub use database::{
     Snapshot, Stage,
 };
 pub use error::Error;
-pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose, key_of};
+pub use filter::{Choice, Filter, FilterPart, Fingerprints, Load, Width, choose};
 pub use input::{BadLine, Block, Line, Report, address_column, read_blocks, read_line};
 pub use interval::{Interval, IntervalSet, U256};
 pub use map::{Batch, Gaps, Job, Map, MapFile, MergeError, Pieces, Planner, Source, Stretch, Targets};
 pub use mask::{DigitMask, KeyMask, MaskError, TextMask};
 pub use order::{Order, Pace};
 pub use range::{RangeError, key_order, parse_range};
-pub use record::Record;
+pub use record::{Record, key_of};
 pub use targets::TargetList;

@@ -28,6 +28,11 @@ impl Record {
     }
 }
 
+/// The first 64 bits of a digest, most significant byte first: the key of a filter, and the order of a database.
+pub fn key_of(digest: &[u8]) -> u64 {
+    digest[..8].iter().fold(0, |key, &byte| key << 8 | u64::from(byte))
+}
+
 /// Something for each kind, by its byte.
 pub(crate) type ByKind<T> = [T; 256];
 

@@ -13,8 +13,8 @@
 //! search addresses of a chain of your own.
 //!
 //! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`], [`mod@look_up`],
-//! [`devices`], [`keys`], [`proof`] and the crates [`chain`], [`keystore`], [`pattern`], [`store`],
-//! [`pir`] and [`curve`]; `fleet` is for searches on many machines.
+//! [`devices`], [`keys`], [`proof`], [`chain`], [`pattern`], [`store`], [`pir`] and [`curve`]; `keystore` and `fleet`
+//! (searches on many machines) are features, as `cuda` and `opencl` are. All of them are on by default.
 
 mod background;
 mod error;
@@ -27,17 +27,10 @@ pub use error::{Error, Result};
 pub use look_up::look_up;
 pub use mine::{Matches, Mine, mine, mine_best, mine_salts};
 pub use scan::scan;
-pub use warpsmith_chain as chain;
 use warpsmith_chain::KeyTarget;
 use warpsmith_chain::coin::{AddressType, BITCOIN};
-pub use warpsmith_curve as curve;
 pub use warpsmith_engine::{Devices, Match, Solution};
-#[cfg(feature = "fleet")]
-pub use warpsmith_fleet as fleet;
-pub use warpsmith_keystore as keystore;
-pub use warpsmith_pattern as pattern;
 pub use warpsmith_pir as pir;
-pub use warpsmith_store as store;
 
 /// Nostr public keys: `npub1...`.
 ///
@@ -50,7 +43,7 @@ pub use warpsmith_store as store;
 /// # Ok::<(), warpsmith::Error>(())
 /// ```
 pub fn npub() -> impl KeyTarget + 'static {
-    chain::nostr::Npub
+    warpsmith_chain::nostr::Npub
 }
 
 /// Ethereum accounts: `0x...`.
@@ -166,5 +159,189 @@ pub mod proof {
         BASELINE_DESCRIPTION, Bench, BenchOptions, Detail, FieldBench, Part, Profile, Sample, ScanBench,
         ScanOf, SelfTest, bench, bench_field, bench_scan, distinct_samples, quick_rate, samples, selftest,
         selftest_cases, selftest_scans,
+    };
+}
+
+/// Chains: what they make of a public key or a salt, and the texts of it.
+pub mod chain {
+    pub use warpsmith_chain::{
+        AddressKind, Birthday, CHAINS, Chain, Digest, Encoding, EncryptedForm, Error, Form, KeyTarget,
+        KeyType, Linear, MaskError, PlainAccount, PublicPoint, SaltMask, SaltTarget, TYPES, Target,
+        TypeError, find,
+    };
+
+    /// Bitcoin and coins of its kind.
+    pub mod coin {
+        pub use warpsmith_chain::coin::{
+            AddressType, BITCOIN, Coin, CoinAddress, Inference, Network, Refusal, decode_wif,
+        };
+    }
+
+    /// Cosmos and chains of its kind.
+    pub mod cosmos {
+        pub use warpsmith_chain::cosmos::{HUB, cosmos};
+    }
+
+    /// Ethereum: accounts, contracts, factories.
+    pub mod ethereum {
+        pub use warpsmith_chain::ethereum::{
+            AbiError, AbiType, Account, Address, BYTE_ORDER_MARK, CodeForm, CodeSource, Contract, Deployment,
+            FACTORIES, Factory, GivenSalt, ImpossibleNonce, InputError, Refusal, RuleError, SafeError,
+            SafeOwners, SaltRequest, decode, encode, encode_arguments, keccak256, parse_hash, parse_layout,
+            read_init_code,
+        };
+    }
+
+    /// Nostr.
+    pub mod nostr {
+        pub use warpsmith_chain::nostr::decode_secret;
+    }
+
+    /// Encodings of texts, for chains of one's own.
+    pub mod text {
+        /// Bech32.
+        pub mod bech32 {
+            pub use warpsmith_chain::text::bech32::linear;
+        }
+    }
+}
+
+/// Arithmetic of secp256k1 on public points. None of it runs in constant time: it is not for private keys.
+pub mod curve {
+    pub use warpsmith_curve::{Affine, Fe, Scalar};
+
+    /// Points.
+    pub mod group {
+        pub use warpsmith_curve::group::{Point, add_all, multiply};
+    }
+
+    /// Walks over consecutive points.
+    pub mod walk {
+        pub use warpsmith_curve::walk::Place;
+    }
+}
+
+/// Searches on many machines that nobody has to trust.
+#[cfg(feature = "fleet")]
+pub mod fleet {
+    pub use warpsmith_fleet::{Error, Result};
+
+    /// Coordination of workers.
+    pub mod coordinator {
+        pub use warpsmith_fleet::coordinator::Policy;
+    }
+
+    /// Results of a job.
+    pub mod duty {
+        pub use warpsmith_fleet::duty::Found;
+    }
+
+    /// Folders of jobs.
+    pub mod folder {
+        pub use warpsmith_fleet::folder::{Wishes, read_found};
+    }
+
+    /// Names of jobs.
+    pub mod id {
+        pub use warpsmith_fleet::id::JobId;
+    }
+
+    /// Jobs as workers get them.
+    pub mod job {
+        pub use warpsmith_fleet::job::{AnyTarget, Descriptor, Liked, Search, Sought, Task};
+    }
+
+    /// Journals of what is done.
+    pub mod ledger {
+        pub use warpsmith_fleet::ledger::look;
+    }
+
+    /// The fleet over NATS.
+    pub mod net {
+        /// Connections to the server.
+        pub mod connect {
+            pub use warpsmith_fleet::net::connect::{as_coordinator, as_worker};
+        }
+
+        /// The folder of a fleet, and invitations to it.
+        pub mod home {
+            pub use warpsmith_fleet::net::home::{Home, Invitation};
+        }
+
+        /// Jobs of a folder, and their results.
+        pub mod own {
+            pub use warpsmith_fleet::net::own::{NewMatches, OwnJob, find};
+        }
+
+        /// Status of jobs and workers.
+        pub mod status {
+            pub use warpsmith_fleet::net::status::{JobStatus, Status};
+        }
+
+        /// Submitting jobs and waiting for them.
+        pub mod submit {
+            pub use warpsmith_fleet::net::submit::{
+                Ended, LocalServer, News, cancel, reload, status, submit, submit_hidden, wait,
+            };
+        }
+
+        /// Work of an invited machine.
+        pub mod work {
+            pub use warpsmith_fleet::net::work::{Told, work};
+        }
+    }
+
+    /// Scans of a fleet.
+    pub mod scan {
+        pub use warpsmith_fleet::scan::{Order, ScanTask};
+    }
+
+    /// Messages of workers and the coordinator.
+    pub mod wire {
+        pub use warpsmith_fleet::wire::{Answer, Ask, Lease, Ready, Report, VERSION, Verdict, Work};
+    }
+}
+
+/// Private keys under a password or for a recipient.
+#[cfg(feature = "keystore")]
+pub mod keystore {
+    pub use warpsmith_keystore::{Error, KeySecurity, Password};
+
+    /// age.
+    pub mod age {
+        pub use warpsmith_keystore::age::{Recipient, encrypt};
+    }
+
+    /// BIP-38.
+    pub mod bip38 {
+        pub use warpsmith_keystore::bip38::{Sealed, encrypt, read};
+    }
+
+    /// NIP-49.
+    pub mod nip49 {
+        pub use warpsmith_keystore::nip49::{KeySecurity, LOG_N, Sealed, decrypt, encrypt, read};
+    }
+
+    /// Web3 keystores.
+    pub mod web3 {
+        pub use warpsmith_keystore::web3::{LOG_N, Sealed, encrypt, file_name, is_keystore, read};
+    }
+}
+
+/// Patterns, odds and scores.
+pub mod pattern {
+    pub use warpsmith_pattern::{
+        Error, Feature, KINDS, LowBits, MOST_PARTS, Options, Part, Patterns, Ranking, Reason, SCORES, Score,
+        ScoreKind, compile, compile_possible,
+    };
+}
+
+/// Maps of scans, address databases and masks of keys.
+pub mod store {
+    pub use warpsmith_store::{
+        About, BadLine, Block, BuildOptions, Built, Database, Databases, Difference, Differences, Error,
+        Filter, Gaps, Interval, IntervalSet, KeyMask, Line, Map, MapFile, MaskError, MergeError, Order, Pace,
+        Progress, RangeError, Reader, Record, Report, ScriptCoins, Snapshot, Source, Stage, Stretch,
+        TargetList, Targets, U256, Width, address_column, parse_range, read_blocks, read_line,
     };
 }

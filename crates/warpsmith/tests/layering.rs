@@ -236,3 +236,127 @@ fn files(folder: &Path, whole: bool) -> Vec<std::path::PathBuf> {
     }
     found
 }
+
+/// Crates of programs and of tests: all others are libraries.
+const PROGRAMS: [&str; 5] = ["cli", "console", "fuzzing", "pir-cli", "trials"];
+
+/// Texts of libraries with flags in them: those of other programs.
+const FLAGS_OF_OTHERS: [(&str, &str); 6] = [
+    ("chain/src/ethereum/account.rs", "`cast wallet import NAME --interactive`"),
+    ("chain/src/ethereum/salted.rs", "\" --from {}\""),
+    (
+        "chain/src/ethereum/salted.rs",
+        "\"cast send {deployer} {arguments}{from} --interactive --rpc-url URL{note}\"",
+    ),
+    ("device/src/cuda/nvrtc.rs", "--gpu-architecture="),
+    ("fleet/src/net/connect.rs", "nats-server --signal reload"),
+    // Retrieval's own program reads it from its server.
+    ("pir/src/server/routes.rs", "(pir hint --token-file)"),
+];
+
+/// Files of the libraries' sources that are not tests, by their names below `crates`, without comments and the tests at their ends.
+fn library_sources() -> Vec<(String, String)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder");
+    let mut sources = Vec::new();
+    for entry in std::fs::read_dir(crates).expect("crates") {
+        let folder = entry.expect("an entry").path();
+        if PROGRAMS.iter().any(|program| folder.ends_with(program)) {
+            continue;
+        }
+        for file in texts(&folder.join("src")) {
+            let name = file.strip_prefix(crates).expect("below it").to_str().expect("text").to_owned();
+            if name.contains("/tests/") || name.ends_with("tests.rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).expect("a source");
+            let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+            let is_comment =
+                |line: &&str| line.starts_with("//") || line.starts_with('#') && name.ends_with(".toml");
+            let code: Vec<&str> = code.lines().filter(|line| !is_comment(&line.trim_start())).collect();
+            sources.push((name, code.join("\n")));
+        }
+    }
+    assert!(sources.len() > 200, "{}", sources.len());
+    sources
+}
+
+/// Rust files and tables of a folder and those in it.
+fn texts(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(texts(&path));
+        } else if path.extension().is_some_and(|end| end == "rs" || end == "toml") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Places of a text at which a flag is written: two hyphens and a lower-case letter, behind neither a letter nor a hyphen.
+fn flags(line: &str) -> bool {
+    line.match_indices("--").any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let is_start = !before.is_some_and(|before| before == '-' || before.is_alphanumeric());
+        is_start && line[at + 2..].starts_with(|next: char| next.is_ascii_lowercase())
+    })
+}
+
+/// Libraries say what is missing or wrong; the command line knows which flag gives it (`crates/cli/src/advice.rs`).
+#[test]
+fn no_message_of_a_library_names_a_flag() {
+    let mut found = Vec::new();
+    for (name, mut code) in library_sources() {
+        for (_, text) in FLAGS_OF_OTHERS.iter().filter(|(file, _)| *file == name) {
+            assert!(code.contains(text), "{name} no longer has {text}: take it off the list");
+            code = code.replace(text, "");
+        }
+        found.extend(code.lines().filter(|line| flags(line)).map(|line| format!("{name}: {}", line.trim())));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn flags_are_told_from_hyphens() {
+    for line in ["add --type", "\"--type\"", "(--mask)", "`--salt`"] {
+        assert!(flags(line), "{line}");
+    }
+    for line in ["a--b", "---x", "-- x", "--X", "-x", "<!-- table -->"] {
+        assert!(!flags(line), "{line}");
+    }
+}
+
+/// Errors are types, which callers can match.
+#[test]
+fn no_error_of_a_library_is_a_text() {
+    const CHECKED: [&str; 10] =
+        ["chain", "device", "files", "fleet", "hash", "http", "kernel", "keystore", "pattern", "store"];
+    let is_text = |line: &str| {
+        let line = line.trim_end_matches(['{', ' ', ',', ';']);
+        line.contains("Result<") && (line.ends_with(", String>") || line.ends_with(", &'static str>"))
+    };
+    let found = library_sources()
+        .into_iter()
+        .filter(|(name, _)| CHECKED.iter().any(|checked| name.split('/').next() == Some(*checked)));
+    let found: Vec<String> = found
+        .flat_map(|(name, code)| {
+            let lines =
+                code.lines().filter(|line| is_text(line)).map(|line| format!("{name}: {}", line.trim()));
+            lines.collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(is_text("fn read() -> Result<u8, String> {") && !is_text("fn read() -> Result<Vec<String>> {"));
+}
+
+/// The lints know the oldest compiler from a file of their own.
+#[test]
+fn lints_are_those_of_the_oldest_compiler() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let lints = std::fs::read_to_string(root.join("clippy.toml")).expect("a file");
+    for package in packages() {
+        let oldest = package["rust_version"].as_str().expect("a version");
+        assert!(lints.contains(&format!("msrv = \"{oldest}\"\n")), "{}: {oldest}", package["name"]);
+    }
+}

@@ -5,5 +5,6 @@ mod documents;
 mod examples;
 mod examples_of_items;
 mod face;
+mod interface;
 mod layering;
 mod rings;

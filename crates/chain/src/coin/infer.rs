@@ -30,7 +30,7 @@ pub enum Refusal {
     /// It begins like another type of address than the one asked for.
     #[error(
         "pattern '{pattern}' begins like a {given} address, but {wanted} addresses begin with {head}; change the \
-         pattern or --type"
+         pattern or the type"
     )]
     OtherType {
         /// The pattern.
@@ -43,7 +43,9 @@ pub enum Refusal {
         head: &'static str,
     },
     /// It begins like an address of the other network.
-    #[error("pattern '{pattern}' begins like an address of the {given} network; add --network {given}")]
+    #[error(
+        "pattern '{pattern}' begins like an address of the {given} network, which is not the one that is searched"
+    )]
     OtherNetwork {
         /// The pattern.
         pattern: String,
@@ -64,7 +66,7 @@ pub enum Refusal {
         types: [&'static str; 2],
     },
     /// No pattern says which type.
-    #[error("pattern '{pattern}' does not say what kind of address is wanted; add --type {types}")]
+    #[error("pattern '{pattern}' does not say what kind of address is wanted; there are {types}")]
     Open {
         /// The first pattern.
         pattern: String,

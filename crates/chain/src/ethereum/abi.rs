@@ -151,8 +151,12 @@ impl AbiType {
             why: why.to_owned(),
         };
         match self {
-            Self::Uint(bits) => unsigned(value, *bits).map(|word| word.to_vec()).map_err(|why| wrong(&why)),
-            Self::Int(bits) => signed(value, *bits).map(|word| word.to_vec()).map_err(|why| wrong(&why)),
+            Self::Uint(bits) => {
+                unsigned(value, *bits).map(|word| word.to_vec()).map_err(|why| wrong(&why.to_string()))
+            }
+            Self::Int(bits) => {
+                signed(value, *bits).map(|word| word.to_vec()).map_err(|why| wrong(&why.to_string()))
+            }
             Self::Address => {
                 let address = decode(value).map_err(|error| wrong(&error.to_string()))?;
                 Ok([&[0; 12], address.as_slice()].concat())
@@ -320,35 +324,44 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
+/// Why a text is not a number of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum NumberError {
+    #[error("write a whole number, in decimal digits or as 0x and hex digits")]
+    Digits,
+    #[error("it is not below 2^{bits}")]
+    TooLarge { bits: u16 },
+    #[error("it is not from -2^{0} to 2^{0} - 1", bits - 1)]
+    OutOfRange { bits: u16 },
+}
+
 /// A number without a sign, in decimal or hexadecimal digits.
-fn unsigned(text: &str, bits: u16) -> Result<[u8; 32], String> {
+fn unsigned(text: &str, bits: u16) -> Result<[u8; 32], NumberError> {
     let (digits, base) = match text.strip_prefix("0x") {
         Some(digits) => (digits, 16),
         None => (text, 10),
     };
-    let too_large = || format!("it is not below 2^{bits}");
+    let too_large = NumberError::TooLarge { bits };
     let mut number = [0u8; 32];
     if digits.is_empty() {
-        return Err("write a whole number, in decimal digits or as 0x and hex digits".to_owned());
+        return Err(NumberError::Digits);
     }
     for digit in digits.chars().filter(|digit| *digit != '_') {
-        let digit =
-            digit.to_digit(base).ok_or("write a whole number, in decimal digits or as 0x and hex digits")?;
-        let mut carry = digit;
+        let mut carry = digit.to_digit(base).ok_or(NumberError::Digits)?;
         for byte in number.iter_mut().rev() {
             let value = u32::from(*byte) * base + carry;
             (*byte, carry) = (value as u8, value >> 8);
         }
         if carry > 0 {
-            return Err(too_large());
+            return Err(too_large);
         }
     }
     let above = 32 - usize::from(bits) / 8;
-    if number[..above].iter().any(|byte| *byte != 0) { Err(too_large()) } else { Ok(number) }
+    if number[..above].iter().any(|byte| *byte != 0) { Err(too_large) } else { Ok(number) }
 }
 
 /// A number with or without a sign, in two's complement.
-fn signed(text: &str, bits: u16) -> Result<[u8; 32], String> {
+fn signed(text: &str, bits: u16) -> Result<[u8; 32], NumberError> {
     let (digits, is_negative) = match text.strip_prefix('-') {
         Some(digits) => (digits, true),
         None => (text, false),
@@ -359,7 +372,7 @@ fn signed(text: &str, bits: u16) -> Result<[u8; 32], String> {
     least[top] = 0x80;
     // -2^(bits-1) to 2^(bits-1) - 1.
     if size > least || (size == least && !is_negative) {
-        return Err(format!("it is not from -2^{0} to 2^{0} - 1", bits - 1));
+        return Err(NumberError::OutOfRange { bits });
     }
     if !is_negative {
         return Ok(size);

@@ -187,7 +187,7 @@ pub struct SaltRequest {
 #[non_exhaustive]
 pub enum Refusal {
     /// The factory does not do this.
-    #[error("the factory {factory} offers no {wanted}; give one that does with --factory: {others}")]
+    #[error("the factory {factory} offers no {wanted}; those that do: {others}")]
     Unsupported {
         /// The factory.
         factory: String,
@@ -197,23 +197,19 @@ pub enum Refusal {
         others: String,
     },
     /// The contract that creates is not known.
-    #[error(
-        "{factory} has no address of its own, so say that of the contract which creates with --deployer 0x.."
-    )]
+    #[error("{factory} has no address of its own, and that of the contract which creates is missing")]
     NoDeployer {
         /// The factory.
         factory: String,
     },
     /// The result depends on the caller, who is not known.
-    #[error(
-        "{factory} makes the address depend on the account that calls it; give that with --salt-layout caller:0x.."
-    )]
+    #[error("{factory} makes the address depend on the account that calls it, which is missing")]
     NoCaller {
         /// The factory.
         factory: String,
     },
     /// A chain was given to a factory that does not ask for it.
-    #[error("{factory} makes the same address on every chain; leave --chain-id out")]
+    #[error("{factory} makes the same address on every chain, so none can be chosen")]
     NoChains {
         /// The factory.
         factory: String,
@@ -227,23 +223,21 @@ pub enum Refusal {
         why: String,
     },
     /// The address depends on the chain, which is not known.
-    #[error(
-        "with such salts {factory} makes the address depend on the chain; give its number with --chain-id"
-    )]
+    #[error("with such salts {factory} makes the address depend on the chain, whose number is missing")]
     NoChain {
         /// The factory.
         factory: String,
     },
     /// A chain was given, but the salt does not bind to it.
-    #[error("with this --salt {factory} does not look at the chain; leave --salt or --chain-id out")]
+    #[error("with this mask of salts {factory} does not look at the chain")]
     UnusedChain {
         /// The factory.
         factory: String,
     },
     /// The first 20 bytes look like an account.
     #[error(
-        "--salt fixes the first 20 bytes, and {factory} treats salts that begin with the caller's address differently; say \
-         who calls it with --salt-layout caller:0x.."
+        "the mask fixes the first 20 bytes of the salt, and {factory} treats salts that begin with the caller's address \
+         differently; say who calls it"
     )]
     WhoCalls {
         /// The factory.
@@ -251,7 +245,7 @@ pub enum Refusal {
     },
     /// Some fillings of the mask would be treated differently from the others.
     #[error(
-        "some salts of this --salt would begin with {start}, and {factory} would treat those differently; fix the first {bytes} \
+        "some salts of this mask would begin with {start}, and {factory} would treat those differently; fix the first {bytes} \
          bytes or leave more of them free"
     )]
     Ambiguous {
@@ -264,7 +258,7 @@ pub enum Refusal {
     },
     /// A mask that does not leave alone what is not the salt's.
     #[error(
-        "{factory} takes a salt of type {of}, which is bytes {first} to {last} of the 32; write the others in --salt as they are: {mask}"
+        "{factory} takes a salt of type {of}, which is bytes {first} to {last} of the 32; write the others in the mask as they are: {mask}"
     )]
     OutsideSalt {
         /// The factory.
@@ -279,20 +273,16 @@ pub enum Refusal {
         mask: String,
     },
     /// The code is not known.
-    #[error(
-        "the code of the contract is part of its address; give it with --init-code FILE, or its hash with --init-code-hash 0x.."
-    )]
+    #[error("the code of the contract is part of its address, and neither it nor its hash is given")]
     NoCode,
     /// Code was given to a factory that has its own.
-    #[error(
-        "{factory} creates code of its own, which follows from its inputs; leave --init-code and --init-code-hash out"
-    )]
+    #[error("{factory} creates code of its own, which follows from its inputs; no other can be given")]
     OwnCode {
         /// The factory.
         factory: String,
     },
     /// A value that the rule asks for is missing.
-    #[error("{factory} needs {name}: give it with --input {name}={example}{}", if .names.is_empty() { String::new() } else { format!(", where {} can stand for an address", .names) })]
+    #[error("{factory} needs {name}, written {example}{}", if .names.is_empty() { String::new() } else { format!(", where {} can stand for an address", .names) })]
     NoInput {
         /// The factory.
         factory: String,
@@ -304,7 +294,7 @@ pub enum Refusal {
         names: String,
     },
     /// A value that nobody asked for.
-    #[error("--input {name}: {factory} has no such input; it has {known}")]
+    #[error("{factory} has no input {name}; it has {known}")]
     UnknownInput {
         /// The factory.
         factory: String,
@@ -314,7 +304,7 @@ pub enum Refusal {
         known: String,
     },
     /// A value that cannot be read.
-    #[error("--input {name}: {why}")]
+    #[error("the input {name}: {why}")]
     BadInput {
         /// The value.
         name: String,
@@ -342,6 +332,24 @@ pub enum Refusal {
         /// How many there may be.
         most: usize,
     },
+}
+
+/// A value that is not one of its input's type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ValueError {
+    /// The name of a constant of another type.
+    #[error("{name} is of type {known}, not {of}")]
+    Type {
+        /// The constant.
+        name: String,
+        /// Its type.
+        known: AbiType,
+        /// The type of the input.
+        of: AbiType,
+    },
+    /// Not as the type is written.
+    #[error(transparent)]
+    Value(#[from] AbiError),
 }
 
 impl Case {
@@ -541,7 +549,9 @@ impl Factory {
             let alike = |(_, (other, _)): &(&String, &(AbiType, Vec<u8>))| other == of;
             let packed = match (given.get(name), default) {
                 (Some(text), _) => {
-                    self.read_input(of, text).map_err(|why| Refusal::BadInput { name: name.clone(), why })?
+                    let bad =
+                        |error: ValueError| Refusal::BadInput { name: name.clone(), why: error.to_string() };
+                    self.read_input(of, text).map_err(bad)?
                 }
                 (None, Some(default)) => default.clone(),
                 (None, None) => {
@@ -561,11 +571,13 @@ impl Factory {
     }
 
     /// The value of an input: as its type is written, or the name of a constant of that type.
-    pub(super) fn read_input(&self, of: &AbiType, text: &str) -> Result<Vec<u8>, String> {
+    pub(super) fn read_input(&self, of: &AbiType, text: &str) -> Result<Vec<u8>, ValueError> {
         match self.constants.get(text.trim()) {
             Some((known, packed)) if known == of => Ok(packed.clone()),
-            Some((known, _)) => Err(format!("{} is of type {known}, not {of}", text.trim())),
-            None => of.packed(text).map_err(|error| error.to_string()),
+            Some((known, _)) => {
+                Err(ValueError::Type { name: text.trim().to_owned(), known: known.clone(), of: of.clone() })
+            }
+            None => Ok(of.packed(text)?),
         }
     }
 }

@@ -284,7 +284,7 @@ impl Reading<'_> {
         if guards.is_empty() {
             let read = match guard {
                 Some(text) => self.guard(text, factory, values)?,
-                None => plain(factory).or_else(|why| wrong(0, why))?,
+                None => plain(factory).or_else(|mistake| wrong(0, mistake.why))?,
             };
             factory.cases = vec![all(Outcome::Guard(read))];
             return Ok(());
@@ -423,13 +423,13 @@ fn covers(before: &Case, case: &Case) -> bool {
 }
 
 /// The salt itself, as CREATE2 takes it where a contract does nothing with it.
-fn plain(factory: &Factory) -> Result<Expression, String> {
+fn plain(factory: &Factory) -> Result<Expression, Mistake> {
     let text = match &factory.salt {
         AbiType::Uint(256) | AbiType::FixedBytes(_) => "bytes32(salt)",
         _ => "bytes32(uint256(salt))",
     };
     let text = if factory.salt == AbiType::FixedBytes(32) { "salt" } else { text };
-    Expression::parse(text).map_err(|mistake| mistake.why)
+    Expression::parse(text)
 }
 
 /// Values of the right types, to try expressions with.

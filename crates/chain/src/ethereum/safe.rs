@@ -28,32 +28,34 @@ const HANDLER_EIP155: &str = "0x017062a1dE2FE6b99BE3d9d37841FeD19F573804";
 #[non_exhaustive]
 pub enum SafeError {
     /// Nobody owns it.
-    #[error("a Safe has one owner or more; give each with --owner 0x..")]
+    #[error("a Safe has one owner or more")]
     NoOwner,
     /// An address that the contract refuses as an owner.
-    #[error("--owner {0}: a Safe refuses this address as an owner; give that of an account or a contract")]
+    #[error("{0} cannot own a Safe, which refuses this address; give that of an account or a contract")]
     Reserved(String),
     /// One owner more than once.
-    #[error("--owner {0} was given twice; a Safe has each owner once")]
+    #[error("{0} was given twice; a Safe has each owner once")]
     Twice(String),
     /// More signatures than owners, none, or not said.
     #[error(
-        "--threshold: expected a whole number from 1 to {owners}, the signatures of {owners} owners that a transaction needs"
+        "expected a threshold from 1 to {owners}, the signatures of {owners} owners that a transaction needs"
     )]
     Threshold {
         /// How many owners there are.
         owners: usize,
     },
     /// A factory of something else.
-    #[error("--owner: {factory} makes no Safe; expected --factory {}{}", known(), if *.has_owner { ", or --input owner=0x.." } else { "" })]
+    #[error("{factory} makes no Safe; expected {known}{}", if *.has_owner { ", or its own input owner" } else { "" })]
     Factory {
         /// The factory.
         factory: String,
+        /// Factories that make one.
+        known: String,
         /// Whether its rule has an input of that name.
         has_owner: bool,
     },
     /// The call is given already.
-    #[error("--owner and --input initializer=0x.. say the same; give one of them")]
+    #[error("owners and the input initializer say the same; give one of them")]
     Initializer,
 }
 
@@ -121,7 +123,7 @@ impl SafeOwners {
     ) -> Result<(), SafeError> {
         let Some((_, usual, handler)) = VERSIONS.iter().find(|(name, ..)| *name == factory.name) else {
             let has_owner = factory.inputs().any(|(name, _)| name == "owner");
-            return Err(SafeError::Factory { factory: factory.name.clone(), has_owner });
+            return Err(SafeError::Factory { factory: factory.name.clone(), known: known(), has_owner });
         };
         let singleton = inputs.entry("singleton".to_owned()).or_insert_with(|| (*usual).to_owned());
         let handler = if singleton.ends_with("_eip155") { HANDLER_EIP155 } else { handler };

@@ -289,11 +289,11 @@ impl Deployment {
         self.factory.is_open(&self.request, &self.salted.salt).then_some(match self.salted.create {
             true => {
                 "anyone who sees the transaction with this salt can send it first, with other code: the address does not depend \
-                 on the code. Give the account that will call the factory: --salt-layout caller:0x.."
+                 on the code. Give the account that will call the factory"
             }
             false => {
                 "anyone who sees the transaction with this salt can send it first: the contract has the same code then, and your own \
-                 transaction fails. Give the account that will call the factory: --salt-layout caller:0x.."
+                 transaction fails. Give the account that will call the factory"
             }
         })
     }

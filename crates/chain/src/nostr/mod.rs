@@ -25,8 +25,8 @@ pub(crate) const PUBLIC_HEAD: &str = "npub1";
 const SECRET: &str = "nsec";
 
 /// How to give a client the key.
-const USE: &str = "a Nostr signer or client imports the nsec where it asks for a private key; for one that takes NIP-49, search with \
-                   --encrypt";
+const USE: &str = "a Nostr signer or client imports the nsec where it asks for a private key; one that takes NIP-49 imports \
+                   an encrypted key";
 
 /// Symbols that hold the 32 bytes; the last carries one bit of them and four of padding.
 const DATA: usize = 52;

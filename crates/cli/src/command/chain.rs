@@ -16,6 +16,7 @@ use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::stdout::Stdout;
 use warpsmith_text::{Shown, any_of};
 
+use crate::advice;
 use crate::mining::{Mining, SplitFlags};
 use crate::patterns::Written;
 use crate::quest::Quest;
@@ -262,6 +263,6 @@ fn advised(
                 ),
             }
         }
-        _ => refusal.to_string(),
+        _ => advice::of_type(refusal),
     }
 }

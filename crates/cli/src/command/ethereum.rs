@@ -178,7 +178,7 @@ fn search(
     let deployment = made.deployment(&factory, mask)?.with_source(code.source);
     let sought = made.sought(&factory, mask)?;
     if let Some(caution) = deployment.caution() {
-        warn(&format!("{caution}"));
+        warn(&format!("{caution}: --salt-layout caller:0x.."));
     }
     let subject = Subject::Salt(&deployment);
     let (options, contest) = (hooks.restrict(score.options())?, score.read()?);

@@ -191,7 +191,9 @@ fn target_of(fields: &Fields, nonce: Option<u64>) -> Result<Arc<dyn KeyTarget>, 
         return Err(format!("its target is {name:?}; known are {}", names.join(", ")));
     };
     match nonce {
-        None => chain.target_of(fields.variant.as_deref(), &fields.address),
+        None => {
+            chain.target_of(fields.variant.as_deref(), &fields.address).map_err(|error| error.to_string())
+        }
         Some(nonce) if name == "eth" => match Contract::new(nonce) {
             Ok(contract) => Ok(Arc::new(contract)),
             Err(error) => Err(format!("its nonce is wrong: {error}")),

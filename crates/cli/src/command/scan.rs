@@ -27,6 +27,7 @@ use warpsmith_console::{human, input, json};
 
 use super::db::remarks;
 use super::fleet::submit::Submission;
+use crate::advice;
 use crate::encryption::RecipientFlags;
 use crate::failures::{IntoFailure as _, OrFail as _, failure_of};
 use crate::keys;
@@ -226,7 +227,12 @@ impl Scan {
             _ if !self.database.is_empty() => None,
             Some(mask) if self.names_no_target() => {
                 let every = ScanTargets::every_key(mask);
-                Some((every.map_err(|error| Failure::Usage(format!("--mask: {error}")))?, Vec::new()))
+                Some((
+                    every.map_err(|error| {
+                        Failure::Usage(format!("--mask: {error} (--targets, --public-key, --database)"))
+                    })?,
+                    Vec::new(),
+                ))
             }
             _ => Some(self.read_targets().map(|(targets, list)| (targets, remarks(&list.report)))?),
         };
@@ -254,7 +260,10 @@ impl Scan {
             Scanned::Mask(mask) => mask_ledger(mask, &targets, map, random),
         };
         let mut ledger = ledger.map_err(|error| match failure_of("--map", &error) {
-            Failure::Other(text) if self.range_file.is_some() => Failure::Other(without_bounds(&text)),
+            Failure::Other(text) => {
+                let text = text + advice::of_map(&error);
+                Failure::Other(if self.range_file.is_some() { without_bounds(&text) } else { text })
+            }
             failure => failure,
         })?;
         let encryption = self.recipient.open()?;

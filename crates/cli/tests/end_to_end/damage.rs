@@ -135,7 +135,7 @@ fn damage_to_a_database_is_told_or_does_not_matter() {
 }
 
 #[test]
-fn a_folder_of_an_earlier_version_is_refused_with_the_way_on() {
+fn a_folder_of_another_program_is_refused_with_the_way_on() {
     let desk = Desk::new();
     fs::create_dir(desk.path("old")).unwrap();
     fs::write(desk.path("old").join("data.mdb"), [0; 8192]).unwrap();
@@ -245,7 +245,7 @@ fn what_lies_beside_a_map_is_not_written_through() {
 fn hand_made_maps_are_shown() {
     let desk = Desk::new();
     let body = format!(
-        "warpsmith map 1\nrange 1:ff\ntypes p2pkh\ntargets addresses {most} {:064x}\norder sequential\n\
+        "warpsmith map 2\nrange 1:ff\ntypes p2pkh\ntargets addresses {most} {:064x}\norder sequential\n\
          stretch {most} {most} {}\nstretch 0 0 0\ntotal 0\n",
         5,
         num_bigint::BigUint::from(2u8).pow(256) - 1u8,

@@ -173,7 +173,7 @@ fn a_list_of_a_database_builds_the_same_database() {
             json!({"event": "address", "address": HASH, "kind": "hash160", "amount": "7"}),
         ]
     );
-    let one = warpsmith(&["db", "list", &database, "--type", "p2tr-test"]).code(0);
+    let one = warpsmith(&["db", "list", &database, "--kind", "p2tr-test"]).code(0);
     assert_eq!(one.stdout, "", "a kind of which there is none");
     warpsmith(&["db", "list", &database, "--kind", "p2wsh"]).code(2).says(&["p2wsh", "p2tr", "hash160"]);
 }

@@ -134,7 +134,6 @@ fn whole() -> Vec<(&'static str, Vec<&'static str>)> {
         ("pir build", vec!["NEW", "NONE", "--format", "codes"]),
         ("pir build", vec!["NEW", "NONE", "--format", "text"]),
         ("pir build", vec!["NEW", "NONE", "--format", "accounts"]),
-        ("pir build", vec!["NEW", "NONE", "--format", "words"]),
         ("pir build", vec!["NEW", "NONE", "--format", "coins"]),
         ("pir info", vec!["NONE"]),
         ("pir load", vec!["http://127.0.0.1:1", "--database", "NONE"]),

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use harness::{Running, fleet, runtime, server, text, warpsmith};
-use warpsmith::fleet::job::{Descriptor, JobId, Search, Task};
+use warpsmith::fleet::id::JobId;
+use warpsmith::fleet::job::{Descriptor, Search, Task};
 use warpsmith::fleet::ledger::look;
 use warpsmith::fleet::net::connect::{as_coordinator, as_worker};
 use warpsmith::fleet::net::home::{Home, Invitation};

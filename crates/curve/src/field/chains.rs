@@ -23,7 +23,7 @@ const WIDTH: usize = 4;
 
 /// How many elements [`run`] takes.
 pub fn elements(simd: Simd) -> usize {
-    WIDTH * lanes::count(simd)
+    WIDTH * dispatch::lane_count(simd)
 }
 
 /// Takes each element x to `x * by^times`, to `x^(2^times)`, or to `(by / x)^2` so many times. No element may be zero for the last.

@@ -8,6 +8,7 @@ use warpsmith_simd::{Ifma256, Simd, compile_for};
 use super::ifma::Evex;
 #[cfg(target_arch = "x86_64")]
 use super::ifma::{Fe4, Fe8, Vex};
+use super::lanes::Lanes as _;
 use super::leading::Leading;
 use crate::Fe;
 
@@ -54,6 +55,17 @@ impl fmt::Display for Registers {
             Registers::Ymm(Ifma256::Evex) => "AVX-512 IFMA in 256 bits",
             Registers::General => "ordinary registers",
         })
+    }
+}
+
+/// Number of elements that an instruction set has side by side.
+pub fn lane_count(simd: Simd) -> usize {
+    match simd {
+        #[cfg(target_arch = "x86_64")]
+        Simd::Avx512Ifma => Fe8::N,
+        #[cfg(target_arch = "x86_64")]
+        Simd::AvxIfma => Fe4::<Vex>::N,
+        _ => Fe::N,
     }
 }
 

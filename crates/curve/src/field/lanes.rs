@@ -8,8 +8,6 @@
 //! only from code compiled for it (`warpsmith_simd`). They are `inline(always)` so that they become part
 //! of such code.
 
-use warpsmith_simd::Simd;
-
 use super::Fe;
 use super::term::Term;
 
@@ -94,17 +92,6 @@ pub trait Lanes: Copy {
     unsafe fn wide_load(from: &[[u64; 8]; 4], at: usize) -> Self;
     /// Bit l of the result is set where lane l satisfies the term.
     unsafe fn wide_accepts(x: &Self::Wide, term: &Term) -> u32;
-}
-
-/// How many elements an instruction set has side by side.
-pub fn count(simd: Simd) -> usize {
-    match simd {
-        #[cfg(target_arch = "x86_64")]
-        Simd::Avx512Ifma => <super::ifma::Fe8 as Lanes>::N,
-        #[cfg(target_arch = "x86_64")]
-        Simd::AvxIfma => <super::ifma::Fe4<super::ifma::Vex> as Lanes>::N,
-        _ => <Fe as Lanes>::N,
-    }
 }
 
 impl Lanes for Fe {

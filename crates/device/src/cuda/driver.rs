@@ -6,7 +6,7 @@
 use std::ffi::{CStr, OsString, c_char, c_int, c_uint, c_void};
 
 use crate::dylib::{self, Status, table};
-use crate::error::Error;
+use crate::error::{Error, Unusable};
 
 /// An opaque pointer of the driver.
 pub(crate) type Handle = usize;
@@ -78,7 +78,7 @@ const PLACES: &[&str] = if cfg!(windows) {
 
 impl Driver {
     /// Opens the driver; the error is a plain reason with what to do. `WARPSMITH_LIBCUDA` names another library.
-    pub fn open() -> Result<Driver, String> {
+    pub fn open() -> Result<Driver, Unusable> {
         let named = std::env::var_os("WARPSMITH_LIBCUDA").filter(|name| !name.is_empty());
         let places = match &named {
             Some(name) => vec![name.clone()],
@@ -92,24 +92,24 @@ impl Driver {
                 Ok(library) => match unsafe { Driver::resolve(library) } {
                     Ok(driver) => return Ok(driver),
                     Err(lacking) => {
-                        return Err(format!(
+                        return Err(Unusable(format!(
                             "the driver {} has no {}; it is too old: install NVIDIA driver 470 or later",
                             place.to_string_lossy(),
                             lacking.join(", ")
-                        ));
+                        )));
                     }
                 },
                 Err(reason) => first = first.or(Some(reason)),
             }
         }
-        let reason = first.unwrap_or_default();
-        Err(match named {
+        let reason = first.map_or(String::new(), |reason| reason.to_string());
+        Err(Unusable(match named {
             Some(_) => format!("{reason}; WARPSMITH_LIBCUDA names this library: correct it or unset it"),
             None => format!(
                 "no NVIDIA driver ({reason}); for an NVIDIA card install its driver, 470 or later (in a container, \
                  pass the GPU through)"
             ),
-        })
+        }))
     }
 
     /// The name and explanation of a code; an unknown one has neither.

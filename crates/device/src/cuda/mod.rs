@@ -15,7 +15,7 @@ use driver::Driver;
 use nvrtc::Nvrtc;
 
 use crate::dylib::Status;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Unusable};
 use crate::queue::InOrder;
 use crate::{Api, Device, Info, Queue, Survey, Vendor};
 
@@ -43,7 +43,7 @@ struct Cuda {
     /// The compute capability, 90 for 9.0.
     capability: u32,
     driver: Arc<Driver>,
-    nvrtc: Arc<std::result::Result<Nvrtc, String>>,
+    nvrtc: Arc<std::result::Result<Nvrtc, Unusable>>,
 }
 
 impl Device for Cuda {
@@ -64,9 +64,9 @@ impl Device for Cuda {
 impl Cuda {
     /// NVRTC, if it is there and knows a target this device can run.
     fn compiler(&self) -> Result<(&Nvrtc, nvrtc::Architecture)> {
-        let library = |reason| Error::Library { name: "nvrtc", reason };
-        let nvrtc = (*self.nvrtc).as_ref().map_err(|reason| library(reason.clone()))?;
-        Ok((nvrtc, nvrtc.target(self.capability).map_err(library)?))
+        let library = |why: &Unusable| Error::Library { name: "nvrtc", reason: why.to_string() };
+        let nvrtc = (*self.nvrtc).as_ref().map_err(library)?;
+        Ok((nvrtc, nvrtc.target(self.capability).map_err(|why| library(&why))?))
     }
 }
 
@@ -79,16 +79,18 @@ pub(crate) fn survey(survey: &mut Survey) {
         },
         Err(reason) => reason,
     };
-    survey.missing.push(("cuda".to_owned(), reason));
+    survey.missing.push(("cuda".to_owned(), reason.to_string()));
 }
 
 /// Adds the devices of an open driver; the error says which are left out, and why.
-fn find(driver: Arc<Driver>, survey: &mut Survey) -> std::result::Result<(), String> {
-    let plain = |status: Status| match status.code {
-        // CUDA_ERROR_NO_DEVICE, by every version of the driver.
-        100 => "the NVIDIA driver is there but shows no device; see nvidia-smi and CUDA_VISIBLE_DEVICES"
-            .to_owned(),
-        _ => format!("the NVIDIA driver does not start: {}; see nvidia-smi", driver.describe(status)),
+fn find(driver: Arc<Driver>, survey: &mut Survey) -> std::result::Result<(), Unusable> {
+    let plain = |status: Status| {
+        Unusable(match status.code {
+            // CUDA_ERROR_NO_DEVICE, by every version of the driver.
+            100 => "the NVIDIA driver is there but shows no device; see nvidia-smi and CUDA_VISIBLE_DEVICES"
+                .to_owned(),
+            _ => format!("the NVIDIA driver does not start: {}; see nvidia-smi", driver.describe(status)),
+        })
     };
     let (mut version, mut count) = (0, 0);
     // SAFETY: The flags must be 0, and are.
@@ -100,7 +102,7 @@ fn find(driver: Arc<Driver>, survey: &mut Survey) -> std::result::Result<(), Str
     }
     let nvrtc = Arc::new(Nvrtc::open(version / 1000));
     if let Err(reason) = &*nvrtc {
-        survey.missing.push(("nvrtc".to_owned(), reason.clone()));
+        survey.missing.push(("nvrtc".to_owned(), reason.to_string()));
     }
     let mut found = 0;
     let mut refused = Vec::new();
@@ -115,7 +117,7 @@ fn find(driver: Arc<Driver>, survey: &mut Survey) -> std::result::Result<(), Str
             Err(reason) => refused.push(format!("CUDA device {ordinal}: {reason}")),
         }
     }
-    if refused.is_empty() { Ok(()) } else { Err(refused.join("; ")) }
+    if refused.is_empty() { Ok(()) } else { Err(Unusable(refused.join("; "))) }
 }
 
 /// What the driver says of one device, and its compute capability.
@@ -124,8 +126,8 @@ fn describe(
     ordinal: c_int,
     index: u32,
     version: c_int,
-) -> std::result::Result<(Info, u32), String> {
-    let explain = |status| driver.describe(status);
+) -> std::result::Result<(Info, u32), Unusable> {
+    let explain = |status| Unusable(driver.describe(status));
     let (mut device, mut memory, mut name) = (0, 0, [0u8; 256]);
     // SAFETY: The pointer is to a live integer.
     unsafe { driver.device_get(&mut device, ordinal) }.map_err(explain)?;
@@ -139,7 +141,9 @@ fn describe(
         unsafe { driver.device_attribute(&mut value, attribute, device) }.map(|()| value).map_err(explain)
     };
     if get(attribute::COMPUTE_MODE)? == PROHIBITED {
-        return Err("its compute mode is 'prohibited' (nvidia-smi -q -d COMPUTE shows it)".to_owned());
+        return Err(Unusable(
+            "its compute mode is 'prohibited' (nvidia-smi -q -d COMPUTE shows it)".to_owned(),
+        ));
     }
     let unsigned = |attribute| get(attribute).map(|value| u32::try_from(value).unwrap_or(0));
     let (major, minor) = (unsigned(attribute::MAJOR)?, unsigned(attribute::MINOR)?);

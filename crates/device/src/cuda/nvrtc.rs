@@ -8,6 +8,7 @@ use std::ffi::{CString, OsString, c_char, c_int};
 use std::path::{Path, PathBuf};
 
 use crate::dylib::{self, Status, table};
+use crate::error::Unusable;
 
 type Handle = usize;
 
@@ -64,7 +65,7 @@ pub(crate) enum Outcome {
 
 impl Nvrtc {
     /// Opens NVRTC, first the version of the driver's CUDA `major`. The error says what was tried and what to do.
-    pub fn open(major: c_int) -> Result<Nvrtc, String> {
+    pub fn open(major: c_int) -> Result<Nvrtc, Unusable> {
         let named = std::env::var_os("WARPSMITH_LIBNVRTC").filter(|name| !name.is_empty());
         let names = names(major);
         let mut reasons = Vec::new();
@@ -73,7 +74,7 @@ impl Nvrtc {
             Err(reason) => {
                 // That a file is not there is no news beyond its first name.
                 if reasons.is_empty() || Path::new(&path).exists() {
-                    reasons.push(reason);
+                    reasons.push(reason.to_string());
                 }
                 None
             }
@@ -86,27 +87,29 @@ impl Nvrtc {
                 paths.filter(|path| path.exists()).find_map(|path| attempt(path.into()))
             }),
         };
-        found.ok_or_else(|| match named {
-            Some(_) => format!("{}; WARPSMITH_LIBNVRTC names this library: correct it or unset it", reasons.join("; ")),
-            None => format!(
-                "CUDA's compiler NVRTC cannot be opened (tried {} by name and in the usual CUDA and Python folders: {}); \
-                 {REMEDY}",
-                names.join(", "),
-                reasons.join("; ")
-            ),
+        found.ok_or_else(|| {
+            let reasons = reasons.join("; ");
+            Unusable(match named {
+                Some(_) => format!("{reasons}; WARPSMITH_LIBNVRTC names this library: correct it or unset it"),
+                None => format!(
+                    "CUDA's compiler NVRTC cannot be opened (tried {} by name and in the usual CUDA and Python folders: \
+                     {reasons}); {REMEDY}",
+                    names.join(", "),
+                ),
+            })
         })
     }
 
-    fn open_at(path: &OsString) -> Result<Nvrtc, String> {
+    fn open_at(path: &OsString) -> Result<Nvrtc, Unusable> {
         preload(Path::new(path));
         // SAFETY: This is NVIDIA's compiler, or what the user put in its place.
         let library = unsafe { dylib::open(path) }?;
         let shown = path.to_string_lossy();
         // SAFETY: The table is that of nvrtc.h, from version 11.2 on.
         let functions = unsafe { Functions::resolve(library) }.map_err(|lacking| {
-            format!("{shown} has no {}; NVRTC 11.2 or later is needed", lacking.join(", "))
+            Unusable(format!("{shown} has no {}; NVRTC 11.2 or later is needed", lacking.join(", ")))
         })?;
-        let failed = |status: Status| format!("{shown}: {} returned {}", status.call, status.code);
+        let failed = |status: Status| Unusable(format!("{shown}: {} returned {}", status.call, status.code));
         let (mut version, mut count) = ((0, 0), 0);
         // SAFETY: The pointers are to live integers.
         unsafe { functions.version(&mut version.0, &mut version.1) }.map_err(failed)?;
@@ -125,18 +128,18 @@ impl Nvrtc {
     }
 
     /// What to compile for, given a compute capability.
-    pub fn target(&self, capability: u32) -> Result<Architecture, String> {
+    pub fn target(&self, capability: u32) -> Result<Architecture, Unusable> {
         if self.known.contains(&capability) {
             return Ok(Architecture::Cubin(capability));
         }
         let older = self.known.iter().copied().filter(|arch| *arch < capability).max();
         older.map(Architecture::Ptx).ok_or_else(|| {
-            format!(
+            Unusable(format!(
                 "{} no longer compiles for sm_{capability}; install an older one \
                  ('pip install nvidia-cuda-nvrtc-cu12') and name it in WARPSMITH_LIBNVRTC, or use the card \
                  through NVIDIA's OpenCL",
                 self.name()
-            )
+            ))
         })
     }
 
@@ -150,10 +153,12 @@ impl Nvrtc {
     }
 
     /// Compiles. The error is what NVRTC said when it failed for another reason than the text.
-    pub fn compile(&self, text: &str, target: Architecture, options: &[String]) -> Result<Outcome, String> {
-        let fail = |status: Status| format!("{}: {} returned {}", self.name(), status.call, status.code);
+    pub fn compile(&self, text: &str, target: Architecture, options: &[String]) -> Result<Outcome, Unusable> {
+        let fail =
+            |status: Status| Unusable(format!("{}: {} returned {}", self.name(), status.call, status.code));
         let terminated = |text: &str| {
-            CString::new(text).map_err(|_| "the kernel text or an option holds a zero byte".to_owned())
+            CString::new(text)
+                .map_err(|_| Unusable("the kernel text or an option holds a zero byte".to_owned()))
         };
         let text = terminated(text)?;
         let options = options.iter().map(|option| terminated(option)).collect::<Result<Vec<_>, _>>()?;

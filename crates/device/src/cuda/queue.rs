@@ -12,7 +12,7 @@ use super::driver::{DevicePointer, Driver, Handle, NOT_FOUND, NOT_READY, OUT_OF_
 use super::nvrtc::{Architecture, Nvrtc, Outcome};
 use crate::cache::CacheEntry;
 use crate::dylib::Status;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Unusable};
 use crate::queue::{Host, Raw, RawArg, Side};
 use crate::{Build, Device, Options, Resources, Source};
 
@@ -153,8 +153,8 @@ pub(crate) struct Stream {
     stream: Owned,
     beside: Owned,
     context: Arc<Context>,
-    nvrtc: Arc<std::result::Result<Nvrtc, String>>,
-    target: std::result::Result<Architecture, String>,
+    nvrtc: Arc<std::result::Result<Nvrtc, Unusable>>,
+    target: std::result::Result<Architecture, Unusable>,
     /// What of the device decides a compiled kernel.
     name: String,
     driver_version: String,
@@ -188,9 +188,11 @@ impl Stream {
             stream: stream()?,
             beside: stream()?,
             nvrtc: Arc::clone(&device.nvrtc),
-            target: device.compiler().map(|(_, target)| target).map_err(|error| match error {
-                Error::Library { reason, .. } => reason,
-                other => other.to_string(),
+            target: device.compiler().map(|(_, target)| target).map_err(|error| {
+                Unusable(match error {
+                    Error::Library { reason, .. } => reason,
+                    other => other.to_string(),
+                })
             }),
             name: info.name.clone(),
             driver_version: info.driver.clone(),
@@ -295,7 +297,7 @@ impl Raw for Stream {
         if options.extra.iter().map(String::as_str).chain([source.text]).any(|text| text.contains('\0')) {
             return Err(Error::usage(&self.context.id, "the kernel text or an option holds a zero byte"));
         }
-        let library = |reason: &String| Error::Library { name: "nvrtc", reason: reason.clone() };
+        let library = |why: &Unusable| Error::Library { name: "nvrtc", reason: why.to_string() };
         let nvrtc = (*self.nvrtc).as_ref().map_err(library);
         let target = self.target.as_ref().map_err(library);
         let (nvrtc, target) = match (nvrtc, target, source.ptx) {
@@ -323,7 +325,7 @@ impl Raw for Stream {
             Ok(Outcome::Refused(log)) => {
                 Err(Error::Compile { device: self.context.id.clone(), compiler: compiler.clone(), log })
             }
-            Err(reason) => Err(Error::Library { name: "nvrtc", reason }),
+            Err(why) => Err(library(&why)),
         }
     }
 

@@ -14,7 +14,7 @@ use cl3::platform::{get_platform_data, get_platform_ids};
 
 pub(crate) use loader::prepare;
 
-use crate::error::Result;
+use crate::error::{Result, Unusable};
 use crate::queue::InOrder;
 use crate::{Api, Device, Info, Queue, Survey, Vendor};
 
@@ -158,7 +158,7 @@ pub(crate) fn survey(survey: &mut Survey) {
 }
 
 /// What the driver says of one device, or why it is of no use.
-fn describe(device: Id, platform: &str, index: u32) -> std::result::Result<Info, String> {
+fn describe(device: Id, platform: &str, index: u32) -> std::result::Result<Info, Unusable> {
     let name = device.text(ask::NAME);
     for (question, reason) in [
         (ask::AVAILABLE, "is not available"),
@@ -166,7 +166,7 @@ fn describe(device: Id, platform: &str, index: u32) -> std::result::Result<Info,
         (ask::LITTLE_ENDIAN, "has its bytes in the other order"),
     ] {
         if device.number(question) != Some(1) {
-            return Err(format!("device '{name}' {reason}"));
+            return Err(Unusable(format!("device '{name}' {reason}")));
         }
     }
     let amount = |question| device.number(question).unwrap_or(0);

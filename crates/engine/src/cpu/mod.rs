@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use warpsmith_chain::{Form, Recipe};
 use warpsmith_curve::Affine;
 use warpsmith_curve::field::chains::Op;
-use warpsmith_curve::field::lanes;
+use warpsmith_curve::field::dispatch;
 use warpsmith_curve::group::Point;
 use warpsmith_curve::multiply::Multiples;
 use warpsmith_curve::walk::{Table, Walk};
@@ -93,7 +93,7 @@ impl Cpu {
 
     /// How walkers number their keys, all orbits and no signs.
     pub fn numbering(&self) -> Numbering {
-        let lanes = lanes::count(self.simd) as u32;
+        let lanes = dispatch::lane_count(self.simd) as u32;
         Numbering { half: self.half, lanes, orbits: 3, signs: false }
     }
 
@@ -121,7 +121,7 @@ impl Backend for Cpu {
     }
 
     fn describe(&self) -> String {
-        let (threads, lanes) = (self.threads, lanes::count(self.simd));
+        let (threads, lanes) = (self.threads, dispatch::lane_count(self.simd));
         let plural = |n: usize| if n == 1 { "" } else { "s" };
         format!("{threads} thread{}, {lanes} lane{} each ({})", plural(threads), plural(lanes), self.simd)
     }

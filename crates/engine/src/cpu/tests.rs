@@ -52,7 +52,7 @@ fn candidates_have_the_digests_of_their_targets() {
                 continue;
             }
             // Every lane, sign and image over the list: the stride is no divisor of anything.
-            let stride = if lanes::count(simd) > 1 { 31 } else { 7 };
+            let stride = if dispatch::lane_count(simd) > 1 { 31 } else { 7 };
             check(simd, sample.name, sample.subject, Secret::random().expect("random"), 2, stride);
         }
     }

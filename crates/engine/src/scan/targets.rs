@@ -98,16 +98,16 @@ impl ScanTargets {
     pub fn every_key(mask: &KeyMask) -> Result<ScanTargets> {
         let Some(((found_as, kind), texts)) = mask.address_type().zip(mask.texts()) else {
             return Err(Error::Scan(format!(
-                "every candidate of a {} is a key, so say which one is yours: give its address (--targets), its public key \
-                 (--public-key) or a --database. Only WIF keys and nsecs have a checksum that tells",
+                "every candidate of a {} is a key, so say which one is yours: give its address, its public key or a \
+                 database. Only WIF keys and nsecs have a checksum that tells",
                 mask.kind()
             )));
         };
         let left = texts.count() as f64 / texts.pruning();
         if left > MAX_LEFT {
             return Err(Error::Scan(format!(
-                "some {left:.0} of its candidates have the right checksum, too many to tell yours by that alone: give its address \
-                 (--targets), its public key (--public-key) or a --database"
+                "some {left:.0} of its candidates have the right checksum, too many to tell yours by that alone: give its address, \
+                 its public key or a database"
             )));
         }
         let digest = Sha256::digest(b"warpsmith every key").into();

@@ -381,7 +381,7 @@ fn time_is_kept_and_tried_counts_every_key_of_both_workers() {
     let outcome = seen.outcome.expect("time runs out");
     assert_eq!((outcome.ended, outcome.matches), (Ended::TimeLimit, 0));
     // Whole groups only: every lane tests the same number of keys.
-    let group = warpsmith_curve::field::lanes::count(simd::detect()) as u64 * (3 + 18 * 512);
+    let group = warpsmith_curve::field::dispatch::lane_count(simd::detect()) as u64 * (3 + 18 * 512);
     assert!(outcome.tried > 0);
     assert_eq!(outcome.tried % group, 0);
     assert!(outcome.elapsed < Duration::from_secs(20));

@@ -81,7 +81,7 @@ impl Book {
             Duty::Search(search) => self.check_search(search, report, sample),
             Duty::Scan(scan) => {
                 let scanned = scan.check(&self.master, &report.lease, &report.matches);
-                scanned.map(Taken::Scanned).map_err(Wrong::False)
+                scanned.map(Taken::Scanned).map_err(|error| Wrong::False(error.to_string()))
             }
         }
     }

@@ -10,7 +10,7 @@ use super::*;
 use crate::duty::Found;
 use crate::folder::{FOUND, Wishes, create};
 use crate::job::{Descriptor, Liked, Search, Sought, Task};
-use crate::net::submit::OwnJob;
+use crate::net::own::OwnJob;
 use crate::wire::{Lease, Ready, Work};
 
 const POLICY: Policy =

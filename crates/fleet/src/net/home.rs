@@ -196,10 +196,7 @@ impl Home {
             None => (listen_host.clone(), listen_port),
         };
         if ip(&host).is_some_and(|ip| ip.is_unspecified()) {
-            return Err(Error::Usage(format!(
-                "{host} means every address of this machine, so workers cannot connect to it: give the address that they reach it \
-                 at as well, as --listen {host}:{port} --address 203.0.113.7:{port}"
-            )));
+            return Err(Error::NoAddress { host, port });
         }
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(Error::io(folder))?;
         let about_path = folder.join("fleet.json");
@@ -510,8 +507,8 @@ mod tests {
             assert_eq!(told, [format!("listen: \"{listen}\"")]);
         }
         for listen in ["0.0.0.0:4222", "[::]:4222"] {
-            let why = Home::init(&folder.path().join("x"), listen).unwrap_err().to_string();
-            assert!(why.contains("--address"), "{why}");
+            let error = Home::init(&folder.path().join("x"), listen).unwrap_err();
+            assert!(matches!(error, Error::NoAddress { .. }), "{error}");
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::blocklist;
 use crate::book::Book;
 use crate::coordinator::{Coordinator, MOST_SLOTS, Policy};
 use crate::error::{Error, Result};
-use crate::job::JobId;
+use crate::id::JobId;
 use crate::wire::{Ask, MOST_BYTES, Report};
 
 /// Requests that wait for the clerk, at most; more are not answered, and asked again.

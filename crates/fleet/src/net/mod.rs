@@ -15,6 +15,7 @@ pub mod connect;
 pub mod home;
 pub mod lead;
 pub mod leader;
+pub mod own;
 pub mod status;
 pub mod submit;
 mod text;

@@ -2,18 +2,16 @@
 //! fleet's folder has it where no coordinator answers.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::home::{Home, Member};
-use super::submit::OwnJob;
 use crate::book::Book;
 use crate::coordinator::{Coordinator, WorkerInfo};
-use crate::error::{Error, Result};
 use crate::folder::FoundAt;
-use crate::job::{Descriptor, JobId};
+use crate::id::JobId;
+use crate::job::Descriptor;
 use crate::proof::Trust;
 
 /// Parts of a job whose coverage is told.
@@ -39,7 +37,7 @@ pub struct Status {
     /// Why no coordinator answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
-    /// Jobs. A coordinator reports open ones, at most [`MOST_JOBS`]; [`Status::add_jobs_of`] adds the others.
+    /// Jobs. A coordinator reports open ones, at most [`MOST_JOBS`]; [`add_jobs_of`](super::own::add_jobs_of) adds the others.
     pub jobs: Vec<JobStatus>,
     /// Workers: those of this page, or all of them where pages were put together.
     pub workers: Vec<WorkerStatus>,
@@ -241,24 +239,6 @@ impl Status {
         status
     }
 
-    /// Adds the jobs of the folder that no coordinator reports, oldest first.
-    pub fn add_jobs_of(&mut self, home: &Home) -> Result<()> {
-        let jobs = home.jobs();
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(&jobs).map_err(Error::io(&jobs))?.flatten() {
-            let id = entry.file_name().to_str().and_then(|name| name.parse::<JobId>().ok());
-            // Written last: a folder without it is being made.
-            let text = std::fs::metadata(entry.path().join("job.json"));
-            let Some((id, text)) = id.zip(text.ok()) else { continue };
-            if self.jobs.iter().all(|job| job.id != id) {
-                found.push((text.modified().ok(), id, entry.path()));
-            }
-        }
-        found.sort();
-        self.jobs.extend(found.into_iter().map(|(_, id, folder)| JobStatus::of_folder(id, &folder)));
-        Ok(())
-    }
-
     /// Whether there is another page of workers behind this one.
     pub fn is_full(&self) -> bool {
         self.workers.len() == WORKERS
@@ -266,16 +246,6 @@ impl Status {
 }
 
 impl JobStatus {
-    /// The status of a job that no coordinator leads, as its folder has it.
-    fn of_folder(id: JobId, folder: &Path) -> JobStatus {
-        OwnJob::open(id, folder.to_owned()).and_then(|job| job.status()).unwrap_or_else(|error| JobStatus {
-            problem: Some(error.to_string()),
-            over: folder.join("over").exists(),
-            cancelled: folder.join("cancelled").exists(),
-            ..JobStatus::new(id)
-        })
-    }
-
     /// A job of which nothing is known but its name.
     pub(crate) fn new(id: JobId) -> JobStatus {
         JobStatus {

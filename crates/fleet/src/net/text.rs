@@ -4,7 +4,8 @@ use async_nats::Client;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::job::{Descriptor, JobId};
+use crate::id::JobId;
+use crate::job::Descriptor;
 
 /// Bytes of a text in one message.
 const PART_BYTES: usize = 32 << 10;

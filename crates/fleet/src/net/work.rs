@@ -25,7 +25,8 @@ use super::home::Invitation;
 use super::text::fetch;
 use crate::coordinator::HEARTBEAT_INTERVAL;
 use crate::error::{Error, Result};
-use crate::job::{Descriptor, JobId, Search, Task};
+use crate::id::JobId;
+use crate::job::{Descriptor, Search, Task};
 use crate::scan::{MOST_FOUND, ScanTask};
 use crate::wire::{Answer, Ask, Lease, MOST_BYTES, Ready, Report, VERSION, Verdict};
 

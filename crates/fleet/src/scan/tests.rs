@@ -12,7 +12,8 @@ use crate::book::Book;
 use crate::coordinator::{Coordinator, Policy};
 use crate::duty::Found;
 use crate::folder::{ORDER, Wishes, create, order_text};
-use crate::job::{Descriptor, JobId, Liked, Sought, Task};
+use crate::id::JobId;
+use crate::job::{Descriptor, Liked, Sought, Task};
 use crate::wire::{Answer, Ask, Ready, Report, VERSION, Verdict};
 
 const POLICY: Policy =

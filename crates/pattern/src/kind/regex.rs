@@ -50,12 +50,15 @@ impl Expression {
             .nest_limit(MOST_NESTED)
             .build()
             .map_err(|error| Reason::Regex(error.to_string()))?;
-        let read = |inner: &str| -> Result<Expr, String> {
+        let read = |inner: &str| -> Result<Expr, Reason> {
             let mut builder = ParserBuilder::new();
             let mut parser = builder.case_insensitive(text.ignore_case).nest_limit(MOST_NESTED).build();
-            parser.parse(inner).map(|hir| Expr::new(&hir, text)).map_err(|error| error.to_string())
+            parser
+                .parse(inner)
+                .map(|hir| Expr::new(&hir, text))
+                .map_err(|error| Reason::Regex(error.to_string()))
         };
-        let expr = read(inner).map_err(Reason::Regex)?;
+        let expr = read(inner)?;
         let shapes = shapes(&expr, text);
         let chance = chance(&expr, text);
         let is_possible = shapes.iter().any(|shape| is_possible(shape, shapes.len(), text));

@@ -97,9 +97,9 @@ enum Work {
 
 impl Database {
     /// Builds a database at `path`, where nothing may be yet, from files of addresses (one address per line, or with an amount in a
-    /// second column; gzip and Zstandard too), from databases of ours, from LMDB folders of BitcoinAddressFinder and of
-    /// earlier versions, and from UTXO sets that Bitcoin Core dumped. Of addresses that occur more than once the largest amount is
-    /// kept; coins of one UTXO set are added up.
+    /// second column; gzip and Zstandard too), from databases of ours, from LMDB folders of BitcoinAddressFinder, and
+    /// from UTXO sets that Bitcoin Core dumped. Of addresses that occur more than once the largest amount is kept; coins of one UTXO
+    /// set are added up.
     pub fn build(path: &Path, sources: &[PathBuf], options: &BuildOptions) -> Result<Built, Error> {
         Self::build_with(path, sources, options, CHUNK)
     }

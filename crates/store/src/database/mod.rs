@@ -33,9 +33,8 @@ use std::path::{Path, PathBuf};
 
 use warpsmith_chain::AddressKind;
 
-use crate::filter::key_of;
 use crate::map::{Source, Targets};
-use crate::record::Entry;
+use crate::record::{Entry, key_of};
 use crate::{Error, Record};
 use about::Summary;
 use entries::Entries;
@@ -63,7 +62,7 @@ impl Database {
         if !facts.is_file() {
             let reason = match lmdb::folder_of(path) {
                 Some(_) => {
-                    "it is a folder with an LMDB tree, as BitcoinAddressFinder and earlier versions made it; make one from it: \
+                    "it is a folder with an LMDB tree, as BitcoinAddressFinder makes it; make one from it: \
                      warpsmith db build NEW OLD"
                 }
                 None => "it is no regular file",

@@ -41,7 +41,7 @@ use warpsmith_files::with_suffix;
 
 use crate::Error;
 use crate::database::Databases;
-use crate::record::Entry;
+use crate::record::{Entry, key_of};
 
 /// What messages call it.
 pub(crate) const WHAT: &str = "filter";
@@ -274,11 +274,6 @@ impl Filter {
         filter.save(databases)?;
         Ok(filter)
     }
-}
-
-/// What a filter sees of a digest: its first 64 bits, most significant byte first.
-pub fn key_of(digest: &[u8]) -> u64 {
-    digest[..8].iter().fold(0, |key, &byte| key << 8 | u64::from(byte))
 }
 
 /// The kinds asked for that databases have, in order and once each; all they have where none are asked for.

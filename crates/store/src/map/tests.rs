@@ -49,7 +49,7 @@ fn a_map_is_text_that_a_person_can_read() {
     let text = text::write(&map);
     let digest = "ab".repeat(32);
     let expected = format!(
-        "warpsmith map 1\nrange 8000:ffff\ntypes p2pkh,p2wpkh\ntargets addresses 3 {digest}\norder sequential\n\
+        "warpsmith map 2\nrange 8000:ffff\ntypes p2pkh,p2wpkh\ntargets addresses 3 {digest}\norder sequential\n\
          stretch 1763200000 15 5107\ncovered 8000:8063\ncovered 8067:806d\ncovered 8071:93f8\ntotal 5107\nsha256 "
     );
     assert_eq!(text[..expected.len()], expected);
@@ -185,7 +185,7 @@ fn a_map_with_the_largest_numbers_is_used_like_any_other() {
         (format!("random 0 {wide:x}"), String::new(), U256::ZERO),
     ] {
         let text = format!(
-            "warpsmith map 1\n{whole}order {order}\nstretch {long} {long} {wide}\n{covered}total {total}\n"
+            "warpsmith map 2\n{whole}order {order}\nstretch {long} {long} {wide}\n{covered}total {total}\n"
         );
         use_whole(&read_lines(&text).unwrap());
     }
@@ -200,7 +200,7 @@ fn foreign_and_other_versions_are_told() {
     let newer = read("warpsmith map 3\nanything");
     assert!(matches!(newer, Error::Version { found: 3, known: 2, .. }));
     assert!(newer.to_string().contains("newer version"), "{newer}");
-    assert!(read("warpsmith map 0\n").to_string().contains("older version"));
+    assert!(read("warpsmith map 1\n").to_string().contains("older version"));
     assert!(matches!(read("warpsmith map x\n"), Error::Corrupt { .. }));
 }
 
@@ -238,13 +238,13 @@ fn another_order_is_refused_and_other_pieces_are_not() {
     let before = fs::read(&path).unwrap();
     let error = open(random).unwrap_err().to_string();
     assert!(error.contains("in sequential order, and asked for is random order"), "{error}");
-    assert!(error.contains("leave the random order (--random) out"), "{error}");
+    assert!(error.contains("ask for sequential order to resume it"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
     fs::remove_file(&path).unwrap();
     let first = open(random).unwrap().map().order();
     let error = open(|_| Order::Sequential).unwrap_err().to_string();
     assert!(
-        error.contains("in random order") && error.contains("ask for a random order (--random)"),
+        error.contains("in random order") && error.contains("ask for random order to resume it"),
         "{error}"
     );
     // Another machine, another seed: it goes on as it was.

@@ -2,15 +2,15 @@
 //! unseen.
 //!
 //! ```text
-//! warpsmith map 1                         2 where it has lines that 1 does not know
+//! warpsmith map 2
 //! range 8000:ffff
-//! mask <64 hex digits>                    format 2; only where the range is that of a mask's candidates
+//! mask <64 hex digits>                    only where the range is that of a mask's candidates
 //! types p2pkh,p2wpkh
 //! targets addresses 3 <64 hex digits>
 //! order sequential                        or: order random <seed, hex> <piece, hex>
 //! stretch <began> <seconds> <keys>        at most 512, decimal
-//! match <address> <found>                 format 2; at most 10,000, ascending; found at, in seconds since 1970
-//! unlisted <matches>                      format 2; behind 10,000 of these, if there were more
+//! match <address> <found>                 at most 10,000, ascending; found at, in seconds since 1970
+//! unlisted <matches>                      behind 10,000 of these, if there were more
 //! covered 8000:8fff                       any number, ascending, apart
 //! total <keys>                            decimal
 //! sha256 <64 hex digits>                  of all lines before
@@ -30,16 +30,12 @@ use crate::order::Order;
 
 const WHAT: &str = "scan map";
 const HEAD: &str = "warpsmith map ";
-/// The newest format. A map is written in the oldest that can say all of it, so that earlier versions go on reading most maps.
+/// The format that is written and read.
 const VERSION: u32 = 2;
-/// The first format, and the first with lines for what was found and for masks.
-const FIRST: u32 = 1;
-const SECOND: u32 = 2;
 const SUM: &str = "sha256 ";
 
 pub(super) fn write(map: &Map) -> String {
-    let version = if map.matches.is_empty() && map.job.mask.is_none() { FIRST } else { SECOND };
-    let mut text = format!("{HEAD}{version}\n");
+    let mut text = format!("{HEAD}{VERSION}\n");
     let mut line = |words: std::fmt::Arguments| {
         text.write_fmt(words).expect("a string takes all");
         text.push('\n');
@@ -90,7 +86,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Map, Error> {
     // A version that is not ours may end otherwise, so it comes first.
     let (head, _) = text.split_once('\n').ok_or_else(truncated)?;
     let version: u32 = head[HEAD.len()..].parse().map_err(|_| corrupt("line 1 has no format"))?;
-    if !(FIRST..=VERSION).contains(&version) {
+    if version != VERSION {
         return Err(Error::Version { path, what, found: version, known: VERSION });
     }
     let body = text.strip_suffix('\n').ok_or_else(truncated)?;
@@ -100,7 +96,24 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Map, Error> {
         return Err(corrupt("its SHA-256 is not the one in its last line"));
     }
     let mut lines = Lines { lines: text[..at].lines().enumerate().skip(1).peekable() };
-    lines.map(version).map_err(|reason| corrupt(&reason))
+    lines.map().map_err(|mistake| corrupt(&mistake.to_string()))
+}
+
+/// What is wrong with the lines of a map whose digest fits.
+#[derive(Debug, thiserror::Error)]
+enum Mistake {
+    #[error("there is no line '{name}' where it belongs")]
+    Missing { name: &'static str },
+    #[error("line {line} cannot be read")]
+    Unreadable { line: usize },
+    #[error("it has more than {most} lines '{name}'")]
+    Many { name: &'static str, most: usize },
+    #[error("its lines 'match' are not in order")]
+    Order,
+    #[error("line {line} follows the total")]
+    Behind { line: usize },
+    #[error("the covered intervals do not add up to the total")]
+    Sum,
 }
 
 /// The lines after the first, with their numbers from 0. The digest fits, so what is wrong here was written wrongly.
@@ -109,7 +122,7 @@ struct Lines<'a, I: Iterator<Item = (usize, &'a str)>> {
 }
 
 impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
-    fn map(&mut self, version: u32) -> Result<Map, String> {
+    fn map(&mut self) -> Result<Map, Mistake> {
         let range = self.only("range", interval)?;
         let mask = self.next("mask", |words| match words {
             [digest] => digest_of(digest),
@@ -129,12 +142,12 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
         while let Some(stretch) = self.next("stretch", stretch)? {
             history.push(stretch);
             if history.len() > Stretch::MOST {
-                return Err(format!("it has more than {} lines 'stretch'", Stretch::MOST));
+                return Err(Mistake::Many { name: "stretch", most: Stretch::MOST });
             }
         }
-        // Earlier versions wrote down runs that ended before their first batch.
+        // As in `write`: a stretch without keys says nothing.
         history.retain(|stretch| stretch.keys != U256::ZERO);
-        let matches = if version >= SECOND { self.matches()? } else { Matches::default() };
+        let matches = self.matches()?;
         let mut covered = IntervalSet::new();
         let mut listed = 0;
         let within = |words: &[&str]| interval(words).filter(|interval| range.covers(interval));
@@ -144,24 +157,24 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
         }
         let total: U256 = self.only("total", number)?;
         if let Some((number, _)) = self.lines.next() {
-            return Err(format!("line {} follows the total", number + 1));
+            return Err(Mistake::Behind { line: number + 1 });
         }
         // Intervals that overlap or touch would have become fewer.
         if covered.len() != listed || covered.total() != total {
-            return Err("the covered intervals do not add up to the total".into());
+            return Err(Mistake::Sum);
         }
         Ok(Map { job, order, covered, history, matches, counted_to: None })
     }
 
-    fn matches(&mut self) -> Result<Matches, String> {
+    fn matches(&mut self) -> Result<Matches, Mistake> {
         let mut all = Matches::default();
         while let Some((address, found)) = self.next("match", found)? {
             if all.listed.last_key_value().is_some_and(|(last, _)| last.as_str() >= address) {
-                return Err("its lines 'match' are not in order".into());
+                return Err(Mistake::Order);
             }
             all.listed.insert(address.to_owned(), found);
             if all.listed.len() > matches::MOST {
-                return Err(format!("it has more than {} lines 'match'", matches::MOST));
+                return Err(Mistake::Many { name: "match", most: matches::MOST });
             }
         }
         let is_full = all.listed.len() == matches::MOST;
@@ -171,8 +184,12 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
     }
 
     /// The words after `name` in the next line, which must be one of that name.
-    fn only<T>(&mut self, name: &str, read: impl FnOnce(&[&'a str]) -> Option<T>) -> Result<T, String> {
-        self.next(name, read)?.ok_or_else(|| format!("there is no line '{name}' where it belongs"))
+    fn only<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&[&'a str]) -> Option<T>,
+    ) -> Result<T, Mistake> {
+        self.next(name, read)?.ok_or(Mistake::Missing { name })
     }
 
     /// The same where the line may be another: then `None`.
@@ -180,11 +197,11 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
         &mut self,
         name: &str,
         read: impl FnOnce(&[&'a str]) -> Option<T>,
-    ) -> Result<Option<T>, String> {
+    ) -> Result<Option<T>, Mistake> {
         let is_named = |line: &str| line.split(' ').next() == Some(name);
         let Some((number, line)) = self.lines.next_if(|(_, line)| is_named(line)) else { return Ok(None) };
         let words: Vec<&str> = line.split(' ').skip(1).collect();
-        read(&words).map(Some).ok_or_else(|| format!("line {} cannot be read", number + 1))
+        read(&words).map(Some).ok_or(Mistake::Unreadable { line: number + 1 })
     }
 }
 

@@ -57,7 +57,7 @@ pub enum MaskError {
     )]
     Brackets(usize),
     /// Nothing is unknown.
-    #[error("nothing in it is unknown: give the whole key by --keys, or write ? where you are not sure")]
+    #[error("nothing in it is unknown: it is a whole key. Write ? where you are not sure")]
     Known,
     /// Too many missing.
     #[error(
@@ -86,18 +86,16 @@ fn lengths(given: usize, missing: usize, like: Option<(&'static str, usize)>) ->
                 _ => ("characters are", "they belong"),
             };
             format!(
-                ", and it begins like a {kind}, which has {length}: {lacks} {are} missing. Write ? where {they}, or try --missing {} \
-                 if you do not know where",
-                lacks + missing
+                ", and it begins like a {kind}, which has {length}: {lacks} {are} missing. Write ? where {they}, or say how many are \
+                 missing if you do not know where"
             )
         }
         Some((kind, length)) => {
-            let missing = if missing == 0 { "" } else { ", or lower --missing" };
+            let missing = if missing == 0 { "" } else { ", or let fewer be missing" };
             format!(", and it begins like a {kind}, which has {length}: take out what does not belong there{missing}")
         }
         None => ", and no key has as many: hexadecimal keys have 64 digits, WIF keys 52 characters (51 where they begin with 5 or 9), \
-                 an nsec 63. Write ? for each unknown character; if some are missing at places you do not know, say how many by \
-                 --missing N"
+                 an nsec 63. Write ? for each unknown character; if some are missing at places you do not know, say how many"
             .to_owned(),
     }
 }

@@ -204,9 +204,9 @@ fn what_is_no_mask_is_refused_with_what_is_allowed() {
         assert!(matches!(error, MaskError::Character { at: 21, .. }), "{error}");
     }
     for (text, missing, says) in [
-        (&COMPRESSED[..51], 0, "1 character is missing. Write ? where it belongs, or try --missing 1"),
-        (&COMPRESSED[..49], 1, "2 characters are missing. Write ? where they belong, or try --missing 3"),
-        (&hex[3..], 0, "try --missing 3"),
+        (&COMPRESSED[..51], 0, "1 character is missing. Write ? where it belongs, or say how many are"),
+        (&COMPRESSED[..49], 1, "2 characters are missing. Write ? where they belong, or say how many are"),
+        (&hex[3..], 0, "3 characters are missing"),
     ] {
         let error = refusal(text, missing).to_string();
         assert!(error.contains(says), "{error}");

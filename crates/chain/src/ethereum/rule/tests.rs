@@ -79,17 +79,12 @@ fn a_launcher_of_ones_own_is_what_its_contract_would_compute() {
     };
     assert!(
         refused(None, &[])
-            .contains("launcher needs admin: give it with --input admin=0x.., where treasury can")
+            .contains("launcher needs admin, written 0x.., where treasury can stand for an address")
     );
-    assert!(refused(None, &[("admin", "0x12")]).starts_with("--input admin: '0x12' is no address"));
+    assert!(refused(None, &[("admin", "0x12")]).starts_with("the input admin: '0x12' is no address"));
     assert!(refused(None, &[("admin", "supply")]).contains("supply is of type uint256, not address"));
-    assert!(
-        refused(None, &[("owner", FACTORY)])
-            .contains("--input owner: launcher has no such input; it has admin")
-    );
-    assert!(
-        refused(Some([1; 32]), &[("admin", FACTORY)]).contains("leave --init-code and --init-code-hash out")
-    );
+    assert!(refused(None, &[("owner", FACTORY)]).contains("launcher has no input owner; it has admin"));
+    assert!(refused(Some([1; 32]), &[("admin", FACTORY)]).contains("creates code of its own"));
     let create3 =
         Deployment::create3(&factory, None, None, &request(&[("admin", FACTORY)])).expect_err("no CREATE3");
     assert!(create3.to_string().contains("launcher offers no CREATE3"));

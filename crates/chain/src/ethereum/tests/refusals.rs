@@ -19,17 +19,11 @@ fn what_cannot_be_created_is_refused_with_a_reason() {
     let zeros = "0".repeat(40);
     let nothing = SaltRequest::default();
     for (message, says) in [
-        (
-            create3("arachnid", &nothing),
-            "offers no CREATE3; give one that does with --factory: createx, solmate",
-        ),
-        (
-            create2("solmate", &nothing),
-            "offers no CREATE2; give one that does with --factory: plain, arachnid",
-        ),
-        (create3("solady", &nothing), "--deployer 0x.."),
+        (create3("arachnid", &nothing), "offers no CREATE3; those that do: createx, solmate"),
+        (create2("solmate", &nothing), "offers no CREATE2; those that do: plain, arachnid"),
+        (create3("solady", &nothing), "has no address of its own"),
         (create3("lifi", &nothing), "depend on the account that calls it"),
-        (create2("arachnid", &with(None, Some(1), None)), "leave --chain-id out"),
+        (create2("arachnid", &with(None, Some(1), None)), "the same address on every chain"),
         (
             create2("0age", &with(Some(caller), None, mask(""))),
             "salts that begin with the caller's address, or with 20 zero",
@@ -45,7 +39,7 @@ fn what_cannot_be_created_is_refused_with_a_reason() {
             "only if its byte 21 is 00",
         ),
         (create3("createx", &with(None, None, mask(&format!("{zeros}ff")))), "only if its byte 21 is 00"),
-        (create3("createx", &with(Some(caller), None, mask(&format!("{named}01")))), "--chain-id"),
+        (create3("createx", &with(Some(caller), None, mask(&format!("{named}01")))), "depend on the chain"),
         (
             create2("createx", &with(Some(caller), Some(5), mask(&format!("{named}00")))),
             "does not look at the chain",
@@ -54,7 +48,7 @@ fn what_cannot_be_created_is_refused_with_a_reason() {
         (create2("createx", &with(None, None, mask(&named))), "say who calls it"),
         (
             create2("createx", &with(None, None, mask(&zeros[..26]))),
-            "some salts of this --salt would begin with 0x0000",
+            "some salts of this mask would begin with 0x0000",
         ),
         (create2("createx", &with(Some(caller), None, mask(&named[..38]))), "would begin with 0xcA"),
         // Twelve free bytes at the start, but eight of them count from zero on.

@@ -39,7 +39,7 @@ pub(super) struct Add {
 #[derive(Args)]
 struct BuildFlags {
     /// Text with one address a line, or tab-separated address and amount, plain or .gz or .zst; the UTXO set of Bitcoin Core's
-    /// dumptxoutset; another database; or an LMDB folder of BitcoinAddressFinder or of an earlier version
+    /// dumptxoutset; another database; or an LMDB folder of BitcoinAddressFinder
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     sources: Vec<PathBuf>,
 

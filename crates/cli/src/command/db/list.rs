@@ -19,7 +19,7 @@ pub(super) struct List {
     database: PathBuf,
 
     /// Only these kinds of addresses, as `db info` names them: p2pkh,hash160
-    #[arg(long = "kind", alias = "type", value_name = "KIND", value_delimiter = ',', value_parser = kind_names(),
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = kind_names(),
         hide_possible_values = true)]
     kinds: Vec<AddressKind>,
 

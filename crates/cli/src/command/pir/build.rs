@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use warpsmith::pir::database::{Builder, Description};
-use warpsmith::pir::ethereum::{ChainHead, Synthetic, WordFolder};
+use warpsmith::pir::ethereum::{ChainHead, Synthetic};
 use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store::{self, Snapshot};
 use warpsmith_console::exit::{ExitStatus, Failure};
@@ -44,7 +44,6 @@ What INPUT is, with the name for --format where it does not look like it:
                                 coins: what an output script of Bitcoin has, read by address or script:HEX
   a folder with database.bin, account-mapping.bin and storage-mapping.bin
                                 state: Ethereum's accounts and slots in 40-byte records, read by address or ADDRESS:SLOT
-                                words: the same in words of 32 bytes, as older extractors write them
 
 Examples:
   warpsmith pir build data.pir entries.bin --entry-size 40
@@ -111,7 +110,7 @@ pub(crate) struct Build {
     seed: u64,
 
     /// What INPUT is, where it is not what it looks like
-    #[arg(long, visible_alias = "from", value_name = "FORMAT", conflicts_with = "synthetic")]
+    #[arg(long, value_name = "FORMAT", conflicts_with = "synthetic")]
     format: Option<Format>,
 
     /// Pairs and text: room for values of so many bytes, so that later ones may be longer [default: the longest there is]
@@ -184,14 +183,13 @@ enum Format {
     Text,
     Accounts,
     Dump,
-    Words,
     Coins,
 }
 
 impl Format {
     /// Whether a state of Ethereum comes of it.
     fn is_state(self) -> bool {
-        matches!(self, Format::State | Format::Accounts | Format::Dump | Format::Words)
+        matches!(self, Format::State | Format::Accounts | Format::Dump)
     }
 }
 
@@ -314,7 +312,6 @@ impl Build {
             (Format::Addresses, None) => self.build_addresses(input, watch),
             (Format::Codes, None) => self.build_codes(input, watch),
             (Format::State, None) => self.build_folder(input, watch),
-            (Format::Words, None) => self.build_words(input, watch),
             (Format::Accounts, None) => self.build_accounts(input, watch),
             (Format::Dump, None) => self.build_dump(input, watch),
             (Format::Coins, None) => self.build_coins(input, watch),
@@ -334,7 +331,6 @@ impl Build {
         }
         let has = |name: &str| input.join(name).exists();
         match (has("database.bin"), has("data.mdb")) {
-            (true, _) if WordFolder::is_at(input) => Ok(Format::Words),
             (true, _) => Ok(Format::State),
             // Which is told how to make one of it.
             (false, true) => Ok(Format::Addresses),

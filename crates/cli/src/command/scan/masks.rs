@@ -7,6 +7,7 @@ use warpsmith_console::exit::Failure;
 use warpsmith_console::input;
 
 use super::Scan;
+use crate::advice;
 use crate::keys;
 
 /// Which keys are tested.
@@ -37,12 +38,13 @@ impl Scan {
     pub(super) fn read_mask(&self) -> Result<KeyMask, Failure> {
         let missing = usize::from(self.missing.unwrap_or(0));
         if let Some(text) = &self.mask {
-            return KeyMask::parse(text, missing).map_err(|error| Failure::Usage(format!("--mask: {error}")));
+            return KeyMask::parse(text, missing)
+                .map_err(|error| Failure::Usage(format!("--mask: {}", advice::of_mask(&error))));
         }
         let file = self.mask_file.as_deref().unwrap_or("-");
         let bad = |why: String| Failure::Usage(format!("--mask-file {}: {why}", input::name(file)));
         let content = keys::content("--mask-file", file, &bad)?;
         let text = std::str::from_utf8(&content).map_err(|_| bad("it is not text".to_owned()))?;
-        KeyMask::parse(text, missing).map_err(|error| bad(error.to_string()))
+        KeyMask::parse(text, missing).map_err(|error| bad(advice::of_mask(&error)))
     }
 }

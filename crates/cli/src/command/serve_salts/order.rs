@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
-use warpsmith::chain::ethereum::Deployment;
+use warpsmith::chain::ethereum::{Deployment, Refusal};
+use warpsmith::fleet;
 use warpsmith::fleet::job::{AnyTarget, Sought};
 use warpsmith::pattern::{Options, Patterns, Ranking, Score, compile};
 use warpsmith::search::{Show, Subject, Wanted};
@@ -153,7 +154,7 @@ impl Request {
             chain_id: self.chain_id,
             mask: self.salt.clone(),
         };
-        match sought.target().map_err(|error| in_fields(&error.to_string()))? {
+        match sought.target().map_err(|error| in_members(&error))? {
             AnyTarget::Salt(target) => Ok(target),
             AnyTarget::Key(_) => unreachable!("a salt was sought"),
         }
@@ -185,19 +186,20 @@ impl Request {
     }
 }
 
-/// What is said of flags, of the fields that stand for them.
-fn in_fields(text: &str) -> String {
-    let names = [
-        ("--init-code FILE, or its hash with --init-code-hash 0x..", "init_code_hash"),
-        ("--init-code-hash", "init_code_hash"),
-        ("--salt-layout caller:0x..", "caller"),
-        ("--deployer 0x..", "deployer"),
-        ("--input NAME=VALUE", "inputs"),
-        ("--chain-id", "chain_id"),
-        ("--factory", "factory"),
-        ("--salt", "salt"),
-    ];
-    names.iter().fold(text.to_owned(), |text, (flag, field)| text.replace(flag, field))
+/// The error, with the member of the request that answers it.
+fn in_members(error: &fleet::Error) -> String {
+    let fleet::Error::Salts(refusal) = error else { return error.to_string() };
+    let member = match refusal {
+        Refusal::NoCode | Refusal::OwnCode { .. } => "init_code_hash",
+        Refusal::NoCaller { .. } | Refusal::WhoCalls { .. } => "caller",
+        Refusal::NoDeployer { .. } => "deployer",
+        Refusal::NoInput { .. } | Refusal::UnknownInput { .. } | Refusal::BadInput { .. } => "inputs",
+        Refusal::NoChain { .. } | Refusal::NoChains { .. } | Refusal::UnusedChain { .. } => "chain_id",
+        Refusal::Unsupported { .. } => "factory",
+        Refusal::Refused { .. } | Refusal::Ambiguous { .. } | Refusal::OutsideSalt { .. } => "salt",
+        _ => return error.to_string(),
+    };
+    format!("{member}: {error}")
 }
 
 impl Order {

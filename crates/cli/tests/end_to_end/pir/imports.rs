@@ -1,7 +1,6 @@
-//! What databases are made of: text of any length, accounts in CSV, words of older extractors, Bitcoin's coins by script.
+//! What databases are made of: text of any length, accounts in CSV, Bitcoin's coins by script.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -55,7 +54,7 @@ fn text_of_any_length_is_read_by_text() {
         all.iter().map(|(key, value)| format!("{key}\t{value}\n")).collect::<String>()
     };
     let (database, input) = (desk.path("pages.pir"), desk.write("pages.tsv", lines(&all)));
-    let built = pir(&["build", &database, &input, "--from", "text", "--json"]).code(0).json().remove(0);
+    let built = pir(&["build", &database, &input, "--format", "text", "--json"]).code(0).json().remove(0);
     let longest = all.values().map(String::len).max().unwrap();
     let chunks = longest / 1008 + 1;
     assert_eq!(
@@ -217,82 +216,6 @@ fn accounts_in_csv_become_a_state() {
     ] {
         pir(&["build", &new, &desk.write("x.tsv", text), "--format", "text"]).code(2).says(&[why]);
         assert!(!desk.names().iter().any(|name| name.starts_with("new")), "{:?}", desk.names());
-    }
-}
-
-#[test]
-fn words_of_older_extractors_become_a_state() {
-    let hash = [0x77; 32];
-    for (step, name) in [(3u32, "by word"), (1, "by account")] {
-        let desk = Desk::new();
-        fs::create_dir(desk.path("folder")).unwrap();
-        let word = |number: u128| [&number.to_le_bytes()[..], &[0; 16]].concat();
-        // The last account stands first in the mapping.
-        let words = [
-            word(5),
-            word(1 << 90),
-            vec![0; 32],
-            word(1),
-            word(0),
-            hash.to_vec(),
-            [9, 8, 7].repeat(11)[..32].to_vec(),
-        ]
-        .concat();
-        desk.write("folder/database.bin", &words);
-        let accounts = [&[2; 20][..], &step.to_le_bytes(), &[1; 20], &0u32.to_le_bytes()].concat();
-        desk.write("folder/account-mapping.bin", accounts);
-        let slot = [&[2; 20][..], &[0; 31], &[4], &6u32.to_le_bytes()].concat();
-        desk.write("folder/storage-mapping.bin", slot);
-        let (database, folder) = (desk.path("state.pir"), desk.path("folder"));
-        pir(&["build", &database, &folder]).code(0);
-        let (server, state) = served(&desk, &database, "100");
-        let keys = [
-            "01".repeat(20),
-            "02".repeat(20),
-            format!("{}:4", "02".repeat(20)),
-            const_hex::encode(code_hash_key(&[2; 20])),
-        ];
-        let lines = server.get(&state, &keys.each_ref().map(String::as_str)).code(0).json();
-        assert_eq!(
-            (text(&lines[0], "balance"), &lines[0]["nonce"], &lines[0]["code"]),
-            ((1u128 << 90).to_string().as_str(), &5.into(), &0.into()),
-            "{name}"
-        );
-        assert_eq!(
-            (text(&lines[1], "balance"), &lines[1]["nonce"], &lines[1]["code"]),
-            ("0", &1.into(), &0x7777_7777.into()),
-            "{name}"
-        );
-        let mut value = words[192..].to_vec();
-        value.reverse();
-        assert_eq!(
-            (text(&lines[2], "value"), text(&lines[3], "value")),
-            (const_hex::encode(value).as_str(), const_hex::encode(hash).as_str()),
-            "{name}"
-        );
-        // Files that do not fit each other.
-        let new = desk.path("new.pir");
-        let refused = |why: &str| {
-            pir(&["build", &new, &folder, "--format", "words"]).code(2).says(&[why]);
-            assert!(!desk.names().iter().any(|name| name.starts_with("new")));
-        };
-        desk.write("folder/database.bin", &words[..192]);
-        refused("database.bin: 192 bytes, and three words");
-        let mut wide = words.clone();
-        wide[32 + 16] = 1;
-        desk.write("folder/database.bin", wide);
-        refused("more than 128");
-        desk.write("folder/database.bin", &words);
-        desk.write(
-            "folder/storage-mapping.bin",
-            [&[2; 20][..], &[0; 31], &[4], &5u32.to_le_bytes()].concat(),
-        );
-        refused("word 5 is none of those from 6 to 7");
-        desk.write(
-            "folder/account-mapping.bin",
-            [&[2; 20][..], &2u32.to_le_bytes(), &[1; 20], &0u32.to_le_bytes()].concat(),
-        );
-        refused("largest index of 2 accounts is 2; it must be 3 or 1");
     }
 }
 

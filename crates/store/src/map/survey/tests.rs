@@ -73,7 +73,7 @@ fn speeds_are_of_time_that_was_measured() {
     run(&mut map, 400, 0, 10);
     run(&mut map, 500, 6, 50);
     assert_eq!((map.rate(), map.last_rate()), (Some(5.0), Some(10.0)));
-    // A run that comes to nothing is not written down, and one of an earlier version not shown.
+    // A run that comes to nothing is not written down, and one that somebody wrote down is not shown.
     map.begin(600);
     assert!(!text::write(&map).contains("stretch 600"));
     let old = lines_of(&map).replace("covered", "stretch 700 9 0\ncovered");

@@ -86,7 +86,7 @@ fn links_beside_a_map_are_not_followed() {
 fn a_file_that_is_no_map_is_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("map");
-    for content in ["my notes\n", "", "warpsmith map 9\n", "warpsmith map 1\nrange 1:5\n"] {
+    for content in ["my notes\n", "", "warpsmith map 9\n", "warpsmith map 2\nrange 1:5\n"] {
         fs::write(&path, content).unwrap();
         mode(&path, 0o600);
         assert!(MapFile::open(&path, job(number(5), 10), |_| Order::Sequential).is_err());

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use warpsmith::pir::Result;
 use warpsmith::pir::database::Description;
-use warpsmith::pir::ethereum::{self, ChainHead, CodeList, Folder, Synthetic, WordFolder, code_hash_record};
+use warpsmith::pir::ethereum::{self, ChainHead, CodeList, Folder, Synthetic, code_hash_record};
 use warpsmith::pir::keyword::{self, Names, Plan};
 use warpsmith_console::exit::Failure;
 
@@ -117,23 +117,6 @@ impl Build {
             })
         };
         Ok(self.build_state(folder.keys() + contracts, &each, watch).or_fail()?)
-    }
-
-    /// Words of an older extractor.
-    pub(super) fn build_words(
-        &self,
-        input: &Path,
-        watch: &mut Watch<'_>,
-    ) -> std::result::Result<Description, Failure> {
-        let folder = WordFolder::open(input).or_fail()?;
-        let mut keys = 0;
-        folder
-            .each(&mut |_, _| {
-                keys += 1;
-                if keys % (1 << 14) == 0 { watch.tell(None) } else { Ok(()) }
-            })
-            .or_fail()?;
-        Ok(self.build_state(keys, &|take| folder.each(take), watch).or_fail()?)
     }
 
     /// Accounts in CSV.

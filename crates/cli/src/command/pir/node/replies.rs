@@ -15,9 +15,9 @@ use serde::de::{
     Visitor,
 };
 use serde_json::error::Category;
-use warpsmith_text::json_mistake;
 use warpsmith::pir::ethereum::Address;
 use warpsmith::pir::memory;
+use warpsmith_text::json_mistake;
 
 use super::{MAX_CALLS, Told, bytes, word};
 
