@@ -10,11 +10,11 @@ mod checks;
 mod colour;
 mod command;
 mod config;
-mod each;
+mod encrypted;
 mod encryption;
 mod ending;
+mod estimates;
 mod factory;
-mod forecast;
 mod hardening;
 mod hooks;
 mod human;
@@ -26,6 +26,7 @@ mod mining;
 mod notify;
 mod output;
 mod patterns;
+mod progress;
 mod prompt;
 mod qr;
 mod quest;
@@ -37,6 +38,7 @@ mod screen;
 mod sealing;
 mod signals;
 mod stdout;
+mod submission;
 mod telling;
 mod token;
 mod web;
@@ -49,6 +51,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::colour::Colour;
 use crate::config::FileState;
 use crate::ending::{Ending, Failure};
+use crate::mining::Executor;
 use crate::stdout::Stdout;
 
 const EXAMPLES: &str = "\
@@ -206,9 +209,9 @@ fn refuse(error: &clap::Error) -> ExitCode {
 fn run(command: Command) -> Result<Ending, Failure> {
     let mut stdout = Stdout::open()?;
     match command {
-        Command::Mine(mine) => mine.run(stdout),
-        Command::Cosmos(cosmos) => cosmos.run(stdout),
-        Command::Eth(eth) => eth.run(stdout),
+        Command::Mine(mine) => mine.run(Executor::Local, stdout),
+        Command::Cosmos(cosmos) => cosmos.run(Executor::Local, stdout),
+        Command::Eth(eth) => eth.run(Executor::Local, stdout),
         Command::Create2(create2) => create2.run(stdout),
         Command::Create3(create3) => create3.run(stdout),
         Command::Scan(scan) => scan.run(stdout),

@@ -12,7 +12,7 @@ use warpsmith::scan::Finding;
 use warpsmith::search::{Details, Match};
 use zeroize::Zeroizing;
 
-use crate::encryption::Encrypted;
+use crate::encrypted::Encrypted;
 use crate::json;
 use crate::stdout::JSON_VERSION;
 

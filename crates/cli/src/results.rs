@@ -10,7 +10,8 @@ use std::path::Path;
 use warpsmith::chain::Birthday;
 use zeroize::Zeroizing;
 
-use crate::encryption::{Encrypted, Encryption};
+use crate::encrypted::Encrypted;
+use crate::encryption::Encryption;
 use crate::ending::Failure;
 use crate::notify::Notifier;
 use crate::output::Output;

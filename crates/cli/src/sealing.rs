@@ -8,7 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use warpsmith::keys::wiping_stack;
 
-use crate::encryption::{Encrypted, Encryption};
+use crate::encrypted::Encrypted;
+use crate::encryption::Encryption;
 use crate::ending::Failure;
 use crate::record::Deliverable;
 

@@ -17,7 +17,9 @@
 //! [`pir`] and [`curve`]; `fleet` is for searches on many machines.
 
 mod background;
+pub mod each;
 mod error;
+pub mod estimate;
 pub mod look_up;
 mod mine;
 pub mod scan;

@@ -15,7 +15,7 @@ use warpsmith::search::Subject;
 
 use crate::ending::{Ending, Failure};
 use crate::human::any_of;
-use crate::mining::{Mining, SplitFlags};
+use crate::mining::{Executor, Mining, SplitFlags};
 use crate::patterns::Written;
 use crate::quest::Quest;
 use crate::running::PATTERNS;
@@ -34,7 +34,7 @@ const END: &str = "ace";
 /// A search for addresses of one chain.
 pub(crate) struct Mine {
     chain: &'static Chain,
-    pub mining: Mining,
+    mining: Mining,
     split: SplitFlags,
     address_type: Option<AddressType>,
     network: Network,
@@ -183,7 +183,7 @@ impl Subcommand for Mine {
 }
 
 impl Mine {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, on: Executor<'_>, stdout: Stdout) -> Result<Ending, Failure> {
         let mut written = self.mining.patterns()?;
         written.require(self.chain.name, self.chain.example)?;
         let options = Options { ignore_case: self.ignore_case, ..Options::default() };
@@ -213,7 +213,7 @@ impl Mine {
             sought,
             code: None,
         };
-        self.mining.run_for(&mut written, &quest, stdout)
+        self.mining.run_for(&mut written, &quest, on, stdout)
     }
 }
 

@@ -8,7 +8,7 @@ use warpsmith::search::Subject;
 
 use super::chain::help_of;
 use crate::ending::{Ending, Failure};
-use crate::mining::{Mining, SplitFlags};
+use crate::mining::{Executor, Mining, SplitFlags};
 use crate::quest::Quest;
 use crate::running::PATTERNS;
 use crate::stdout::Stdout;
@@ -21,7 +21,7 @@ use crate::stdout::Stdout;
 #[command(after_help = help_of(HUB))]
 pub(crate) struct Cosmos {
     #[command(flatten)]
-    pub mining: Mining,
+    mining: Mining,
 
     #[command(flatten)]
     split: SplitFlags,
@@ -36,7 +36,7 @@ pub(crate) struct Cosmos {
 }
 
 impl Cosmos {
-    pub fn run(&self, stdout: Stdout) -> Result<Ending, Failure> {
+    pub fn run(&self, on: Executor<'_>, stdout: Stdout) -> Result<Ending, Failure> {
         let account = cosmos(&self.prefix)
             .map_err(|error| Failure::Usage(format!("--prefix '{}': {error}", self.prefix.escape_debug())))?;
         let quest = Quest {
@@ -53,6 +53,6 @@ impl Cosmos {
             },
             code: None,
         };
-        self.mining.run(&quest, stdout)
+        self.mining.run(&quest, on, stdout)
     }
 }

@@ -11,6 +11,7 @@ use warpsmith::chain::{SaltMask, SaltTarget, Target};
 use super::ethereum::{Create2, Create3};
 use crate::ending::{Ending, Failure};
 use crate::factory::{CodeFile, Made, MadeByCreate2, MadeByCreate3};
+use crate::mining::Executor;
 use crate::running::CONTRACT;
 use crate::stdout::{AsAsked, Stdout};
 
@@ -55,7 +56,7 @@ enum Explain3 {
 impl Create2Command {
     pub fn run(&self, mut stdout: Stdout) -> Result<Ending, Failure> {
         match &self.explain {
-            None => self.search.run(stdout),
+            None => self.search.run(Executor::Local, stdout),
             Some(Explain2::Explain(one)) => one.salt.explain(&one.made, &mut stdout),
         }
     }
@@ -64,7 +65,7 @@ impl Create2Command {
 impl Create3Command {
     pub fn run(&self, mut stdout: Stdout) -> Result<Ending, Failure> {
         match &self.explain {
-            None => self.search.run(stdout),
+            None => self.search.run(Executor::Local, stdout),
             Some(Explain3::Explain(one)) => one.salt.explain(&one.made, &mut stdout),
         }
     }

@@ -5,10 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use warpsmith::estimate::YEAR;
 use warpsmith::store::{Gaps, Interval, Map, MapFile, MergeError};
 
 use crate::ending::{Ending, Failure};
-use crate::forecast::YEAR;
 use crate::human;
 use crate::stdout::{AsAsked, Stdout};
 

@@ -9,21 +9,22 @@ use warpsmith::store::{Record, U256};
 
 use super::{Covered, Scan, Scanned, described, progress_line, remarks};
 use crate::command::fleet::progress::{JobProgress, View};
-use crate::command::fleet::submit::{Submission, refuse_devices};
 use crate::ending::{Ending, Failure};
 use crate::human;
 use crate::results::Results;
 use crate::screen::{Model, Screen, scan_model};
 use crate::stdout::Stdout;
+use crate::submission::{Submission, refuse_devices};
 
 impl Scan {
     /// Has a fleet do it.
-    pub(super) fn submit(
+    pub(crate) fn submit(
         &self,
         fleet: &Submission,
         may_learn: bool,
         stdout: Stdout,
     ) -> Result<Ending, Failure> {
+        self.check_missing()?;
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
         refuse_devices(&self.run)?;
         if !self.database.is_empty() {
