@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use warpsmith::chain::coin::{AddressType, BITCOIN};
 use warpsmith::chain::ethereum::Account;
-use warpsmith::chain::{CHAINS, EncryptedForm, KeyTarget, Target};
-use warpsmith::keys::{Secret, public_point};
+use warpsmith::chain::{CHAINS, EncryptedForm, KeyTarget};
+use warpsmith::keys::{Secret, bip38_address, public_point};
 use warpsmith::keystore::age::{self, Recipient};
 use warpsmith::keystore::{Error, KeySecurity, Password, bip38, nip49, web3};
 use zeroize::Zeroizing;
@@ -240,7 +239,7 @@ impl Encryption {
             }
             EncryptedForm::Web3 => self.web3(secret, password),
             EncryptedForm::Bip38 { is_compressed } => {
-                let address = p2pkh(secret, is_compressed);
+                let address = bip38_address(secret, is_compressed);
                 bip38::encrypt(secret.as_bytes(), is_compressed, &address, password)
                     .map(|text| Encrypted::text("bip38", text))
             }
@@ -258,11 +257,4 @@ impl Encryption {
         let document = serde_json::from_str(&document).expect("our own document");
         Ok(Encrypted::keystore(document, self.folder.as_ref().map(|folder| folder.join(name))))
     }
-}
-
-/// The address that BIP-38 commits to.
-pub(crate) fn p2pkh(secret: &Secret, is_compressed: bool) -> String {
-    let kind = if is_compressed { AddressType::P2pkh } else { AddressType::P2pkhUncompressed };
-    let target = BITCOIN.main(kind);
-    target.encode(&target.digest(&public_point(&secret.public_key())))
 }

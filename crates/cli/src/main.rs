@@ -6,7 +6,6 @@
 
 mod artifact;
 mod authorities;
-mod checks;
 mod colour;
 mod command;
 mod config;

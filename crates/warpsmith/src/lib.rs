@@ -20,9 +20,11 @@ mod background;
 pub mod each;
 mod error;
 pub mod estimate;
+mod key_text;
 pub mod look_up;
 mod mine;
 pub mod scan;
+pub mod verify;
 
 pub use background::{Note, Running};
 pub use error::{Error, Result};
@@ -118,6 +120,9 @@ pub mod devices {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub mod keys {
+    pub use crate::key_text::{
+        EncryptedKey, KeyText, KeyTextError, bip38_address, decode_secret, parse_secret,
+    };
     pub use warpsmith_engine::{
         Joined, PublicKey, PublicKeyError, Secret, Split, join, parse_public_key, public_point, wiping_stack,
     };

@@ -1,6 +1,8 @@
 //! Scanning in a line: which keys, for which addresses, and the findings one by one. The parts of it are here for programs
 //! that need more say, such as the command line.
 
+pub mod listed;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -12,10 +12,11 @@ use serde::Deserialize;
 use warpsmith::chain::ethereum::Contract;
 use warpsmith::chain::{CHAINS, Chain, KeyTarget, json_mistake};
 use warpsmith::keys::{Split, join, wiping_stack};
+use warpsmith::verify::json_documents;
 
 use crate::encryption::{EncryptFlags, ask_password};
 use crate::ending::{Ending, Failure};
-use crate::input::{self, documents, name};
+use crate::input::{self, name};
 use crate::keys;
 use crate::qr::QrFlags;
 use crate::record::{Deliverable, SplitFields};
@@ -142,7 +143,7 @@ fn read_results(file: &str) -> Result<Vec<Mined>, Failure> {
     };
     let text = input::read(file, LONGEST_RESULT).map_err(bad)?;
     let text = String::from_utf8(text).map_err(|_| bad("it is not text (UTF-8)".to_owned()))?;
-    let splits = documents(&text).filter(|document| document.get("split").is_some());
+    let splits = json_documents(&text).filter(|document| document.get("split").is_some());
     let read = |document| {
         let fields = serde_json::from_value(document).map_err(|error| json_mistake(&error.to_string()))?;
         check(fields)
