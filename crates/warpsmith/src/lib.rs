@@ -23,6 +23,8 @@ pub mod estimate;
 mod key_text;
 pub mod look_up;
 mod mine;
+#[cfg(feature = "salts")]
+pub mod salts;
 pub mod scan;
 pub mod verify;
 
