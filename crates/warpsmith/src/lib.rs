@@ -12,6 +12,9 @@
 //! added, and begins when its results are asked for. The programs in `crates/warpsmith/examples` show them whole, and how to
 //! search addresses of a chain of your own.
 //!
+//! [`verify`] recomputes results and keys, [`estimate`] says how long a search takes, [`each`] finds one result of every pattern, and
+//! `salts` schedules requests of many clients.
+//!
 //! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`], [`mod@look_up`],
 //! [`devices`], [`keys`], [`proof`] and the crates [`chain`], [`keystore`], [`pattern`], [`store`],
 //! [`pir`] and [`curve`]; `fleet` is for searches on many machines.

@@ -348,7 +348,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("keys");
         std::fs::write(&file, text).expect("a file");
-        let list = TargetList::of(&ADDRESSES.map(str::to_owned)).expect("addresses");
+        let list = TargetList::of(ADDRESSES.map(str::to_owned)).expect("addresses");
         let targets = ScanTargets::list(&list, &[]).expect("targets");
         let job = Job { file: &file, targets: &targets, threads: 2, count, time_limit: None };
         let (mut found, mut bad) = (Vec::new(), Vec::new());
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_or_reported_is_an_error() {
-        let list = TargetList::of(&ADDRESSES.map(str::to_owned)).expect("addresses");
+        let list = TargetList::of(ADDRESSES.map(str::to_owned)).expect("addresses");
         let targets = ScanTargets::list(&list, &[]).expect("targets");
         let (missing, here) = (Path::new("/nowhere/keys"), tempfile::NamedTempFile::new().expect("a file"));
         let job = Job { file: missing, targets: &targets, threads: 1, count: None, time_limit: None };

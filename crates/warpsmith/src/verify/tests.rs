@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
-use warpsmith_chain::ethereum::{Account, Deployment, SaltRequest};
-use warpsmith_chain::{KeyTarget, SaltTarget, Target};
+use warpsmith_chain::coin::{AddressType, BITCOIN};
+use warpsmith_chain::ethereum::{Account, Contract, Deployment, SaltRequest};
+use warpsmith_chain::{Birthday, KeyTarget, SaltTarget, Target};
 use warpsmith_engine::public_point;
 use warpsmith_keystore::{KeySecurity, nip49, web3};
 
@@ -25,22 +26,50 @@ fn outcome(document: &Value) -> Outcome {
     report(&document.to_string(), &mut Verifier::new()).outcome()
 }
 
-/// A result of an Ethereum account with everything in it.
-fn account() -> Value {
+/// Details as documents have them.
+fn details<T: AsRef<str>>(all: impl IntoIterator<Item = (&'static str, T)>) -> Value {
+    let all = all.into_iter().filter(|(name, _)| !["salt", "address"].contains(name));
+    all.map(|(name, value)| (name.replace(' ', "_"), Value::from(value.as_ref()))).collect()
+}
+
+/// A result of a key with everything in it.
+fn result(target: &dyn KeyTarget, nonce: Option<&str>) -> Value {
     let point = public_point(&secret().public_key());
-    let details = Account.explain(&point, Some(secret().as_bytes()), warpsmith_chain::Birthday::New);
-    let details: serde_json::Map<_, _> =
-        details.iter().map(|(name, value)| (name.replace(' ', "_"), value.as_str().into())).collect();
-    let address = Account.encode(&Account.digest(&point));
-    json!({
+    let explained = target.explain(&point, Some(secret().as_bytes()), Birthday::New);
+    let address = target.encode(&target.digest(&point));
+    let head = target.encoding().head().len();
+    let mut result = json!({
         "event": "match",
-        "target": "eth",
+        "target": target.name(),
+        "type": target.variant(),
         "address": address,
-        "pattern": &address[2..6],
+        "pattern": if target.variant().is_some() { &address[..head + 3] } else { &address[head..head + 3] },
         "public_key": const_hex::encode(secret().public_key().serialize()),
         "secret_key": const_hex::encode(secret().as_bytes()),
-        "export": Account.export(secret().as_bytes()).as_str(),
-        "details": details,
+        "export": target.export(secret().as_bytes()).as_str(),
+        "details": details(explained.iter().map(|(name, value)| (*name, value.as_str()))),
+    });
+    if let Some(nonce) = nonce {
+        result["nonce"] = nonce.into();
+    }
+    result
+}
+
+/// A result of an Ethereum account.
+fn account() -> Value {
+    result(&Account, None)
+}
+
+/// A result of a salt.
+fn salt_of(deployment: &Deployment) -> Value {
+    // Its first 20 bytes are the caller's.
+    let salt = [0x11; 32];
+    json!({
+        "event": "match",
+        "target": deployment.name(),
+        "address": deployment.encode(&deployment.digest(&salt)),
+        "salt": const_hex::encode_prefixed(salt),
+        "details": details(deployment.explain(&salt)),
     })
 }
 
@@ -48,20 +77,14 @@ fn account() -> Value {
 fn salt() -> Value {
     let factory = Factory::find("arachnid").expect("a factory");
     let deployment = Deployment::create2(factory, None, Some([0x22; 32]), &SaltRequest::default());
-    let (deployment, salt) = (deployment.expect("a deployment"), [0x33; 32]);
-    let details: serde_json::Map<_, _> = deployment
-        .explain(&salt)
-        .into_iter()
-        .filter(|(name, _)| !["salt", "address"].contains(name))
-        .map(|(name, value)| (name.replace(' ', "_"), value.as_str().into()))
-        .collect();
-    json!({
-        "event": "match",
-        "target": "create2",
-        "address": deployment.encode(&deployment.digest(&salt)),
-        "salt": const_hex::encode_prefixed(salt),
-        "details": details,
-    })
+    salt_of(&deployment.expect("a deployment"))
+}
+
+/// A result of a salt that only one caller can use.
+fn salt_of_a_caller() -> Value {
+    let factory = Factory::find("0age").expect("a factory");
+    let request = SaltRequest { caller: Some([0x11; 20]), ..SaltRequest::default() };
+    salt_of(&Deployment::create2(factory, None, Some([0x22; 32]), &request).expect("a deployment"))
 }
 
 #[test]
@@ -75,11 +98,14 @@ fn whole_results_hold_and_every_altered_text_does_not() {
             _ => {}
         }
     }
-    for result in [account(), salt()] {
+    let contract = Contract::new(300).expect("a nonce");
+    let taproot = BITCOIN.main(AddressType::P2tr);
+    let keys = [account(), result(&contract, Some("300")), result(&taproot, None)];
+    for result in keys.into_iter().chain([salt(), salt_of_a_caller()]) {
         assert_eq!(outcome(&result), Outcome::Holds, "{result}");
         let mut all = Vec::new();
         paths(&result, &mut all, "");
-        all.retain(|path| !["/event", "/target", "/details/call"].contains(&path.as_str()));
+        all.retain(|path| !["/event", "/target", "/type", "/details/call"].contains(&path.as_str()));
         assert!(all.len() > 4, "{all:?}");
         for path in all {
             let mut altered = result.clone();
