@@ -103,7 +103,7 @@ enum Command {
     Mine(command::chain::Mine),
     Cosmos(command::cosmos::Cosmos),
     Eth(command::ethereum::Eth),
-    Create2(command::explain::Create2Command),
+    Create2(Box<command::explain::Create2Command>),
     Create3(command::explain::Create3Command),
     Scan(command::scan::Scan),
     Db(command::db::Db),
