@@ -3,26 +3,22 @@
 //! SEC: with either flag a private key is in no text of a result, nor are details that hold it. A password comes by prompt or file
 //! and is checked before anything is searched; one that is empty is refused.
 
-use std::fs::{self, DirBuilder};
-use std::io::Write as _;
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::Value;
-use warpsmith::chain::coin::{AddressType, BITCOIN};
 use warpsmith::chain::ethereum::Account;
-use warpsmith::chain::{CHAINS, EncryptedForm, KeyTarget, Target};
-use warpsmith::keys::{Secret, public_point};
+use warpsmith::chain::{CHAINS, EncryptedForm, KeyTarget};
+use warpsmith::keys::{Secret, bip38_address, public_point};
 use warpsmith::keystore::age::{self, Recipient};
 use warpsmith::keystore::{Error, KeySecurity, Password, bip38, nip49, web3};
 use warpsmith_console::exit::Failure;
 use warpsmith_console::prompt;
-use warpsmith_console::stderr::warn;
 use zeroize::Zeroizing;
 
+use crate::encrypted::Encrypted;
 use crate::record::{Deliverable, Telling};
 use crate::running::RESULTS;
 
@@ -217,78 +213,6 @@ enum Way {
     Recipient(Recipient),
 }
 
-/// An encrypted key, as results have it.
-#[derive(Clone, Serialize)]
-pub(crate) struct Encrypted {
-    format: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    document: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    /// How to use it.
-    #[serde(rename = "use")]
-    how: &'static str,
-    /// Where the document shall go, and under which name.
-    #[serde(skip)]
-    place: Option<PathBuf>,
-}
-
-/// What reads a format.
-fn how(format: &str) -> &'static str {
-    match format {
-        "ncryptsec" => "a Nostr client that takes ncryptsec (NIP-49) asks for the password",
-        "web3" => "`cast send --keystore FILE`, geth and MetaMask (import a JSON file) ask for the password",
-        "bip38" => "a wallet that takes BIP-38 keys asks for the password; choose the type of address there",
-        _ => "`age -d -i IDENTITY FILE | warpsmith verify -` reads it",
-    }
-}
-
-impl Encrypted {
-    fn text(format: &'static str, text: String) -> Encrypted {
-        Encrypted { format, text: Some(text), document: None, file: None, how: how(format), place: None }
-    }
-
-    /// How to use it.
-    pub fn how(&self) -> &'static str {
-        self.how
-    }
-
-    /// A label and a text for people.
-    pub fn told(&self) -> (&'static str, String) {
-        let label = if self.format == "web3" { "keystore" } else { self.format };
-        let text = match (&self.text, &self.document, &self.file) {
-            // An armored file has lines of its own.
-            (Some(text), ..) if self.format == "age" => format!("for the recipient\n{}", text.trim_end()),
-            (Some(text), ..) | (.., Some(text)) => text.clone(),
-            (_, Some(document), _) => document.to_string(),
-            _ => String::new(),
-        };
-        (label, text)
-    }
-
-    /// With its document in a file of its own, where it gets one. If that cannot be written the document stays in the result,
-    /// which is as safe.
-    pub fn placed(mut self) -> Encrypted {
-        let (Some(place), Some(document)) = (self.place.take(), &self.document) else { return self };
-        let write = || {
-            let mut file = warpsmith_files::create(&place).map_err(|error| error.to_string())?;
-            let written = file.write_all(document.to_string().as_bytes()).and_then(|()| file.sync_all());
-            written.map_err(|error| {
-                // Half a keystore is none.
-                let _ = fs::remove_file(&place);
-                error.to_string()
-            })
-        };
-        match write() {
-            Ok(()) => (self.document, self.file) = (None, Some(place.display().to_string())),
-            Err(why) => warn(&format!("--keystore: {why}; the encrypted key is in the result instead")),
-        }
-        self
-    }
-}
-
 impl Encryption {
     /// Encrypts a result's key. Takes up to 256 MiB and a second or so.
     pub fn seal(&self, found: &Deliverable) -> Result<Encrypted, Failure> {
@@ -315,7 +239,7 @@ impl Encryption {
             }
             EncryptedForm::Web3 => self.web3(secret, password),
             EncryptedForm::Bip38 { is_compressed } => {
-                let address = p2pkh(secret, is_compressed);
+                let address = bip38_address(secret, is_compressed);
                 bip38::encrypt(secret.as_bytes(), is_compressed, &address, password)
                     .map(|text| Encrypted::text("bip38", text))
             }
@@ -330,20 +254,7 @@ impl Encryption {
         let document = web3::encrypt(secret.as_bytes(), &account, password, web3::LOG_N)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = web3::file_name(now.as_secs(), now.subsec_nanos(), &account);
-        Ok(Encrypted {
-            format: "web3",
-            text: None,
-            document: Some(serde_json::from_str(&document).expect("our own document")),
-            file: None,
-            how: how("web3"),
-            place: self.folder.as_ref().map(|folder| folder.join(name)),
-        })
+        let document = serde_json::from_str(&document).expect("our own document");
+        Ok(Encrypted::keystore(document, self.folder.as_ref().map(|folder| folder.join(name))))
     }
-}
-
-/// The address that BIP-38 commits to.
-pub(crate) fn p2pkh(secret: &Secret, is_compressed: bool) -> String {
-    let kind = if is_compressed { AddressType::P2pkh } else { AddressType::P2pkhUncompressed };
-    let target = BITCOIN.main(kind);
-    target.encode(&target.digest(&public_point(&secret.public_key())))
 }

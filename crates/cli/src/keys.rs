@@ -1,4 +1,4 @@
-//! A private key as people keep it: hex, nsec or WIF, or encrypted.
+//! The user's own private key and other secrets, read from a file, standard input or a prompt.
 //!
 //! SEC: it enters by file, standard input or prompt, is held in buffers that are erased, and is in no message.
 
@@ -7,18 +7,14 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use warpsmith::chain::coin::decode_wif;
-use warpsmith::chain::ethereum::Account;
-use warpsmith::chain::{KeyTarget, Target, nostr};
-use warpsmith::curve::Scalar;
-use warpsmith::keys::{Secret, public_point};
-use warpsmith::keystore::{Error, Password, bip38, nip49, web3};
+use warpsmith::keys::{KeyText, Secret, parse_secret};
+use warpsmith::keystore::Password;
 use warpsmith_console::exit::Failure;
 use warpsmith_console::input::name;
 use warpsmith_console::prompt;
 use zeroize::Zeroizing;
 
-use crate::encryption::p2pkh;
+use warpsmith::verify::PasswordRequest;
 
 /// Bytes of a key file, at most: the longest form of a key has half of it.
 const LONGEST_KEY: u64 = 1023;
@@ -47,7 +43,15 @@ pub(crate) fn read(file: Option<&str>, ask: Ask<'_>) -> Result<Secret, Failure> 
         Some(file) => content("--secret-key-file", file, &bad)?,
     };
     let text = std::str::from_utf8(&content).map_err(|_| bad("it is not text".to_owned()))?;
-    parse(text, ask)?.map_err(bad)
+    let secret = match parse_secret(text) {
+        Ok(KeyText::Plain(secret)) => Ok(secret),
+        Ok(KeyText::Encrypted(key)) => key.decrypt(&ask(password_question(PasswordRequest::from(&key)))?),
+        Err(error) => Err(error),
+    };
+    secret.map_err(|error| match error.is_out_of_memory() {
+        true => Failure::Other(error.to_string()),
+        false => bad(error.to_string()),
+    })
 }
 
 /// What a file with a secret holds, or standard input for `-`. `bad` makes the message of what is wrong with the content.
@@ -80,129 +84,12 @@ fn standard_input() -> io::Result<Zeroizing<Vec<u8>>> {
     }
 }
 
-/// A key in whatever form; asks for a password where it is encrypted. The outer error is that of asking.
-pub(crate) fn parse(text: &str, ask: Ask<'_>) -> Result<Result<Secret, String>, Failure> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
-    let begins = |head: &str| text.get(..head.len()).is_some_and(|found| found.eq_ignore_ascii_case(head));
-    // What no password opens is told before one is asked for.
-    let sealed = if begins("ncryptsec1") {
-        nip49::read(text).map(Encrypted::Ncryptsec)
-    } else if text.len() == BIP38 && text.starts_with("6P") {
-        bip38::read(text).map(Encrypted::Bip38)
-    } else if text.starts_with('{') {
-        web3::read(text).map(Encrypted::Web3)
-    } else {
-        return Ok(plain(text).and_then(|bytes| secret(&bytes)));
-    };
-    let sealed = match sealed {
-        Ok(sealed) => sealed,
-        Err(error) => return why(error).map(Err),
-    };
-    match sealed.decrypt(&ask(sealed.question())?) {
-        Ok(bytes) => Ok(secret(&bytes)),
-        Err(error) => why(error).map(Err),
+/// The words in which a person is asked for a password.
+pub(crate) fn password_question(request: PasswordRequest) -> &'static str {
+    match request {
+        PasswordRequest::Ncryptsec => "the password of the ncryptsec",
+        PasswordRequest::Bip38 => "the password of the BIP-38 key",
+        PasswordRequest::Keystore => "the password of the keystore",
+        PasswordRequest::Result => "the password of the keys",
     }
-}
-
-/// Why a key does not open; memory that the system does not give is no fault of the key.
-pub(crate) fn why(error: Error) -> Result<String, Failure> {
-    match error {
-        Error::NoMemory { .. } => Err(Failure::Other(error.to_string())),
-        error => Ok(error.to_string()),
-    }
-}
-
-/// A key under a password, its text known to be whole.
-pub(crate) enum Encrypted {
-    Ncryptsec(nip49::Sealed),
-    Bip38(bip38::Sealed),
-    Web3(web3::Sealed),
-}
-
-impl Encrypted {
-    /// What to ask a person for.
-    fn question(&self) -> &'static str {
-        match self {
-            Encrypted::Ncryptsec(_) => "the password of the ncryptsec",
-            Encrypted::Bip38(_) => "the password of the BIP-38 key",
-            Encrypted::Web3(_) => "the password of the keystore",
-        }
-    }
-
-    /// The key.
-    pub(crate) fn decrypt(&self, password: &Password) -> Result<Zeroizing<[u8; 32]>, Error> {
-        let address = |bytes: &[u8; 32], is_compressed| {
-            Secret::from_bytes(bytes).map(|secret| p2pkh(&secret, is_compressed))
-        };
-        match self {
-            Encrypted::Ncryptsec(sealed) => sealed.decrypt(password).map(|read| read.secret),
-            Encrypted::Bip38(sealed) => sealed.decrypt(password, address).map(|read| read.secret),
-            Encrypted::Web3(sealed) => {
-                let read = sealed.decrypt(password)?;
-                // The format's checksum leaves out a part of what the key is made from: the address tells.
-                match read.address {
-                    Some(address) if !is_account(&read.secret, &address) => {
-                        Err(Error::WrongPassword { format: "Web3 keystore" })
-                    }
-                    _ => Ok(read.secret),
-                }
-            }
-        }
-    }
-}
-
-/// Whether a key has this Ethereum address, which keystores write without its head and in small letters, or otherwise.
-fn is_account(bytes: &[u8; 32], address: &str) -> bool {
-    let written = address.trim_start_matches("0x").to_lowercase();
-    Secret::from_bytes(bytes).is_some_and(|secret| {
-        let digest = Account.digest(&public_point(&secret.public_key()));
-        Account.encode(&digest)[2..].to_lowercase() == written
-    })
-}
-
-/// The key with these bytes.
-pub(crate) fn secret(bytes: &[u8; 32]) -> Result<Secret, String> {
-    Secret::from_bytes(bytes).ok_or_else(|| {
-        "the number is 0 or not below the order of secp256k1, so no public key has it".to_owned()
-    })
-}
-
-/// The bytes of a key that is not encrypted.
-pub(crate) fn plain(text: &str) -> Result<Zeroizing<[u8; 32]>, String> {
-    match text.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("nsec")) {
-        true => nostr::decode_secret(text).map_err(|error| error.to_string()),
-        // Hex has 64 digits, with 0x 66: a WIF key is shorter, and rarely of hex digits alone.
-        false if WIF_LENGTHS.contains(&text.len()) && !is_hex(text) => {
-            decode_wif(text).map(|wif| wif.secret).map_err(|error| error.to_string())
-        }
-        false => hex_key(text),
-    }
-}
-
-/// Whether a number is a private key: from 1 to n - 1.
-pub(crate) fn is_key(bytes: &[u8; 32]) -> bool {
-    Scalar::from_be_bytes(bytes).is_some_and(|key| !key.is_zero())
-}
-
-/// A key in wallet import format has so many characters: uncompressed, compressed; a BIP-38 key this many.
-const WIF_LENGTHS: [usize; 2] = [51, 52];
-const BIP38: usize = 58;
-
-fn is_hex(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// A key of 64 hex digits. SEC: what is wrong is said without repeating any of it.
-fn hex_key(text: &str) -> Result<Zeroizing<[u8; 32]>, String> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    if digits.is_empty() {
-        return Err("it is empty".to_owned());
-    }
-    if !is_hex(digits) {
-        return Err("it holds something that is neither an nsec, nor a WIF key, nor hex digits".to_owned());
-    }
-    let mut bytes = Zeroizing::new([0; 32]);
-    const_hex::decode_to_slice(digits, bytes.as_mut_slice())
-        .map_err(|_| format!("it has {} hex digits", digits.len()))?;
-    Ok(bytes)
 }

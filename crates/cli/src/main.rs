@@ -6,13 +6,12 @@
 mod advice;
 mod artifact;
 mod authorities;
-mod checks;
 mod command;
-mod each;
+mod encrypted;
 mod encryption;
+mod estimates;
 mod factory;
 mod failures;
-mod forecast;
 mod hooks;
 mod keys;
 mod metrics;
@@ -20,6 +19,7 @@ mod mining;
 mod notify;
 mod output;
 mod patterns;
+mod progress;
 mod qr;
 mod quest;
 mod record;
@@ -28,11 +28,13 @@ mod running;
 mod scores;
 mod screen;
 mod sealing;
+mod submission;
 mod token;
 mod values;
 
 use std::process::ExitCode;
 
+use crate::mining::Executor;
 use clap::{CommandFactory, Parser, Subcommand};
 use warpsmith_console::config_command::ConfigCommand;
 use warpsmith_console::exit::{ExitStatus, Failure};
@@ -82,7 +84,7 @@ enum Command {
     Mine(command::chain::Mine),
     Cosmos(command::cosmos::Cosmos),
     Eth(command::ethereum::Eth),
-    Create2(command::explain::Create2Command),
+    Create2(Box<command::explain::Create2Command>),
     Create3(command::explain::Create3Command),
     Scan(command::scan::Scan),
     Db(command::db::Db),
@@ -110,9 +112,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitStatus, Failure> {
     let mut stdout = Stdout::open()?;
     match command {
-        Command::Mine(mine) => mine.run(stdout),
-        Command::Cosmos(cosmos) => cosmos.run(stdout),
-        Command::Eth(eth) => eth.run(stdout),
+        Command::Mine(mine) => mine.run(Executor::Local, stdout),
+        Command::Cosmos(cosmos) => cosmos.run(Executor::Local, stdout),
+        Command::Eth(eth) => eth.run(Executor::Local, stdout),
         Command::Create2(create2) => create2.run(stdout),
         Command::Create3(create3) => create3.run(stdout),
         Command::Scan(scan) => scan.run(stdout),

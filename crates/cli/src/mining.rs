@@ -1,40 +1,32 @@
-//! Mining: the flags every target's command shares, and the search they describe.
+//! Mining: the flags every target's command shares, and the plan they make.
 //!
-//! A command for another target flattens [`Mining`] and calls [`Mining::run`] with what it searches. Everything
-//! is read and checked before any work begins: patterns, split key, devices, and last the output file, so that a
-//! mistake elsewhere leaves none behind.
+//! A command for another target flattens [`Mining`] and calls [`Mining::run`] with what it searches. Flags are read and checked
+//! into a [`Plan`], which then runs on this machine (`local`) or on a fleet. Everything is checked before any work begins:
+//! patterns, split key, devices, and last the output file, so that a mistake elsewhere leaves none behind.
+
+mod local;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::{Args, ValueHint};
-use serde::Serialize;
 use warpsmith::Devices;
+use warpsmith::estimate::{Estimate, Goal, TooLong};
 use warpsmith::keys::{PublicKey, PublicKeyError, parse_public_key};
 use warpsmith::pattern::{Patterns, Ranking};
 use warpsmith::proof::quick_rate;
-use warpsmith::search::{Ended, Event, Job, Progress, Show, Subject, Wanted, run};
+use warpsmith::search::{Subject, Wanted};
 use warpsmith_console::exit::{ExitStatus, Failure};
-use warpsmith_console::signals::{StartupGuard, interrupt};
 use warpsmith_console::stdout::{NoSummary, Stdout};
-use warpsmith_console::{human, json};
 
-use crate::command::fleet::submit::Submission;
-use crate::each::{Each, Running};
 use crate::encryption::EncryptFlags;
+use crate::estimates::{EstimateLine, Hopeless, estimate_text};
 use crate::failures::OrFail as _;
-use crate::forecast::{Goal, Hopeless, Scored, Times, hopeless};
 use crate::hooks;
-use crate::metrics::{JobNumbers, Metrics};
 use crate::patterns::Written;
 use crate::qr::QrFlags;
 use crate::quest::Quest;
-use crate::record::Deliverable;
-use crate::results::Results;
-use crate::running::OpenDevices as _;
-use crate::running::{DeviceRate, ProgressFormat, RunFlags, device_rates, ended_by};
-use crate::running::{PATTERNS, RESULTS, WHEN};
-use crate::screen::{Reins, search_model};
+use crate::running::{OpenDevices as _, PATTERNS, RESULTS, RunFlags, WHEN};
+use crate::submission::Submission;
 use crate::values::parse_count;
 
 /// What is told where a search or a scan is ended before its first key.
@@ -76,10 +68,105 @@ pub(crate) struct Mining {
     /// Print difficulty, speed and expected times on these devices, and stop
     #[arg(long, help_heading = WHEN)]
     estimate: bool,
+}
 
-    /// The fleet that does it, where `fleet submit` says so.
-    #[arg(skip)]
-    pub fleet: Option<Submission>,
+/// The machines that run a search.
+#[derive(Clone, Copy)]
+pub(crate) enum Executor<'a> {
+    /// This one.
+    Local,
+    /// A fleet's workers.
+    Fleet(&'a Submission),
+}
+
+/// A search as its flags describe it: checked, and nothing of it opened.
+pub(crate) struct Plan<'a> {
+    pub quest: &'a Quest<'a>,
+    /// What matches, where nothing is scored.
+    patterns: Option<Patterns>,
+    /// What is scored, where the best is searched for.
+    ranking: Option<Ranking>,
+    /// The number of matches that ends the search; 0: none does.
+    pub count: u64,
+    /// Whether one result of every pattern is searched for.
+    pub each: bool,
+    /// Whether results name their pattern.
+    pub names_patterns: bool,
+}
+
+impl<'a> Plan<'a> {
+    fn new(
+        flags: &Mining,
+        written: &mut Written<'_>,
+        quest: &'a Quest<'a>,
+        on: Executor<'_>,
+    ) -> Result<Plan<'a>, Failure> {
+        let contest = quest.contest.as_ref();
+        // Beside a score patterns may be left out.
+        let is_matched = contest.is_none() || !written.is_empty() || quest.options.low_bits.is_some();
+        let target = quest.subject.target();
+        let mut patterns = is_matched.then(|| written.compile(target, &quest.options)).transpose()?;
+        let names_patterns = patterns.as_ref().is_some_and(|patterns| patterns.distinct_len() > 1);
+        if flags.each {
+            check_each(patterns.as_ref(), quest, on)?;
+        }
+        let ranking = contest.map(|contest| {
+            let score = contest.score.clone();
+            patterns
+                .take()
+                .map_or_else(|| Ranking::new(score.clone()), |among| Ranking::among(score.clone(), among))
+        });
+        if let (Some(contest), Some(ranking)) = (contest, &ranking) {
+            contest.check(ranking)?;
+        }
+        let count = flags.count.unwrap_or(if contest.is_some() { 0 } else { 1 });
+        Ok(Plan { quest, patterns, ranking, count, each: flags.each, names_patterns })
+    }
+
+    /// What is searched for.
+    pub fn wanted(&self) -> Wanted<'_> {
+        match (&self.ranking, &self.quest.contest, &self.patterns) {
+            (Some(ranking), Some(contest), _) => {
+                Wanted::Best { ranking, show: contest.show, enough: contest.enough }
+            }
+            (_, _, Some(patterns)) => Wanted::Patterns(patterns),
+            _ => unreachable!("patterns are compiled where nothing is scored"),
+        }
+    }
+
+    /// The patterns, where one result of each is searched for.
+    fn patterns_of_each(&self) -> Option<&Patterns> {
+        self.patterns.as_ref().filter(|_| self.each)
+    }
+
+    /// The matches that end the search, or the first where none does.
+    fn goal(&self) -> Goal {
+        match self.patterns_of_each() {
+            Some(patterns) => Goal::each(patterns),
+            None => Goal::matches(self.wanted(), Some(self.count)),
+        }
+    }
+
+    /// The feasible alternative at this rate, where the median exceeds a year.
+    fn too_long(&self, rate: f64) -> Option<TooLong> {
+        let Quest { subject, options, .. } = self.quest;
+        TooLong::check(subject.target(), self.wanted(), options, &self.goal(), rate)
+    }
+}
+
+/// Whether one result of every pattern can be searched for.
+fn check_each(patterns: Option<&Patterns>, quest: &Quest<'_>, on: Executor<'_>) -> Result<(), Failure> {
+    let refuse = |why: &str| Err(Failure::Usage(format!("--each: {why}")));
+    match (patterns, on) {
+        _ if quest.contest.is_some() => {
+            refuse("a search for the best goes on until it is stopped; leave the flag out")
+        }
+        (None, _) => refuse("it needs patterns"),
+        (Some(_), Executor::Fleet(_)) => refuse(
+            "a fleet goes by the number of results; search on one machine, or submit the patterns one by one",
+        ),
+        (Some(_), Executor::Local) => Ok(()),
+    }
 }
 
 /// Mining for somebody else's key, for every command that mines keys.
@@ -100,80 +187,6 @@ impl SplitFlags {
     }
 }
 
-#[derive(Serialize)]
-pub(crate) struct ProgressLine<'a> {
-    event: &'static str,
-    #[serde(serialize_with = "json::text")]
-    tried: u64,
-    rate: f64,
-    elapsed_s: f64,
-    #[serde(serialize_with = "json::seconds_if_any")]
-    eta_50_s: Option<f64>,
-    probability: f64,
-    matches: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    count: Option<u64>,
-    devices: Vec<DeviceRate<'a>>,
-}
-
-impl<'a> From<&'a Progress> for ProgressLine<'a> {
-    fn from(progress: &'a Progress) -> ProgressLine<'a> {
-        ProgressLine {
-            event: "progress",
-            tried: progress.tried,
-            rate: progress.rate,
-            elapsed_s: progress.elapsed.as_secs_f64(),
-            eta_50_s: progress.eta_50.map(|eta| eta.as_secs_f64()),
-            probability: progress.probability,
-            matches: progress.matches,
-            count: progress.wanted,
-            devices: device_rates(&progress.devices),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Estimate {
-    event: &'static str,
-    #[serde(serialize_with = "json::text")]
-    difficulty: f64,
-    rate: f64,
-    count: u64,
-    /// Whether the times are those of one result for every pattern.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    each: Option<bool>,
-    #[serde(flatten)]
-    times: Times,
-    /// In a search for the best: of each score.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    scores: Vec<Scored>,
-}
-
-/// How a search went.
-#[derive(Serialize)]
-pub(crate) struct Mined {
-    pub matches: u64,
-    /// Addresses tested, where they were tested here.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::text_if_any")]
-    pub tried: Option<u64>,
-    pub elapsed_s: f64,
-    pub ended: &'static str,
-    /// Of a search for each pattern: those without a result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub missing: Option<u64>,
-}
-
-/// Tells how it goes to whoever asks for numbers.
-pub(crate) fn tell_metrics(metrics: &Metrics, target: &str, progress: &Progress) {
-    let numbers = JobNumbers {
-        tried: progress.tried as f64,
-        matches: progress.matches as f64,
-        rate: progress.rate,
-        ..JobNumbers::default()
-    };
-    metrics.run(target, &numbers, &progress.devices, progress.elapsed);
-}
-
 impl Mining {
     /// The patterns as they were written, for a command whose target follows from them. Standard input can be read
     /// once only.
@@ -187,8 +200,8 @@ impl Mining {
     }
 
     /// Searches.
-    pub fn run(&self, quest: &Quest<'_>, stdout: Stdout) -> Result<ExitStatus, Failure> {
-        self.run_for(&mut self.patterns()?, quest, stdout)
+    pub fn run(&self, quest: &Quest<'_>, on: Executor<'_>, stdout: Stdout) -> Result<ExitStatus, Failure> {
+        self.run_for(&mut self.patterns()?, quest, on, stdout)
     }
 
     /// Searches for these patterns.
@@ -196,153 +209,33 @@ impl Mining {
         &self,
         written: &mut Written<'_>,
         quest: &Quest<'_>,
+        on: Executor<'_>,
         mut stdout: Stdout,
     ) -> Result<ExitStatus, Failure> {
-        let target = quest.subject.target();
-        if let (Some(_), Some(low)) = (&self.fleet, &quest.options.low_bits) {
+        if let (Executor::Fleet(_), Some(low)) = (on, &quest.options.low_bits) {
             return Err(Failure::Usage(format!(
                 "--hook-flags: a fleet's workers are told patterns alone; give the flags as one: '{}'",
                 hooks::pattern(low)
             )));
         }
-        // Beside a score patterns may be left out.
-        let is_matched = quest.contest.is_none() || !written.is_empty() || quest.options.low_bits.is_some();
-        let mut patterns = is_matched.then(|| written.compile(target, &quest.options)).transpose()?;
-        let named = patterns.as_ref().is_some_and(|patterns| patterns.distinct_len() > 1);
-        let each = self.each(patterns.as_ref(), quest)?;
-        let ranking = quest.contest.as_ref().map(|contest| {
-            let score = contest.score.clone();
-            patterns
-                .take()
-                .map_or_else(|| Ranking::new(score.clone()), |among| Ranking::among(score.clone(), among))
-        });
-        let wanted = match (&ranking, &quest.contest, &patterns) {
-            (Some(ranking), Some(contest), _) => {
-                contest.check(ranking)?;
-                Wanted::Best { ranking, show: contest.show, enough: contest.enough }
-            }
-            (_, _, Some(patterns)) => Wanted::Patterns(patterns),
-            _ => unreachable!("patterns are loaded where nothing is scored"),
-        };
+        let plan = Plan::new(self, written, quest, on)?;
         self.check_encryption(quest)?;
-        let goal = Goal::new(wanted, self.count, each.as_ref());
         let qr = self.qr.read(self.run.output.is_some() || self.encrypt.is_given(), no_key(quest))?;
-        if let Some(fleet) = &self.fleet {
-            if self.estimate {
-                return Err(Failure::Usage(
-                    "--estimate measures the devices of one machine: ask it of the same command without `fleet submit`, where \
-                     the devices are; how fast a fleet is `warpsmith fleet status` says"
-                        .to_owned(),
-                ));
+        match on {
+            Executor::Fleet(_) if self.estimate => Err(Failure::Usage(
+                "--estimate measures the devices of one machine: ask it of the same command without `fleet submit`, where \
+                 the devices are; how fast a fleet is `warpsmith fleet status` says"
+                    .to_owned(),
+            )),
+            Executor::Fleet(fleet) => {
+                let wanted = plan.wanted();
+                fleet.run(written, (quest, &wanted), plan.count, (&self.run, &self.encrypt), qr, stdout)
             }
-            let count = self.count.unwrap_or(if quest.contest.is_some() { 0 } else { 1 });
-            return fleet.run(written, (quest, &wanted), count, (&self.run, &self.encrypt), qr, stdout);
-        }
-        if self.estimate {
-            return self.estimate(quest, wanted, &goal, &self.run.devices.open()?, &mut stdout);
-        }
-        let hopeless = self.hopeless(quest, wanted, &goal)?;
-        // Which are set up several times there, so all of them are waited for.
-        let devices = match each {
-            Some(_) => self.run.devices.open()?,
-            None => self.run.devices.open_at_once()?,
-        };
-        let mut screen = self.run.screen();
-        let encryption = self.encrypt.open()?;
-        if let (Subject::Key(target), Some(encryption)) = (quest.subject, &encryption)
-            && let Some(caution) = self.encrypt.caution(target, encryption)
-        {
-            screen.warn(&caution);
-        }
-        let mut results =
-            Results::open(stdout, self.run.output.as_deref(), self.run.json, encryption)?.with_codes(qr);
-        quest.prepare()?;
-        results.notify(self.run.notify.as_deref());
-        results.name_patterns(named);
-        results.keep_brief(matches!(wanted, Wanted::Best { show: Show::Better | Show::Ties, .. }));
-        let interrupt = interrupt()?;
-        let metrics = self.run.metrics()?;
-
-        let reins = Reins { interrupt: Arc::clone(&interrupt), pause: Arc::default() };
-        if self.run.progress.is_none() {
-            let output = self.run.output.as_ref().map(|path| path.display().to_string());
-            screen.begin(|| search_model(quest, &wanted, devices.describe(), output), &reins);
-        }
-        screen.introduce(quest, &wanted, &devices.describe());
-        for line in hopeless.iter().flat_map(Hopeless::warning) {
-            screen.say(format_args!("{line}"));
-        }
-        if let Some(each) = each {
-            let (run, devices, pause) = (&self.run, &devices, &reins.pause);
-            let running = Running { quest, run, devices, interrupt: &interrupt, pause, metrics };
-            return each.run(&running, results, screen);
-        }
-        let count = self.count.unwrap_or(if quest.contest.is_some() { 0 } else { 1 });
-        let job = Job {
-            split: quest.split,
-            count: (count > 0).then_some(count),
-            time_limit: self.run.time_limit,
-            interval: self.run.interval(&screen),
-            pause: Some(&reins.pause),
-            ..Job::new(quest.subject, wanted)
-        };
-        let mut starting = Some(StartupGuard::new(self.run.quiet, NOT_BEGUN));
-        let outcome = run(&job, &devices, &interrupt, &mut |event| {
-            if let Event::Found(_) | Event::Progress(_) = event {
-                starting = None;
+            Executor::Local if self.estimate => {
+                self.estimate(&plan, &self.run.devices.open()?, &mut stdout)
             }
-            match event {
-                Event::Found(found) => {
-                    let best = found.last().and_then(|found| found.score());
-                    if let Some(last) = found.last() {
-                        screen.found(&last.address);
-                    }
-                    results.publish(found.into_iter().map(Deliverable::Match).collect())?;
-                    let is_enough = match wanted {
-                        Wanted::Best { enough: Some(enough), .. } if best >= Some(enough) => true,
-                        _ => results.taken() == count,
-                    };
-                    if !is_enough {
-                        results.keep_ready()?;
-                    }
-                }
-                Event::Progress(progress) => {
-                    results.keep_ready()?;
-                    if let Some(metrics) = &metrics {
-                        tell_metrics(metrics, target.name(), progress);
-                    }
-                    match self.run.progress {
-                        Some(ProgressFormat::Json) => {
-                            results.stdout().progress_json(&ProgressLine::from(progress))?
-                        }
-                        None => screen.progress(progress, wanted.odds(progress.best.unwrap_or(0))),
-                    }
-                }
-                Event::Warning(text) => screen.warn(&text),
-                Event::Note(text) => screen.note(&text),
-            }
-            Ok(())
-        });
-        drop(starting);
-        screen.clear();
-        // However it ended, what was found is delivered.
-        let delivered = results.finish();
-        let outcome = outcome.or_fail()?;
-        delivered?;
-        screen.conclude(&outcome, wanted.odds(0));
-        let how = Mined {
-            matches: outcome.matches,
-            tried: Some(outcome.tried),
-            elapsed_s: outcome.elapsed.as_secs_f64(),
-            ended: ended_by(outcome.ended),
-            missing: None,
-        };
-        results.stdout().done(self.run.json, &how)?;
-        Ok(match (outcome.ended, outcome.matches) {
-            (Ended::Interrupted, _) => ExitStatus::Interrupted,
-            (Ended::TimeLimit | Ended::Exhausted, 0) => ExitStatus::NoMatch,
-            (Ended::TimeLimit | Ended::Exhausted | Ended::Count, _) => ExitStatus::Done,
-        })
+            Executor::Local => self.run_here(&plan, qr, stdout),
+        }
     }
 
     /// Whether results can be encrypted as asked for, before anything else is done.
@@ -356,74 +249,28 @@ impl Mining {
         }
     }
 
-    /// What to say before a search that takes beyond a year on these devices. They are measured only where that may be.
-    fn hopeless(
-        &self,
-        quest: &Quest<'_>,
-        wanted: Wanted<'_>,
-        goal: &Goal<'_>,
-    ) -> Result<Option<Hopeless>, Failure> {
-        if self.run.quiet || !goal.is_rare() {
+    /// The warning before a search that takes more than a year on these devices. They are measured only where that may be.
+    fn hopeless(&self, plan: &Plan<'_>) -> Result<Option<Hopeless>, Failure> {
+        if self.run.quiet || !plan.goal().may_exceed_a_year() {
             return Ok(None);
         }
-        let rate = quick_rate(&self.run.devices.open()?, quest.subject, wanted).or_fail()?;
-        Ok(hopeless(quest, wanted, goal, rate))
-    }
-
-    /// The search for a result of every pattern, if that is wanted.
-    fn each(&self, patterns: Option<&Patterns>, quest: &Quest<'_>) -> Result<Option<Each>, Failure> {
-        let refuse = |why: &str| Err(Failure::Usage(format!("--each: {why}")));
-        match patterns {
-            _ if !self.each => Ok(None),
-            _ if quest.contest.is_some() => {
-                refuse("a search for the best goes on until it is stopped; leave the flag out")
-            }
-            None => refuse("it needs patterns"),
-            Some(_) if self.fleet.is_some() => refuse(
-                "a fleet goes by the number of results; search on one machine, or submit the patterns one by one",
-            ),
-            Some(patterns) => Ok(Some(Each::new(patterns))),
-        }
+        let rate = quick_rate(&self.run.devices.open()?, plan.quest.subject, plan.wanted()).or_fail()?;
+        Ok(plan.too_long(rate).map(|why| Hopeless::of_search(&why, plan.wanted())))
     }
 
     fn estimate(
         &self,
-        quest: &Quest<'_>,
-        wanted: Wanted<'_>,
-        goal: &Goal<'_>,
+        plan: &Plan<'_>,
         devices: &Devices,
         stdout: &mut Stdout,
     ) -> Result<ExitStatus, Failure> {
+        let (quest, wanted) = (plan.quest, plan.wanted());
         let rate = quick_rate(devices, quest.subject, wanted).or_fail()?;
-        let line = Estimate {
-            event: "estimate",
-            difficulty: 1.0 / goal.odds(),
-            rate,
-            count: goal.count(),
-            each: self.each.then_some(true),
-            times: goal.times(rate),
-            scores: Scored::table(wanted, rate),
-        };
+        let estimate = Estimate::at_rate(quest.subject.target(), wanted, &quest.options, &plan.goal(), rate);
         if self.run.json {
-            stdout.show_json(&line)?;
+            stdout.show_json(&EstimateLine::new(&estimate, plan.each))?;
         } else {
-            let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
-            let all = match (self.each, line.count) {
-                (true, count) => format!("patterns    {}, each with a result:\n", human::count(count as f64)),
-                (false, 1) => String::new(),
-                (false, count) => format!("matches     {}, all of them:\n", human::count(count as f64)),
-            };
-            let text = format!(
-                "difficulty  1 in {} ({})\nrate        {} on {}\n{all}{}{}{}",
-                human::count(line.difficulty),
-                human::power_of_two(line.difficulty),
-                human::rate(rate),
-                names.join(", "),
-                line.times.text(),
-                hopeless(quest, wanted, goal, rate).map_or(String::new(), |why| why.estimate()),
-                Scored::text(&line.scores),
-            );
-            stdout.show(text.as_bytes())?;
+            stdout.show(estimate_text(&estimate, plan.each, &devices.describe(), wanted).as_bytes())?;
         }
         stdout.done(self.run.json, &NoSummary {})?;
         Ok(ExitStatus::Done)

@@ -15,7 +15,7 @@ use warpsmith_console::json;
 use warpsmith_console::stdout::JSON_VERSION;
 use zeroize::Zeroizing;
 
-use crate::encryption::Encrypted;
+use crate::encrypted::Encrypted;
 
 /// What is delivered.
 pub(crate) enum Deliverable {

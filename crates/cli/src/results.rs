@@ -12,7 +12,8 @@ use warpsmith_console::exit::Failure;
 use warpsmith_console::stdout::Stdout;
 use zeroize::Zeroizing;
 
-use crate::encryption::{Encrypted, Encryption};
+use crate::encrypted::Encrypted;
+use crate::encryption::Encryption;
 use crate::notify::Notifier;
 use crate::output::Output;
 use crate::qr::{self, Qr};

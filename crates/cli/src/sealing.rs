@@ -9,7 +9,8 @@ use std::thread::{self, JoinHandle};
 use warpsmith::keys::wiping_stack;
 use warpsmith_console::exit::Failure;
 
-use crate::encryption::{Encrypted, Encryption};
+use crate::encrypted::Encrypted;
+use crate::encryption::Encryption;
 use crate::record::Deliverable;
 
 /// Results that wait to be encrypted, at most.

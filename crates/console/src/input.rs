@@ -5,8 +5,6 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-use serde_json::Value;
-
 /// Returns the name of an input for messages.
 pub fn name(file: &str) -> &str {
     if file == "-" { "standard input" } else { file }
@@ -75,24 +73,6 @@ pub fn lines(
     }
 }
 
-/// Iterates over the JSON objects in a text, whatever stands between them: lines, indented documents, or the labelled lines that a
-/// search prints without `--json`.
-pub fn documents(text: &str) -> impl Iterator<Item = Value> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        while let Some(start) = rest.find('{') {
-            rest = &rest[start..];
-            let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-            if let Some(Ok(document)) = stream.next() {
-                rest = &rest[stream.byte_offset()..];
-                return Some(document);
-            }
-            rest = &rest[1..];
-        }
-        None
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,12 +112,5 @@ mod tests {
             lines("/dev/zero", &Limits { line: 5, total: 20 }, &mut |_, _| Ok(())).expect_err("endless");
         assert_eq!(line, 1);
         assert_eq!(read("/dev/null", 0), Ok(Vec::new()));
-    }
-
-    #[test]
-    fn documents_are_found_in_every_form() {
-        let text = "pattern  /q{2}/\nsplit    {\"a\":{\"b\":1}}\n{\n  \"c\": 2\n}{\"d\":3} {\"broken\":";
-        let found: Vec<String> = documents(text).map(|document| document.to_string()).collect();
-        assert_eq!(found, [r#"{"a":{"b":1}}"#, r#"{"c":2}"#, r#"{"d":3}"#]);
     }
 }

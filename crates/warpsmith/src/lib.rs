@@ -12,15 +12,24 @@
 //! added, and begins when its results are asked for. The programs in `crates/warpsmith/examples` show them whole, and how to
 //! search addresses of a chain of your own.
 //!
+//! [`verify`] recomputes results and keys, [`estimate`] says how long a search takes, [`each`] finds one result of every pattern, and
+//! `salts` schedules requests of many clients.
+//!
 //! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`], [`mod@look_up`],
 //! [`devices`], [`keys`], [`proof`], [`chain`], [`pattern`], [`store`], [`pir`] and [`curve`]; `keystore` and `fleet`
 //! (searches on many machines) are features, as `cuda` and `opencl` are. All of them are on by default.
 
 mod background;
+pub mod each;
 mod error;
+pub mod estimate;
+mod key_text;
 pub mod look_up;
 mod mine;
+#[cfg(feature = "salts")]
+pub mod salts;
 pub mod scan;
+pub mod verify;
 
 pub use background::{Note, Running};
 pub use error::{Error, Result};
@@ -109,6 +118,9 @@ pub mod devices {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub mod keys {
+    pub use crate::key_text::{
+        EncryptedKey, KeyText, KeyTextError, bip38_address, decode_secret, parse_secret,
+    };
     pub use warpsmith_engine::{
         Joined, PublicKey, PublicKeyError, Secret, Split, join, parse_public_key, public_point, wiping_stack,
     };

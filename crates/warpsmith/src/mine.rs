@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use warpsmith_chain::{KeyTarget, SaltTarget};
 use warpsmith_engine::{
-    Devices, Event, Inline, Job, Match, Outcome, Progress, PublicKey, Show, Subject, Wanted, run,
+    Devices, Event, Inline, Job, Match, Outcome, Progress, PublicKey, Show, Subject, Wanted, quick_rate, run,
 };
-use warpsmith_pattern::{Options, Ranking, Score, compile};
+use warpsmith_pattern::{Options, Patterns, Ranking, Score, compile};
 
 use crate::background::{Note, Outlet, Running, Watcher};
+use crate::each;
 use crate::error::{Error, Result};
+use crate::estimate::{Estimate, Goal};
 
 /// Searches keys whose address, in the notation of `chain`, matches one of the patterns.
 ///
@@ -110,13 +112,22 @@ pub struct Mine {
     options: Options,
     split: Option<PublicKey>,
     time_limit: Option<Duration>,
+    one_of_each: bool,
     watcher: Option<Watcher<Progress>>,
 }
 
 impl Mine {
     fn new(searched: Searched, wish: Wish) -> Mine {
-        let options = Options::default();
-        Mine { searched, wish, devices: None, options, split: None, time_limit: None, watcher: None }
+        Mine {
+            searched,
+            wish,
+            devices: None,
+            options: Options::default(),
+            split: None,
+            time_limit: None,
+            one_of_each: false,
+            watcher: None,
+        }
     }
 
     /// Searches on these devices.
@@ -138,6 +149,22 @@ impl Mine {
     /// Ends the search after this time.
     pub fn time_limit(self, limit: Duration) -> Mine {
         Mine { time_limit: Some(limit), ..self }
+    }
+
+    /// Searches for one match of each pattern, and ends when each has one. Of no effect in a search for the best.
+    ///
+    /// ```
+    /// use warpsmith::{Devices, mine, npub};
+    ///
+    /// let matches = mine(npub(), ["q", "p", "..z"]).one_of_each().on(Devices::cpu()?);
+    /// let matches = matches.into_iter().collect::<warpsmith::Result<Vec<_>>>()?;
+    /// let mut patterns: Vec<_> = matches.iter().filter_map(|found| found.pattern()).collect();
+    /// patterns.sort();
+    /// assert_eq!(patterns, ["..z", "p", "q"]);
+    /// # Ok::<(), warpsmith::Error>(())
+    /// ```
+    pub fn one_of_each(self) -> Mine {
+        Mine { one_of_each: true, ..self }
     }
 
     /// Ends a search for the best as soon as this score is reached. Of no effect with patterns.
@@ -168,27 +195,54 @@ impl Mine {
         }
     }
 
-    /// Searches on the calling thread.
-    fn run(mut self, interrupt: &AtomicBool, outlet: &Outlet<Match>) -> Result<Outcome> {
-        let subject = match &self.searched {
+    /// Measures the devices for about a second, and estimates how long the search takes.
+    ///
+    /// # Errors
+    ///
+    /// When a pattern cannot be searched for, or no device can be used. See [`Estimate`].
+    pub fn estimate(mut self) -> Result<Estimate> {
+        let devices = self.devices.take().map_or_else(Devices::auto, Ok)?;
+        let patterns = self.patterns()?;
+        let (subject, wanted) = (self.subject(), self.wanted(patterns.as_ref()));
+        let goal = match &patterns {
+            Some(patterns) if self.one_of_each => Goal::each(patterns),
+            _ => Goal::matches(wanted, None),
+        };
+        let rate = quick_rate(&devices, subject, wanted)?;
+        Ok(Estimate::at_rate(subject.target(), wanted, &self.options, &goal, rate))
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        match &self.searched {
             Searched::Keys(chain) => Subject::Key(chain.as_ref()),
             Searched::Salts(factory) => Subject::Salt(factory.as_ref()),
-        };
-        let patterns = match &self.wish {
-            Wish::Patterns(texts) => Some(compile(texts, subject.target(), &self.options)?),
-            Wish::Best { .. } => None,
-        };
-        let wanted = match (&self.wish, &patterns) {
+        }
+    }
+
+    /// Compiles the patterns, where there are any.
+    fn patterns(&self) -> Result<Option<Patterns>> {
+        match &self.wish {
+            Wish::Patterns(texts) => Ok(Some(compile(texts, self.subject().target(), &self.options)?)),
+            Wish::Best { .. } => Ok(None),
+        }
+    }
+
+    fn wanted<'a>(&'a self, patterns: Option<&'a Patterns>) -> Wanted<'a> {
+        match (&self.wish, patterns) {
             (Wish::Best { ranking, enough }, _) => {
                 Wanted::Best { ranking, show: Show::Better, enough: *enough }
             }
             (Wish::Patterns(_), Some(patterns)) => Wanted::Patterns(patterns),
-            (Wish::Patterns(_), None) => unreachable!("they were compiled above"),
-        };
-        let devices = self.devices.take().unwrap_or_else(|| Devices::at_once(None, Inline::Auto));
-        let job = Job { split: self.split, time_limit: self.time_limit, ..Job::new(subject, wanted) };
+            (Wish::Patterns(_), None) => unreachable!("patterns are compiled where nothing is scored"),
+        }
+    }
+
+    /// Searches on the calling thread.
+    fn run(mut self, interrupt: &AtomicBool, outlet: &Outlet<Match>) -> Result<Outcome> {
+        let patterns = self.patterns()?;
+        let devices = self.devices.take();
         let mut tell = self.watcher.take().unwrap_or_else(|| Box::new(|_| ()));
-        let outcome = run(&job, &devices, interrupt, &mut |event| {
+        let mut on_event = |event: Event<'_, Match, Progress>| {
             match event {
                 Event::Found(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,
                 Event::Progress(progress) => tell(Note::Progress(progress.clone())),
@@ -196,8 +250,18 @@ impl Mine {
                 Event::Note(text) => tell(Note::Told(text)),
             }
             Ok(())
-        });
-        Ok(outcome?)
+        };
+        let (subject, split, time_limit) = (self.subject(), self.split, self.time_limit);
+        if let Some(patterns) = patterns.as_ref().filter(|_| self.one_of_each) {
+            // They are set up once a round, so all of them are waited for.
+            let devices = devices.map_or_else(Devices::auto, Ok)?;
+            let job = each::Job { split, time_limit, ..each::Job::new(subject, patterns, &self.options) };
+            let ended = each::run(&job, &devices, interrupt, &mut |event, _| on_event(event));
+            return ended.map(|(outcome, _)| outcome);
+        }
+        let devices = devices.unwrap_or_else(|| Devices::at_once(None, Inline::Auto));
+        let job = Job { split, time_limit, ..Job::new(subject, self.wanted(patterns.as_ref())) };
+        Ok(run(&job, &devices, interrupt, &mut on_event)?)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Scanning in a line: which keys, for which addresses, and the findings one by one. The parts of it are here for programs
 //! that need more say, such as the command line.
 
+pub mod listed;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use warpsmith_store::{
 
 use crate::background::{Note, Outlet, Running, Watcher};
 use crate::error::Result;
+use crate::estimate::{ScanEstimate, scan_rate};
 
 /// Survivors of a filter that a thread looks up in a second.
 const CONFIRMED: f64 = 4e5;
@@ -186,26 +189,54 @@ impl Scan {
         self.into_iter().collect()
     }
 
-    /// Scans on the calling thread.
-    fn run(mut self, interrupt: &AtomicBool, outlet: &Outlet<Finding>) -> Result<ScanOutcome> {
-        let range = self.mask.is_none().then(|| parse_range(&self.range)).transpose()?;
+    /// Measures the devices for about a second each, and estimates how long the scan takes. Keys that a map knows as covered do
+    /// not count.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Scan::first`]. See [`ScanEstimate`].
+    pub fn estimate(mut self) -> Result<ScanEstimate> {
+        let range = self.range()?;
         let devices = self.devices.take().map_or_else(Devices::auto, Ok)?;
-        let mut tell = self.watcher.take().unwrap_or_else(|| Box::new(|_| ()));
-        let targets = match &self.sought {
+        let targets = self.targets(&devices)?;
+        // A map is only read, so that a scan may run meanwhile.
+        let map = self.map.as_deref().filter(|path| path.exists()).map(MapFile::read).transpose()?;
+        let left = map.map_or_else(|| range.count(), |map| map.remaining());
+        let rate = scan_rate(&targets, self.mask.as_ref(), &devices)?;
+        Ok(ScanEstimate::at_rate(left, rate))
+    }
+
+    /// The range, or the numbers of a mask's candidates.
+    fn range(&self) -> Result<Interval> {
+        Ok(match &self.mask {
+            Some(mask) => mask.numbers(),
+            None => parse_range(&self.range)?,
+        })
+    }
+
+    fn targets(&self, devices: &Devices) -> Result<ScanTargets> {
+        Ok(match &self.sought {
             Sought::Addresses(addresses) => ScanTargets::list(&TargetList::of(addresses)?, &self.types)?,
             Sought::Files(files) => ScanTargets::list(&TargetList::read(files, true)?, &self.types)?,
             Sought::Databases(paths) => {
                 let databases = paths.iter().map(|path| Database::open(path));
                 let databases = databases.collect::<std::result::Result<_, _>>()?;
-                with_filter(databases, &self.types, FilterWish::Finest, &devices, &mut |_| ())?
+                with_filter(databases, &self.types, FilterWish::Finest, devices, &mut |_| ())?
             }
-        };
+        })
+    }
+
+    /// Scans on the calling thread.
+    fn run(mut self, interrupt: &AtomicBool, outlet: &Outlet<Finding>) -> Result<ScanOutcome> {
+        let range = self.range()?;
+        let devices = self.devices.take().map_or_else(Devices::auto, Ok)?;
+        let mut tell = self.watcher.take().unwrap_or_else(|| Box::new(|_| ()));
+        let targets = self.targets(&devices)?;
         let (map, mask) = (self.map.as_deref(), self.mask.as_ref());
         let random = self.random.then(|| targets.pace(&devices));
-        let mut ledger = match (range, mask) {
-            (Some(range), _) => ledger(range, &targets, map, random)?,
-            (None, Some(mask)) => mask_ledger(mask, &targets, map, random)?,
-            (None, None) => unreachable!("there is a range, or a mask"),
+        let mut ledger = match mask {
+            None => ledger(range, &targets, map, random)?,
+            Some(mask) => mask_ledger(mask, &targets, map, random)?,
         };
         let job = ScanJob { time_limit: self.time_limit, mask, ..ScanJob::new(&targets) };
         let outcome = run(&job, ledger.as_mut(), &devices, interrupt, &mut |event| {

@@ -69,6 +69,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-engine",
             "warpsmith-entropy",
             "warpsmith-fleet",
+            "warpsmith-http",
             "warpsmith-keystore",
             "warpsmith-pattern",
             "warpsmith-pir",

@@ -17,7 +17,7 @@ use warpsmith_console::stdout::Stdout;
 use warpsmith_text::{Shown, any_of};
 
 use crate::advice;
-use crate::mining::{Mining, SplitFlags};
+use crate::mining::{Executor, Mining, SplitFlags};
 use crate::patterns::Written;
 use crate::quest::Quest;
 use crate::running::PATTERNS;
@@ -35,7 +35,7 @@ const END: &str = "ace";
 /// A search for addresses of one chain.
 pub(crate) struct Mine {
     chain: &'static Chain,
-    pub mining: Mining,
+    mining: Mining,
     split: SplitFlags,
     address_type: Option<AddressType>,
     network: Network,
@@ -184,7 +184,7 @@ impl Subcommand for Mine {
 }
 
 impl Mine {
-    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
+    pub fn run(&self, on: Executor<'_>, stdout: Stdout) -> Result<ExitStatus, Failure> {
         let mut written = self.mining.patterns()?;
         written.require(self.chain.name, self.chain.example)?;
         let options = Options { ignore_case: self.ignore_case, ..Options::default() };
@@ -214,7 +214,7 @@ impl Mine {
             sought,
             code: None,
         };
-        self.mining.run_for(&mut written, &quest, stdout)
+        self.mining.run_for(&mut written, &quest, on, stdout)
     }
 }
 

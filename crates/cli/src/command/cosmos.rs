@@ -9,7 +9,7 @@ use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::stdout::Stdout;
 
 use super::chain::help_of;
-use crate::mining::{Mining, SplitFlags};
+use crate::mining::{Executor, Mining, SplitFlags};
 use crate::quest::Quest;
 use crate::running::PATTERNS;
 
@@ -21,7 +21,7 @@ use crate::running::PATTERNS;
 #[command(after_help = help_of(HUB))]
 pub(crate) struct Cosmos {
     #[command(flatten)]
-    pub mining: Mining,
+    mining: Mining,
 
     #[command(flatten)]
     split: SplitFlags,
@@ -36,7 +36,7 @@ pub(crate) struct Cosmos {
 }
 
 impl Cosmos {
-    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
+    pub fn run(&self, on: Executor<'_>, stdout: Stdout) -> Result<ExitStatus, Failure> {
         let account = cosmos(&self.prefix)
             .map_err(|error| Failure::Usage(format!("--prefix '{}': {error}", self.prefix.escape_debug())))?;
         let quest = Quest {
@@ -53,6 +53,6 @@ impl Cosmos {
             },
             code: None,
         };
-        self.mining.run(&quest, stdout)
+        self.mining.run(&quest, on, stdout)
     }
 }

@@ -15,7 +15,7 @@ use warpsmith_console::stdout::Stdout;
 
 use crate::factory::{Made, MadeByCreate2, MadeByCreate3};
 use crate::hooks::HookFlags;
-use crate::mining::{Mining, SplitFlags};
+use crate::mining::{Executor, Mining, SplitFlags};
 use crate::quest::Quest;
 use crate::running::CONTRACT;
 use crate::scores::ScoreFlags;
@@ -43,7 +43,7 @@ Examples:
 #[command(after_help = ETH_EXAMPLES)]
 pub(crate) struct Eth {
     #[command(flatten)]
-    pub mining: Mining,
+    mining: Mining,
 
     #[command(flatten)]
     score: ScoreFlags,
@@ -64,7 +64,7 @@ pub(crate) struct Eth {
 }
 
 impl Eth {
-    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
+    pub fn run(&self, on: Executor<'_>, stdout: Stdout) -> Result<ExitStatus, Failure> {
         let contract = Contract::new(self.nonce.unwrap_or(0));
         let contract = contract.map_err(|error| Failure::Usage(format!("--nonce: {error}")))?;
         let subject = if self.contract { Subject::Key(&contract) } else { Subject::Key(&Account) };
@@ -77,7 +77,7 @@ impl Eth {
             prefix: None,
             nonce: self.contract.then(|| contract.nonce()),
         };
-        self.mining.run(&Quest { subject, options, contest, split, sought, code: None }, stdout)
+        self.mining.run(&Quest { subject, options, contest, split, sought, code: None }, on, stdout)
     }
 }
 
@@ -99,7 +99,7 @@ Examples:
 #[command(after_help = CREATE2_EXAMPLES, group = ArgGroup::new("maker").required(true).multiple(true))]
 pub(crate) struct Create2 {
     #[command(flatten)]
-    pub mining: Mining,
+    mining: Mining,
 
     #[command(flatten)]
     score: ScoreFlags,
@@ -115,8 +115,8 @@ pub(crate) struct Create2 {
 }
 
 impl Create2 {
-    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
-        search(&self.made, &self.salt, &self.mining, (&self.score, &self.hooks), stdout)
+    pub fn run(&self, on: Executor<'_>, stdout: Stdout) -> Result<ExitStatus, Failure> {
+        search(&self.made, &self.salt, &self.mining, (&self.score, &self.hooks), on, stdout)
     }
 }
 
@@ -134,7 +134,7 @@ Examples:
 #[command(after_help = CREATE3_EXAMPLES)]
 pub(crate) struct Create3 {
     #[command(flatten)]
-    pub mining: Mining,
+    mining: Mining,
 
     #[command(flatten)]
     score: ScoreFlags,
@@ -150,8 +150,8 @@ pub(crate) struct Create3 {
 }
 
 impl Create3 {
-    pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
-        search(&self.made, &self.salt, &self.mining, (&self.score, &self.hooks), stdout)
+    pub fn run(&self, on: Executor<'_>, stdout: Stdout) -> Result<ExitStatus, Failure> {
+        search(&self.made, &self.salt, &self.mining, (&self.score, &self.hooks), on, stdout)
     }
 }
 
@@ -169,6 +169,7 @@ fn search(
     salt: &MaskFlag,
     mining: &Mining,
     (score, hooks): (&ScoreFlags, &HookFlags),
+    on: Executor<'_>,
     stdout: Stdout,
 ) -> Result<ExitStatus, Failure> {
     let mask = salt.salt.as_deref().map(SaltMask::parse).transpose();
@@ -182,5 +183,5 @@ fn search(
     }
     let subject = Subject::Salt(&deployment);
     let (options, contest) = (hooks.restrict(score.options())?, score.read()?);
-    mining.run(&Quest { subject, options, contest, split: None, sought, code: code.file }, stdout)
+    mining.run(&Quest { subject, options, contest, split: None, sought, code: code.file }, on, stdout)
 }

@@ -12,6 +12,7 @@ use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use super::ethereum::{Create2, Create3};
 use crate::factory::{CodeFile, Made, MadeByCreate2, MadeByCreate3};
+use crate::mining::Executor;
 use crate::running::CONTRACT;
 
 /// Mine a CREATE2 salt, or explain one
@@ -55,7 +56,7 @@ enum Explain3 {
 impl Create2Command {
     pub fn run(&self, mut stdout: Stdout) -> Result<ExitStatus, Failure> {
         match &self.explain {
-            None => self.search.run(stdout),
+            None => self.search.run(Executor::Local, stdout),
             Some(Explain2::Explain(one)) => one.salt.explain(&one.made, &mut stdout),
         }
     }
@@ -64,7 +65,7 @@ impl Create2Command {
 impl Create3Command {
     pub fn run(&self, mut stdout: Stdout) -> Result<ExitStatus, Failure> {
         match &self.explain {
-            None => self.search.run(stdout),
+            None => self.search.run(Executor::Local, stdout),
             Some(Explain3::Explain(one)) => one.salt.explain(&one.made, &mut stdout),
         }
     }

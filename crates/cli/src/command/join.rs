@@ -13,7 +13,7 @@ use warpsmith::chain::ethereum::Contract;
 use warpsmith::chain::{CHAINS, Chain, KeyTarget};
 use warpsmith::keys::{Split, join, wiping_stack};
 use warpsmith_console::exit::{ExitStatus, Failure};
-use warpsmith_console::input::{self, documents, name};
+use warpsmith_console::input::{self, name};
 use warpsmith_console::stderr::warn;
 use warpsmith_console::stdout::{NoSummary, Stdout};
 use warpsmith_text::json_mistake;
@@ -24,6 +24,7 @@ use crate::keys;
 use crate::qr::QrFlags;
 use crate::record::{Deliverable, SplitFields};
 use crate::results::Results;
+use warpsmith::verify::json_documents;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -144,7 +145,7 @@ fn read_results(file: &str) -> Result<Vec<Mined>, Failure> {
     };
     let text = input::read(file, LONGEST_RESULT).map_err(bad)?;
     let text = String::from_utf8(text).map_err(|_| bad("it is not text (UTF-8)".to_owned()))?;
-    let splits = documents(&text).filter(|document| document.get("split").is_some());
+    let splits = json_documents(&text).filter(|document| document.get("split").is_some());
     let read = |document| {
         let fields = serde_json::from_value(document).map_err(|error| json_mistake(&error.to_string()))?;
         check(fields)

@@ -5,13 +5,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use warpsmith::estimate::YEAR;
 use warpsmith::store::{Gaps, Interval, Map, MapFile, MergeError};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::stdout::{NoSummary, Stdout};
 
 use crate::failures::failure_of;
-use crate::forecast::YEAR;
 
 /// Explain the map of a scan, or join maps of one job
 #[derive(Args)]

@@ -26,7 +26,6 @@ use warpsmith_console::stdout::Stdout;
 use warpsmith_console::{human, input, json};
 
 use super::db::remarks;
-use super::fleet::submit::Submission;
 use crate::advice;
 use crate::encryption::RecipientFlags;
 use crate::failures::{IntoFailure as _, OrFail as _, failure_of};
@@ -148,10 +147,6 @@ pub(crate) struct Scan {
 
     #[command(flatten)]
     recipient: RecipientFlags,
-
-    /// The fleet that does it, where `fleet submit` says so, and whether its workers may learn keys.
-    #[arg(skip)]
-    pub fleet: Option<(Submission, bool)>,
 }
 
 /// The types a scan can look for.
@@ -209,15 +204,7 @@ struct ProgressLine<'a> {
 
 impl Scan {
     pub fn run(&self, stdout: Stdout) -> Result<ExitStatus, Failure> {
-        if self.missing.is_some() && self.mask.is_none() && self.mask_file.is_none() {
-            return Err(Failure::Usage(
-                "--missing says how many characters of a mask are missing: give that with --mask or --mask-file"
-                    .to_owned(),
-            ));
-        }
-        if let Some((fleet, may_learn)) = &self.fleet {
-            return self.submit(fleet, *may_learn, stdout);
-        }
+        self.check_missing()?;
         if let Some(file) = &self.keys {
             return self.test_keys(file, stdout);
         }
@@ -299,6 +286,17 @@ impl Scan {
             (_, 0) if !outcome.all_found => ExitStatus::NoMatch,
             _ => ExitStatus::Done,
         })
+    }
+
+    /// Whether characters are only said to be missing where there is a mask.
+    fn check_missing(&self) -> Result<(), Failure> {
+        match self.missing.is_some() && self.mask.is_none() && self.mask_file.is_none() {
+            true => Err(Failure::Usage(
+                "--missing says how many characters of a mask are missing: give that with --mask or --mask-file"
+                    .to_owned(),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// What is scanned, as it was given.

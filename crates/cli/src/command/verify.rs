@@ -2,6 +2,7 @@
 //!
 //! SEC: a private key is read, never told. What is read may hold keys, so it is erased.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -12,16 +13,18 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use warpsmith::keys::wiping_stack;
 use warpsmith::keystore::Password;
+use warpsmith::verify::{
+    self, Check, Outcome, PasswordRequest, Report, UnknownReason, Verdict, Verifier, claims,
+};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::input::name;
 use warpsmith_console::stderr::{report, warn};
 use warpsmith_console::stdout::Stdout;
 use zeroize::Zeroizing;
 
-use crate::checks::{Report, Verdict, check_all};
 use crate::encryption::{ask_password, read_password};
 use crate::factory::read_rule;
-use crate::keys::FORMS;
+use crate::keys::{FORMS, password_question};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +65,36 @@ struct VerifiedLine<'a> {
     subject: &'a str,
     /// `None` where it cannot be checked.
     holds: Option<bool>,
-    checks: &'a Report,
+    checks: Vec<CheckLine<'a>>,
+}
+
+#[derive(Serialize)]
+struct CheckLine<'a> {
+    what: &'a str,
+    /// `None` of a fact with nothing to compare it to, and where it cannot be checked.
+    holds: Option<bool>,
+    said: Cow<'a, str>,
+}
+
+impl<'a> From<&'a Check> for CheckLine<'a> {
+    fn from(check: &'a Check) -> CheckLine<'a> {
+        let holds = match check.verdict {
+            Verdict::Holds => Some(true),
+            Verdict::DoesNotHold => Some(false),
+            Verdict::Info | Verdict::Unknown(_) => None,
+        };
+        CheckLine { what: &check.name, holds, said: said(check) }
+    }
+}
+
+/// The text of a check, with what to do about it.
+fn said(check: &Check) -> Cow<'_, str> {
+    match check.verdict {
+        Verdict::Unknown(UnknownReason::Factory) => {
+            format!("{}: give the rule it was mined with, --rule FILE", check.detail).into()
+        }
+        _ => check.detail.as_str().into(),
+    }
 }
 
 /// How many there were, how many of them do not hold, and how many cannot be checked.
@@ -89,23 +121,31 @@ impl Verify {
         }
         // One password for all of a file, asked for once.
         let mut known: Option<Password> = None;
-        let mut ask = |question: &str| -> Result<Password, Failure> {
+        let mut password = |request: PasswordRequest| -> Result<Password, Failure> {
             let password = match (&known, &self.password_file) {
                 (Some(known), _) => known.clone(),
                 (None, Some(file)) => read_password("--password-file", file)?,
-                (None, None) => ask_password(question)?,
+                (None, None) => ask_password(password_question(request))?,
             };
             known = Some(password.clone());
             Ok(password)
         };
         let own = self.rule.as_deref().map(read_rule).transpose()?;
         let mut count = Checked::default();
+        let mut verifier = Verifier::new().passwords(|request| Ok(password(request)?));
+        if let Some(own) = &own {
+            verifier = verifier.factory(own);
+        }
         wiping_stack(|| {
-            check_all(text, &mut ask, own.as_ref(), &mut |report| {
+            claims(text).try_for_each(|claim| {
+                let report = verifier.verify(&claim).map_err(failure)?;
                 count.checked += 1;
-                count.wrong += u64::from(report.holds() == Some(false));
-                count.unknown += u64::from(report.holds().is_none());
-                self.tell(report, count.checked, stdout)
+                match report.outcome() {
+                    Outcome::Holds => {}
+                    Outcome::DoesNotHold => count.wrong += 1,
+                    Outcome::Unknown(_) => count.unknown += 1,
+                }
+                self.print(&report, count.checked, stdout)
             })
         })?;
         let Checked { checked, wrong, unknown } = count;
@@ -154,28 +194,40 @@ impl Verify {
         }
     }
 
-    fn tell(&self, report: &Report, number: u64, stdout: &mut Stdout) -> Result<(), Failure> {
-        if self.json {
-            let (subject, holds) = (report.subject.as_str(), report.holds());
-            return stdout.show_json(&VerifiedLine { event: "verified", subject, holds, checks: report });
-        }
-        let verdict = match report.holds() {
-            Some(true) => "holds",
-            Some(false) => "DOES NOT HOLD",
-            None => "cannot be checked",
+    fn print(&self, report: &Report, number: u64, stdout: &mut Stdout) -> Result<(), Failure> {
+        let (holds, verdict) = match report.outcome() {
+            Outcome::Holds => (Some(true), "holds"),
+            Outcome::DoesNotHold => (Some(false), "DOES NOT HOLD"),
+            Outcome::Unknown(_) => (None, "cannot be checked"),
         };
+        let subject = report.subject.as_str();
+        if self.json {
+            let checks = report.checks.iter().map(CheckLine::from).collect();
+            return stdout.show_json(&VerifiedLine { event: "verified", subject, holds, checks });
+        }
         let gap = if number > 1 { "\n" } else { "" };
-        let mut text = format!("{gap}{}: {verdict}\n", report.subject);
-        let width = report.checks.iter().map(|check| check.what.len()).max().unwrap_or(0);
+        let mut text = format!("{gap}{subject}: {verdict}\n");
+        let width = report.checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
         for check in &report.checks {
             let mark = match check.verdict {
                 Verdict::Holds => "  ok   ",
-                Verdict::Fails => "  WRONG",
-                Verdict::Told => "       ",
-                Verdict::Unknown => "  ?    ",
+                Verdict::DoesNotHold => "  WRONG",
+                Verdict::Info => "       ",
+                Verdict::Unknown(_) => "  ?    ",
             };
-            text += &format!("{mark}  {:<width$}  {}\n", check.what, check.said);
+            text += &format!("{mark}  {:<width$}  {}\n", check.name, said(check));
         }
         stdout.show_text(&text)
+    }
+}
+
+/// The reason why nothing could be verified: what asks for passwords fails with a [`Failure`].
+fn failure(error: verify::Error) -> Failure {
+    match error {
+        verify::Error::Password(inner) => match inner.downcast::<Failure>() {
+            Ok(failure) => *failure,
+            Err(inner) => Failure::Other(inner.to_string()),
+        },
+        other => Failure::Other(other.to_string()),
     }
 }

@@ -85,14 +85,10 @@ fn what_nobody_will_see_the_end_of_is_said_to_be_hopeless() {
     scan.stdout_says("\nhopeless    half of the range takes").stdout_says("times the speed would bring");
     let example = run.stderr.split("such as '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
     assert!(INFEASIBLE.starts_with(example), "{example}");
-    let line = mine(&[example, "--estimate", "--json"]).code(0).json().remove(0);
-    // Two measurements, on a machine that does other things too.
-    assert!(line["p50_s"].as_f64().unwrap() < 20.0 * 86_400.0, "{line}");
     let eth = |wanted: &[&str]| {
         let usual = ["--device", "cpu", "--threads", "1", "--time-limit", "500ms"];
         warpsmith(&[&["eth"], wanted, &usual].concat())
     };
-    eth(&[&format!("..{}", "f".repeat(20))]).code(1).says(&["hopeless", "such as '..ff"]);
     eth(&["--zeros", "--score", "15"]).says(&["hopeless", "a score of", "a lower --score"]);
     let run = mine(&["qqq", "--time-limit", "100s"]).code(0);
     assert!(!run.stderr.contains("hopeless"), "{run:?}");

@@ -112,7 +112,7 @@ impl JobProgress<'_> {
 }
 
 /// The numbers of a fleet, under the names of a search on one machine.
-pub(super) fn report_metrics(metrics: &Metrics, status: &Status) {
+pub(crate) fn report_metrics(metrics: &Metrics, status: &Status) {
     for job in &status.jobs {
         let numbers = JobNumbers {
             tried: job.tried,

@@ -1,12 +1,9 @@
 //! How long a scan takes: `--estimate`, and the warning before one that takes more than a year.
 
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-
 use serde::Serialize;
 use warpsmith::Devices;
-use warpsmith::proof::{ScanOf, bench_scan};
-use warpsmith::scan::{ScanJob, ScanTargets, mask_ledger, run};
+use warpsmith::estimate::{MIN_RATE, ScanEstimate, YEAR, scan_rate};
+use warpsmith::scan::ScanTargets;
 use warpsmith::store::{Map, MapFile};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::stdout::{NoSummary, Stdout};
@@ -14,53 +11,28 @@ use warpsmith_console::{human, json};
 
 use super::Scan;
 use super::masks::Scanned;
+use crate::estimates::Hopeless;
 use crate::failures::{OrFail as _, failure_of};
-use crate::forecast::{DAY, Hopeless, SLOW, YEAR};
 use crate::screen::LiveScreen;
 
 /// Candidates of a mask that are tested before anybody would have read how long it takes.
 const SOON: f64 = 1e7;
 
-/// Seconds of measuring, for each device.
-const MEASURED: f64 = 1.0;
-
 #[derive(Serialize)]
-struct Estimate {
+struct EstimateLine {
     event: &'static str,
     /// Keys that are left to test.
     keys: String,
     rate: f64,
-    /// All of them.
+    /// Seconds until all of them are tested.
     #[serde(serialize_with = "json::seconds")]
     whole_s: f64,
-    /// Until one that is as likely here as there is found with a chance of one half.
+    /// Seconds until one that is as likely here as there is found with a probability of one half.
     #[serde(serialize_with = "json::seconds")]
     p50_s: f64,
 }
 
 impl Scan {
-    /// Keys a second of all devices together.
-    fn rate(&self, keys: &Scanned, targets: &ScanTargets, devices: &Devices) -> Result<f64, Failure> {
-        if let Scanned::Mask(mask) = keys {
-            // Masks differ by how their unknown characters lie, so a part of the work itself is timed.
-            let ledger = mask_ledger(mask, targets, None, None);
-            let mut ledger = ledger.map_err(|error| failure_of("", &error))?;
-            let job = ScanJob {
-                mask: Some(mask),
-                time_limit: Some(Duration::from_secs_f64(MEASURED)),
-                ..ScanJob::new(targets)
-            };
-            let outcome =
-                run(&job, ledger.as_mut(), devices, &AtomicBool::new(false), &mut |_| Ok(())).or_fail()?;
-            return Ok(outcome.tried as f64 / outcome.elapsed.as_secs_f64().max(1e-6));
-        }
-        let of = match self.database.is_empty() {
-            false => ScanOf::Database(targets),
-            true => ScanOf::Planted(targets.types()),
-        };
-        Ok(bench_scan(devices, of, MEASURED, false).or_fail()?.iter().map(|bench| bench.rate).sum())
-    }
-
     pub(super) fn tell_estimate(
         &self,
         keys: &Scanned,
@@ -68,28 +40,27 @@ impl Scan {
         devices: &Devices,
         mut stdout: Stdout,
     ) -> Result<ExitStatus, Failure> {
-        // What a map has covered is not tested again. It is only looked at, so that a scan may run meanwhile.
+        // What a map has covered is not tested again. It is only read, so that a scan may run meanwhile.
         let map = self.map.as_deref().filter(|path| path.exists()).map(MapFile::read);
         let map = map.transpose().map_err(|error| failure_of("--map", &error))?;
         let left = map.as_ref().map_or(keys.count(), |map| map.remaining());
-        let rate = self.rate(keys, targets, devices)?;
-        let whole_s = left.as_f64() / rate;
+        let estimate = ScanEstimate::at_rate(left, scan_rate(targets, keys.mask(), devices).or_fail()?);
+        let ScanEstimate { keys, rate, all_s, p50_s, too_long } = estimate;
         if self.run.json {
-            let line =
-                Estimate { event: "estimate", keys: left.to_string(), rate, whole_s, p50_s: whole_s / 2.0 };
-            stdout.show_json(&line)?;
+            let keys = keys.to_string();
+            stdout.show_json(&EstimateLine { event: "estimate", keys, rate, whole_s: all_s, p50_s })?;
         } else {
             let names: Vec<String> = devices.describe().into_iter().map(|(id, _)| id).collect();
             let text = format!(
                 "keys        {} ({}){}\nrate        {} on {}\nall         {}\n50 %        {}\n{}",
-                human::count(left.as_f64()),
-                human::power_of_two(left.as_f64()),
+                human::count(keys.as_f64()),
+                human::power_of_two(keys.as_f64()),
                 if map.is_some() { ", not covered yet" } else { "" },
                 human::rate(rate),
                 names.join(", "),
-                human::seconds(whole_s),
-                human::seconds(whole_s / 2.0),
-                hopeless(whole_s / 2.0, rate).map_or(String::new(), |why| why.estimate())
+                human::seconds(all_s),
+                human::seconds(p50_s),
+                too_long.map_or(String::new(), |why| Hopeless::of_scan(&why).estimate())
             );
             stdout.show(text.as_bytes())?;
         }
@@ -97,7 +68,7 @@ impl Scan {
         Ok(ExitStatus::Done)
     }
 
-    /// Says so where a scan takes beyond a year to be half done; and of a mask, whose size nobody sees, how long it takes.
+    /// Warns of a scan of which half takes more than a year; of a mask, whose size nobody sees, it reports the time.
     pub(super) fn warn_of_length(
         &self,
         keys: &Scanned,
@@ -106,41 +77,25 @@ impl Scan {
         devices: &Devices,
         screen: &mut LiveScreen,
     ) -> Result<(), Failure> {
-        let left = map.remaining().as_f64();
+        let left = map.remaining();
         let is_short = match keys {
-            Scanned::Range(_) => left / 2.0 / SLOW <= YEAR,
-            Scanned::Mask(_) => left <= SOON,
+            Scanned::Range(_) => left.as_f64() / 2.0 / MIN_RATE <= YEAR,
+            Scanned::Mask(_) => left.as_f64() <= SOON,
         };
         if self.run.quiet || is_short {
             return Ok(());
         }
-        let rate = self.rate(keys, targets, devices)?;
-        let half = left / 2.0 / rate;
+        let estimate = ScanEstimate::at_rate(left, scan_rate(targets, keys.mask(), devices).or_fail()?);
         if keys.mask().is_some() {
             screen.note(&format!(
                 "time      {} for all of it at {}",
-                human::seconds(2.0 * half),
-                human::rate(rate)
+                human::seconds(estimate.all_s),
+                human::rate(estimate.rate)
             ));
         }
-        for line in hopeless(half, rate).iter().flat_map(Hopeless::warning) {
+        for line in estimate.too_long.iter().map(Hopeless::of_scan).flat_map(|why| why.warning()) {
             screen.say(format_args!("{line}"));
         }
         Ok(())
     }
-}
-
-/// Why a scan takes more than a year to be half done, given the seconds of that; none of others.
-fn hopeless(half: f64, rate: f64) -> Option<Hopeless> {
-    (half > YEAR).then(|| Hopeless {
-        takes: format!("half of the range takes {} at {}", human::seconds(half), human::rate(rate)),
-        instead: [
-            format!("a day is enough for {} keys", human::power_of_two(rate * DAY)),
-            format!(
-                "{} times the speed would bring half of it under a year, or a range of {} keys",
-                human::rough((half / YEAR).ceil()),
-                human::power_of_two(2.0 * rate * YEAR)
-            ),
-        ],
-    })
 }

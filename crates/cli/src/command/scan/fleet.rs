@@ -12,19 +12,20 @@ use warpsmith_console::stdout::Stdout;
 
 use super::{Covered, Scan, Scanned, described, progress_line, remarks};
 use crate::command::fleet::progress::{JobProgress, View};
-use crate::command::fleet::submit::{Submission, refuse_devices};
 use crate::failures::OrFail as _;
 use crate::results::Results;
 use crate::screen::{LiveScreen, Model, scan_model};
+use crate::submission::{Submission, refuse_devices};
 
 impl Scan {
     /// Has a fleet do it.
-    pub(super) fn submit(
+    pub(crate) fn submit(
         &self,
         fleet: &Submission,
         may_learn: bool,
         stdout: Stdout,
     ) -> Result<ExitStatus, Failure> {
+        self.check_missing()?;
         let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
         refuse_devices(&self.run)?;
         if !self.database.is_empty() {

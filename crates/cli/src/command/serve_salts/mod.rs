@@ -1,12 +1,11 @@
 //! `warpsmith serve-salts`: salts for others, by HTTP, each within a deadline of its own.
 //!
-//! A request is read and checked (`order`), waits for a seat and is searched for on the devices that all share (`desk`), and is answered
-//! (`routes`). No key is involved: salts are no secret.
+//! A request is read and checked (`request`), scheduled by the library ([`warpsmith::salts`]), and answered (`routes`). No key is involved:
+//! salts are no secret.
 
-mod desk;
-mod order;
+mod metrics;
+mod request;
 mod routes;
-mod turns;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,7 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::failures::OrFail as _;
+use crate::running::OpenDevices as _;
+use crate::token::read_token;
 use clap::Args;
+use metrics::Metrics;
+use warpsmith::salts::SaltScheduler;
 use warpsmith_console::devices::DeviceFlags;
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
@@ -22,10 +26,6 @@ use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::{NoSummary, Stdout};
 use warpsmith_console::web::{ListeningLine, listen};
-
-use crate::running::OpenDevices as _;
-use crate::token::read_token;
-use desk::{Desk, Numbers};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -101,23 +101,24 @@ impl ServeSalts {
         for (id, about) in devices.describe() {
             screen.say(format_args!("device    {id}: {about}"));
         }
-        let desk = Desk::open(devices, usize::from(self.jobs), usize::from(self.queue))?;
-        for (what, rate) in desk.rates() {
-            screen.say(format_args!("rate      {} for {what}", human::rate(rate)));
+        let scheduler =
+            SaltScheduler::new(devices, usize::from(self.jobs), usize::from(self.queue)).or_fail()?;
+        for (kind, rate) in scheduler.rates() {
+            screen.say(format_args!("rate      {} for {kind}", human::rate(rate)));
         }
-        let numbers = Numbers::of(&desk);
-        let metrics =
-            watchers.map(|(watchers, address)| numbers.tell(watchers).map(|()| address)).transpose()?;
-        self.introduce(address, metrics, &mut screen, &mut stdout)?;
+        let metrics = Metrics::new(&scheduler);
+        let metrics_address =
+            watchers.map(|(watchers, address)| metrics.serve(watchers).map(|()| address)).transpose()?;
+        self.introduce(address, metrics_address, &mut screen, &mut stdout)?;
         let rules = routes::Rules {
             token,
             longest: self.longest,
             least_chance: f64::from(self.least_chance) / 100.0,
-            numbers: numbers.clone(),
+            metrics: metrics.clone(),
         };
-        let served = routes::serve(listener, Arc::new(desk), rules, &stop);
+        let served = routes::serve(listener, Arc::new(scheduler), rules, &stop);
         served.map_err(|error| Failure::Other(format!("the service ended: {error}")))?;
-        screen.say(format_args!("stopped   {} answered", human::count(numbers.answered() as f64)));
+        screen.say(format_args!("stopped   {} answered", human::count(metrics.answered() as f64)));
         stdout.done(self.json, &NoSummary {})?;
         debug_assert!(stop.load(Ordering::Relaxed));
         Ok(ExitStatus::Interrupted)

@@ -13,16 +13,16 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
 use warpsmith::pir::Token;
-use warpsmith::search::time_to;
+use warpsmith::salts::{QueueError, SaltEstimate, SaltResults, SaltScheduler, SaltSearch};
 use warpsmith_console::stdout::JSON_VERSION;
 use warpsmith_console::web::is_address_or_localhost;
 use warpsmith_http::{
-    BODY_TIMEOUT, BodyError, ConnectionCounts, ConnectionLimits, FairQueue, Peer, QueueError, read_body,
+    BODY_TIMEOUT, BodyError, ConnectionCounts, ConnectionLimits, FairQueue, Peer, read_body,
 };
 use warpsmith_text::json_mistake;
 
-use super::desk::{Desk, Numbers, Results};
-use super::order::{Order, Request};
+use super::metrics::Metrics;
+use super::request::Request;
 use crate::record::{Deliverable, Telling};
 
 /// What goes for every request.
@@ -30,15 +30,15 @@ pub(super) struct Rules {
     pub token: Option<Token>,
     pub longest: Duration,
     pub least_chance: f64,
-    pub numbers: Numbers,
+    pub metrics: Metrics,
 }
 
 struct Service {
-    desk: Arc<Desk>,
+    scheduler: Arc<SaltScheduler>,
     rules: Rules,
     /// Ends all searches when the service does.
     stop: Arc<AtomicBool>,
-    /// Permits to compile patterns: many take time and memory, before a request has a seat.
+    /// Permits to compile patterns: many take time and memory, before a request has a permit to run.
     compiling: Arc<FairQueue>,
 }
 
@@ -61,20 +61,20 @@ const SPARE_CONNECTIONS: usize = 16;
 /// Answers until it is stopped. Searches that are under way then end, and are answered with what they found.
 pub(super) fn serve(
     listener: TcpListener,
-    desk: Arc<Desk>,
+    scheduler: Arc<SaltScheduler>,
     rules: Rules,
     stop: &Arc<AtomicBool>,
 ) -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let limits = limits_for(desk.places());
+    let limits = limits_for(scheduler.capacity());
     let compiling = FairQueue::new(COMPILING, MAX_COMPILE_WAITING);
-    let service = Arc::new(Service { desk, rules, stop: Arc::clone(stop), compiling });
+    let service = Arc::new(Service { scheduler, rules, stop: Arc::clone(stop), compiling });
     let served = runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let stopped = async {
             while !service.stop.load(Ordering::Relaxed) {
-                service.rules.numbers.stand(&service.desk);
+                service.rules.metrics.update(&service.scheduler);
                 tokio::time::sleep(CHECK_INTERVAL).await;
             }
         };
@@ -121,7 +121,7 @@ struct Health {
 }
 
 async fn health(State(service): State<Arc<Service>>) -> Response {
-    let health = Health { busy: service.desk.busy(), waiting: service.desk.waiting() };
+    let health = Health { busy: service.scheduler.running(), waiting: service.scheduler.waiting() };
     json(StatusCode::OK, serde_json::to_vec(&health).expect("plain values"))
 }
 
@@ -196,12 +196,12 @@ async fn salts(
 ) -> Response {
     match service.answer(client.ip(), request).await {
         Ok((how, response)) => {
-            service.rules.numbers.ended(how);
+            service.rules.metrics.ended(how);
             response
         }
         Err(refused) => {
             let is_for_now = refused.code == 429 || refused.code == 503;
-            service.rules.numbers.ended(if is_for_now { "turned away" } else { "refused" });
+            service.rules.metrics.ended(if is_for_now { "turned away" } else { "refused" });
             match refused.code {
                 429 | 503 => ([(header::RETRY_AFTER, "1")], refused.answer()).into_response(),
                 401 => ([(header::WWW_AUTHENTICATE, "Bearer")], refused.answer()).into_response(),
@@ -251,18 +251,17 @@ impl Service {
         let deadline = request.deadline(self.rules.longest).map_err(bad)?;
         let until = began + deadline;
         let abandoned = Abandoned::default();
-        let order = self.compile(request, deadline, client, until, &abandoned).await?;
-        self.refuse_hopeless(&order)?;
-        let seat = self.desk.sit(client, until).await.map_err(turned_away)?;
-        let (began, results) = (Instant::now(), Arc::new(Results::default()));
+        let salt_search = self.compile(request, client, until, &abandoned).await?;
+        self.refuse_hopeless(&salt_search, deadline)?;
+        let permit = self.scheduler.acquire(client, until).await.map_err(turned_away)?;
+        let (began, results) = (Instant::now(), Arc::new(SaltResults::default()));
         let search = {
             let (service, results) = (Arc::clone(self), Arc::clone(&results));
             let interrupt = Arc::clone(&abandoned.0);
-            // The seat is the search's, and free when that has ended, also where the client has gone.
+            // The permit is the search's, and free when that has ended, also where the client has gone.
             tokio::task::spawn_blocking(move || {
-                let ended = service.desk.search(&order, until, &interrupt, &results);
-                service.rules.numbers.searched(results.lock().tried, began.elapsed());
-                drop(seat);
+                let ended = service.scheduler.search(permit, &salt_search, until, &interrupt, &results);
+                service.rules.metrics.searched(results.lock().tried, began.elapsed());
                 ended
             })
         };
@@ -280,7 +279,10 @@ impl Service {
         };
         let internal = |what: String| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, what);
         tokio::select! {
-            ended = search => ended.map_err(|error| internal(error.to_string()))?.map_err(internal)?,
+            ended = search => {
+                let ended = ended.map_err(|error| internal(error.to_string()))?;
+                ended.map_err(|error| internal(error.to_string()))?;
+            }
             () = overdue => {}
         }
         Ok(outcome(&results, began.elapsed()))
@@ -291,15 +293,14 @@ impl Service {
     async fn compile(
         &self,
         request: Request,
-        deadline: Duration,
         client: IpAddr,
         until: Instant,
         abandoned: &Abandoned,
-    ) -> Result<Order, Refused> {
+    ) -> Result<SaltSearch, Refused> {
         let permit = self.compiling.acquire(client, until).await.map_err(turned_away)?;
         let is_abandoned = Arc::clone(&abandoned.0);
         let work = tokio::task::spawn_blocking(move || {
-            let compiled = request.compile(deadline, &is_abandoned);
+            let compiled = request.compile(&is_abandoned);
             drop(permit);
             compiled
         });
@@ -338,25 +339,28 @@ impl Service {
     }
 
     /// Refuses what is not likely to be found in its time.
-    fn refuse_hopeless(&self, order: &Order) -> Result<(), Refused> {
-        let Some(odds) = order.odds() else { return Ok(()) };
-        let rate = self.desk.share(order);
-        let seconds = order.deadline.as_secs_f64();
-        let chance = -f64::exp_m1(-odds * rate * seconds);
-        if chance >= self.rules.least_chance {
+    fn refuse_hopeless(&self, search: &SaltSearch, time: Duration) -> Result<(), Refused> {
+        let Some(SaltEstimate { difficulty, rate, probability, p50_s }) =
+            self.scheduler.estimate(search, time)
+        else {
+            return Ok(());
+        };
+        if probability >= self.rules.least_chance {
             return Ok(());
         }
-        let p50_s = time_to(0.5, 1, odds, rate);
         let message = format!(
-            "one salt in {:.3e} has that, and {:.3e} are tried a second: a chance of {:.2} % within {seconds} s; half of such requests \
-             have their salt after {p50_s:.1} s. Ask for less or give more time",
-            1.0 / odds,
-            rate,
-            100.0 * chance
+            "one salt in {difficulty:.3e} has that, and {rate:.3e} are tried a second: a chance of {:.2} % within {} s; half of such \
+             requests have their salt after {p50_s:.1} s. Ask for less or give more time",
+            100.0 * probability,
+            time.as_secs_f64()
         );
-        let refused = Refused::new(StatusCode::UNPROCESSABLE_ENTITY, message);
-        let (difficulty, rate) = (Some(1.0 / odds), Some(rate));
-        Err(Refused { difficulty, rate, chance: Some(chance), p50_s: Some(p50_s), ..refused })
+        Err(Refused {
+            difficulty: Some(difficulty),
+            rate: Some(rate),
+            chance: Some(probability),
+            p50_s: Some(p50_s),
+            ..Refused::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+        })
     }
 }
 
@@ -376,7 +380,7 @@ async fn read(body: Body) -> Result<Request, Refused> {
 }
 
 /// The answer with the results there are.
-fn outcome(results: &Results, elapsed: Duration) -> (&'static str, Response) {
+fn outcome(results: &SaltResults, elapsed: Duration) -> (&'static str, Response) {
     let mut results = results.lock();
     match results.best.take() {
         Some(found) => {

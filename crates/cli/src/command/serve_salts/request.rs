@@ -1,4 +1,4 @@
-//! What a request asks for, read and checked.
+//! Requests for salts: their JSON fields, read and checked into a search.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use warpsmith::chain::ethereum::{Deployment, Refusal};
 use warpsmith::fleet;
 use warpsmith::fleet::job::{AnyTarget, Sought};
 use warpsmith::pattern::{Options, Patterns, Ranking, Score, compile};
-use warpsmith::search::{Show, Subject, Wanted};
+use warpsmith::salts::{SaltGoal, SaltSearch};
+use warpsmith::search::Show;
 
 use crate::hooks;
 
@@ -55,23 +56,11 @@ pub(super) struct Request {
     deadline_s: f64,
 }
 
-/// What is searched for.
-pub(super) struct Order {
-    target: Arc<Deployment>,
-    wish: Wish,
-    pub deadline: Duration,
-}
-
-enum Wish {
-    Patterns(Box<Patterns>),
-    Best { ranking: Box<Ranking>, show: Show, enough: Option<u32> },
-}
-
 /// Patterns of a request, and characters of one.
-const MOST_PATTERNS: usize = 1000;
-const MOST_CHARACTERS: usize = 200;
+const MAX_PATTERNS: usize = 1000;
+const MAX_CHARACTERS: usize = 200;
 /// Regular expressions of a request, each of which may take megabytes.
-const MOST_EXPRESSIONS: usize = 32;
+const MAX_EXPRESSIONS: usize = 32;
 
 impl Request {
     /// Reads the deadline.
@@ -88,23 +77,23 @@ impl Request {
 
     /// Checks and compiles all of it. Patterns that take long are given up between two of them when the request is
     /// abandoned.
-    pub fn compile(self, deadline: Duration, is_abandoned: &AtomicBool) -> Result<Order, String> {
-        if self.patterns.len() > MOST_PATTERNS {
+    pub fn compile(self, is_abandoned: &AtomicBool) -> Result<SaltSearch, String> {
+        if self.patterns.len() > MAX_PATTERNS {
             return Err(format!(
-                "{} patterns are too many; {MOST_PATTERNS} are the most",
+                "{} patterns are too many; {MAX_PATTERNS} are the most",
                 self.patterns.len()
             ));
         }
         let expressions = self.patterns.iter().filter(|pattern| pattern.starts_with('/')).count();
-        if expressions > MOST_EXPRESSIONS {
+        if expressions > MAX_EXPRESSIONS {
             return Err(format!(
-                "{expressions} regular expressions are too many; {MOST_EXPRESSIONS} are the most"
+                "{expressions} regular expressions are too many; {MAX_EXPRESSIONS} are the most"
             ));
         }
-        if let Some(long) = self.patterns.iter().find(|pattern| pattern.chars().count() > MOST_CHARACTERS) {
+        if let Some(long) = self.patterns.iter().find(|pattern| pattern.chars().count() > MAX_CHARACTERS) {
             let given = long.chars().count();
             return Err(format!(
-                "a pattern of {given} characters is too long; {MOST_CHARACTERS} are the most"
+                "a pattern of {given} characters is too long; {MAX_CHARACTERS} are the most"
             ));
         }
         let target = self.target()?;
@@ -123,8 +112,7 @@ impl Request {
             return Err("the request was abandoned".to_owned());
         }
         let patterns = patterns.map_err(|error| format!("patterns: {error}"))?;
-        let wish = self.wish(patterns)?;
-        Ok(Order { target, wish, deadline })
+        Ok(SaltSearch { target, goal: self.goal(patterns)? })
     }
 
     fn target(&self) -> Result<Arc<Deployment>, String> {
@@ -160,7 +148,7 @@ impl Request {
         }
     }
 
-    fn wish(&self, patterns: Option<Patterns>) -> Result<Wish, String> {
+    fn goal(&self, patterns: Option<Patterns>) -> Result<SaltGoal, String> {
         let score =
             self.best.as_deref().map(Score::parse).transpose().map_err(|why| format!("best: {why}"))?;
         let Some(score) = score else {
@@ -168,7 +156,7 @@ impl Request {
                 return Err("score and min_score are for best, which says what is counted".to_owned());
             }
             let patterns = patterns.ok_or("say what is wanted: patterns, hook_flags or best")?;
-            return Ok(Wish::Patterns(Box::new(patterns)));
+            return Ok(SaltGoal::Patterns(Box::new(patterns)));
         };
         let ranking = match patterns {
             Some(patterns) => Ranking::among(score, patterns),
@@ -182,7 +170,7 @@ impl Request {
         if let Some(asked) = self.min_score.or(self.score).filter(|asked| ranking.odds(*asked) == 0.0) {
             return Err(format!("a score of {asked} cannot be reached; the most is {}", ranking.max()));
         }
-        Ok(Wish::Best { ranking: Box::new(ranking), show, enough: self.score })
+        Ok(SaltGoal::Best { ranking: Box::new(ranking), show, enough: self.score })
     }
 }
 
@@ -200,36 +188,4 @@ fn in_members(error: &fleet::Error) -> String {
         _ => return error.to_string(),
     };
     format!("{member}: {error}")
-}
-
-impl Order {
-    pub fn subject(&self) -> Subject<'_> {
-        Subject::Salt(self.target.as_ref())
-    }
-
-    pub fn wanted(&self) -> Wanted<'_> {
-        match &self.wish {
-            Wish::Patterns(patterns) => Wanted::Patterns(patterns),
-            Wish::Best { ranking, show, enough } => Wanted::Best { ranking, show: *show, enough: *enough },
-        }
-    }
-
-    /// The odds of what there must be one of; none where the best in time is the answer.
-    pub fn odds(&self) -> Option<f64> {
-        match &self.wish {
-            Wish::Patterns(patterns) => Some(patterns.odds()),
-            Wish::Best { ranking, show: Show::AtLeast(least), .. } => Some(ranking.odds(*least)),
-            Wish::Best { .. } => None,
-        }
-    }
-
-    /// What of the chain of hashes its time goes by: whether the salt is hashed first, and whether a proxy creates.
-    pub fn stages(&self) -> (bool, bool) {
-        self.target.stages()
-    }
-
-    /// How many results end it.
-    pub fn count(&self) -> Option<u64> {
-        self.odds().map(|_| 1)
-    }
 }
