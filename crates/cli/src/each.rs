@@ -187,8 +187,8 @@ impl Each {
         Progress {
             tried,
             elapsed: part.elapsed + elapsed,
-            eta_50: (left.is_finite() && left < 1e18).then(|| Duration::from_secs_f64(left)),
-            probability: self.odds.chance(tried as f64),
+            eta: (left.is_finite() && left < 1e18).then(|| Duration::from_secs_f64(left)),
+            probability: Some(self.odds.chance(tried as f64)),
             matches: self.found(),
             wanted: Some(self.total()),
             ..part.clone()

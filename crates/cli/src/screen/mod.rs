@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use jiff::Zoned;
-use warpsmith::scan::ScanProgress;
 use warpsmith::search::Progress;
 
 use crate::colour;
@@ -132,7 +131,7 @@ impl Screen {
     }
 
     /// Says how a scan goes.
-    pub fn scan_progress(&mut self, progress: &ScanProgress) {
+    pub fn scan_progress(&mut self, progress: &Progress) {
         match &self.live {
             Some(live) => live.model().scan(progress),
             None if self.is_time() => self.stamped(&plain::of_scan(progress)),

@@ -102,7 +102,7 @@ impl Scan {
         keys: &Scanned,
         map: &Map,
         targets: &ScanTargets,
-        devices: &Devices,
+        devices: &dyn Fn() -> Result<Devices, Failure>,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         let left = map.remaining().as_f64();
@@ -113,7 +113,7 @@ impl Scan {
         if self.run.quiet || is_short {
             return Ok(());
         }
-        let rate = self.rate(keys, targets, devices)?;
+        let rate = self.rate(keys, targets, &devices()?)?;
         let half = left / 2.0 / rate;
         if keys.mask().is_some() {
             screen.note(&format!(
