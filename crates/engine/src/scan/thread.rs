@@ -23,6 +23,9 @@ const FEW_SURVIVORS: usize = 2048;
 /// A survivor that is wanted, with what says so.
 type Confirmed = (Survivor, Vec<(&'static KeyType, Record)>);
 
+/// What was found in a batch, and what must hold before it counts.
+type Covered = (Vec<Confirmed>, Option<Proof>);
+
 /// A message to the collector.
 pub(super) enum Message {
     /// A scanner has joined: the next number is its.
@@ -182,7 +185,7 @@ impl<'s> Shared<'s> {
         batch: Batch,
         (counter, dismissed): (&AtomicU64, &AtomicBool),
         done: &mut u64,
-    ) -> std::result::Result<Result<(Vec<Confirmed>, Option<Proof>)>, Fault> {
+    ) -> std::result::Result<Result<Covered>, Fault> {
         let (first, count) =
             (batch.keys().first() - U256::from(u64::from(self.from_zero)), batch.keys().count());
         let count = u64::try_from(count).map_err(|_| "a batch was larger than asked for".to_owned())?;

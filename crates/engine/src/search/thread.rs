@@ -67,11 +67,11 @@ pub(super) fn work(
             return faulty(fault, unproved);
         }
     }
-    while !stop.load(Ordering::Relaxed) {
+    loop {
         if let Some(pause) = pause {
             pause.hold(stop);
         }
-        if dismissed.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) || dismissed.load(Ordering::Relaxed) {
             return;
         }
         let demand = tally.sift.demand();

@@ -16,7 +16,6 @@ use super::{CpuScanner, RangeScanner};
 use crate::cpu::scalar;
 use crate::origin::point_of;
 use crate::origins::points_of;
-use crate::prefilter::ScanFilter;
 use crate::worker::Fault;
 use crate::worker::ends::{Must, combine, signed};
 use crate::worker::scanner::{Scanner as _, Survivor};
@@ -255,7 +254,7 @@ impl RangeScanner<'_> {
     }
 
     /// The processor, for what the card does not do of a mask.
-    fn processor(&self, mask: &Arc<KeyMask>) -> Result<CpuScanner<'_, ScanFilter>, Fault> {
+    fn processor(&self, mask: &Arc<KeyMask>) -> Result<CpuScanner<'_>, Fault> {
         let mut scanner = CpuScanner::new(&self.cpu, self.forms, self.wanted);
         scanner.follow(mask)?;
         Ok(scanner)
