@@ -320,8 +320,19 @@ impl Led {
             Ended::Over => search::Ended::Count,
         };
         let (tried, matches, elapsed) = (self.tried, self.matches, self.elapsed);
-        let (false_hits, passed_over, steady_rate, host_cpu) = (0, 0, None, None);
-        Ok(Outcome { ended, tried, matches, false_hits, passed_over, elapsed, steady_rate, host_cpu })
+        let (false_hits, passed_over, all_found) = (0, 0, false);
+        let (steady_rate, host_cpu) = (None, None);
+        Ok(Outcome {
+            ended,
+            tried,
+            matches,
+            false_hits,
+            passed_over,
+            all_found,
+            elapsed,
+            steady_rate,
+            host_cpu,
+        })
     }
 
     /// What ended it, as the last document says it.

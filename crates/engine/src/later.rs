@@ -13,7 +13,7 @@ use crate::run::threads::STACK;
 use crate::worker::{Backend, Fault, Held, Search};
 
 /// Does something on a thread that nobody waits for. The channel closes without a word where there is no thread to be had.
-fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+pub(crate) fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (tell, told) = bounded(1);
     let inside = InDriver::enter();
     let run = move || {

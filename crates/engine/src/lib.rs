@@ -46,12 +46,10 @@ pub use inspect::{Compiled, Inspection, inspect};
 pub use join::{Joined, join};
 pub use origin::{PublicKeyError, Secret, parse_public_key, public_point};
 pub use run::pause::Pause;
-pub use run::report::{Ended, Event, Sink};
+pub use run::report::{Ended, Event, Outcome, Progress, Sink};
 pub use samples::{Sample, distinct_samples, samples};
-pub use scan::{
-    Finding, GivenKeys, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept, scan, selftest_scans,
-};
-pub use search::{Job, Match, Outcome, Progress, Show, Solution, Wanted, Why, run, time_to};
+pub use scan::{Finding, GivenKeys, Ledger, ScanJob, ScanTargets, Unkept, scan, selftest_scans};
+pub use search::{Job, Match, Show, Solution, Wanted, Why, run, time_to};
 pub use secp256k1::PublicKey;
 pub use secret::wiping_stack;
 pub use selftest::{SelfTest, selftest, selftest_cases};

@@ -120,8 +120,8 @@ impl PatternTracker {
         Progress {
             tried,
             elapsed: part.elapsed + elapsed,
-            eta_50: (left.is_finite() && left < 1e18).then(|| Duration::from_secs_f64(left)),
-            probability: self.odds.probability(tried as f64),
+            eta: (left.is_finite() && left < 1e18).then(|| Duration::from_secs_f64(left)),
+            probability: Some(self.odds.probability(tried as f64)),
             matches: self.found(),
             wanted: Some(self.total()),
             ..part.clone()
@@ -132,10 +132,7 @@ impl PatternTracker {
 /// Receives events, with the patterns as they are then; an error ends the search.
 ///
 /// See [`run`].
-pub type EventHandler<'h> = dyn FnMut(
-        Event<'_, Match, Progress>,
-        &PatternTracker,
-    ) -> std::result::Result<(), Box<dyn StdError + Send + Sync>>
+pub type EventHandler<'h> = dyn FnMut(Event<'_, Match>, &PatternTracker) -> std::result::Result<(), Box<dyn StdError + Send + Sync>>
     + 'h;
 
 /// Searches until every pattern has a result, the time is up, or `interrupt` is set. Returns the outcome, whose matches are those
@@ -247,8 +244,9 @@ mod tests {
             tried: 1000,
             rate: 1000.0,
             elapsed: Duration::from_secs(1),
-            eta_50: None,
-            probability: 0.0,
+            eta: None,
+            coverage: None,
+            probability: None,
             matches: 7,
             wanted: Some(1),
             best: None,
@@ -257,9 +255,9 @@ mod tests {
         let whole = tracker.whole(&part, (500, Duration::from_secs(2)));
         assert_eq!((whole.tried, whole.elapsed), (1500, Duration::from_secs(3)));
         assert_eq!((whole.matches, whole.wanted), (1, Some(2)));
-        assert!((whole.probability - tracker.odds().probability(1500.0)).abs() < 1e-12);
+        assert!((whole.probability.expect("known") - tracker.odds().probability(1500.0)).abs() < 1e-12);
         // One pattern of 10 bits is left, at 1000 candidates per second.
-        let left = whole.eta_50.expect("finite").as_secs_f64();
+        let left = whole.eta.expect("finite").as_secs_f64();
         assert!((left / (1.024 * std::f64::consts::LN_2) - 1.0).abs() < 1e-2, "{left}");
     }
 

@@ -242,7 +242,7 @@ impl Mine {
         let patterns = self.patterns()?;
         let devices = self.devices.take();
         let mut tell = self.watcher.take().unwrap_or_else(|| Box::new(|_| ()));
-        let mut on_event = |event: Event<'_, Match, Progress>| {
+        let mut on_event = |event: Event<'_, Match>| {
             match event {
                 Event::Found(found) => found.into_iter().try_for_each(|found| outlet.give(found))?,
                 Event::Progress(progress) => tell(Note::Progress(progress.clone())),

@@ -10,10 +10,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use warpsmith_chain::KeyType;
-use warpsmith_engine::Devices;
+use warpsmith_engine::{Devices, Inline};
 pub use warpsmith_engine::{
-    Ended, Event, Finding, GivenKeys, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, Unkept,
-    scan as run,
+    Ended, Event, Finding, GivenKeys, Ledger, Outcome, Progress, ScanJob, ScanTargets, Unkept, scan as run,
 };
 use warpsmith_store::{
     Database, Databases, Filter, Interval, Job, KeyMask, Load, Map, MapFile, Order, Pace, TargetList, Width,
@@ -81,7 +80,7 @@ pub struct Scan {
     random: bool,
     devices: Option<Devices>,
     time_limit: Option<Duration>,
-    watcher: Option<Watcher<ScanProgress>>,
+    watcher: Option<Watcher<Progress>>,
 }
 
 impl Scan {
@@ -139,7 +138,8 @@ impl Scan {
         Scan { mask: Some(Arc::new(mask)), ..Scan::new("", sought) }
     }
 
-    /// Scans on these devices; without it on every GPU, or else the processor.
+    /// Scans on these devices. Without it the processor scans at once, and every GPU as soon as it is ready; the processor steps
+    /// aside where it adds next to nothing.
     pub fn on(self, devices: Devices) -> Scan {
         Scan { devices: Some(devices), ..self }
     }
@@ -167,7 +167,7 @@ impl Scan {
 
     /// Tells this function how the scan goes, every second, and of devices that were dropped. It is called on the thread of
     /// the scan.
-    pub fn watch(self, watcher: impl FnMut(Note<ScanProgress>) + Send + 'static) -> Scan {
+    pub fn watch(self, watcher: impl FnMut(Note<Progress>) + Send + 'static) -> Scan {
         Scan { watcher: Some(Box::new(watcher)), ..self }
     }
 
@@ -227,13 +227,21 @@ impl Scan {
     }
 
     /// Scans on the calling thread.
-    fn run(mut self, interrupt: &AtomicBool, outlet: &Outlet<Finding>) -> Result<ScanOutcome> {
+    fn run(mut self, interrupt: &AtomicBool, outlet: &Outlet<Finding>) -> Result<Outcome> {
         let range = self.range()?;
-        let devices = self.devices.take().map_or_else(Devices::auto, Ok)?;
+        let named = self.devices.take();
+        // For what has to be known of all devices before the scan begins.
+        let found = match (&named, &self.sought) {
+            (None, Sought::Databases(_)) => Some(Devices::auto()?),
+            (None, _) if self.random => Some(Devices::auto()?),
+            _ => None,
+        };
+        let devices = named.unwrap_or_else(|| Devices::at_once(None, Inline::Auto));
+        let all_devices = found.as_ref().unwrap_or(&devices);
         let mut tell = self.watcher.take().unwrap_or_else(|| Box::new(|_| ()));
-        let targets = self.targets(&devices)?;
+        let targets = self.targets(all_devices)?;
         let (map, mask) = (self.map.as_deref(), self.mask.as_ref());
-        let random = self.random.then(|| targets.pace(&devices));
+        let random = self.random.then(|| targets.pace(all_devices));
         let mut ledger = match mask {
             None => ledger(range, &targets, map, random)?,
             Some(mask) => mask_ledger(mask, &targets, map, random)?,
@@ -284,7 +292,7 @@ impl IntoIterator for Scan {
 /// assert_eq!(findings.outcome().map(|outcome| outcome.ended), Some(Ended::Exhausted));
 /// # Ok::<(), warpsmith::Error>(())
 /// ```
-pub type Findings = Running<Finding, ScanOutcome>;
+pub type Findings = Running<Finding, Outcome>;
 
 /// The filter before a database.
 ///

@@ -16,7 +16,7 @@ use serde::Serialize;
 use warpsmith::Devices;
 use warpsmith::chain::{Birthday, KeyType, TYPES};
 use warpsmith::scan::{
-    Ended, Event, FilterNews, FilterWish, Ledger, ScanJob, ScanOutcome, ScanProgress, ScanTargets, ledger,
+    Ended, Event, FilterNews, FilterWish, Ledger, Outcome, Progress, ScanJob, ScanTargets, ledger,
     mask_ledger, run, with_filter,
 };
 use warpsmith::store::{Database, Interval, Map, RangeError, TargetList, Width, parse_range};
@@ -229,19 +229,21 @@ impl Scan {
         if self.run.progress.is_none() {
             screen.begin(|| scan_model(&self.name_of(&keys)), &reins);
         }
-        let devices = match &keys {
+        // For what has to be known of all devices before the scan begins.
+        let all_devices = || match &keys {
             // A card cannot tell a checksum.
-            Scanned::Mask(mask) if mask.texts().is_some() => self.run.devices.open_processor()?,
-            _ => self.run.devices.open()?,
+            Scanned::Mask(mask) if mask.texts().is_some() => self.run.devices.open_processor(),
+            _ => self.run.devices.open(),
         };
         let (targets, remarks) = match listed {
-            None => (self.open_databases(&devices, &mut screen)?, Vec::new()),
+            None => (self.open_databases(&all_devices()?, &mut screen)?, Vec::new()),
             Some(listed) => listed,
         };
         if self.estimate {
-            return self.tell_estimate(&keys, &targets, &devices, stdout);
+            return self.tell_estimate(&keys, &targets, &all_devices()?, stdout);
         }
-        let (map, random) = (self.map.as_deref(), self.random.then(|| targets.pace(&devices)));
+        let random = self.random.then(|| Ok::<_, Failure>(targets.pace(&all_devices()?)));
+        let (map, random) = (self.map.as_deref(), random.transpose()?);
         let ledger = match &keys {
             Scanned::Range(range) => ledger(*range, &targets, map, random),
             Scanned::Mask(mask) => mask_ledger(mask, &targets, map, random),
@@ -261,9 +263,13 @@ impl Scan {
         for line in &remarks {
             screen.warn(line);
         }
+        let devices = match &keys {
+            Scanned::Mask(mask) if mask.texts().is_some() => all_devices()?,
+            _ => self.run.devices.open_at_once()?,
+        };
         self.introduce(&mut screen, &keys, &targets, ledger.map(), &devices.describe());
         if !targets.has_all(ledger.map()) {
-            self.warn_of_length(&keys, ledger.map(), &targets, &devices, &mut screen)?;
+            self.warn_of_length(&keys, ledger.map(), &targets, &all_devices, &mut screen)?;
         }
         let job = ScanJob {
             mask: keys.mask(),
@@ -387,7 +393,7 @@ impl Scan {
         (reins, starting): (&Reins, StartupGuard),
         results: &mut Results,
         screen: &mut LiveScreen,
-    ) -> Result<ScanOutcome, Failure> {
+    ) -> Result<Outcome, Failure> {
         let metrics = self.run.metrics()?;
         let starting = Cell::new(Some(starting));
         let shown = screen.model().filter(|_| self.map.is_some());
@@ -413,7 +419,7 @@ impl Scan {
                             tried: progress.tried as f64,
                             matches: progress.matches as f64,
                             rate: progress.rate,
-                            share: Some(progress.share),
+                            share: progress.coverage,
                             units: None,
                         };
                         metrics.run("scan", &numbers, &progress.devices, progress.elapsed);
@@ -483,7 +489,7 @@ impl Scan {
         &self,
         screen: &mut LiveScreen,
         results: &mut Results,
-        outcome: &ScanOutcome,
+        outcome: &Outcome,
         map: &Map,
     ) -> Result<(), Failure> {
         if outcome.all_found && outcome.matches == 0 && outcome.tried == 0 {
@@ -532,7 +538,7 @@ impl Scan {
     }
 }
 
-fn covered(outcome: &ScanOutcome, map: &Map) -> Covered {
+fn covered(outcome: &Outcome, map: &Map) -> Covered {
     Covered {
         covered: map.covered().to_string(),
         matches: outcome.matches,
@@ -582,14 +588,14 @@ fn without_bounds(text: &str) -> String {
     text.split(' ').map(|word| if is_range(word) { "[a range]" } else { word }).collect::<Vec<_>>().join(" ")
 }
 
-fn progress_line(progress: &ScanProgress) -> ProgressLine<'_> {
+fn progress_line(progress: &Progress) -> ProgressLine<'_> {
     ProgressLine {
         event: "progress",
         tried: progress.tried,
         rate: progress.rate,
         elapsed_s: progress.elapsed.as_secs_f64(),
-        share: progress.share,
-        left_s: progress.left.map(|left| left.as_secs_f64()),
+        share: progress.coverage.unwrap_or_default(),
+        left_s: progress.eta.map(|left| left.as_secs_f64()),
         matches: progress.matches,
         devices: device_rates(&progress.devices),
     }

@@ -105,7 +105,7 @@ impl Reporter<'_> {
     /// Reports an event; of a search for each, with the patterns as they are.
     fn report(
         &mut self,
-        event: Event<'_, Match, Progress>,
+        event: Event<'_, Match>,
         tracker: Option<&PatternTracker>,
     ) -> Result<(), Failure> {
         match event {

@@ -16,7 +16,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
-use warpsmith::scan::ScanProgress;
 use warpsmith::search::Progress;
 use warpsmith_console::human;
 use warpsmith_console::screen::{LINE_INTERVAL, Screen};
@@ -101,7 +100,7 @@ impl LiveScreen {
     }
 
     /// Says how a scan goes.
-    pub fn scan_progress(&mut self, progress: &ScanProgress) {
+    pub fn scan_progress(&mut self, progress: &Progress) {
         match &self.live {
             Some(live) => live.model().scan(progress),
             None if self.screen.is_time() => self.screen.stamped(&plain::of_scan(progress)),

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use jiff::Zoned;
 use warpsmith::devices::{Preparing, UnderWay};
-use warpsmith::scan::ScanProgress;
 use warpsmith::search::{Progress, time_to};
 use warpsmith_console::redact::redacted;
 use warpsmith_console::{human, times};
@@ -95,7 +94,7 @@ impl Standing {
             tried: progress.tried,
             rate: progress.rate,
             elapsed: progress.elapsed,
-            share: progress.probability,
+            share: progress.probability.unwrap_or_default(),
             matches: progress.matches,
             wanted: progress.wanted,
             next: until(0.5, 1),
@@ -165,13 +164,13 @@ impl Model {
     }
 
     /// A scan stands so.
-    pub fn scan(&mut self, progress: &ScanProgress) {
-        let left = progress.left.map(|left| left.as_secs_f64());
+    pub fn scan(&mut self, progress: &Progress) {
+        let left = progress.eta.map(|left| left.as_secs_f64());
         self.stand(Standing {
             tried: progress.tried,
             rate: progress.rate,
             elapsed: progress.elapsed,
-            share: progress.share,
+            share: progress.coverage.unwrap_or_default(),
             matches: progress.matches,
             wanted: None,
             next: left,
@@ -414,12 +413,11 @@ mod tests {
             tried,
             rate: 1e6,
             elapsed: Duration::from_secs(elapsed),
-            eta_50: None,
-            probability: 0.25,
+            probability: Some(0.25),
             matches: 1,
             wanted: Some(3),
-            best: None,
             devices: vec![("cpu".to_owned(), 2.5e5), ("cuda:0".to_owned(), 7.5e5)],
+            ..Progress::default()
         }
     }
 

@@ -1,6 +1,5 @@
 //! Lines for people and logs: what is searched for, how it goes where there is no block for that, and how it ended.
 
-use warpsmith::scan::ScanProgress;
 use warpsmith::search::{Ended, Outcome, Progress, Show, Subject, Wanted, time_to};
 use warpsmith_console::human;
 use warpsmith_text::Shown;
@@ -192,9 +191,9 @@ pub(super) fn of_search(progress: &Progress) -> String {
         human::rate(progress.rate),
         human::power_of_two(tried),
         human::count(tried),
-        human::percent(progress.probability)
+        human::percent(progress.probability.unwrap_or_default())
     );
-    if let Some(eta) = progress.eta_50 {
+    if let Some(eta) = progress.eta {
         line += &format!(", 50 % in {}", human::seconds(eta.as_secs_f64()));
     }
     if let Some(best) = progress.best {
@@ -209,16 +208,16 @@ pub(super) fn of_search(progress: &Progress) -> String {
 }
 
 /// `15.2 M/s, 2^31.2 keys tested (2,471,395,328), 12.3 % covered, 3 min 20 s left`.
-pub(super) fn of_scan(progress: &ScanProgress) -> String {
+pub(super) fn of_scan(progress: &Progress) -> String {
     let tried = progress.tried as f64;
     let mut line = format!(
         "{}, {} keys tested ({}), {} covered",
         human::rate(progress.rate),
         human::power_of_two(tried),
         human::count(tried),
-        human::percent(progress.share)
+        human::percent(progress.coverage.unwrap_or_default())
     );
-    if let Some(left) = progress.left {
+    if let Some(left) = progress.eta {
         line += &format!(", {} left", human::seconds(left.as_secs_f64()));
     }
     if progress.matches > 0 {

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::origin::public_point;
 use crate::run::report::Event;
 use crate::samples::Sample;
-use crate::search::{Job, Match, Progress, Rule, Wanted, run_with};
+use crate::search::{Job, Match, Rule, Wanted, run_with};
 use crate::simd;
 use crate::space::Subject;
 use crate::worker::{Runner, Search, suits};
@@ -138,7 +138,7 @@ fn bench_one(devices: &Devices, sample: &Sample, options: &BenchOptions<'_>) -> 
             ..Job::new(sample.subject, Wanted::Patterns(patterns))
         };
         let mut warning = None;
-        let mut sink = |event: Event<'_, Match, Progress>| {
+        let mut sink = |event: Event<'_, Match>| {
             if let Event::Warning(text) = event {
                 warning = Some(text);
             }

@@ -11,8 +11,8 @@ use warpsmith_store::{Job, Map, Order, TargetList, U256, parse_range};
 
 use crate::devices::Devices;
 use crate::error::{Error, Result};
-use crate::run::report::Event;
-use crate::scan::{ScanJob, ScanOutcome, ScanTargets, Unkept, scan};
+use crate::run::report::{Event, Outcome};
+use crate::scan::{ScanJob, ScanTargets, Unkept, scan};
 use crate::worker::measure::Profile;
 use crate::worker::scanner::digest_of;
 
@@ -140,7 +140,7 @@ struct TestRange {
 
 /// What came of a scan of it.
 struct Run {
-    outcome: ScanOutcome,
+    outcome: Outcome,
     map: Map,
     /// How often each key came back as each type.
     found: BTreeMap<([u8; 32], &'static str), u64>,

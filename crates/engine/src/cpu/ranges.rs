@@ -34,10 +34,10 @@ const GROUPS: u64 = 48;
 const STRETCHES: u64 = 2;
 
 /// One thread's scanner.
-pub(crate) struct CpuScanner<'a, S> {
+pub(crate) struct CpuScanner<'a> {
     cpu: &'a Cpu,
     forms: &'a [Form],
-    filter: &'a S,
+    filter: &'a dyn MayHold,
     /// What keys are counted from.
     base: Point,
     /// What numbers stand for, where that is not every key.
@@ -58,7 +58,7 @@ enum Way {
     Listed(Listed),
 }
 
-impl<S: MayHold> Scanner for CpuScanner<'_, S> {
+impl Scanner for CpuScanner<'_> {
     fn most(&self) -> u64 {
         STRETCHES * self.stretch()
     }
@@ -110,8 +110,8 @@ impl<S: MayHold> Scanner for CpuScanner<'_, S> {
     }
 }
 
-impl<'a, S: MayHold> CpuScanner<'a, S> {
-    pub fn new(cpu: &'a Cpu, forms: &'a [Form], filter: &'a S) -> Self {
+impl<'a> CpuScanner<'a> {
+    pub fn new(cpu: &'a Cpu, forms: &'a [Form], filter: &'a dyn MayHold) -> Self {
         CpuScanner {
             cpu,
             forms,
@@ -141,7 +141,7 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
 
     /// The most keys a stretch can have.
     fn stretch(&self) -> u64 {
-        let groups = if S::ALL { 1 } else { GROUPS };
+        let groups = if self.filter.holds_all() { 1 } else { GROUPS };
         match &self.way {
             None => self.lanes() * groups * self.group(),
             Some(Way::Masked(masked)) => self.lanes() * groups * masked.group(),
@@ -186,7 +186,7 @@ impl<'a, S: MayHold> CpuScanner<'a, S> {
         }
         let mut walk = Walk::new(self.cpu.table(), begin);
         let places = KeyPlaces { groups, group, before, count };
-        let mut hashing = Hashing::new(self.cpu, self.forms, self.filter, places);
+        let mut hashing = Hashing::new(self.cpu, self.forms, self.filter, &places);
         let mut walked = 0;
         for _ in 0..groups {
             #[cfg(test)]

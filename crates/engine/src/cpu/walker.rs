@@ -5,7 +5,7 @@ use warpsmith_curve::Affine;
 use warpsmith_curve::walk::Walk;
 
 use super::{Cpu, for_a_moment};
-use crate::worker::ends::Must;
+use crate::worker::ends::{Must, Stand};
 use crate::worker::walks::Walks;
 use crate::worker::{Batch, Fault, Numbering, Spot, Start, Worker};
 
@@ -104,7 +104,7 @@ impl<Q: Quest> Worker for Walker<'_, Q> {
 
     fn check(&mut self) -> Result<(), Fault> {
         let Some(walk) = &self.walk else { return Ok(()) };
-        self.walks.stand(walk.step()).check_each(&walk.centres())
+        Stand::new(self.walks.clone(), walk.step()).check_each(&walk.centres())
     }
 
     fn unproved(&self) -> u64 {

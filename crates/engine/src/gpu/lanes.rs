@@ -63,7 +63,7 @@ impl<'a> Lanes<'a> {
 
     /// Where they must be when everything under way has landed.
     pub fn stand(&self) -> Stand {
-        self.walks.stand(self.step)
+        Stand::new(self.walks.clone(), self.step)
     }
 
     /// The centres of lanes at steps, each with its own. A lane whose walk has not begun is at its first point.

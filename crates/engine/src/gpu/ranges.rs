@@ -12,6 +12,7 @@
 //! and what it covers before the keys asked for is dropped. Then every centre is `n - (h + 1) - j * (2 h + 1)` for some j: none is
 //! within h of n, and none is `n - S`, since S is a multiple of `2 h + 1` and h + 1 is not.
 
+mod blocks;
 mod filter;
 mod masked;
 mod profile;
@@ -28,7 +29,7 @@ use warpsmith_kernel::scan::{self as text, RECORD_WORDS};
 use warpsmith_kernel::{Program, Spec, abi, points, taproot};
 use warpsmith_store::KeyMask;
 
-use masked::Candidates;
+use blocks::Candidates;
 pub(super) use profile::profile;
 use records::Sorting;
 use shape::together;

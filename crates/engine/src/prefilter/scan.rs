@@ -1,14 +1,23 @@
 //! The quick look at a digest: may it be one that is wanted? Lets nothing wanted go by.
 
+use warpsmith_hash::keccak::Word8;
 use warpsmith_store::Filter;
 
 /// The first 64 bits of digests, looked up.
 pub(crate) trait MayHold: Sync {
     /// Whether everything passes: then stretches are short, since all of it is held.
-    const ALL: bool = false;
+    fn holds_all(&self) -> bool {
+        false
+    }
 
     /// Whether a wanted digest may begin with these 64 bits.
     fn may_hold(&self, top: u64) -> bool;
+
+    /// The same of eight: bit i is set where a wanted digest may begin with the i-th. Asked for through a `dyn`, so that walks are
+    /// compiled once for all filters.
+    fn may_hold_of(&self, tops: &Word8) -> u8 {
+        (0..8).fold(0, |held, lane| held | u8::from(self.may_hold(tops[lane])) << lane)
+    }
 }
 
 /// Whichever a scan has.
@@ -57,9 +66,10 @@ impl MayHold for Fuse {
 pub(crate) struct Everything;
 
 impl MayHold for Everything {
-    const ALL: bool = true;
+    fn holds_all(&self) -> bool {
+        true
+    }
 
-    #[inline(always)]
     fn may_hold(&self, _: u64) -> bool {
         true
     }

@@ -3,10 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::pause::Pause;
-
-/// How long a collector sleeps at most: an interrupt is noticed within this time.
-pub(crate) const NAP: Duration = Duration::from_millis(50);
+use super::pause::{NAP, Pause};
 
 /// What it is time for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

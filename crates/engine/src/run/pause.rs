@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::clock::NAP;
+/// The longest sleep of a thread of a run: it notices within this time that the run is to end.
+pub(crate) const NAP: Duration = Duration::from_millis(50);
 
 /// Holds a run and lets it go on, from any thread. Nothing is lost meanwhile: what a device was sent it finishes, and the rest waits.
 ///

@@ -1,9 +1,7 @@
-//! How fast the devices of a run go.
+//! The rate of a counter, such as the candidates a device has tested.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-
-use crate::devices::Devices;
 
 /// The span over which a rate is averaged.
 const WINDOW: Duration = Duration::from_secs(5);
@@ -32,35 +30,5 @@ impl Meter {
         let (then, before) = self.samples[0];
         let seconds = now.duration_since(then).as_secs_f64();
         if seconds > 0.0 { count.saturating_sub(before) as f64 / seconds } else { 0.0 }
-    }
-}
-
-/// The rate of each device of a run.
-pub(crate) struct Rates<'d> {
-    devices: &'d Devices,
-    meters: Vec<Meter>,
-}
-
-impl<'d> Rates<'d> {
-    /// Of a run that begins now.
-    pub fn new(devices: &'d Devices, now: Instant) -> Self {
-        Rates { devices, meters: devices.list.iter().map(|_| Meter::new(now)).collect() }
-    }
-
-    /// What each device in use is called, and its rate, given what each has counted by now.
-    pub fn of(
-        &mut self,
-        now: Instant,
-        counted: impl Fn(usize) -> u64,
-        in_use: impl Fn(usize) -> bool,
-    ) -> Vec<(String, f64)> {
-        let mut rates = Vec::new();
-        for (at, (device, meter)) in self.devices.list.iter().zip(&mut self.meters).enumerate() {
-            let rate = meter.rate(now, counted(at));
-            if in_use(at) {
-                rates.push((device.id(), rate));
-            }
-        }
-        rates
     }
 }

@@ -1,6 +1,7 @@
 //! Scans by masks, on every processor path and on OpenCL: each planted candidate once, wherever batches begin and end.
 
 use std::collections::BTreeMap;
+use std::result::Result;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

@@ -176,21 +176,25 @@ fn prove_numbers(
     let mut tops: Vec<u64> = planted.iter().map(|(_, _, digest)| digest.words()[0]).collect();
     tops.sort_unstable();
     tops.dedup();
-    let filter = match filter {
-        ScanFilter::List(_) => ScanFilter::List(TopList::new(tops)),
+    let filter = like(filter, &tops).map_err(Unproved::Unable)?;
+    let mut scanner = numbers.scanner(device, forms, &filter)?;
+    find_all(scanner.as_mut(), numbers, count, &planted, &filter).map_err(Unproved::Failed)?;
+    Ok(planted.len())
+}
+
+/// A filter of the same kind that lets these pass.
+pub(super) fn like(filter: &ScanFilter, tops: &[u64]) -> std::result::Result<ScanFilter, Fault> {
+    Ok(match filter {
+        ScanFilter::List(_) => ScanFilter::List(TopList::new(tops.iter().copied())),
         ScanFilter::Fuse(filter) => {
             let alike = |filter: &Filter| {
-                let alike = Filter::of_tops(&tops, filter.width(), filter.parts().len());
-                alike.map_err(|error| Unproved::Unable(error.to_string()))
+                Filter::of_tops(tops, filter.width(), filter.parts().len()).map_err(|error| error.to_string())
             };
             let (first, second) = (alike(&filter.first)?, filter.second.as_ref().map(alike).transpose()?);
             ScanFilter::Fuse(Box::new(Fuse { first, second }))
         }
         ScanFilter::Open => ScanFilter::Open,
-    };
-    let mut scanner = numbers.scanner(device, forms, &filter)?;
-    find_all(scanner.as_mut(), numbers, count, &planted, &filter).map_err(Unproved::Failed)?;
-    Ok(planted.len())
+    })
 }
 
 /// Scans a stretch and compares what came back with what was planted there.

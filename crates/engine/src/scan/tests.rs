@@ -24,7 +24,7 @@ use crate::worker::scanner::{Proof, Scanner, Survivor, small};
 use crate::worker::{Backend, Fault};
 
 /// The addresses of these keys, as hashes of the compressed key and accounts in turn.
-fn list(keys: impl Iterator<Item = u64>) -> TargetList {
+pub(super) fn list(keys: impl Iterator<Item = u64>) -> TargetList {
     let record = |key: u64| {
         let secret = Secret::from_bytes(&Scalar::from_u64(key).to_be_bytes()).expect("a key");
         let point = public_point(&secret.public_key());
@@ -39,7 +39,7 @@ fn list(keys: impl Iterator<Item = u64>) -> TargetList {
 }
 
 /// The number of a key that was found.
-fn number(finding: &Finding) -> u64 {
+pub(super) fn number(finding: &Finding) -> u64 {
     u64::from_be_bytes(finding.secret().as_bytes()[24..].try_into().expect("eight bytes"))
 }
 
@@ -241,7 +241,7 @@ fn astray_alone(failing: Failing, first: u64, last: u64, right: u64) -> Error {
     let mut ledger = Unkept(Map::new(Job::new(range, &names, *targets.identity()), Order::Sequential));
     let job = ScanJob::new(&targets);
     let mut found = BTreeSet::new();
-    let mut sink = |event: Event<'_, Finding, ScanProgress>| {
+    let mut sink = |event: Event<'_, Finding>| {
         if let Event::Found(findings) = event {
             assert!(findings.iter().map(number).all(|key| found.insert(key)), "twice");
         }
@@ -361,7 +361,7 @@ fn a_scan_ends_when_the_last_address_is_found_that_earlier_runs_did_not() {
     assert_eq!((outcome.matches, outcome.tried), (0, 0));
     // A finding that was not taken is none, and the batch it lies in is not covered.
     let mut untold = Unkept(Map::new(ledger.0.job().clone(), Order::Sequential));
-    let refuse = &mut |event: Event<'_, Finding, ScanProgress>| match event {
+    let refuse = &mut |event: Event<'_, Finding>| match event {
         Event::Found(_) => Err("the disk is full".into()),
         _ => Ok(()),
     };

@@ -1,6 +1,7 @@
 //! Whole sessions on the processor for every type of Bitcoin address.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use warpsmith_chain::coin::{AddressType, BITCOIN, CoinAddress};
 use warpsmith_chain::{KeyTarget, Target};

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_channel::bounded;
 use warpsmith_chain::find;
@@ -92,10 +93,10 @@ fn a_card_that_fails_its_test_does_not_join() {
 
 #[test]
 fn the_processor_steps_back_where_it_adds_nothing_and_what_it_found_counts() {
-    let stepped = |told: &Told| told.notes.iter().any(|note| note.contains("steps back"));
+    let stepped = |told: &Told| told.notes.iter().any(|note| note.contains("steps aside"));
     let (outcome, told) = search("qqq", None, || vec![Masked::card(Fate::Boasts(1000), None)], stepped);
     assert_eq!(told.notes.len(), 2, "{:?}", told.notes);
-    assert!(told.notes[1].starts_with("cpu steps back"), "{:?}", told.notes);
+    assert!(told.notes[1].starts_with("cpu steps aside"), "{:?}", told.notes);
     assert_eq!(told.by.values().sum::<u64>(), outcome.matches);
 }
 

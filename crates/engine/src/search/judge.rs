@@ -3,7 +3,6 @@
 //! As many threads as there are cores verify what workers claim and make the results, keys and texts and all. The collector only
 //! counts and tells them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
@@ -12,40 +11,14 @@ use warpsmith_pattern::Filter;
 use zeroize::Zeroizing;
 
 use super::claims::Claim;
-use super::thread::Message;
+use super::message::{Claims, Facts, Judged, Message};
 use super::{Job, Match, Rule, Solution, Wanted, Why};
 use crate::details::Details;
 use crate::origin::{Recovered, public_point};
 use crate::recover::{Candidate, recompute};
 use crate::secret::wiping_stack;
 use crate::space::Subject;
-use crate::worker::{Hit, Numbering};
-
-/// Claims of one worker.
-pub(super) struct Claims {
-    pub worker: usize,
-    pub facts: Arc<Facts>,
-    pub claims: Vec<Claim>,
-}
-
-/// What must be known of a worker to verify its claims.
-pub(super) struct Facts {
-    pub device: String,
-    pub numbering: Option<Numbering>,
-    pub filter: Arc<Filter>,
-}
-
-/// What a claim turned out to be.
-pub(super) enum Judged {
-    /// It is wanted. When it was found and after how much is still to be said.
-    Match(Box<Match>),
-    /// It matches, and nobody wants to see it.
-    Counted,
-    /// It passed the filter as filters may, and matches nothing.
-    False,
-    /// The candidate does not even pass the filter: the device computes wrongly.
-    Wrong(String),
-}
+use crate::worker::Hit;
 
 /// How far a device's idea of the top 64 bits may be off before a hit counts as wrong.
 const TOLERANCE: u64 = 1 << 40;

@@ -1,5 +1,5 @@
 //! One search from start to end: a thread a worker, threads that verify, and one collector that counts and reports. Devices join
-//! as they become ready (`crew`).
+//! as they become ready (`join`).
 //!
 //! Each lane of a worker walks from an origin of its own. With a key that likely matches the worker's thread retires that
 //! origin, gives the lane a spare one and goes on (`claims`); the claim is verified by another thread (`judge`), and told by
@@ -8,17 +8,17 @@
 
 mod claims;
 mod collector;
-mod crew;
 mod found;
 mod job;
+mod join;
 mod judge;
+mod message;
 mod progress;
 mod steady;
 mod thread;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam_channel::bounded;
 
@@ -26,45 +26,23 @@ use crate::devices::Devices;
 use crate::error::{Error, Result};
 use crate::origins::Maker;
 use crate::run::clock::Clock;
-use crate::run::report::{self, Ended, Event};
+use crate::run::pool::{PoolEvent, run_pool};
+use crate::run::report::{self, Ended, Event, Outcome};
+use crate::run::session::Session;
 use crate::run::threads::spawn;
 use crate::space::{Salts, Subject};
 use claims::{Sift, make_spares};
 use collector::Collector;
-use crew::{Crew, muster};
 pub use found::{Match, Solution, Why};
 pub use job::{Job, Show, Wanted};
+use join::SearchWork;
 pub(crate) use judge::found as found_of;
 use judge::judge;
-pub use progress::{Progress, time_to};
-use thread::Message;
+use message::Message;
+pub use progress::time_to;
 
-/// How a search ended.
-///
-/// See [`run`](run()).
-#[derive(Debug)]
-pub struct Outcome {
-    /// Why.
-    pub ended: Ended,
-    /// Addresses tested, each once.
-    pub tried: u64,
-    /// Matches reported.
-    pub matches: u64,
-    /// Hits that passed a filter and matched nothing, of keys behind a lane's match too, which are not among those tested.
-    pub false_hits: u64,
-    /// Keys that likely matched and were left alone, since another key of the same origin had just been found: they would be
-    /// related to it. They are not among the addresses tested.
-    pub passed_over: u64,
-    /// Time since the start.
-    pub elapsed: Duration,
-    /// Addresses a second after the first launches; none if the search was too short for that.
-    pub steady_rate: Option<f64>,
-    /// Processor time this program took then, as a share of one core.
-    pub host_cpu: Option<f64>,
-}
-
-/// Receives what a search tells.
-type Sink<'s> = report::Sink<'s, Match, Progress>;
+/// Receives the events of a search.
+type Sink<'s> = report::Sink<'s, Match>;
 
 /// Runs a search until a stop rule holds, `interrupt` is set, or the sink fails.
 ///
@@ -127,46 +105,47 @@ pub(crate) fn run_with(
     let (claims, claimed) = bounded(2 * judges);
     // Nobody sends anything: it closes when the search ends.
     let (end, over) = bounded(0);
-    std::thread::scope(|scope| {
+    let clock = Clock::new(interrupt, job.pause, Instant::now(), job.time_limit, job.interval);
+    let mut collector = Collector::new(job, Session::new(devices, clock), salts, &best, sink);
+    let failed = |error| Message::Pool(PoolEvent::Failed(error));
+    let ended = std::thread::scope(|scope| {
         for n in 0..judges {
             let (claimed, sender, report) = (claimed.clone(), sender.clone(), sender.clone());
             spawn(
                 scope,
                 move || judge(job, rule, &claimed, &sender),
                 // One of them is enough.
-                |fault| drop((n == 0).then(|| report.send(Message::Failed(Error::NoDevice(fault))))),
+                |fault| drop((n == 0).then(|| report.send(failed(Error::NoDevice(fault))))),
             );
         }
         if spares.is_some() {
             let (maker, sender, report) = (&maker, sender.clone(), sender.clone());
             let make = move || {
                 if let Err(error) = make_spares(maker, &give) {
-                    drop(sender.send(Message::Failed(error)));
+                    drop(sender.send(failed(error)));
                 }
             };
-            spawn(scope, make, |fault| drop(report.send(Message::Failed(Error::NoDevice(fault)))));
+            spawn(scope, make, |fault| drop(report.send(failed(Error::NoDevice(fault)))));
         }
         let report = sender.clone();
-        let crew = Crew {
+        let work = SearchWork {
             job,
             recipe: &recipe,
             maker: &maker,
             spares,
             sift: &sift,
             stop: &stop,
-            over,
+            over: over.clone(),
             claims,
             collector: sender,
-            joined: Mutex::new(0),
         };
+        let stop = &stop;
         spawn(
             scope,
-            move || muster(&crew, devices),
-            |fault| drop(report.send(Message::Failed(Error::NoDevice(fault)))),
+            move || run_pool(&work, devices, stop, &over),
+            |fault| drop(report.send(failed(Error::NoDevice(fault)))),
         );
         drop((report, claimed));
-        let clock = Clock::new(interrupt, job.pause, Instant::now(), job.time_limit, job.interval);
-        let mut collector = Collector::new(job, devices.later().is_some(), salts, &best, clock, sink);
         let ended = collector.collect(&receiver);
         stop.store(true, Ordering::Relaxed);
         drop(end);
@@ -175,20 +154,11 @@ pub(crate) fn run_with(
             Ended::TimeLimit | Ended::Interrupted => collector.drain(&receiver).map(|()| ended),
             Ended::Count | Ended::Exhausted => Ok(ended),
         });
-        let closed = collector.close();
+        collector.close();
         drop(receiver);
-        ended.map(|ended| (ended, closed, host_cpu))
-    })
-    .map(|(ended, closed, host_cpu)| Outcome {
-        ended,
-        tried: closed.counters.iter().map(|counter| counter.load(Ordering::Relaxed)).sum(),
-        matches: closed.matches,
-        false_hits: closed.false_hits + sift.dropped(),
-        passed_over: sift.passed_over(),
-        elapsed: closed.elapsed(),
-        steady_rate: closed.tracks.iter().map(|track| track.rate()).sum(),
-        host_cpu,
-    })
+        ended.map(|ended| (ended, host_cpu))
+    });
+    ended.map(|(ended, host_cpu)| collector.outcome(ended, &sift, host_cpu))
 }
 
 /// The most threads that verify: at some ten thousand matches a second and thread, more than anybody writes down.

@@ -1,36 +1,12 @@
-//! Where a search stands, how likely it was to have ended, and how long it will take.
+//! The probability that a search has ended by now, and the time it will take.
 
 use std::time::Duration;
 
-/// Where a search stands.
-///
-/// See [`run`](crate::run()).
-#[derive(Clone, Debug)]
-pub struct Progress {
-    /// Addresses tested so far, each once.
-    pub tried: u64,
-    /// Addresses a second, over the last seconds.
-    pub rate: f64,
-    /// Since the search began.
-    pub elapsed: Duration,
-    /// From now until all matches that are wanted, or one where there is no end, are as likely there as not. A search has no
-    /// memory: this shrinks by matches, not by waiting.
-    pub eta_50: Option<Duration>,
-    /// How likely all matches that are wanted were within what has been tried; where there is no end, how likely one was since
-    /// the last one.
-    pub probability: f64,
-    /// Matches so far.
-    pub matches: u64,
-    /// Matches that are wanted; none: without end.
-    pub wanted: Option<u64>,
-    /// The best score so far, in a search for the best.
-    pub best: Option<u32>,
-    /// Each device and its rate.
-    pub devices: Vec<(String, f64)>,
-}
+use crate::run::report::Progress;
 
 impl Progress {
-    /// Sets chance and expected time by the odds of the next match. `tried_at_match` candidates had been tried at the last match.
+    /// Sets probability and expected time of a search by the odds of the next match. `tried_at_match` candidates had been tested at
+    /// the last match.
     pub fn with_odds(self, odds: f64, tried_at_match: u64) -> Progress {
         let left = self.wanted.map_or(1, |wanted| wanted.saturating_sub(self.matches));
         let probability = match self.wanted {
@@ -38,7 +14,7 @@ impl Progress {
             // Less than at the last match where a worker was lost meanwhile and what it did last does not count.
             None => probability(odds, self.tried.saturating_sub(tried_at_match) as f64, 1),
         };
-        Progress { eta_50: eta_50(left, odds, self.rate), probability, ..self }
+        Progress { eta: eta_50(left, odds, self.rate), probability: Some(probability), ..self }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use warpsmith_chain::ethereum::{Deployment, Factory, SaltRequest};
 use warpsmith_chain::{Digest, Recipe, SaltMask, SaltTarget, Target};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
 
 use warpsmith_chain::{Digest, Recipe, find};
 use warpsmith_curve::walk::Place;
@@ -196,7 +197,7 @@ fn search(pattern: &str, count: Option<u64>, limit: Duration, devices: &Devices)
                 interrupt.store(count.is_none() && after_warning >= 10, Ordering::Relaxed);
             }
             Event::Progress(p) => {
-                assert!((0.0..=1.0).contains(&p.probability));
+                assert!((0.0..=1.0).contains(&p.probability.expect("of a search")));
                 assert!(p.rate >= 0.0);
             }
             Event::Warning(w) => warnings.push(w),

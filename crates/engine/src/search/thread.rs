@@ -1,45 +1,25 @@
-//! A worker's thread, and what it and the collector tell each other.
+//! A worker's thread: it searches, counts and claims.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
+use crossbeam_channel::{Receiver, Sender, select};
 
 use super::claims::{Claim, Roots, Sift};
-use super::collector::Slot;
-use super::judge::{Claims, Facts, Judged};
+use super::message::{Claims, Facts, Message};
 use super::steady::Track;
-use crate::error::Error;
 use crate::run::pause::Pause;
 use crate::space::{Lease, Start};
-use crate::worker::{Fault, Worker};
-
-/// What the collector hears.
-pub(super) enum Message {
-    /// A worker has joined: the next number is its.
-    Joined(Box<Slot>),
-    /// Every device has joined or said why not.
-    Settled,
-    /// What a person should know.
-    Warning(String),
-    /// What a person may like to know.
-    Note(String),
-    /// What became of claims of a worker.
-    Judged { worker: usize, verdicts: Vec<Judged> },
-    /// A worker has done its lease, of which it claimed so much in all, and waits for another.
-    Done { worker: usize, claimed: u64 },
-    /// A worker fails.
-    Lost { worker: usize, fault: Fault },
-    /// No more origins can be made.
-    Failed(Error),
-}
+use crate::worker::Worker;
 
 /// A worker, what its hits lead back to, and how it hears of another lease.
 pub(super) struct WorkerThread<'d> {
     pub worker: Box<dyn Worker + 'd>,
     pub roots: Roots,
     pub leases: Receiver<Lease>,
+    /// Whether it is to end: a claim of its was wrong, or it stepped aside.
+    pub dismissed: &'d AtomicBool,
     /// Closes when the search ends.
     pub over: &'d Receiver<()>,
     /// Holds it between launches.
@@ -68,7 +48,7 @@ const TOGETHER: usize = 64;
 /// verify.
 pub(super) fn work(
     id: usize,
-    WorkerThread { mut worker, mut roots, leases, over, pause }: WorkerThread<'_>,
+    WorkerThread { mut worker, mut roots, leases, dismissed, over, pause }: WorkerThread<'_>,
     ports: Ports,
     tally: Tally<'_>,
     stop: &AtomicBool,
@@ -87,12 +67,11 @@ pub(super) fn work(
             return faulty(fault, unproved);
         }
     }
-    while !stop.load(Ordering::Relaxed) {
+    loop {
         if let Some(pause) = pause {
             pause.hold(stop);
         }
-        // Nobody listens any more where a claim of its was wrong.
-        if let Err(TryRecvError::Disconnected) = leases.try_recv() {
+        if stop.load(Ordering::Relaxed) || dismissed.load(Ordering::Relaxed) {
             return;
         }
         let demand = tally.sift.demand();

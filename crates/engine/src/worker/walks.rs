@@ -5,8 +5,6 @@
 
 use warpsmith_curve::{Affine, Scalar};
 
-use super::ends::Stand;
-
 /// Where the lanes began.
 #[derive(Clone)]
 pub(crate) struct Walks {
@@ -53,10 +51,5 @@ impl Walks {
     /// How far so many steps lead.
     pub fn way(&self, steps: u64) -> Scalar {
         Scalar::from_u64(steps).mul(Scalar::from_u64(2 * u64::from(self.half) + 1))
-    }
-
-    /// Where the lanes must be at this step.
-    pub fn stand(&self, step: u64) -> Stand {
-        Stand::new(self.clone(), step)
     }
 }

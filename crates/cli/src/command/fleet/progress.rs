@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde::Serialize;
 use warpsmith::fleet::duty::Found;
 use warpsmith::fleet::net::status::{JobStatus, Status};
-use warpsmith::scan::ScanProgress;
 use warpsmith::search::{Progress, Wanted};
 use warpsmith_console::exit::Failure;
 use warpsmith_console::stdout::Stdout;
@@ -81,27 +80,27 @@ impl JobProgress<'_> {
             tried: self.tried,
             rate: self.rate(),
             elapsed: self.elapsed,
-            eta_50: None,
-            probability: 0.0,
             matches: self.matches,
             wanted: (count > 0).then_some(count),
             best,
             devices: self.workers(),
+            ..Progress::default()
         };
         progress.with_odds(wanted.odds(best.unwrap_or(0)), self.tried_at_match)
     }
 
     /// Progress of a scan of so many keys.
-    pub fn scan(&self, keys: f64) -> ScanProgress {
+    pub fn scan(&self, keys: f64) -> Progress {
         let (share, rate) = (self.job.and_then(|job| job.share).unwrap_or(0.0), self.rate());
-        ScanProgress {
+        Progress {
             tried: self.tried,
             rate,
             elapsed: self.elapsed,
-            share,
-            left: Duration::try_from_secs_f64((1.0 - share).max(0.0) * keys / rate).ok(),
+            coverage: Some(share),
+            eta: Duration::try_from_secs_f64((1.0 - share).max(0.0) * keys / rate).ok(),
             matches: self.matches,
             devices: self.workers(),
+            ..Progress::default()
         }
     }
 

@@ -74,7 +74,7 @@ impl Scan {
         keys: &Scanned,
         map: &Map,
         targets: &ScanTargets,
-        devices: &Devices,
+        devices: &dyn Fn() -> Result<Devices, Failure>,
         screen: &mut LiveScreen,
     ) -> Result<(), Failure> {
         let left = map.remaining();
@@ -85,7 +85,7 @@ impl Scan {
         if self.run.quiet || is_short {
             return Ok(());
         }
-        let estimate = ScanEstimate::at_rate(left, scan_rate(targets, keys.mask(), devices).or_fail()?);
+        let estimate = ScanEstimate::at_rate(left, scan_rate(targets, keys.mask(), &devices()?).or_fail()?);
         if keys.mask().is_some() {
             screen.note(&format!(
                 "time      {} for all of it at {}",

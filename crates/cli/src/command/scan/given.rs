@@ -4,9 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use warpsmith::Devices;
-use warpsmith::scan::ScanProgress;
 use warpsmith::scan::listed::{BadLine, Event, Job, Outcome, Progress, run};
-use warpsmith::search::Ended;
+use warpsmith::search::{self, Ended};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::signals::interrupt;
@@ -159,12 +158,22 @@ impl Scan {
 }
 
 /// Progress through a list, of which a share has been read where its length is known.
-fn scan_progress(progress: &Progress) -> ScanProgress {
+fn scan_progress(progress: &Progress) -> search::Progress {
     let Progress { tried, matches, elapsed, share, .. } = *progress;
     let (seconds, share) = (elapsed.as_secs_f64(), share.unwrap_or(0.0).min(1.0));
     let rate = tried as f64 / seconds.max(1e-9);
-    let left = Duration::try_from_secs_f64(seconds * (1.0 - share) / share).ok();
-    ScanProgress { tried, rate, elapsed, share, left, matches, devices: vec![("cpu".to_owned(), rate)] }
+    search::Progress {
+        tried,
+        rate,
+        elapsed,
+        matches,
+        wanted: None,
+        eta: Duration::try_from_secs_f64(seconds * (1.0 - share) / share).ok(),
+        probability: None,
+        best: None,
+        coverage: Some(share),
+        devices: vec![("cpu".to_owned(), rate)],
+    }
 }
 
 fn show_progress(screen: &mut LiveScreen, progress: &Progress) {

@@ -32,26 +32,26 @@ struct Keys<A> {
 }
 
 /// Hashes points, sixteen at a time.
-pub(super) struct Hashing<'w, S, W: Window> {
+pub(super) struct Hashing<'w, A: Copy> {
     lanes: Lanes,
     forms: &'w [Form],
-    filter: &'w S,
-    window: W,
+    filter: &'w dyn MayHold,
+    window: &'w dyn Window<At = A>,
     x: [[Word8; 4]; 2],
     y: [[Word8; 4]; 2],
     /// None where a half holds no points.
-    keys: [Option<Keys<W::At>>; 2],
+    keys: [Option<Keys<A>>; 2],
     /// Halves that are filled.
     filled: usize,
     cpu: &'w Cpu,
     tagged: Tagged,
     /// Points to be tweaked together, and which keys they are.
     tweaked: Vec<Eight>,
-    tweaked_keys: Vec<Keys<W::At>>,
+    tweaked_keys: Vec<Keys<A>>,
     pub survivors: Vec<(u64, Form, Digest)>,
 }
 
-impl<S: MayHold, W: Window<At = Places>> Points for Hashing<'_, S, W> {
+impl Points for Hashing<'_, Places> {
     const Y: bool = true;
     const RELATIVES: bool = false;
 
@@ -60,8 +60,13 @@ impl<S: MayHold, W: Window<At = Places>> Points for Hashing<'_, S, W> {
     }
 }
 
-impl<'w, S: MayHold, W: Window> Hashing<'w, S, W> {
-    pub fn new(cpu: &'w Cpu, forms: &'w [Form], filter: &'w S, window: W) -> Self {
+impl<'w, A: Copy> Hashing<'w, A> {
+    pub fn new(
+        cpu: &'w Cpu,
+        forms: &'w [Form],
+        filter: &'w dyn MayHold,
+        window: &'w dyn Window<At = A>,
+    ) -> Self {
         Hashing {
             lanes: cpu.hash_lanes(),
             forms,
@@ -80,7 +85,7 @@ impl<'w, S: MayHold, W: Window> Hashing<'w, S, W> {
     }
 
     /// Takes eight points, of which those in `live` are some. Coordinates are canonical.
-    pub fn eight(&mut self, x: &[Word8; 4], y: &[Word8; 4], live: u8, at: W::At) {
+    pub fn eight(&mut self, x: &[Word8; 4], y: &[Word8; 4], live: u8, at: A) {
         let half = self.filled;
         (self.x[half], self.y[half]) = (*x, *y);
         self.keys[half] = Some(Keys { live, at });
@@ -165,11 +170,14 @@ impl<'w, S: MayHold, W: Window> Hashing<'w, S, W> {
 
     /// Notes the digests the filter lets pass. Words are most significant byte first.
     #[inline]
-    fn look(&mut self, form: Form, words: &[Word8], bytes: usize, keys: Option<Keys<W::At>>) {
+    fn look(&mut self, form: Form, words: &[Word8], bytes: usize, keys: Option<Keys<A>>) {
         let Some(Keys { live, at }) = keys else { return };
+        let passed = self.filter.may_hold_of(&words[0]) & live;
+        if passed == 0 {
+            return;
+        }
         for lane in 0..8 {
-            if self.filter.may_hold(words[0][lane])
-                && live >> lane & 1 == 1
+            if passed >> lane & 1 == 1
                 && let Some(offset) = self.window.offset(&at, lane)
             {
                 let mut digest = [0; 32];

@@ -76,10 +76,10 @@ impl Window for InOrder {
 pub(crate) fn survivors_of(
     (cpu, multiples): (&Cpu, &Multiples),
     forms: &[Form],
-    filter: &impl MayHold,
+    filter: &dyn MayHold,
     keys: &[[u8; 32]],
 ) -> Vec<(u64, Form, Digest)> {
-    let mut hashing = Hashing::new(cpu, forms, filter, InOrder);
+    let mut hashing = Hashing::new(cpu, forms, filter, &InOrder);
     for (at, sum) in sums_of_keys(multiples, keys).iter().enumerate() {
         hashing.eight(&sum.x, &sum.y, sum.live, 8 * at as u64);
     }
@@ -87,7 +87,7 @@ pub(crate) fn survivors_of(
     hashing.survivors
 }
 
-impl<S: MayHold> CpuScanner<'_, S> {
+impl CpuScanner<'_> {
     /// The candidates first, first + 1, .. that are keys of which the filter lets a form pass.
     pub(super) fn cover_listed(
         &self,

@@ -12,8 +12,8 @@ use warpsmith_curve::walk::{Places, Table, Walk};
 use warpsmith_curve::{Affine, Scalar};
 use warpsmith_store::{DigitMask, KeyMask, U256, key_order};
 
+use super::CpuScanner;
 use super::hashing::{Hashing, Window};
-use super::{CpuScanner, MayHold};
 use crate::cpu::Cpu;
 use crate::origins::{half_of, points_of};
 use crate::worker::Fault;
@@ -143,7 +143,7 @@ impl Window for Candidates<'_> {
     }
 }
 
-impl<S: MayHold> CpuScanner<'_, S> {
+impl CpuScanner<'_> {
     /// The candidates first, first + 1, .. of which the filter lets a form pass.
     pub(super) fn cover_masked(
         &self,
@@ -165,7 +165,7 @@ impl<S: MayHold> CpuScanner<'_, S> {
         let moved: Vec<Scalar> = middles.iter().map(|middle| middle.add(STEP)).collect();
         let ends: Vec<Point> = points_of(&bytes(&moved));
         let candidates = Candidates { inner, lanes, before, count };
-        let mut hashing = Hashing::new(self.cpu, self.forms, self.filter, candidates);
+        let mut hashing = Hashing::new(self.cpu, self.forms, self.filter, &candidates);
         let lanes = lanes as usize;
         let mut walk = Walk::new(&masked.table, &starts[..lanes]);
         let mut walked = 0;

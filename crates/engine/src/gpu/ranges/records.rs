@@ -4,7 +4,7 @@ use warpsmith_chain::Digest;
 use warpsmith_curve::Scalar;
 use warpsmith_kernel::scan::{Passed, RECORD_WORDS, ScanRecord};
 
-use super::masked::InBlock;
+use super::blocks::InBlock;
 use crate::forms;
 use crate::prefilter::{MayHold, ScanFilter};
 use crate::run::threads::in_threads;

@@ -14,7 +14,7 @@ fn search(lanes: usize, step: u64) -> (Stand, Vec<Affine>) {
     for (lane, spare) in (0..lanes as u32).step_by(3).zip(maker.make(lanes.div_ceil(3)).expect("random")) {
         walks.replace(lane, spare.point, if lane % 2 == 0 { step } else { step / 2 });
     }
-    let stand = walks.stand(step);
+    let stand = Stand::new(walks, step);
     let centres = stand.lanes(lanes).into_iter().map(|point| point.expect("not infinity"));
     let centres = centres.collect();
     (stand, centres)

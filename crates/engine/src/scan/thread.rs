@@ -1,7 +1,7 @@
-//! What scanners do in their threads: batches from the planner, survivors looked up, and what came of it to the collector.
+//! A scanner's thread: it takes batches from the planner, looks survivors up, and sends the results to the collector.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::Sender;
 use warpsmith_chain::KeyType;
@@ -9,8 +9,10 @@ use warpsmith_curve::Scalar;
 use warpsmith_store::{Batch, Map, Planner, Record, U256};
 
 use super::{ScanJob, ScanTargets};
-use crate::error::{Error, Result};
-use crate::run::pause::Pause;
+use crate::error::Result;
+use crate::run::pause::{NAP, Pause};
+use crate::run::pool::PoolEvent;
+use crate::run::session::Member;
 use crate::run::threads::in_threads;
 use crate::worker::Fault;
 use crate::worker::scanner::{Proof, Scanner, Survivor};
@@ -21,27 +23,30 @@ const FEW_SURVIVORS: usize = 2048;
 /// A survivor that is wanted, with what says so.
 type Confirmed = (Survivor, Vec<(&'static KeyType, Record)>);
 
-/// What a scanner tells the collector.
+/// What was found in a batch, and what must hold before it counts.
+type Covered = (Vec<Confirmed>, Option<Proof>);
+
+/// A message to the collector.
 pub(super) enum Message {
+    /// A scanner has joined: the next number is its.
+    Joined(Box<Member>),
+    /// News of the worker pool, or a failure that ends the scan.
+    Pool(PoolEvent),
     /// A batch, or the part of it that was scanned.
     Done(Done),
     /// A scanner failed; its batch was given back.
-    Lost { device: usize, fault: Fault },
-    /// The look-up of targets failed.
-    Broken(Error),
+    Lost { worker: usize, fault: Fault },
 }
 
 /// What was scanned.
 pub(super) struct Done {
-    pub device: usize,
+    pub worker: usize,
     pub batch: Batch,
     /// How many there are.
     pub keys: u64,
     pub hits: Vec<Confirmed>,
     /// What must hold before it counts.
     pub proof: Option<Proof>,
-    /// Whether the scanner is to end, and nothing it did since counts.
-    pub dropped: Arc<AtomicBool>,
 }
 
 /// What scanners share.
@@ -51,49 +56,81 @@ pub(super) struct Shared<'s> {
     from_zero: bool,
     pause: Option<&'s Pause>,
     planner: Mutex<Planner>,
+    /// Wakes scanners that have nothing to do when a batch is given back.
+    returned: Condvar,
     /// Whether scanners are to end.
     pub stop: AtomicBool,
-    /// Keys each device has covered.
-    pub tried: Vec<AtomicU64>,
     /// Survivors that were none of the targets'.
     pub false_hits: AtomicU64,
 }
 
 impl<'s> Shared<'s> {
-    /// For so many devices, with all that a map lacks.
-    pub fn new(job: &ScanJob<'s>, map: &Map, devices: usize) -> Self {
+    /// For all that a map lacks.
+    pub fn new(job: &ScanJob<'s>, map: &Map) -> Self {
         Shared {
             targets: job.targets,
             from_zero: job.mask.is_some(),
             pause: job.pause,
             planner: Mutex::new(Planner::new(map)),
+            returned: Condvar::new(),
             stop: AtomicBool::new(false),
-            tried: (0..devices).map(|_| AtomicU64::new(0)).collect(),
             false_hits: AtomicU64::new(0),
         }
     }
 
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    fn planner(&self) -> std::sync::MutexGuard<'_, Planner> {
+    fn planner(&self) -> MutexGuard<'_, Planner> {
         // A scanner that panicked left the planner as it was: every change of it is one call.
-        self.planner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.planner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A scanner's thread: batches until there are none.
-    pub fn work(&self, device: usize, mut scanner: Box<dyn Scanner + '_>, sender: &Sender<Message>) {
-        let dropped = Arc::new(AtomicBool::new(false));
-        while !self.stopped() && !dropped.load(Ordering::Relaxed) {
-            let Some(batch) = self.planner().next(U256::from(scanner.most())) else { return };
+    /// Ends all scanners.
+    pub fn end(&self) {
+        let _planner = self.planner();
+        self.stop.store(true, Ordering::Relaxed);
+        self.returned.notify_all();
+    }
+
+    /// Whether a scanner is to end with what it has.
+    fn ends(&self, dismissed: &AtomicBool) -> bool {
+        self.stop.load(Ordering::Relaxed) || dismissed.load(Ordering::Relaxed)
+    }
+
+    /// The next batch of at most so many keys; none once the scanner is to end. Where all is out it waits, since what another gives
+    /// back has to be scanned.
+    fn next(&self, most: u64, dismissed: &AtomicBool) -> Option<Batch> {
+        let mut planner = self.planner();
+        while !self.ends(dismissed) {
+            if let Some(batch) = planner.next(U256::from(most)) {
+                return Some(batch);
+            }
+            // Who dismisses a scanner does not wake it.
+            planner = self.returned.wait_timeout(planner, NAP).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        None
+    }
+
+    /// A scanner's thread: batches until the scan ends, or the scanner is dismissed.
+    pub fn work(
+        &self,
+        worker: usize,
+        mut scanner: Box<dyn Scanner + '_>,
+        (counter, dismissed): (&AtomicU64, &AtomicBool),
+        sender: &Sender<Message>,
+    ) {
+        while let Some(batch) = self.next(scanner.most(), dismissed) {
             let mut keys = 0;
-            let message = match self.cover(device, scanner.as_mut(), batch, &dropped, &mut keys) {
-                Ok(Some(message)) => message,
-                Ok(None) => continue,
+            let message = match self.cover(scanner.as_mut(), batch, (counter, dismissed), &mut keys) {
+                Ok(Ok((hits, proof))) => match self.split(batch, keys) {
+                    Some(batch) => Message::Done(Done { worker, batch, keys, hits, proof }),
+                    None => continue,
+                },
+                Ok(Err(error)) => {
+                    self.take_back(counter, batch, keys);
+                    Message::Pool(PoolEvent::Failed(error))
+                }
                 Err(fault) => {
-                    self.take_back(device, batch, keys);
-                    drop(sender.send(Message::Lost { device, fault }));
+                    self.take_back(counter, batch, keys);
+                    drop(sender.send(Message::Lost { worker, fault }));
                     return;
                 }
             };
@@ -125,20 +162,30 @@ impl<'s> Shared<'s> {
     }
 
     /// Takes a batch back of which so many keys were counted, to be scanned again.
-    pub fn take_back(&self, device: usize, batch: Batch, keys: u64) {
-        self.tried[device].fetch_sub(keys, Ordering::Relaxed);
+    pub fn take_back(&self, counter: &AtomicU64, batch: Batch, keys: u64) {
+        counter.fetch_sub(keys, Ordering::Relaxed);
         self.planner().give_back(batch);
+        self.returned.notify_all();
     }
 
-    /// Scans a batch, or as much of it as there is time for; `done` counts its keys.
+    /// Takes back what is left of a batch of which so many keys were scanned. Returns the part that was.
+    fn split(&self, batch: Batch, keys: u64) -> Option<Batch> {
+        let part = self.planner().split(batch, U256::from(keys));
+        if part != Some(batch) {
+            self.returned.notify_all();
+        }
+        part
+    }
+
+    /// Scans a batch, or as much of it as there is time for; `done` counts its keys. An error within the result is one of the targets'
+    /// look-up.
     fn cover(
         &self,
-        device: usize,
         scanner: &mut dyn Scanner,
         batch: Batch,
-        dropped: &Arc<AtomicBool>,
+        (counter, dismissed): (&AtomicU64, &AtomicBool),
         done: &mut u64,
-    ) -> std::result::Result<Option<Message>, Fault> {
+    ) -> std::result::Result<Result<Covered>, Fault> {
         let (first, count) =
             (batch.keys().first() - U256::from(u64::from(self.from_zero)), batch.keys().count());
         let count = u64::try_from(count).map_err(|_| "a batch was larger than asked for".to_owned())?;
@@ -147,32 +194,22 @@ impl<'s> Shared<'s> {
         scanner.begin(first, count)?;
         let (mut hits, mut last) = (Vec::new(), false);
         while *done < count && !last {
-            if dropped.load(Ordering::Relaxed) {
-                self.take_back(device, batch, *done);
-                return Ok(None);
-            }
             if let Some(pause) = self.pause {
                 pause.hold(&self.stop);
             }
             // A device goes on with what it was sent whether anyone waits or not.
-            last = self.stopped();
+            last = self.ends(dismissed);
             let (keys, survivors) = if last { scanner.finish()? } else { scanner.go_on()? };
             if keys > count - *done || (keys == 0 && !last) {
                 return Err(format!("{keys} keys of {} were reported covered", count - *done));
             }
             match self.look_up(&survivors) {
                 Ok(found) => hits.extend(found),
-                Err(error) => {
-                    self.take_back(device, batch, *done);
-                    return Ok(Some(Message::Broken(error)));
-                }
+                Err(error) => return Ok(Err(error)),
             }
             *done += keys;
-            self.tried[device].fetch_add(keys, Ordering::Relaxed);
+            counter.fetch_add(keys, Ordering::Relaxed);
         }
-        let (proof, keys) = (scanner.proof()?, *done);
-        let part = self.planner().split(batch, U256::from(keys));
-        let dropped = Arc::clone(dropped);
-        Ok(part.map(|batch| Message::Done(Done { device, batch, keys, hits, proof, dropped })))
+        Ok(Ok((hits, scanner.proof()?)))
     }
 }
