@@ -43,7 +43,7 @@ fn result(target: &dyn KeyTarget, nonce: Option<&str>) -> Value {
         "target": target.name(),
         "type": target.variant(),
         "address": address,
-        "pattern": if target.variant().is_some() { &address[..head + 3] } else { &address[head..head + 3] },
+        "pattern": if target.variant().is_some() { &address[..7] } else { &address[head..head + 3] },
         "public_key": const_hex::encode(secret().public_key().serialize()),
         "secret_key": const_hex::encode(secret().as_bytes()),
         "export": target.export(secret().as_bytes()).as_str(),
