@@ -160,7 +160,6 @@ impl From<warpsmith::Error> for Failure {
     fn from(error: warpsmith::Error) -> Failure {
         match error {
             warpsmith::Error::Search(error) => error.into(),
-            warpsmith::Error::Retrieval(error) => error.into(),
             warpsmith::Error::Pattern(_) | warpsmith::Error::Range(_) => Failure::Usage(error.to_string()),
             other => Failure::of("", &other),
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warpsmith::pir::Token;
+use warpsmith_pir::Token;
 
 use crate::ending::Failure;
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::{Choice, ENTRY_SIZES, Params};
+use warpsmith_pir::{Choice, ENTRY_SIZES, Params};
 
 use super::bytes;
 use super::info::ShapeFlags;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::updates::{Folded, Keep, Live, fold};
-use warpsmith::pir::{Error, Result};
+use warpsmith_pir::updates::{Folded, Keep, Live, fold};
+use warpsmith_pir::{Error, Result};
 
 use crate::ending::{Ending, Failure};
 use crate::human;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use warpsmith::pir::memory;
-use warpsmith::pir::server::Limits;
 use warpsmith_http::ConnectionLimits;
+use warpsmith_pir::memory;
+use warpsmith_pir::server::Limits;
 
 use crate::ending::Failure;
 use crate::human;

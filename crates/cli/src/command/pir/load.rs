@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::load::{self, Figures, Plan, Questions};
-use warpsmith::pir::remote::Remote;
-use warpsmith::pir::updates::Live;
+use warpsmith_pir::load::{self, Figures, Plan, Questions};
+use warpsmith_pir::remote::Remote;
+use warpsmith_pir::updates::Live;
 
 use super::{lanes, limits};
 use crate::ending::{Ending, Failure};

@@ -1,12 +1,9 @@
 //! `warpsmith pir`: a database that is read without telling its server what is read.
 
-mod accounts;
 mod bench;
 mod build;
 mod catching;
-mod changes;
 mod codes;
-mod dump;
 mod fold;
 mod follow;
 mod get;
@@ -17,8 +14,6 @@ mod keys;
 mod limits;
 mod load;
 mod maker;
-mod node;
-mod pairs;
 mod proxy;
 mod serve;
 mod update;
@@ -26,11 +21,13 @@ mod update;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use warpsmith::pir::remote::Remote;
-use warpsmith::pir::{Client, Error, Lanes};
+use warpsmith_eth_state::node::NodeWarning;
+use warpsmith_pir::remote::Remote;
+use warpsmith_pir::{Client, Error, Lanes};
 
 use crate::ending::{Ending, Failure, is_missing};
 use crate::stdout::Stdout;
+use crate::telling::tell;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,6 +101,15 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<warpsmith_eth_state::Error> for Failure {
+    fn from(error: warpsmith_eth_state::Error) -> Failure {
+        match error {
+            warpsmith_eth_state::Error::Retrieval(error) => error.into(),
+            error => Failure::of("", &error),
+        }
+    }
+}
+
 /// Refuses a name where something is already.
 fn refuse_existing(path: &Path, what: &str) -> Result<(), Failure> {
     match path.symlink_metadata() {
@@ -142,6 +148,21 @@ impl Route {
             None => Ok(remote),
             Some(proxy) => remote.through(proxy).map_err(|error| Failure::Usage(format!("--proxy {error}"))),
         }
+    }
+}
+
+/// Warns about a node that is waited for.
+fn warn_of_node(warning: NodeWarning) {
+    match warning {
+        NodeWarning::Slow(time) => tell(&format!(
+            "warning: the node has not answered in {} seconds; it is waited for",
+            time.as_secs()
+        )),
+        NodeWarning::Moved { attempt, attempts, pause } => tell(&format!(
+            "warning: the chain went on while its state was read; trying again in {} s ({attempt} of {attempts})",
+            pause.as_secs()
+        )),
+        warning => tell(&format!("warning: the node: {warning:?}")),
     }
 }
 

@@ -13,11 +13,11 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
 use warpsmith::chain::json_mistake;
-use warpsmith::pir::Token;
 use warpsmith::search::time_to;
 use warpsmith_http::{
     BODY_TIMEOUT, BodyError, ConnectionCounts, ConnectionLimits, FairQueue, Peer, QueueError, read_body,
 };
+use warpsmith_pir::Token;
 
 use super::desk::{Desk, Numbers, Results};
 use super::order::{Order, Request};
