@@ -1,4 +1,5 @@
-//! Hints that are older than the database: brought forward by its changes, or made anew where that is cheaper.
+//! Hints that are older than the database: brought forward by its changes, or made anew where that
+//! is cheaper.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,8 @@ use crate::look_up::{CaughtUp, Library, Weighed};
 pub enum NewHints {
     /// Where that takes less time than the changes, or these are gone.
     Allowed,
-    /// Never: hints catch up by changes, however many there are, and it is an error where the server has not all of them.
+    /// Never: hints catch up by changes, however many there are, and it is an error where the
+    /// server has not all of them.
     Never,
 }
 
@@ -70,7 +72,8 @@ impl fmt::Display for NewHintsNeeded {
 }
 
 impl Library {
-    /// Brings the hints to the newest epoch that the server told of by its changes, unless new hints are needed.
+    /// Brings the hints to the newest epoch that the server told of by its changes, unless new
+    /// hints are needed.
     ///
     /// # Errors
     ///
@@ -96,8 +99,9 @@ impl Library {
         Ok(Forward::Brought(CatchUp { is_new: false, from_epoch, epoch, weighed }))
     }
 
-    /// Makes the new hints that are needed, and waits until they are there. `watch` is told the share of the database that was read; raising
-    /// `stop` ends it, and leaves the hints as they were.
+    /// Makes the new hints that are needed, and waits until they are there. `watch` is told the
+    /// share of the database that was read; raising `stop` ends it, and leaves the hints as they
+    /// were.
     ///
     /// # Errors
     ///

@@ -20,7 +20,8 @@ pub type CodesByHash = BTreeMap<[u8; 32], Vec<u8>>;
 pub struct CodeTable {
     /// Chunks of codes that may be added later.
     pub room: u64,
-    /// Bytes of the longest code there may ever be; every look-up asks for as many chunks as that has.
+    /// Bytes of the longest code there may ever be; every look-up asks for as many chunks as that
+    /// has.
     pub longest: u32,
 }
 
@@ -28,7 +29,8 @@ impl CodeTable {
     /// Room for a thousand more chunks, and codes as long as EIP-170 allows.
     pub const USUAL: CodeTable = CodeTable { room: 1000, longest: 24_576 };
 
-    /// Returns what a database of so many chunks is built by, the longest code there is of so many bytes.
+    /// Returns what a database of so many chunks is built by, the longest code there is of so many
+    /// bytes.
     pub fn plan(&self, chunks: u64, longest: usize, block_size: Option<u32>, epoch: u64) -> Plan {
         let most = chunks_of(longest.max(self.longest as usize), CODE_ENTRY as usize);
         // 2^24 bytes and the longest line that is read have fewer chunks than a table may have.
@@ -70,7 +72,8 @@ impl Codes {
     ///
     /// # Errors
     ///
-    /// When it cannot be opened, or is another database ([`Error::NotCodes`](crate::Error::NotCodes)).
+    /// When it cannot be opened, or is another database
+    /// ([`Error::NotCodes`](crate::Error::NotCodes)).
     pub fn open(path: &Path, lanes: Lanes) -> error::Result<Codes> {
         let live = Live::open(path, lanes, 0)?;
         match &live.base().description().keyword {
@@ -91,12 +94,14 @@ impl Codes {
         &self.live
     }
 
-    /// Adds those that are not there yet, as one epoch, and returns how many that were. What a code is does not change, so that nothing is
-    /// ever taken out: also what a block brought that the chain took back is some code.
+    /// Adds those that are not there yet, as one epoch, and returns how many that were. What a code
+    /// is does not change, so that nothing is ever taken out: also what a block brought that the
+    /// chain took back is some code.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or written. [`Error::Full`](warpsmith_pir::Error::Full) when the table must grow first.
+    /// When a file cannot be read or written. [`Error::Full`](warpsmith_pir::Error::Full) when the
+    /// table must grow first.
     pub fn add(&self, codes: &CodesByHash) -> Result<usize> {
         let base = self.live.base();
         let shape = base.description().keyword.as_ref().expect("it was one when it was opened");

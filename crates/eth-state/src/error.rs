@@ -10,8 +10,8 @@ pub enum Error {
     /// Private retrieval failed: a file, a server, a device.
     #[error(transparent)]
     Retrieval(#[from] warpsmith_pir::Error),
-    /// Queries were sent and got no answer. They wait in the state and are sent again, as they are, when it is next opened: that tells the
-    /// server nothing new.
+    /// Queries were sent and got no answer. They wait in the state and are sent again, as they are,
+    /// when it is next opened: that tells the server nothing new.
     #[error("{0}\nthe queries wait in the state, and are sent again as they are when it is next opened")]
     Unanswered(warpsmith_pir::Error),
     /// The database or the server has not what was asked for.
@@ -29,7 +29,8 @@ pub enum Error {
          begins anew), or it is another chain; build the database anew"
     )]
     TooFarBack,
-    /// A new key has no place, and the names of the records are not known, so that neither they can move nor the table grow.
+    /// A new key has no place, and the names of the records are not known, so that neither they can
+    /// move nor the table grow.
     #[error(
         "a new key has no place, and the table cannot grow without the list of its names (.names); build it anew with that \
          list, or with more room"

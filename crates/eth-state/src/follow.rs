@@ -1,4 +1,5 @@
-//! Follows a chain: every block is an epoch of the database, and so is going back where the chain takes blocks back (a reorg).
+//! Follows a chain: every block is an epoch of the database, and so is going back where the chain
+//! takes blocks back (a reorg).
 
 use warpsmith_pir::keyword::TableShape;
 use warpsmith_pir::updates::{Live, entries_of_changes_moving, standing};
@@ -10,8 +11,8 @@ use crate::layout::{STATE, heads, newest};
 use crate::names::Names;
 use crate::node::{Node, NodeError, Records};
 
-/// Times in a row that a node has not our block before that counts as taken back: it may be behind another that had it, as many stand behind
-/// one address.
+/// Times in a row that a node has not our block before that counts as taken back: it may be behind
+/// another that had it, as many stand behind one address.
 const MISSING: u32 = 3;
 
 /// What was done about the chain.
@@ -74,12 +75,13 @@ impl<'a> Follower<'a> {
         Follower { live, node, names, codes, confirmations: 0, missing: 0 }
     }
 
-    /// Makes the next epoch, if there is a block for it. The inner error says why the node cannot be asked, which may pass.
+    /// Makes the next epoch, if there is a block for it. The inner error says why the node cannot
+    /// be asked, which may pass.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or written, the chain went back too far ([`Error::TooFarBack`]), or a new key has no place and the names
-    /// are not known ([`Error::NoNames`]).
+    /// When a file cannot be read or written, the chain went back too far ([`Error::TooFarBack`]),
+    /// or a new key has no place and the names are not known ([`Error::NoNames`]).
     pub fn step(&mut self) -> Result<std::result::Result<Step, NodeError>> {
         let (_, Some(head)) = newest(self.live) else { return Err(Error::NoHead) };
         match self.next(&head) {

@@ -5,8 +5,8 @@ use warpsmith_pir::updates::Live;
 
 use crate::names::Names;
 
-/// Moves all keys of a database to a table with half as much room again, and enough for so many new entries. `watch` is told the share of the
-/// work that is done, and may end it with an error.
+/// Moves all keys of a database to a table with half as much room again, and enough for so many new
+/// entries. `watch` is told the share of the work that is done, and may end it with an error.
 ///
 /// # Errors
 ///

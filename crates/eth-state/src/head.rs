@@ -1,5 +1,6 @@
-//! Which block of which chain a state is of. It stands in the table itself, so that it changes with the entries, epoch by epoch,
-//! and needs nothing that older files, servers and clients do not know.
+//! Which block of which chain a state is of. It stands in the table itself, so that it changes with
+//! the entries, epoch by epoch, and needs nothing that older files, servers and clients do not
+//! know.
 //!
 //! ```text
 //! slots of the address "warpsmith chain head" (its 20 letters; whoever had its key could break Keccak-256)
@@ -59,7 +60,8 @@ impl ChainHead {
     }
 }
 
-/// As a server tells it in the header of an answer: see [`RecordLayout::head`](warpsmith_pir::keyword::RecordLayout::head).
+/// As a server tells it in the header of an answer: see
+/// [`RecordLayout::head`](warpsmith_pir::keyword::RecordLayout::head).
 impl fmt::Display for ChainHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChainHead { chain_id, number, time, hash } = self;

@@ -1,4 +1,5 @@
-//! Layouts of tables ([`Layout`]) whose keys and values have a meaning here, and the one of Ethereum's records.
+//! Layouts of tables ([`Layout`]) whose keys and values have a meaning here, and the one of
+//! Ethereum's records.
 
 use std::path::Path;
 
@@ -12,11 +13,12 @@ use crate::record::belongs_to;
 /// Ethereum's state: records of accounts and slots.
 pub const STATE: Layout = Layout::Records;
 
-/// Amounts by address: a key is the kind of an address and its digest, a value its amount, least significant byte first and no longer than
-/// it needs to be, or nothing where no amount is known.
+/// Amounts by address: a key is the kind of an address and its digest, a value its amount, least
+/// significant byte first and no longer than it needs to be, or nothing where no amount is known.
 pub const ADDRESS: Layout = Layout::Defined(3);
 
-/// Coins by output script of Bitcoin: a key is the script's SHA-256, a value what its coins are worth (u64) and how many they are (u32).
+/// Coins by output script of Bitcoin: a key is the script's SHA-256, a value what its coins are
+/// worth (u64) and how many they are (u32).
 pub const SCRIPT: Layout = Layout::Defined(6);
 
 /// Ethereum's records, of which two tell the block.

@@ -1,11 +1,13 @@
-//! The names of a state's records, which do not say whose they are: with them records can move, so that a new key finds a place.
+//! The names of a state's records, which do not say whose they are: with them records can move, so
+//! that a new key finds a place.
 //!
 //! ```text
 //! FILE.names   "WPIRNAM1", lineage of the database [32], then for each key: tag of its record [8], name [14]
 //! ```
 //!
-//! Names of keys that never came to be, or are gone, do no harm, so they are appended before the keys are. A wrong one does none
-//! either: a record moves only if it stands where its name may stand.
+//! Names of keys that never came to be, or are gone, do no harm, so they are appended before the
+//! keys are. A wrong one does none either: a record moves only if it stands where its name may
+//! stand.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -46,8 +48,8 @@ impl Names {
         Ok(Names { path, file, by_tag: HashMap::new(), known: HEAD as u64 })
     }
 
-    /// Reads the list of a database; none where there is no list. That of a table from which the keys came to this one is taken
-    /// over: names are the same in every table.
+    /// Reads the list of a database; none where there is no list. That of a table from which the
+    /// keys came to this one is taken over: names are the same in every table.
     ///
     /// # Errors
     ///
@@ -110,8 +112,9 @@ impl Names {
     ///
     /// When they cannot be written.
     pub fn add<'a>(&mut self, keys: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
-        // Another process may add to it too, such as an update while somebody follows: each after the other, and neither over what
-        // the other wrote. What a crash left of a name is written over.
+        // Another process may add to it too, such as an update while somebody follows: each after
+        // the other, and neither over what the other wrote. What a crash left of a name is written
+        // over.
         self.file.lock().map_err(Error::io(&self.path))?;
         let added = self.read_on().and_then(|()| {
             let mut bytes = Vec::new();

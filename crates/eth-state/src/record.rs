@@ -5,8 +5,9 @@
 //! slot      value [32], tag [8] = keccak256(address, slot)[..8]
 //! ```
 //!
-//! Numbers are little-endian. A balance above 2^128 - 1 wei cannot occur: all ether there is has fewer than 88 bits. Values of slots are as
-//! nodes say them, the first byte first: codes' hashes and the chain's head are kept as slots too, and are no numbers.
+//! Numbers are little-endian. A balance above 2^128 - 1 wei cannot occur: all ether there is has
+//! fewer than 88 bits. Values of slots are as nodes say them, the first byte first: codes' hashes
+//! and the chain's head are kept as slots too, and are no numbers.
 
 use warpsmith_hash::keccak::keccak256;
 
@@ -66,7 +67,8 @@ pub fn belongs_to(key: &[u8], record: &[u8]) -> bool {
         }
 }
 
-/// The account among the records of all places of its address; none when the state has no such account.
+/// The account among the records of all places of its address; none when the state has no such
+/// account.
 pub fn find_account(address: &Address, records: &[Vec<u8>]) -> Option<Account> {
     let record = records.iter().rfind(|record| belongs_to(address, record))?;
     let balance = u128::from_le_bytes(*record.first_chunk()?);

@@ -1,7 +1,9 @@
-//! Builds tables that are looked up by key ([`keyword`](crate::keyword)), of any size in bounded memory: keys and entries go to a file for
-//! each partition, and then the partitions are arranged one after the other.
+//! Builds tables that are looked up by key ([`keyword`](crate::keyword)), of any size in bounded
+//! memory: keys and entries go to a file for each partition, and then the partitions are arranged
+//! one after the other.
 //!
-//! On disk this takes as much again as the database, in files without a name beside it, which are gone at the end.
+//! On disk this takes as much again as the database, in files without a name beside it, which are
+//! gone at the end.
 
 use std::fs::File;
 use std::io::{BufWriter, IntoInnerError, Read, Seek, Write};
@@ -12,9 +14,11 @@ use crate::error::{Error, Result};
 use crate::keyword::{Layout, Name, TAG_BYTES, TableShape, chunk_key, name, split, tagged_entry};
 use crate::params::Choice;
 
-/// Seeds that are tried. One in a thousand fails for tables of a few keys, and none was seen to fail for large ones.
+/// Seeds that are tried. One in a thousand fails for tables of a few keys, and none was seen to
+/// fail for large ones.
 const SEEDS: u32 = 20;
-/// Steps after which a key is taken to have no place. At these loads a walk takes a few steps, and rarely hundreds.
+/// Steps after which a key is taken to have no place. At these loads a walk takes a few steps, and
+/// rarely hundreds.
 const PATIENCE: u32 = 20_000;
 /// Bytes that wait to be written, for all partitions together.
 const WAITING: usize = 32 << 20;
@@ -43,13 +47,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A table of so many keys: three places each, no room for more, the usual blocks, epoch 0. Set the fields that differ:
-    /// `Plan { room: 100, ..Plan::new(layout, keys, entry_size) }`.
+    /// A table of so many keys: three places each, no room for more, the usual blocks, epoch 0. Set
+    /// the fields that differ: `Plan { room: 100, ..Plan::new(layout, keys, entry_size) }`.
     pub fn new(layout: Layout, keys: u64, entry_size: u32) -> Plan {
         Plan { layout, places: 3, keys, room: 0, entry_size, block_size: None, epoch: 0 }
     }
 
-    /// A table of values of up to so many bytes, each under a key. Entries are whole words, since sums of other sizes take longer.
+    /// A table of values of up to so many bytes, each under a key. Entries are whole words, since
+    /// sums of other sizes take longer.
     ///
     /// ```
     /// use warpsmith_pir::table::{Plan, Take, build};
@@ -69,13 +74,14 @@ impl Plan {
 /// Takes a key and its value; in [`Layout::Records`] the value is the whole record.
 pub type Take<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 
-/// Builds a database that is looked up by key. `source` hands over all keys and values, in any order; where the first seed
-/// does not do, it is called again. `watch` is told the share of the work that is done, and may end it with an error.
+/// Builds a database that is looked up by key. `source` hands over all keys and values, in any
+/// order; where the first seed does not do, it is called again. `watch` is told the share of the
+/// work that is done, and may end it with an error.
 ///
 /// # Errors
 ///
-/// When a key occurs twice, a value does not fit, the source fails or has not as many keys as the plan says, or the
-/// database cannot be written. Then nothing is left behind.
+/// When a key occurs twice, a value does not fit, the source fails or has not as many keys as the
+/// plan says, or the database cannot be written. Then nothing is left behind.
 pub fn build(
     path: &Path,
     plan: &Plan,
@@ -231,14 +237,15 @@ impl Records {
 /// Marks an empty place.
 const EMPTY: u32 = u32::MAX;
 
-/// Finds a place for every record of a partition: the number of the record at each place, or [`EMPTY`]. None when they do
-/// not fit.
+/// Finds a place for every record of a partition: the number of the record at each place, or
+/// [`EMPTY`]. None when they do not fit.
 fn arrange(shape: &TableShape, records: &Records) -> Result<Option<Vec<u32>>> {
     let (size, count) = (shape.partition_size() as usize, records.len());
     if count > size {
         return Ok(None);
     }
-    // By name, so that equal ones stand side by side. The first half of a name decides nearly always.
+    // By name, so that equal ones stand side by side. The first half of a name decides nearly
+    // always.
     let first_half = |record| u64::from_be_bytes(*records.name(record).first_chunk().expect("14 bytes"));
     let mut by_name: Vec<(u64, u32)> = (0..count as u32).map(|record| (first_half(record), record)).collect();
     by_name.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| records.name(a.1).cmp(records.name(b.1))));
@@ -292,7 +299,8 @@ mod tests {
         move |take| (0..keys).try_for_each(|number| take(&key(number), &number.to_le_bytes()))
     }
 
-    /// Every key stands in one of its places, in tables of one partition and of several, and nothing else is in there.
+    /// Every key stands in one of its places, in tables of one partition and of several, and
+    /// nothing else is in there.
     #[test]
     fn every_key_stands_in_one_of_its_places() {
         let folder = tempfile::tempdir().unwrap();

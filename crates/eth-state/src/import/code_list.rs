@@ -6,7 +6,8 @@ use warpsmith_pir::{Error, Result};
 
 use crate::record::code_id;
 
-/// The hashes of the codes of a folder's contracts, which their records have by number: `code_store.bin`.
+/// The hashes of the codes of a folder's contracts, which their records have by number:
+/// `code_store.bin`.
 pub struct CodeList {
     path: PathBuf,
     hashes: Vec<u8>,

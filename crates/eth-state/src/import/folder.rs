@@ -1,4 +1,5 @@
-//! Ethereum's state in the public format of the plinko-rs and rms24-rs projects ("schema40", v3): records of 40 bytes.
+//! Ethereum's state in the public format of the plinko-rs and rms24-rs projects ("schema40", v3):
+//! records of 40 bytes.
 //!
 //! ```text
 //! database.bin          records: accounts first, then storage slots
@@ -10,7 +11,8 @@
 //! metadata.json         counts
 //! ```
 //!
-//! Numbers are little-endian, values of slots too; databases have those the other way round ([`crate::slot_record`]).
+//! Numbers are little-endian, values of slots too; databases have those the other way round
+//! ([`crate::slot_record`]).
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -24,8 +26,8 @@ use warpsmith_pir::{Error, Result};
 use super::{turned, whole};
 use crate::record::{RECORD, tag, u32_at};
 
-/// Reads the changes of one chain block in the projects' format (count u64, words an entry u64, then index u64 and XOR
-/// delta each), for a database that keeps the records' own order.
+/// Reads the changes of one chain block in the projects' format (count u64, words an entry u64,
+/// then index u64 and XOR delta each), for a database that keeps the records' own order.
 ///
 /// # Errors
 ///
@@ -94,8 +96,9 @@ impl Folder {
         self.mappings.iter().map(|mapping| mapping.keys).sum()
     }
 
-    /// Hands over every key with its record, the value of a slot turned, so that it is as a node says it. Memory does not grow with
-    /// the files: the records are read as they are needed, one after the other where the mappings are in their order.
+    /// Hands over every key with its record, the value of a slot turned, so that it is as a node
+    /// says it. Memory does not grow with the files: the records are read as they are needed, one
+    /// after the other where the mappings are in their order.
     ///
     /// # Errors
     ///

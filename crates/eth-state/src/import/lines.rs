@@ -1,4 +1,5 @@
-//! Text with one key and value a line. Empty lines are skipped, and where keys are no text of their own, lines that begin with `#`.
+//! Text with one key and value a line. Empty lines are skipped, and where keys are no text of their
+//! own, lines that begin with `#`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -37,7 +38,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Calls `take` for every line that says something and is no remark; what it finds wrong is told with file and line.
+/// Calls `take` for every line that says something and is no remark; what it finds wrong is told
+/// with file and line.
 pub(super) fn each_line(
     path: &Path,
     from: &mut dyn BufRead,
@@ -156,7 +158,8 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Reads the whole file once: nothing is built from one with a wrong line. `watch` is called now and then, and may end it.
+    /// Reads the whole file once: nothing is built from one with a wrong line. `watch` is called
+    /// now and then, and may end it.
     ///
     /// # Errors
     ///
@@ -207,8 +210,8 @@ impl Pairs {
         })
     }
 
-    /// An error with the lines of a key that occurs twice, where that is what went wrong. The values may stand in chunks, in entries
-    /// of this size.
+    /// An error with the lines of a key that occurs twice, where that is what went wrong. The
+    /// values may stand in chunks, in entries of this size.
     pub fn with_lines(&self, error: Error, chunked: Option<u32>) -> Error {
         let Error::SameKey(twice) = error else { return error };
         let what = self.form.what();

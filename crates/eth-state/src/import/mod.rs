@@ -1,4 +1,5 @@
-//! What tables are built of: folders of extractors, dumps of nodes, accounts in CSV, made-up states, and lines of keys and values.
+//! What tables are built of: folders of extractors, dumps of nodes, accounts in CSV, made-up
+//! states, and lines of keys and values.
 
 mod accounts;
 pub mod changes;

@@ -38,8 +38,8 @@ pub struct StateTable {
 }
 
 impl StateTable {
-    /// Builds it of so many records, which `each` hands over with their keys as often as it is called. `watch` is told the share of the work
-    /// that is done, and may end it with an error.
+    /// Builds it of so many records, which `each` hands over with their keys as often as it is
+    /// called. `watch` is told the share of the work that is done, and may end it with an error.
     ///
     /// # Errors
     ///

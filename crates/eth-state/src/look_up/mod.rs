@@ -25,9 +25,9 @@ use crate::head::ChainHead;
 
 /// Reads a database at this server, with the hints in this file.
 ///
-/// Where there is no such file, the database is streamed once, hints are made of it, and the file is written. It is worth a
-/// password: whoever has it and sees the queries knows what was asked. Never copy it, for a hint that is sent twice tells the
-/// server what it was for.
+/// Where there is no such file, the database is streamed once, hints are made of it, and the file
+/// is written. It is worth a password: whoever has it and sees the queries knows what was asked.
+/// Never copy it, for a hint that is sent twice tells the server what it was for.
 ///
 /// ```no_run
 /// let mut library = warpsmith_eth_state::look_up("https://library.example.org", "my.state").open()?;
@@ -66,14 +66,15 @@ impl LookUp {
         LookUp { proxy: Some(proxy.into()), ..self }
     }
 
-    /// Makes hints with this: the processor ([`Processor`]) or a device ([`OnDevice`]); without it with a graphics card, or else the
-    /// processor.
+    /// Makes hints with this: the processor ([`Processor`]) or a device ([`OnDevice`]); without it
+    /// with a graphics card, or else the processor.
     pub fn on(self, maker: impl Make + 'static) -> LookUp {
         LookUp { maker: Some(Arc::new(maker)), ..self }
     }
 
-    /// Makes hints for so many queries; without it for as many as the database has blocks, which is some ten thousand of a
-    /// large one. A key takes as many queries as it has places, one to three.
+    /// Makes hints for so many queries; without it for as many as the database has blocks, which is
+    /// some ten thousand of a large one. A key takes as many queries as it has places, one to
+    /// three.
     pub fn queries(self, count: u64) -> LookUp {
         LookUp { queries: Some(count), ..self }
     }
@@ -82,8 +83,8 @@ impl LookUp {
     ///
     /// # Errors
     ///
-    /// When the server cannot be reached, has another database than the hints are for or answers no queries, and when the
-    /// hints can be neither read nor made.
+    /// When the server cannot be reached, has another database than the hints are for or answers no
+    /// queries, and when the hints can be neither read nor made.
     pub fn open(self) -> Result<Library> {
         let mut remote = Remote::new(&self.server)?;
         if let Some(proxy) = &self.proxy {
@@ -122,7 +123,8 @@ impl LookUp {
     }
 }
 
-/// Returns what makes hints where nobody chose: the first graphics card of this machine, or else the processor with all its threads.
+/// Returns what makes hints where nobody chose: the first graphics card of this machine, or else
+/// the processor with all its threads.
 fn usual_maker() -> Arc<dyn Make> {
     let threads = available_parallelism().map_or(1, |n| n.get());
     let host = Processor { lanes: Lanes::detect(), threads };
@@ -138,10 +140,12 @@ fn usual_maker() -> Arc<dyn Make> {
 /// See [`Library::get_all`].
 pub type Answered = std::result::Result<Answer, NoAnswer>;
 
-/// A database at a server that is read without telling which of its entries: see [`look_up`](fn@crate::look_up).
+/// A database at a server that is read without telling which of its entries: see
+/// [`look_up`](fn@crate::look_up).
 ///
-/// Every query uses up a hint, also for what was asked before. A key is asked for at all of its places, whether it is there
-/// or not. So the server sees how many queries are made, and when, and nothing else.
+/// Every query uses up a hint, also for what was asked before. A key is asked for at all of its
+/// places, whether it is there or not. So the server sees how many queries are made, and when, and
+/// nothing else.
 ///
 /// ```no_run
 /// use warpsmith_eth_state::look_up::{Answer, Query};
@@ -164,8 +168,9 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// When the hints are for another database, or for this one in another shape than the server says it has. Those for a table that
-    /// this one took the place of are good for nothing but [`Library::renew`].
+    /// When the hints are for another database, or for this one in another shape than the server
+    /// says it has. Those for a table that this one took the place of are good for nothing but
+    /// [`Library::renew`].
     pub fn new(remote: Remote, offer: Offer, client: Client) -> Result<Library> {
         same_or_larger(&offer.description, &client)?;
         Ok(Library { remote, offer, client })
@@ -196,7 +201,8 @@ impl Library {
         self.client.remaining()
     }
 
-    /// Sends queries again, as they were, to which an earlier run got no answer. It says what became of them, if there were any.
+    /// Sends queries again, as they were, to which an earlier run got no answer. It says what
+    /// became of them, if there were any.
     ///
     /// # Errors
     ///
@@ -208,7 +214,8 @@ impl Library {
         let waiting = self.client.resend()?;
         match self.remote.fetch(&mut self.client, &waiting) {
             Ok(_) => Ok(Some(Resumed::Answered(waiting.len()))),
-            // The server goes back so far and no further; without their answers their hints are worthless.
+            // The server goes back so far and no further; without their answers their hints are
+            // worthless.
             Err(warpsmith_pir::Error::Mismatch(reason)) => {
                 Ok(Some(Resumed::GivenUp { count: self.client.abandon()?, reason }))
             }
@@ -228,9 +235,9 @@ impl Library {
         Ok(())
     }
 
-    /// Brings the hints to the newest epoch that the server told of, as long as that takes less time than to make new ones: then, and
-    /// where the server has not all of the changes any more, it says so, and [`Library::renew`] makes them. None where they are
-    /// of that epoch already.
+    /// Brings the hints to the newest epoch that the server told of, as long as that takes less
+    /// time than to make new ones: then, and where the server has not all of the changes any more,
+    /// it says so, and [`Library::renew`] makes them. None where they are of that epoch already.
     ///
     /// # Errors
     ///
@@ -250,9 +257,9 @@ impl Library {
         Ok(Some(caught_up))
     }
 
-    /// Makes new hints of the newest epoch, as many as there were, in the place of those there are: streams the database once.
-    /// `watch` is told the share of the database that was read, and may end it with
-    /// an error; then the hints are as before.
+    /// Makes new hints of the newest epoch, as many as there were, in the place of those there are:
+    /// streams the database once. `watch` is told the share of the database that was read, and may
+    /// end it with an error; then the hints are as before.
     ///
     /// # Errors
     ///
@@ -267,11 +274,13 @@ impl Library {
         self.adopt(next)
     }
 
-    /// Brings the hints to the newest epoch that the server told of; it says from which one, if they were older.
+    /// Brings the hints to the newest epoch that the server told of; it says from which one, if
+    /// they were older.
     ///
     /// # Errors
     ///
-    /// When the server has only an older epoch or cannot be reached, or the state cannot be written.
+    /// When the server has only an older epoch or cannot be reached, or the state cannot be
+    /// written.
     pub fn catch_up(&mut self) -> Result<Option<u64>> {
         let before = self.client.version().epoch;
         if before > self.offer.epoch {
@@ -280,7 +289,8 @@ impl Library {
                 self.offer.epoch
             )));
         }
-        // An epoch that began since is of no concern: the server answers as of the one that a query names.
+        // An epoch that began since is of no concern: the server answers as of the one that a query
+        // names.
         if before < self.offer.epoch {
             self.remote.synchronise(&mut self.client)?;
         }
@@ -288,7 +298,8 @@ impl Library {
         Ok((self.client.version().epoch > before).then_some(before))
     }
 
-    /// Reads one thing, written as a person writes it: an index, or a key as this database has keys.
+    /// Reads one thing, written as a person writes it: an index, or a key as this database has
+    /// keys.
     ///
     /// # Errors
     ///
@@ -301,12 +312,14 @@ impl Library {
         answer.map_err(|reason| Error::Query(reason.to_string()))
     }
 
-    /// Reads several things with as few requests as the server allows: for each its answer, or why it cannot be known.
+    /// Reads several things with as few requests as the server allows: for each its answer, or why
+    /// it cannot be known.
     ///
     /// # Errors
     ///
-    /// When too few queries are left, or the server or the state fails for all of them. Queries that got no answer wait in
-    /// the state ([`Error::Unanswered`]), and [`Library::resume`] sends them again.
+    /// When too few queries are left, or the server or the state fails for all of them. Queries
+    /// that got no answer wait in the state ([`Error::Unanswered`]), and [`Library::resume`] sends
+    /// them again.
     pub fn get_all(&mut self, queries: &[Query]) -> Result<Vec<Answered>> {
         let mut answers = Vec::with_capacity(queries.len());
         self.get_each(queries, &mut |_, answer| {
@@ -316,8 +329,8 @@ impl Library {
         Ok(answers)
     }
 
-    /// Reads as [`Library::get_all`] does, with look-ups of random keys after those that are asked for, until they are `count`: so
-    /// the server does not learn how many there were.
+    /// Reads as [`Library::get_all`] does, with look-ups of random keys after those that are asked
+    /// for, until they are `count`: so the server does not learn how many there were.
     ///
     /// # Errors
     ///
@@ -379,8 +392,8 @@ impl Library {
         Ok(())
     }
 
-    /// The entries of all places of one query, or why they cannot be known. One that cannot stand where it is said to stand
-    /// is a wrong answer: the hint made from it is worthless.
+    /// The entries of all places of one query, or why they cannot be known. One that cannot stand
+    /// where it is said to stand is a wrong answer: the hint made from it is worthless.
     fn entries(
         &mut self,
         shape: Option<&TableShape>,

@@ -21,7 +21,8 @@ use crate::codes::CodesByHash;
 use crate::head::ChainHead;
 use crate::record::{Account, Address, account_record, slot_key, slot_record};
 
-/// Bytes of an answer that are taken. A trace of a block is some megabytes, of which only names are kept.
+/// Bytes of an answer that are taken. A trace of a block is some megabytes, of which only names are
+/// kept.
 const MAX_ANSWER: u64 = 1 << 30;
 /// The same of answers that are kept whole: values of a batch, or a dump.
 const MAX_KEPT: u64 = 256 << 20;
@@ -53,7 +54,8 @@ pub enum NodeError {
     NoDump(Box<NodeError>),
     /// The chain went on each time its state was read.
     #[error(
-        "the chain went on in each of {0} attempts to read its state, or the node dumps another block than its newest; stop          its blocks meanwhile, or build from a dump"
+        "the chain went on in each of {0} attempts to read its state, or the node dumps another block than its newest; stop \
+         its blocks meanwhile, or build from a dump"
     )]
     Moving(u32),
 }
@@ -119,7 +121,8 @@ pub struct Block {
     pub head: ChainHead,
     /// The hash of the block before it.
     pub parent: [u8; 32],
-    /// Accounts that a block changes beside its transactions: who made it, and who is paid by the consensus layer.
+    /// Accounts that a block changes beside its transactions: who made it, and who is paid by the
+    /// consensus layer.
     paid: Vec<Address>,
 }
 
@@ -147,7 +150,8 @@ impl<'a> Node<'a> {
         Node { remote: remote.hiding_path(), stop, warn }
     }
 
-    /// Sends a batch of calls and reads the replies as they come. Warns when the node is slow, and ends when `stop` is raised.
+    /// Sends a batch of calls and reads the replies as they come. Warns when the node is slow, and
+    /// ends when `stop` is raised.
     fn post<T: DeserializeOwned + Send + 'static>(
         &self,
         body: Vec<u8>,
@@ -156,7 +160,8 @@ impl<'a> Node<'a> {
     ) -> Result<Vec<Reply<T>>> {
         let (answer, answers) = mpsc::channel();
         let (remote, begin) = (self.remote.clone(), Instant::now());
-        // Left to itself where its answer is not wanted any more. All calls of this module read, so that they can be sent again.
+        // Left to itself where its answer is not wanted any more. All calls of this module read, so
+        // that they can be sent again.
         std::thread::spawn(move || {
             answer.send(remote.post_json(&body, true, longest, |reader| replies::read(reader, max_text)))
         });
@@ -268,8 +273,9 @@ impl<'a> Node<'a> {
         Ok(Some(Block { head, parent: bytes(&parent_hash)?, paid }))
     }
 
-    /// The records after a block of all that it may have changed. Which these are is traced; what they are is asked, so
-    /// that tracers may leave out whatever they like of values. None when the chain has gone another way meanwhile.
+    /// The records after a block of all that it may have changed. Which these are is traced; what
+    /// they are is asked, so that tracers may leave out whatever they like of values. None when the
+    /// chain has gone another way meanwhile.
     ///
     /// # Errors
     ///
@@ -330,8 +336,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The whole state of a chain for trials, and its block. Only anvil tells it so; of other chains there are dumps. A chain that
-    /// goes on meanwhile is read again, after a pause.
+    /// The whole state of a chain for trials, and its block. Only anvil tells it so; of other
+    /// chains there are dumps. A chain that goes on meanwhile is read again, after a pause.
     ///
     /// # Errors
     ///
@@ -385,8 +391,9 @@ pub fn pause(time: Duration, stop: &AtomicBool) {
     }
 }
 
-/// What the protocol itself writes in every block, outside of all transactions: roots of the consensus layer (EIP-4788), hashes
-/// of blocks (EIP-2935), and queues of requests (EIP-7002, EIP-7251). Where a chain has none of these, they are read in vain.
+/// What the protocol itself writes in every block, outside of all transactions: roots of the
+/// consensus layer (EIP-4788), hashes of blocks (EIP-2935), and queues of requests (EIP-7002,
+/// EIP-7251). Where a chain has none of these, they are read in vain.
 fn by_the_protocol(head: &ChainHead, touched: &mut Touched) -> Result<()> {
     let slot = |number: u64| {
         let mut slot = [0; 32];
@@ -408,7 +415,8 @@ fn by_the_protocol(head: &ChainHead, touched: &mut Touched) -> Result<()> {
     Ok(())
 }
 
-/// Adds the record of an account, and the one that tells of its code, or that there is none. Returns the bytes of that code.
+/// Adds the record of an account, and the one that tells of its code, or that there is none.
+/// Returns the bytes of that code.
 fn account(address: &Address, balance: &str, nonce: &str, code: &str, all: &mut Records) -> Result<u64> {
     let balance = balance.strip_prefix("0x").and_then(|digits| u128::from_str_radix(digits, 16).ok());
     let balance = balance.ok_or("a balance of the node's is no number of 128 bits")?;

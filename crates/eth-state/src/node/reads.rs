@@ -1,7 +1,7 @@
 //! Methods of a node that only read, so that a call of one can be repeated.
 
-/// Methods that change nothing, neither on the chain nor in the node, so that they can be sent again. Filters are not among
-/// them: a node forgets what it has told of these.
+/// Methods that change nothing, neither on the chain nor in the node, so that they can be sent
+/// again. Filters are not among them: a node forgets what it has told of these.
 const READS: [&str; 52] = [
     "anvil_dumpState",
     "debug_getRawBlock",

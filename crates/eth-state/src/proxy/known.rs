@@ -9,7 +9,8 @@ use crate::head::ChainHead;
 pub struct Facts {
     /// The chain that it is of, which never changes.
     pub chain_id: Option<u64>,
-    /// The block after which the hints are; none where the database does not say so, and for a moment when there are new hints.
+    /// The block after which the hints are; none where the database does not say so, and for a
+    /// moment when there are new hints.
     pub head: Option<ChainHead>,
 }
 

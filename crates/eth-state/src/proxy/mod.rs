@@ -1,7 +1,7 @@
 //! A proxy that answers wallets like a node of Ethereum, by private look-ups.
 //!
-//! Wallets speak JSON-RPC over HTTP ([`router`]); what they ask is looked up in rounds ([`run`]), and calls that cannot be are passed to a
-//! node, where there is one ([`Fallback`]).
+//! Wallets speak JSON-RPC over HTTP ([`router`]); what they ask is looked up in rounds ([`run`]),
+//! and calls that cannot be are passed to a node, where there is one ([`Fallback`]).
 
 mod fallback;
 mod known;
@@ -71,7 +71,8 @@ pub enum HintsNews<'a> {
     Failed(&'a crate::Error),
 }
 
-/// What a person can do who runs the proxy, in the words of the program that runs it: added to answers where that helps.
+/// What a person can do who runs the proxy, in the words of the program that runs it: added to
+/// answers where that helps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Advice {
     /// How to have a node answer a method.

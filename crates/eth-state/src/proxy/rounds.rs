@@ -1,9 +1,11 @@
-//! Look-ups leave in rounds of a fixed number, so that how many are made, and when, says little about what is asked.
+//! Look-ups leave in rounds of a fixed number, so that how many are made, and when, says little
+//! about what is asked.
 //!
-//! SEC: a round is filled up with look-ups of random keys, which nobody can tell from others. Without a clock it leaves when
-//! something waits; with one, at every beat, whether anything waits or not. When the server is asked for what is new depends on
-//! the time alone. A code takes a look-up in the database of codes after its round, whether the account has one or not; with a clock
-//! every beat has one.
+//! SEC: a round is filled up with look-ups of random keys, which nobody can tell from others.
+//! Without a clock it leaves when something waits; with one, at every beat, whether anything waits
+//! or not. When the server is asked for what is new depends on the time alone. A code takes a
+//! look-up in the database of codes after its round, whether the account has one or not; with a
+//! clock every beat has one.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +26,8 @@ use crate::look_up::{Answer, Answered, Library, NoAnswer, Query};
 const EPOCH_INTERVAL: Duration = Duration::from_secs(4);
 /// Interval of looking whether `stop` was raised.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a call waits for new hints where there is no other way: as long as a wallet does with ease.
+/// How long a call waits for new hints where there is no other way: as long as a wallet does with
+/// ease.
 const HINTS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Calls that come together go together.
 const GATHER: Duration = Duration::from_millis(20);
@@ -186,7 +189,8 @@ fn go_round(
         let mut codes = libraries.codes.as_mut().filter(|_| codes_missing.is_none());
         match rhythm.every {
             Some(every) if Instant::now() >= round_at => {
-                // Beats that were missed are not made up for: how long the last round took is not told either.
+                // Beats that were missed are not made up for: how long the last round took is not
+                // told either.
                 while round_at <= Instant::now() {
                     round_at += every;
                 }
@@ -215,8 +219,8 @@ fn go_round(
     Ok(())
 }
 
-/// Completes what was left without an answer, and brings the hints to the newest epoch, with new ones where that is cheaper; returns
-/// that epoch. For the beginning, when nobody waits.
+/// Completes what was left without an answer, and brings the hints to the newest epoch, with new
+/// ones where that is cheaper; returns that epoch. For the beginning, when nobody waits.
 ///
 /// # Errors
 ///
@@ -249,7 +253,8 @@ pub fn catch_up(
     Ok(libraries.state.client().version().epoch)
 }
 
-/// The same while calls come: new hints are made beside. Whichever are needed, of the state or of codes, does not wait for the others.
+/// The same while calls come: new hints are made beside. Whichever are needed, of the state or of
+/// codes, does not wait for the others.
 fn bring_forward(
     spares: &mut Spares<'_, '_>,
     libraries: &mut Libraries,
@@ -267,7 +272,8 @@ fn bring_forward(
     Ok(libraries.state.client().version().epoch)
 }
 
-/// Brings the hints of the state forward as they are, and says why that is not enough, where it is not.
+/// Brings the hints of the state forward as they are, and says why that is not enough, where it is
+/// not.
 fn forward_state(
     library: &mut Library,
     known: &Known,
@@ -276,7 +282,8 @@ fn forward_state(
 ) -> Result<Option<NewHintsNeeded>> {
     let before = library.client().version().epoch;
     let mut needs = Ok(None);
-    // Epochs may come faster than their changes are added: what is said of the block must fit the hints.
+    // Epochs may come faster than their changes are added: what is said of the block must fit the
+    // hints.
     for _ in 0..3 {
         needs = forward(library, Which::State, new_hints, tell);
         if !matches!(needs, Ok(None)) || library.client().version().epoch == library.epoch() {
@@ -323,7 +330,8 @@ fn forward(
     }
 }
 
-/// One round: as many look-ups as it has, those that wait first. Says why it brought nothing, if so.
+/// One round: as many look-ups as it has, those that wait first. Says why it brought nothing, if
+/// so.
 fn go(
     library: &mut Library,
     waiting: &mut Waiting,
@@ -396,7 +404,8 @@ fn hash_of(
     }
 }
 
-/// One look-up in the database of codes: of the first that waits, or of none. Says why it brought nothing, if so.
+/// One look-up in the database of codes: of the first that waits, or of none. Says why it brought
+/// nothing, if so.
 fn go_for_code(codes: &mut Library, waiting: &mut Waiting) -> Result<Option<Error>> {
     waiting.codes.retain(|wanted| !wanted.answer.is_closed());
     let wanted = waiting.codes.pop_front();
@@ -435,8 +444,8 @@ fn code_of(hash: &[u8; 32], answer: Answer) -> Answered {
     }
 }
 
-/// Why a round brought nothing. A server that does not answer may do so again, and hints can be made anew; a state that cannot be
-/// written ends it.
+/// Why a round brought nothing. A server that does not answer may do so again, and hints can be
+/// made anew; a state that cannot be written ends it.
 fn lost(error: Error) -> Result<Error> {
     match error {
         Error::Unanswered(_) | Error::Query(_) | Error::Retrieval(warpsmith_pir::Error::Remote { .. }) => {
@@ -479,12 +488,14 @@ mod tests {
         assert_eq!(waiting.records.len(), MAX_WAITING);
     }
 
-    /// Who came lately waits; who waited for long is told why, and only where it is the hints that are missing.
+    /// Who came lately waits; who waited for long is told why, and only where it is the hints that
+    /// are missing.
     #[test]
     fn those_who_wait_for_new_hints_are_told_in_time() {
         let (mut waiting, began) = (Waiting::default(), Instant::now());
         let (mut old, mut told) = wanted();
-        // A machine that has not been on for as long has no such time; then there is nothing to see here.
+        // A machine that has not been on for as long has no such time; then there is nothing to see
+        // here.
         let Some(since) = began.checked_sub(HINTS_TIMEOUT) else { return };
         old.since = since;
         let (mut young, mut not_told) = wanted();

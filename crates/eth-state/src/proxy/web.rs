@@ -1,5 +1,6 @@
-//! The face to wallets: HTTP on this machine. A web page elsewhere must not use it: its browser says where a page is from.
-//! Whoever serves it refuses requests under foreign names of a host (DNS rebinding).
+//! The face to wallets: HTTP on this machine. A web page elsewhere must not use it: its browser
+//! says where a page is from. Whoever serves it refuses requests under foreign names of a host (DNS
+//! rebinding).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ use crate::look_up::Answered;
 
 /// Bytes of a request.
 const MAX_BYTES: usize = 1 << 20;
-/// How long a call may take: a server that is busy is asked again, and rounds by the clock wait for their time.
+/// How long a call may take: a server that is busy is asked again, and rounds by the clock wait for
+/// their time.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What answers calls.

@@ -1,7 +1,8 @@
 //! Documents that are posted to the address itself: calls of JSON-RPC.
 //!
-//! SEC: a call that changes something is sent once. When the connection breaks after its bytes may have left, it cannot be told
-//! whether the server has done it, so only calls that are known to read are sent again.
+//! SEC: a call that changes something is sent once. When the connection breaks after its bytes may
+//! have left, it cannot be told whether the server has done it, so only calls that are known to
+//! read are sent again.
 
 use std::io::{self, Read};
 
@@ -10,9 +11,10 @@ use super::exchange::{Exchange, Repeat};
 use crate::error::Result;
 
 impl Remote {
-    /// Posts a JSON document to the address itself, and has `read` read the answer, which has at most `longest` bytes. Where `is_read`
-    /// says that it changes nothing, it is sent again when the network fails, and then `read` is called again; otherwise only when
-    /// nothing of it has been sent.
+    /// Posts a JSON document to the address itself, and has `read` read the answer, which has at
+    /// most `longest` bytes. Where `is_read` says that it changes nothing, it is sent again when
+    /// the network fails, and then `read` is called again; otherwise only when nothing of it has
+    /// been sent.
     ///
     /// # Errors
     ///

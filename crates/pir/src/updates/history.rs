@@ -20,7 +20,8 @@ impl Live {
         (now.epoch, now.head(self.records))
     }
 
-    /// Returns the heads of all epochs that are known, from the newest back: also of those before the file, as far as they are kept.
+    /// Returns the heads of all epochs that are known, from the newest back: also of those before
+    /// the file, as far as they are kept.
     pub fn heads(&self) -> Vec<(u64, Option<String>)> {
         let now = self.read();
         let Some(mut records) = now.head_records(self.records) else { return Vec::new() };
@@ -66,7 +67,8 @@ impl Now {
         self.head_records(layout)?.head()
     }
 
-    /// The entries at the places of the records that tell the head; none of a database that has no such records.
+    /// The entries at the places of the records that tell the head; none of a database that has no
+    /// such records.
     fn head_records(&self, layout: Option<&'static dyn RecordLayout>) -> Option<HeadRecords> {
         let shape =
             self.base.description().keyword.as_ref().filter(|shape| shape.layout == Layout::Records)?;

@@ -1,4 +1,5 @@
-//! Hints that are older than the database: the flag for how they come to it, and what is said of that.
+//! Hints that are older than the database: the flag for how they come to it, and what is said of
+//! that.
 
 use std::sync::atomic::AtomicBool;
 
@@ -15,7 +16,8 @@ use crate::screen::Screen;
 /// Whether hints may be made anew.
 #[derive(Args, Clone, Copy)]
 pub(super) struct NewHintsFlag {
-    /// Never make new hints: catch up by changes, however many there are, and end where the server has not all of them
+    /// Never make new hints: catch up by changes, however many there are, and end where the server
+    /// has not all of them
     #[arg(long)]
     no_new_hints: bool,
 }
@@ -96,8 +98,8 @@ impl From<NewHintsFlag> for NewHints {
 }
 
 impl NewHintsFlag {
-    /// Brings hints to the newest epoch that the server told of, the cheaper way, and says on the screen which one that is and why. None where
-    /// they are of that epoch already.
+    /// Brings hints to the newest epoch that the server told of, the cheaper way, and says on the
+    /// screen which one that is and why. None where they are of that epoch already.
     pub(super) fn catch_up_on(
         self,
         library: &mut Library,
