@@ -2,8 +2,9 @@
 
 use std::error::Error as StdError;
 
-use warpsmith::{fleet, pir, search, store};
+use warpsmith::{fleet, search, store};
 use warpsmith_console::exit::{Failure, causes};
+use warpsmith_pir as pir;
 
 /// Errors of libraries that commands fail with.
 pub(crate) trait IntoFailure {
@@ -45,7 +46,6 @@ impl IntoFailure for warpsmith::Error {
     fn into_failure(self) -> Failure {
         match self {
             warpsmith::Error::Search(error) => error.into_failure(),
-            warpsmith::Error::Retrieval(error) => error.into_failure(),
             warpsmith::Error::Pattern(_) | warpsmith::Error::Range(_) => Failure::Usage(self.to_string()),
             other => failure_of("", &other),
         }
@@ -70,6 +70,15 @@ impl IntoFailure for search::Error {
                 Err(inner) => Failure::Other(inner.to_string()),
             },
             other => Failure::Other(other.to_string()),
+        }
+    }
+}
+
+impl IntoFailure for warpsmith_eth_state::Error {
+    fn into_failure(self) -> Failure {
+        match self {
+            warpsmith_eth_state::Error::Retrieval(error) => error.into_failure(),
+            other => Failure::of("", &other),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use warpsmith::pir::Token;
 use warpsmith_console::exit::Failure;
 use warpsmith_console::secret_file;
+use warpsmith_pir::Token;
 
 /// Reads the token from a file that nobody else may read.
 pub(crate) fn read_token(path: &Path) -> Result<Token, Failure> {

@@ -116,19 +116,23 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn params(reason: impl Into<String>) -> Error {
+    /// An error of parameters that cannot be.
+    pub fn params(reason: impl Into<String>) -> Error {
         Error::Params(reason.into())
     }
 
-    pub(crate) fn format(what: impl Into<String>, reason: impl Into<String>) -> Error {
+    /// An error of a file or a message, and what is wrong with it.
+    pub fn format(what: impl Into<String>, reason: impl Into<String>) -> Error {
         Error::Format { what: what.into(), reason: reason.into() }
     }
 
-    pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Error {
+    /// An error of a damaged file, and where it is damaged.
+    pub fn damaged(path: &Path, reason: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_owned(), reason: reason.into() }
     }
 
-    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    /// Makes an error of this file of what the system says.
+    pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.to_owned();
         move |source| Error::Io { path, source }
     }

@@ -2,7 +2,7 @@
 //! asks for all of them, always.
 //!
 //! The table is cut into partitions, and all places of a key lie in one: so a table of any size is built one partition
-//! at a time ([`build`]). Where a key may stand follows from its *name*, 14 bytes of its SHA-256; equal names of two keys
+//! at a time ([`table`](crate::table)). Where a key may stand follows from its *name*, 14 bytes of its SHA-256; equal names of two keys
 //! have a chance of 2^-51 among two thousand million. An empty place is an entry of zeros.
 //!
 //! Entries of most tables are *tagged*: they carry length and name before the value,
@@ -14,18 +14,14 @@
 //! so an entry says whose it is and where else it may stand, and a value comes back as long as it was. Values longer than an
 //! entry stand in several, as chunks ([`chunk_key`]).
 
-mod build;
-mod change;
 mod chunks;
-mod names;
+mod records;
 
 use sha2::{Digest, Sha256};
 
-pub use self::build::{Plan, Take, build};
-pub(crate) use self::build::{TakeEntry, build_entries};
-pub use self::change::{Change, entries_of_changes, entries_of_changes_moving, standing};
+pub(crate) use self::chunks::split;
 pub use self::chunks::{chunk_key, chunked_value, chunks_of};
-pub use self::names::Names;
+pub use self::records::RecordLayout;
 use crate::error::{Error, Result};
 use crate::random;
 use crate::wire::{u32_at, u64_at};
@@ -49,18 +45,14 @@ pub type Name = [u8; 14];
 pub enum Layout {
     /// Tagged entries; keys and values are any bytes.
     Tagged,
-    /// The 40-byte records of Ethereum's state.
-    State,
-    /// Tagged entries; a key is the kind of an address and its digest, a value its amount, least significant byte first
-    /// and no longer than it needs to be, or nothing where no amount is known.
-    Address,
+    /// Records of an application, which do not carry the names of their keys: a [`RecordLayout`] tells whose they are.
+    Records,
+    /// Tagged entries whose keys and values an application defines, by its number in a database's head: 3 or 6.
+    Defined(u8),
     /// Tagged entries that are chunks of values of any length; a value has at most so many. Keys are any bytes.
     Chunked(u16),
     /// The same, where keys are text.
     Text(u16),
-    /// Tagged entries; a key is the SHA-256 of an output script of Bitcoin, a value what its coins are worth (u64) and how many they
-    /// are (u32).
-    Script,
 }
 
 impl Layout {
@@ -68,22 +60,20 @@ impl Layout {
     fn numbers(self) -> (u8, u16) {
         match self {
             Layout::Tagged => (1, 0),
-            Layout::State => (2, 0),
-            Layout::Address => (3, 0),
+            Layout::Records => (2, 0),
             Layout::Chunked(chunks) => (4, chunks),
             Layout::Text(chunks) => (5, chunks),
-            Layout::Script => (6, 0),
+            Layout::Defined(number) => (number, 0),
         }
     }
 
     fn of_numbers(number: u8, chunks: u16) -> Result<Layout> {
         Ok(match (number, chunks) {
             (1, 0) => Layout::Tagged,
-            (2, 0) => Layout::State,
-            (3, 0) => Layout::Address,
+            (2, 0) => Layout::Records,
+            (3 | 6, 0) => Layout::Defined(number),
             (4, 1..) => Layout::Chunked(chunks),
             (5, 1..) => Layout::Text(chunks),
-            (6, 0) => Layout::Script,
             _ => {
                 let reason = format!("unknown layout {number} with {chunks} chunks");
                 return Err(Error::format("keyword table", reason));
@@ -95,7 +85,7 @@ impl Layout {
     pub fn chunks(self) -> Option<u16> {
         match self {
             Layout::Chunked(chunks) | Layout::Text(chunks) => Some(chunks),
-            Layout::Tagged | Layout::State | Layout::Address | Layout::Script => None,
+            Layout::Tagged | Layout::Records | Layout::Defined(_) => None,
         }
     }
 }
@@ -135,9 +125,18 @@ impl TableShape {
         )
     }
 
-    fn in_partitions(keys: u64, places: u8, layout: Layout, partitions: u32) -> Result<TableShape> {
+    pub(crate) fn in_partitions(
+        keys: u64,
+        places: u8,
+        layout: Layout,
+        partitions: u32,
+    ) -> Result<TableShape> {
         if keys == 0 || !PLACES.contains(&places) || keys > 1 << 38 {
             return Err(Error::params(format!("a table of {keys} keys with {places} places each cannot be")));
+        }
+        let (number, chunks) = layout.numbers();
+        if Layout::of_numbers(number, chunks)? != layout {
+            return Err(Error::params(format!("{layout:?} is no layout that an application defines")));
         }
         // Thresholds (Dietzfelbinger et al., "Tight thresholds for cuckoo hashing via XORSAT", 2010): 0.5, 0.917, 0.976.
         // Room beyond, more of it in small tables; it also holds what one partition has more than another.
@@ -277,10 +276,10 @@ pub fn tagged_value(key: &[u8], entries: &[Vec<u8>]) -> Option<Vec<u8>> {
     entries.iter().filter(|entry| tag_of(entry) == Some(&name)).filter_map(value).next_back()
 }
 
-/// Whether an entry may stand at a place: it is empty, or tagged with a name that has this place. Entries of a state say
+/// Whether an entry may stand at a place: it is empty, or tagged with a name that has this place. [`Layout::Records`] say
 /// nothing of the sort.
 pub fn is_at_home(shape: &TableShape, place: u64, entry: &[u8]) -> bool {
-    if shape.layout == Layout::State || entry.iter().all(|byte| *byte == 0) {
+    if shape.layout == Layout::Records || entry.iter().all(|byte| *byte == 0) {
         return true;
     }
     let length = entry.first_chunk().map_or(usize::MAX, |length| usize::from(u16::from_le_bytes(*length)));
@@ -320,7 +319,7 @@ mod tests {
             wrong[at] ^= 0x10;
             assert!(!is_at_home(&shape, places[0], &wrong), "byte {at}");
         }
-        assert!(is_at_home(&TableShape { layout: Layout::State, ..shape }, elsewhere, &entry));
+        assert!(is_at_home(&TableShape { layout: Layout::Records, ..shape }, elsewhere, &entry));
     }
 
     #[test]
@@ -328,13 +327,13 @@ mod tests {
         for (keys, partitions) in
             [(1, 1), (1000, 1), (1 << 22, 1), ((1 << 22) + 1, 2), (1_834_095_877, 438), (1 << 38, 512)]
         {
-            let shape = TableShape::new(keys, 3, Layout::Address).unwrap();
+            let shape = TableShape::new(keys, 3, Layout::Defined(3)).unwrap();
             assert_eq!((shape.partitions, shape.entries % u64::from(shape.partitions)), (partitions, 0));
             assert!(shape.entries > keys);
             assert_eq!(TableShape::read(&TableShape::to_bytes(Some(&shape))).unwrap(), Some(shape));
         }
         assert_eq!(TableShape::read(&TableShape::to_bytes(None)).unwrap(), None);
-        let good = TableShape::to_bytes(Some(&TableShape::new(1000, 3, Layout::State).unwrap()));
+        let good = TableShape::to_bytes(Some(&TableShape::new(1000, 3, Layout::Records).unwrap()));
         for (at, byte) in [(0, 1), (0, 5), (1, 4), (1, 5), (1, 7), (2, 1), (3, 1), (4, 0), (4, 7), (23, 1)] {
             let mut bad = good;
             bad[at] = byte;
@@ -345,7 +344,7 @@ mod tests {
             Layout::Chunked(7),
             Layout::Text(300),
             Layout::Text(u16::MAX),
-            Layout::Script,
+            Layout::Defined(6),
         ] {
             let shape = TableShape::new(1000, 3, layout).unwrap();
             assert_eq!(TableShape::read(&TableShape::to_bytes(Some(&shape))).unwrap(), Some(shape));

@@ -15,7 +15,6 @@ pub mod database;
 #[cfg(feature = "device")]
 pub mod device;
 mod error;
-pub mod ethereum;
 pub mod hints;
 pub mod keyword;
 #[cfg(feature = "server")]
@@ -27,6 +26,7 @@ mod random;
 pub mod remote;
 #[cfg(feature = "server")]
 pub mod server;
+pub mod table;
 mod token;
 pub mod two_server;
 pub mod updates;

@@ -11,8 +11,8 @@ mod catch_up;
 mod claim;
 mod contact;
 mod exchange;
-mod node;
 mod overlay;
+mod post;
 mod text;
 mod transport;
 
@@ -26,13 +26,11 @@ pub use self::catch_up::{CaughtUp, Cost, Weighed};
 use self::claim::believable;
 pub use self::contact::{Contact, Outage};
 use self::exchange::Whole;
-pub use self::node::is_read_method;
 use self::overlay::Overlay;
 use self::text::shown;
 use crate::client::{Asked, Client, Fetched};
 use crate::database::{Description, HEAD_BYTES};
 use crate::error::{Error, Result};
-use crate::ethereum::ChainHead;
 use crate::memory;
 use crate::params::Params;
 use crate::token::Token;
@@ -86,8 +84,9 @@ pub struct Offer {
     pub epoch: u64,
     /// The most queries of one request; 0 where it does not answer queries.
     pub batch: usize,
-    /// The block of a chain that the newest epoch is of, where it is a state that tells.
-    pub head: Option<ChainHead>,
+    /// What the entries of the newest epoch are the state of, in the words of the records' application, where they tell it. It is as the
+    /// server sent it: to be parsed, never to be shown.
+    pub head: Option<String>,
     /// Changes since the file, which a new client downloads too; 0 where it does not say.
     pub changes: u64,
 }
@@ -167,7 +166,7 @@ impl Remote {
         self
     }
 
-    /// The same, and errors do not repeat the path of its address: addresses of nodes often have a key there.
+    /// The same, and errors do not repeat the path of its address: it may be a key.
     #[must_use]
     pub fn hiding_path(mut self) -> Remote {
         self.hides_path = true;

@@ -8,6 +8,7 @@
 //! leaves the changes out that nobody is likely to need any more. Epochs go on as before. A table that is full can
 //! [`grow`](Live::grow).
 
+mod change;
 mod entries;
 mod fold;
 mod former;
@@ -23,6 +24,7 @@ use std::time::Instant;
 
 use warpsmith_hash::Lanes;
 
+pub use self::change::{Change, entries_of_changes, entries_of_changes_moving, standing};
 use self::entries::Entries;
 pub use self::entries::Newest;
 pub use self::fold::{Folded, Keep, fold, worth_keeping};
@@ -31,7 +33,7 @@ use self::log::Log;
 use crate::answer::take_back;
 use crate::database::{Database, Description};
 use crate::error::{Error, Result};
-use crate::ethereum::ChainHead;
+use crate::keyword::RecordLayout;
 use crate::params::Params;
 use crate::wire::{Picks, Update, answers_body, epoch_of, read_queries, updates_body};
 
@@ -45,6 +47,8 @@ pub struct Live {
     refused: Mutex<Option<(FileId, String)>>,
     /// Changes that may be taken back for one query: beyond, the client must update first.
     most_taken_back: u64,
+    /// Tells whose records are that carry no tag.
+    records: Option<&'static dyn RecordLayout>,
 }
 
 /// Whether a copy of the entries, with some to spare, has room in the memory that is free now.
@@ -181,7 +185,15 @@ impl Live {
     pub fn open(path: &Path, lanes: Lanes, most_taken_back: u64) -> Result<Live> {
         let (now, log) = Now::open(path)?;
         let (log, now) = (Mutex::new(log), RwLock::new(now));
-        Ok(Live { path: path.to_owned(), lanes, log, now, refused: Mutex::default(), most_taken_back })
+        let refused = Mutex::default();
+        Ok(Live { path: path.to_owned(), lanes, log, now, refused, most_taken_back, records: None })
+    }
+
+    /// Adds the layout of an application's records: without it those of [`Layout::Records`](crate::keyword::Layout::Records) can be served
+    /// and folded, but not changed, and no head is known.
+    #[must_use]
+    pub fn with_records(self, layout: &'static dyn RecordLayout) -> Live {
+        Live { records: Some(layout), ..self }
     }
 
     /// Whether a copy of the entries, with some to spare, has room in the memory that is free now.
@@ -329,10 +341,11 @@ impl Live {
         self.read().first
     }
 
-    /// What the file's head says, the newest epoch, and the block of a chain that it is of, if it tells: all of one moment.
-    pub fn offer(&self) -> (Description, u64, Option<ChainHead>) {
+    /// Returns what the beginning of the file says, the newest epoch, and its head, if the records tell it
+    /// ([`RecordLayout::head`]): all of one moment.
+    pub fn offer(&self) -> (Description, u64, Option<String>) {
         let now = self.read();
-        (now.base.description().clone(), now.epoch, now.head())
+        (now.base.description().clone(), now.epoch, now.head(self.records))
     }
 
     /// Changes since the file, in all epochs together.

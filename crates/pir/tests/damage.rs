@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use warpsmith_hash::Lanes;
 use warpsmith_pir::hints::make::{Make, Processor};
-use warpsmith_pir::keyword::{self, Plan};
+use warpsmith_pir::table::{self, Plan};
 use warpsmith_pir::updates::Live;
 use warpsmith_pir::{Choice, Error, Params, Result};
 
@@ -16,10 +16,10 @@ use crate::support::{Bench, fast_folder, flipped, put};
 fn small_database(folder: &Path) -> PathBuf {
     let path = folder.join("data");
     let plan = Plan::tagged(20, 8);
-    let mut source = |take: &mut keyword::Take<'_>| {
+    let mut source = |take: &mut table::Take<'_>| {
         (0..20u64).try_for_each(|number| take(&number.to_le_bytes(), &number.to_le_bytes()))
     };
-    keyword::build(&path, &plan, &mut source, &mut |_| Ok(())).unwrap();
+    table::build(&path, &plan, &mut source, &mut |_| Ok(())).unwrap();
     path
 }
 

@@ -1,34 +1,67 @@
 //! Tables that are full and grow: every key is found before and after, and nobody gets an answer of the other table.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use warpsmith_hash::Lanes;
-use warpsmith_pir::ethereum::{self, slot_key, slot_record};
-use warpsmith_pir::keyword::{
-    Change, Layout, Names, Plan, Take, build, entries_of_changes, entries_of_changes_moving, standing,
+use warpsmith_pir::keyword::{Layout, Name, RecordLayout, name};
+use warpsmith_pir::table::{Plan, Take, build};
+use warpsmith_pir::updates::{
+    Change, Keep, Live, entries_of_changes, entries_of_changes_moving, fold, standing,
 };
-use warpsmith_pir::updates::{Keep, Live, fold};
 use warpsmith_pir::{Client, Error, Version, hints};
 
+/// Records of 40 bytes: a value of 32 that says what the database is the state of where the key is that of the head, and behind it eight
+/// bytes of the key's name.
+struct Records;
+
+const HEAD_KEY: &[u8] = b"head";
+
+fn tag(key: &[u8]) -> [u8; 8] {
+    *name(key).first_chunk().unwrap()
+}
+
+fn record(key: &[u8], value: &[u8; 32]) -> Vec<u8> {
+    [&value[..], &tag(key)].concat()
+}
+
+impl RecordLayout for Records {
+    fn belongs_to(&self, key: &[u8], record: &[u8]) -> bool {
+        record.ends_with(&tag(key))
+    }
+
+    fn head_keys(&self) -> Vec<Vec<u8>> {
+        vec![HEAD_KEY.to_vec()]
+    }
+
+    fn head(&self, records: &[Vec<Vec<u8>>]) -> Option<String> {
+        let [records] = records else {
+            panic!("there is one key, and there are records of {}", records.len())
+        };
+        let record = records.iter().find(|record| self.belongs_to(HEAD_KEY, record))?;
+        Some(format!("state {}", record[0]))
+    }
+}
+
 fn open(path: &Path) -> Live {
-    Live::open(path, Lanes::detect(), 10_000).unwrap()
+    Live::open(path, Lanes::detect(), 10_000).unwrap().with_records(&Records)
 }
 
 fn key(number: u32) -> Vec<u8> {
-    slot_key(&[7; 20], &std::array::from_fn(|i| number.to_be_bytes()[i % 4]))
+    [&[7; 20][..], &number.to_be_bytes()].concat()
 }
 
 /// A key with the value that it has in a layout.
 fn change(layout: Layout, number: u32) -> Change {
     let value = match layout {
-        Layout::State => slot_record(&key(number), &[number as u8 | 1; 32]).to_vec(),
+        Layout::Records => record(&key(number), &[number as u8 | 1; 32]),
         _ => number.to_be_bytes().to_vec(),
     };
     (key(number), Some(value))
 }
 
 fn make(path: &Path, layout: Layout, keys: u32, room: u64) {
-    let plan = Plan { layout, room, ..ethereum::plan(keys.into(), None, 0) };
+    let plan = Plan { room, ..Plan::new(layout, keys.into(), 40) };
     let mut source = |take: &mut Take<'_>| {
         (0..keys).try_for_each(|number| {
             let (key, value) = change(layout, number);
@@ -45,7 +78,7 @@ fn assert_keys(live: &Live, layout: Layout, keys: u32) {
         let (key, value) = change(layout, number);
         let entry = standing(live, &shape, &key).unwrap();
         let found = match layout {
-            Layout::State => entry,
+            Layout::Records => entry,
             _ => entry.map(|entry| entry[16..20].to_vec()),
         };
         assert_eq!(found, value.filter(|_| number < keys), "key {number} of {keys}");
@@ -54,17 +87,16 @@ fn assert_keys(live: &Live, layout: Layout, keys: u32) {
 
 #[test]
 fn a_table_that_is_full_grows_and_keeps_every_key() {
-    for layout in [Layout::Tagged, Layout::State] {
+    for layout in [Layout::Tagged, Layout::Records] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
         make(&path, layout, 300, 0);
         let (live, mut server, asleep) = (open(&path), open(&path), open(&path));
         server.load(true, &mut |_| Ok(())).unwrap();
         let lineage = live.base().description().lineage();
-        let mut names = Names::create(&path, &lineage).unwrap();
-        let all: Vec<Vec<u8>> = (0..2000).map(key).collect();
-        names.add(all.iter().map(Vec::as_slice)).unwrap();
-        let name_of = |record: &[u8]| names.of(record);
+        let names: HashMap<[u8; 8], Name> =
+            (0..2000).map(|number| (tag(&key(number)), name(&key(number)))).collect();
+        let name_of = |record: &[u8]| names.get(record.last_chunk()?).copied();
         let nobody = |_: &[u8]| None;
         // A client of the old table, which stays behind.
         let params = live.params();
@@ -88,7 +120,7 @@ fn a_table_that_is_full_grows_and_keeps_every_key() {
                 Err(Error::Full(number)) => {
                     assert!(number < 25);
                     let (epoch, before) = (live.epoch(), live.base().description().clone());
-                    if layout == Layout::State {
+                    if layout == Layout::Records {
                         // Nobody knows whose the records are: nothing is done.
                         let told = live.grow(100, &nobody, &mut |_| Ok(())).unwrap_err().to_string();
                         assert!(told.contains(".names"), "{told}");
@@ -180,4 +212,41 @@ fn a_list_of_the_table_before_counts_as_none() {
     // Entries without keys have nothing to grow.
     let flat = crate::support::Bench::new(warpsmith_pir::Choice::new(100, 8));
     assert!(flat.live.grow(10, &|_| None, &mut |_| Ok(())).unwrap_err().to_string().contains("no table"));
+}
+
+/// Without the layout of its records a database is neither read by key nor changed: what would be written might be another's.
+#[test]
+fn records_of_an_unknown_layout_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    make(&path, Layout::Records, 10, 10);
+    let live = Live::open(&path, Lanes::detect(), 0).unwrap();
+    let shape = live.base().description().keyword.clone().unwrap();
+    for told in [
+        standing(&live, &shape, &key(0)).unwrap_err(),
+        entries_of_changes(&live, &shape, &[change(Layout::Records, 10)]).unwrap_err(),
+    ] {
+        assert!(told.to_string().contains("without their layout"), "{told}");
+    }
+    assert_eq!((live.newest(), live.heads()), ((0, None), Vec::new()));
+    assert!(standing(&open(&path), &shape, &key(0)).unwrap().is_some());
+}
+
+#[test]
+fn epochs_have_the_heads_that_their_records_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    make(&path, Layout::Records, 10, 10);
+    let live = open(&path);
+    let shape = live.base().description().keyword.clone().unwrap();
+    for number in [3, 4] {
+        let change = (HEAD_KEY.to_vec(), Some(record(HEAD_KEY, &[number; 32])));
+        let entries = entries_of_changes(&live, &shape, &[change]).unwrap();
+        live.update(live.difference(&entries).unwrap()).unwrap();
+    }
+    let head = |number: u8| Some(format!("state {number}"));
+    assert_eq!((live.newest(), live.offer().2), ((2, head(4)), head(4)));
+    assert_eq!(live.heads(), [(2, head(4)), (1, head(3)), (0, None)]);
+    live.update(live.back_to(1).unwrap()).unwrap();
+    assert_eq!(live.newest(), (3, head(3)));
 }

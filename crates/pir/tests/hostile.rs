@@ -154,7 +154,7 @@ fn answers_that_are_dripped() {
 #[test]
 fn calls_that_change_something_are_sent_once() {
     let call = |remote: &Remote, is_read| {
-        remote.call_node(b"{}", is_read, 100, |reader| {
+        remote.post_json(b"{}", is_read, 100, |reader| {
             let mut answer = Vec::new();
             reader.read_to_end(&mut answer).map(|_| answer)
         })

@@ -1,4 +1,4 @@
-//! Search secp256k1 keys by the look of their public form, scan ranges of keys, and read databases in private.
+//! Search secp256k1 keys by the look of their public form, and scan ranges of keys.
 //!
 //! ```
 //! use warpsmith::{Devices, mine, npub};
@@ -8,23 +8,21 @@
 //! # Ok::<(), warpsmith::Error>(())
 //! ```
 //!
-//! [`mine`], [`scan`](fn@scan) and [`look_up`](fn@look_up) are the three things this library does. Each gives a description to which wishes are
+//! [`mine`] and [`scan`](fn@scan) are the two things this library does. Each gives a description to which wishes are
 //! added, and begins when its results are asked for. The programs in `crates/warpsmith/examples` show them whole, and how to
 //! search addresses of a chain of your own.
 //!
-//! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`], [`mod@look_up`],
-//! [`devices`], [`keys`], [`proof`] and the crates [`chain`], [`keystore`], [`pattern`], [`store`],
-//! [`pir`] and [`curve`]; `fleet` is for searches on many machines.
+//! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`],
+//! [`devices`], [`keys`], [`proof`] and the crates [`chain`], [`keystore`], [`pattern`], [`store`]
+//! and [`curve`]; `fleet` is for searches on many machines.
 
 mod background;
 mod error;
-pub mod look_up;
 mod mine;
 pub mod scan;
 
 pub use background::{Note, Running};
 pub use error::{Error, Result};
-pub use look_up::look_up;
 pub use mine::{Matches, Mine, mine, mine_best, mine_salts};
 pub use scan::scan;
 pub use warpsmith_chain as chain;
@@ -36,7 +34,6 @@ pub use warpsmith_engine::{Devices, Match, Solution};
 pub use warpsmith_fleet as fleet;
 pub use warpsmith_keystore as keystore;
 pub use warpsmith_pattern as pattern;
-pub use warpsmith_pir as pir;
 pub use warpsmith_store as store;
 
 /// Nostr public keys: `npub1...`.

@@ -79,7 +79,10 @@ mod tests {
     #[test]
     fn the_reason_that_matters_is_told() {
         assert_eq!(reason(ThrottleReasons(0)), None);
-        assert_eq!(reason(ThrottleReasons(ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING)), None);
+        assert_eq!(
+            reason(ThrottleReasons(ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING)),
+            None
+        );
         assert_eq!(reason(ThrottleReasons(ThrottleReasons::SW_POWER_CAP)), Some("power limit"));
         assert_eq!(
             reason(ThrottleReasons(ThrottleReasons::SW_POWER_CAP | ThrottleReasons::HW_THERMAL_SLOWDOWN)),

@@ -189,14 +189,17 @@ impl<'t> Walk<'t> {
         self.step += 1;
         match (relatives, y) {
             (true, true) => {
-                by_lanes!(kind, points::<true, true>(step, take), |walk| walk.points::<true, true>(step, take))
+                by_lanes!(kind, points::<true, true>(step, take), |walk| walk
+                    .points::<true, true>(step, take))
             }
             (true, false) => {
-                by_lanes!(kind, points::<false, true>(step, take), |walk| walk.points::<false, true>(step, take))
+                by_lanes!(kind, points::<false, true>(step, take), |walk| walk
+                    .points::<false, true>(step, take))
             }
             // Whoever wants single keys without y gets it all the same.
             (false, _) => {
-                by_lanes!(kind, points::<true, false>(step, take), |walk| walk.points::<true, false>(step, take))
+                by_lanes!(kind, points::<true, false>(step, take), |walk| walk
+                    .points::<true, false>(step, take))
             }
         }
     }

@@ -17,7 +17,7 @@ pub fn chunks_of(length: usize, entry_size: usize) -> usize {
 }
 
 /// The chunks of a value in their order.
-pub(super) fn split(value: &[u8], entry_size: usize) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn split(value: &[u8], entry_size: usize) -> impl Iterator<Item = &[u8]> {
     let full = entry_size - TAG_BYTES;
     (0..chunks_of(value.len(), entry_size))
         .map(move |number| &value[number * full..][..full.min(value.len() - number * full)])

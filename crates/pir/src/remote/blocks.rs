@@ -17,12 +17,10 @@ use sha2::{Digest, Sha256};
 
 use super::Remote;
 use super::exchange::{ATTEMPTS, Exchange, Of, Repeat, busy, is_busy, message};
-use super::transport::{Response, is_hang_up};
+use super::transport::{CONNECTIONS, Response, is_hang_up};
 use crate::database::{Description, SEGMENT_BYTES};
 use crate::error::Result;
 
-/// The most connections, which are kept from one lot to the next. Whatever the machine is, as a server sees how many there are.
-pub(super) const CONNECTIONS: usize = 8;
 /// The most segments of one request. At most as many such lots as connections are claimed and not yet taken.
 const LOT: u64 = 32;
 /// The time between two lots, on average, and how far ahead of that they may be. A server allows an address 200 requests a second

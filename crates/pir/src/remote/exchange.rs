@@ -13,7 +13,6 @@ use super::text::shown;
 use super::transport::{self, Response, is_hang_up};
 use super::{HINTS, Remote, UPDATES};
 use crate::error::{Error, Result};
-use crate::ethereum::ChainHead;
 use crate::token::Token;
 
 /// Attempts at one request, within seven and a half seconds: a server that is started again is back by then, and who gave a wrong
@@ -60,7 +59,7 @@ pub(super) struct Whole {
     pub bytes: Vec<u8>,
     pub epoch: Option<u64>,
     pub batch: Option<u64>,
-    pub head: Option<ChainHead>,
+    pub head: Option<String>,
     pub changes: Option<u64>,
 }
 
@@ -122,7 +121,7 @@ impl Remote {
             let mut bytes = Vec::new();
             response.body.read_to_end(&mut bytes)?;
             let Response { epoch, batch, head, changes, .. } = response;
-            Ok(Whole { bytes, epoch: *epoch, batch: *batch, head: *head, changes: *changes })
+            Ok(Whole { bytes, epoch: *epoch, batch: *batch, head: head.clone(), changes: *changes })
         })
     }
 
@@ -175,7 +174,7 @@ impl Remote {
                 }
             };
             let text = String::from_utf8_lossy(&said);
-            // What a gateway gave up waiting for may have been done: hints, which take long to make, or a node's call.
+            // What a gateway gave up waiting for may have been done: hints, which take long to make, or a call.
             let may_be_done = status == 504 && *path == HINTS || is_gateway(status) && path.is_empty();
             let reason = match location {
                 _ if is_busy(status) && !may_be_done && *repeat == Repeat::Always => {

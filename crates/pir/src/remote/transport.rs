@@ -16,8 +16,8 @@ use ureq::unversioned::transport::{
 use ureq::{Agent, AsSendBody, Body, BodyReader, Proxy, Timeout};
 use zeroize::Zeroize;
 
-use crate::ethereum::ChainHead;
-
+/// The most connections, which are kept from one request to the next. It is the same on every machine, as a server sees how many there are.
+pub(super) const CONNECTIONS: usize = 8;
 /// Timeout of an attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The same where somebody waits for the answer and nothing stands between.
@@ -54,7 +54,7 @@ fn agent_with(
         .accept_encoding("")
         .timeout_connect(Some(connect_timeout))
         .max_idle_age(IDLE)
-        .max_idle_connections_per_host(super::blocks::CONNECTIONS)
+        .max_idle_connections_per_host(CONNECTIONS)
         .proxy(proxy.cloned());
     #[cfg(feature = "tls")]
     let config = if secure { config.tls_config(tls::config()?) } else { config };
@@ -72,7 +72,7 @@ pub(super) struct Response {
     pub status: u16,
     pub epoch: Option<u64>,
     pub batch: Option<u64>,
-    pub head: Option<ChainHead>,
+    pub head: Option<String>,
     pub changes: Option<u64>,
     pub location: Option<String>,
     pub body: Bounded,
@@ -116,7 +116,7 @@ pub(super) fn send(
         epoch: number("warpsmith-epoch"),
         batch: number("warpsmith-batch"),
         changes: number("warpsmith-changes"),
-        head: text("warpsmith-head").and_then(|head| head.parse().ok()),
+        head: text("warpsmith-head").map(|head| head.into_owned()),
         location: text("location").map(|place| place.into_owned()),
         body: Bounded::new(body, left),
     })

@@ -137,7 +137,7 @@ async fn info(State(shared): App) -> Response {
     let mut response = (BINARY, description.to_bytes()).into_response();
     response.headers_mut().insert("warpsmith-epoch", epoch.into());
     response.headers_mut().insert("warpsmith-changes", shared.live.changes().into());
-    if let Some(head) = head.and_then(|head| head.to_string().parse().ok()) {
+    if let Some(head) = head.and_then(|head| head.parse().ok()) {
         response.headers_mut().insert("warpsmith-head", head);
     }
     if matches!(shared.role, Role::Library) {

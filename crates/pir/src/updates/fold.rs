@@ -42,7 +42,7 @@ pub fn worth_keeping(params: &Params) -> u64 {
     of_bytes.min(FEWEST_CHANGES.max(16 * u64::from(params.blocks()))).max(1)
 }
 
-/// What a fold keeps of the updates, for clients that are behind and for a chain that takes blocks back.
+/// What a fold keeps of the updates, for clients that are behind and for going back to an earlier epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     /// So many epochs before the newest, however long their updates are.

@@ -12,12 +12,13 @@ use super::entries::Newest;
 use super::fold::hold;
 use super::log::Log;
 use crate::error::{Error, Result};
-use crate::keyword::{Layout, Name, Plan, TakeEntry, build_entries, is_at_home, tag_of};
+use crate::keyword::{Layout, Name, is_at_home, tag_of};
 use crate::params::{Choice, Params};
+use crate::table::{Plan, TakeEntry, build_entries};
 
 impl Live {
-    /// Moves all keys to a table with room for so many more, and goes over to it. `name_of` knows the names of a state's records
-    /// ([`Names`](crate::keyword::Names)), which do not carry them. `watch` is told the share of the work that is done, and may end
+    /// Moves all keys to a table with room for so many more, and goes over to it. `name_of` knows the names of records
+    /// ([`Layout::Records`]), which do not carry them. `watch` is told the share of the work that is done, and may end
     /// it with an error.
     ///
     /// # Errors
@@ -43,7 +44,7 @@ impl Live {
         let size = description.params.entry_size();
         let name = |place: u64, entry: &[u8]| {
             let name = match shape.layout {
-                Layout::State => name_of(entry).filter(|name| shape.places_of_name(name).contains(&place)),
+                Layout::Records => name_of(entry).filter(|name| shape.places_of_name(name).contains(&place)),
                 _ => tag_of(entry).copied().filter(|_| is_at_home(shape, place, entry)),
             };
             name.ok_or_else(|| {

@@ -1,37 +1,40 @@
-//! What the epochs were: of which blocks, and how to go back to one.
+//! Earlier epochs: what their entries were the state of, and how to go back to one.
 
 use std::collections::BTreeMap;
 
 use super::{Live, Now};
 use crate::error::Result;
-use crate::ethereum::ChainHead;
-use crate::keyword::Layout;
+use crate::keyword::{Layout, RecordLayout};
 use crate::wire::Update;
 
-/// The entries at all places of the two records that tell the block, each with its place.
-type HeadRecords = [Vec<(u64, Vec<u8>)>; 2];
+/// The entries at all places of the records that tell the head, each with its place.
+struct HeadRecords {
+    layout: &'static dyn RecordLayout,
+    by_key: Vec<Vec<(u64, Vec<u8>)>>,
+}
 
 impl Live {
-    /// The newest epoch, and the block of a chain that its entries tell of, if they do.
-    pub fn newest(&self) -> (u64, Option<ChainHead>) {
+    /// Returns the newest epoch and its head, if the records tell it ([`RecordLayout::head`]).
+    pub fn newest(&self) -> (u64, Option<String>) {
         let now = self.read();
-        (now.epoch, now.head())
+        (now.epoch, now.head(self.records))
     }
 
-    /// The blocks of all epochs that are known, from the newest back: also of those before the file, as far as they are kept.
-    pub fn heads(&self) -> Vec<(u64, Option<ChainHead>)> {
+    /// Returns the heads of all epochs that are known, from the newest back: also of those before
+    /// the file, as far as they are kept.
+    pub fn heads(&self) -> Vec<(u64, Option<String>)> {
         let now = self.read();
-        let Some(mut records) = now.head_records() else { return Vec::new() };
-        let mut heads = vec![(now.epoch, find(&records))];
+        let Some(mut records) = now.head_records(self.records) else { return Vec::new() };
+        let mut heads = vec![(now.epoch, records.head())];
         for update in now.updates.iter().rev() {
             for (index, delta) in update.changes(now.params().entry_size()) {
-                for (place, record) in records.iter_mut().flatten() {
+                for (place, record) in records.by_key.iter_mut().flatten() {
                     if *place == index {
                         record.iter_mut().zip(delta).for_each(|(byte, delta)| *byte ^= delta);
                     }
                 }
             }
-            heads.push((update.number - 1, find(&records)));
+            heads.push((update.number - 1, records.head()));
         }
         heads
     }
@@ -59,26 +62,30 @@ impl Live {
 }
 
 impl Now {
-    /// The block that the entries tell of.
-    pub(super) fn head(&self) -> Option<ChainHead> {
-        self.head_records().and_then(|records| find(&records))
+    /// The head of the newest epoch.
+    pub(super) fn head(&self, layout: Option<&'static dyn RecordLayout>) -> Option<String> {
+        self.head_records(layout)?.head()
     }
 
-    /// The entries at the places of the two records that tell the block; none of a database that is no state.
-    fn head_records(&self) -> Option<HeadRecords> {
-        let shape = self.base.description().keyword.as_ref()?;
-        let records = (shape.layout == Layout::State).then(ChainHead::keys)?.map(|key| {
-            let places = shape.places_of(&key).into_iter();
+    /// The entries at the places of the records that tell the head; none of a database that has no
+    /// such records.
+    fn head_records(&self, layout: Option<&'static dyn RecordLayout>) -> Option<HeadRecords> {
+        let shape =
+            self.base.description().keyword.as_ref().filter(|shape| shape.layout == Layout::Records)?;
+        let layout = layout?;
+        let at_places = |key: &Vec<u8>| {
+            let places = shape.places_of(key).into_iter();
             // What is damaged is told where it is asked for.
             places.filter_map(|place| Some((place, self.entries.entry(&self.base, place).ok()?))).collect()
-        });
-        Some(records)
+        };
+        Some(HeadRecords { layout, by_key: layout.head_keys().iter().map(at_places).collect() })
     }
 }
 
-fn find(records: &HeadRecords) -> Option<ChainHead> {
-    let records = records
-        .each_ref()
-        .map(|records| records.iter().map(|(_, record)| record.clone()).collect::<Vec<_>>());
-    ChainHead::find([&records[0], &records[1]])
+impl HeadRecords {
+    fn head(&self) -> Option<String> {
+        let without_places =
+            |records: &Vec<(u64, Vec<u8>)>| records.iter().map(|(_, record)| record.clone()).collect();
+        self.layout.head(&self.by_key.iter().map(without_places).collect::<Vec<_>>())
+    }
 }

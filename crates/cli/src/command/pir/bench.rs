@@ -2,12 +2,12 @@
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::{Choice, ENTRY_SIZES, Params};
 use warpsmith_console::devices::DeviceFlags;
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_pir::{Choice, ENTRY_SIZES, Params};
 
 use super::bytes;
 use super::info::ShapeFlags;

@@ -10,20 +10,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use warpsmith::pir::database::{Builder, Description};
-use warpsmith::pir::ethereum::{ChainHead, Synthetic, WordFolder};
-use warpsmith::pir::{Choice, ENTRY_SIZES, Error, Result};
 use warpsmith::store::{self, Snapshot};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_eth_state::ChainHead;
+use warpsmith_eth_state::import::{Dump, Form, Synthetic, WordFolder};
+use warpsmith_pir::database::{Builder, Description};
+use warpsmith_pir::{Choice, ENTRY_SIZES, Error, Result};
 
 use super::codes::CodeFlags;
-use super::dump::Dump;
 use super::info::{DatabaseLine, database_text};
-use super::pairs::Form;
 use super::{Route, refuse_existing};
 use crate::failures::OrFail as _;
 

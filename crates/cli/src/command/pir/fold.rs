@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::updates::{Folded, Keep, Live, fold};
-use warpsmith::pir::{Error, Result};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_pir::updates::{Folded, Keep, Live, fold};
+use warpsmith_pir::{Error, Result};
 
 use crate::failures::OrFail as _;
 

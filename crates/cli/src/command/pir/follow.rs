@@ -1,27 +1,25 @@
 //! `warpsmith pir follow`: keeps a database of Ethereum's state up with its chain.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::Error;
-use warpsmith::pir::ethereum::ChainHead;
-use warpsmith::pir::keyword::{Layout, Names, TableShape, entries_of_changes_moving, standing};
-use warpsmith::pir::updates::Live;
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_eth_state::follow::{Follower, Step, state_shape};
+use warpsmith_eth_state::node::{Node, pause};
+use warpsmith_eth_state::{ChainHead, Codes, Error, Names, newest, open_database};
+use warpsmith_pir::updates::Live;
 
-use super::codes::{Codes, chunks_of_all};
 use super::fold::{self, FoldedLine, Folding, KeepFlags};
 use super::growth::{Telling, grow};
-use super::node::{Node, Records, Told, pause};
-use super::{Route, lanes};
-use crate::failures::OrFail as _;
+use super::{Route, lanes, warn_of_node};
+use crate::failures::{IntoFailure as _, OrFail as _};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,26 +93,14 @@ struct FollowedLine {
     taken_back: bool,
 }
 
-/// What was done about the chain.
-enum Step {
-    /// An epoch, with so many changes; it may take blocks back.
-    Epoch { head: ChainHead, changes: usize, taken_back: bool },
-    /// One of so many changes is of a new key that has no place: the table must grow.
-    Full { new: usize },
-    /// The same of the codes' table, and so many chunks.
-    CodesFull { new: usize },
-    /// There is nothing new.
-    Still,
-}
-
 impl Follow {
     pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
         let mut screen = Screen::new(self.quiet);
         let remote = self.route.to(&self.rpc)?;
-        let live = Live::open(&self.database, lanes(), 0).or_fail()?;
-        let codes = self.codes.as_deref().map(Codes::open).transpose()?;
-        let (description, _, head) = live.offer();
-        let (Some(_), Some(head)) = (shape_of(&live), head) else {
+        let live = open_database(&self.database, lanes(), 0).or_fail()?;
+        let codes = self.codes.as_deref().map(open_codes).transpose()?;
+        let description = live.base().description().clone();
+        let (Some(_), (_, Some(head))) = (state_shape(&live), newest(&live)) else {
             return Err(Failure::Usage(format!(
                 "{} does not say of which chain and block it is; build it with --rpc, or from a state with --chain-id, \
                  --block-number and --block-hash",
@@ -122,7 +108,7 @@ impl Follow {
             )));
         };
         let stop = interrupt()?;
-        let node = Node::new(remote, &stop);
+        let node = Node::new(remote, &stop, &warn_of_node);
         let names =
             Names::open(&self.database, &description.lineage(), &description.predecessors).or_fail()?;
         if names.is_none() {
@@ -133,7 +119,7 @@ impl Follow {
         }
         let chain_id = match node.chain_id() {
             Err(_) if stop.load(Ordering::Relaxed) => return Err(Failure::Interrupted),
-            told => told.map_err(|error| self.failure(&error))?,
+            told => told.map_err(|error| Failure::Other(format!("--rpc: {error}")))?,
         };
         if chain_id != head.chain_id {
             return Err(Failure::Usage(format!(
@@ -150,20 +136,20 @@ impl Follow {
         ));
         let mut folding = Folding::new(&self.database, self.fold_every, self.keep.keep());
         let mut folding_codes =
-            codes.as_ref().map(|codes| Folding::new(&codes.path, self.fold_every, self.keep.keep()));
-        let (behind, missing) = (self.behind, 0);
-        let mut follower = Follower { live: &live, node: &node, names, codes, behind, missing };
+            codes.as_ref().map(|codes| Folding::new(codes.path(), self.fold_every, self.keep.keep()));
+        let mut follower = Follower::new(&live, &node, names, codes);
+        follower.confirmations = self.behind;
         let mut trouble = String::new();
         loop {
-            let at = live.newest().1.map(|head| head.number);
+            let at = newest(&live).1.map(|head| head.number);
             if stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| at >= Some(until)) {
                 break;
             }
             self.look_after(&mut folding, &live, &mut screen, stdout)?;
             if let (Some(folding), Some(codes)) = (&mut folding_codes, &follower.codes) {
-                self.look_after(folding, &codes.live, &mut screen, stdout)?;
+                self.look_after(folding, codes.live(), &mut screen, stdout)?;
             }
-            match follower.step()? {
+            match follower.step().map_err(with_flags)? {
                 Ok(Step::Still) => trouble.clear(),
                 Ok(Step::Full { new }) => {
                     folding.give_up();
@@ -175,7 +161,7 @@ impl Follow {
                     folding_codes.iter_mut().for_each(Folding::give_up);
                     let telling = Telling { json: self.json, stop: &stop, screen: &mut screen, stdout };
                     let codes = follower.codes.as_ref().expect("they are full");
-                    grow(&codes.path, &codes.live, &mut None, new, telling)?;
+                    grow(codes.path(), codes.live(), &mut None, new, telling)?;
                     continue;
                 }
                 Ok(Step::Epoch { head, changes, taken_back }) => {
@@ -184,7 +170,8 @@ impl Follow {
                     continue;
                 }
                 // A node that is away may come back; what stays wrong is told once.
-                Err(reason) => {
+                Err(error) => {
+                    let reason = error.to_string();
                     if trouble != reason && !stop.load(Ordering::Relaxed) {
                         screen.warn(&format!("{reason}; the node is asked again"));
                         trouble = reason;
@@ -249,133 +236,26 @@ impl Follow {
         ));
         Ok(())
     }
-
-    fn failure(&self, reason: &str) -> Failure {
-        Failure::Other(format!("--rpc: {reason}"))
-    }
 }
 
-/// The table of a state.
-fn shape_of(live: &Live) -> Option<TableShape> {
-    live.base().description().keyword.clone().filter(|shape| shape.layout == Layout::State)
+fn open_codes(path: &Path) -> Result<Codes, Failure> {
+    Codes::open(path, lanes()).map_err(|error| match error {
+        Error::NotCodes => Failure::Usage(format!(
+            "--codes {} is no database of codes; `warpsmith pir build DBFILE --rpc URL --codes FILE` makes one",
+            path.display()
+        )),
+        error => error.into_failure(),
+    })
 }
 
-struct Follower<'a> {
-    live: &'a Live,
-    node: &'a Node<'a>,
-    names: Option<Names>,
-    codes: Option<Codes>,
-    behind: u64,
-    /// How often in a row the node did not have our block.
-    missing: u32,
-}
-
-/// A node that has not our block may be behind another that had it (many stand behind one address): only after so many times was it taken
-/// back.
-const MISSING: u32 = 3;
-
-impl Follower<'_> {
-    /// The next epoch, if there is one. What the node does not do is the inner error, and may pass.
-    fn step(&mut self) -> Result<Told<Step>, Failure> {
-        let (_, Some(head)) = self.live.newest() else {
-            return Err(Failure::Other("the database does not say of which block it is any more".to_owned()));
-        };
-        match self.next(&head) {
-            Err(told) => Ok(Err(told)),
-            Ok(Next::Still) => Ok(Ok(Step::Still)),
-            Ok(Next::Back) => self.back(&head),
-            Ok(Next::Block(head, changes)) => self.append(head, changes).map(Ok),
+/// What ends following, with the flags that help.
+fn with_flags(error: Error) -> Failure {
+    match error {
+        Error::TooFarBack => Failure::Other(format!("{error}; --keep says how many updates a fold keeps")),
+        Error::NoNames => {
+            Failure::Other(format!("{error}: `warpsmith pir build` with --names, or with more --room"))
         }
+        Error::Codes(error) => Failure::Other(format!("--codes: {error}")),
+        error => error.into_failure(),
     }
-
-    /// What follows a block of ours.
-    fn next(&mut self, head: &ChainHead) -> Told<Next> {
-        match self.node.block(head.chain_id, head.number)? {
-            Some(ours) if ours.head.hash != head.hash => return Ok(Next::Back),
-            Some(_) => self.missing = 0,
-            None => {
-                self.missing += 1;
-                return Ok(if self.missing < MISSING { Next::Still } else { Next::Back });
-            }
-        }
-        if self.node.newest()? < head.number + 1 + self.behind {
-            return Ok(Next::Still);
-        }
-        let Some(block) = self.node.block(head.chain_id, head.number + 1)? else { return Ok(Next::Still) };
-        if block.parent != head.hash {
-            return Ok(Next::Still);
-        }
-        Ok(self.node.changes(&block)?.map_or(Next::Still, |changes| Next::Block(block.head, changes)))
-    }
-
-    /// Goes back to the newest epoch whose block is of the chain.
-    fn back(&self, head: &ChainHead) -> Result<Told<Step>, Failure> {
-        for (epoch, earlier) in self.live.heads() {
-            let Some(earlier) = earlier else { continue };
-            let block = match self.node.block(head.chain_id, earlier.number) {
-                Ok(block) => block,
-                Err(told) => return Ok(Err(told)),
-            };
-            if block.is_some_and(|block| block.head.hash == earlier.hash) {
-                // It is there again.
-                if epoch == self.live.epoch() {
-                    return Ok(Ok(Step::Still));
-                }
-                let update = self.live.back_to(epoch).or_fail()?;
-                let changes = update.indices.len();
-                self.live.update(update).or_fail()?;
-                return Ok(Ok(Step::Epoch { head: earlier, changes, taken_back: true }));
-            }
-        }
-        Err(Failure::Other(
-            "the chain has taken back more blocks than the database's updates hold (a fold keeps as many as --keep says, and a \
-             table that grows begins anew), or it is another chain; build the database anew"
-                .to_owned(),
-        ))
-    }
-
-    fn append(&mut self, head: ChainHead, changes: Records) -> Result<Step, Failure> {
-        let Records { records: mut changes, codes } = changes;
-        // Before the state tells of them.
-        if let Some(known) = &self.codes {
-            match known.add(&codes) {
-                Err(Error::Full(_)) => return Ok(Step::CodesFull { new: chunks_of_all(&codes) }),
-                added => added.map_err(|error| Failure::Other(format!("--codes: {error}")))?,
-            };
-        }
-        let shape = shape_of(self.live).expect("it was one when this began");
-        changes.extend(head.records().map(|(key, record)| (key, Some(record.to_vec()))));
-        // What stays as it is costs clients nothing.
-        let mut news = Vec::with_capacity(changes.len());
-        for (key, record) in changes {
-            if standing(self.live, &shape, &key).or_fail()? != record {
-                news.push((key, record));
-            }
-        }
-        if let Some(names) = &mut self.names {
-            names
-                .add(news.iter().filter(|(_, record)| record.is_some()).map(|(key, _)| &key[..]))
-                .or_fail()?;
-        }
-        let name_of = |record: &[u8]| self.names.as_ref().and_then(|names| names.of(record));
-        let values = match entries_of_changes_moving(self.live, &shape, &news, &name_of) {
-            Err(Error::Full(_)) if self.names.is_some() => return Ok(Step::Full { new: news.len() }),
-            Err(Error::Full(_)) => {
-                let text = "a new key has no place, and the table cannot grow without the list of its names (.names); build it anew \
-                            with --names, or with more --room";
-                return Err(Failure::Other(text.to_owned()));
-            }
-            other => other.or_fail()?,
-        };
-        let update = self.live.difference(&values).or_fail()?;
-        let changes = update.indices.len();
-        self.live.update(update).or_fail()?;
-        Ok(Step::Epoch { head, changes, taken_back: false })
-    }
-}
-
-enum Next {
-    Still,
-    Back,
-    Block(ChainHead, Records),
 }

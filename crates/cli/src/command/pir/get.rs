@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::Error;
-use warpsmith::look_up::{Answer, Library, Query, Resumed};
-use warpsmith::pir::keyword::Layout;
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::stdout::Stdout;
+use warpsmith_eth_state::look_up::{Answer, Library, Query, Resumed};
+use warpsmith_eth_state::{ADDRESS, Error, SCRIPT, STATE};
+use warpsmith_pir::keyword::Layout;
 
 use super::catching::{CaughtUpFields, NewHintsFlag};
 use super::keys::EntryLine;
@@ -87,7 +87,8 @@ impl Get {
             return Err(Failure::Usage(format!("--server {} {text}", self.server)));
         }
         let queries = self.wanted.iter().map(|text| Query::parse(library.description(), text));
-        let queries: Vec<Query> = queries.collect::<Result<_, _>>().map_err(Failure::Usage)?;
+        let queries: Vec<Query> =
+            queries.collect::<Result<_, _>>().map_err(|error| Failure::Usage(error.to_string()))?;
         let layout = library.description().keyword.as_ref().map(|shape| shape.layout);
         if self.raw {
             check_raw(layout, &queries)?;
@@ -146,10 +147,10 @@ impl Get {
 fn check_raw(layout: Option<Layout>, queries: &[Query]) -> Result<(), Failure> {
     let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
     match (layout, queries) {
-        (Some(Layout::Address | Layout::Script), _) => {
+        (Some(ADDRESS | SCRIPT), _) => {
             usage("--raw is for values, and this database has amounts; leave it out")
         }
-        (Some(Layout::State), [Query::Key { key, .. }]) if key.len() == 20 => {
+        (Some(STATE), [Query::Key { key, .. }]) if key.len() == 20 => {
             usage("--raw is for values, and this is an account; leave it out, or give ADDRESS:SLOT")
         }
         (_, [_]) => Ok(()),

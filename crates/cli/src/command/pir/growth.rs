@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use warpsmith::pir::Error;
-use warpsmith::pir::keyword::Names;
-use warpsmith::pir::updates::Live;
 use warpsmith_console::exit::Failure;
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::stdout::Stdout;
+use warpsmith_eth_state::Names;
+use warpsmith_pir::Error;
+use warpsmith_pir::updates::Live;
 
 use crate::failures::OrFail as _;
 
@@ -42,20 +42,14 @@ pub(super) fn grow(
     telling: Telling<'_>,
 ) -> Result<(), Failure> {
     let Telling { json, stop, screen, stdout } = telling;
-    let keys = live.base().description().keyword.as_ref().map_or(0, |shape| shape.keys);
-    let room = keys / 2 + 2 * new as u64 + 64;
     screen.say(format_args!("table     a new key has no place: all keys move to a larger table"));
-    let name_of = |record: &[u8]| names.as_ref().and_then(|names| names.of(record));
-    let grown = live.grow(room, &name_of, &mut |share| {
+    let grown = warpsmith_eth_state::grow(live, names, new, &mut |share| {
         screen.bar("moved", Some(share), "");
         if stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     });
     screen.clear();
     grown.or_fail()?;
     let (description, epoch, _) = live.offer();
-    if let Some(names) = names {
-        names.move_to(&description.lineage()).or_fail()?;
-    }
     let entries = description.params.entries();
     let keys = description.keyword.as_ref().map_or(0, |shape| shape.keys);
     if json {

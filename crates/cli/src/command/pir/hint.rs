@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
 use serde::Serialize;
-use warpsmith::look_up::same_database;
-use warpsmith::pir::database::Description;
-use warpsmith::pir::hints::Hints;
-use warpsmith::pir::remote::Remote;
-use warpsmith::pir::two_server::{Request, read};
-use warpsmith::pir::updates::Live;
-use warpsmith::pir::{Client, Error, Key, Params, Version};
 use warpsmith_console::devices::DeviceFlags;
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::{StartupGuard, interrupt};
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_eth_state::look_up::same_database;
+use warpsmith_pir::database::Description;
+use warpsmith_pir::hints::Hints;
+use warpsmith_pir::remote::Remote;
+use warpsmith_pir::two_server::{Request, read};
+use warpsmith_pir::updates::Live;
+use warpsmith_pir::{Client, Error, Key, Params, Version};
 
 use super::info::ShapeFlags;
 use super::maker::Maker;
@@ -464,7 +464,7 @@ impl<'a> Watch<'a> {
         Watch { whole, done: 0, since: None, stop, starting: Some(starting), measured, screen }
     }
 
-    fn tell(&mut self, part: &[u8]) -> warpsmith::pir::Result<()> {
+    fn tell(&mut self, part: &[u8]) -> warpsmith_pir::Result<()> {
         // Before the first part a signal ends the program at once.
         if self.since.is_none() && part.is_empty() {
             return Ok(());

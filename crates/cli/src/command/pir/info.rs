@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::database::{Database, Description, HEAD_BYTES};
-use warpsmith::pir::keyword::{Layout, TAG_BYTES, TableShape};
-use warpsmith::pir::updates::Live;
-use warpsmith::pir::{Choice, Client, Params};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_eth_state::{ADDRESS, SCRIPT, newest, open_database};
+use warpsmith_pir::database::{Database, Description, HEAD_BYTES};
+use warpsmith_pir::keyword::{Layout, TAG_BYTES, TableShape};
+use warpsmith_pir::{Choice, Client, Params};
 
 use super::{bytes, lanes};
 use crate::failures::OrFail as _;
@@ -190,11 +190,12 @@ pub(super) struct DatabaseLine {
 fn layout_name(shape: &TableShape) -> &'static str {
     match shape.layout {
         Layout::Tagged => "pairs",
-        Layout::State => "state",
-        Layout::Address => "addresses",
+        Layout::Records => "state",
+        ADDRESS => "addresses",
         Layout::Chunked(_) => "chunks",
         Layout::Text(_) => "text",
-        Layout::Script => "scripts",
+        SCRIPT => "scripts",
+        Layout::Defined(_) => "unknown",
     }
 }
 
@@ -253,10 +254,11 @@ pub(super) fn database_text(path: &Path, description: &Description) -> String {
     if let Some(shape) = &description.keyword {
         let what = match shape.layout {
             Layout::Tagged => "keys with values",
-            Layout::State => "keys of a state",
-            Layout::Address => "addresses",
+            Layout::Records => "keys of a state",
+            ADDRESS => "addresses",
             Layout::Chunked(_) | Layout::Text(_) => "chunks of values",
-            Layout::Script => "output scripts",
+            SCRIPT => "output scripts",
+            Layout::Defined(_) => "keys",
         };
         let load = human::percent(shape.keys as f64 / shape.entries as f64);
         let _ = writeln!(
@@ -324,11 +326,11 @@ impl Info {
             Database::open(&self.file).or_fail()?.verify().or_fail()?;
             screen.clear();
         }
-        let live = Live::open(&self.file, lanes(), 0).or_fail()?;
+        let live = open_database(&self.file, lanes(), 0).or_fail()?;
         let base = live.base();
         let description = base.description();
         let figures = Figures::new(&self.shape.params(&description.params)?);
-        let (epoch, head) = live.newest();
+        let (epoch, head) = newest(&live);
         if self.json {
             let line = DatabaseLine {
                 newest_epoch: Some(epoch),

@@ -1,7 +1,7 @@
 //! How an entry is shown.
 
 use serde::Serialize;
-use warpsmith::look_up::{Answer, Query};
+use warpsmith_eth_state::look_up::{Answer, Query};
 
 /// A result.
 #[derive(Debug, PartialEq, Eq, Serialize)]

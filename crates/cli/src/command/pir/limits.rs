@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
-use warpsmith::pir::memory;
-use warpsmith::pir::server::Limits;
 use warpsmith_console::exit::Failure;
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_http::ConnectionLimits;
+use warpsmith_pir::memory;
+use warpsmith_pir::server::Limits;
 
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::load::{self, Figures, Plan, Questions};
-use warpsmith::pir::remote::Remote;
-use warpsmith::pir::updates::Live;
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_pir::load::{self, Figures, Plan, Questions};
+use warpsmith_pir::remote::Remote;
+use warpsmith_pir::updates::Live;
 
 use super::{lanes, limits};
 use crate::failures::OrFail as _;

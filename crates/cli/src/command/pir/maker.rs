@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use warpsmith::look_up::maker_of;
-use warpsmith::pir::hints::make::{Make, Processor};
+use warpsmith::devices::Runner;
 use warpsmith_console::devices::DeviceFlags;
 use warpsmith_console::exit::Failure;
+use warpsmith_pir::device::{OnDevice, Tuning};
+use warpsmith_pir::hints::make::{Make, Processor};
 
 use super::lanes;
 use crate::running::OpenDevices as _;
@@ -15,6 +16,14 @@ pub(super) struct Maker {
     pub id: String,
     pub description: String,
     pub make: Arc<dyn Make>,
+}
+
+/// What makes hints on a device; `host` is what stands beside a card.
+fn maker_of(runner: Runner, host: Processor) -> Arc<dyn Make> {
+    match runner {
+        Runner::Processor { lanes, threads } => Arc::new(Processor { lanes, threads }),
+        Runner::Card(device) => Arc::new(OnDevice::new(device, host, Tuning::default())),
+    }
 }
 
 impl Maker {

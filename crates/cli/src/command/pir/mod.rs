@@ -1,12 +1,9 @@
 //! `warpsmith pir`: a database that is read without telling its server what is read.
 
-mod accounts;
 mod bench;
 mod build;
 mod catching;
-mod changes;
 mod codes;
-mod dump;
 mod fold;
 mod follow;
 mod get;
@@ -17,8 +14,6 @@ mod keys;
 mod limits;
 mod load;
 mod maker;
-mod node;
-mod pairs;
 mod proxy;
 mod serve;
 mod update;
@@ -26,10 +21,12 @@ mod update;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use warpsmith::pir::remote::Remote;
-use warpsmith::pir::{Client, Lanes};
 use warpsmith_console::exit::{ExitStatus, Failure, is_missing};
+use warpsmith_console::stderr::warn;
 use warpsmith_console::stdout::Stdout;
+use warpsmith_eth_state::node::NodeWarning;
+use warpsmith_pir::remote::Remote;
+use warpsmith_pir::{Client, Lanes};
 
 use crate::failures::IntoFailure as _;
 
@@ -128,6 +125,20 @@ impl Route {
             None => Ok(remote),
             Some(proxy) => remote.through(proxy).map_err(|error| Failure::Usage(format!("--proxy {error}"))),
         }
+    }
+}
+
+/// Warns about a node that is waited for.
+fn warn_of_node(warning: NodeWarning) {
+    match warning {
+        NodeWarning::Slow(time) => {
+            warn(&format!("the node has not answered in {} seconds; it is waited for", time.as_secs()))
+        }
+        NodeWarning::Moved { attempt, attempts, pause } => warn(&format!(
+            "the chain went on while its state was read; trying again in {} s ({attempt} of {attempts})",
+            pause.as_secs()
+        )),
+        warning => warn(&format!("the node: {warning:?}")),
     }
 }
 

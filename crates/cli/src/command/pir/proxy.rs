@@ -1,12 +1,5 @@
 //! `warpsmith pir proxy`: a node of Ethereum for the wallets of this machine, whose answers are looked up privately.
 
-mod fallback;
-mod outage;
-mod rounds;
-mod rpc;
-mod spares;
-mod web;
-
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,20 +8,22 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::look_up::Library;
-use warpsmith::pir::keyword::{Layout, TableShape};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::{NoSummary, Stdout};
-use warpsmith_console::web::{ListeningLine, listen};
+use warpsmith_console::web::{self, ListeningLine, listen};
+use warpsmith_eth_state::STATE;
+use warpsmith_eth_state::look_up::Library;
+use warpsmith_eth_state::proxy::{
+    Advice, CALL_TIMEOUT, Fallback, Front, HintsNews, Known, Libraries, MAX_WAITING, News, Rhythm, Servers,
+    Terms, Which, catch_up, is_private_method, router, run,
+};
+use warpsmith_http::ConnectionLimits;
+use warpsmith_pir::keyword::{Layout, TableShape};
 
-use self::fallback::Fallback;
-use self::outage::Servers;
-use self::rounds::{Known, Libraries, MOST_WAITING, News, Rhythm, Terms, catch_up};
-use self::web::Front;
-use super::catching::NewHintsFlag;
+use super::catching::{NewHintsFlag, caught_up_text, needed_text};
 use super::{Route, open_state};
 use crate::failures::OrFail as _;
 
@@ -119,6 +114,55 @@ fn parse_every(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// What to add to answers of the proxy.
+const ADVICE: Advice = Advice {
+    fallback: Some(
+        "`warpsmith pir proxy --fallback URL --allow METHOD` passes it to a node, which then learns what it says",
+    ),
+    codes: Some(
+        "`--codes URL --codes-state FILE` looks codes up privately; `--fallback URL --allow eth_getCode` asks a node, which \
+         then learns of all accounts whose code is asked for",
+    ),
+    code_hashes: Some("`warpsmith pir build --code-hashes` builds one with them"),
+    origin: Some("`warpsmith pir proxy --allow-origin ORIGIN` answers those of one origin"),
+};
+
+/// Whose hints: said after the word.
+fn of(which: Which) -> &'static str {
+    match which {
+        Which::State => "",
+        Which::Codes => " of codes",
+    }
+}
+
+/// What became of hints, for people.
+fn hints_text(which: Which, news: &HintsNews<'_>) -> String {
+    let (of, begin) = (of(which), if which == Which::Codes { "codes: " } else { "" });
+    match news {
+        HintsNews::Forward(caught_up) => format!("{begin}{}", caught_up_text(caught_up)),
+        HintsNews::Making(needed) => format!("{begin}{}; new hints are made", needed_text(needed)),
+        HintsNews::MakingBeside(needed) => {
+            format!("{}; new hints{of} are made meanwhile", needed_text(needed))
+        }
+        HintsNews::FewLeft(queries) => {
+            format!("{} queries{of} remain; new hints{of} are made meanwhile", human::count(*queries as f64))
+        }
+        HintsNews::InUse(queries) => {
+            format!("new hints{of} are in use: {} queries", human::count(*queries as f64))
+        }
+        HintsNews::NotUsed(reason) => format!("new hints{of} are not used: {reason}"),
+        HintsNews::Failed(error) => format!("new hints{of} could not be made: {error}"),
+    }
+}
+
+/// Warns, unless that was the last warning of its kind.
+fn warn_once(screen: &mut Screen, last: &mut String, reason: String) {
+    if *last != reason {
+        screen.warn(&reason);
+        *last = reason;
+    }
+}
+
 #[derive(Serialize)]
 struct Serving {
     role: &'static str,
@@ -148,12 +192,13 @@ impl Proxy {
         self.check(layout, batch, places)?;
         let known = Arc::new(Known::default());
         let mut libraries = Libraries { state: library, codes: self.code_library(&mut servers)? };
+        let new_hints = self.new_hints.into();
         let mut told = |news: News<'_>| {
-            if let News::Hints(text) = news {
-                screen.say(format_args!("{text}"));
+            if let News::Hints(which, news) = news {
+                screen.say(format_args!("{}", hints_text(which, &news)));
             }
         };
-        let mut epoch = catch_up(&mut libraries, &known, self.new_hints, &stop, &mut told).or_fail()?;
+        let mut epoch = catch_up(&mut libraries, &known, new_hints, &stop, &mut told).or_fail()?;
         let head = known.head();
         self.warn(&address, &mut screen);
         screen.say(format_args!("answering http://{address}; Ctrl-C ends it"));
@@ -185,19 +230,26 @@ impl Proxy {
             let serving = Serving { role: "proxy", epoch, chain_id, block_number };
             stdout.show_json(&ListeningLine::new(address, None, serving))?;
         }
-        let (wants, wanted) = sync_channel(MOST_WAITING);
+        let (wants, wanted) = sync_channel(MAX_WAITING);
         let origins =
             self.allow_origin.iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect();
         let has_codes = libraries.codes.is_some();
-        web::answer(
-            listener,
-            Front { wants, known: Arc::clone(&known), servers, has_codes, fallback, origins },
-        )?;
+        let known_to_front = Arc::clone(&known);
+        let front =
+            Front { wants, known: known_to_front, servers, has_codes, fallback, origins, advice: ADVICE };
+        web::serve_in_background(listener, router(front), ConnectionLimits::DEFAULT, CALL_TIMEOUT)?;
         // What stays wrong is told once.
         let (mut away, mut lost) = (String::new(), String::new());
-        let terms = Terms { known: &known, rhythm, new_hints: self.new_hints, stop: &stop };
-        let ended = rounds::run(&mut libraries, &wanted, terms, &mut |news| match news {
-            News::Hints(text) => screen.say(format_args!("{text}")),
+        let terms = Terms { known: &known, rhythm, new_hints, stop: &stop, advice: ADVICE };
+        let ended = run(&mut libraries, &wanted, terms, &mut |news| match news {
+            News::Hints(which, HintsNews::Failed(error)) => {
+                warn_once(
+                    &mut screen,
+                    &mut lost,
+                    format!("new hints{} could not be made: {error}", of(which)),
+                );
+            }
+            News::Hints(which, news) => screen.say(format_args!("{}", hints_text(which, &news))),
             News::Epoch(now) => {
                 if !away.is_empty() {
                     screen.note("the server answers again");
@@ -209,13 +261,8 @@ impl Proxy {
                     epoch = now;
                 }
             }
-            News::Away(reason) | News::Lost(reason) => {
-                let told = if matches!(news, News::Away(_)) { &mut away } else { &mut lost };
-                if told != reason {
-                    screen.warn(reason);
-                    reason.clone_into(told);
-                }
-            }
+            News::Away(error) => warn_once(&mut screen, &mut away, error.to_string()),
+            News::Lost(error) => warn_once(&mut screen, &mut lost, error.to_string()),
         });
         ended.or_fail()?;
         let remaining = human::count(libraries.state.remaining() as f64);
@@ -227,7 +274,7 @@ impl Proxy {
     /// Refuses a database that has nothing for wallets, and rounds that the server would not take in one request.
     fn check(&self, layout: Option<Layout>, batch: usize, places: usize) -> Result<(), Failure> {
         let server = &self.server;
-        if layout != Some(Layout::State) {
+        if layout != Some(STATE) {
             return Err(Failure::Usage(format!(
                 "--server {server} has no state of Ethereum; give one whose database was built from a state (`warpsmith pir \
                  build --help`)"
@@ -281,7 +328,7 @@ impl Proxy {
                 ));
             }
             let is_told = method == "eth_getCode" && self.codes.is_none();
-            if !is_told && rpc::PRIVATE.iter().any(|(private, _)| private == method) {
+            if !is_told && is_private_method(method) {
                 return Err(Failure::Usage(format!(
                     "--allow {method} would tell the node what is answered privately here; leave it out"
                 )));

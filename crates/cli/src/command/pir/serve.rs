@@ -7,12 +7,6 @@ use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use warpsmith::pir::Error;
-use warpsmith::pir::hints::make::Make;
-use warpsmith::pir::server::{Limits, Role, Server};
-use warpsmith::pir::two_server::Request;
-use warpsmith::pir::updates::Live;
-use warpsmith::pir::{Choice, Key, Params};
 use warpsmith_console::devices::DeviceFlags;
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human;
@@ -20,6 +14,13 @@ use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::{NoSummary, Stdout};
 use warpsmith_console::web::{ListeningLine, listen};
+use warpsmith_eth_state::open_database;
+use warpsmith_pir::Error;
+use warpsmith_pir::hints::make::Make;
+use warpsmith_pir::server::{Limits, Role, Server};
+use warpsmith_pir::two_server::Request;
+use warpsmith_pir::updates::Live;
+use warpsmith_pir::{Choice, Key, Params};
 
 use super::limits::LimitFlags;
 use super::maker::Maker;
@@ -110,7 +111,7 @@ impl Serve {
         let limits = self.limits.limits(self.hint_maker, &mut screen)?;
         let token = self.token_file.as_deref().map(read_token).transpose()?;
         let (role, name) = self.role()?;
-        let mut live = Live::open(&self.database, lanes(), self.most_taken_back).or_fail()?;
+        let mut live = open_database(&self.database, lanes(), self.most_taken_back).or_fail()?;
         let (listener, address) = listen("--listen", &self.listen)?;
         let watchers = self.metrics.as_deref().map(|metrics| listen("--metrics", metrics)).transpose()?;
         self.load(&mut live, &stop, &mut screen)?;
@@ -156,7 +157,7 @@ impl Serve {
         // What is wrong stays wrong: it is told once.
         let told = Mutex::new(BTreeSet::new());
         let of_file = Mutex::new(description.epoch);
-        let news = |news: warpsmith::pir::Result<usize>| match news {
+        let news = |news: warpsmith_pir::Result<usize>| match news {
             Ok(_) if is_folded(&live, &of_file) => say(format_args!(
                 "folded    the file is of epoch {} now; clients can come from epoch {} on",
                 live.base().description().epoch,

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use warpsmith::pir::keyword::{Layout, Names, chunks_of};
-use warpsmith::pir::updates::{Keep, Live};
-use warpsmith::pir::{Error, ethereum, wire};
 use warpsmith_console::exit::{ExitStatus, Failure};
 use warpsmith_console::human::whole;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_eth_state::import::changes::{self, Keys, Listed};
+use warpsmith_eth_state::import::read_delta;
+use warpsmith_eth_state::{Names, RECORD, STATE, open_database};
+use warpsmith_pir::keyword::{Layout, chunks_of};
+use warpsmith_pir::updates::{Keep, Live};
+use warpsmith_pir::{Error, wire};
 
-use super::changes::{self, Keys, Listed};
 use super::fold::fold_and_tell;
 use super::growth::{Telling, grow};
 use super::lanes;
@@ -79,7 +81,7 @@ struct UpdatedLine {
 
 impl Update {
     pub fn run(&self, stdout: &mut Stdout) -> Result<ExitStatus, Failure> {
-        let live = Live::open(&self.database, lanes(), 0).or_fail()?;
+        let live = open_database(&self.database, lanes(), 0).or_fail()?;
         let update = self.read(&live, stdout).map_err(Failure::of_input)?;
         let changes = update.indices.len();
         if changes == 0 {
@@ -118,15 +120,15 @@ impl Update {
         let failed = |error: std::io::Error| Failure::of_file(&self.changes.display(), &error);
         if self.delta {
             let params = live.params();
-            if live.base().description().keyword.is_some() || params.entry_size() != ethereum::RECORD {
+            if live.base().description().keyword.is_some() || params.entry_size() != RECORD {
                 return Err(Failure::Usage(format!(
                     "--delta is for flat databases of {}-byte records, and {} is none",
-                    ethereum::RECORD,
+                    RECORD,
                     self.database.display()
                 )));
             }
             let bytes = std::fs::read(&self.changes).map_err(failed)?;
-            Ok(ethereum::read_delta(live.epoch() + 1, &bytes).or_fail()?)
+            Ok(read_delta(live.epoch() + 1, &bytes).or_fail()?)
         } else {
             let listed = if self.changes == Path::new("-") {
                 changes::read(live, Path::new("standard input"), &mut std::io::stdin().lock()).or_fail()?
@@ -146,7 +148,7 @@ impl Update {
     fn places(&self, live: &Live, keys: &Keys, stdout: &mut Stdout) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
         let base = live.base();
         let description = base.description();
-        let is_state = description.keyword.as_ref().is_some_and(|shape| shape.layout == Layout::State);
+        let is_state = description.keyword.as_ref().is_some_and(|shape| shape.layout == STATE);
         let mut names = match is_state {
             true => {
                 Names::open(&self.database, &description.lineage(), &description.predecessors).or_fail()?

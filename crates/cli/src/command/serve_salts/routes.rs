@@ -12,13 +12,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
-use warpsmith::pir::Token;
 use warpsmith::search::time_to;
 use warpsmith_console::stdout::JSON_VERSION;
 use warpsmith_console::web::is_address_or_localhost;
 use warpsmith_http::{
     BODY_TIMEOUT, BodyError, ConnectionCounts, ConnectionLimits, FairQueue, Peer, QueueError, read_body,
 };
+use warpsmith_pir::Token;
 use warpsmith_text::json_mistake;
 
 use super::desk::{Desk, Numbers, Results};

@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use warpsmith::pir::ethereum::{Account, account_record, code_hash};
-use warpsmith::pir::keyword::{self, Layout, Plan};
+use warpsmith_eth_state::{Account, account_record, code_hash};
+use warpsmith_pir::keyword::Layout;
+use warpsmith_pir::table::{self, Plan};
 
 use super::follow::Following;
 use super::network::Proxy as Recorder;
@@ -202,7 +203,7 @@ fn codes_of_a_dump_come_from_a_list_and_wrong_ones_are_noticed() {
     // The second contract's code is not in the list, and here it is one with another hash.
     let wrong = desk.path("wrong.pir");
     let plan = Plan::new(Layout::Chunked(7), 2, 4096);
-    keyword::build(
+    table::build(
         wrong.as_ref(),
         &plan,
         &mut |take| [&first, &second].into_iter().try_for_each(|code| take(&code_hash(code), &code[1..90])),

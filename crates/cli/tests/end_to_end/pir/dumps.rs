@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
-use warpsmith::pir::ethereum::{code_hash, code_hash_key};
+use warpsmith_eth_state::{code_hash, code_hash_key};
 
 use super::{Desk, Server, pir};
 use crate::anvil::Anvil;

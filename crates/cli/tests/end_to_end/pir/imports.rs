@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use warpsmith::pir::ethereum::{code_hash, code_hash_key};
+use warpsmith_eth_state::{code_hash, code_hash_key};
 
 use super::network::Proxy as Recorder;
 use super::{Desk, Server, pir};

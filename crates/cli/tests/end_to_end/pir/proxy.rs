@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use warpsmith::pir::ethereum::{ChainHead, Synthetic};
+use warpsmith_eth_state::ChainHead;
+use warpsmith_eth_state::import::Synthetic;
 
 use super::network::Proxy as Recorder;
 use super::{Desk, Server, pir};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::json;
-use warpsmith::pir::ethereum::Synthetic;
+use warpsmith_eth_state::import::Synthetic;
 
 use super::network::read_request;
 use super::proxy::Running;

@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use warpsmith::pir::Result;
-use warpsmith::pir::database::Description;
-use warpsmith::pir::ethereum::{self, ChainHead, CodeList, Folder, Synthetic, WordFolder, code_hash_record};
-use warpsmith::pir::keyword::{self, Names, Plan};
 use warpsmith_console::exit::Failure;
+use warpsmith_eth_state::import::{
+    Accounts, CodeList, Dump, Folder, StateTable, Synthetic, WordFolder, quoted,
+};
+use warpsmith_eth_state::node::{Node, NodeError};
+use warpsmith_eth_state::{Address, ChainHead, code_hash_record};
+use warpsmith_pir::Result;
+use warpsmith_pir::database::Description;
+use warpsmith_pir::table::Take;
 
-use super::super::accounts::Accounts;
-use super::super::dump::Dump;
-use super::super::node::Node;
-use super::super::pairs::quoted;
+use super::super::warn_of_node;
 use super::{Build, Watch};
 use crate::failures::OrFail as _;
 
@@ -30,41 +31,22 @@ impl Build {
     fn build_state(
         &self,
         keys: u64,
-        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
+        each: &dyn Fn(&mut Take<'_>) -> Result<()>,
         watch: &mut Watch<'_>,
     ) -> Result<Description> {
-        self.build_state_of(self.head.head(), keys, each, watch)
+        self.table(self.head.head()).build(keys, each, &mut |share| watch.tell(Some(share)))
     }
 
-    fn build_state_of(
-        &self,
-        head: Option<ChainHead>,
-        keys: u64,
-        each: &dyn Fn(&mut keyword::Take<'_>) -> Result<()>,
-        watch: &mut Watch<'_>,
-    ) -> Result<Description> {
-        let head: Vec<_> = head.iter().flat_map(ChainHead::records).collect();
-        let plan = ethereum::plan(keys + head.len() as u64, self.block_size, self.epoch);
-        let plan = Plan { room: self.room, ..plan };
-        let mut source = |take: &mut keyword::Take<'_>| {
-            head.iter().try_for_each(|(key, record)| take(key, record))?;
-            each(take)
-        };
-        let built = keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))?;
-        if self.names || self.rpc.is_some() {
-            let mut names = Names::create(&self.database, &built.identity)?;
-            let mut keys: Vec<Vec<u8>> = Vec::new();
-            source(&mut |key, _| {
-                keys.push(key.to_vec());
-                if keys.len() == 1 << 16 {
-                    names.add(keys.iter().map(Vec::as_slice))?;
-                    keys.clear();
-                }
-                Ok(())
-            })?;
-            names.add(keys.iter().map(Vec::as_slice))?;
+    /// What the flags say of a state of this block.
+    fn table(&self, head: Option<ChainHead>) -> StateTable {
+        StateTable {
+            database: self.database.clone(),
+            block_size: self.block_size,
+            epoch: self.epoch,
+            room: self.room,
+            names: self.names || self.rpc.is_some(),
+            head,
         }
-        Ok(built)
     }
 
     /// The whole state of a node.
@@ -73,19 +55,25 @@ impl Build {
         url: &str,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let node = Node::new(self.route.to(url)?, watch.stop);
+        let node = Node::new(self.route.to(url)?, watch.stop, &warn_of_node);
         let (head, dump) = match node.dump() {
             Err(_) if watch.stop.load(Ordering::Relaxed) => return Err(Failure::Interrupted),
-            told => told.map_err(|error| Failure::Other(format!("--rpc: {error}")))?,
+            told => told.map_err(|error| {
+                let advice = match error {
+                    NodeError::NoDump(_) | NodeError::Moving(_) => ": `warpsmith pir build DBFILE DUMP`",
+                    _ => "",
+                };
+                Failure::Other(format!("--rpc: {error}{advice}"))
+            })?,
         };
         if let Some(codes) = &self.codes {
-            self.code_flags.build(codes, &dump.codes, &mut |_| watch.tell(None)).or_fail()?;
+            self.code_flags.table().build(codes, &dump.codes, &mut |_| watch.tell(None)).or_fail()?;
         }
         let records: Vec<_> =
             dump.records.into_iter().filter_map(|(key, record)| Some((key, record?))).collect();
-        let each =
-            |take: &mut keyword::Take<'_>| records.iter().try_for_each(|(key, record)| take(key, record));
-        Ok(self.build_state_of(Some(head), records.len() as u64, &each, watch).or_fail()?)
+        let each = |take: &mut Take<'_>| records.iter().try_for_each(|(key, record)| take(key, record));
+        let table = self.table(Some(head));
+        Ok(table.build(records.len() as u64, &each, &mut |share| watch.tell(Some(share))).or_fail()?)
     }
 
     pub(super) fn build_folder(
@@ -106,10 +94,10 @@ impl Build {
                 Ok(())
             })
             .or_fail()?;
-        let each = |take: &mut keyword::Take<'_>| {
+        let each = |take: &mut Take<'_>| {
             folder.each(&mut |key, record| {
                 take(key, record)?;
-                let Ok(address) = <&ethereum::Address>::try_from(key) else { return Ok(()) };
+                let Ok(address) = <&Address>::try_from(key) else { return Ok(()) };
                 match codes.of(record)?.map(|hash| code_hash_record(address, &hash)) {
                     Some((key, record)) => take(&key, &record),
                     None => Ok(()),

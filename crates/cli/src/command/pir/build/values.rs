@@ -5,16 +5,17 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use warpsmith::look_up::{amount_bytes, coins_bytes, key_of};
-use warpsmith::pir::database::Description;
-use warpsmith::pir::ethereum::CODE_ENTRY;
-use warpsmith::pir::keyword::{self, Layout, Plan, TAG_BYTES, chunks_of};
-use warpsmith::pir::{Error, Result};
 use warpsmith::store::{self, BuildOptions, Progress, Snapshot};
 use warpsmith_console::exit::Failure;
 use warpsmith_console::human;
+use warpsmith_eth_state::import::{Form, Pairs, is_not_text};
+use warpsmith_eth_state::look_up::{amount_bytes, coins_bytes, key_of};
+use warpsmith_eth_state::{ADDRESS, CODE_ENTRY, SCRIPT};
+use warpsmith_pir::database::Description;
+use warpsmith_pir::keyword::{Layout, TAG_BYTES, chunks_of};
+use warpsmith_pir::table::{self, Plan, Take};
+use warpsmith_pir::{Error, Result};
 
-use super::super::pairs::{Form, Pairs};
 use super::{Build, Watch};
 use crate::failures::{IntoFailure as _, OrFail as _, failure_of};
 
@@ -26,6 +27,16 @@ const LONGEST_ENTRY: u32 = 4080;
 /// Bytes of the hash of a script and of what its coins are.
 const SCRIPT_BYTES: usize = 32 + 12;
 
+/// An error of a file that is no text, with what to do where its bytes are meant.
+fn with_flat(error: Error) -> Error {
+    match error {
+        Error::Format { what, reason } if is_not_text(&error) => {
+            Error::Format { what, reason: format!("{reason}; a flat file needs --entry-size") }
+        }
+        error => error,
+    }
+}
+
 impl Build {
     /// Keys and values, both in hex or both as they are.
     pub(super) fn build_pairs(
@@ -34,7 +45,7 @@ impl Build {
         form: Form,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let pairs = Pairs::survey(input, form, &mut || watch.tell(None)).or_fail()?;
+        let pairs = Pairs::survey(input, form, &mut || watch.tell(None)).map_err(with_flat).or_fail()?;
         if pairs.keys == 0 {
             let line = match form {
                 Form::Text => "a key, a tab and a value",
@@ -67,7 +78,7 @@ impl Build {
             Plan { layout, keys: pairs.chunks(plan.entry_size, &mut || watch.tell(None)).or_fail()?, ..plan }
         };
         let chunked = plan.layout.chunks().map(|_| plan.entry_size);
-        let built = keyword::build(&self.database, &plan, &mut |take| pairs.each(take), &mut |share| {
+        let built = table::build(&self.database, &plan, &mut |take| pairs.each(take), &mut |share| {
             watch.tell(Some(share))
         });
         Ok(built.map_err(|error| pairs.with_lines(error, chunked)).or_fail()?)
@@ -79,10 +90,11 @@ impl Build {
         input: &Path,
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
-        let codes = Pairs::survey(input, Form::Code, &mut || watch.tell(None)).or_fail()?;
+        let codes =
+            Pairs::survey(input, Form::Code, &mut || watch.tell(None)).map_err(with_flat).or_fail()?;
         let chunks = codes.chunks(CODE_ENTRY, &mut || watch.tell(None)).or_fail()?;
-        let plan = self.code_flags.plan(chunks, codes.longest, self.block_size, self.epoch);
-        let built = keyword::build(&self.database, &plan, &mut |take| codes.each(take), &mut |share| {
+        let plan = self.code_flags.table().plan(chunks, codes.longest, self.block_size, self.epoch);
+        let built = table::build(&self.database, &plan, &mut |take| codes.each(take), &mut |share| {
             watch.tell(Some(share))
         });
         Ok(built.map_err(|error| codes.with_lines(error, Some(CODE_ENTRY))).or_fail()?)
@@ -103,8 +115,8 @@ impl Build {
                 watch.tell(None).or_fail()?;
             }
         }
-        let plan = self.plan(Layout::Address, addresses.about().records, longest as u32);
-        let mut source = |take: &mut keyword::Take<'_>| {
+        let plan = self.plan(ADDRESS, addresses.about().records, longest as u32);
+        let mut source = |take: &mut Take<'_>| {
             addresses.records().try_for_each(|record| {
                 let damaged =
                     |error| Error::Io { path: input.to_owned(), source: std::io::Error::other(error) };
@@ -112,7 +124,7 @@ impl Build {
                 take(&key_of(record.kind, record.digest.as_bytes()), &amount_bytes(record.amount))
             })
         };
-        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))
+        Ok(table::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))
             .or_fail()?)
     }
 
@@ -163,8 +175,8 @@ impl Build {
             human::count(scripts as f64)
         ));
         let mut sums = sums.into_inner().map_err(|error| failed(error.into_error())).or_fail()?;
-        let plan = self.plan(Layout::Script, scripts, 12);
-        let mut source = |take: &mut keyword::Take<'_>| -> Result<()> {
+        let plan = self.plan(SCRIPT, scripts, 12);
+        let mut source = |take: &mut Take<'_>| -> Result<()> {
             sums.rewind().map_err(failed)?;
             let mut sums = BufReader::with_capacity(1 << 20, &sums);
             let mut line = [0; SCRIPT_BYTES];
@@ -174,7 +186,7 @@ impl Build {
             }
             Ok(())
         };
-        Ok(keyword::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))
+        Ok(table::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))
             .or_fail()?)
     }
 
