@@ -11,6 +11,7 @@
 
 #[cfg(any(feature = "cuda", feature = "opencl"))]
 mod cache;
+mod choose;
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(any(feature = "cuda", feature = "opencl"))]
@@ -31,6 +32,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use cache::user_cache;
+pub use choose::{Chosen, IsUsable, choose, defaults};
 pub use error::{Error, Result};
 pub use handle::{Buffer, Kernel, Later, Mark, Program};
 pub use in_driver::{InDriver, drivers_are_busy};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use warpsmith_device::{Api, Busy, CardOptions, Device, Inline, Preparing, Selector};
+use warpsmith_device::{Busy, CardOptions, Device, Inline, Preparing, Selector, choose, defaults};
 
 use crate::cpu::Cpu;
 use crate::error::{Error, Result};
@@ -54,7 +54,7 @@ pub fn survey() -> Survey {
     let gpus = warpsmith_device::survey();
     let mut missing = gpus.missing;
     let mut found = Vec::new();
-    let by_default = defaults(&gpus.devices);
+    let by_default = defaults(&gpus.devices, &usable);
     for (device, &default) in gpus.devices.iter().zip(&by_default) {
         let info = device.info();
         let mut description = Gpu::new(Arc::clone(device), Inline::Auto).describe();
@@ -92,16 +92,6 @@ fn usable(device: &dyn Device) -> std::result::Result<(), String> {
     }
     let ptx = if device.takes_ptx() { "; this build carries no PTX that could stand in for it" } else { "" };
     Err(format!("{why}{ptx}"))
-}
-
-/// Which devices a search without a wish uses: every card once, and no processor posing as one. A card whose first
-/// interface cannot compile (CUDA without NVRTC) is used through its second.
-fn defaults(devices: &[Arc<dyn Device>]) -> Vec<bool> {
-    let works = |d: &Arc<dyn Device>| d.info().is_gpu && usable(d.as_ref()).is_ok();
-    let twin_works = |d: &Arc<dyn Device>| {
-        devices.iter().any(|o| Some(&o.info().id) == d.info().same_as.as_ref() && works(o))
-    };
-    devices.iter().map(|d| works(d) && !twin_works(d)).collect()
 }
 
 fn threads(asked: Option<usize>) -> usize {
@@ -192,64 +182,13 @@ impl Devices {
         cards: impl Into<CardOptions>,
     ) -> Result<Devices> {
         let cards = cards.into();
-        let mut list: Vec<Arc<dyn Backend>> = Vec::new();
-        let mut simd = None;
-        let wants_gpu = |s: &Selector| !matches!(s, Selector::Cpu(_));
-        let gpus = if selectors.is_empty() || selectors.iter().any(wants_gpu) {
-            let _busy = Busy::with(Preparing::Finding, None);
-            warpsmith_device::survey()
-        } else {
-            warpsmith_device::Survey { devices: Vec::new(), missing: Vec::new() }
-        };
-        let mut chosen = vec![false; gpus.devices.len()];
-        for selector in selectors {
-            let (api, number) = match *selector {
-                Selector::All => {
-                    simd = simd.or(Some(simd::detect()));
-                    for (default, chosen) in defaults(&gpus.devices).into_iter().zip(&mut chosen) {
-                        *chosen |= default;
-                    }
-                    continue;
-                }
-                Selector::Cpu(wanted) => {
-                    let wanted = wanted.unwrap_or_else(simd::detect);
-                    if !wanted.is_available() {
-                        let why = format!("{selector} was asked for, but this processor has no {wanted}");
-                        return Err(Error::NoDevice(why));
-                    }
-                    simd = Some(wanted);
-                    continue;
-                }
-                Selector::Gpu(api, number) => (api, number),
-            };
-            let mut any = false;
-            for (device, chosen) in gpus.devices.iter().zip(&mut chosen) {
-                let info = device.info();
-                let named = info.id == selector.to_string();
-                // All of an interface: its cards, not processors posing as such.
-                let of_kind = number.is_none() && info.is_gpu && info.api == api;
-                if named || of_kind {
-                    if let Err(why) = usable(device.as_ref()) {
-                        return Err(Error::NoDevice(format!("{} was asked for, but {why}", info.id)));
-                    }
-                    *chosen = true;
-                    any = true;
-                }
-            }
-            if !any {
-                return Err(not_found(selector, api, &gpus));
-            }
-        }
-        if selectors.is_empty() {
-            chosen = defaults(&gpus.devices);
-            if !chosen.contains(&true) {
-                simd = Some(simd::detect());
-            }
-        }
-        for (device, _) in gpus.devices.into_iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
-            list.push(Arc::new(Gpu::new(device, cards)));
-        }
-        if let Some(simd) = simd {
+        let chosen = choose(selectors, &usable).map_err(|error| match error {
+            warpsmith_device::Error::NoDevice(why) => Error::NoDevice(why),
+            other => Error::NoDevice(other.to_string()),
+        })?;
+        let gpus = chosen.cards.into_iter();
+        let mut list: Vec<_> = gpus.map(|gpu| Arc::new(Gpu::new(gpu, cards)) as Arc<dyn Backend>).collect();
+        if let Some(simd) = chosen.processor {
             list.push(Arc::new(Cpu::new(simd, threads(thread_count).max(1))));
         }
         Ok(Devices { list, threads: thread_count, cards, later: None })
@@ -263,7 +202,7 @@ impl Devices {
         let look = move || {
             let _busy = Busy::with(Preparing::Finding, None);
             let found = warpsmith_device::survey().devices;
-            let chosen = defaults(&found);
+            let chosen = defaults(&found, &usable);
             let chosen = found.into_iter().zip(chosen).filter(|(_, chosen)| *chosen);
             chosen.map(|(device, _)| Arc::new(Gpu::new(device, cards)) as Arc<dyn Backend>).collect()
         };
@@ -351,22 +290,4 @@ impl Devices {
     pub fn runners(&self) -> Vec<(String, String, Runner)> {
         self.list.iter().map(|device| (device.id(), device.describe(), device.runner())).collect()
     }
-}
-
-/// The error for a device that is not there, with the reasons the survey has.
-fn not_found(selector: &Selector, api: Api, gpus: &warpsmith_device::Survey) -> Error {
-    let of_api = gpus.devices.iter().map(|device| device.info()).filter(|info| info.api == api);
-    let there: Vec<_> = of_api.map(|info| info.id.clone()).collect();
-    let mut why = format!("{selector} was asked for, ");
-    if there.is_empty() {
-        let reasons = gpus
-            .missing
-            .iter()
-            .filter(|(what, _)| what == api.name() || (api == Api::Cuda && what == "nvrtc"));
-        let reasons: Vec<_> = reasons.map(|(_, reason)| reason.as_str()).collect();
-        why += &format!("but this machine shows none: {}", reasons.join("; "));
-    } else {
-        why += &format!("but there are only {}; name one by its number", there.join(", "));
-    }
-    Error::NoDevice(why)
 }
