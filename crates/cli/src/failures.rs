@@ -4,7 +4,6 @@ use std::error::Error as StdError;
 
 use warpsmith::{fleet, search, store};
 use warpsmith_console::exit::{Failure, causes};
-use warpsmith_pir as pir;
 
 /// Errors of libraries that commands fail with.
 pub(crate) trait IntoFailure {
@@ -70,30 +69,6 @@ impl IntoFailure for search::Error {
                 Err(inner) => Failure::Other(inner.to_string()),
             },
             other => Failure::Other(other.to_string()),
-        }
-    }
-}
-
-impl IntoFailure for warpsmith_eth_state::Error {
-    fn into_failure(self) -> Failure {
-        match self {
-            warpsmith_eth_state::Error::Retrieval(error) => error.into_failure(),
-            other => Failure::of("", &other),
-        }
-    }
-}
-
-impl IntoFailure for pir::Error {
-    fn into_failure(self) -> Failure {
-        match self {
-            pir::Error::Params(_) | pir::Error::Index { .. } => Failure::Usage(self.to_string()),
-            pir::Error::Stopped => Failure::Interrupted,
-            pir::Error::Device(_) => {
-                Failure::Device(format!("{self}\nthe processor can make them too: --device cpu"))
-            }
-            pir::Error::Wrong { .. } => Failure::Device(self.to_string()),
-            pir::Error::Format { .. } => Failure::Malformed(self.to_string()),
-            other => Failure::of("", &other),
         }
     }
 }

@@ -13,11 +13,11 @@ use std::thread;
 
 use warpsmith_eth_state::look_up;
 use warpsmith_eth_state::look_up::Answer;
-use warpsmith_pir::Lanes;
-use warpsmith_pir::hints::make::Processor;
-use warpsmith_pir::server::{Limits, Role, Server};
-use warpsmith_pir::table::{Plan, Take, build};
-use warpsmith_pir::updates::Live;
+use warpsmith_rms24::Lanes;
+use warpsmith_rms24::hints::make::Processor;
+use warpsmith_rms24::server::{Limits, Role, Server};
+use warpsmith_rms24::table::{Plan, Take, build};
+use warpsmith_rms24::updates::Live;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("warpsmith-look-up-{}", std::process::id()));
@@ -60,7 +60,7 @@ fn read_squares(url: &str, state: &Path) -> warpsmith_eth_state::Result<()> {
 }
 
 /// A database of numbers and their squares.
-fn make_squares(path: &Path) -> warpsmith_pir::Result<()> {
+fn make_squares(path: &Path) -> warpsmith_rms24::Result<()> {
     const NUMBERS: u32 = 1000;
     let plan = Plan::tagged(NUMBERS.into(), 4);
     let source = &mut |take: &mut Take<'_>| {

@@ -115,7 +115,7 @@ impl Library {
         let from_epoch = self.client().version().epoch;
         self.renew(stop, &mut |share| {
             watch(share);
-            if stop.load(Ordering::Relaxed) { Err(warpsmith_pir::Error::Stopped) } else { Ok(()) }
+            if stop.load(Ordering::Relaxed) { Err(warpsmith_rms24::Error::Stopped) } else { Ok(()) }
         })?;
         let weighed = match needed {
             NewHintsNeeded::Gone(_) => None,

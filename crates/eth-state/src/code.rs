@@ -5,7 +5,7 @@
 //!   zeros [12], address of the contract [20]      Keccak-256 of its code [32]
 //! ```
 //!
-//! The codes themselves are in another database, by hash: [`Layout::Chunked`](warpsmith_pir::keyword::Layout), so that
+//! The codes themselves are in another database, by hash: [`Layout::Chunked`](warpsmith_rms24::keyword::Layout), so that
 //! one that many contracts have is there once, and records of 40 bytes stay what they are.
 
 use warpsmith_hash::keccak::keccak256;

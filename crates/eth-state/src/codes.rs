@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use warpsmith_pir::database::Description;
-use warpsmith_pir::keyword::{Layout, TAG_BYTES, chunk_key, chunks_of};
-use warpsmith_pir::table::{self, Plan, Take};
-use warpsmith_pir::updates::{Live, entries_of_changes, standing};
-use warpsmith_pir::{Lanes, Result};
+use warpsmith_rms24::database::Description;
+use warpsmith_rms24::keyword::{Layout, TAG_BYTES, chunk_key, chunks_of};
+use warpsmith_rms24::table::{self, Plan, Take};
+use warpsmith_rms24::updates::{Live, entries_of_changes, standing};
+use warpsmith_rms24::{Lanes, Result};
 
 use crate::code::{CODE_CHUNKS, CODE_ENTRY};
 use crate::error;
@@ -100,7 +100,7 @@ impl Codes {
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or written. [`Error::Full`](warpsmith_pir::Error::Full) when the
+    /// When a file cannot be read or written. [`Error::Full`](warpsmith_rms24::Error::Full) when the
     /// table must grow first.
     pub fn add(&self, codes: &CodesByHash) -> Result<usize> {
         let base = self.live.base();

@@ -9,11 +9,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// Private retrieval failed: a file, a server, a device.
     #[error(transparent)]
-    Retrieval(#[from] warpsmith_pir::Error),
+    Retrieval(#[from] warpsmith_rms24::Error),
     /// Queries were sent and got no answer. They wait in the state and are sent again, as they are,
     /// when it is next opened: that tells the server nothing new.
     #[error("{0}\nthe queries wait in the state, and are sent again as they are when it is next opened")]
-    Unanswered(warpsmith_pir::Error),
+    Unanswered(warpsmith_rms24::Error),
     /// The database or the server has not what was asked for.
     #[error("{0}")]
     Query(String),
@@ -38,5 +38,5 @@ pub enum Error {
     NoNames,
     /// The database of codes could not be updated.
     #[error("database of codes: {0}")]
-    Codes(warpsmith_pir::Error),
+    Codes(warpsmith_rms24::Error),
 }

@@ -1,8 +1,8 @@
 //! Follows a chain: every block is an epoch of the database, and so is going back where the chain
 //! takes blocks back (a reorg).
 
-use warpsmith_pir::keyword::TableShape;
-use warpsmith_pir::updates::{Live, entries_of_changes_moving, standing};
+use warpsmith_rms24::keyword::TableShape;
+use warpsmith_rms24::updates::{Live, entries_of_changes_moving, standing};
 
 use crate::codes::{Codes, chunks_of_all};
 use crate::error::{Error, Result};
@@ -139,7 +139,7 @@ impl<'a> Follower<'a> {
         // Before the state tells of them.
         if let Some(known) = &self.codes {
             match known.add(&codes) {
-                Err(warpsmith_pir::Error::Full(_)) => {
+                Err(warpsmith_rms24::Error::Full(_)) => {
                     return Ok(Step::CodesFull { new: chunks_of_all(&codes) });
                 }
                 added => added.map_err(Error::Codes)?,
@@ -159,10 +159,10 @@ impl<'a> Follower<'a> {
         }
         let name_of = |record: &[u8]| self.names.as_ref().and_then(|names| names.of(record));
         let values = match entries_of_changes_moving(self.live, &shape, &news, &name_of) {
-            Err(warpsmith_pir::Error::Full(_)) if self.names.is_some() => {
+            Err(warpsmith_rms24::Error::Full(_)) if self.names.is_some() => {
                 return Ok(Step::Full { new: news.len() });
             }
-            Err(warpsmith_pir::Error::Full(_)) => return Err(Error::NoNames),
+            Err(warpsmith_rms24::Error::Full(_)) => return Err(Error::NoNames),
             other => other?,
         };
         let update = self.live.difference(&values)?;

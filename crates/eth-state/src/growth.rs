@@ -1,7 +1,7 @@
 //! Growth of a table that is full.
 
-use warpsmith_pir::Result;
-use warpsmith_pir::updates::Live;
+use warpsmith_rms24::Result;
+use warpsmith_rms24::updates::Live;
 
 use crate::names::Names;
 

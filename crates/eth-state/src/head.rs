@@ -61,7 +61,7 @@ impl ChainHead {
 }
 
 /// As a server tells it in the header of an answer: see
-/// [`RecordLayout::head`](warpsmith_pir::keyword::RecordLayout::head).
+/// [`RecordLayout::head`](warpsmith_rms24::keyword::RecordLayout::head).
 impl fmt::Display for ChainHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChainHead { chain_id, number, time, hash } = self;

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use warpsmith_pir::keyword::{Layout, RecordLayout};
-use warpsmith_pir::updates::Live;
-use warpsmith_pir::{Lanes, Result};
+use warpsmith_rms24::keyword::{Layout, RecordLayout};
+use warpsmith_rms24::updates::Live;
+use warpsmith_rms24::{Lanes, Result};
 
 use crate::head::ChainHead;
 use crate::record::belongs_to;

@@ -1,11 +1,11 @@
-//! Ethereum's state as a table of private retrieval ([`warpsmith_pir`]): accounts, storage slots
+//! Ethereum's state as a table of private retrieval ([`warpsmith_rms24`]): accounts, storage slots
 //! and codes of contracts.
 //!
 //! A table is built from folders of extractors, dumps of nodes or accounts in CSV ([`import`]), or
 //! from a [`node`], which it can follow block by block ([`follow`]). Clients read it by address and
 //! slot ([`look_up`](fn@look_up)), wallets through a proxy that answers like a node (`proxy`).
 //!
-//! `warpsmith_pir` knows keys, entries and records; what is written in the records and of which
+//! `warpsmith_rms24` knows keys, entries and records; what is written in the records and of which
 //! block they are is known here alone ([`open_database`]). Nothing here reads arguments or writes
 //! to a terminal: callers are told what happens by results and callbacks.
 

@@ -16,8 +16,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use warpsmith_files::with_suffix;
-use warpsmith_pir::keyword::{Name, name};
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::keyword::{Name, name};
+use warpsmith_rms24::{Error, Result};
 
 use crate::record::{RECORD, tag};
 

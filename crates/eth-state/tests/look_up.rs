@@ -1,8 +1,8 @@
 //! Private look-ups: the example runs to its end, and what goes wrong is told.
 
 use warpsmith_eth_state::{Error, look_up};
-use warpsmith_pir::Lanes;
-use warpsmith_pir::hints::make::Processor;
+use warpsmith_rms24::Lanes;
+use warpsmith_rms24::hints::make::Processor;
 
 #[path = "../examples/private_look_up.rs"]
 mod private_look_up;

@@ -8,11 +8,11 @@ use warpsmith_eth_state::{
 };
 use warpsmith_hash::Lanes;
 use warpsmith_hash::keccak::keccak256;
-use warpsmith_pir::database::Database;
-use warpsmith_pir::keyword::TableShape;
-use warpsmith_pir::table::{Plan, Take, build};
-use warpsmith_pir::updates::{Change, Live, entries_of_changes, entries_of_changes_moving, standing};
-use warpsmith_pir::{Choice, Client, Key, Params, Version, hints};
+use warpsmith_rms24::database::Database;
+use warpsmith_rms24::keyword::TableShape;
+use warpsmith_rms24::table::{Plan, Take, build};
+use warpsmith_rms24::updates::{Change, Live, entries_of_changes, entries_of_changes_moving, standing};
+use warpsmith_rms24::{Choice, Client, Key, Params, Version, hints};
 
 /// Small random numbers that a failed test can repeat.
 struct Dice(u64);

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use warpsmith_pir::keyword::{Name, name};
-use warpsmith_pir::table::Take;
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::keyword::{Name, name};
+use warpsmith_rms24::table::Take;
+use warpsmith_rms24::{Error, Result};
 
 use super::lines::{Wrong, each_line, quoted};
 use crate::code::{code_hash, code_hash_record, code_number};

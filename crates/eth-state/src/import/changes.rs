@@ -3,9 +3,9 @@
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use warpsmith_pir::keyword::{Layout, Name, TableShape};
-use warpsmith_pir::updates::{Change, Live, entries_of_changes_moving};
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::keyword::{Layout, Name, TableShape};
+use warpsmith_rms24::updates::{Change, Live, entries_of_changes_moving};
+use warpsmith_rms24::{Error, Result};
 
 use super::lines::{Wrong, each_line, each_whole_line, quoted, split_text};
 use crate::layout::{ADDRESS, SCRIPT, STATE};

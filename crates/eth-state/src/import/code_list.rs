@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::{Error, Result};
 
 use crate::record::code_id;
 

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor,
 };
-use warpsmith_pir::keyword::name;
-use warpsmith_pir::table::Take;
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::keyword::name;
+use warpsmith_rms24::table::Take;
+use warpsmith_rms24::{Error, Result};
 use warpsmith_text::json_mistake;
 
 use super::accounts::{account_records, number};

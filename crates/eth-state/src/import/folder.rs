@@ -19,9 +19,9 @@ use std::io::{BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use warpsmith_pir::table::Take;
-use warpsmith_pir::wire::Update;
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::table::Take;
+use warpsmith_rms24::wire::Update;
+use warpsmith_rms24::{Error, Result};
 
 use super::{turned, whole};
 use crate::record::{RECORD, tag, u32_at};

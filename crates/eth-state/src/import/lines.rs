@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use warpsmith_pir::keyword::{Name, chunk_key, chunks_of, name};
-use warpsmith_pir::table::Take;
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::keyword::{Name, chunk_key, chunks_of, name};
+use warpsmith_rms24::table::Take;
+use warpsmith_rms24::{Error, Result};
 use warpsmith_text::Shown;
 
 use crate::code::code_hash;

@@ -13,7 +13,7 @@ mod words;
 
 use std::path::Path;
 
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::{Error, Result};
 
 pub use self::accounts::Accounts;
 pub use self::code_list::CodeList;

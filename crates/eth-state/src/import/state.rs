@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use warpsmith_pir::Result;
-use warpsmith_pir::database::Description;
-use warpsmith_pir::table::{self, Plan, Take};
+use warpsmith_rms24::Result;
+use warpsmith_rms24::database::Description;
+use warpsmith_rms24::table::{self, Plan, Take};
 
 use super::folder::Folder;
 use crate::head::ChainHead;

@@ -9,8 +9,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use warpsmith_hash::chacha;
-use warpsmith_pir::table::Take;
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::table::Take;
+use warpsmith_rms24::{Error, Result};
 
 use super::turned;
 use crate::record::{Account, Address, RECORD, account_record, slot_key, slot_record};

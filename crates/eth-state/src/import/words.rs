@@ -14,8 +14,8 @@ use std::io::{BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use warpsmith_pir::table::Take;
-use warpsmith_pir::{Error, Result};
+use warpsmith_rms24::table::Take;
+use warpsmith_rms24::{Error, Result};
 
 use super::whole;
 use crate::code::{code_hash, code_hash_record, code_number};

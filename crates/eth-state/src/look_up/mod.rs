@@ -12,13 +12,13 @@ use std::thread::available_parallelism;
 pub use query::{Answer, KeyError, NoAnswer, Query, amount_bytes, coins_bytes, key_of, parse_hex, parse_key};
 pub use renewal::{NextHints, Renewal};
 use warpsmith_device::Device;
-use warpsmith_pir::database::Description;
-use warpsmith_pir::device::{OnDevice, Tuning};
-use warpsmith_pir::hints::make::{Make, Processor};
-use warpsmith_pir::keyword::{TableShape, is_at_home};
-pub use warpsmith_pir::remote::{CaughtUp, Cost, Weighed};
-use warpsmith_pir::remote::{Offer, Remote};
-use warpsmith_pir::{Choice, Client, Fetched, Lanes, Params, Version};
+use warpsmith_rms24::database::Description;
+use warpsmith_rms24::device::{OnDevice, Tuning};
+use warpsmith_rms24::hints::make::{Make, Processor};
+use warpsmith_rms24::keyword::{TableShape, is_at_home};
+pub use warpsmith_rms24::remote::{CaughtUp, Cost, Weighed};
+use warpsmith_rms24::remote::{Offer, Remote};
+use warpsmith_rms24::{Choice, Client, Fetched, Lanes, Params, Version};
 
 use crate::error::{Error, Result};
 use crate::head::ChainHead;
@@ -216,7 +216,7 @@ impl Library {
             Ok(_) => Ok(Some(Resumed::Answered(waiting.len()))),
             // The server goes back so far and no further; without their answers their hints are
             // worthless.
-            Err(warpsmith_pir::Error::Mismatch(reason)) => {
+            Err(warpsmith_rms24::Error::Mismatch(reason)) => {
                 Ok(Some(Resumed::GivenUp { count: self.client.abandon()?, reason }))
             }
             Err(error) => Err(error.into()),
@@ -267,7 +267,7 @@ impl Library {
     pub fn renew(
         &mut self,
         stop: &AtomicBool,
-        watch: &mut dyn FnMut(f64) -> warpsmith_pir::Result<()>,
+        watch: &mut dyn FnMut(f64) -> warpsmith_rms24::Result<()>,
     ) -> Result<()> {
         let threads = available_parallelism().map_or(1, |n| n.get());
         let next = self.renewal().make(threads, stop, watch)?;
@@ -370,7 +370,7 @@ impl Library {
         let needed = queries.len() * each;
         if needed as u64 > self.remaining() {
             return Err(E::from(Error::Query(format!(
-                "{needed} queries are needed and {} remain; make a new state with `warpsmith pir hint`",
+                "{needed} queries are needed and {} remain; make a state with new hints",
                 self.remaining()
             ))));
         }
@@ -398,7 +398,7 @@ impl Library {
         &mut self,
         shape: Option<&TableShape>,
         places: &[u64],
-        fetched: &[warpsmith_pir::Result<Fetched>],
+        fetched: &[warpsmith_rms24::Result<Fetched>],
     ) -> Result<std::result::Result<Vec<Vec<u8>>, NoAnswer>> {
         let (mut entries, mut failed) = (Vec::new(), None);
         for (place, fetched) in places.iter().zip(fetched) {
@@ -466,13 +466,11 @@ pub fn same_database(description: &Description, client: &Client, who: &str) -> R
     let short = |identity: &[u8; 32]| const_hex::encode(&identity[..8]);
     if description.predecessors.contains(&client.version().database) {
         return Err(Error::Query(format!(
-            "the database of this {who} has moved to a larger table, and hints of the one before are of no use in it; make a new \
-             state with `warpsmith pir hint`"
+            "the database of this {who} has moved to a larger table, and hints of the one before are of no use in it; make a state with new hints"
         )));
     }
     Err(Error::Query(format!(
-        "this {who} has the database {}..., and the state is for {}...; ask the right one, or make a new state with \
-         `warpsmith pir hint`",
+        "this {who} has the database {}..., and the state is for {}...; ask the right one, or make a state with new hints",
         short(&description.lineage()),
         short(&client.version().database)
     )))

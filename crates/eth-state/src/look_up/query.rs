@@ -3,8 +3,8 @@
 use sha2::{Digest as _, Sha256};
 use warpsmith_chain::coin::output_script;
 use warpsmith_chain::{Address, AddressKind, identify};
-use warpsmith_pir::database::Description;
-use warpsmith_pir::keyword::{Layout, TableShape, chunked_value, tagged_value};
+use warpsmith_rms24::database::Description;
+use warpsmith_rms24::keyword::{Layout, TableShape, chunked_value, tagged_value};
 use warpsmith_text::Shown;
 
 use crate::layout::{ADDRESS, SCRIPT};
@@ -165,7 +165,7 @@ impl Answer {
 /// ```
 /// use warpsmith_eth_state::ADDRESS;
 /// use warpsmith_eth_state::look_up::parse_key;
-/// use warpsmith_pir::keyword::TableShape;
+/// use warpsmith_rms24::keyword::TableShape;
 ///
 /// let addresses = TableShape::new(1000, 3, ADDRESS)?;
 /// let key = parse_key(&addresses, "1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH")?;

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use warpsmith_pir::hints::Hints;
-use warpsmith_pir::hints::make::{Make as _, Processor};
-use warpsmith_pir::remote::{Offer, Remote};
-use warpsmith_pir::{Choice, Key, Lanes, Params, Version};
+use warpsmith_rms24::hints::Hints;
+use warpsmith_rms24::hints::make::{Make as _, Processor};
+use warpsmith_rms24::remote::{Offer, Remote};
+use warpsmith_rms24::{Choice, Key, Lanes, Params, Version};
 
 use super::{Library, same_or_larger};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ impl Renewal {
         self,
         threads: usize,
         stop: &AtomicBool,
-        watch: &mut dyn FnMut(f64) -> warpsmith_pir::Result<()>,
+        watch: &mut dyn FnMut(f64) -> warpsmith_rms24::Result<()>,
     ) -> Result<NextHints> {
         let offer = self.remote.offer()?;
         let description = &offer.description;

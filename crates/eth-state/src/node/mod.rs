@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use warpsmith_pir::memory;
-use warpsmith_pir::remote::Remote;
+use warpsmith_rms24::memory;
+use warpsmith_rms24::remote::Remote;
 
 pub use self::reads::is_read_method;
 use self::replies::{MAX_TEXT, Names, Reply, Touched, Traces};
@@ -45,7 +45,7 @@ pub enum NodeError {
     Stopped,
     /// The node cannot be reached or refuses.
     #[error(transparent)]
-    Call(#[from] warpsmith_pir::Error),
+    Call(#[from] warpsmith_rms24::Error),
     /// The node's answer is no answer to what was asked.
     #[error("{0}")]
     Reply(String),

@@ -15,7 +15,7 @@ use serde::de::{
     Visitor,
 };
 use serde_json::error::Category;
-use warpsmith_pir::memory;
+use warpsmith_rms24::memory;
 
 use super::{MAX_CALLS, NodeError, bytes, word};
 use crate::record::Address;

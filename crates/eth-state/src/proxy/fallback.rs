@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use warpsmith_pir::remote::Remote;
+use warpsmith_rms24::remote::Remote;
 
 use super::rpc::{self, Wrong};
 use crate::node::is_read_method;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use warpsmith_pir::remote::{Contact, Remote};
+use warpsmith_rms24::remote::{Contact, Remote};
 
 use crate::look_up::{Answered, NoAnswer};
 

@@ -448,7 +448,7 @@ fn code_of(hash: &[u8; 32], answer: Answer) -> Answered {
 /// made anew; a state that cannot be written ends it.
 fn lost(error: Error) -> Result<Error> {
     match error {
-        Error::Unanswered(_) | Error::Query(_) | Error::Retrieval(warpsmith_pir::Error::Remote { .. }) => {
+        Error::Unanswered(_) | Error::Query(_) | Error::Retrieval(warpsmith_rms24::Error::Remote { .. }) => {
             Ok(error)
         }
         error => Err(error),

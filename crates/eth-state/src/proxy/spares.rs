@@ -127,7 +127,7 @@ impl<'s> Spare<'s> {
             let renewal = library.renewal();
             self.making = Some(scope.spawn(move || {
                 renewal.make(threads, stop, &mut |_| match stop.load(Ordering::Relaxed) {
-                    true => Err(warpsmith_pir::Error::Stopped),
+                    true => Err(warpsmith_rms24::Error::Stopped),
                     false => Ok(()),
                 })
             }));

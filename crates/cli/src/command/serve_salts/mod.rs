@@ -21,10 +21,10 @@ use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::token::read_token;
 use warpsmith_console::web::{ListeningLine, listen};
 
 use crate::running::OpenDevices as _;
-use crate::token::read_token;
 use desk::{Desk, Numbers};
 
 const EXAMPLES: &str = "\

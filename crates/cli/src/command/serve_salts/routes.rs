@@ -15,10 +15,10 @@ use serde::Serialize;
 use warpsmith::search::time_to;
 use warpsmith_console::stdout::JSON_VERSION;
 use warpsmith_console::web::is_address_or_localhost;
+use warpsmith_files::Token;
 use warpsmith_http::{
     BODY_TIMEOUT, BodyError, ConnectionCounts, ConnectionLimits, FairQueue, Peer, QueueError, read_body,
 };
-use warpsmith_pir::Token;
 use warpsmith_text::json_mistake;
 
 use super::desk::{Desk, Numbers, Results};
