@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What the released program is made of: a bill of materials, and the licences of others' code in it.
+"""What the released programs are made of: a bill of materials, and the licences of others' code in it.
 
 usage: bill.py sbom                   CycloneDX 1.5 as JSON on stdout; SOURCE_DATE_EPOCH gives its time
-       bill.py notices                the licence texts of every crate in the program, each text once
+       bill.py notices                the licence texts of every crate in the programs, each text once
        bill.py check SBOM MESSAGES    whether the bill names exactly the crates of a build, from cargo's --message-format=json
 
-Crates and their licences are taken from Cargo.lock and the manifests, for the program as `cargo build` makes it on Linux.
+Crates and their licences are taken from Cargo.lock and the manifests, for the programs as `cargo build` makes them on Linux.
 Nothing in the output depends on the machine but the versions of the tools, which the bill names.
 """
 import hashlib
@@ -19,7 +19,8 @@ import time
 import tomllib
 import uuid
 
-PROGRAM = "warpsmith-cli"
+# The first is the component that the bill is of.
+PROGRAMS = ["warpsmith-cli", "warpsmith-pir"]
 PLATFORM = "x86_64-unknown-linux-gnu"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -38,9 +39,10 @@ def cargo(*args):
 
 
 def tree(edges):
-    """Name and version of every crate on these edges from the program."""
-    lines = cargo("tree", "--locked", "-p", PROGRAM, "--target", PLATFORM, "-e", edges, "--prefix", "none", "--format", "{p}")
-    return {tuple(line.split()[:2]) for line in lines.splitlines()}
+    """Name and version of every crate on these edges from the programs."""
+    packages = [word for program in PROGRAMS for word in ("-p", program)]
+    lines = cargo("tree", "--locked", *packages, "--target", PLATFORM, "-e", edges, "--prefix", "none", "--format", "{p}")
+    return {tuple(line.split()[:2]) for line in lines.splitlines() if line}
 
 
 def is_for_tests(dependency):
@@ -48,7 +50,7 @@ def is_for_tests(dependency):
 
 
 class Crates:
-    """The crates of the program, and of its build."""
+    """The crates of the programs, and of their build."""
 
     def __init__(self):
         metadata = json.loads(cargo("metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM))
@@ -63,10 +65,10 @@ class Crates:
         }
         lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
         self.checksums = {(p["name"], p["version"]): p.get("checksum") for p in lock["package"]}
-        self.program = next(p for p in self.all.values() if p["name"] == PROGRAM)
+        self.program = next(p for p in self.all.values() if p["name"] == PROGRAMS[0])
 
     def of_others(self):
-        """Those in the program that are not ours, by name and version."""
+        """Those in the programs that are not ours, by name and version."""
         chosen = [self.all[key] for key in self.inside if self.all[key]["source"]]
         return sorted(chosen, key=lambda p: (p["name"], p["version"]))
 
@@ -82,11 +84,11 @@ def reference(package):
 
 def component(crates, package):
     entry = {
-        "type": "library",
+        "type": "application" if package["name"] in PROGRAMS else "library",
         "bom-ref": reference(package),
         "name": package["name"],
         "version": package["version"],
-        # Compiled into the program, or run to build it.
+        # Compiled into a program, or run to build it.
         "scope": "required" if package["id"] in crates.inside else "excluded",
         "purl": reference(package),
     }
@@ -182,12 +184,12 @@ def check(bill, messages):
             source, _, tail = message["package_id"].rpartition("#")
             name = tail if "@" in tail else f"{source.rpartition('/')[2]}@{tail}"
             built.add(f"pkg:cargo/{name}".replace("+", "%2B"))
-    built = {purl for purl in built if not purl.startswith(f"pkg:cargo/{PROGRAM}@")}
+    built = {purl for purl in built if not purl.startswith(f"pkg:cargo/{PROGRAMS[0]}@")}
     missing, idle = sorted(built - set(named)), sorted(set(named) - built)
     if missing or idle or not built:
         sys.exit(f"the bill of materials and the build differ: built and not named {missing}, named and not built {idle}")
     inside = sum(scope == "required" for scope in named.values())
-    print(f"the bill names all {len(built)} crates of the build, {inside} of them in the program")
+    print(f"the bill names all {len(built)} crates of the build, {inside} of them in the programs")
 
 
 def main():

@@ -49,9 +49,9 @@ mkdir "$root" "$folder/unpacked"
 tar --extract --gzip --file="$archive" --directory="$folder/unpacked"
 unpacked=$folder/unpacked/$name
 (cd "$unpacked" && sha256sum --check --quiet SHA256SUMS)
-for file in warpsmith README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT SHA256SUMS warpsmith.cdx.json \
+for file in warpsmith warpsmith-pir README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT SHA256SUMS warpsmith.cdx.json \
     man/man1/warpsmith.1 man/man1/warpsmith-npub.1 man/man1/warpsmith-pir-serve.1 \
-    completions/warpsmith.bash completions/warpsmith.fish completions/_warpsmith \
+    completions/warpsmith.bash completions/warpsmith.fish completions/_warpsmith completions/_warpsmith-pir \
     licenses/third-party.txt licenses/rust-standard-library.html docs/security.md; do
     [ -s "$unpacked/$file" ] || fail "the archive lacks $file"
 done
@@ -60,14 +60,16 @@ listed=$(wc -l <"$unpacked/SHA256SUMS")
 tar --list --verbose --gzip --file="$archive" | awk '$2 != "0/0" { exit 1 }' || fail "an entry has an owner"
 
 # Where it was built, and what it needs.
-for path in "$HOME/" "${CARGO_HOME:-$HOME/.cargo}" "$(rustc --print sysroot)" "$PWD" "$folder"; do
-    ! grep --text --quiet --fixed-strings "$path" "$unpacked/warpsmith" || fail "the program has $path in it"
+for program in warpsmith warpsmith-pir; do
+    for path in "$HOME/" "${CARGO_HOME:-$HOME/.cargo}" "$(rustc --print sysroot)" "$PWD" "$folder"; do
+        ! grep --text --quiet --fixed-strings "$path" "$unpacked/$program" || fail "$program has $path in it"
+    done
+    ! objdump -h "$unpacked/$program" | grep -q '\.debug_info' || fail "$program has debug information in it"
+    newest=$(objdump -T "$unpacked/$program" | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1)
+    [ "$(printf '%s\n' "$newest" GLIBC_2.36 | sort -V | tail -n 1)" = GLIBC_2.36 ] || fail "$program needs $newest, Debian 12 has 2.36"
+    needed=$(objdump -p "$unpacked/$program" | awk '$1 == "NEEDED" { print $2 }' | sort | tr '\n' ' ')
+    echo "$name: $size bytes; no path of this machine in $program; it needs $newest and $needed"
 done
-! objdump -h "$unpacked/warpsmith" | grep -q '\.debug_info' || fail "the program has debug information in it"
-newest=$(objdump -T "$unpacked/warpsmith" | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1)
-[ "$(printf '%s\n' "$newest" GLIBC_2.36 | sort -V | tail -n 1)" = GLIBC_2.36 ] || fail "the program needs $newest, Debian 12 has 2.36"
-needed=$(objdump -p "$unpacked/warpsmith" | awk '$1 == "NEEDED" { print $2 }' | sort | tr '\n' ' ')
-echo "$name: $size bytes; no path of this machine; needs $newest and $needed"
 
 # A bare system, as small as Debian makes one.
 if ! command -v mmdebstrap >/dev/null || [ "$(id -u)" != 0 ]; then
@@ -103,6 +105,7 @@ warpsmith scan --range 1:10000 --targets addresses --quiet --json >scan.json
 grep -q '"event":"done","covered":"65536","matches":1' scan.json || { cat scan.json; exit 1; }
 warpsmith man npub >page
 warpsmith selftest --device cpu >selftest.txt || { cat selftest.txt; exit 1; }
+warpsmith-pir selftest --device cpu >>selftest.txt || { cat selftest.txt; exit 1; }
 echo "$(wc -l <selftest.txt) self-tests passed"
 INSIDE
 # Nothing of this machine but what a chroot cannot be without.

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes a release: one archive with the program, its manual pages and completions, licences, a bill of materials and
+# Makes a release: one archive with both programs, their manual pages and completions, licences, a bill of materials and
 # checksums. The same commit and the same compilers give the same bytes, wherever it is built (docs/releases.md).
 #
 #   tools/release.sh         needs cargo, cc, python3 with pip and, the first time, the network; no GPU
 #   ALLOW_CHANGES=1 ...      also where files differ from the commit, for trying things
 #
-# The program has PTX of its kernels inside, for machines that have NVIDIA's driver and no NVRTC. Any change of a kernel's
+# The programs have PTX of their kernels inside, for machines that have NVIDIA's driver and no NVRTC. Any change of a kernel's
 # text needs this again, since PTX is found by the text's hash. NVRTC 11.8 (tools/nvrtc-release.txt, by hash): its PTX runs
 # with drivers from 520 on; older drivers need NVRTC beside the program, as ever.
 set -euo pipefail
@@ -43,7 +43,7 @@ export WARPSMITH_PTX
 # Refuses to go on if a text that should be carried is not.
 cargo test --quiet --locked -p warpsmith-kernel --lib embedded
 
-# 2. The program, without a trace of where it was built: source folder, cargo's home and the compiler's own files get names
+# 2. The programs, without a trace of where it was built: source folder, cargo's home and the compiler's own files get names
 # that are the same everywhere, in what Rust writes and in what C does.
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 remap=("$PWD=/warpsmith" "$cargo_home=/cargo" "$(rustc --print sysroot)=/rustc")
@@ -58,20 +58,22 @@ messages=target/release-messages.json
     CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037' "${rust_flags[@]}")
     CARGO_ENCODED_RUSTFLAGS=${CARGO_ENCODED_RUSTFLAGS%?}
     export CARGO_ENCODED_RUSTFLAGS CC_SHELL_ESCAPED_FLAGS=1 CFLAGS="${c_flags[*]}"
-    cargo build --profile dist --locked --message-format=json-render-diagnostics >"$messages"
+    cargo build --profile dist --locked -p warpsmith-cli -p warpsmith-pir --message-format=json-render-diagnostics >"$messages"
 )
-program=target/dist/warpsmith
-"$program" --version
+programs=(warpsmith warpsmith-pir)
+for program in "${programs[@]}"; do "target/dist/$program" --version; done
 
 # 3. What lies beside it.
 staged=target/release-archive/$name
 rm -rf "$staged" "$staged".tar.gz*
 mkdir -p "$staged/licenses" "$staged/completions"
-install -m 755 "$program" "$staged/warpsmith"
-"$program" man --folder "$staged/man/man1"
-"$program" completions bash >"$staged/completions/warpsmith.bash"
-"$program" completions fish >"$staged/completions/warpsmith.fish"
-"$program" completions zsh >"$staged/completions/_warpsmith"
+for program in "${programs[@]}"; do
+    install -m 755 "target/dist/$program" "$staged/$program"
+    "$staged/$program" man --folder "$staged/man/man1"
+    "$staged/$program" completions bash >"$staged/completions/$program.bash"
+    "$staged/$program" completions fish >"$staged/completions/$program.fish"
+    "$staged/$program" completions zsh >"$staged/completions/_$program"
+done
 cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$staged"
 cp -r docs "$staged/docs"
 tools/bill.py notices >"$staged/licenses/third-party.txt"
@@ -79,7 +81,7 @@ cp "$(rustc --print sysroot)/share/doc/rust/COPYRIGHT-library.html" "$staged/lic
 tools/bill.py sbom >"$staged/warpsmith.cdx.json"
 tools/bill.py check "$staged/warpsmith.cdx.json" "$messages"
 (cd "$staged" && find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs -d '\n' sha256sum >SHA256SUMS)
-find "$staged" -type d -exec chmod 755 {} + -o -type f ! -name warpsmith -exec chmod 644 {} +
+find "$staged" -type d -exec chmod 755 {} + -o -type f ! -name warpsmith ! -name warpsmith-pir -exec chmod 644 {} +
 
 # 4. One archive.
 archive=$staged.tar.gz

@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use warpsmith::{fleet, pir, search, store};
+use warpsmith::{fleet, search, store};
 use warpsmith_console::exit::{Failure, causes};
 
 use crate::advice;
@@ -47,7 +47,6 @@ impl IntoFailure for warpsmith::Error {
     fn into_failure(self) -> Failure {
         match self {
             warpsmith::Error::Search(error) => error.into_failure(),
-            warpsmith::Error::Retrieval(error) => error.into_failure(),
             warpsmith::Error::Pattern(_) | warpsmith::Error::Range(_) => Failure::Usage(self.to_string()),
             other => failure_of("", &other),
         }
@@ -72,21 +71,6 @@ impl IntoFailure for search::Error {
                 Err(inner) => Failure::Other(inner.to_string()),
             },
             other => Failure::Other(other.to_string()),
-        }
-    }
-}
-
-impl IntoFailure for pir::Error {
-    fn into_failure(self) -> Failure {
-        match self {
-            pir::Error::Params(_) | pir::Error::Index { .. } => Failure::Usage(self.to_string()),
-            pir::Error::Stopped => Failure::Interrupted,
-            pir::Error::Device(_) => {
-                Failure::Device(format!("{self}\nthe processor can make them too: --device cpu"))
-            }
-            pir::Error::Wrong { .. } => Failure::Device(self.to_string()),
-            pir::Error::Format { .. } => Failure::Malformed(self.to_string()),
-            other => Failure::of("", &other),
         }
     }
 }

@@ -29,7 +29,6 @@ mod scores;
 mod screen;
 mod sealing;
 mod submission;
-mod token;
 mod values;
 
 use std::process::ExitCode;
@@ -54,8 +53,6 @@ Examples:
   warpsmith btc 1Love                         a Bitcoin address that begins with 1Love
   warpsmith create2 --zeros --factory arachnid --init-code token.hex
                                               the salt that gives a contract the most zero bytes
-  warpsmith pir build data.pir entries.bin --entry-size 40
-                                              a database that is read without telling its server what is read
   warpsmith bench --baseline                  verified speed, beside the usual loop
 
 Exit codes: 0 found or done, 1 ended without a match, 2 wrong usage, 3 no usable device or a failed
@@ -89,7 +86,6 @@ enum Command {
     Scan(command::scan::Scan),
     Db(command::db::Db),
     Map(command::map::MapCommand),
-    Pir(command::pir::Pir),
     Fleet(command::fleet::Fleet),
     ServeSalts(command::serve_salts::ServeSalts),
     Keygen(command::keygen::Keygen),
@@ -120,7 +116,6 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
         Command::Scan(scan) => scan.run(stdout),
         Command::Db(db) => db.run(&mut stdout),
         Command::Map(map) => map.run(&mut stdout),
-        Command::Pir(pir) => pir.run(&mut stdout),
         Command::Fleet(fleet) => fleet.run(stdout),
         Command::ServeSalts(serve) => serve.run(stdout),
         Command::Keygen(keygen) => keygen.run(&mut stdout),
@@ -139,41 +134,10 @@ fn run(command: Command) -> Result<ExitStatus, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Arg;
 
-    /// Every value that a flag refuses is refused in words, not with what a parser of Rust says.
     #[test]
     fn refused_values_say_what_is_allowed() {
-        const RAW: [&str; 8] = [
-            "is not in",
-            "invalid digit",
-            "number too",
-            "cannot parse",
-            "invalid float",
-            "line 1 column",
-            "expected ident",
-            "invalid socket",
-        ];
-        fn walk(command: &clap::Command, tried: &mut usize) {
-            for argument in command.get_arguments().filter(|argument| argument.get_action().takes_values()) {
-                let parser = argument.get_value_parser().clone();
-                let one = Arg::new("x").long("x").value_parser(parser).allow_hyphen_values(true);
-                let alone = clap::Command::new("t").arg(one);
-                for value in ["", "x", "-1", "1.5", "{", "99999999999999999999"] {
-                    let Err(error) = alone.clone().try_get_matches_from(["t", "--x", value]) else {
-                        continue;
-                    };
-                    *tried += 1;
-                    let said = error.to_string();
-                    let raw = RAW.iter().find(|raw| said.contains(*raw));
-                    let flag = argument.get_id();
-                    assert_eq!(raw, None, "{} --{flag} {value:?}: {said}", command.get_name());
-                }
-            }
-            command.get_subcommands().for_each(|command| walk(command, tried));
-        }
-        let mut tried = 0;
-        walk(&Cli::command(), &mut tried);
+        let tried = warpsmith_trials::programs::check_refusals(&Cli::command());
         assert!(tried > 300, "{tried}");
     }
 }

@@ -22,12 +22,12 @@ pub mod program;
 pub mod prompt;
 pub mod redact;
 pub mod screen;
-pub mod secret_file;
 pub mod signals;
 pub mod stderr;
 pub mod stdout;
 pub mod terminal;
 pub mod times;
+pub mod token;
 pub mod web;
 
 pub use name::program_name;

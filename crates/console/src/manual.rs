@@ -71,7 +71,7 @@ impl Man {
         let page = self.words.iter().try_fold(&all, |within, word| {
             within.find_subcommand(word).ok_or_else(|| {
                 let names: Vec<&str> = within.get_subcommands().map(|command| command.get_name()).collect();
-                let name = full_name(within).replace('-', " ");
+                let name = within.get_bin_name().unwrap_or_else(|| within.get_name());
                 Failure::Usage(match names.is_empty() {
                     true => format!("'{word}' is no command of {name}, which has none"),
                     false => format!("'{word}' is no command of {name}; there are {}", names.join(", ")),

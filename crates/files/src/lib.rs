@@ -17,6 +17,7 @@ mod locked;
 mod private;
 mod replace;
 mod settings;
+mod token;
 
 pub use draft::Draft;
 pub use error::{Error, Result};
@@ -24,3 +25,4 @@ pub use locked::Locked;
 pub use private::{Sharing, append, check, check_folder, create, open, read_secret, reserve, scratch};
 pub use replace::{is_at, replace, sync_folder_of, with_suffix};
 pub use settings::{Settings, read_settings};
+pub use token::{Token, TokenError};

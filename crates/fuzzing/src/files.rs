@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use tempfile::TempDir;
-use warpsmith_pir::database::Builder;
-use warpsmith_pir::updates::Live;
-use warpsmith_pir::{Choice, Client, Lanes, Params, Version, hints};
+use warpsmith_rms24::database::Builder;
+use warpsmith_rms24::updates::Live;
+use warpsmith_rms24::{Choice, Client, Lanes, Params, Version, hints};
 use warpsmith_store::{BuildOptions, Database, TargetList};
 
 use crate::assert_told;

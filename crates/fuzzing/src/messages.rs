@@ -2,10 +2,10 @@
 
 use warpsmith_chain::TYPES;
 use warpsmith_engine::{Secret, Split, join, parse_public_key};
-use warpsmith_pir::database::Description;
-use warpsmith_pir::two_server::{self, Request};
-use warpsmith_pir::wire::{Picks, read_answers, read_queries, read_updates};
-use warpsmith_pir::{Choice, Params};
+use warpsmith_rms24::database::Description;
+use warpsmith_rms24::two_server::{self, Request};
+use warpsmith_rms24::wire::{Picks, read_answers, read_queries, read_updates};
+use warpsmith_rms24::{Choice, Params};
 
 use crate::assert_told;
 

@@ -4,6 +4,9 @@
 //! such as 10^7, with `WARPSMITH_LONG=1`. The values are new in every run. The seed is printed, so it is shown with a failure, and
 //! `WARPSMITH_SEED` brings the same values back.
 
+#[cfg(feature = "programs")]
+pub mod programs;
+
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};

@@ -37,22 +37,12 @@ pub enum Error {
     /// A list of addresses, an address database, a filter or a map.
     #[error(transparent)]
     Store(#[from] warpsmith_store::Error),
-    /// Private retrieval.
-    #[error(transparent)]
-    Retrieval(#[from] warpsmith_pir::Error),
-    /// Queries that were sent and got no answer. They wait in the state and are sent again, as they are, when it is next
-    /// opened: that tells the server nothing new.
-    #[error("{0}\nthe queries wait in the state, and are sent again as they are when it is next opened")]
-    Unanswered(warpsmith_pir::Error),
     /// A search ended before it found anything.
     #[error("nothing was found among {tried} candidates; give it more time, or an easier pattern")]
     NoMatch {
         /// How many were tested.
         tried: u64,
     },
-    /// What was asked for is nothing that this database has.
-    #[error("{0}")]
-    Query(String),
     /// The operating system gave no thread.
     #[error("the search got no thread: {0}")]
     Thread(std::io::Error),

@@ -1,4 +1,4 @@
-//! Search secp256k1 keys by the look of their public form, scan ranges of keys, and read databases in private.
+//! Search secp256k1 keys by the look of their public form, and scan ranges of keys.
 //!
 //! ```
 //! use warpsmith::{Devices, mine, npub};
@@ -8,15 +8,15 @@
 //! # Ok::<(), warpsmith::Error>(())
 //! ```
 //!
-//! [`mine`], [`scan`](fn@scan) and [`look_up`](fn@look_up) are the three things this library does. Each gives a description to which wishes are
+//! [`mine`] and [`scan`](fn@scan) are the two things this library does. Each gives a description to which wishes are
 //! added, and begins when its results are asked for. The programs in `crates/warpsmith/examples` show them whole, and how to
 //! search addresses of a chain of your own.
 //!
 //! [`verify`] recomputes results and keys, [`estimate`] says how long a search takes, [`each`] finds one result of every pattern, and
 //! `salts` schedules requests of many clients.
 //!
-//! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`], [`mod@look_up`],
-//! [`devices`], [`keys`], [`proof`], [`chain`], [`pattern`], [`store`], [`pir`] and [`curve`]; `keystore` and `fleet`
+//! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`],
+//! [`devices`], [`keys`], [`proof`], [`chain`], [`pattern`], [`store`] and [`curve`]; `keystore` and `fleet`
 //! (searches on many machines) are features, as `cuda` and `opencl` are. All of them are on by default.
 
 mod background;
@@ -24,7 +24,6 @@ pub mod each;
 mod error;
 pub mod estimate;
 mod key_text;
-pub mod look_up;
 mod mine;
 #[cfg(feature = "salts")]
 pub mod salts;
@@ -33,13 +32,11 @@ pub mod verify;
 
 pub use background::{Note, Running};
 pub use error::{Error, Result};
-pub use look_up::look_up;
 pub use mine::{Matches, Mine, mine, mine_best, mine_salts};
 pub use scan::scan;
 use warpsmith_chain::KeyTarget;
 use warpsmith_chain::coin::{AddressType, BITCOIN};
 pub use warpsmith_engine::{Devices, Match, Solution};
-pub use warpsmith_pir as pir;
 
 /// Nostr public keys: `npub1...`.
 ///

@@ -1,4 +1,4 @@
-//! Every example runs to its end. They are parts of this program, so that five more need not be linked to be tested.
+//! Every example runs to its end. They are parts of this program, so that four more need not be linked to be tested.
 
 use std::error::Error;
 
@@ -8,9 +8,6 @@ mod mine_create2;
 mod mine_npub;
 #[path = "../examples/own_chain.rs"]
 mod own_chain;
-#[cfg(feature = "server")]
-#[path = "../examples/private_look_up.rs"]
-mod private_look_up;
 #[path = "../examples/scan_with_map.rs"]
 mod scan_with_map;
 
@@ -32,10 +29,4 @@ fn a_chain_of_your_own() -> Result<(), Box<dyn Error>> {
 #[test]
 fn scan_with_a_map() -> Result<(), Box<dyn Error>> {
     scan_with_map::main()
-}
-
-#[cfg(feature = "server")]
-#[test]
-fn a_private_look_up() -> Result<(), Box<dyn Error>> {
-    private_look_up::main()
 }

@@ -1,4 +1,4 @@
-//! The library's three ways in: what they find is right, what goes wrong is told, and whoever has enough stops them.
+//! The library's two ways in: what they find is right, what goes wrong is told, and whoever has enough stops them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use warpsmith::pattern::Feature;
 use warpsmith::scan::Scan;
 use warpsmith::search::Ended;
 use warpsmith::store::{BuildOptions, Database, MapFile};
-use warpsmith::{Devices, Error, Note, Solution, chain, eth, look_up, mine, mine_best, npub, scan};
+use warpsmith::{Devices, Error, Note, Solution, chain, eth, mine, mine_best, npub, scan};
 
 /// Longer than any search here may take to notice that nobody wants it.
 const LONG: Duration = Duration::from_secs(60);
@@ -182,14 +182,4 @@ fn files_and_databases_are_scanned_for() {
     let scan = Scan::for_database("1:fff", &database).on(cpu()).random_order().watch(watch);
     assert_eq!(scan.all().unwrap().len(), PUZZLES.len());
     assert!(notes.lock().unwrap().is_empty());
-}
-
-#[test]
-fn a_server_that_is_not_there_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let state = folder.path().join("state");
-    let error = look_up("http://127.0.0.1:9", &state).on(cpu()).open().unwrap_err();
-    assert!(matches!(error, Error::Retrieval(_)), "{error}");
-    assert!(!state.exists());
-    assert!(matches!(look_up("ftp://x", &state).open(), Err(Error::Retrieval(_))));
 }

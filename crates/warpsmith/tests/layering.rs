@@ -39,7 +39,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "warpsmith-pir",
+        "warpsmith-rms24",
         &[
             "warpsmith-device",
             "warpsmith-entropy",
@@ -48,6 +48,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-http",
             "warpsmith-kernel",
             "warpsmith-simd",
+        ],
+    ),
+    (
+        "warpsmith-eth-state",
+        &[
+            "warpsmith-chain",
+            "warpsmith-device",
+            "warpsmith-entropy",
+            "warpsmith-files",
+            "warpsmith-hash",
+            "warpsmith-http",
+            "warpsmith-rms24",
+            "warpsmith-text",
         ],
     ),
     (
@@ -72,15 +85,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-http",
             "warpsmith-keystore",
             "warpsmith-pattern",
-            "warpsmith-pir",
             "warpsmith-store",
             "warpsmith-chain",
-            "warpsmith-text",
         ],
     ),
     (
         "warpsmith-cli",
         &["warpsmith", "warpsmith-console", "warpsmith-files", "warpsmith-http", "warpsmith-text"],
+    ),
+    (
+        "warpsmith-pir",
+        &[
+            "warpsmith-console",
+            "warpsmith-device",
+            "warpsmith-eth-state",
+            "warpsmith-files",
+            "warpsmith-http",
+            "warpsmith-rms24",
+            "warpsmith-simd",
+            "warpsmith-store",
+        ],
     ),
     (
         "warpsmith-fuzzing",
@@ -89,7 +113,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-fleet",
             "warpsmith-keystore",
             "warpsmith-pattern",
-            "warpsmith-pir",
+            "warpsmith-rms24",
             "warpsmith-store",
             "warpsmith-chain",
         ],
@@ -122,6 +146,52 @@ fn crates_depend_only_on_what_lies_below_them() {
             if dependency["kind"].is_null() && other.starts_with("warpsmith") {
                 assert!(allowed.contains(&other), "{name} must not depend on {other}");
             }
+        }
+    }
+}
+
+/// The crates of ours that a package is made of, itself among them, tests aside.
+fn made_of(name: &str) -> Vec<String> {
+    let packages = packages();
+    let (mut seen, mut waiting) = (Vec::new(), vec![name.to_owned()]);
+    while let Some(name) = waiting.pop() {
+        let package = packages.iter().find(|package| package["name"] == name.as_str()).expect("one of ours");
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let other = dependency["name"].as_str().expect("a name").to_owned();
+            if dependency["kind"].is_null() && other.starts_with("warpsmith") && !seen.contains(&other) {
+                waiting.push(other);
+            }
+        }
+        seen.push(name);
+    }
+    seen
+}
+
+/// Somebody who wants an npub compiles no server of databases, and whoever runs one no search.
+#[test]
+fn neither_program_is_made_of_what_only_the_other_does() {
+    let (search, retrieval) = (made_of("warpsmith-cli"), made_of("warpsmith-pir"));
+    for name in ["warpsmith-rms24", "warpsmith-eth-state", "warpsmith-pir"] {
+        assert!(!search.iter().any(|other| other == name), "warpsmith is made of {name}");
+    }
+    for name in ["", "-curve", "-engine", "-fleet", "-keystore", "-pattern", "-cli"] {
+        let name = format!("warpsmith{name}");
+        assert!(!retrieval.contains(&name), "warpsmith-pir is made of {name}");
+    }
+}
+
+/// Retrieval serves whatever it is given: neither it nor what it is made of, tests aside, knows a chain.
+#[test]
+fn private_retrieval_knows_no_chain() {
+    let parts = made_of("warpsmith-rms24");
+    for name in ["warpsmith-chain", "warpsmith-eth-state"] {
+        assert!(!parts.iter().any(|part| part == name), "{name} is below retrieval");
+    }
+    assert!(parts.len() > 3, "{parts:?}");
+    for file in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../rms24/src"), true) {
+        let text = std::fs::read_to_string(&file).expect("a source").to_lowercase();
+        for word in ["ethereum", "bitcoin", "blockchain", "wallet", "eth_"] {
+            assert!(!text.contains(word), "{} speaks of {word}", file.display());
         }
     }
 }

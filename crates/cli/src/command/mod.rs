@@ -11,7 +11,6 @@ pub(crate) mod fleet;
 pub(crate) mod join;
 pub(crate) mod keygen;
 pub(crate) mod map;
-pub(crate) mod pir;
 pub(crate) mod scan;
 pub(crate) mod selftest;
 pub(crate) mod serve_salts;

@@ -103,11 +103,7 @@ struct Reporter<'a> {
 
 impl Reporter<'_> {
     /// Reports an event; of a search for each, with the patterns as they are.
-    fn report(
-        &mut self,
-        event: Event<'_, Match>,
-        tracker: Option<&PatternTracker>,
-    ) -> Result<(), Failure> {
+    fn report(&mut self, event: Event<'_, Match>, tracker: Option<&PatternTracker>) -> Result<(), Failure> {
         match event {
             Event::Found(found) => self.found(found, tracker.is_some()),
             Event::Progress(progress) => {

@@ -145,7 +145,6 @@ fn a_folder_of_another_program_is_refused_with_the_way_on() {
         &["db", "verify", &old],
         &["db", "lookup", &old, &p2pkh(5)],
         &["scan", "--range", "1:5", "--database", &old, "--device", "cpu"],
-        &["pir", "build", &desk.name("x.pir"), &old],
     ] {
         warpsmith(args).code(4).says(&["warpsmith db build NEW OLD"]);
     }

@@ -1,89 +1,22 @@
 //! Runs the binary and looks at what it printed.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::process::{Child, Output, Stdio};
-use std::time::Duration;
+use std::io::Read;
+use std::process::{Child, Stdio};
 
 use nostr::prelude::{FromBech32, ToBech32};
 use secp256k1::{PublicKey, SecretKey};
 use serde_json::Value;
+pub use warpsmith_trials::programs::{PATIENCE, Program, Run, decimal, signal, text, write_private};
 
 /// A pattern nobody finds.
 pub const INFEASIBLE: &str = "zzzzzzzzzzzzzzzz";
 
-/// What a run left.
-#[derive(Debug)]
-pub struct Run {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
-}
-
-impl Run {
-    /// The run, if it ended with this code.
-    #[track_caller]
-    pub fn code(self, code: i32) -> Run {
-        assert_eq!(self.code, Some(code), "{self:?}");
-        self
-    }
-
-    /// The run, if stderr has all of these.
-    #[track_caller]
-    pub fn says(self, fragments: &[&str]) -> Run {
-        for fragment in fragments {
-            assert!(self.stderr.contains(fragment), "stderr lacks \"{fragment}\": {self:?}");
-        }
-        assert!(!self.stderr.contains("panicked"), "{self:?}");
-        self
-    }
-
-    /// The run, if stdout has this.
-    #[track_caller]
-    pub fn stdout_says(self, fragment: &str) -> Run {
-        assert!(self.stdout.contains(fragment), "stdout lacks \"{fragment}\": {self:?}");
-        self
-    }
-
-    /// stdout as JSON documents.
-    #[track_caller]
-    pub fn documents(&self) -> Vec<Value> {
-        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        let documents: Vec<Value> = self.stdout.lines().map(parse).collect();
-        documents.iter().for_each(assert_exact);
-        documents
-    }
-
-    /// stdout as JSON documents, without their version, and without the last, which must say that it is done or what went wrong.
-    #[track_caller]
-    pub fn json(&self) -> Vec<Value> {
-        let mut documents = self.documents();
-        let last = documents.pop().unwrap_or_else(|| panic!("no document: {self:?}"));
-        let expected = if matches!(self.code, Some(2..=4)) { "error" } else { "done" };
-        assert_eq!(last["event"], expected, "{self:?}");
-        for document in &mut documents {
-            let version = document.as_object_mut().and_then(|fields| fields.remove("version"));
-            assert_eq!(version, Some(1.into()), "{self:?}");
-        }
-        documents
-    }
-}
-
-impl From<Output> for Run {
-    fn from(output: Output) -> Run {
-        let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
-        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
-    }
-}
+/// The program.
+pub const PROGRAM: Program = Program { name: "warpsmith", binary: BINARY };
 
 /// The binary.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_warpsmith");
-
-/// What runs longer will never end. A self-test of everything takes half a minute of an idle processor, and tests run side
-/// by side.
-pub const PATIENCE: Duration = Duration::from_secs(1200);
 
 /// Runs the binary.
 pub fn warpsmith(args: &[&str]) -> Run {
@@ -92,10 +25,7 @@ pub fn warpsmith(args: &[&str]) -> Run {
 
 /// Runs the binary with this on standard input.
 pub fn warpsmith_with(args: &[&str], stdin: &[u8]) -> Run {
-    let mut command = assert_cmd::Command::new(BINARY);
-    // The defaults of whoever runs the tests are not theirs.
-    command.args(args).write_stdin(stdin).timeout(PATIENCE).env("XDG_CONFIG_HOME", "/dev/null");
-    command.output().expect("the binary starts").into()
+    PROGRAM.run(args, stdin)
 }
 
 /// Mines npubs with one thread.
@@ -132,46 +62,6 @@ pub fn wait_for_introduction(child: &mut Child) {
         );
         seen.push(byte[0]);
     }
-}
-
-/// Sends a signal by its name.
-pub fn signal(child: &Child, name: &str) {
-    let id = child.id().to_string();
-    let sent = std::process::Command::new("kill").args(["-s", name, &id]).status();
-    assert!(sent.expect("kill runs").success());
-}
-
-/// Writes a file that is closed to others, as one with a key must be.
-pub fn write_private(path: impl AsRef<Path>, content: &str) {
-    let mut options = fs::File::options();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options.open(path).and_then(|mut file| file.write_all(content.as_bytes())).expect("a file is written");
-}
-
-/// A string field.
-#[track_caller]
-pub fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value[field].as_str().unwrap_or_else(|| panic!("{value} has no text {field}"))
-}
-
-/// A number that documents have as decimal text, since it may exceed 2^53.
-#[track_caller]
-pub fn decimal(value: &Value, field: &str) -> f64 {
-    text(value, field).parse().unwrap_or_else(|error| panic!("{field}: {error}: {value}"))
-}
-
-/// Panics if a number of a document is one that doubles do not keep exactly.
-#[track_caller]
-pub fn assert_exact(document: &Value) {
-    fn is_exact(value: &Value) -> bool {
-        match value {
-            Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= 2f64.powi(53)),
-            Value::Array(all) => all.iter().all(is_exact),
-            Value::Object(fields) => fields.values().all(is_exact),
-            _ => true,
-        }
-    }
-    assert!(is_exact(document), "a number exceeds 2^53: {document}");
 }
 
 /// Random bytes for keys of a test.

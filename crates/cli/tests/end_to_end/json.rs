@@ -1,92 +1,15 @@
 //! `docs/json.md` against what the commands print: every field of every document is explained there, and every document that is
 //! explained there is printed here, or said to need what a test has not.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::tempdir;
+use warpsmith_trials::programs::{check_documents, utxo_set};
 
-use crate::databases::utxo_set;
-use crate::harness::{BINARY, INFEASIBLE, assert_exact, signal, text, warpsmith, write_private};
-
-const PAGE: &str = include_str!("../../../../docs/json.md");
-
-/// The documents that the page explains: what each needs, and the names of its fields, with dots for those within others and
-/// `*` for any name.
-fn explained() -> BTreeMap<String, (Option<&'static str>, BTreeSet<String>)> {
-    let mut all: BTreeMap<String, (Option<&str>, BTreeSet<String>)> = BTreeMap::new();
-    let mut event = None;
-    for line in PAGE.lines() {
-        if let Some(heading) = line.strip_prefix("## ") {
-            let name = heading.split('`').nth(1).map(str::to_owned);
-            let needs = heading.split_once("(needs ").map(|(_, rest)| rest.trim_end_matches(')'));
-            if let Some(name) = &name {
-                all.insert(name.clone(), (needs, BTreeSet::new()));
-            }
-            event = name;
-        } else if let (Some(event), Some(row)) = (&event, line.strip_prefix("| `")) {
-            let names = row.split(" | ").next().unwrap_or_default().replace('`', "");
-            let names = names.split(", ").map(str::to_owned);
-            all.get_mut(event).expect("its heading").1.extend(names);
-        }
-    }
-    all
-}
-
-/// The fields that the page says are decimal texts, as (document, field).
-fn decimal_texts() -> BTreeSet<(String, String)> {
-    let section =
-        PAGE.split("## Numbers").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
-    let names = |cell: &str| -> Vec<String> {
-        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<String>>()
-    };
-    let rows = section.lines().filter(|line| line.starts_with("| `")).map(|row| {
-        let mut cells = row.trim_matches('|').split('|');
-        (names(cells.next().unwrap_or_default()), names(cells.next().unwrap_or_default()))
-    });
-    let each = |(events, fields): (Vec<String>, Vec<String>)| {
-        events
-            .into_iter()
-            .flat_map(move |event| fields.clone().into_iter().map(move |field| (event.clone(), field)))
-    };
-    rows.flat_map(each).collect()
-}
-
-/// The values of a field of a document, with dots for those within others.
-fn values<'v>(value: &'v Value, path: &str) -> Vec<&'v Value> {
-    let (name, rest) = path.split_once('.').unwrap_or((path, ""));
-    let found: Vec<&Value> = match value {
-        Value::Array(all) => return all.iter().flat_map(|value| values(value, path)).collect(),
-        value => value.get(name).into_iter().collect(),
-    };
-    if rest.is_empty() { found } else { found.into_iter().flat_map(|value| values(value, rest)).collect() }
-}
-
-/// The names of all fields of a document.
-fn fields(value: &Value, within: &str, into: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(fields_of) => {
-            for (name, value) in fields_of {
-                assert!(!name.contains(' '), "a name has a space: {name}");
-                let path = if within.is_empty() { name.clone() } else { format!("{within}.{name}") };
-                into.insert(path.clone());
-                fields(value, &path, into);
-            }
-        }
-        Value::Array(all) => all.iter().for_each(|value| fields(value, within, into)),
-        _ => {}
-    }
-}
-
-fn is_explained(path: &str, known: &BTreeSet<String>) -> bool {
-    let any = |at: usize| format!("{}.*", &path[..at]);
-    ["event", "version"].contains(&path)
-        || known.contains(path)
-        || path.match_indices('.').any(|(at, _)| known.contains(&any(at)))
-}
+use crate::harness::{BINARY, INFEASIBLE, PROGRAM, signal, text, warpsmith, write_private};
 
 /// What commands of every kind print.
 fn printed() -> Vec<Value> {
@@ -154,7 +77,6 @@ fn printed() -> Vec<Value> {
     on_cpu(&["bench", "npub", "--seconds", "0.5", "--baseline", "--detail"]);
     on_cpu(&["bench", "field", "scan", "--seconds", "0.5"]);
     on_cpu(&["selftest", "npub"]);
-    on_cpu(&["pir", "bench", "--entries", "4096"]);
     run(&["keygen", "--output", &key]);
     let public =
         text(all_of(&["keygen", "--output", &path("other.key"), "--json"]).first().unwrap(), "public_key")
@@ -193,44 +115,14 @@ fn printed() -> Vec<Value> {
     run(&["fleet", "status", &fleet]);
     let job = fs::read_dir(path("fleet/jobs")).unwrap().next().unwrap().unwrap();
     run(&["fleet", "cancel", &fleet, job.file_name().to_str().unwrap()]);
-    let (entries, data, state) = (path("entries"), path("data"), path("state"));
-    fs::write(&entries, [7; 64 * 40]).unwrap();
-    run(&["pir", "build", &data, &entries, "--entry-size", "40"]);
-    let block = ["--chain-id", "9223372036854775771", "--block-number", "7", "--block-hash", &hash];
-    run(&[&["pir", "build", &path("synthetic"), "--synthetic", "1000"], &block[..]].concat());
-    run(&["pir", "hint", "--database", &data, "--state", &state, "--device", "cpu", "--threads", "1"]);
-    run(&["pir", "info", &data, "--verify"]);
-    run(&["pir", "info", &path("synthetic")]);
-    run(&["pir", "info", &state]);
-    write_private(path("changes"), &format!("3 {}\n", "00".repeat(40)));
     let mut serve = Command::new(BINARY);
-    serve.args([
-        "pir",
-        "serve",
-        &data,
-        "--listen",
-        "127.0.0.1:0",
-        "--metrics",
-        "127.0.0.1:0",
-        "--json",
-        "--quiet",
-    ]);
+    serve.args(["serve-salts", "--listen", "127.0.0.1:0", "--json", "--quiet"]).args(cpu);
     let mut server = serve.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    let listening: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-    run(&["pir", "get", "--server", text(&listening, "url"), "--state", &state, "3"]);
-    run(&["pir", "load", text(&listening, "url"), "--connections", "2", "--rate", "10", "--time", "1s"]);
-    run(&["pir", "update", &data, &path("changes")]);
-    run(&["pir", "fold", &data]);
-    let (pairs, more) = (path("pairs"), path("more"));
-    fs::write(&pairs, "01 02\n").unwrap();
-    fs::write(&more, (2..60).map(|i| format!("{i:02x} 07\n")).collect::<String>()).unwrap();
-    run(&["pir", "build", &path("table"), &pairs]);
-    run(&["pir", "update", &path("table"), &more]);
-    run(&["pir", "info", &data]);
+    let document = |line: std::io::Result<String>| serde_json::from_str(&line.unwrap()).unwrap();
+    all.push(document(lines.next().unwrap()));
     signal(&server, "TERM");
-    all.push(listening);
-    all.extend(lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));
+    all.extend(lines.map(document));
     server.wait().unwrap();
     all.extend(mined.documents());
     all
@@ -242,52 +134,12 @@ fn all_of(args: &[&str]) -> Vec<Value> {
 
 #[test]
 fn every_document_is_explained_and_every_explanation_is_of_one() {
-    let explained = explained();
-    assert!(explained.len() > 20, "{:?}", explained.keys());
-    let mut seen = BTreeSet::new();
-    let mut lacking = BTreeSet::new();
-    let decimal_texts = decimal_texts();
-    let mut exceeding = BTreeSet::new();
-    for document in printed() {
-        // Numbers that doubles do not keep exactly are texts, and so are the same fields where they are small.
-        assert_exact(&document);
-        for (event, path) in decimal_texts.iter().filter(|(event, _)| *event == document["event"]) {
-            for value in values(&document, path).into_iter().filter(|value| !value.is_null()) {
-                let number = value.as_str().and_then(|text| text.parse::<f64>().ok());
-                let number = number.unwrap_or_else(|| panic!("{path} is no decimal text: {document}"));
-                if number > 2f64.powi(53) {
-                    exceeding.insert(format!("{event}: {path}"));
-                }
-            }
-        }
-        assert_eq!(document["version"], 1, "{document}");
-        let event = text(&document, "event").to_owned();
-        let Some((_, known)) = explained.get(&event) else { panic!("{event} is not explained: {document}") };
-        let mut all = BTreeSet::new();
-        fields(&document, "", &mut all);
-        lacking.extend(
-            all.into_iter().filter(|path| !is_explained(path, known)).map(|path| format!("{event}: {path}")),
-        );
-        seen.insert(event);
-    }
-    let wanted = [
+    let exceeded = [
         "match: nonce",
         "estimate: difficulty",
         "estimate: keys",
         "map: remaining",
-        "database: chain_id",
         "status: jobs.job.sought.nonce",
     ];
-    assert!(
-        wanted.iter().all(|name| exceeding.contains(*name)),
-        "no large numbers were printed: {exceeding:?}"
-    );
-    for (event, path) in &decimal_texts {
-        assert!(explained.get(event).is_some_and(|(_, known)| is_explained(path, known)), "{event}: {path}");
-    }
-    assert!(lacking.is_empty(), "fields that docs/json.md does not explain: {lacking:#?}");
-    for (event, (needs, known)) in &explained {
-        assert!(seen.contains(event) || needs.is_some(), "{event} was not printed; say what it needs");
-        assert!(!known.is_empty() || ["done"].contains(&event.as_str()), "{event} has no fields");
-    }
+    check_documents(&PROGRAM, printed(), &exceeded);
 }

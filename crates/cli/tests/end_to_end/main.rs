@@ -2,7 +2,6 @@
 //!
 //! Claims about keys are checked with the `secp256k1` and `nostr` crates and plain integers, not with our own code.
 
-mod anvil;
 mod artifacts;
 mod bitcoin;
 mod chains;
@@ -16,7 +15,6 @@ mod endings;
 mod ethereum;
 mod files;
 mod forecasts;
-mod foreign;
 mod given;
 mod harness;
 mod hooks;
@@ -30,7 +28,6 @@ mod memory;
 mod mining;
 mod openpty;
 mod pages;
-mod pir;
 mod pty;
 mod rules;
 mod salt_service;
@@ -43,3 +40,5 @@ mod tools;
 mod unlinkable;
 mod verify;
 mod wallets;
+
+use warpsmith_trials::programs::{anvil, foreign};

@@ -1,98 +1,12 @@
 //! The commands in the README and in `docs/` are run as they stand there.
-//!
-//! Blocks of `sh`, and the lines of `console` that begin with `$`, are run in order, each page in a folder of its own. What needs a
-//! card, a server, another program or hours has a comment before it that readers do not see, `<!-- flags only: WHY -->`: of that only
-//! the flags are read.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tempfile::tempdir;
 use warpsmith::chain::ethereum::FACTORIES;
+use warpsmith_trials::programs::{bash, check_commands, check_flags, pages, path_with};
 
-use crate::harness::{BINARY, PATIENCE, Run, write_private};
-
-/// A block of commands.
-#[derive(Debug)]
-struct Block {
-    line: usize,
-    flags_only: bool,
-    script: String,
-}
-
-fn pages() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let docs = fs::read_dir(root.join("docs")).unwrap().map(|page| page.unwrap().path());
-    let mut pages: Vec<PathBuf> =
-        docs.filter(|page| page.extension().is_some_and(|end| end == "md")).collect();
-    pages.sort();
-    pages.insert(0, root.join("README.md"));
-    pages
-}
-
-/// The blocks of a page. No command may stand in a block that is not looked at.
-fn blocks(page: &str) -> Vec<Block> {
-    let (mut all, mut open, mut before) = (Vec::new(), None::<(String, Block)>, "");
-    for (at, line) in page.lines().enumerate() {
-        let bare = line.trim_start();
-        match (bare.strip_prefix("```"), &mut open) {
-            (Some(language), None) => {
-                let flags_only = before.trim_start().starts_with("<!-- flags only: ");
-                open = Some((language.to_owned(), Block { line: at + 1, flags_only, script: String::new() }));
-            }
-            (Some(_), Some(_)) => {
-                let (language, block) = open.take().unwrap();
-                if ["sh", "console"].contains(&language.as_str()) {
-                    all.push(block);
-                }
-            }
-            (None, Some((language, block))) => {
-                let command = match language.as_str() {
-                    "sh" => Some(bare),
-                    "console" => bare.strip_prefix("$ "),
-                    "" => {
-                        assert!(
-                            !bare.starts_with("warpsmith ") && !bare.starts_with("$ "),
-                            "line {}: {bare}",
-                            at + 1
-                        );
-                        None
-                    }
-                    _ => None,
-                };
-                block.script.extend(command.into_iter().flat_map(|command| [command, "\n"]));
-            }
-            (None, None) => {}
-        }
-        if !line.trim().is_empty() {
-            before = line;
-        }
-    }
-    all
-}
-
-fn executable(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    // A process that another test starts has the file open for writing until it becomes its program.
-    let is_busy = || {
-        let tried = std::process::Command::new(path).arg("true").stdout(std::process::Stdio::null()).status();
-        tried.is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)
-    };
-    while is_busy() {
-        std::thread::yield_now();
-    }
-}
-
-/// Runs a script as a reader would paste it.
-fn bash(folder: &Path, path: &str, script: &str) -> Run {
-    let mut command = assert_cmd::Command::new("/bin/bash");
-    command.args(["-c", &format!("umask 077\nset -e -o pipefail\n{script}\nwait\n")]).current_dir(folder);
-    command.env("PATH", path).env("HOME", folder).env("XDG_CONFIG_HOME", folder.join("config"));
-    command.env("WARPSMITH_DEVICE", "cpu").timeout(PATIENCE);
-    command.output().expect("bash starts").into()
-}
+use crate::harness::PROGRAM;
 
 /// What the pages take for granted.
 fn furnish(folder: &Path) {
@@ -100,74 +14,20 @@ fn furnish(folder: &Path) {
     file("words.txt", b"cafe\nace\nqqq\n..zz\n");
     file("token.hex", b"0x600160005500");
     file("mine.txt", b"1M92tSqNmQLYw33fuBvjmeadirh1ysMBxK\n");
-    file("entries.bin", &[7; 4000]);
-    let made = bash(folder, &path_with(folder), "warpsmith npub q --output keys.txt");
+    let made = bash(folder, &path_with(&PROGRAM, folder), "warpsmith npub q --output keys.txt");
     assert_eq!(made.code, Some(0), "{made:?}");
-}
-
-/// The usual programs, and ours.
-fn path_with(folder: &Path) -> String {
-    let own = folder.join("bin");
-    if !own.exists() {
-        fs::create_dir(&own).unwrap();
-        symlink(BINARY, own.join("warpsmith")).unwrap();
-    }
-    format!("{}:{}", own.display(), std::env::var("PATH").unwrap())
 }
 
 #[test]
 fn commands_do_what_the_pages_say() {
-    let mut run = 0;
-    for page in pages() {
-        let folder = tempdir().unwrap();
-        let blocks = blocks(&fs::read_to_string(&page).unwrap());
-        if blocks.iter().all(|block| block.flags_only) {
-            continue;
-        }
-        furnish(folder.path());
-        for block in blocks.iter().filter(|block| !block.flags_only) {
-            let ended = bash(folder.path(), &path_with(folder.path()), &block.script);
-            assert_eq!(ended.code, Some(0), "{}, line {}: {ended:?}", page.display(), block.line);
-            run += 1;
-        }
-    }
+    let run = check_commands(&PROGRAM, furnish);
     assert!(run > 20, "{run}");
 }
 
-/// What stands for `warpsmith` reads the flags it is given and does nothing; other programs that are not there do nothing either.
 #[test]
 fn commands_that_cannot_be_run_here_have_flags_that_there_are() {
-    let folder = tempdir().unwrap();
-    let (own, calls, wrong) =
-        (folder.path().join("bin"), folder.path().join("calls"), folder.path().join("wrong"));
-    fs::create_dir(&own).unwrap();
-    write_private(&calls, "");
-    write_private(&wrong, "");
-    let stand_in = format!(
-        "#!/bin/sh\necho \"$*\" >> {calls}\n{BINARY} \"$@\" --help > /dev/null 2>&1 || echo \"$*\" >> {wrong}\necho x\n",
-        calls = calls.display(),
-        wrong = wrong.display()
-    );
-    executable(&own.join("warpsmith"), &stand_in);
-    executable(&own.join("srun"), "#!/bin/sh\nexec \"$@\"\n");
-    write_private(&calls, "");
-    write_private(&wrong, "");
-    let nothing_else = "command_not_found_handle() { return 0; }";
-    let read =
-        |script: &str| bash(folder.path(), own.to_str().unwrap(), &format!("{nothing_else}\n{script}"));
-    read("warpsmith npub cafe --nonsense");
-    assert_eq!(fs::read_to_string(&wrong).unwrap(), "npub cafe --nonsense\n", "a wrong flag is noticed");
-    write_private(&wrong, "");
-    for page in pages() {
-        for block in blocks(&fs::read_to_string(&page).unwrap()).iter().filter(|block| block.flags_only) {
-            let ended = read(&block.script);
-            let wrong = fs::read_to_string(&wrong).unwrap();
-            assert_eq!(wrong, "", "{}, line {}", page.display(), block.line);
-            assert_eq!(ended.code, Some(0), "{}, line {}: {ended:?}", page.display(), block.line);
-        }
-    }
-    let calls = fs::read_to_string(&calls).unwrap().lines().count();
-    assert!(calls > 30, "{calls}");
+    let read = check_flags(&PROGRAM, "npub cafe");
+    assert!(read > 30, "{read}");
 }
 
 /// A factory's contract has no key, so nothing that names it as the caller can ever be sent.

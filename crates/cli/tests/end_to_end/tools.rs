@@ -1,8 +1,9 @@
 //! The commands beside mining.
 
 use tempfile::tempdir;
+use warpsmith_trials::programs::check_manual;
 
-use crate::harness::{text, warpsmith};
+use crate::harness::{PROGRAM, text, warpsmith};
 
 #[test]
 fn bench_gives_a_verified_rate_that_beats_the_usual_loop() {
@@ -236,57 +237,14 @@ fn help_manual_and_completions_are_there() {
     assert!(warpsmith(&["--version"]).code(0).stdout.starts_with("warpsmith "));
 }
 
-/// What `--help` says of a command and its parts, so that nothing is known of them but what it lists.
-fn commands_and_flags(words: &[&str], found: &mut Vec<(String, Vec<String>)>) {
-    let help = warpsmith(&[words, &["--help"]].concat()).code(0).stdout;
-    let flags =
-        help.lines().filter_map(|line| line.trim_start().strip_prefix("--").map(|_| line.trim_start()));
-    let flags = flags.chain(help.lines().filter_map(|line| line.split_once(", --").map(|(_, rest)| rest)));
-    let name = |flag: &str| {
-        let flag = flag.trim_start_matches("--");
-        flag.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect::<String>()
-    };
-    found.push((words.join("-"), flags.map(name).collect()));
-    let Some((_, list)) = help.split_once("\nCommands:\n") else { return };
-    for line in list.lines().take_while(|line| !line.trim().is_empty()) {
-        let part = line.split_whitespace().next().unwrap();
-        // Lines that go on are indented further.
-        if line.starts_with("  ") && !line.starts_with("   ") && part != "help" {
-            commands_and_flags(&[words, &[part]].concat(), found);
-        }
-    }
-}
-
 #[test]
 fn every_command_has_a_page_with_all_its_flags_and_completions() {
-    let folder = tempdir().unwrap();
-    let pages = folder.path().join("man/man1");
-    warpsmith(&["man", "--folder", pages.to_str().unwrap()]).code(0);
-    let mut all = Vec::new();
-    commands_and_flags(&[], &mut all);
-    assert!(all.iter().any(|(name, _)| name == "pir-serve") && all.len() > 30, "{all:?}");
-    let shells = ["bash", "zsh", "fish"].map(|shell| warpsmith(&["completions", shell]).code(0).stdout);
-    for (name, flags) in &all {
-        let file = if name.is_empty() { "warpsmith.1".to_owned() } else { format!("warpsmith-{name}.1") };
-        let page =
-            std::fs::read_to_string(pages.join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-        // As roff writes it.
-        let page = page.replace("\\-", "-");
-        // What makes the script of fish goes two words deep: of `fleet submit scan` it knows `fleet submit`.
-        let known = if name.matches('-').count() < 2 { &shells[..] } else { &shells[..2] };
-        for flag in flags {
-            assert!(page.contains(&format!("--{flag}")), "{file} lacks --{flag}");
-            for script in known {
-                assert!(script.contains(flag.as_str()), "completions lack --{flag} of {name}");
-            }
-        }
-    }
-    assert_eq!(std::fs::read_dir(&pages).unwrap().count(), all.len(), "as many pages as commands");
-
-    let page = warpsmith(&["man", "pir", "serve"]).code(0);
-    assert!(page.stdout.contains(".TH warpsmith-pir-serve 1"), "{page:?}");
+    let commands = check_manual(&PROGRAM);
+    assert!(commands.iter().any(|name| name == "db-build") && commands.len() > 30, "{commands:?}");
+    let page = warpsmith(&["man", "db", "build"]).code(0);
+    assert!(page.stdout.contains(".TH warpsmith-db-build 1"), "{page:?}");
     warpsmith(&["man", "npud"]).code(2).says(&["'npud' is no command of warpsmith; there are", "npub"]);
-    warpsmith(&["man", "pir", "served"]).code(2).says(&["'served' is no command of warpsmith pir", "serve"]);
+    warpsmith(&["man", "db", "built"]).code(2).says(&["'built' is no command of warpsmith db", "build"]);
     warpsmith(&["man", "npub", "x"]).code(2).says(&["'x' is no command of warpsmith npub, which has none"]);
     warpsmith(&["man", "--folder", "/dev/null/pages"]).code(4).says(&["--folder", "/dev/null/pages"]);
 }

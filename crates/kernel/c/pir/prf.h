@@ -1,5 +1,5 @@
 /* The pseudorandom function of private retrieval: which blocks a hint holds, and which entry of each.
- * crates/pir/src/prf.rs is its definition:
+ * crates/rms24/src/prf.rs is its definition:
  *
  * call    ChaCha12: counter = group (id / 16), nonce = (domain, block, group >> 32); word i is for id 16 * group + i
  * packed  order = word of domain 0, upper half, then word of domain 2, upper half; offset = domain 0 mod w

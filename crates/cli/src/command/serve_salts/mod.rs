@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use crate::failures::OrFail as _;
 use crate::running::OpenDevices as _;
-use crate::token::read_token;
 use clap::Args;
 use metrics::Metrics;
 use warpsmith::salts::SaltScheduler;
@@ -25,6 +24,7 @@ use warpsmith_console::human;
 use warpsmith_console::screen::Screen;
 use warpsmith_console::signals::interrupt;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::token::read_token;
 use warpsmith_console::web::{ListeningLine, listen};
 
 const EXAMPLES: &str = "\

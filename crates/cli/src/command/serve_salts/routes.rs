@@ -12,10 +12,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
-use warpsmith::pir::Token;
 use warpsmith::salts::{QueueError, SaltEstimate, SaltResults, SaltScheduler, SaltSearch};
 use warpsmith_console::stdout::JSON_VERSION;
 use warpsmith_console::web::is_address_or_localhost;
+use warpsmith_files::Token;
 use warpsmith_http::{
     BODY_TIMEOUT, BodyError, ConnectionCounts, ConnectionLimits, FairQueue, Peer, read_body,
 };
