@@ -10,6 +10,7 @@ use warpsmith::store::{Gaps, Interval, Map, MapFile, MergeError};
 use crate::ending::{Ending, Failure};
 use crate::forecast::YEAR;
 use crate::human;
+use crate::json;
 use crate::stdout::{AsAsked, Stdout};
 
 /// Explain the map of a scan, or join maps of one job
@@ -77,6 +78,7 @@ struct MapLine {
     rate: Option<f64>,
     last_rate: Option<f64>,
     /// At the last rate.
+    #[serde(serialize_with = "json::seconds_if_any")]
     left_s: Option<f64>,
     end: Option<u64>,
     history: Vec<HistoryLine>,
