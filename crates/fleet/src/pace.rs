@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn units_grow_from_proven_work_only() {
         let mut pace = Pace::default();
-        assert_eq!(pace.size(f64::INFINITY, UNIT), 1.0);
+        assert_eq!(pace.size(f64::INFINITY, UNIT), 60.0, "as one a second");
         assert_eq!(pace.size(1e12, UNIT), MAX_FIRST);
         assert_eq!(pace.size(5.0, UNIT), 300.0, "a slow device says so");
         // A card of 10^11 a second, with a tenth of a second for each message.

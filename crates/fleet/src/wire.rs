@@ -345,8 +345,8 @@ mod tests {
         let why = |lease: Lease| lease.refusal(3, 2, &ready).unwrap_or_default();
         assert_eq!(why(good.clone()), "");
         assert!(why(Lease { bits: 1, ..good.clone() }).contains("shares"));
-        assert!(why(Lease { bits: 40, work: keys(3, 1 << 40), ..good.clone() }).contains("seconds"));
-        let years = Lease { ms: u64::MAX, bits: 40, work: keys(3, 1 << 37), ..good.clone() };
+        assert!(why(Lease { bits: 50, work: keys(3, 1 << 35), ..good.clone() }).contains("seconds"));
+        let years = Lease { ms: u64::MAX, bits: 50, work: keys(3, 1 << 35), ..good.clone() };
         assert!(why(years).contains("seconds"));
         assert!(why(Lease { work: keys(2, 500), ..good.clone() }).contains("no unit"));
         for other in [

@@ -8,8 +8,8 @@ use serde::Serialize;
 use warpsmith::estimate::YEAR;
 use warpsmith::store::{Gaps, Interval, Map, MapFile, MergeError};
 use warpsmith_console::exit::{ExitStatus, Failure};
-use warpsmith_console::human;
 use warpsmith_console::stdout::{NoSummary, Stdout};
+use warpsmith_console::{human, json};
 
 use crate::failures::failure_of;
 
@@ -78,6 +78,7 @@ struct MapLine {
     rate: Option<f64>,
     last_rate: Option<f64>,
     /// At the last rate.
+    #[serde(serialize_with = "json::seconds_if_any")]
     left_s: Option<f64>,
     end: Option<u64>,
     history: Vec<HistoryLine>,

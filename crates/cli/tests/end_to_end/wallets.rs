@@ -129,7 +129,8 @@ fn a_safe_is_told_by_its_owners() {
         (&["--owner", "0x12"], "--owner: "),
         (&["--threshold", "1", "--factory", "safe-1.4.1"], "--owner"),
     ] {
-        warpsmith(&[&["create2", "explain", "--salt", "7"], args].concat()).code(2).says(&[says]);
+        let salt = format!("{:064x}", 7);
+        warpsmith(&[&["create2", "explain", "--salt", &salt], args].concat()).code(2).says(&[says]);
     }
 }
 

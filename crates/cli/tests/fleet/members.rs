@@ -299,6 +299,32 @@ fn read_until(stream: &mut impl std::io::Read, wanted: &str) -> String {
     all
 }
 
+/// A message that the coordinator's library cannot read costs it the connection, and nothing else: it connects again and leads on.
+#[test]
+fn unreadable_messages_cost_a_connection() {
+    let Some((_folder, mut home)) = fleet() else { return };
+    let one = home.invite("one").expect("invited");
+    let _server = server(&home);
+    let _coordinator = coordinator(&home, "qqqqqqqqqq");
+    let epoch = || status(&home).expect("the folder is here").epoch;
+    let log = || std::fs::read_to_string(home.folder().join("co.log")).expect("a log");
+    let wait_until = |what: &str, is_so: &dyn Fn() -> bool| {
+        let begin = std::time::Instant::now();
+        while !is_so() {
+            assert!(begin.elapsed() < Duration::from_secs(300), "{what}: {}", log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    wait_until("nobody leads", &|| epoch().is_some());
+    let before = epoch();
+    let mut stream = by_hand(&one);
+    assert!(read_until(&mut stream, "+OK").contains("+OK"), "it is let in");
+    stream.write_all(b"PUB req.get.1 \xff 2\r\n{}\r\n").expect("sent");
+    wait_until("it was read", &|| log().contains("was lost; reconnecting"));
+    wait_until("it does not come back", &|| epoch().is_some());
+    assert_eq!(epoch(), before, "it leads on");
+}
+
 /// T10: ten megabytes in one message. The server ends that connection, the coordinator never hears of it, and others go on.
 #[test]
 fn ten_megabytes_are_refused() {
