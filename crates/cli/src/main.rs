@@ -82,7 +82,7 @@ enum Command {
     Cosmos(command::cosmos::Cosmos),
     Eth(command::ethereum::Eth),
     Create2(Box<command::explain::Create2Command>),
-    Create3(command::explain::Create3Command),
+    Create3(Box<command::explain::Create3Command>),
     Scan(command::scan::Scan),
     Db(command::db::Db),
     Map(command::map::MapCommand),

@@ -231,7 +231,7 @@ impl Results {
             let mut block = Zeroizing::new(Vec::with_capacity(size));
             for (at, text) in texts.iter().enumerate() {
                 // A blank line between results for people.
-                if !json && !(brief && to_stdout) && (at > 0 || separate) {
+                if !(json || brief && to_stdout) && (at > 0 || separate) {
                     block.push(b'\n');
                 }
                 block.extend_from_slice(text);

@@ -266,7 +266,7 @@ async fn converse(
         let mut look = pin!(sleep(if all_end { LEAVE } else { often }));
         let event = poll_fn(|context| {
             if let Poll::Ready(done) = connection.as_mut().poll(context) {
-                return Poll::Ready(Event::Done(done.map_err(Into::into)));
+                return Poll::Ready(Event::Done(done.map_err(boxed)));
             }
             if evicted.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Event::Evicted);
@@ -299,6 +299,13 @@ async fn converse(
             (State::Idle | State::Alive, _) => {}
         }
     }
+}
+
+/// Boxes an error of either protocol.
+fn boxed(
+    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Box<dyn std::error::Error + Send + Sync> {
+    error.into()
 }
 
 /// A builder of connections that speak HTTP/1.1, and HTTP/2 where the limits allow it.

@@ -121,7 +121,7 @@ impl Join {
         if let Some(encryption) = &encryption
             && let Some(caution) = self.encrypt.caution(mined[0].target.as_ref(), encryption)
         {
-            warn(&format!("{caution}"));
+            warn(&caution.to_string());
         }
         wiping_stack(|| {
             let mut results =

@@ -436,7 +436,7 @@ impl Scan {
             }
             Ok(())
         });
-        Ok(outcome.or_fail()?)
+        outcome.or_fail()
     }
 
     /// What is scanned, as it may be shown. SEC: not what a file has, and nothing of a mask.

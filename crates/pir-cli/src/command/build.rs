@@ -362,7 +362,7 @@ impl Build {
             watch.tell(Some(done as f64 / length as f64)).or_fail()?;
             let read = file.read(&mut buffer).map_err(failed).or_fail()?;
             if read == 0 {
-                return Ok(builder.finish().or_fail()?);
+                return builder.finish().or_fail();
             }
             builder.push(&buffer[..read]).or_fail()?;
             done += read;

@@ -62,8 +62,7 @@ impl ShapeFlags {
     /// The parameters of a client of a database.
     pub fn params(&self, database: &Params) -> Result<Params, Failure> {
         let choice = database.choice();
-        Ok(Params::new(Choice { lambda: self.lambda.unwrap_or(80), backups: self.queries, ..choice })
-            .or_fail()?)
+        Params::new(Choice { lambda: self.lambda.unwrap_or(80), backups: self.queries, ..choice }).or_fail()
     }
 }
 

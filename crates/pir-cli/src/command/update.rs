@@ -128,7 +128,7 @@ impl Update {
                 )));
             }
             let bytes = std::fs::read(&self.changes).map_err(failed)?;
-            Ok(read_delta(live.epoch() + 1, &bytes).or_fail()?)
+            read_delta(live.epoch() + 1, &bytes).or_fail()
         } else {
             let listed = if self.changes == Path::new("-") {
                 changes::read(live, Path::new("standard input"), &mut std::io::stdin().lock()).or_fail()?
@@ -140,7 +140,7 @@ impl Update {
                 Listed::Entries(values) => values,
                 Listed::Keys(keys) => self.places(live, &keys, stdout)?,
             };
-            Ok(live.difference(&values).or_fail()?)
+            live.difference(&values).or_fail()
         }
     }
 
@@ -178,7 +178,7 @@ impl Update {
                     |value: &Vec<u8>| if in_chunks { chunks_of(value.len(), entry_size) } else { 1 };
                 let new = keys.changes.iter().filter_map(|(_, value)| value.as_ref()).map(entries).sum();
                 grow(&self.database, live, &mut names, new, telling)?;
-                Ok(keys.entries(live, &|record| name_of(&names, record)).or_fail()?)
+                keys.entries(live, &|record| name_of(&names, record)).or_fail()
             }
             other => Ok(other.or_fail()?),
         }

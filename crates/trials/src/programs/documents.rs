@@ -27,7 +27,7 @@ impl Explained {
         let is_pir = |command: &&str| command.starts_with("warpsmith-pir ");
         match program.name {
             "warpsmith-pir" => self.commands.iter().any(is_pir),
-            _ => self.commands.is_empty() || !self.commands.iter().all(|command| is_pir(&command)),
+            _ => self.commands.is_empty() || !self.commands.iter().all(is_pir),
         }
     }
 }

@@ -93,7 +93,7 @@ impl Lookup {
         }
         looked?;
         for line in remarks(&report) {
-            warn(&format!("{line}"));
+            warn(&line.to_string());
         }
         let all = search.all && report.bad + report.scripts == 0;
         stdout.done(self.json, &NoSummary {})?;

@@ -46,7 +46,7 @@ fn spool_name(invitation: &Invitation) -> String {
 impl Work {
     fn invitation(&self) -> Result<Invitation, Failure> {
         if Invitation::is_one(&self.invitation) {
-            return Ok(Invitation::read(&self.invitation).or_fail()?);
+            return Invitation::read(&self.invitation).or_fail();
         }
         let bytes = match self.invitation.as_str() {
             "-" => warpsmith_console::input::read("-", MOST)
@@ -59,7 +59,7 @@ impl Work {
                 "no invitation: {why}; give the line that `warpsmith fleet invite` prints, or a file with it"
             ))
         })?;
-        Ok(Invitation::read(&String::from_utf8_lossy(&bytes)).or_fail()?)
+        Invitation::read(&String::from_utf8_lossy(&bytes)).or_fail()
     }
 
     fn spool(&self, invitation: &Invitation) -> Result<PathBuf, Failure> {

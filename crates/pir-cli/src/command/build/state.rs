@@ -22,7 +22,7 @@ impl Build {
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Description, Failure> {
         let synthetic = Synthetic::new(records, self.seed).or_fail()?;
-        Ok(self.build_state(synthetic.keys(), &|take| synthetic.each(take), watch).or_fail()?)
+        self.build_state(synthetic.keys(), &|take| synthetic.each(take), watch).or_fail()
     }
 
     /// A state, and of which block it is where that is known.
@@ -71,7 +71,7 @@ impl Build {
             dump.records.into_iter().filter_map(|(key, record)| Some((key, record?))).collect();
         let each = |take: &mut Take<'_>| records.iter().try_for_each(|(key, record)| take(key, record));
         let table = self.table(Some(head));
-        Ok(table.build(records.len() as u64, &each, &mut |share| watch.tell(Some(share))).or_fail()?)
+        table.build(records.len() as u64, &each, &mut |share| watch.tell(Some(share))).or_fail()
     }
 
     pub(super) fn build_folder(
@@ -81,7 +81,7 @@ impl Build {
     ) -> std::result::Result<Description, Failure> {
         let folder = Folder::open(input).or_fail()?;
         if !self.code_hashes {
-            return Ok(self.build_state(folder.keys(), &|take| folder.each(take), watch).or_fail()?);
+            return self.build_state(folder.keys(), &|take| folder.each(take), watch).or_fail();
         }
         let codes = CodeList::open(input).or_fail()?;
         // How many contracts there are no file says.
@@ -102,7 +102,7 @@ impl Build {
                 }
             })
         };
-        Ok(self.build_state(folder.keys() + contracts, &each, watch).or_fail()?)
+        self.build_state(folder.keys() + contracts, &each, watch).or_fail()
     }
 
     /// Accounts in CSV.
@@ -123,7 +123,7 @@ impl Build {
             watch.screen.note(&format!("a state has no place for {columns}: left out"));
         }
         let built = self.build_state(accounts.keys, &|take| accounts.each(take), watch);
-        Ok(built.map_err(|error| accounts.with_lines(error)).or_fail()?)
+        built.map_err(|error| accounts.with_lines(error)).or_fail()
     }
 
     /// A dump of a node.
@@ -147,6 +147,6 @@ impl Build {
             ));
         }
         let built = self.build_state(dump.keys, &|take| dump.each(take), watch);
-        Ok(built.map_err(|error| dump.with_key(error)).or_fail()?)
+        built.map_err(|error| dump.with_key(error)).or_fail()
     }
 }

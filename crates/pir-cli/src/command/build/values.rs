@@ -81,7 +81,7 @@ impl Build {
         let built = table::build(&self.database, &plan, &mut |take| pairs.each(take), &mut |share| {
             watch.tell(Some(share))
         });
-        Ok(built.map_err(|error| pairs.with_lines(error, chunked)).or_fail()?)
+        built.map_err(|error| pairs.with_lines(error, chunked)).or_fail()
     }
 
     /// Codes of contracts, by their hashes.
@@ -97,7 +97,7 @@ impl Build {
         let built = table::build(&self.database, &plan, &mut |take| codes.each(take), &mut |share| {
             watch.tell(Some(share))
         });
-        Ok(built.map_err(|error| codes.with_lines(error, Some(CODE_ENTRY))).or_fail()?)
+        built.map_err(|error| codes.with_lines(error, Some(CODE_ENTRY))).or_fail()
     }
 
     /// The amounts of a database of addresses.
@@ -124,8 +124,7 @@ impl Build {
                 take(&key_of(record.kind, record.digest.as_bytes()), &amount_bytes(record.amount))
             })
         };
-        Ok(table::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))
-            .or_fail()?)
+        table::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share))).or_fail()
     }
 
     /// What the scripts of a UTXO set have. Its coins are added up first, in a file without a name, and the sums go to another: they
@@ -186,8 +185,7 @@ impl Build {
             }
             Ok(())
         };
-        Ok(table::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share)))
-            .or_fail()?)
+        table::build(&self.database, &plan, &mut source, &mut |share| watch.tell(Some(share))).or_fail()
     }
 
     /// A plan by the flags.
