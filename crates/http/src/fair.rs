@@ -5,6 +5,7 @@
 //! newest of the client with the most: one client alone never keeps the others out.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -43,6 +44,17 @@ pub enum QueueError {
     /// The deadline passed first.
     Late,
 }
+
+impl fmt::Display for QueueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            QueueError::Full => "too many requests wait already",
+            QueueError::Late => "the deadline passed before a permit was free",
+        })
+    }
+}
+
+impl std::error::Error for QueueError {}
 
 /// A permit. It belongs to the work: move it there, so that it is free when the work has ended and not before.
 pub struct Permit {
