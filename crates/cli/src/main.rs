@@ -102,7 +102,7 @@ enum Command {
 
 fn main() -> ExitCode {
     authorities::do_without();
-    program::main(|cli: Cli| run(cli.command))
+    program::main("warpsmith", |cli: Cli| run(cli.command))
 }
 
 fn run(command: Command) -> Result<ExitStatus, Failure> {

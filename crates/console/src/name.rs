@@ -2,14 +2,14 @@
 
 use std::sync::OnceLock;
 
-static NAME: OnceLock<String> = OnceLock::new();
+static NAME: OnceLock<&'static str> = OnceLock::new();
 
-/// Sets the program's name; the first call counts.
-pub(crate) fn set(name: &str) {
-    NAME.get_or_init(|| name.to_owned());
+/// Sets the program's name, before its command line is built. The first call counts.
+pub(crate) fn set(name: &'static str) {
+    NAME.get_or_init(|| name);
 }
 
 /// Returns the program's name, as `warpsmith`.
 pub fn program_name() -> &'static str {
-    NAME.get().map_or("warpsmith", String::as_str)
+    NAME.get().copied().unwrap_or("warpsmith")
 }

@@ -29,17 +29,21 @@ pub struct GlobalFlags {
 const HEADING: &str = "Messages";
 
 /// Runs a program: reads configuration and arguments, calls `run` with the parsed command line, reports its failure and returns the
-/// exit code. `C` must have [`GlobalFlags`]. A command with a flag `--json` reports failures as a document, too.
+/// exit code.
+///
+/// `C` must have [`GlobalFlags`]; `name` is that of the program, as help and messages mention it. A command with a flag `--json`
+/// reports failures as a document, too.
 pub fn main<C: CommandFactory + FromArgMatches>(
+    name: &'static str,
     run: impl FnOnce(C) -> Result<ExitStatus, Failure>,
 ) -> ExitCode {
     hardening::apply();
     signals::record_initial();
-    let command = C::command();
-    name::set(command.get_name());
+    name::set(name);
     if let Err(failure) = config::load() {
         return ExitCode::from(report_failure(&failure, arguments_ask_for_json()).code());
     }
+    let command = C::command();
     let version = command.get_version().unwrap_or_default().to_owned();
     // The value of --color is needed before the command line is parsed.
     let colour = colour::choose(config::get().color.value);
@@ -144,4 +148,44 @@ fn report_parser(error: &clap::Error) -> ExitCode {
         let _ = error.print();
     }
     ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Parser, Subcommand};
+
+    use super::*;
+
+    #[derive(Parser)]
+    #[command(name = "program", about = "About the program", version = "1.2.3")]
+    struct Cli {
+        #[command(subcommand)]
+        _command: Command,
+        #[command(flatten)]
+        _global: GlobalFlags,
+    }
+
+    #[derive(Subcommand)]
+    enum Command {
+        Run {
+            #[arg(long)]
+            json: bool,
+        },
+        Rest,
+    }
+
+    #[test]
+    fn global_flags_are_known_wherever_they_stand() {
+        assert_eq!(Cli::command().get_about().map(ToString::to_string).as_deref(), Some("About the program"));
+        for (line, verbose, json) in [
+            ("program -v run --json", true, true),
+            ("program run -v", true, false),
+            ("program run --json --color never", false, true),
+            ("program rest", false, false),
+        ] {
+            let matches = Cli::command().try_get_matches_from(line.split(' ')).expect(line);
+            assert!(Cli::from_arg_matches(&matches).is_ok(), "{line}");
+            assert_eq!((matches.get_flag("verbose"), asks_for_json(&matches)), (verbose, json), "{line}");
+        }
+    }
 }
