@@ -9,7 +9,7 @@
 //! `cache.rs` keeps compiled kernels, `error.rs` says what went wrong. [`Selector`] reads the names by which users choose devices,
 //! [`CardOptions`] holds how GPUs are used, [`under_way`] lists what is being prepared.
 
-#[cfg(any(feature = "cuda", feature = "opencl"))]
+#[cfg_attr(not(any(feature = "cuda", feature = "opencl")), allow(dead_code))]
 mod cache;
 mod choose;
 #[cfg(feature = "cuda")]

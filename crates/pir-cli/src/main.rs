@@ -73,7 +73,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    program::main(|cli: Cli| run(cli.command))
+    program::main("warpsmith-pir", |cli: Cli| run(cli.command))
 }
 
 fn run(command: Command) -> Result<ExitStatus, Failure> {
