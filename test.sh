@@ -170,6 +170,14 @@ fetch_sources() {
 [ -n "${NO_INSTALL:-}" ] || part "others' programs" install_foreign
 part "format" cargo fmt --all --check
 part "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
+# The library without anything, and with each feature alone.
+check_features() {
+    local feature
+    for feature in "" cuda opencl fleet keystore salts; do
+        cargo check --quiet --locked -p warpsmith --no-default-features --features "$feature" || return 1
+    done
+}
+[ -n "$quick" ] || part "features of the library, one by one" check_features
 [ -n "$quick" ] || part "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 # One profile and all crates in each command that follows, benches too: another choice has other features, and everything

@@ -12,7 +12,7 @@
 //! added, and begins when its results are asked for. The programs in `crates/warpsmith/examples` show them whole, and how to
 //! search addresses of a chain of your own.
 //!
-//! [`verify`] recomputes results and keys, [`estimate`] says how long a search takes, [`each`] finds one result of every pattern, and
+//! `verify` recomputes results and keys, [`estimate`] says how long a search takes, [`each`] finds one result of every pattern, and
 //! `salts` schedules requests of many clients.
 //!
 //! What they are made of is in modules for programs that need more say: [`search`], [`mod@scan`],
@@ -23,11 +23,13 @@ mod background;
 pub mod each;
 mod error;
 pub mod estimate;
+#[cfg(feature = "keystore")]
 mod key_text;
 mod mine;
 #[cfg(feature = "salts")]
 pub mod salts;
 pub mod scan;
+#[cfg(feature = "keystore")]
 pub mod verify;
 
 pub use background::{Note, Running};
@@ -115,6 +117,7 @@ pub mod devices {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub mod keys {
+    #[cfg(feature = "keystore")]
     pub use crate::key_text::{
         EncryptedKey, KeyText, KeyTextError, bip38_address, decode_secret, parse_secret,
     };

@@ -1,6 +1,7 @@
 //! Scanning in a line: which keys, for which addresses, and the findings one by one. The parts of it are here for programs
 //! that need more say, such as the command line.
 
+#[cfg(feature = "keystore")]
 pub mod listed;
 
 use std::fmt;
