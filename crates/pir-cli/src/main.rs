@@ -29,8 +29,8 @@ Examples:
                                                                answer the wallets of this machine like a node
   warpsmith-pir info data.pir                                  sizes, chances, costs
 
-Exit codes: 0 done, 1 a key is not in the database, 2 wrong usage, 3 no usable device or a failed self-test,
-4 any other failure, 130 interrupted.";
+Exit codes: 0 done, 1 a key is not in the database, 2 wrong usage, 3 no usable device or a failed
+self-test, 4 any other failure, 130 interrupted.";
 
 /// Read entries of a database without telling its server which
 ///

@@ -15,10 +15,13 @@ fn every_command_has_a_page_with_all_its_flags_and_completions() {
 
 #[test]
 fn help_fits_80_columns() {
-    let mut command = assert_cmd::Command::new(PROGRAM.binary);
-    let output = command.args(["hint", "--help"]).env("COLUMNS", "80").output().unwrap();
-    let help = String::from_utf8(output.stdout).unwrap();
-    assert!(help.contains("Usage: warpsmith-pir hint"), "{help}");
+    for command in ["serve", "get", "selftest", "devices"] {
+        let mut program = assert_cmd::Command::new(PROGRAM.binary);
+        let output = program.args([command, "--help"]).env("COLUMNS", "80").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(help.contains(&format!("Usage: warpsmith-pir {command}")), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+    }
     assert!(pir(&["--version"]).code(0).stdout.starts_with("warpsmith-pir "));
 }
 
