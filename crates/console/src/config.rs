@@ -143,7 +143,7 @@ fn named(value: &Value) -> String {
 }
 
 fn parse_devices(texts: &[String]) -> Result<Vec<Selector>, String> {
-    texts.iter().map(|text| text.trim().parse::<Selector>()).collect()
+    texts.iter().map(|text| text.trim().parse::<Selector>().map_err(|error| error.to_string())).collect()
 }
 
 fn parse_output(text: &str) -> Result<PathBuf, String> {

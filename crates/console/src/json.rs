@@ -21,12 +21,25 @@ pub fn text_if_any<T: Display, S: Serializer>(number: &Option<T>, to: S) -> Resu
     }
 }
 
+/// Serializes a whole number, as `null` above 2^53: what is so large was made up.
+pub fn whole<S: Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
+    match *number <= 1 << 53 {
+        true => to.serialize_u64(*number),
+        false => to.serialize_none(),
+    }
+}
+
 /// Serializes seconds, as `null` where there are more than 2^53 (285 million years).
 pub fn seconds<S: Serializer>(seconds: &f64, to: S) -> Result<S::Ok, S::Error> {
     match *seconds <= MAX_EXACT {
         true => to.serialize_f64(*seconds),
         false => to.serialize_none(),
     }
+}
+
+/// Serializes a rate that may be absent, as `null` above 2^53 a second: no device is so fast.
+pub fn rate_if_any<S: Serializer>(rate: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+    seconds_if_any(rate, to)
 }
 
 /// Serializes seconds that may be absent.

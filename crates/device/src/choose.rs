@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warpsmith_simd::Simd;
 
 use crate::under_way::{Busy, Preparing};
-use crate::{Api, Device, Error, Result, Selector, Survey, survey};
+use crate::{Api, Device, Error, Refusal, Result, Selector, Survey, survey};
 
 /// Devices chosen for a run.
 pub struct Chosen {
@@ -16,7 +16,7 @@ pub struct Chosen {
 }
 
 /// Whether a program can use a device, or the reason why not.
-pub type IsUsable<'a> = &'a dyn Fn(&dyn Device) -> std::result::Result<(), String>;
+pub type IsUsable<'a> = &'a dyn Fn(&dyn Device) -> std::result::Result<(), Refusal>;
 
 /// Chooses the selected devices; without selectors every GPU, or else the processor. A device that was named and is not there is an
 /// error, never replaced by another.
@@ -168,7 +168,7 @@ mod tests {
         ];
         assert_eq!(defaults(&all, &|_| Ok(())), [true, false, true, false]);
         let without_cuda = |device: &dyn Device| match device.info().api {
-            Api::Cuda => Err("no compiler".to_owned()),
+            Api::Cuda => Err(Refusal("no compiler".to_owned())),
             Api::OpenCl => Ok(()),
         };
         assert_eq!(defaults(&all, &without_cuda), [false, true, true, false]);

@@ -5,6 +5,11 @@
 /// The result of a device operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// Why a name, an option or a device is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
 /// A device error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use cache::user_cache;
 pub use choose::{Chosen, IsUsable, choose, defaults};
-pub use error::{Error, Result};
+pub use error::{Error, Refusal, Result};
 pub use handle::{Buffer, Kernel, Later, Mark, Program};
 pub use in_driver::{InDriver, drivers_are_busy};
 pub use options::{CardOptions, Inline};

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::Vendor;
+use crate::{Refusal, Vendor};
 
 /// Whether a kernel's helper functions are inlined. Compilers based on LLVM take minutes over the one large function
 /// that makes (AMD's took 8 to 16), and seconds where the helpers stay out of line; but that runs several times slower.
@@ -35,14 +35,14 @@ impl Inline {
 }
 
 impl FromStr for Inline {
-    type Err = String;
+    type Err = Refusal;
 
-    fn from_str(text: &str) -> std::result::Result<Inline, String> {
+    fn from_str(text: &str) -> std::result::Result<Inline, Refusal> {
         match text {
             "auto" => Ok(Inline::Auto),
             "yes" => Ok(Inline::Yes),
             "no" => Ok(Inline::No),
-            _ => Err("give auto, yes or no".to_owned()),
+            _ => Err(Refusal("give auto, yes or no".to_owned())),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use warpsmith_simd::Simd;
 use warpsmith_text::Shown;
 
-use crate::Api;
+use crate::{Api, Refusal};
 
 /// A device as the user names it.
 ///
@@ -16,8 +16,8 @@ use crate::Api;
 /// let first: Selector = "cuda:0".parse()?;
 /// assert_eq!(first.to_string(), "cuda:0");
 /// let error = "gpu".parse::<Selector>().unwrap_err();
-/// assert!(error.contains("cpu, cuda"), "{error}");
-/// # Ok::<(), String>(())
+/// assert!(error.to_string().contains("cpu, cuda"), "{error}");
+/// # Ok::<(), warpsmith_device::Refusal>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selector {
@@ -42,16 +42,18 @@ impl Selector {
 }
 
 impl FromStr for Selector {
-    type Err = String;
+    type Err = Refusal;
 
-    fn from_str(text: &str) -> std::result::Result<Selector, String> {
+    fn from_str(text: &str) -> std::result::Result<Selector, Refusal> {
         let (kind, rest) = match text.split_once(':') {
             Some((kind, rest)) => (kind, Some(rest)),
             None => (text, None),
         };
         let number = || {
             rest.map(|r| {
-                r.parse().map_err(|_| format!("'{}' in '{}' is not a device number", Shown(r), Shown(text)))
+                r.parse().map_err(|_| {
+                    Refusal(format!("'{}' in '{}' is not a device number", Shown(r), Shown(text)))
+                })
             })
             .transpose()
         };
@@ -62,15 +64,17 @@ impl FromStr for Selector {
                 Some(simd) => Ok(Selector::Cpu(Some(simd))),
                 None => {
                     let names = Selector::INSTRUCTION_SETS.map(|s| format!("cpu:{s}")).join(" or ");
-                    Err(format!(
+                    Err(Refusal(format!(
                         "'{}' is no instruction set of the cpu device; give cpu, {names}",
                         Shown(rest)
-                    ))
+                    )))
                 }
             },
             _ => match Api::ALL.into_iter().find(|api| api.name() == kind) {
                 Some(api) => Ok(Selector::Gpu(api, number()?)),
-                None => Err(format!("'{}' is no device; give {}", Shown(text), Selector::examples())),
+                None => {
+                    Err(Refusal(format!("'{}' is no device; give {}", Shown(text), Selector::examples())))
+                }
             },
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use warpsmith_device::{Busy, CardOptions, Device, Inline, Preparing, Selector, choose, defaults};
+use warpsmith_device::{Busy, CardOptions, Device, Inline, Preparing, Refusal, Selector, choose, defaults};
 
 use crate::cpu::Cpu;
 use crate::error::{Error, Result};
@@ -85,13 +85,13 @@ pub fn survey() -> Survey {
 }
 
 /// Whether a device can run a search: it can compile, or this build carries PTX that stands in for a compiler.
-fn usable(device: &dyn Device) -> std::result::Result<(), String> {
+fn usable(device: &dyn Device) -> std::result::Result<(), Refusal> {
     let Err(why) = device.can_build() else { return Ok(()) };
     if carries_ptx(device) {
         return Ok(());
     }
     let ptx = if device.takes_ptx() { "; this build carries no PTX that could stand in for it" } else { "" };
-    Err(format!("{why}{ptx}"))
+    Err(Refusal(format!("{why}{ptx}")))
 }
 
 fn threads(asked: Option<usize>) -> usize {

@@ -6,7 +6,7 @@ use warpsmith_console::devices::DeviceFlags;
 use warpsmith_console::exit::Failure;
 use warpsmith_console::signals;
 use warpsmith_console::stderr::verbose;
-use warpsmith_device::{Device, choose};
+use warpsmith_device::{Device, Refusal, choose};
 use warpsmith_rms24::Lanes;
 use warpsmith_rms24::device::{OnDevice, Tuning};
 use warpsmith_rms24::hints::make::{Make, Processor};
@@ -55,8 +55,8 @@ impl Maker {
 }
 
 /// Returns whether a device can make hints, or the reason why not.
-pub(crate) fn is_usable(device: &dyn Device) -> Result<(), String> {
-    device.can_build().map_err(|error| error.to_string())
+pub(crate) fn is_usable(device: &dyn Device) -> Result<(), Refusal> {
+    device.can_build().map_err(|error| Refusal(error.to_string()))
 }
 
 /// Describes a card in one line.

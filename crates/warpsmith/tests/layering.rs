@@ -87,6 +87,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "warpsmith-pattern",
             "warpsmith-store",
             "warpsmith-chain",
+            "warpsmith-text",
         ],
     ),
     (
@@ -312,7 +313,7 @@ fn files(folder: &Path, whole: bool) -> Vec<std::path::PathBuf> {
 const PROGRAMS: [&str; 5] = ["cli", "console", "fuzzing", "pir-cli", "trials"];
 
 /// Texts of libraries with flags in them: those of other programs.
-const FLAGS_OF_OTHERS: [(&str, &str); 6] = [
+const FLAGS_OF_OTHERS: [(&str, &str); 8] = [
     ("chain/src/ethereum/account.rs", "`cast wallet import NAME --interactive`"),
     ("chain/src/ethereum/salted.rs", "\" --from {}\""),
     (
@@ -322,7 +323,10 @@ const FLAGS_OF_OTHERS: [(&str, &str); 6] = [
     ("device/src/cuda/nvrtc.rs", "--gpu-architecture="),
     ("fleet/src/net/connect.rs", "nats-server --signal reload"),
     // Retrieval's own program reads it from its server.
-    ("pir/src/server/routes.rs", "(pir hint --token-file)"),
+    ("rms24/src/server/routes.rs", "(warpsmith-pir hint --token-file)"),
+    // geth's.
+    ("eth-state/src/import/dump.rs", "without --limit"),
+    ("eth-state/src/import/dump.rs", "with --cache.preimages"),
 ];
 
 /// Files of the libraries' sources that are not tests, by their names below `crates`, without comments and the tests at their ends.

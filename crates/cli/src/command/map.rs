@@ -59,6 +59,7 @@ struct MapLine {
     event: &'static str,
     range: [String; 2],
     types: Vec<String>,
+    #[serde(serialize_with = "json::whole")]
     targets: u64,
     targets_digest: String,
     order: &'static str,
@@ -73,9 +74,12 @@ struct MapLine {
     gaps: Vec<[String; 2]>,
     more_gaps: Option<usize>,
     matches: Vec<MatchLine>,
+    #[serde(serialize_with = "json::whole")]
     unlisted_matches: u64,
     /// Over all, and lately.
+    #[serde(serialize_with = "json::rate_if_any")]
     rate: Option<f64>,
+    #[serde(serialize_with = "json::rate_if_any")]
     last_rate: Option<f64>,
     /// At the last rate.
     #[serde(serialize_with = "json::seconds_if_any")]
@@ -88,6 +92,7 @@ struct MapLine {
 #[derive(Serialize)]
 struct MatchLine {
     address: String,
+    #[serde(serialize_with = "json::whole")]
     found: u64,
 }
 
@@ -101,10 +106,13 @@ struct PiecesLine {
 
 #[derive(Serialize)]
 struct HistoryLine {
+    #[serde(serialize_with = "json::whole")]
     began: u64,
+    #[serde(serialize_with = "json::whole")]
     seconds: u64,
     keys: String,
     /// None where it took less than a second.
+    #[serde(serialize_with = "json::rate_if_any")]
     rate: Option<f64>,
 }
 

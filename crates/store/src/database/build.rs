@@ -7,9 +7,8 @@
 //! Memory is bounded by [`BuildOptions::memory`], a few megabytes, and the index (98 MB for a billion addresses). Disk:
 //! about 22 bytes an address for the runs (30 with amounts) besides the database's 20 (27).
 
-use std::fs::{self, File};
-use std::io::{Cursor, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,6 +20,7 @@ use warpsmith_files::{Draft, with_suffix};
 
 use super::about::Summary;
 use super::layout::{CHUNK, amount_bytes};
+use super::scratch::scratch_file;
 use super::snapshot::{By, Snapshot};
 use super::sort::{Amounts, Runs};
 use super::write::Writer;
@@ -165,20 +165,6 @@ fn make(
     report.duplicates += duplicates;
     report.addresses -= known;
     Ok(Built { about, report, snapshots })
-}
-
-/// A file without a name, so that nothing is left of it whatever happens. It has one for a moment, in which only we are
-/// building.
-pub(super) fn scratch_file(path: &Path) -> Result<File, Error> {
-    let failed = || Error::io("write", path);
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed()(error)),
-        _ => {}
-    }
-    let mut options = File::options();
-    let file = options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(failed())?;
-    fs::remove_file(path).map_err(failed())?;
-    Ok(file)
 }
 
 /// The UTXO sets that were read.

@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, bounded};
 use warpsmith_files::with_suffix;
 
 use super::BuildOptions;
-use super::build::scratch_file;
+use super::scratch::scratch_file;
 use super::snapshot::{self, By, Snapshot};
 use super::sort::{Amounts, Runs};
 use super::{Progress, Stage};

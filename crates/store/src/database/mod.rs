@@ -13,6 +13,7 @@ mod diff;
 mod entries;
 mod layout;
 mod lmdb;
+mod scratch;
 mod snapshot;
 mod sort;
 mod together;

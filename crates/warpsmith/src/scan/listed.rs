@@ -20,6 +20,9 @@ use crate::key_text::{KeyTextError, decode_secret, is_key};
 /// Interval at which a thread without a block checks for the end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Longest time without a report of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
 /// A scan of the keys of a file.
 ///
 /// See [`run`].
@@ -104,6 +107,7 @@ pub type EventHandler<'h> =
     dyn FnMut(Event<'_>) -> std::result::Result<(), Box<dyn StdError + Send + Sync>> + 'h;
 
 /// A tested block.
+#[derive(Default)]
 struct Tested {
     keys: u64,
     found: Vec<Finding>,
@@ -194,7 +198,13 @@ pub fn run(job: &Job<'_>, interrupt: &AtomicBool, on_event: &mut EventHandler<'_
         // The testers have their own.
         drop((waiting, done));
         let mut failure = None;
-        for block in &tested {
+        loop {
+            let block = match tested.recv_timeout(PROGRESS_INTERVAL) {
+                Ok(block) => block.map(Some),
+                // A pipe may say nothing for a while.
+                Err(RecvTimeoutError::Timeout) => Ok(None),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
             let share = length.map(|length| read.load(Ordering::Relaxed) as f64 / length.max(1) as f64);
             let taken = block.and_then(|block| state.take(block, (started, share), on_event));
             if let Err(error) = taken {
@@ -238,13 +248,14 @@ struct State {
 }
 
 impl State {
-    /// Adds a tested block, and reports it.
+    /// Adds a tested block, if there is one, and reports it.
     fn take(
         &mut self,
-        Tested { keys, mut found, bad }: Tested,
+        block: Option<Tested>,
         (started, share): (Instant, Option<f64>),
         on_event: &mut EventHandler<'_>,
     ) -> Result<()> {
+        let Tested { keys, mut found, bad } = block.unwrap_or_default();
         let progress = &mut self.progress;
         progress.tried += keys;
         let all = found.len();
