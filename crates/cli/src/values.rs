@@ -1,6 +1,9 @@
 //! Parsers of flag values that only searches and scans have.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use warpsmith::chain::Birthday;
+use warpsmith_console::times::parse_date;
 
 /// Largest count that every reader of JSON keeps exactly: 2^53.
 const MAX_EXACT: u64 = 1 << 53;
@@ -8,11 +11,8 @@ const MAX_EXACT: u64 = 1 << 53;
 /// Parses a day as `2013-04-01`: its first second in UTC.
 pub(crate) fn parse_birthday(text: &str) -> Result<Birthday, String> {
     let refuse = || format!("'{text}' is not a date of the past; expected YYYY-MM-DD, such as 2013-04-01");
-    // Dates without their dashes look like seconds.
-    let date = Some(text).filter(|text| text.len() == "2013-04-01".len()).and_then(|text| text.parse().ok());
-    let day = date.and_then(|date: jiff::civil::Date| date.to_zoned(jiff::tz::TimeZone::UTC).ok());
-    let day = day.map(|day| day.timestamp()).filter(|day| *day <= jiff::Timestamp::now());
-    day.and_then(|day| u64::try_from(day.as_second()).ok()).map(Birthday::At).ok_or_else(refuse)
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    parse_date(text).filter(|day| *day <= now).map(Birthday::At).ok_or_else(refuse)
 }
 
 /// Parses a number of matches.

@@ -25,6 +25,7 @@ pub mod screen;
 pub mod signals;
 pub mod stderr;
 pub mod stdout;
+pub mod styled;
 pub mod terminal;
 pub mod times;
 pub mod token;

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::Zoned;
-
 use crate::block::{Block, Looks};
 use crate::stderr::{self, report};
+use crate::times::Time;
 use crate::{human, signals, terminal, times};
 
 /// Default interval between progress lines.
@@ -103,7 +102,7 @@ impl Screen {
         let left = work.since.0.elapsed().as_secs_f64() * (1.0 - share.unwrap_or(0.0)) / done;
         let left = (done > 0.0 && left.is_finite()).then(|| match left < 60.0 {
             true => format!("{} left", human::seconds(left)),
-            false => format!("{} left, {}", human::seconds(left), times::by(&Zoned::now(), left)),
+            false => format!("{} left, {}", human::seconds(left), times::by(&Time::now(), left)),
         });
         let more = [left.as_deref(), (!more.is_empty()).then_some(more)];
         Some(Progress { share, more: more.into_iter().flatten().collect::<Vec<_>>().join(", ") })
@@ -143,7 +142,7 @@ impl Screen {
     /// Prints a line of progress with a timestamp, unless `quiet`.
     pub fn stamped(&mut self, text: &str) {
         self.shown = Instant::now();
-        self.say(format_args!("{}  {text}", times::timestamp(&Zoned::now())));
+        self.say(format_args!("{}  {text}", times::timestamp(&Time::now())));
     }
 }
 

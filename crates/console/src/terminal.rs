@@ -18,12 +18,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use crossterm::Command;
-use crossterm::cursor::{Hide, MoveToColumn, MoveUp};
-use crossterm::terminal::{
-    BeginSynchronizedUpdate, Clear, ClearType, DisableLineWrap, EnableLineWrap, EndSynchronizedUpdate,
-};
-
 /// Erases the block: to the start of its first row, clear all from there, show the cursor.
 const ERASE: &[u8] = b"\r\x1b[J\x1b[?25h";
 
@@ -140,7 +134,7 @@ impl Drawn {
         }
         install_hooks();
         self.at = Some(Instant::now());
-        let frame = frame(&self.rows).expect("writing to a string does not fail");
+        let frame = frame(&self.rows);
         // Before it is there: who ends the program in between erases a part of it.
         SHOWN.store(true, Ordering::Release);
         let _ = std::io::stderr().write_all(frame.as_bytes());
@@ -148,25 +142,21 @@ impl Drawn {
 }
 
 /// Returns the sequence that draws these rows in place of the previous block.
-fn frame(rows: &[String]) -> Result<String, std::fmt::Error> {
-    let mut frame = String::new();
-    BeginSynchronizedUpdate.write_ansi(&mut frame)?;
-    Hide.write_ansi(&mut frame)?;
-    // A terminal that has just become narrower, and did not say so yet, would make more rows of these.
-    DisableLineWrap.write_ansi(&mut frame)?;
+fn frame(rows: &[String]) -> String {
+    // Begin a synchronized update, hide the cursor, do not wrap: a terminal that has just become narrower, and did not say so yet, would
+    // make more rows of these.
+    let mut frame = "\x1b[?2026h\x1b[?25l\x1b[?7l".to_owned();
     for (at, row) in rows.iter().enumerate() {
         frame.push_str(if at == 0 { "\r" } else { "\r\n" });
         frame.push_str(row);
-        Clear(ClearType::UntilNewLine).write_ansi(&mut frame)?;
+        frame.push_str("\x1b[K");
     }
-    Clear(ClearType::FromCursorDown).write_ansi(&mut frame)?;
+    frame.push_str("\x1b[J");
     if rows.len() > 1 {
-        MoveUp(rows.len() as u16 - 1).write_ansi(&mut frame)?;
+        frame.push_str(&format!("\x1b[{}A", rows.len() - 1));
     }
-    MoveToColumn(0).write_ansi(&mut frame)?;
-    EnableLineWrap.write_ansi(&mut frame)?;
-    EndSynchronizedUpdate.write_ansi(&mut frame)?;
-    Ok(frame)
+    frame.push_str("\x1b[1G\x1b[?7h\x1b[?2026l");
+    frame
 }
 
 /// Has the terminal restored in a panic and before a stop.

@@ -1,9 +1,8 @@
 //! From a view to rows of the terminal: which figures at which width, and in which colours.
 
-use ratatui_core::style::{Color, Style};
-use ratatui_core::text::{Line, Span};
-use warpsmith_console::block::{Block, GAP, Looks, QUIET, STRONG, bar, clipped, wrapped_by};
+use warpsmith_console::block::{Block, GAP, Looks, bar, clipped, wrapped_by};
 use warpsmith_console::human;
+use warpsmith_console::styled::{Line, Span, Style};
 
 use super::model::{DeviceView, Figures, Mood, View};
 
@@ -12,9 +11,6 @@ const NARROW: usize = 60;
 
 /// The longest bar: a longer one says no more.
 const BAR: usize = 100;
-
-const GOOD: Style = Style::new().fg(Color::Green);
-const CAREFUL: Style = Style::new().fg(Color::Yellow);
 
 /// What of the view is shown in so many columns and at most so many rows. The last column stays free: some terminals wrap as soon as
 /// it is filled.
@@ -27,10 +23,10 @@ pub(crate) fn block(view: &View, columns: u16, rows: u16, looks: Looks) -> Block
 }
 
 /// Three rows for a narrow terminal: how fast, how likely by now, and until when.
-fn narrow(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
+fn narrow(view: &View, width: usize, looks: Looks) -> Vec<Line> {
     let Some(figures) = &view.figures else {
         let mut rows = vec![
-            Line::styled(clipped(&view.sought, width, looks), STRONG),
+            Line::styled(clipped(&view.sought, width, looks), Style::Strong),
             Line::styled(clipped(&view.phase, width, looks), mood(view.mood)),
         ];
         rows.extend(view.work.map(|share| bar("done", share, width, looks)));
@@ -38,10 +34,10 @@ fn narrow(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
     };
     let phase = Span::styled(view.phase.clone(), mood(view.mood));
     let rate = figures.rate.map(|rate| Span::raw(human::rate(rate)));
-    let elapsed = Span::styled(human::clock(figures.elapsed), QUIET);
+    let elapsed = Span::styled(human::clock(figures.elapsed), Style::Quiet);
     let first = [Some(phase), rate, Some(elapsed)].into_iter().flatten().collect();
     let last = view.when.iter().map(|when| Span::raw(when[0].clone()));
-    let last = last.chain(view.found.map(|found| Span::styled(found_text(found), GOOD)));
+    let last = last.chain(view.found.map(|found| Span::styled(found_text(found), Style::Good)));
     vec![
         together(first, "  ", width),
         bar(view.share_is, figures.share, width, looks),
@@ -50,15 +46,15 @@ fn narrow(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
 }
 
 /// Everything there is.
-fn wide(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
+fn wide(view: &View, width: usize, looks: Looks) -> Vec<Line> {
     let mut rows = vec![title(view, width.min(BAR), looks), status(view, width)];
     if let Some(figures) = &view.figures {
         rows.push(bar(view.share_is, figures.share, width.min(BAR), looks));
         let when = view.when.iter().map(|when| Span::raw(when[1].clone()));
-        let found = view.found.map(|found| Span::styled(found_text(found), GOOD));
-        let output = view.output.iter().map(|file| Span::styled(format!("to {file}"), QUIET));
-        let saved = view.saved.iter().map(|ago| Span::styled(format!("map saved {ago} ago"), QUIET));
-        let best = view.best.iter().map(|best| Span::styled(best.clone(), STRONG));
+        let found = view.found.map(|found| Span::styled(found_text(found), Style::Good));
+        let output = view.output.iter().map(|file| Span::styled(format!("to {file}"), Style::Quiet));
+        let saved = view.saved.iter().map(|ago| Span::styled(format!("map saved {ago} ago"), Style::Quiet));
+        let best = view.best.iter().map(|best| Span::styled(best.clone(), Style::Strong));
         let row: Vec<_> = best.chain(when).chain(found).chain(output).chain(saved).collect();
         // What does not fit into one row gets another.
         rows.extend(wrapped(row, width));
@@ -66,21 +62,24 @@ fn wide(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
     rows.extend(view.work.map(|share| bar("done", share, width.min(BAR), looks)));
     rows.extend(devices(view, width, looks));
     if let Some(last) = &view.last {
-        rows.push(Line::from(vec![Span::styled("last  ", QUIET), Span::styled(last.clone(), GOOD)]));
+        rows.push(Line::from(vec![
+            Span::styled("last  ", Style::Quiet),
+            Span::styled(last.clone(), Style::Good),
+        ]));
     }
-    let quiet = |text: &String| Line::styled(clipped(text, width, looks), QUIET);
+    let quiet = |text: &String| Line::styled(clipped(text, width, looks), Style::Quiet);
     rows.extend(view.note.iter().chain(&view.remarks).map(quiet));
     if view.keys {
         let pause = if view.mood == Mood::Paused { "p go on" } else { "p pause" };
         let details = if view.details { "s fewer details" } else { "s details" };
         let keys = [Some(details), view.can_pause.then_some(pause), Some("q stop")];
-        rows.push(Line::styled(keys.into_iter().flatten().collect::<Vec<_>>().join(GAP), QUIET));
+        rows.push(Line::styled(keys.into_iter().flatten().collect::<Vec<_>>().join(GAP), Style::Quiet));
     }
     rows
 }
 
 /// What is sought, and at the right its odds.
-fn title(view: &View, width: usize, looks: Looks) -> Line<'static> {
+fn title(view: &View, width: usize, looks: Looks) -> Line {
     // The longer form where it leaves room for what is sought.
     let taken = view.sought.chars().count() + GAP.len();
     let odds = view.odds.iter().rev().find(|odds| taken + odds.chars().count() <= width);
@@ -88,11 +87,15 @@ fn title(view: &View, width: usize, looks: Looks) -> Line<'static> {
     let room = width.saturating_sub(odds.chars().count() + GAP.len());
     let sought = clipped(&view.sought, room, looks);
     let blank = " ".repeat(width.saturating_sub(sought.chars().count() + odds.chars().count()));
-    Line::from(vec![Span::styled(sought, STRONG), Span::raw(blank), Span::styled(odds.clone(), QUIET)])
+    Line::from(vec![
+        Span::styled(sought, Style::Strong),
+        Span::raw(blank),
+        Span::styled(odds.clone(), Style::Quiet),
+    ])
 }
 
 /// Phase, rates, and how many were tried.
-fn status(view: &View, width: usize) -> Line<'static> {
+fn status(view: &View, width: usize) -> Line {
     let Some(Figures { elapsed, rate, minute, tried, .. }) = &view.figures else {
         return Line::styled(view.phase.clone(), mood(view.mood));
     };
@@ -107,13 +110,13 @@ fn status(view: &View, width: usize) -> Line<'static> {
         tried_text = format!("{} {verb} ({})", human::count(*tried), human::power_of_two(*tried));
     }
     let elapsed = Span::raw(human::clock(*elapsed));
-    let rates = rates.map(|rates| Span::styled(rates, STRONG));
+    let rates = rates.map(|rates| Span::styled(rates, Style::Strong));
     let all = [Some(phase), Some(elapsed), rates, Some(Span::raw(tried_text))];
     together(all.into_iter().flatten().collect(), GAP, width)
 }
 
 /// A row a device, and those that get ready.
-fn devices(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
+fn devices(view: &View, width: usize, looks: Looks) -> Vec<Line> {
     let ids = view.devices.iter().map(|device| device.id.as_str());
     let ids = ids.chain(view.busy.iter().filter_map(|(device, _)| device.as_deref()));
     let column = ids.map(str::len).max().unwrap_or(0).max(6);
@@ -127,10 +130,10 @@ fn devices(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
             let celsius = health.celsius.map(|celsius| format!("{celsius} {degree}"));
             let watts = health.watts.map(|watts| format!("{watts:.0} W"));
             for text in celsius.into_iter().chain(watts) {
-                row.push_span(Span::styled(format!("{GAP}{text}"), QUIET));
+                row.push_span(Span::styled(format!("{GAP}{text}"), Style::Quiet));
             }
             if let Some(why) = health.throttled {
-                row.push_span(Span::styled(format!("{GAP}slowed down: {why}"), CAREFUL));
+                row.push_span(Span::styled(format!("{GAP}slowed down: {why}"), Style::Careful));
             }
         }
         row
@@ -140,7 +143,7 @@ fn devices(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
         rows.push(row(device));
         if let Some(about) = &device.about {
             let text = clipped(&format!("{:<column$}  {about}", ""), width, looks);
-            rows.push(Line::styled(text, QUIET));
+            rows.push(Line::styled(text, Style::Quiet));
         }
     }
     if view.figures.is_some() {
@@ -149,7 +152,7 @@ fn devices(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
                 Some(device) => format!("{device:<column$}  {doing}"),
                 None => doing.clone(),
             };
-            rows.push(Line::styled(clipped(&text, width, looks), QUIET));
+            rows.push(Line::styled(clipped(&text, width, looks), Style::Quiet));
         }
     }
     rows
@@ -157,8 +160,8 @@ fn devices(view: &View, width: usize, looks: Looks) -> Vec<Line<'static>> {
 
 fn mood(mood: Mood) -> Style {
     match mood {
-        Mood::Running => GOOD,
-        Mood::Paused | Mood::Stopping => CAREFUL,
+        Mood::Running => Style::Good,
+        Mood::Paused | Mood::Stopping => Style::Careful,
     }
 }
 
@@ -172,12 +175,12 @@ fn found_text((found, of): (u64, Option<u64>)) -> String {
 }
 
 /// As many of these as fit into a row, from the first on.
-fn together(parts: Vec<Span<'static>>, gap: &'static str, width: usize) -> Line<'static> {
+fn together(parts: Vec<Span>, gap: &'static str, width: usize) -> Line {
     wrapped_by(parts, gap, width).into_iter().next().unwrap_or_default()
 }
 
 /// These in as many rows as they take.
-fn wrapped(parts: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
+fn wrapped(parts: Vec<Span>, width: usize) -> Vec<Line> {
     wrapped_by(parts, GAP, width)
 }
 

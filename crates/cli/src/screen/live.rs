@@ -8,11 +8,11 @@ use std::thread::{Builder, JoinHandle};
 
 use std::os::fd::AsRawFd;
 
-use jiff::Zoned;
 use warpsmith::devices::under_way;
 use warpsmith::search::Pause;
 use warpsmith_console::block::Looks;
 use warpsmith_console::screen::FRAME_INTERVAL;
+use warpsmith_console::times::Time;
 use warpsmith_console::{signals, terminal};
 
 use super::drawing::block;
@@ -107,7 +107,7 @@ fn show(model: &Mutex<Model>, reins: &Reins, ended: &PipeReader) {
             let (columns, rows) = terminal::size();
             let view = {
                 let model = model.lock().unwrap_or_else(PoisonError::into_inner);
-                model.view(&Zoned::now(), reins.mood(), &under_way(), keyboard.is_some())
+                model.view(&Time::now(), reins.mood(), &under_way(), keyboard.is_some())
             };
             terminal::draw(block(&view, columns, rows, looks).rows(columns, looks));
         }

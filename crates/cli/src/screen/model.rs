@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use jiff::Zoned;
 use warpsmith::devices::{Preparing, UnderWay};
 use warpsmith::search::{Progress, time_to};
 use warpsmith_console::redact::redacted;
+use warpsmith_console::times::Time;
 use warpsmith_console::{human, times};
 
 /// How long something that prepares a device lasts before it is worth a line. Programs come from the cache faster.
@@ -229,7 +229,7 @@ impl Model {
     }
 
     /// What is to be drawn now.
-    pub fn view(&self, now: &Zoned, mood: Mood, under_way: &[UnderWay], keys: bool) -> View {
+    pub fn view(&self, now: &Time, mood: Mood, under_way: &[UnderWay], keys: bool) -> View {
         let noticed = |busy: &&UnderWay| busy.lasts >= NOTICED;
         let busy: Vec<_> = under_way.iter().filter(noticed).map(preparing).collect();
         let work = self.work.as_ref().filter(|_| self.standing.is_none());
@@ -427,7 +427,7 @@ mod tests {
     }
 
     fn view(model: &Model, mood: Mood, busy: &[UnderWay]) -> View {
-        let now: Zoned = "2026-11-17T14:32:10[UTC]".parse().expect("a time");
+        let now = Time::utc(1_794_925_930);
         model.view(&now, mood, busy, true)
     }
 

@@ -1,8 +1,5 @@
 //! The whole screen from fixed views, at the widths that matter, as a terminal would have it.
 
-use ratatui_core::backend::TestBackend;
-use ratatui_core::terminal::Terminal;
-
 use super::*;
 use crate::screen::model::Health;
 
@@ -83,12 +80,7 @@ fn scan() -> View {
 
 /// What a terminal shows of it.
 fn shown(view: &View, columns: u16, looks: Looks) -> Vec<String> {
-    let mut terminal = Terminal::new(TestBackend::new(columns, 24)).expect("it needs nothing");
-    let drawn = block(view, columns, 24, looks);
-    terminal.draw(|frame| frame.render_widget(drawn, frame.area())).expect("it draws");
-    let buffer = terminal.backend().buffer();
-    let row = |row| (0..columns).map(|column| buffer[(column, row)].symbol()).collect::<String>();
-    let rows: Vec<String> = (0..24).map(|at| row(at).trim_end().to_owned()).collect();
+    let rows = block(view, columns, 24, looks).rows(columns, Looks { colours: false, ..looks });
     let last = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
     rows[..last].to_vec()
 }
