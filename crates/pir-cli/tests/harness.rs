@@ -72,7 +72,7 @@ impl Server {
 
     pub fn listen(database: &str, address: &str, more: &[&str]) -> Server {
         let mut command = Command::new(BINARY);
-        command.args(["pir", "serve", database, "--listen", address, "--json"]).args(more);
+        command.args(["serve", database, "--listen", address, "--json"]).args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
