@@ -1,7 +1,7 @@
 //! Speed of a device at a job, as the coordinator measures it: the size of the next unit follows from proven work alone.
 //!
 //! A worker says how fast it is, and may say anything. That number only makes a unit smaller. Once a first one is proven the rate
-//! is candidates of proven units by the coordinator's clock, and no unit is more than [`GROWTH`] times as large as the largest
+//! is candidates of proven units by the coordinator's clock, and no unit is more than `GROWTH` times as large as the largest
 //! that was proven.
 
 use std::time::Duration;

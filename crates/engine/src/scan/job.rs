@@ -10,7 +10,7 @@ use crate::run::pause::Pause;
 
 /// What a person asked for.
 ///
-/// See [`scan`](scan()).
+/// See [`scan`](crate::scan()).
 pub struct ScanJob<'a> {
     /// What is looked for.
     pub targets: &'a ScanTargets,

@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// A map and where it is kept.
 ///
-/// See [`scan`](scan()).
+/// See [`scan`](crate::scan()).
 pub trait Ledger {
     /// The map.
     fn map(&self) -> &Map;
@@ -30,7 +30,7 @@ impl Ledger for MapFile {
 
 /// A map that is forgotten at the end.
 ///
-/// See [`scan`](scan()).
+/// See [`scan`](crate::scan()).
 pub struct Unkept(pub Map);
 
 impl Ledger for Unkept {
