@@ -226,7 +226,10 @@ fn wrong_dumps_are_refused_with_line_and_reason() {
             good.clone() + &account(2, &format!("\"storage\":{{\"0x1\":\"{}\"}},", "1".repeat(65))),
             "is no word of 32 bytes",
         ),
-        (good.clone() + &account(2, "\"storage\":[],"), "dump:2: expected an object of slots and their values, not a list"),
+        (
+            good.clone() + &account(2, "\"storage\":[],"),
+            "dump:2: expected an object of slots and their values, not a list",
+        ),
         (good.clone() + &good[..good.len() - 9], "dump:2: the JSON ends too early"),
         (good.clone() + "[]", "dump:2: expected an object"),
         (good.clone() + &good, &twice),
